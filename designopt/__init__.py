@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from designopt.advance import progress
+from designopt.evaluation_progress import progress
 from designopt.plugin import (
     Array,
     Declared,

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from designopt.counts import plural
 from designopt.exports.errors import ExportError
 from designopt.plugin import Permission, PluginError, PluginFailed, as_model, closest, refuse_while_loading
-from designopt.plugin.plain import VALUE
+from designopt.plugin.plain_function import VALUE
 from designopt.problem import Problem
 from designopt.store.errors import RunError
 from designopt.study import study as definitions
@@ -32,7 +32,7 @@ from designopt.study.language.errors import StudyError
 from designopt.study.load import load_study, study_from_data
 
 if TYPE_CHECKING:
-    from designopt.run.ask_tell import Asked
+    from designopt.run.ask_tell import PendingEvaluation
     from designopt.run.progress import Progress
     from designopt.store.result import Result
     from designopt.workers.evaluation.evaluate import Evaluation
@@ -56,7 +56,7 @@ def _briefly(function: Callable[P, R]) -> Callable[P, R]:
     return with_short_traceback
 
 
-def _known_options(caller: str, options: Mapping[str, Any], *functions: Callable[..., Any]) -> None:
+def _option_names(caller: str, options: Mapping[str, Any], *functions: Callable[..., Any]) -> None:
     """Raise a `TypeError` that names `caller` for a keyword argument that neither the functions `functions` nor
     `run_study` have."""
     from designopt.run.runner import run_study
@@ -110,11 +110,11 @@ class Study:
         """
         from designopt.run.runner import run_study
 
-        _known_options("run", options, Study.run)
+        _option_names("run", options, Study.run)
         return run_study(self.definition, Path(store) if store else self.default_store, resume=resume, **options)
 
     @_briefly
-    def ask(self, count: int = 1, *, store: str | Path | None = None) -> list[Asked]:
+    def ask(self, count: int = 1, *, store: str | Path | None = None) -> list[PendingEvaluation]:
         """Up to `count` pending evaluations to be carried out elsewhere: in a laboratory, by another program.
 
         >>> while asked := study.ask(4):                                              # doctest: +SKIP
@@ -130,7 +130,7 @@ class Study:
     @_briefly
     def tell(
         self,
-        evaluations: Asked | Sequence[Asked],
+        evaluations: PendingEvaluation | Sequence[PendingEvaluation],
         results: Mapping[str, float] | Sequence[Mapping[str, float] | None] | None,
         *,
         store: str | Path | None = None,
@@ -142,9 +142,9 @@ class Study:
         Raises `ValueError` for an output that is missing or not a number and for an evaluation that already has a
         result; `StoreError`.
         """
-        from designopt.run.ask_tell import Asked, tell
+        from designopt.run.ask_tell import PendingEvaluation, tell
 
-        several = [evaluations] if isinstance(evaluations, Asked) else list(evaluations)
+        several = [evaluations] if isinstance(evaluations, PendingEvaluation) else list(evaluations)
         several_results = [results] if results is None or isinstance(results, Mapping) else list(results)
         tell(self.definition, Path(store) if store else self.default_store, several, several_results, why)
 
@@ -259,7 +259,7 @@ def minimize(
     """
     from designopt.run.progress import progress
 
-    _known_options("minimize", options, minimize)
+    _option_names("minimize", options, minimize)
     sections = {"scenarios": scenarios, "report": report, "execution": execution}
     if sys.stderr is not None and sys.stderr.isatty():  # in a terminal
         options.setdefault("progress", progress())
@@ -357,7 +357,7 @@ def resume(
     """
     from designopt.run.runner import resume_study
 
-    _known_options("resume", options, resume, resume_study)
+    _option_names("resume", options, resume, resume_study)
     contents = _contents(plugin_files)
     return resume_study(Path(store), plugin_files=contents, data=_folders(data), progress=progress, **options)
 

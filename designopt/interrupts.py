@@ -19,21 +19,21 @@ NUMBERS = (signal.SIGINT, signal.SIGTERM)
 AGAIN = 0.001
 
 
-class Kept(ContextDecorator):
+class HostHandlers(ContextDecorator):
     """Context manager (and decorator) that calls the handlers of stop requests only when their exception is not lost. A
     request that arrives inside a conversion of CasADi is repeated a moment later.
 
-    It has no effect outside the main thread, which receives no signals, or inside another `Kept`.
+    It has no effect outside the main thread, which receives no signals, or inside another `HostHandlers`.
     """
 
     def __init__(self) -> None:
         self._before: dict[int, Any] = {}
 
-    def _recreate_cm(self) -> Kept:
+    def _recreate_cm(self) -> HostHandlers:
         """A new context for each call of the decorated function."""
-        return Kept()
+        return HostHandlers()
 
-    def __enter__(self) -> Kept:
+    def __enter__(self) -> HostHandlers:
         if threading.current_thread() is threading.main_thread():
             for number in NUMBERS:
                 before = signal.getsignal(number)
@@ -71,7 +71,7 @@ class _Deferring:
 
 
 def handler_of_host(number: int) -> Any:
-    """The handler of the signal `number` that was installed before `Kept`."""
+    """The handler of the signal `number` that was installed before `HostHandlers`."""
     handler = signal.getsignal(number)
     return handler.host if isinstance(handler, _Deferring) else handler
 

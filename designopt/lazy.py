@@ -9,12 +9,11 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["casadi", "moocore", "optuna", "pandas", "scipy", "threadpoolctl"]
+__all__ = ["casadi", "moocore", "pandas", "scipy", "threadpoolctl"]
 
 if TYPE_CHECKING:
     import casadi
     import moocore
-    import optuna
     import pandas
     import scipy
     import threadpoolctl

@@ -137,7 +137,7 @@ class Space:
         their value."""
         row = iter(x)
         values = {
-            p.name: p.values[0] if p.kind == "fixed" else shown_value(p, float(next(row))) for p in self.parameters
+            p.name: p.values[0] if p.kind == "fixed" else display_value(p, float(next(row))) for p in self.parameters
         }
         for p in self.conditional:
             if not all(name in values and _among(values[name], admitted) for name, admitted in p.when.items()):
@@ -219,7 +219,7 @@ def _entries(p: DesignVariable, admitted: Sequence[Any]) -> list[float]:
     return [float(value) for value in admitted]
 
 
-def shown_value(p: DesignVariable, x: float) -> Any:
+def display_value(p: DesignVariable, x: float) -> Any:
     """The value that the column entry `x` represents."""
     if p.kind == "choice":
         return p.values[int(x)]

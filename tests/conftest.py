@@ -81,7 +81,7 @@ LONG = (
     "designopt_knee/test_branch.py",
     "workers/test_forked_workers.py",
     "workers/test_validate_faults.py",
-    "run/test_ask_ahead.py",
+    "run/test_look_ahead.py",
     "store/test_bit_flips.py",
     "study/mistakes/test_hostile.py",
     "test_docs.py",

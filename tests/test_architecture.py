@@ -12,10 +12,10 @@ ROOT = Path(__file__).parents[1]
 
 #: Lower layers first; a module may import its own layer and those before it.
 LAYERS = (
-    ("arrays", "counts", "files", "former", "interrupts", "lazy", "printable"),
-    ("plugin", "advance"),
+    ("arrays", "counts", "files", "interrupts", "lazy", "printable"),
+    ("plugin", "evaluation_progress"),
     ("study",),
-    ("space", "canonical"),
+    ("space", "canonical_form"),
     ("problem", "aggregations", "decision"),
     ("dynamics", "collocation"),
     ("models",),

@@ -54,7 +54,7 @@ def listed_first(text: str, first: str, last: str) -> list[str]:
 
 
 #: Packages that solvers need.
-EXTRAS = {"tpe": "optuna", "morris": "SALib", "sobol_indices": "SALib"}
+EXTRAS = {"morris": "SALib", "sobol_indices": "SALib"}
 
 
 @pytest.fixture(scope="module")

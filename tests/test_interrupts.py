@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from interrupting import Interrupting
 
 from designopt.cli import _Commands
-from designopt.cli.ending import INTERRUPTED
-from designopt.interrupts import Kept, handler_of_host
+from designopt.cli.exit import INTERRUPTED
+from designopt.interrupts import HostHandlers, handler_of_host
 
 
 @pytest.fixture(autouse=True)
@@ -31,14 +31,14 @@ def wait_a_minute():
 
 @pytest.mark.filterwarnings("ignore:Exception ignored in PyObject_HasAttrString")  # Python 3.13 says so, too
 def test_casadi_loses_what_is_raised_in_its_conversions():
-    """The reason for `Kept`: were this to change, it could go."""
+    """The reason for `HostHandlers`: were this to change, it could go."""
     assert float(ca.evalf(ca.vec(Interrupting(3.0)))) == 3.0
 
 
 def test_a_request_inside_a_conversion_comes_afterwards():
     found = []
 
-    @Kept()
+    @HostHandlers()
     def convert():
         found.append(float(ca.evalf(ca.vec(Interrupting(3.0)))))
         wait_a_minute()
@@ -49,7 +49,7 @@ def test_a_request_inside_a_conversion_comes_afterwards():
 
 
 def test_a_function_may_be_decorated_and_call_itself():
-    @Kept()
+    @HostHandlers()
     def called(depth):
         ca.vec(Interrupting(3.0))
         wait_a_minute() if not depth else called(depth - 1)
@@ -60,12 +60,12 @@ def test_a_function_may_be_decorated_and_call_itself():
 
 
 def test_elsewhere_a_request_is_answered_at_once():
-    with pytest.raises(KeyboardInterrupt), Kept():
+    with pytest.raises(KeyboardInterrupt), HostHandlers():
         signal.raise_signal(signal.SIGINT)
 
 
 def test_the_handler_of_the_host_is_known_and_put_back():
-    with Kept():
+    with HostHandlers():
         assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
         assert handler_of_host(signal.SIGINT) is signal.default_int_handler
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

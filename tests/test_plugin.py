@@ -253,20 +253,6 @@ def test_a_solver_wants_derivatives_always_never_or_by_its_settings():
     assert wants["either"]({"slopes": True})
 
 
-def test_the_former_name_of_later_settings_is_taken_with_a_warning():
-    with pytest.warns(DeprecationWarning, match="'added' is now called 'later_settings'"):
-
-        @solver("older", version=1)
-        class Older:
-            slopes: bool = False
-            added = ("slopes",)
-
-            def solve(self, problem, evaluate, rng, start):
-                return None
-
-    assert find("solver", "older").later_settings == ("slopes",)
-
-
 def test_later_settings_have_defaults():
     with pytest.raises(PluginError, match="later_settings names 'slope', which is not a setting with a default"):
 
@@ -452,14 +438,6 @@ def test_an_unknown_name_is_answered_with_the_nearest_one():
         find("aggregation", "xyzzy")
     with pytest.raises(PluginError, match="no plugin named 'elsewhere:nsga2'"):
         find("solver", "elsewhere:nsga2")
-
-
-def test_a_plugin_of_earlier_versions_names_the_one_that_does_the_same() -> None:
-    with pytest.raises(
-        PluginError, match="the solver 'de' of earlier versions was removed; use 'differential_evolution'"
-    ):
-        find("solver", "de")
-    assert find("solver", "differential_evolution").name == "differential_evolution"
 
 
 def test_a_model_is_not_found_as_a_solver():

@@ -9,7 +9,7 @@ import pytest
 
 import designopt
 from designopt.report.parts.answer.limits import recommended_bounds
-from designopt.store.views.tolerated import ENOUGH
+from designopt.store.views.tolerances import ENOUGH
 
 STUDIES = Path(__file__).parents[1] / "studies"
 

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from designopt.plugin import Diverged, InvalidDesign, Use, model
 from designopt.problem import StageEnded
@@ -74,19 +73,3 @@ def test_what_is_asked_ahead_is_reported_before_a_spent_budget_ends_the_stage():
     assert asked_ahead(2, budget=3) == "ask 0, ask 1, tell 0, ask 2, tell 1, ask 3, tell 2, ended"
     talk = "ask 0, ask 1, tell 0, ask 2, tell 1, ask 3, tell 2, ended"
     assert asked_ahead(2, budget=2, refused=(1,)) == talk
-
-
-def test_a_subclass_that_overrides_record_by_its_former_name_is_called_and_warned():
-    with pytest.warns(DeprecationWarning, match="Watched: InProcess.heard is now called record"):
-
-        class Watched(InProcess):
-            seen = 0
-
-            def heard(self, outcomes, relation_violation):
-                super().heard(outcomes, relation_violation)
-                self.seen += len(outcomes)
-
-    evaluate = Watched(problem_from(lambda design, scenario: {"f": design["x"]}, SQUARE, minimize="f"))
-    evaluate(np.array([[0.1, 0.2], [0.3, 0.4]]))
-    assert evaluate.seen == 2
-    assert [len(X) for X in evaluate.batches] == [2]

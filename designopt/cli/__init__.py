@@ -18,14 +18,14 @@ import click
 
 from designopt.cli.checking import validate
 from designopt.cli.desk import desk
-from designopt.cli.ending import INTERRUPTED, STORE, fail, fail_usage, sufficient_system, writable_output
+from designopt.cli.exit import INTERRUPTED, STORE, fail, fail_usage, sufficient_system, writable_output
 from designopt.cli.exporting import export
 from designopt.cli.listing import list_
 from designopt.cli.new import new
 from designopt.cli.reporting import report
 from designopt.cli.running import resume, run
 from designopt.cli.showing import show
-from designopt.interrupts import Kept
+from designopt.interrupts import HostHandlers
 from designopt.printable import printable
 
 
@@ -55,7 +55,7 @@ class _Commands(click.Group):
         warnings.formatwarning = _one_line
         with writable_output():
             try:
-                with Kept(), sufficient_system():
+                with HostHandlers(), sufficient_system():
                     return super().invoke(ctx)
             except click.ClickException as error:
                 fail_usage(error)

@@ -11,7 +11,7 @@ import click
 
 from designopt import plugin
 from designopt.cli.completion import studies
-from designopt.cli.ending import DONE, TRIAL_FAILED, WRONG_INPUT, echo, fail
+from designopt.cli.exit import DONE, TRIAL_FAILED, WRONG_INPUT, echo, fail
 from designopt.cli.opening import allow_option, data_option, plugin_hint, plugin_option, refuse_python
 from designopt.cli.separate import Tell, separately
 

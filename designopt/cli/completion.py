@@ -31,7 +31,7 @@ def studies(context: click.Context, parameter: click.Parameter, incomplete: str)
     return [*_items(files, incomplete), CompletionItem(incomplete, type="dir")]
 
 
-def of_templates(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def template_names(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """The templates of `new`."""
     return [
         item

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt import plugin
-from designopt.cli.ending import DIFFERENT, STORE, WRONG_INPUT, echo, fail
+from designopt.cli.exit import DIFFERENT, STORE, WRONG_INPUT, echo, fail
 from designopt.cli.opening import open_result, without_plugin
 from designopt.printable import one_line
 from designopt.store.errors import allow_options, plugin_options

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from designopt import plugin
 from designopt.cli.design import compared, evaluated, refuse_absent, row_of
-from designopt.cli.ending import DIFFERENT, STORE, WRONG_INPUT, echo, fail
+from designopt.cli.exit import DIFFERENT, STORE, WRONG_INPUT, echo, fail
 from designopt.cli.opening import open_result
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from designopt.cli.ending import STORE, WRONG_INPUT, echo, fail
+from designopt.cli.exit import STORE, WRONG_INPUT, echo, fail
 from designopt.cli.opening import allow_option, data_option, declare, plugin_option
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from designopt.cli.completion import stores
-from designopt.cli.ending import WRONG_INPUT, echo, fail
+from designopt.cli.exit import WRONG_INPUT, echo, fail
 from designopt.cli.opening import data_option, open_result, plugin_option
 from designopt.cli.reporting import write_exports
 from designopt.cli.showing import store_and_point

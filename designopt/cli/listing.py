@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from designopt import plugin
-from designopt.cli.ending import WRONG_INPUT, echo, fail
+from designopt.cli.exit import WRONG_INPUT, echo, fail
 from designopt.printable import one_line
 
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from designopt import plugin
-from designopt.cli.ending import WRONG_INPUT, fail
+from designopt.cli.exit import WRONG_INPUT, fail
 from designopt.files import InputFile
 
 

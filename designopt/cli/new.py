@@ -9,13 +9,13 @@ from pathlib import Path
 import click
 
 from designopt import templates
-from designopt.cli.completion import of_templates
-from designopt.cli.ending import STORE, WRONG_INPUT, echo, fail
+from designopt.cli.completion import template_names
+from designopt.cli.exit import STORE, WRONG_INPUT, echo, fail
 from designopt.cli.model_file import reader, write_study
 
 
 @click.command()
-@click.argument("template", required=False, shell_complete=of_templates)
+@click.argument("template", required=False, shell_complete=template_names)
 @click.argument("model_file", required=False, metavar="[FILE]", type=click.Path(exists=True, dir_okay=False))
 @click.option("-o", "--output", metavar="FILE", help="File or folder to write [default: named after the template].")
 @click.option("--name", help="Name of the study, model and package in the template.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from designopt import plugin
-from designopt.cli.ending import STORE, WRONG_INPUT, fail
+from designopt.cli.exit import STORE, WRONG_INPUT, fail
 
 if TYPE_CHECKING:
     from designopt.api import Study

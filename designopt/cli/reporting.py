@@ -12,7 +12,7 @@ import click
 
 from designopt import plugin
 from designopt.cli.completion import stores as stores_here
-from designopt.cli.ending import NOTHING_FEASIBLE, STORE, WRONG_INPUT, echo, fail
+from designopt.cli.exit import NOTHING_FEASIBLE, STORE, WRONG_INPUT, echo, fail
 from designopt.cli.opening import open_result, plugin_option
 from designopt.plugin import ExportPlugin, Use
 

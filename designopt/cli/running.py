@@ -15,7 +15,7 @@ import click
 
 from designopt.cli.checking import LONGEST, set_option
 from designopt.cli.completion import stores, studies
-from designopt.cli.ending import DONE, FAILURE_POLICY, INTERRUPTED, NOTHING_FEASIBLE, STORE, WRONG_INPUT, echo, fail
+from designopt.cli.exit import DONE, FAILURE_POLICY, INTERRUPTED, NOTHING_FEASIBLE, STORE, WRONG_INPUT, echo, fail
 from designopt.cli.opening import allow_option, data_option, load_study, plugin_option
 from designopt.cli.reporting import write_exports, write_page
 from designopt.cli.separate import Tell, separately
@@ -130,7 +130,7 @@ def run(
         for note in remarks(study.definition):
             echo(note, err=True)
     if dry_run:
-        from designopt.run.given_budgets import refuse_too_small, with_budgets
+        from designopt.run.changed_budgets import refuse_too_small, with_budgets
         from designopt.run.plan import plan
 
         chosen = {k: options[k] for k in ("executor", "workers", "scheduler") if options[k] is not None}

@@ -20,7 +20,7 @@ from typing import NoReturn
 
 import click
 
-from designopt.cli.ending import (
+from designopt.cli.exit import (
     INTERRUPTED,
     STORE,
     WRONG_INPUT,
@@ -120,12 +120,12 @@ def _do(work: Callable[[Tell], None], tell: Tell, alive: int, *, stay: bool) -> 
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:
-        _end_when_asked_again()
+        _end_at_second_signal()
         echo("interrupted", err=True)
         code = INTERRUPTED
     except BaseException:
         echo(traceback.format_exc(), err=True)
-    _end_when_asked_again()
+    _end_at_second_signal()
     tell.ends(code)
     if stay:  # not by SystemExit: a Python caller of the command would continue in this process, too
         threading._shutdown()  # type: ignore[attr-defined]
@@ -136,7 +136,7 @@ def _do(work: Callable[[Tell], None], tell: Tell, alive: int, *, stay: bool) -> 
     os._exit(code)
 
 
-def _end_when_asked_again() -> None:
+def _end_at_second_signal() -> None:
     """The work is over: a further stop request ends this process at once, because its exception would appear as an
     error of the remaining steps, or reach a Python caller of the command."""
     for number in _REQUESTS:

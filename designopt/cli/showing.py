@@ -10,7 +10,7 @@ import click
 from designopt import plugin
 from designopt.cli.checking import set_option
 from designopt.cli.completion import plugins_and_stores
-from designopt.cli.ending import WRONG_INPUT, echo, fail
+from designopt.cli.exit import WRONG_INPUT, echo, fail
 from designopt.cli.model_file import reader, table
 from designopt.cli.opening import allow_option, data_option, declare, open_result, plugin_option
 
@@ -144,7 +144,7 @@ def _is_plugin(name: str, plugin_files: tuple[str, ...]) -> bool:
 def _plugin(
     name: str, plugin_files: tuple[str, ...], overrides: tuple[str, ...] = (), data: dict[str, str] | None = None
 ) -> None:
-    from designopt.store.beside import nearest_store
+    from designopt.store.nearest_store import nearest_store
     from designopt.study.language.checking.settings import describe
     from designopt.study.language.errors import StudyError, render_text
     from designopt.study.load import plugin_with

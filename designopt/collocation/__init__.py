@@ -25,18 +25,17 @@ from designopt.collocation.statement.added.peaks import with_peaks
 from designopt.collocation.statement.added.rates import Rate, with_rates
 from designopt.collocation.statement.complementary import Complementary
 from designopt.collocation.statement.delay import Delay
-from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled, sampled
 from designopt.collocation.statement.options import Options, Refinement
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem, periodic
 from designopt.collocation.statement.scheme import Scheme, hermite_simpson, radau, trapezoidal
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.statement.symbols import Ends, Symbols
 from designopt.collocation.statement.terms import Constraint, Integral, Peak, Samples
 from designopt.collocation.switching.solve_switched import Switch, Switched, solve_switched
 from designopt.collocation.switching.sum_up import sum_up, sum_up_one_of
 from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.dynamics.signals import Signal, SignalTable
-from designopt.former import former_names
 
 __all__ = [
     "Complementary",
@@ -118,5 +117,3 @@ __all__ = [
     "with_peaks",
     "with_rates",
 ]
-
-__getattr__ = former_names(__name__, {"Course": "PhaseGuess"})

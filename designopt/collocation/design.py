@@ -9,9 +9,9 @@ from designopt.collocation.contact.solve_complementary import solve_complementar
 from designopt.collocation.solution.solution import Solution
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solve.solve import solve
-from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import TrajectoryProblem
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.plugin import Diverged
 
 

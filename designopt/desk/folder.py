@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from designopt.store import safe_files
-from designopt.store.beside import suggestion
 from designopt.store.disk.explain import explained
 from designopt.store.disk.lock import at_work
 from designopt.store.errors import StoreError
 from designopt.store.journal.connection import connect_to_read
+from designopt.store.nearest_store import suggestion
 from designopt.study.language.findings import nearest
 
 #: Maximum depth, and maximum number of folders, of the search for stores and studies.
@@ -163,7 +163,7 @@ def listed(name: str, path: Path, stamp: str, changed: float, title: str = "") -
                 db.execute(f"SELECT COUNT(key) FROM evaluation{condition}").fetchone()[0],
             ]
             session = db.execute("SELECT reason FROM session ORDER BY id DESC LIMIT 1").fetchone()
-    except safe_files.NotOwn as error:
+    except safe_files.ForeignFile as error:
         return StoreEntry(
             name, title or name, "unreadable", 0, 0, changed, stamp, f"{error.filename}: {error.strerror}"
         )

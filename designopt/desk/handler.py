@@ -13,7 +13,7 @@ from designopt.desk.access import another_user
 from designopt.desk.desk import Desk
 from designopt.desk.runs import Runs
 from designopt.desk.views import Refused
-from designopt.store.safe_files import NotOwn
+from designopt.store.safe_files import ForeignFile
 
 T = TypeVar("T")
 
@@ -79,7 +79,7 @@ class Handler(RequestHandler):
         try:
             return look(name)
         except KeyError as error:
-            raise UnknownPlace(str(error.args[0])) from None
+            raise UnknownAddress(str(error.args[0])) from None
         except OSError as error:
             raise unusable(error, name) from None
 
@@ -126,7 +126,7 @@ class Handler(RequestHandler):
 
 def unusable(error: OSError, name_in_folder: str) -> Refused:
     """The refusal of a file or folder at `name_in_folder` that cannot be read or written."""
-    name = Path(error.filename).name if isinstance(error, NotOwn) else name_in_folder
+    name = Path(error.filename).name if isinstance(error, ForeignFile) else name_in_folder
     return Refused(f"{name}: {error.strerror or error}")
 
 
@@ -141,7 +141,7 @@ class WrongRequest(HTTPError):
         return self._text
 
 
-class UnknownPlace(WrongRequest):
+class UnknownAddress(WrongRequest):
     """A request for something that does not exist; the text suggests alternatives."""
 
     def __init__(self, text: str) -> None:

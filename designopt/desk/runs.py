@@ -118,7 +118,7 @@ class Runs:
                 flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
                 descriptor = safe_files.open_descriptor(log_file, flags, 0o644, folder=folder)
         except OSError as error:
-            file = Path(error.filename or log_file) if isinstance(error, safe_files.NotOwn) else log_file
+            file = Path(error.filename or log_file) if isinstance(error, safe_files.ForeignFile) else log_file
             raise Refused(f"{_relative(file, self._root)}: cannot be used: {error.strerror or error}") from None
         with os.fdopen(descriptor, "ab") as log:
             self._started = [process for process in self._started if process.poll() is None]

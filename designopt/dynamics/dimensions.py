@@ -24,7 +24,7 @@ _NUMBER: Measure = (1.0, (0.0,) * 7)
 Unit = tuple[str, Measure] | None
 
 
-class UnitsApart(Exception):
+class UnitsDiffer(Exception):
     """Two units in an equation are inconsistent; the message is a sentence without the name of the equation."""
 
 
@@ -41,10 +41,10 @@ def findings(symbols: Sequence[tuple[Any, str]], equations: Sequence[tuple[str, 
             unit = _followed(units_of_symbols, expression)
             expected = None if required_unit is None else _unit(required_unit)
             if unit is not None and expected is not None and not _fits(unit, expected):
-                raise UnitsApart(
+                raise UnitsDiffer(
                     f"{_expression_text(expression)} is in {units.named(unit[0])}, not {units.named(expected[0])}"
                 )
-        except UnitsApart as error:
+        except UnitsDiffer as error:
             sentences.append(f"incompatible units in {what}: {error}")
         except RuntimeError:  # operations that CasADi cannot expand to scalar ones have no units to propagate
             continue
@@ -57,11 +57,11 @@ def check_units(system: System) -> None:
     The rate of a state has its unit per second, an output its own. A literal number in an equation may have any unit,
     and so may the term that it multiplies. A system without units is not checked.
     """
-    if sentences := _of_system(system):
+    if sentences := _unit_conflicts(system):
         raise ValueError(f"system '{system.name}': " + "; ".join(sentences))
 
 
-def _of_system(system: System) -> list[str]:
+def _unit_conflicts(system: System) -> list[str]:
     form = system.residual_form
     tables = {"x": system.states, "s": form.unknowns if form else (), "u": system.controls, "z": system.algebraic,
               "p": system.parameters, "q": system.data}  # fmt: skip
@@ -112,7 +112,7 @@ def _fits(a: Unit, b: Unit) -> bool:
 
 
 def _followed(units_of_symbols: Sequence[tuple[Any, Unit]], expression: Any) -> Unit:
-    """The unit of `expression`. Raises `UnitsApart`."""
+    """The unit of `expression`. Raises `UnitsDiffer`."""
     function = ca.Function("units", [symbol for symbol, _ in units_of_symbols], [expression])
     steps = _Steps()
     work: dict[int, tuple[Any, Unit]] = {}
@@ -147,7 +147,7 @@ class _Steps:
         self._second = codes_of("IF_ELSE_ZERO")
 
     def step(self, operation: int, parts: Sequence[tuple[Any, Unit]]) -> tuple[Any, Unit]:
-        """The expression of an operation on `parts`, and its unit. Raises `UnitsApart`."""
+        """The expression of an operation on `parts`, and its unit. Raises `UnitsDiffer`."""
         make = ca.SX.unary if len(parts) == 1 else ca.SX.binary
         return make(operation, *(e for e, _ in parts)), self._unit(operation, parts)
 
@@ -156,13 +156,13 @@ class _Steps:
         if operation in self._same:
             if not _fits(first, last):
                 operands = [f"{_expression_text(e)} in {units.named(u[0])}" for e, u in parts if u is not None]
-                raise UnitsApart(f"{operands[0]} is combined with {operands[1]}")
+                raise UnitsDiffer(f"{operands[0]} is combined with {operands[1]}")
             return _plain(True) if operation in self._to_number else (first or last)
         if operation in self._of_number:
             if not _fits(first, ("", _NUMBER)):
                 assert first is not None
                 name = str(ca.SX.unary(operation, ca.SX.sym("x"))).split("(")[0]
-                raise UnitsApart(
+                raise UnitsDiffer(
                     f"the argument of {name}, {_expression_text(parts[0][0])}, is in {units.named(first[0])}"
                 )
             return _plain(first is not None)
@@ -172,22 +172,22 @@ class _Steps:
         if operation in self._power:
             return None if first is None else _raised(first, self._power[operation])
         if operation in self._raised:
-            return self._of_power(parts)
+            return self._power_unit(parts)
         if operation in self._to_number:
             return _plain(True)
         return last if operation in self._second else first  # NEG, FABS, TWICE, FLOOR, CEIL, COPYSIGN, ...
 
-    def _of_power(self, parts: Sequence[tuple[Any, Unit]]) -> Unit:
+    def _power_unit(self, parts: Sequence[tuple[Any, Unit]]) -> Unit:
         (base, of_base), (exponent, of_exponent) = parts
         if not _fits(of_exponent, ("", _NUMBER)):
             assert of_exponent is not None
-            raise UnitsApart(f"the exponent {_expression_text(exponent)} is in {units.named(of_exponent[0])}")
+            raise UnitsDiffer(f"the exponent {_expression_text(exponent)} is in {units.named(of_exponent[0])}")
         if of_base is None:
             return None
         if exponent.is_constant():
             return _raised(of_base, float(exponent))
         if not _fits(of_base, ("", _NUMBER)):
-            raise UnitsApart(
+            raise UnitsDiffer(
                 f"{_expression_text(base)} in {units.named(of_base[0])} has an exponent that is not a constant"
             )
         return of_base

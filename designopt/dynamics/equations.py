@@ -12,7 +12,7 @@ from designopt.dynamics.system import System
 from designopt.dynamics.variable import Variable, Vector
 from designopt.lazy import casadi as ca
 from designopt.plugin import closest
-from designopt.plugin.error_location import own_frames, place_of, raise_location
+from designopt.plugin.error_location import definition_line, raise_location, user_frames
 
 #: Names with units, or variables.
 Table = Mapping[str, str] | Sequence[Variable | Vector]
@@ -107,7 +107,7 @@ def placed(text: str, equations: Callable[..., Any], names: Iterable[str]) -> st
     if re.match(r"\S+:\d+: ", text):
         return text
     named = min((n for n in names if f"'{n}'" in text), key=lambda n: text.index(f"'{n}'"), default="")
-    where = place_of(equations, named)
+    where = definition_line(equations, named)
     return f"{where}: {text}" if where else text
 
 
@@ -125,7 +125,7 @@ def _explained(what: str, error: Exception) -> str:
     text = " ".join(str(error).split())
     if isinstance(error, AttributeError) and text.startswith(what):
         return text
-    of_mx = [n for frame, _ in own_frames(error)[-1:] for n, v in frame.f_locals.items() if isinstance(v, ca.MX)]
+    of_mx = [n for frame, _ in user_frames(error)[-1:] for n, v in frame.f_locals.items() if isinstance(v, ca.MX)]
     if of_mx or ("'SX'" in text and "'MX'" in text):
         named = f"'{of_mx[0]}' is made of MX symbols" if of_mx else "they contain an MX symbol"
         text = f"{named}: make symbols with casadi.SX.sym, or declare what they stand for"

@@ -47,7 +47,7 @@ class Expressions:
             )
         return symbol
 
-    def only_known(self, what: str, entry: Any) -> Any:
+    def only_known_names(self, what: str, entry: Any) -> Any:
         """`entry` as a scalar expression of declared symbols."""
         expression = self._scalar(what, entry)
         unknown = [str(s) for s in ca.symvar(expression) if s.element_hash() not in self._declared]

@@ -138,7 +138,7 @@ class System:
         )
         t = ca.SX.sym("t") if time is None else declared.symbol("time", Variable("time", "s"), time)
         x, u, z, p, q = (ca.vertcat(*symbols) if symbols else ca.SX(0, 1) for symbols in tables)
-        checked = declared.only_known
+        checked = declared.only_known_names
         equations = [checked(f"the equation of '{v.name}'", e) for v, _, e in algebraic]
         guarded = [checked(f"guard '{label}'", e) for label, e in (guards or {}).items()]
         s = ca.vertcat(*(declared.symbol("unknown", v, s) for v, s, _ in unknowns)) if unknowns else ca.SX(0, 1)
@@ -193,7 +193,7 @@ class System:
         every = [v.name for v in getattr(self, table)]
         names = [n for n in every if n not in without]
         if isinstance(entries, Mapping):
-            entries = self._of_components(entries)
+            entries = self._by_component(entries)
             if unknown := sorted(set(entries) - set(names)):
                 raise ValueError(
                     f"{self.name}: {', '.join(map(repr, unknown))} not among its {table}: {_listed(names)}"
@@ -215,7 +215,7 @@ class System:
             array = np.array([names_of_table.get(n, 0.0) for n in every])
         return array
 
-    def _of_components(self, entries: Mapping[str, Any]) -> dict[str, Any]:
+    def _by_component(self, entries: Mapping[str, Any]) -> dict[str, Any]:
         """`entries` with the numbers of components in place of vectors (k,), or of one number for all components."""
         scalar_entries: dict[str, Any] = dict(entries)
         for vector in self.vectors:

@@ -45,7 +45,7 @@ class StoredArrays:
     reference: str
 
 
-def kept_arrays(result: Result) -> list[StoredArrays]:
+def stored_arrays(result: Result) -> list[StoredArrays]:
     """All evaluations of `result` with stored arrays, by design and scenario."""
     journal = JournalReader.read(result.path, result.recorded_problem)
     try:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from designopt.exports.arrays import kept_arrays, write_arrays
+from designopt.exports.arrays import stored_arrays, write_arrays
 from designopt.exports.errors import ExportError
 from designopt.plugin import exporter
 from designopt.store.views.table import Column, in_study_units
@@ -129,7 +129,7 @@ def write_parquet(result: Result, folder: Path, prefix: str) -> list[Path]:
 @exporter("netcdf", version=1, packages=("h5netcdf", "h5py"), extra="export")
 def write_netcdf(result: Result, folder: Path, prefix: str) -> list[Path]:
     """The stored arrays with named axes in NetCDF 4."""
-    stored = kept_arrays(result)
+    stored = stored_arrays(result)
     if not stored:
         named = ", ".join(result.study.execution.arrays)
         why = (

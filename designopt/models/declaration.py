@@ -8,7 +8,16 @@ from functools import cached_property
 from typing import Annotated, Any, NotRequired, Required, TypedDict, TypeVar
 
 from designopt.dynamics.equations import DeclaredSymbols, placed
-from designopt.models.quantities import Condition, Given, ModelQuantity, Output, Parameter, Series, Setting, State
+from designopt.models.quantities import (
+    Condition,
+    ModelQuantity,
+    NumberInRange,
+    Output,
+    Parameter,
+    Series,
+    Setting,
+    State,
+)
 from designopt.plugin import Array, InvalidDesign, PluginError, Quantity, model
 from designopt.study.language import units
 
@@ -77,7 +86,7 @@ def _check(name: str, declared: Mapping[str, ModelQuantity], target: type, cost:
         except units.UnitError as error:
             raise refuse(f"{n}: {error}") from None
         named = d.initial if isinstance(d, State) else None
-        if isinstance(named, str) and not isinstance(declared.get(named), Given):
+        if isinstance(named, str) and not isinstance(declared.get(named), NumberInRange):
             raise refuse(f"the initial value of '{n}' is '{named}', which is not a parameter, condition or setting")
 
 
@@ -125,7 +134,7 @@ def _methods(name: str, declared: Mapping[str, ModelQuantity], target: type, cos
             if wrong := equations.unit_findings():
                 raise ValueError(f"model '{name}': " + "; ".join(wrong))
         except ValueError as error:
-            names = [n for n in declared if not isinstance(declared[n], Given)]
+            names = [n for n in declared if not isinstance(declared[n], NumberInRange)]
             raise PluginError(placed(str(error), target.equations, names)) from error  # type: ignore[attr-defined]
 
     def prepare(self: Any) -> None:

@@ -21,10 +21,10 @@ from designopt.lazy import casadi as ca
 from designopt.models.quantities import (
     Event,
     Final,
-    Given,
     Guard,
     Integral,
     ModelQuantity,
+    NumberInRange,
     Parameter,
     Peak,
     Series,
@@ -51,15 +51,17 @@ class Equations:
     def from_model(cls, name: str, declared: Mapping[str, ModelQuantity], equations: Callable[[Any], Any]) -> Equations:
         """Call `equations` once. Raises `ValueError`, with a sentence, for equations that do not match the
         declaration."""
-        symbols = {n: ca.SX.sym(n) for n, d in declared.items() if isinstance(d, (Given, State, Unknown, Integral))}
+        symbols = {
+            n: ca.SX.sym(n) for n, d in declared.items() if isinstance(d, (NumberInRange, State, Unknown, Integral))
+        }
         time = ca.SX.sym("time")
         returned = call_equations(f"model '{name}'", equations, {**symbols, "time": time})
-        required = [n for n, d in declared.items() if not isinstance(d, Given)]
+        required = [n for n, d in declared.items() if not isinstance(d, NumberInRange)]
         check_named(f"model '{name}'", required, returned, declared)
         checked = Expressions(name)
         for n, symbol in (*symbols.items(), ("time", time)):
             checked.symbol("quantity", Variable(n, ""), symbol)
-        values = {n: checked.only_known(f"the equation of '{n}'", e) for n, e in returned.items()}
+        values = {n: checked.only_known_names(f"the equation of '{n}'", e) for n, e in returned.items()}
         model_equations = cls(name, declared, symbols, time, values)
         integrals = ca.vertcat(*(symbols[n] for n in model_equations.names(Integral)), ca.SX(0, 1))
         for n in model_equations.names(State, Unknown, Integral, Series, Peak, Event, Guard):
@@ -130,7 +132,7 @@ class Equations:
 
     def constants(self) -> list[str]:
         """The conditions and the numeric settings."""
-        return [n for n in self.names(Given) if not isinstance(self.declared[n], Parameter)]
+        return [n for n in self.names(NumberInRange) if not isinstance(self.declared[n], Parameter)]
 
     def used(self) -> list[str]:
         """The constants that the motion, its signals and its integrals depend on."""
@@ -157,7 +159,7 @@ class Equations:
             d = self.declared.get(n)
             if d is None:
                 return Variable(n, "")
-            low, high = (d.low, d.high) if isinstance(d, (State, Given)) else (-math.inf, math.inf)
+            low, high = (d.low, d.high) if isinstance(d, (State, NumberInRange)) else (-math.inf, math.inf)
             return Variable(n, d.unit, low, high, d.description)
 
         own_unknowns = [(variable(n), self.symbols[n], self.values[n]) for n in self.names(Unknown)]

@@ -23,7 +23,7 @@ class ModelQuantity:
 
 
 @dataclass(frozen=True)
-class Given(ModelQuantity):
+class NumberInRange(ModelQuantity):
     """A given number with its admissible range."""
 
     default: float | None = None
@@ -49,14 +49,14 @@ class Given(ModelQuantity):
 
 
 @dataclass(frozen=True)
-class Parameter(Given):
+class Parameter(NumberInRange):
     """A design variable: an input of the model, without a default."""
 
     default: None = None
 
 
 @dataclass(frozen=True)
-class Condition(Given):
+class Condition(NumberInRange):
     """A number of the scenario; optional if it has a default. `sampled` as in `Quantity`."""
 
     sampled: tuple[float, float] | None = field(default=None, kw_only=True)
@@ -68,7 +68,7 @@ class Condition(Given):
 
 
 @dataclass(frozen=True)
-class Setting(Given):
+class Setting(NumberInRange):
     """A number of the section `model` of a study."""
 
 

@@ -38,7 +38,7 @@ from designopt.plugin.permission import (
     permitted,
     refuse_not_allowed,
 )
-from designopt.plugin.plain import as_model
+from designopt.plugin.plain_function import as_model
 from designopt.plugin.signature import filled
 from designopt.plugin.values import (
     Array,

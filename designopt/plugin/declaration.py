@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import types
 import typing
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -183,9 +182,6 @@ def _batch_size(name: str, target: Any, takes_rng: bool) -> int:
 
 def _later_settings(target: Any, settings: Mapping[str, Any], what: str) -> tuple[str, ...]:
     later = tuple(getattr(target, "later_settings", ()))
-    if hasattr(target, "added"):
-        warnings.warn(f"{what}: 'added' is now called 'later_settings'", DeprecationWarning, stacklevel=4)
-        later += tuple(target.added)
     for name in later:
         if name not in settings or settings[name].required:
             raise PluginError(f"{what}: later_settings names '{name}', which is not a setting with a default")

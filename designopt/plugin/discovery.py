@@ -28,7 +28,6 @@ from designopt.plugin.kinds import (
     ReportPlugin,
     SolverPlugin,
 )
-from designopt.plugin.signature import check_former_names
 from designopt.plugin.values import PluginError, UnknownPlugin
 
 GROUPS: dict[Kind, str] = {
@@ -39,9 +38,6 @@ GROUPS: dict[Kind, str] = {
     "report": "designopt.reports",
     "export": "designopt.exports",
 }
-
-#: Replacements of plugins of earlier versions.
-REPLACED: dict[tuple[Kind, str], str] = {("solver", "de"): "differential_evolution"}
 
 #: Prefix of the module names of plugin files.
 FILES = "designopt_plugin_"
@@ -63,13 +59,6 @@ def make_models_of_functions_by(make: Callable[[Any], Plugin]) -> None:
 def register(target: Any, plugin: Plugin) -> None:
     if not plugin.name.isidentifier():
         raise PluginError(f"{plugin.kind} '{plugin.name}': a plugin's name has only letters, digits and underscores")
-    model = plugin if isinstance(plugin, ModelPlugin) else None
-    quantities = {**(model.inputs or {}), **(model.conditions or {}), **model.outputs} if model else {}
-    try:
-        for entries in (plugin.settings, quantities):
-            check_former_names(entries)
-    except PluginError as error:
-        raise PluginError(f"{plugin.kind} '{plugin.name}': {error}") from None
     target.__designopt__ = plugin
     _declared[plugin.kind, plugin.name] = plugin
 
@@ -148,8 +137,6 @@ def find(kind: Kind, name: str) -> Plugin:
     if not entries and kind == "model" and bare in _plain and not distribution:
         return _models_of_functions[0](_plain[bare])
     if not entries:
-        if (kind, bare) in REPLACED:
-            raise PluginError(f"the {kind} '{bare}' of earlier versions was removed; use '{REPLACED[kind, bare]}'")
         declared_plugin = names(kind)
         near = closest(bare, declared_plugin)
         hint = f"; did you mean '{near}'?" if near else ""

@@ -20,20 +20,20 @@ def _libraries() -> tuple[str, ...]:
     return tuple(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib"))
 
 
-def is_own(file: str) -> bool:
+def is_user_file(file: str) -> bool:
     """Whether a code file belongs neither to designopt nor to a library."""
     return not (file.startswith((_SUITE, *_libraries(), "<frozen")) or "site-packages" in file)
 
 
-def own_frames(error: BaseException) -> list[tuple[FrameType, int]]:
+def user_frames(error: BaseException) -> list[tuple[FrameType, int]]:
     """The frames of the user's files in the traceback of `error`, with their lines, innermost last."""
-    return [(frame, line) for frame, line in _frames(error.__traceback__) if is_own(frame.f_code.co_filename)]
+    return [(frame, line) for frame, line in _frames(error.__traceback__) if is_user_file(frame.f_code.co_filename)]
 
 
 def raise_location(error: BaseException, source: Path | None = None) -> str:
     """The user's last line in the traceback of `error`, as ``drive.py:33``, else the last line of the file `source`; ""
     if there is none."""
-    frames = own_frames(error) or [
+    frames = user_frames(error) or [
         (frame, line) for frame, line in _frames(error.__traceback__) if frame.f_code.co_filename == str(source)
     ]
     if not frames:
@@ -49,7 +49,7 @@ def error_line(error: BaseException, source: Path | None = None) -> str:
     return f"{where + ': ' if where else ''}{type(error).__name__}{': ' + text if text else ''}"
 
 
-def place_of(function: Callable[..., Any], name: str) -> str:
+def definition_line(function: Callable[..., Any], name: str) -> str:
     """The line of `function` that sets the entry `name` of its mapping, as ``drive.py:33``, else its first line.
 
     "" if the file cannot be read.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
@@ -82,12 +81,6 @@ class ModelPlugin(Plugin):
     has_write_files: bool = False
     has_model_file: bool = False
     fidelity: Fidelity | None = None
-
-    @cached_property
-    def key_names(self) -> Mapping[str, str]:
-        """Former names of inputs, conditions and outputs, which keys and stores use."""
-        fields = (*(self.inputs or {}).values(), *(self.conditions or {}).values(), *self.outputs.values())
-        return {field.name: field.key_name for field in fields if field.key_name != field.name}
 
     def build(self, settings: Mapping[str, Any]) -> Any:
         """An object with ``evaluate(design, scenario[, arrays][, prepared][, rng])``; its ``prepare()`` is *not*

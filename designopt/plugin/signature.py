@@ -12,7 +12,6 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast
 
-from designopt.former import former_arguments
 from designopt.plugin.values import Field, PluginError, Quantity
 
 T = TypeVar("T")
@@ -25,9 +24,6 @@ def shape(target: Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, Fie
     if "__dataclass_fields__" not in vars(target):  # a base class that is a dataclass does not make this class one
         dataclass(kw_only=True)(target)
     settings = dataclass_fields(target)
-    former = {field.key_name: field.name for field in settings.values() if field.key_name != field.name}
-    if former:
-        former_arguments(**former)(target)
     return getattr(target, "evaluate", target), settings
 
 
@@ -75,21 +71,6 @@ def typed_dict(hint: Any) -> dict[str, Field] | None:
             raise PluginError(f"'{name}' of {hint.__name__} has a default: annotate it with NotRequired")
         fields[name] = Field(name, h, about, required, about.default if about else None)
     return fields
-
-
-def check_former_names(entries: Mapping[str, Field], within: tuple[Any, ...] = ()) -> None:
-    """Raise `PluginError` if a former name among `entries`, or in nested records, is the name or former name of
-    another: keys would confuse them."""
-    former = [entry.key_name for entry in entries.values() if entry.key_name != entry.name]
-    for name in former:
-        if name in entries:
-            raise PluginError(f"the former name '{name}' is now the name of another")
-        if former.count(name) > 1:
-            raise PluginError(f"two have the former name '{name}'")
-    for entry in entries.values():
-        for record in records(entry.annotation):
-            if record not in within:
-                check_former_names(record_fields(record), (*within, record))
 
 
 def records(hint: Any) -> Iterator[Any]:

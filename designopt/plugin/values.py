@@ -15,8 +15,7 @@ class Quantity:
 
     `unit` is any unit string; ``""`` or ``"1"`` is dimensionless. `gt`, `ge`, `lt`, `le` are in that unit. `sampled` is
     the default range of a condition in sampled scenarios; `default` is the value of an optional input or condition (see
-    `filled`). The end of a run reports a `notable` output wherever it is above 0. `former` is the name in an earlier
-    version: study files with it work with a warning, and keys and stores use it, so that earlier results are found.
+    `filled`). The end of a run reports a `notable` output wherever it is above 0.
     """
 
     unit: str = ""
@@ -27,7 +26,6 @@ class Quantity:
     le: float | None = None
     sampled: tuple[float, float] | None = None
     notable: bool = False
-    former: str = ""
     default: Any = None
 
     def __post_init__(self) -> None:
@@ -156,8 +154,3 @@ class Field:
     quantity: Quantity | None
     required: bool
     default: Any = None
-
-    @property
-    def key_name(self) -> str:
-        """The name in keys and stores: the former name, if any."""
-        return (self.quantity.former if self.quantity else "") or self.name

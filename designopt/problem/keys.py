@@ -10,10 +10,10 @@ from operator import itemgetter
 import numpy as np
 
 from designopt.arrays import Matrix
-from designopt.canonical import canonical_json, canonical_use, tagged
+from designopt.canonical_form import canonical_json, canonical_use, tagged
 from designopt.plugin import SolverPlugin, Use
 from designopt.problem.statement import Statement
-from designopt.space import in_model_unit, shown_value
+from designopt.space import display_value, in_model_unit
 
 
 class Keys:
@@ -32,9 +32,8 @@ class Keys:
         #: One partial hash per scenario: model, version, settings, computed figures and scenario.
         self._started = [hashlib.blake2b(canonical_json(each).encode(), digest_size=16) for each in identities]
         column = {p.name: j for j, p in enumerate(self._space.free)}
-        names = problem.model.plugin.key_names
-        named = [(names.get(p.name, p.name).encode() + b"\0", p, column.get(p.name)) for p in self._space.parameters]
-        #: Parameters in the order of keys, with their names in keys and their columns.
+        named = [(p.name.encode() + b"\0", p, column.get(p.name)) for p in self._space.parameters]
+        #: Parameters in the order of keys, with their names and their columns.
         self._named = sorted(named, key=itemgetter(0))
 
     @property
@@ -69,7 +68,7 @@ class Keys:
                 entries = [name + b"d" + doubles[i : i + 8] for i in range(0, len(doubles), 8)]
             else:
                 distinct, inverse = np.unique(X[:, j], return_inverse=True)
-                texts = [name + tagged(in_model_unit(p, shown_value(p, x))) for x in distinct.tolist()]
+                texts = [name + tagged(in_model_unit(p, display_value(p, x))) for x in distinct.tolist()]
                 entries = [texts[i] for i in inverse.tolist()]
             if p.name in activity:
                 entries = [e if active else b"" for e, active in zip(entries, activity[p.name].tolist(), strict=True)]

@@ -57,7 +57,7 @@ class Problem(Statement):
         return Keys(self)
 
     @cached_property
-    def first_alike(self) -> tuple[int, ...]:
+    def first_occurrence(self) -> tuple[int, ...]:
         """For each scenario the index of the first one with the same conditions, usually itself: the two share
         evaluations."""
         first: dict[bytes, int] = {}

@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from designopt.canonical import canonical_json, canonical_use, plain
+from designopt.canonical_form import canonical_json, canonical_use, plain
 from designopt.plugin import Fidelity, ModelPlugin, ObjectivePlugin, Use
 from designopt.problem.limit import Limit
 from designopt.space import Space
-from designopt.study.former import key_name
-from designopt.study.language.expressions.expression import renamed_text
 from designopt.study.study import Objective, Scenario, StudyConstraint
 
 
@@ -68,7 +66,6 @@ class Statement:
 
     def canonical(self) -> dict[str, Any]:
         """The problem as plain data: the content of ``problem.json`` in the store and the input of `digest`."""
-        names = self.model.plugin.key_names
         return {
             **self.special,
             **({"missing": self.missing} if self.missing else {}),
@@ -80,22 +77,22 @@ class Statement:
             ],
             "space": [
                 {
-                    "name": names.get(p.name, p.name),
+                    "name": p.name,
                     "kind": p.kind,
                     "low": float(p.low),
                     "high": float(p.high),
                     "values": list(p.values),
                     "unit": p.unit,
                     "scale": p.scale,
-                    **({"when": plain({names.get(n, n): v for n, v in p.when.items()})} if p.when else {}),
+                    **({"when": plain(p.when)} if p.when else {}),
                 }
                 for p in self.space.parameters
             ],
-            "relations": [str(r.renamed(names)) for r in self.space.relations],
+            "relations": [str(r) for r in self.space.relations],
             "objectives": [
                 {
-                    "name": key_name(o, names),
-                    o.direction: str(o.expression.renamed(names)),
+                    "name": o.name,
+                    o.direction: str(o.expression),
                     "unit": o.unit,
                     "over": canonical_use(o.over),
                 }
@@ -103,8 +100,8 @@ class Statement:
             ],
             "constraints": [
                 {
-                    "name": key_name(c, names),
-                    "of": str(c.expression.renamed(names)),
+                    "name": c.name,
+                    "of": str(c.expression),
                     "min": None if c.minimum is None else float(c.minimum),
                     "max": None if c.maximum is None else float(c.maximum),
                     "equals": None if c.equals is None else float(c.equals),
@@ -120,22 +117,10 @@ class Statement:
         """Entries of canonical form and keys that only some problems have."""
         return {**({"gradients": True} if self.gradients else {}), **({} if self.seed is None else {"seed": self.seed})}
 
-    def stored_name(self, figure: str) -> str:
-        """The name of `figure`, an output or a derivative of one, in stores."""
-        names = self.model.plugin.key_names
-        return renamed_text(figure, names) if names else figure
-
-    def present_name(self, stored: str) -> str:
-        """The inverse of `stored_name`."""
-        names = {old: name for name, old in self.model.plugin.key_names.items()}
-        return renamed_text(stored, names) if names else stored
-
     def key_values(self, scenario: Scenario) -> dict[str, Any]:
-        """The conditions of a scenario as plain data, by their names in keys."""
-        names = self.model.plugin.key_names
-        return {names.get(str(name), str(name)): plain(value) for name, value in scenario.values.items()}
+        """The conditions of a scenario as plain data."""
+        return {str(name): plain(value) for name, value in scenario.values.items()}
 
     def key_shift(self, scenario: Scenario) -> list[Any]:
-        """The shift of a scenario as plain data, by the parameters' names in keys."""
-        names = self.model.plugin.key_names
-        return [[names.get(s.parameter, s.parameter), s.factor, s.offset, s.low, s.high] for s in scenario.shift]
+        """The shift of a scenario as plain data."""
+        return [[s.parameter, s.factor, s.offset, s.low, s.high] for s in scenario.shift]

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from designopt.former import former_names
 from designopt.report.page.page import write_report
 from designopt.report.section import Figure, Section, Selector, Table
 from designopt.report.tables import state, summary_table
 
 __all__ = ["Figure", "Section", "Selector", "Table", "state", "summary_table", "write_report"]
-
-__getattr__ = former_names(__name__, {"Choice": "Selector"})

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 SHOWN = 50
 
 
-def shown_frames(count: int, most: int) -> NDArray[np.intp]:
+def animation_frames(count: int, most: int) -> NDArray[np.intp]:
     """At most `most` of the `count` instants of a motion, evenly spread, including both ends."""
     return np.unique(np.linspace(0, count - 1, min(most, count)).round().astype(np.intp))
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Array
-from designopt.former import former_names
-from designopt.report.animation import play_buttons, shown_frames, time_labels, time_slider
+from designopt.report.animation import animation_frames, play_buttons, time_labels, time_slider
 from designopt.report.colours import axis, category, layout
 
 #: Maximum number of frames of an animation, and maximum bytes of its coordinates: a larger one has fewer frames.
@@ -56,7 +55,7 @@ def draw(motion: DrawnMotion) -> dict[str, Any]:
     spatial = len(low) == 3
     arrow = _arrow_scale(motion, float((high - low).max()))
     size = 7 * sum(len(column) for trace in _frame(motion, 0, arrow) for column in trace.values())
-    frame_numbers = shown_frames(len(motion.time), min(FRAMES, max(2, BYTES // max(size, 1))))
+    frame_numbers = animation_frames(len(motion.time), min(FRAMES, max(2, BYTES // max(size, 1))))
     frames = [_frame(motion, int(i), arrow) for i in frame_numbers]
     kind = "scatter3d" if spatial else "scatter"
     still = [{"type": kind, "hoverinfo": "skip", **look} for look in _looks(motion)]
@@ -192,7 +191,3 @@ def _axes(ranges: list[list[float]], names: str) -> dict[str, Any]:
         "xaxis": axis(f"{names[0]} [m]", range=ranges[0], zeroline=False),
         "yaxis": axis(f"{names[1]} [m]", range=ranges[1], zeroline=False, scaleanchor="x"),
     }
-
-
-if not TYPE_CHECKING:
-    __getattr__ = former_names(__name__, {"Motion": "DrawnMotion"})

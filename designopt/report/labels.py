@@ -157,7 +157,7 @@ def design_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list
     return table
 
 
-def figures_shown(result: Result) -> dict[str, tuple[str, Matrix]]:
+def displayed_figures(result: Result) -> dict[str, tuple[str, Matrix]]:
     """The figures by name, each with its unit and values (designs, scenarios): in the unit of an objective or a limit
     of the study, else in the model's, so that a quantity has one unit on the whole page. Recorded derivatives are
     converted likewise, with the parameter in the unit of the study."""
@@ -178,7 +178,7 @@ def figure_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list
     """Figures of designs as (name, values): for each design one value per scenario."""
     return [
         (with_unit(name, unit), [float(v) for i in rows.values() for v in figure[i]])
-        for name, (unit, figure) in figures_shown(result).items()
+        for name, (unit, figure) in displayed_figures(result).items()
     ]
 
 
@@ -231,7 +231,7 @@ def hover_columns(result: Result, rows: NDArray[np.intp]) -> list[tuple[str, Any
         columns.append((parameter_label(p), x))
     columns += zip(objective_labels(problem), objective_values(result)[rows].T, strict=True)
     if len(problem.scenarios) == 1:
-        for name, (unit, values) in figures_shown(result).items():
+        for name, (unit, values) in displayed_figures(result).items():
             columns.append((with_unit(name, unit), values[rows, 0]))
     return columns
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from designopt.problem import unequal
-from designopt.report.labels import figures_shown
+from designopt.report.labels import displayed_figures
 from designopt.store.errors import StoreError
 from designopt.store.views.table import stated_constraints
 
@@ -83,7 +83,7 @@ def output_rows(result: Result, row: int) -> list[list[str]]:
     """Every recorded figure, scenario by scenario, with its unit."""
     scenarios = result.problem.scenarios
     rows = [["figure", *(s.name if len(scenarios) > 1 else "value" for s in scenarios), "unit"]]
-    for name, (unit, values) in figures_shown(result).items():
+    for name, (unit, values) in displayed_figures(result).items():
         cells = [_exact(float(v)) if np.isfinite(v) else "no value" for v in values[row]]
         rows.append([name, *cells, unit])
     return rows

@@ -14,19 +14,19 @@ from designopt.report.labels import (
     chosen_once,
     design_names,
     design_values,
-    figures_shown,
+    displayed_figures,
     listed,
     number,
     objective_values,
     with_unit,
 )
 from designopt.report.no_design import without_feasible, without_number
-from designopt.report.parts.answer import broken, summary
+from designopt.report.parts.answer import summary, violated_limits
 from designopt.report.parts.answer.limits import WARNED, fewer_bounds, recommended_bounds, warnings
 from designopt.report.parts.answer.tolerances import fragile_in_short, untried
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.parts.motion.estimation import undetermined
-from designopt.solvers.given import given_names
+from designopt.solvers.listed_designs import listed_names
 from designopt.store.errors import resume_command
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def summary_table(result: Result) -> str:
         if result.recommended() != result.first_choice()
         else []
     )
-    first += [f"warning: {text}" for text in result.other_code]
+    first += [f"warning: {text}" for text in result.code_differences]
     first += [f"note: {clause}" for clause in (*fragile_in_short(result), *undetermined(result))]
     last = [*fewer_bounds(result), *recommended_bounds(result, below=WARNED), *untried(result)]
     notes = [
@@ -103,10 +103,10 @@ def _failed(result: Result) -> list[str]:
         more = ", ..." if len(failures) > CLASSES else ""
         notes.append(
             f"note: {number(100 * lost / total, 3)} % of {plural(total, 'evaluation')} failed: {how}{more}"
-            f"{first_said(result, *next(iter(failures)))}"
+            f"{first_message(result, *next(iter(failures)))}"
         )
     stage = result.study.baseline
-    for name in given_names(stage.solver) if stage is not None else ():
+    for name in listed_names(stage.solver) if stage is not None else ():
         row = result.named.get(name)
         if row is not None and result.outcomes.failed[row]:
             status = next(str(s) for s in result.status[row] if s != "ok")
@@ -119,7 +119,7 @@ def failure_class(status: str, reason: str) -> str:
     return one_line(f"{status} ({reason})" if reason else status)
 
 
-def first_said(result: Result, status: str, reason: str) -> str:
+def first_message(result: Result, status: str, reason: str) -> str:
     """``, the first: travel is nan``: the first message of failures of this class; "" without any."""
     rows, scenarios = ((result.status == status) & (result.reason == reason)).nonzero()
     lines = result.message(int(rows[0]), int(scenarios[0])).strip().splitlines() if len(rows) else []
@@ -129,7 +129,7 @@ def first_said(result: Result, status: str, reason: str) -> str:
 def most_frequent_failure(result: Result) -> str:
     """Class, reason, number and first message, in one line; "" if every evaluation gave a result."""
     for (status, reason), n in result.failures().items():
-        message = first_said(result, status, reason)
+        message = first_message(result, status, reason)
         return f"Most frequent failure: {failure_class(status, reason)}, {n} of {result.status.size}{message}"
     return ""
 
@@ -162,7 +162,7 @@ def analysis_table(result: Result) -> str:
         return without_feasible(result)
     problem, names = result.problem, design_names(result)
     several = len(problem.scenarios) > 1
-    figures = dict(list(figures_shown(result).items())[:FIGURES])
+    figures = dict(list(displayed_figures(result).items())[:FIGURES])
     head = ["design", *(["scenario"] if several else []), "status"]
     head += [with_unit(name, unit) for name, (unit, _) in figures.items()]
     places = [(i, s) for i in range(len(result.outcomes)) for s in range(len(problem.scenarios))]
@@ -185,10 +185,14 @@ def analysis_table(result: Result) -> str:
 def broken_limits(result: Result) -> list[str]:
     """Lines on limits that no design meets together: number of violations of each and the best value, the worst first,
     then pairs that no design meets together."""
-    limits = broken.broken_limits(result)
+    limits = violated_limits.broken_limits(result)
     rest = len(limits) - LINES
     more = [f"and {count(rest)} further limits, in the report"] if rest > 0 else []
-    return [*_aligned(broken.lines(limits[:LINES]), 1), *more, *broken.conflicts(limits)] if limits else []
+    return (
+        [*_aligned(violated_limits.lines(limits[:LINES]), 1), *more, *violated_limits.conflicts(limits)]
+        if limits
+        else []
+    )
 
 
 def _aligned(lines: list[list[str]], words: int) -> list[str]:

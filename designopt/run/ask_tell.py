@@ -23,11 +23,11 @@ from designopt.run.evaluations.work import Waiting, Work
 from designopt.run.runner import run_study
 from designopt.store.folder import Store
 from designopt.study.study import Scenario, StudyDefinition
-from designopt.workers.outside import Outside
+from designopt.workers.ask_tell import AskTellExecutor
 
 
 @dataclass(frozen=True)
-class Asked:
+class PendingEvaluation:
     """A pending evaluation: the `values` of a design in the study's units, and the conditions.
 
     `number` is that of the design in the store, `kind` its purpose: ``scenario``, ``validation`` or ``neighbour``
@@ -43,7 +43,7 @@ class Asked:
     scenario_index: int = field(repr=False)
 
 
-def ask(study: StudyDefinition, store: Path, count: int) -> list[Asked]:
+def ask(study: StudyDefinition, store: Path, count: int) -> list[PendingEvaluation]:
     """Up to `count` pending evaluations of `study` in the folder `store`; none when the study is complete.
 
     They stay the same until they have results. Fewer than `count` if the solver needs results before it proposes more.
@@ -54,7 +54,7 @@ def ask(study: StudyDefinition, store: Path, count: int) -> list[Asked]:
     study = _without_assumptions(study)
     waiting: tuple[Work, ...] = ()
     try:
-        run_study(study, store, resume=(store / "journal.db").exists(), start=lambda expected: Outside())
+        run_study(study, store, resume=(store / "journal.db").exists(), start=lambda expected: AskTellExecutor())
     except Waiting as wait:
         waiting = wait.works
     if any(work.kind == "program" for work in waiting):
@@ -69,7 +69,7 @@ def _without_assumptions(study: StudyDefinition) -> StudyDefinition:
     return dataclasses.replace(study, tolerances=None) if assumed else study
 
 
-def _pending(study: StudyDefinition, problem: Problem, work: Work) -> list[Asked]:
+def _pending(study: StudyDefinition, problem: Problem, work: Work) -> list[PendingEvaluation]:
     pending = []
     for i, key in enumerate(work.keys):
         scenario_index = int(work.scenarios[i])
@@ -77,7 +77,9 @@ def _pending(study: StudyDefinition, problem: Problem, work: Work) -> list[Asked
         x = problem.space.shifted(work.X[[i]], scenario.shift)[0].tolist()
         number = int(work.designs[i])
         values = problem.space.values(x)
-        pending.append(Asked(number, values, scenario.name, dict(scenario.values), work.kind, key, scenario_index))
+        pending.append(
+            PendingEvaluation(number, values, scenario.name, dict(scenario.values), work.kind, key, scenario_index)
+        )
     return pending
 
 
@@ -91,7 +93,7 @@ def _scenario(study: StudyDefinition, problem: Problem, kind: str, index: int) -
 def tell(
     study: StudyDefinition,
     store: Path,
-    evaluations: Sequence[Asked],
+    evaluations: Sequence[PendingEvaluation],
     results: Sequence[Mapping[str, float] | None],
     why: str,
 ) -> None:
@@ -130,7 +132,9 @@ def tell(
         journal.count()
 
 
-def _row(problem: Problem, evaluation: Asked, outputs_or_none: Mapping[str, float] | None, why: str) -> tuple[Any, ...]:
+def _row(
+    problem: Problem, evaluation: PendingEvaluation, outputs_or_none: Mapping[str, float] | None, why: str
+) -> tuple[Any, ...]:
     """The first columns of the record: key, kind, design, number, status, reason, outputs."""
     start = (evaluation.key, evaluation.kind, evaluation.number, evaluation.scenario_index)
     if outputs_or_none is None:
@@ -151,7 +155,7 @@ def _row(problem: Problem, evaluation: Asked, outputs_or_none: Mapping[str, floa
             raise ValueError(f"figure '{name}' needs the array '{needs[0]}', which cannot be supplied externally")
         outputs[name] = float(use.build()(*(outputs[need] for need in use.plugin.needs)))
     wrong = [name for name, value in outputs.items() if not math.isfinite(value)]
-    stored = {problem.stored_name(name): value if math.isfinite(value) else None for name, value in outputs.items()}
+    stored = {name: value if math.isfinite(value) else None for name, value in outputs.items()}
     text = json.dumps(stored, separators=(",", ":"))
     return (*start, "nonfinite" if wrong else "ok", wrong[0] if wrong else None, text)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from designopt.arrays import Matrix
 from designopt.problem import STATUSES
 from designopt.run.evaluations.ledger import CODE
-from designopt.space import Space, shown_value
+from designopt.space import Space, display_value
 from designopt.study.study import Execution, Retry
 
 #: Number of failures of one class at one line of code that indicates a bug, not a property of designs.
@@ -105,9 +105,9 @@ class FailurePolicy:
             if low > high:
                 continue  # a parameter inactive in all of them
             if p.kind == "choice":
-                parts.append(f"{p.name} {' or '.join(str(shown_value(p, v)) for v in sorted(self._choices[j]))}")
+                parts.append(f"{p.name} {' or '.join(str(display_value(p, v)) for v in sorted(self._choices[j]))}")
             else:
-                parts.append(f"{p.name} {shown_value(p, low)} to {shown_value(p, high)}")
+                parts.append(f"{p.name} {display_value(p, low)} to {display_value(p, high)}")
         return ", ".join(parts)
 
     def _widen(self, X: Matrix) -> None:

@@ -17,7 +17,7 @@ from designopt.run.tolerance_analysis import neighbours_to_do
 from designopt.store.disk.arrays import intact, remove_arrays
 from designopt.store.journal.schema import Kind
 from designopt.store.result import Result
-from designopt.store.views.validated import validation_keys
+from designopt.store.views.validation import validation_keys
 from designopt.study.study import StudyDefinition
 
 

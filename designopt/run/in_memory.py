@@ -22,11 +22,11 @@ Compute = Callable[[Chunk], ChunkResult]
 def in_memory(problem: Problem, compute: Compute) -> Dispatcher:
     """The dispatcher of such a run. `compute` returns the results of evaluations and programs; arrays are not
     stored."""
-    start = lambda expected: _Here(compute)  # noqa: E731
+    start = lambda expected: _InProcess(compute)  # noqa: E731
     return Dispatcher(Store.in_memory(problem), Ledger(problem), Execution(), start, Signals(), Silent())
 
 
-class _Here(Uneventful):
+class _InProcess(Uneventful):
     """The executor of a run in memory."""
 
     name = "here"

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from designopt.arrays import Integers
-from designopt.interrupts import Kept
+from designopt.interrupts import HostHandlers
 from designopt.plugin import (
     Permission,
     Plugin,
@@ -31,13 +31,13 @@ from designopt.plugin import (
 from designopt.plugin.calling import calling
 from designopt.problem import Outcomes, Problem, StageEnded
 from designopt.run import start_from
+from designopt.run.changed_budgets import refuse_budgets, refuse_too_small, with_budgets
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import CODE, Ledger
-from designopt.run.evaluations.recall import Other, Recalling
+from designopt.run.evaluations.recall import OtherStore, Recalling
 from designopt.run.evaluations.recompute import baselines_with_errors
 from designopt.run.evaluations.work import Waiting
 from designopt.run.finish import finish
-from designopt.run.given_budgets import refuse_budgets, refuse_too_small, with_budgets
 from designopt.run.progress import Progress, Silent
 from designopt.run.stage import StageRun
 from designopt.run.stopping import Signals
@@ -54,10 +54,10 @@ from designopt.store.errors import (
     resume_command,
 )
 from designopt.store.folder import Store, discard, read_study
-from designopt.store.journal import recorded
-from designopt.store.provenance import other_code, provenance
+from designopt.store.journal import recorded_designs
+from designopt.store.provenance import code_differences, provenance
 from designopt.store.result import Result
-from designopt.store.views.validated import with_validation
+from designopt.store.views.validation import with_validation
 from designopt.study.study import Execution, Stage, StudyDefinition
 from designopt.workers.auto import executor_for
 from designopt.workers.evaluation.programs import has_programs
@@ -128,7 +128,7 @@ def run_study(
         starting_designs = {} if resume else start_from.take(study, problem, store_path)
         opened = Store.resume(store_path, study, problem) if resume else Store.create(store_path, study, problem)
         try:
-            with opened as store, Signals() as signals, Kept():
+            with opened as store, Signals() as signals, HostHandlers():
                 with reading(store_path):
                     repeated = baselines_with_errors(study, store) if resume else ""
                     ledger = _ledger_of(store, problem)
@@ -203,7 +203,7 @@ class _Start:
 
 
 def _dispatcher(
-    starting_designs: Mapping[str, start_from.Taken],
+    starting_designs: Mapping[str, start_from.StartingDesigns],
     store: Store,
     ledger: Ledger,
     execution: Execution,
@@ -215,7 +215,7 @@ def _dispatcher(
     stores = []
     for path in dict.fromkeys(Path(t.store) for t in starting_designs.values()):
         try:
-            stores.append(Other(path))
+            stores.append(OtherStore(path))
         except StoreError as error:  # requested designs stay; remaining ones are computed
             show.event("start_from", f"its evaluations can no longer be used: {error}")
     if stores:
@@ -280,18 +280,18 @@ def _refuse_absent(plugin: Plugin, path: Path) -> None:
 def _ledger_of(store: Store, problem: Problem) -> Ledger:
     """The content of the journal, in memory."""
     ledger = Ledger(problem)
-    X, relation_violation = recorded.designs(store.journal, problem, gaps=True)
+    X, relation_violation = recorded_designs.designs(store.journal, problem, gaps=True)
     ledger.add_designs(X, relation_violation)
     ledger.lost.update(np.flatnonzero(np.isnan(relation_violation)).tolist())
     with_values = np.flatnonzero(~np.isnan(relation_violation))
-    for begin in range(0, len(with_values), recorded.BLOCK):
-        rows = with_values[begin : begin + recorded.BLOCK]
+    for begin in range(0, len(with_values), recorded_designs.BLOCK):
+        rows = with_values[begin : begin + recorded_designs.BLOCK]
         ledger.design_of.update((row[0], i) for i, row in zip(rows.tolist(), problem.keys(X[rows]), strict=True))
-    for block in recorded.blocks(store.journal.evaluations("key, status, outputs")):
+    for block in recorded_designs.blocks(store.journal.evaluations("key, status, outputs")):
         slots = np.arange(len(ledger.slot_of), len(ledger.slot_of) + len(block))
         ledger.slot_of.update((key, int(slot)) for slot, (key, _, _) in zip(slots, block, strict=True))
         ledger.add_slots(len(block))
-        names, values = recorded.outputs([text for _, _, text in block], ledger.columns, problem)
+        names, values = recorded_designs.outputs([text for _, _, text in block], ledger.columns, problem)
         ledger.record(slots, np.array([CODE[status] for _, status, _ in block], np.uint8), names, values)
     return ledger
 
@@ -300,7 +300,7 @@ def _begin_session(store: Store, study: StudyDefinition) -> list[str]:
     """Begin a session; report changed code."""
     facts = provenance(study)
     try:
-        changed, damaged = other_code(store.path, facts)
+        changed, damaged = code_differences(store.path, facts)
     except OSError as error:
         raise explain(error, store.path) from error
     store.journal.begin_session(host=socket.gethostname(), executor="none", workers=0, provenance=facts)
@@ -358,7 +358,7 @@ def _note_end(dispatcher: Dispatcher, stage: Stage, reason: str | None) -> None:
 
 
 def _run_stages(
-    study: StudyDefinition, dispatcher: Dispatcher, starting_designs: Mapping[str, start_from.Taken]
+    study: StudyDefinition, dispatcher: Dispatcher, starting_designs: Mapping[str, start_from.StartingDesigns]
 ) -> None:
     designs_of: dict[str, Integers] = {}
     for number, stage in enumerate(study.stages, 1):
@@ -382,7 +382,7 @@ def _run_stages(
         run.show(0, force=True)
 
 
-def _evaluated(run: StageRun, starting: start_from.Taken) -> Outcomes:
+def _evaluated(run: StageRun, starting: start_from.StartingDesigns) -> Outcomes:
     """Outcomes of the designs from another store, which are the first of the stage; without those that failed here."""
     text = f"stage {run.stage.name} starts from {starting.summary}"
     if not run.dispatcher.journal.has_event("start_from", text):

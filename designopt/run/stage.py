@@ -10,10 +10,10 @@ import numpy as np
 from designopt.arrays import Integers, Mask, Matrix
 from designopt.problem import Outcomes, Problem, SolvedPrograms, StageEnded
 from designopt.run.budget import StageBudget
-from designopt.run.evaluations.ahead import Ahead
 from designopt.run.evaluations.cheap import CheapBatch
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import PENDING, Ledger
+from designopt.run.evaluations.look_ahead import LookAheadLoop
 from designopt.run.evaluations.points import StagePoints
 from designopt.run.evaluations.program_batch import ARRAYS, ProgramBatch, ticking
 from designopt.run.evaluations.work import Work
@@ -91,7 +91,7 @@ class StageRun:
         if look_ahead < 1:
             raise ValueError(f"look_ahead must be at least 1, not {look_ahead}")
         self.dispatcher.check()
-        talk = Ahead(self, ask, tell, look_ahead)
+        talk = LookAheadLoop(self, ask, tell, look_ahead)
         self._dispatch(talk.work(), look_ahead, lambda: self.show(0), talk.missing)
         if talk.ended:
             if not talk.missing() and self.out_of_time():

@@ -19,7 +19,7 @@ from designopt import decision
 from designopt.arrays import Integers, Mask, Matrix
 from designopt.lazy import moocore
 from designopt.problem import Outcomes, Problem
-from designopt.space import Space, shown_value
+from designopt.space import Space, display_value
 from designopt.store import safe_files
 from designopt.store.disk.durable import write_durably
 from designopt.store.disk.explain import explain
@@ -35,7 +35,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class Taken:
+class StartingDesigns:
     """Designs `X` (n, d) for a stage, from the folder `store`; `left_out` more are outside the space."""
 
     store: str
@@ -84,8 +84,8 @@ def _order(outcomes: Outcomes) -> Integers:
 
 
 def take(
-    study: StudyDefinition, problem: Problem, path: Path, recorded: Mapping[str, Taken] | None = None
-) -> dict[str, Taken]:
+    study: StudyDefinition, problem: Problem, path: Path, recorded: Mapping[str, StartingDesigns] | None = None
+) -> dict[str, StartingDesigns]:
     """Designs for the stages of `study`, whose store is `path`, from other stores and the `recorded` ones, by stage.
 
     Raises `StoreError` if one of them cannot be read, or its designs do not have the parameters of this problem.
@@ -100,7 +100,9 @@ def take(
     return designs_of_stage
 
 
-def settle(study: StudyDefinition, problem: Problem, path: Path, proposed: Mapping[str, Taken]) -> dict[str, Taken]:
+def settle(
+    study: StudyDefinition, problem: Problem, path: Path, proposed: Mapping[str, StartingDesigns]
+) -> dict[str, StartingDesigns]:
     """Designs for the stages from other stores: as recorded in the store `path`, else as `proposed`; recorded from
     now on."""
     file = path / FILE
@@ -113,7 +115,7 @@ def settle(study: StudyDefinition, problem: Problem, path: Path, proposed: Mappi
     with reading(path, FILE):
         width = len(problem.space.free)
         recorded = {
-            name: Taken(
+            name: StartingDesigns(
                 str(record["store"]), np.array(record["designs"], float).reshape(-1, width), int(record["left_out"])
             )
             for name, record in json.loads(text).items()
@@ -139,7 +141,7 @@ def _within(space: Space, X: Matrix) -> bool:
     return bool(((space.lower - margin <= S) & (space.upper + margin >= S)).all())
 
 
-def _take(store: Path, origin: StartFrom, problem: Problem, who: str) -> Taken:
+def _take(store: Path, origin: StartFrom, problem: Problem, who: str) -> StartingDesigns:
     source = Result.open(store)
     theirs = source.problem.space
     source_names = {p.name for p in theirs.parameters}
@@ -155,7 +157,7 @@ def _take(store: Path, origin: StartFrom, problem: Problem, who: str) -> Taken:
         X = translated(best.X, theirs, problem.space)
     except units.UnitError as error:
         raise StoreError(f"{who} cannot start from {store}: {error}", store) from error
-    return Taken(str(store.absolute()), X, len(best) - len(X))
+    return StartingDesigns(str(store.absolute()), X, len(best) - len(X))
 
 
 def _judged(source: Result, problem: Problem, who: str) -> Outcomes:
@@ -200,7 +202,7 @@ def translated(X: Matrix, theirs: Space, ours: Space) -> Matrix:
             continue
         j = column.get(p.name)
         values = [
-            source_parameter.values[0] if j is None else shown_value(source_parameter, x)
+            source_parameter.values[0] if j is None else display_value(source_parameter, x)
             for x in (X[:, 0 if j is None else j]).tolist()
         ]
         used = np.ones(len(X), bool) if j is None else active[:, j]

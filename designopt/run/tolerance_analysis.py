@@ -10,7 +10,7 @@ from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import PENDING
 from designopt.run.evaluations.work import Work
 from designopt.store.result import Result
-from designopt.store.views.tolerated import LEAST, SHARE, beyond_limits, neighbours, spread_over
+from designopt.store.views.tolerances import LEAST, SHARE, beyond_limits, neighbours, spread_over
 from designopt.study.study import StudyDefinition, Tolerances
 
 #: Maximum default number of neighbours per chosen design.

@@ -34,7 +34,6 @@ from designopt.plugin import (
     Use,
     find,
 )
-from designopt.study.former import present_settings, present_study, stored_settings, stored_study
 from designopt.study.language.checking.single_values import out_of_range
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Objective, StudyConstraint, StudyDefinition
@@ -44,8 +43,7 @@ _APART = ("text", "path", "relations", "plugin_files")
 
 
 def encode(study: StudyDefinition) -> dict[str, Any]:
-    """`study` as JSON data, with the names of keys; files are given by digest (`files` lists them)."""
-    study = stored_study(study)
+    """`study` as JSON data: files are given by digest (`files` lists them)."""
     return {
         **{f.name: encoded(getattr(study, f.name)) for f in dataclasses.fields(study) if f.name not in _APART},
         "relations": [str(r) for r in study.relations],
@@ -92,7 +90,7 @@ def decode(
     hints = typing.get_type_hints(StudyDefinition)
     content = plugin_file or (lambda name, digest: file(name, digest).content)
     in_data = {f.name: f.name in data for f in dataclasses.fields(StudyDefinition) if f.name not in _APART}
-    stored = StudyDefinition(
+    return StudyDefinition(
         **{
             name: _decoded(hints[name], data[name], file, f"study.{name}")
             for name, present in in_data.items()
@@ -106,7 +104,6 @@ def decode(
         path=path,
         plugin_files=tuple((f["name"], content(f["name"], f["digest"])) for f in data["plugin_files"]),
     )
-    return present_study(stored)
 
 
 def _decoded(hint: Any, item: Any, file: Callable[[str, str], InputFile], where: str) -> Any:
@@ -128,8 +125,6 @@ def _decoded(hint: Any, item: Any, file: Callable[[str, str], InputFile], where:
         _expect(isinstance(item, dict), item, "a mapping", where)
         return {k: _decoded(arguments[1], value, file, f"{where}.{k}") for k, value in item.items()}
     if origin is Use:
-        if isinstance(item, str):  # an export format of the stores of format 1
-            return Use(find("export", item))
         use = _setting(item, file)
         _expect(isinstance(use, Use) and isinstance(use.plugin, arguments[0]), item, arguments[0].__name__, where)
         return use
@@ -178,11 +173,10 @@ def _setting(item: Any, file: Callable[[str, str], InputFile]) -> Any:
     if "$plugin" in item:
         plugin = _plugin(item)
         if isinstance(plugin, ModelPlugin) and plugin.has_declares:  # not called: its files may be missing
-            present = {field.key_name: field for field in plugin.outputs.values()}
-            outputs = {field.name: field for field in ({**_outputs(item), **present}[name] for name in item["outputs"])}
+            outputs = {name: plugin.outputs.get(name, field) for name, field in _outputs(item).items()}
             plugin = dataclasses.replace(plugin, outputs=outputs, arrays=_arrays(item))
         hints = {name: f.annotation for name, f in plugin.settings.items()}
-        settings = present_settings(plugin, item["settings"])
+        settings = item["settings"]
         for name, value in settings.items():
             kind = hints.get(name)
             kind = typing.get_args(kind)[0] if typing.get_origin(kind) is Annotated else kind
@@ -205,15 +199,12 @@ def encoded(item: Any) -> Any:
             "$plugin": p.kind,
             "name": p.name,
             "version": p.version,
-            "settings": stored_settings(
-                p, encoded({**{k: f.default for k, f in p.settings.items() if not f.required}, **item.settings})
-            ),
-            "outputs": {f.key_name: _field(f) for f in p.outputs.values()} if isinstance(p, ModelPlugin) else {},
+            "settings": encoded({**{k: f.default for k, f in p.settings.items() if not f.required}, **item.settings}),
+            "outputs": {name: _field(f) for name, f in p.outputs.items()} if isinstance(p, ModelPlugin) else {},
             "arrays": {n: dataclasses.asdict(a) for n, a in p.arrays.items()} if isinstance(p, ModelPlugin) else {},
             "needs": list(p.needs) if isinstance(p, ObjectivePlugin) else [],
             "unit": p.unit if isinstance(p, ObjectivePlugin) else "",
             **_abilities(item),
-            **_present_names(p),
         }
     if isinstance(item, (Objective, StudyConstraint)):
         return _item(item)
@@ -232,24 +223,11 @@ def _abilities(use: Use[Plugin]) -> dict[str, Any]:
     p, has = use.plugin, {}
     if isinstance(p, ModelPlugin):
         cheap = p.fidelity
-        fidelity = {"settings": stored_settings(p, cheap.settings), "cost": cheap.cost} if cheap else None
+        fidelity = {"settings": cheap.settings, "cost": cheap.cost} if cheap else None
         has = {"takes_rng": p.takes_rng, "has_gradient": p.has_gradient, "fidelity": fidelity}
     elif isinstance(p, SolverPlugin):
         has = {"wants_gradient": p.wants_gradient(use.settings), "wants_cheap": p.wants_cheap(use.settings)}
     return {name: value for name, value in has.items() if value}
-
-
-def _present_names(plugin: Plugin) -> dict[str, dict[str, str]]:
-    """Present names, by stored names, for views without the plugin; of settings without those inside a mapping."""
-    settings = {field.key_name: name for name, field in plugin.settings.items() if field.key_name != name}
-    values = {old: name for name, old in plugin.key_names.items()} if isinstance(plugin, ModelPlugin) else {}
-    return {key: names for key, names in (("named_settings", settings), ("named_values", values)) if names}
-
-
-def _renamed(names: Mapping[str, str]) -> dict[str, Field]:
-    """Present names of settings, inputs and conditions of a missing plugin: the record, with `names` by stored
-    names."""
-    return {name: Field(name, Any, Quantity("", "", former=old), required=True) for old, name in names.items()}
 
 
 def _record(hint: Any, value: Any) -> Any:
@@ -266,7 +244,7 @@ def _record(hint: Any, value: Any) -> Any:
 
 
 def _field(field: Field) -> dict[str, Any]:
-    quantity = dataclasses.asdict(dataclasses.replace(field.quantity, former="")) if field.quantity else None
+    quantity = dataclasses.asdict(field.quantity) if field.quantity else None
     return {"quantity": quantity, "required": field.required}
 
 
@@ -289,30 +267,25 @@ def _plugin(item: Mapping[str, Any]) -> Plugin:
         reason = f"{kind} '{plugin.name}' is installed in version {plugin.version}, the store needs {item['version']}"
         return _absent(item, reason)
     stored = item["settings"].keys()
-    added = [name for name, setting in plugin.settings.items() if setting.key_name not in stored and setting.required]
-    if lacking := sorted(stored - {setting.key_name for setting in plugin.settings.values()}):
+    added = [name for name, setting in plugin.settings.items() if name not in stored and setting.required]
+    if lacking := sorted(stored - plugin.settings.keys()):
         return _absent(item, f"{kind} '{plugin.name}' has no setting '{lacking[0]}' any more, which the store gives it")
     if added:
         return _absent(item, f"{kind} '{plugin.name}' needs a setting '{added[0]}' now, which the store has none for")
-    return dataclasses.replace(plugin, settings={n: f for n, f in plugin.settings.items() if f.key_name in stored})
+    return dataclasses.replace(plugin, settings={n: f for n, f in plugin.settings.items() if n in stored})
 
 
 def _outputs(item: Mapping[str, Any]) -> dict[str, Field]:
-    """The outputs that a model declared when the store was written, by stored names."""
+    """The outputs that a model declared when the store was written, by name."""
     return {
-        name: Field(name, float, Quantity(**f["quantity"]) if f["quantity"] else None, f["required"])
+        name: Field(name, float, _quantity(f["quantity"]) if f["quantity"] else None, f["required"])
         for name, f in item["outputs"].items()
     }
 
 
-def _by_present_names(outputs: Mapping[str, Field], names: Mapping[str, str]) -> dict[str, Field]:
-    """`outputs` of a missing model under the present `names`."""
-    renamed = {
-        old: dataclasses.replace(field, name=names[old], quantity=dataclasses.replace(field.quantity, former=old))
-        for old, field in outputs.items()
-        if old in names and field.quantity is not None
-    }
-    return {field.name: field for field in (renamed.get(old, field) for old, field in outputs.items())}
+def _quantity(stored: Mapping[str, Any]) -> Quantity:
+    """The quantity from its stored fields; those that this version does not have are ignored."""
+    return Quantity(**{f.name: stored[f.name] for f in dataclasses.fields(Quantity) if f.name in stored})
 
 
 def _arrays(item: Mapping[str, Any]) -> dict[str, Array]:
@@ -331,18 +304,13 @@ def _absent(item: Mapping[str, Any], reason: str) -> Plugin:
         "name": item["name"],
         "version": item["version"],
         "target": refuse,
-        "settings": _renamed(item.get("named_settings", {})),
+        "settings": {},
         "description": f"not available: {reason}",
     }
     if item["$plugin"] == "model":
-        names, arrays = item.get("named_values", {}), _arrays(item)
-        outputs = _by_present_names(_outputs(item), names)
-        conditions = _renamed({old: name for old, name in names.items() if name not in outputs})
         has = {name: item.get(name, False) for name in ("takes_rng", "has_gradient")}
         fidelity = Fidelity(**item["fidelity"]) if "fidelity" in item else None
-        return ModelPlugin(
-            **about, conditions=conditions or None, outputs=outputs, arrays=arrays, fidelity=fidelity, **has
-        )
+        return ModelPlugin(**about, outputs=_outputs(item), arrays=_arrays(item), fidelity=fidelity, **has)
     if item["$plugin"] == "objective":
         return ObjectivePlugin(**about, needs=tuple(item["needs"]), unit=item["unit"])
     if item["$plugin"] == "solver":

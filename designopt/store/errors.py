@@ -100,7 +100,7 @@ def refuse_foreign(path: Path, *, thoroughly: bool = False) -> None:
         if path.is_file():
             raise StoreError(f"{path}: is a file; a store is a folder", path)
         safe_files.check(path, thoroughly=thoroughly)
-    except safe_files.NotOwn as error:
+    except safe_files.ForeignFile as error:
         raise StoreError(f"{error.filename}: {error.strerror}", path) from error
     except OSError as error:
         raise StoreError(f"{path}: cannot be read: {error.strerror}", path) from error

@@ -16,7 +16,6 @@ from designopt.files import InputFile, root_of
 from designopt.plugin import foreign_code, is_installed
 from designopt.problem import Problem
 from designopt.store import archive, safe_files
-from designopt.store.beside import nearest_store
 from designopt.store.consistency import check_consistent
 from designopt.store.disk.arrays import remove_orphans
 from designopt.store.disk.durable import make_folder_durably, write_durably
@@ -27,6 +26,7 @@ from designopt.store.journal.connection import connect_to_read
 from designopt.store.journal.in_memory import JournalInMemory
 from designopt.store.journal.rebuild import rebuild
 from designopt.store.journal.writer import Journal
+from designopt.store.nearest_store import nearest_store
 from designopt.store.provenance import versions
 from designopt.study.language.files import FolderFiles
 from designopt.study.study import StudyDefinition
@@ -191,7 +191,7 @@ def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> Stud
         stored_path = path / "files" / digest
         if root_of(name) and not stored_path.exists():
             has_root = root_of(name) in (data_roots or {})
-            return _of_root(roots, name, digest, path) if has_root else InputFile.from_digest(name, digest)
+            return _data_root_file(roots, name, digest, path) if has_root else InputFile.from_digest(name, digest)
         try:
             safe_files.open_to_read(stored_path).close()
             file = InputFile.at(stored_path, name)
@@ -215,7 +215,7 @@ def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> Stud
             text = safe_files.read_bytes(file).decode() if file.exists() else ""
     except OSError as error:
         raise StoreError(f"{file}: cannot be read: {error.strerror}", path) from error
-    version_error = _other_version(path, data)
+    version_error = _version_error(path, data)
     with reading(path, "problem.json", version_error):
         if data.get("study_digest") not in (None, _digest(data["study"])):  # none in stores of earlier versions
             raise ValueError("its study has changed since it was written")
@@ -234,7 +234,7 @@ def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> Stud
     return study
 
 
-def _other_version(path: Path, data: Any) -> StoreError | None:
+def _version_error(path: Path, data: Any) -> StoreError | None:
     """Addition to a message if another version of designopt has written the unreadable `data` of problem.json."""
     writer, reader = data.get("designopt") if isinstance(data, dict) else None, versions()["designopt"]
     if not isinstance(writer, str) or writer == reader:
@@ -249,7 +249,7 @@ def _digest(study: Any) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _of_root(roots: FolderFiles, name: str, digest: str, path: Path) -> InputFile:
+def _data_root_file(roots: FolderFiles, name: str, digest: str, path: Path) -> InputFile:
     """A file of a data root. Raises `StoreError` if it is missing or has changed since the run began."""
     try:
         file = roots(name)

@@ -36,7 +36,6 @@ PACKAGES = (
     "pint",
     "moocore",
     "SALib",
-    "optuna",
     "dask-jobqueue",
 )
 
@@ -75,7 +74,7 @@ def recorded_remarks(path: Path) -> list[str]:
     return next((list(map(str, remarks)) for remarks in of_sessions if remarks and isinstance(remarks, list)), [])
 
 
-def other_code(path: Path, facts: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+def code_differences(path: Path, facts: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """The user's plugins whose code differs from the last session of the store `path`, according to `facts`, and the
     unreadable lines of its notes on sessions.
 

@@ -20,11 +20,11 @@ from designopt.arrays import Matrix
 from designopt.plugin import PluginError, PluginFailed, Use, closest, find
 from designopt.printable import one_line, printable
 from designopt.problem import Outcomes, Problem
-from designopt.solvers.given import given_names
+from designopt.solvers.listed_designs import listed_names
 from designopt.store.disk.arrays import read_arrays
 from designopt.store.errors import RunError, StoreError, reading
 from designopt.store.folder import read_study
-from designopt.store.journal import recorded
+from designopt.store.journal import recorded_designs
 from designopt.store.journal.reader import JournalReader
 from designopt.store.rescore import changed_study
 from designopt.store.views import activity, importance, table, volume
@@ -32,8 +32,8 @@ from designopt.store.views.activity import Activity, Attained
 from designopt.store.views.cheap import read_cheap
 from designopt.store.views.choices import ROBUST, Choices
 from designopt.store.views.programs import ProgramRecord, read_programs
-from designopt.store.views.tolerated import Tolerated, read_neighbours
-from designopt.store.views.validated import Validated, read_validation
+from designopt.store.views.tolerances import ToleranceResults, read_neighbours
+from designopt.store.views.validation import ValidationResults, read_validation
 from designopt.study.study import StudyDefinition
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Result:
         if act is not None and first is not None:
             why = "" if act == first else f", because {first[0]} violates limits within its tolerances"
             text += f"\nrecommended: {act[0]}{why}"
-        text = "\n".join([*(f"warning: {changed}" for changed in self.other_code), text])
+        text = "\n".join([*(f"warning: {changed}" for changed in self.code_differences), text])
         return printable(f"{head}\n{text}\nfull report: designopt report {self.path}")
 
     def _table_columns(self) -> list[table.Column]:
@@ -245,7 +245,7 @@ class Result:
     def baseline(self) -> dict[str, int]:
         """Rows of the baseline designs by name, as far as they have a result."""
         stage = self.study.baseline
-        names = () if stage is None else given_names(stage.solver)
+        names = () if stage is None else listed_names(stage.solver)
         rows = {name: self.named[name] for name in names if name in self.named}
         return {name: row for name, row in rows.items() if not self.outcomes.failed[row]}
 
@@ -255,7 +255,7 @@ class Result:
         row_of: dict[str, int] = {}
         for stage in self.study.stages:
             design_rows = self.designs_of(stage.name)
-            for name, row in zip(given_names(stage.solver), design_rows.tolist(), strict=False):
+            for name, row in zip(listed_names(stage.solver), design_rows.tolist(), strict=False):
                 if name and row >= 0:
                     row_of.setdefault(name, row)
         return row_of
@@ -273,12 +273,12 @@ class Result:
     def _some(self, rows: Rows | None) -> NDArray[np.int64]:
         return self.front() if rows is None else np.asarray(rows, np.int64)
 
-    def validation(self) -> Validated | None:
+    def validation(self) -> ValidationResults | None:
         """The chosen designs in the validation scenarios; None without any, or before they are evaluated."""
         return self._validated
 
     @cached_property
-    def _validated(self) -> Validated | None:
+    def _validated(self) -> ValidationResults | None:
         validation, X, chosen = self.study.validate, self.outcomes.X, self.chosen()
         if validation is None:
             return None
@@ -294,12 +294,12 @@ class Result:
         with self._journal() as journal, self._plugins():
             return read_cheap(journal, self.recorded_problem)
 
-    def tolerated(self) -> Tolerated | None:
+    def tolerated(self) -> ToleranceResults | None:
         """Designs and their neighbours within the tolerances of the parameters; None before any are evaluated."""
         return self._tolerated
 
     @cached_property
-    def _tolerated(self) -> Tolerated | None:
+    def _tolerated(self) -> ToleranceResults | None:
         study = (self.original or self).study
         if study.tolerances is None:
             return None
@@ -329,12 +329,12 @@ class Result:
     # --------------------------------------------------------------------------------------------- hypervolume
 
     @property
-    def given_reference(self) -> Mapping[str, float]:
+    def study_reference_point(self) -> Mapping[str, float]:
         """The study's reference point, by objective in its own direction.
 
         ``report.reference``, else that of a stage's hypervolume budget.
         """
-        return volume.given_reference(self.study, self.problem)
+        return volume.study_reference_point(self.study, self.problem)
 
     def reference(self) -> Matrix | None:
         """The fixed reference point (m,) of the hypervolume, for minimised objectives.
@@ -342,7 +342,7 @@ class Result:
         The study's ``report.reference``, else that of a stage's hypervolume budget, else the worst values of the front
         plus a tenth of its range (None without a front of several objectives).
         """
-        return volume.reference(self.problem, self.given_reference, self.outcomes.objectives[self.front()])
+        return volume.reference(self.problem, self.study_reference_point, self.outcomes.objectives[self.front()])
 
     def hypervolume(self, rows: Rows | None = None) -> float | None:
         """The hypervolume that designs (default: the front) dominate with respect to `reference`, in the objectives'
@@ -361,7 +361,7 @@ class Result:
     @property
     def _evaluated(self) -> list[int]:
         """The scenarios with evaluations of their own."""
-        return sorted(set(self.recorded_problem.first_alike))
+        return sorted(set(self.recorded_problem.first_occurrence))
 
     @property
     def counts(self) -> dict[str, int]:
@@ -399,7 +399,7 @@ class Result:
         return self._records("event")
 
     @property
-    def other_code(self) -> list[str]:
+    def code_differences(self) -> list[str]:
         """Reports of code changed under the same version between the sessions, each once."""
         return list(dict.fromkeys(str(event["text"]) for event in self.events if event["kind"] == "code"))
 
@@ -491,9 +491,9 @@ class Result:
             raise StoreError(text, self.path) from error
 
     @cached_property
-    def _recorded(self) -> recorded.Recorded:
+    def _recorded(self) -> recorded_designs.RecordedDesigns:
         with self._journal() as journal, self._plugins():
-            return recorded.read(journal, self.recorded_problem, self.problem)
+            return recorded_designs.read(journal, self.recorded_problem, self.problem)
 
 
 RunError.opener = Result.open

@@ -26,7 +26,7 @@ _FOLDER = os.O_DIRECTORY | getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-class NotOwn(OSError):
+class ForeignFile(OSError):
     """An entry of a store is not a regular file or folder."""
 
     def __init__(self, file: Path, what: str) -> None:
@@ -34,8 +34,7 @@ class NotOwn(OSError):
 
 
 def check(path: Path, *, thoroughly: bool = False) -> None:
-    """Raise `NotOwn` if the store `path` has something other than a regular file, or a folder, in the place of its own
-    entries.
+    """Raise `ForeignFile` if an entry of the store `path` that must be a regular file, or a folder, is something else.
 
     This includes the folders of arrays; their files, and all other entries, only `thoroughly`.
     """
@@ -44,9 +43,9 @@ def check(path: Path, *, thoroughly: bool = False) -> None:
     for name in FOLDERS:
         for entry in _entries(path / name):
             if entry.is_symlink():
-                raise NotOwn(Path(entry.path), _described(stat.S_IFLNK))
+                raise ForeignFile(Path(entry.path), _described(stat.S_IFLNK))
             if name == "arrays" and not entry.is_dir():
-                raise NotOwn(Path(entry.path), "is in place of a folder of arrays; move it away")
+                raise ForeignFile(Path(entry.path), "is in place of a folder of arrays; move it away")
             if thoroughly:
                 _check_all_in(Path(entry.path))
 
@@ -64,7 +63,7 @@ def _check_all_in(folder: Path) -> None:
         for name in (*folders, *files):
             file = Path(current, name)
             if file.is_symlink():
-                raise NotOwn(file, _described(stat.S_IFLNK))
+                raise ForeignFile(file, _described(stat.S_IFLNK))
 
 
 def _check(file: Path, *, folder: bool = False) -> None:
@@ -73,7 +72,7 @@ def _check(file: Path, *, folder: bool = False) -> None:
     except (FileNotFoundError, NotADirectoryError):
         return
     if not (stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode)):
-        raise NotOwn(file, _described(mode, "folder" if folder else "file"))
+        raise ForeignFile(file, _described(mode, "folder" if folder else "file"))
 
 
 def _described(mode: int, expected: str = "file") -> str:
@@ -88,7 +87,7 @@ def _described(mode: int, expected: str = "file") -> str:
 def folder_descriptor(folder: Path, *, create: bool = False) -> Iterator[int]:
     """A descriptor of the absolute `folder`, opened component by component without following links.
 
-    With `create` missing folders are made. Raises `NotOwn` for a component that is a link or a file, and `OSError`.
+    `create` makes missing folders. Raises `ForeignFile` for a component that is a link or a file, and `OSError`.
     """
     descriptor = os.open(folder.anchor, _FOLDER)
     try:
@@ -109,13 +108,13 @@ def folder_descriptor(folder: Path, *, create: bool = False) -> Iterator[int]:
 
 
 def check_folder(folder: Path) -> None:
-    """Raise `NotOwn` if a component of the absolute path `folder` is a link or a file, and `OSError`."""
+    """Raise `ForeignFile` if a component of the absolute path `folder` is a link or a file, and `OSError`."""
     with folder_descriptor(folder):
         pass
 
 
 def open_descriptor(file: Path, flags: int, mode: int = 0o666, *, folder: int | None = None) -> int:
-    """`os.open` of a regular file; it neither follows links nor waits for pipes. Raises `NotOwn`.
+    """`os.open` of a regular file; it neither follows links nor waits for pipes. Raises `ForeignFile`.
 
     With the descriptor of its `folder`, no component of the path is looked up again.
     """
@@ -126,7 +125,7 @@ def open_descriptor(file: Path, flags: int, mode: int = 0o666, *, folder: int | 
         raise
     if not stat.S_ISREG(kind := os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise NotOwn(file, _described(kind))
+        raise ForeignFile(file, _described(kind))
     return descriptor
 
 
@@ -136,23 +135,23 @@ def _name(file: Path, folder: int | None) -> str:
 
 
 def open_to_read(file: Path, *, folder: int | None = None) -> IO[bytes]:
-    """A regular file, open for reading; see `open_descriptor`. Raises `NotOwn` and other `OSError`."""
+    """A regular file, open for reading; see `open_descriptor`. Raises `ForeignFile` and other `OSError`."""
     return os.fdopen(open_descriptor(file, os.O_RDONLY, folder=folder), "rb")
 
 
 def open_without_links(file: Path) -> IO[bytes]:
-    """A regular file at an absolute path without a link in any component, open for reading. Raises `NotOwn`,
+    """A regular file at an absolute path without a link in any component, open for reading. Raises `ForeignFile`,
     `OSError`."""
     with folder_descriptor(file.parent) as folder:
         return open_to_read(file, folder=folder)
 
 
 def read_bytes(file: Path, largest: int | None = LARGEST_TEXT) -> bytes:
-    """The content of a regular file. Raises `NotOwn`, also for more than `largest` bytes."""
+    """The content of a regular file. Raises `ForeignFile`, also for more than `largest` bytes."""
     with open_to_read(file) as stream:
         size = os.fstat(stream.fileno()).st_size
         if largest is not None and size > largest:
-            raise NotOwn(file, f"has {size} bytes, of which at most {largest} are read; it is damaged")
+            raise ForeignFile(file, f"has {size} bytes, of which at most {largest} are read; it is damaged")
         return stream.read()
 
 

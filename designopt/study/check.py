@@ -29,7 +29,7 @@ from designopt.study.sections.context import Context
 from designopt.study.sections.execution import execution as execution_
 from designopt.study.sections.execution import stages as stages_
 from designopt.study.sections.goals import Goals
-from designopt.study.sections.scenarios import given as scenarios_
+from designopt.study.sections.scenarios import conditions as scenarios_
 from designopt.study.sections.schema import SECTIONS, TopLevelKey, section_type
 from designopt.study.study import DesignVariable, Scenario, Stage, StudyDefinition, Tolerances
 
@@ -41,7 +41,7 @@ _MOST_MEMBERS = 10_000
 
 
 @dataclass
-class _Given:
+class _Sections:
     """The sections as far as valid: invalid parts are None, invalid sections are omitted.
 
     `present` also names sections that were given but are invalid, or probably intended.
@@ -81,8 +81,8 @@ def check_study(
     return (None if ctx.findings else study), ctx.findings
 
 
-def _first_pass(ctx: Context, data: Mapping[str, Any]) -> _Given:
-    sections = _Given()
+def _first_pass(ctx: Context, data: Mapping[str, Any]) -> _Sections:
+    sections = _Sections()
     for name, value in data.items():
         if ctx.full:
             break
@@ -131,7 +131,7 @@ def _members(ctx: Context, name: str, section: TopLevelKey, value: Any) -> Any:
 
 def _designs(
     ctx: Context,
-    sections: _Given,
+    sections: _Sections,
     names: Mapping[str, Any],
     meanings: Mapping[str, Any],
     plugin: ModelPlugin | None,
@@ -159,7 +159,7 @@ def _designs(
 
 
 def _baseline(
-    ctx: Context, study_sections: _Given, parameters: list[DesignVariable], placed: list[stages_.Placed]
+    ctx: Context, study_sections: _Sections, parameters: list[DesignVariable], placed: list[stages_.Placed]
 ) -> tuple[Stage, ...]:
     """The stage that evaluates the designs of `baseline`, before all others; None without that section."""
     sections = study_sections.values.get("baseline")
@@ -180,7 +180,7 @@ def _baseline(
     return (Stage(designs_.BASELINE, designs_.in_space(ctx, designs, parameters), baseline=True),)
 
 
-def _second_pass(ctx: Context, study_sections: _Given) -> tuple[StudyDefinition | None, list[stages_.Placed]]:
+def _second_pass(ctx: Context, study_sections: _Sections) -> tuple[StudyDefinition | None, list[stages_.Placed]]:
     """The valid part of the study, and its valid stages; None if it is not a problem."""
     values = study_sections.values
     part: Part | None = values.get("model")
@@ -188,9 +188,8 @@ def _second_pass(ctx: Context, study_sections: _Given) -> tuple[StudyDefinition 
     model = None if plugin is None or part is None else ctx.settings(plugin, part, ("model",))
     if plugin is not None and plugin.has_declares:  # its declarations depend on its settings
         plugin = None if model is None else model.plugin
-    ctx.former = {} if plugin is None else {former: name for name, former in plugin.key_names.items()}
     names = study_sections.mapping("space")
-    meanings = space_.with_meant(names, plugin)
+    meanings = space_.with_probable_names(names, plugin)
     if values.get("space") == {}:
         ctx.add(("space",), "at least one parameter is needed")
     if values.get("objectives") == []:

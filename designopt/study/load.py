@@ -13,10 +13,9 @@ from typing import Any
 from designopt.files import InputFile, regular
 from designopt.plugin import Plugin, PluginError, closest, load_file
 from designopt.study.check import check_study
-from designopt.study.former import with_present_names
 from designopt.study.language.checking.part import Part, as_part
 from designopt.study.language.errors import Issue, StudyError
-from designopt.study.language.files import NO_FILES, Files, FolderFiles, GivenFiles
+from designopt.study.language.files import NO_FILES, Files, FilesByName, FolderFiles
 from designopt.study.language.findings import Finding, issues, nearest_or_all
 from designopt.study.language.yaml import MAX_BYTES, MAX_DEPTH, Node, Source, Span, locate, node_of, parse, parse_bytes
 from designopt.study.sections.context import Context
@@ -56,7 +55,7 @@ def load_study(
     except OSError as error:
         reason = error.strerror or str(error)
         if isinstance(error, FileNotFoundError):
-            reason = f"no such file{_beside(path)}"
+            reason = f"no such file{_nearby_studies(path)}"
         raise StudyError([Issue(str(path), None, None, None, "", reason)]) from None
     except ValueError as error:  # a NUL in the name
         raise StudyError([Issue(repr(str(path)), None, None, None, "", str(error))]) from None
@@ -66,7 +65,7 @@ def load_study(
     return replace(study, text=text, path=path)
 
 
-def _beside(path: Path) -> str:
+def _nearby_studies(path: Path) -> str:
     """The study file of the folder that was probably intended, else the first ones; "" without any."""
     try:
         study_files = sorted(file.name for file in path.parent.iterdir() if file.suffix in (".yaml", ".yml"))
@@ -97,7 +96,7 @@ def load_text(
     """
     read: Files = NO_FILES if base is None else FolderFiles(base, data)
     if files is not None:
-        read = GivenFiles(files)
+        read = FilesByName(files)
     study = _study(parse(text, name), read, overrides, plugin_files, problem_of, base)
     return study if overrides else replace(study, text=text)
 
@@ -127,7 +126,7 @@ def plugin_with(plugin: Plugin, overrides: Sequence[str], data: Mapping[str, Pat
         if not override.startswith(f"{plugin.kind}."):
             text = f"a setting of the {plugin.kind} '{plugin.name}' is given as {plugin.kind}.setting=value"
             raise StudyError([Issue(f"--set {override}", None, None, None, "", text)])
-        root = with_present_names(_overridden(root, override))
+        root = _overridden(root, override)
     settings = {key: value for key, value in root.data()[plugin.kind].items() if key != "use"}
     ctx = Context(FolderFiles(Path.cwd(), data))
     use = ctx.settings(plugin, Part(plugin, settings), (plugin.kind,))
@@ -151,10 +150,10 @@ def _study(
             load_file(name, content)
         except PluginError as error:
             unloaded.append(Issue("", None, None, None, "", str(error)))
-    file = root = with_present_names(root)
+    file = root
     for override in overrides:
         try:
-            root = with_present_names(_overridden(root, override))
+            root = _overridden(root, override)
         except StudyError as error:
             wrong.extend(error.issues)
 

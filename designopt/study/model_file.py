@@ -16,7 +16,7 @@ from xml.parsers import expat
 
 from designopt.files import InputFile
 from designopt.study.language.checking.values import check, known_checker, members_of
-from designopt.study.language.errors import Issue, StudyError, shown_line
+from designopt.study.language.errors import Issue, StudyError, error_line
 from designopt.study.language.files import NO_FILES
 from designopt.study.language.findings import issues
 from designopt.study.language.yaml import (
@@ -58,7 +58,7 @@ def read_model_file(file: InputFile, value_type: Any, form: Literal["yaml", "xml
 
 def _issue(name: str, message: str, line: int | None = None, column: int | None = None, text: str = "") -> Issue:
     end = None if column is None else column + 1
-    return Issue(name, line, column, end, "", message, shown_line(text))
+    return Issue(name, line, column, end, "", message, error_line(text))
 
 
 # ----------------------------------------------------------------------------------------------------------- XML
@@ -159,7 +159,7 @@ def _shaped(node: Node, annotation: Any) -> Node:
     if origin in (list, tuple, Sequence):
         inner = arguments[0] if arguments else Any
         if node.items is None and node.entries is None and isinstance(node.scalar, (str, type(None))):
-            words = (node.scalar or "").split() if _of_numbers(inner) else [node.scalar] if node.scalar else []
+            words = (node.scalar or "").split() if _is_number(inner) else [node.scalar] if node.scalar else []
             return Node(node.span, items=[_text_node(str(word), node.span) for word in words])
         items = [node] if node.items is None else node.items
         return Node(node.span, items=[_shaped(item, inner) for item in items])
@@ -178,7 +178,7 @@ def _shaped(node: Node, annotation: Any) -> Node:
     return Node(node.span, entries=entries)
 
 
-def _of_numbers(annotation: Any) -> bool:
+def _is_number(annotation: Any) -> bool:
     while typing.get_origin(annotation) is Annotated:
         annotation = typing.get_args(annotation)[0]
     return annotation in (float, int)

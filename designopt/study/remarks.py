@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from designopt.counts import plural
 from designopt.plugin import Diverged, Field, InvalidDesign, InvalidSetting, Quantity
 from designopt.plugin.calling import calling
-from designopt.study.former import with_present_names
 from designopt.study.language.checking.refusals import is_number
 from designopt.study.language.checking.values import check, members_of
 from designopt.study.language.files import NO_FILES
@@ -19,7 +17,7 @@ from designopt.study.language.units import Amount, UnitError, parse_amount
 from designopt.study.language.yaml import parse
 from designopt.study.sections.context import unit_of
 from designopt.study.sections.schema import section_type
-from designopt.study.sections.space import is_given_a_unit
+from designopt.study.sections.space import has_unit
 from designopt.study.study import StudyDefinition
 
 #: Maximum number of quantities in a remark.
@@ -28,14 +26,13 @@ NAMED = 12
 REMARKS = 40
 
 #: The description of a number, and its assumed unit.
-Taken = tuple[str, str]
+Assumption = tuple[str, str]
 
 
-def units_taken(study: StudyDefinition) -> dict[str, str]:
+def assumed_units(study: StudyDefinition) -> dict[str, str]:
     """The quantities written without a unit, each with the model's, which is assumed: parameters of the space, their
     tolerances, limits, settings of the model and conditions of scenarios, also in their tables."""
-    with warnings.catch_warnings(action="ignore", category=FutureWarning):  # the first reading has warned
-        data = with_present_names(parse(study.text, "")).data()
+    data = parse(study.text, "").data()
     sections = data if isinstance(data, Mapping) else {}
     return dict(
         [
@@ -50,7 +47,7 @@ def units_taken(study: StudyDefinition) -> dict[str, str]:
 def remarks(study: StudyDefinition) -> list[str]:
     """One line about them, and one for each condition of a model without declarations that is a text in one scenario
     and a number in another."""
-    assumed = [f"{name} in {unit}" for name, unit in units_taken(study).items()]
+    assumed = [f"{name} in {unit}" for name, unit in assumed_units(study).items()]
     more = [f"{len(assumed) - NAMED} more"] if len(assumed) > NAMED else []
     words = ", ".join([*assumed[:NAMED], *more])
     notes = [f"note: no unit given, the model's is assumed: {words}"] if assumed else []
@@ -94,7 +91,7 @@ def _mixed(study: StudyDefinition) -> Iterator[str]:
             yield f"note: condition {name} is the text '{value}' in scenario {where}, but a number in others"
 
 
-def _settings(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Taken]:
+def _settings(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Assumption]:
     section = data.get("model")
     if isinstance(section, Mapping):
         for field in study.model.plugin.settings.values():
@@ -102,7 +99,7 @@ def _settings(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Taken
                 yield f"setting {name}", unit
 
 
-def _bare(value: Any, annotation: Any, quantity: Quantity | None, name: str) -> Iterator[Taken]:
+def _bare(value: Any, annotation: Any, quantity: Quantity | None, name: str) -> Iterator[Assumption]:
     """The names of numbers of a setting without a unit in the file, but with one in the model."""
     if isinstance(value, Mapping) and (members := members_of(annotation)):
         for key, member in members.items():
@@ -127,7 +124,7 @@ def _has_bare(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and value != 0
 
 
-def _space(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Taken]:
+def _space(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Assumption]:
     inputs = study.model.plugin.inputs or {}
     declared = {p.name: unit_of(inputs[p.name]) for p in study.space if p.name in inputs and p.unit}
     sections = data.get("space")
@@ -135,7 +132,7 @@ def _space(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Taken]:
         return
     checked_sections = {name: check(section_type("space"), section, NO_FILES)[0] for name, section in sections.items()}
     for name, unit in declared.items():
-        if unit and checked_sections.get(name) and not is_given_a_unit(checked_sections[name]):
+        if unit and checked_sections.get(name) and not has_unit(checked_sections[name]):
             yield name, unit
     elsewhere = ((data.get("report") or {}).get("tolerances") or {}).get("of") or {}
     for p in study.space:
@@ -144,7 +141,7 @@ def _space(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Taken]:
             yield f"tolerance of {p.name}", p.unit
 
 
-def _conditions(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Taken]:
+def _conditions(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Assumption]:
     fields = study.model.plugin.conditions or {}
     validated = ((data.get("report") or {}).get("validate") or {}).get("scenarios")
     for scenarios in (data.get("scenarios"), validated):
@@ -156,28 +153,25 @@ def _conditions(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Tak
             )
             conditions_of_section += _columns(study, section.get("file"))
             for conditions in conditions_of_section:
-                yield from _of_conditions(conditions, fields)
+                yield from _condition_units(conditions, fields)
 
 
 def _columns(study: StudyDefinition, name: Any) -> list[dict[str, Any]]:
     """The rows of the table `name` of scenarios; none if it is not a table."""
-    present = {old: present_name for present_name, old in study.model.plugin.key_names.items()}
     tables = [read_table(file) for file in study.tables if file.name == name]
     return [
-        {present.get(column, column): value for column, (value, _) in table.values(row).items()}
-        for table in tables
-        for row in table.rows
+        {column: value for column, (value, _) in table.values(row).items()} for table in tables for row in table.rows
     ]
 
 
-def _of_conditions(conditions: Mapping[str, Any], fields: Mapping[str, Field]) -> Iterator[Taken]:
+def _condition_units(conditions: Mapping[str, Any], fields: Mapping[str, Field]) -> Iterator[Assumption]:
     for name, value in conditions.items():
         field = fields.get(name)
         if field is not None and (unit := unit_of(field)) and _has_bare(value):
             yield f"condition {name}", unit
 
 
-def _limits(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Taken]:
+def _limits(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Assumption]:
     for section in data.get("constraints") or ():
         constraint = check(section_type("constraints"), section, NO_FILES)[0]
         if not constraint or "unit" in constraint:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from designopt.files import InputFile
-from designopt.former import former_names
 from designopt.plugin import (
     AggregationPlugin,
     ExportPlugin,
@@ -97,17 +96,13 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Objective:
-    """`expression` of figures, aggregated `over` the scenarios, to be minimised (or maximised), in `unit`.
-
-    `former` is its name when the study was run; the store uses it.
-    """
+    """`expression` of figures, aggregated `over` the scenarios, to be minimised (or maximised), in `unit`."""
 
     name: str
     expression: Expression
     direction: Literal["minimize", "maximize"]
     over: Use[AggregationPlugin]
     unit: str = ""
-    former: str = ""
 
     @property
     def sign(self) -> float:
@@ -119,7 +114,7 @@ class Objective:
 class StudyConstraint:
     """Limits on an expression of figures; exactly one of `minimum`, `maximum`, `equals` or both of the first two.
 
-    `stated` is the unit in the study, "" if none is given: results use it. `former` as in `Objective`.
+    `stated` is the unit in the study, "" if none is given: results use it.
     """
 
     name: str
@@ -130,7 +125,6 @@ class StudyConstraint:
     equals: float | None = None
     unit: str = ""
     stated: str = field(default="", compare=False)
-    former: str = ""
 
 
 @dataclass(frozen=True)
@@ -215,8 +209,7 @@ class Execution:
     every evaluation (``all``), of the final front and the chosen designs (``front``), of the latter only (``chosen``),
     or of failed evaluations (``failed``). `retries` are by failure class. `on_failure` defines by failure class whether
     the run continues with an infeasible design, stops at once, or stops when the same error repeats. The run ends early
-    when more than `stop_if_share_above` of at least `after` evaluations have failed. `order` is ``completion`` only in
-    stores of an earlier version: a solver with look-ahead received results as they arrived. `at_most` limits the runs
+    when more than `stop_if_share_above` of at least `after` evaluations have failed. `at_most` limits the runs
     of a program at the same time, on all workers. `retry` is a failure that passes.
     """
 
@@ -235,7 +228,6 @@ class Execution:
     after: int = 50
     at_most: Mapping[str, int] = field(default_factory=dict)
     retry: Retry | None = None
-    order: Literal["ask", "completion"] = "ask"
 
 
 @dataclass(frozen=True)
@@ -305,9 +297,3 @@ class StudyDefinition:
     def baseline(self) -> Stage | None:
         """The stage that evaluates the designs for comparison, which comes first; None without any."""
         return next((stage for stage in self.stages if stage.baseline), None)
-
-
-if not TYPE_CHECKING:
-    __getattr__ = former_names(
-        __name__, {"Study": "StudyDefinition", "Parameter": "DesignVariable", "Constraint": "StudyConstraint"}
-    )

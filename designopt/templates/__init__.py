@@ -31,7 +31,7 @@ class Template:
 
 
 @dataclass(frozen=True)
-class Made:
+class WrittenStudy:
     """The new files, and the commands to run next."""
 
     files: tuple[Path, ...]
@@ -78,7 +78,7 @@ TEMPLATES: Mapping[str, Template] = {
 }
 
 
-def write(template: str, target: Path | None = None, name: str | None = None) -> Made:
+def write(template: str, target: Path | None = None, name: str | None = None) -> WrittenStudy:
     """Write `template` to `target` (default: named after `name`).
 
     `name` is that of the study, and of the model and package if the template has them. Raises `ValueError` for an
@@ -110,7 +110,7 @@ def write(template: str, target: Path | None = None, name: str | None = None) ->
         with file.open("x", encoding="utf-8") as stream:
             stream.write(_filled(text.read_text(encoding="utf-8"), name))
     steps = tuple(step.format(place=shlex.quote(str(destination)), name=name) for step in TEMPLATES[template].next)
-    return Made(tuple(texts), steps)
+    return WrittenStudy(tuple(texts), steps)
 
 
 def _default_name(template: str, target: Path | None) -> str:

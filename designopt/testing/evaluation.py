@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -118,16 +117,6 @@ class InProcess(StageRun):
         """Called with the complete `outcomes` of designs."""
         super().record(outcomes, relation_violation)
         self.batches.append(outcomes.X)
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if "heard" in vars(cls):
-            warnings.warn(f"{cls.__name__}: InProcess.heard is now called record", DeprecationWarning, stacklevel=2)
-            cls.record = vars(cls)["heard"]  # type: ignore[method-assign]
-
-    def heard(self, outcomes: Outcomes, relation_violation: Matrix) -> None:
-        """The former name of `record`, for subclasses."""
-        InProcess.record(self, outcomes, relation_violation)
 
     def computed(self, chunk: Chunk) -> ChunkResult:
         """The results of a chunk of evaluations or programs. Raises `AssertionError` for an unexpected error of the

@@ -188,8 +188,8 @@ class _Watched:
         self.raised = False
 
     def __call__(self, X: Matrix) -> Outcomes:
-        self._look_at(X)
-        return self._given_out(self._inner(X))
+        self._check_outcome(X)
+        return self._unique_designs(self._inner(X))
 
     def ahead(self, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int) -> None:
         if not isinstance(look_ahead, int) or look_ahead < 1:
@@ -201,19 +201,19 @@ class _Watched:
             X = ask()
             if len(X) > 1:
                 raise AssertionError(f"{self._name} asks ahead for {len(X)} designs at once; it must be one or none")
-            self._look_at(X)
+            self._check_outcome(X)
             return X
 
-        self._inner.ahead(checked_ask, lambda outcomes: tell(self._given_out(outcomes)), look_ahead)
+        self._inner.ahead(checked_ask, lambda outcomes: tell(self._unique_designs(outcomes)), look_ahead)
 
     def programs(self, X: Matrix, chains: Sequence[int], seeds: Sequence[int]) -> SolvedPrograms:
-        self._look_at(X)
+        self._check_outcome(X)
         return self._inner.programs(X, chains, seeds)
 
     def note(self, kind: str, text: str) -> None:
         self._inner.note(kind, text)
 
-    def _look_at(self, X: Matrix) -> None:
+    def _check_outcome(self, X: Matrix) -> None:
         if self._ending and self._left == 0:
             self.raised = True
             raise self._ending
@@ -227,7 +227,7 @@ class _Watched:
         if self._rows > self.SHARE * self._budget:
             raise StageEnded
 
-    def _given_out(self, outcomes: Outcomes) -> Outcomes:
+    def _unique_designs(self, outcomes: Outcomes) -> Outcomes:
         self._outcomes.append((outcomes, _contents(outcomes)))
         return outcomes
 

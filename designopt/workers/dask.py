@@ -261,12 +261,12 @@ class Dask:
             self._progressed = time.monotonic()
         else:
             self._carrier.tend()
-            self._look_for_workers()
+            self._update_workers()
             if self._limit is not None:
                 self._end_stuck_workers(self._limit)
         return completions
 
-    def _look_for_workers(self) -> None:
+    def _update_workers(self) -> None:
         """End a run whose local workers are permanently gone; others may still come."""
         if self._count_workers() or time.monotonic() - self._worker_seen < WITHOUT_WORKERS:
             return

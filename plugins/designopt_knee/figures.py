@@ -20,7 +20,7 @@ LONGEST_PERIOD = 4
 HIGHEST_FREQUENCY = 4
 
 
-def whole_cycles(signal: Vector, samples: int) -> Vector:
+def complete_cycles(signal: Vector, samples: int) -> Vector:
     """`signal` (cycles * samples + 1,) as (cycles, samples); the end point is left out."""
     return signal[: len(signal) // samples * samples].reshape(-1, samples)
 

@@ -175,7 +175,7 @@ class FourBarKnee:
         0.62,
         0.93,
     )
-    method: Annotated[Literal["rosenbrock4", "rosenbrock3", "lsoda"], Q("", "integrator")] = "rosenbrock4"
+    method: Annotated[Literal["rosenbrock4", "lsoda"], Q("", "integrator")] = "rosenbrock4"
     relative_tolerance: Annotated[float, Q("", "of the integration", gt=0, le=1e-2)] = 3e-6
     absolute_tolerance: Annotated[float, Q("rad", "of the integration; of rates 100 times as much", gt=0, le=1e-2)] = (
         1e-7
@@ -334,7 +334,7 @@ class FourBarKnee:
 
     def _trailing(self, knee: Vector, response: Response) -> Vector:
         """Cycles for the spectrum: the last ones; of a run that was stopped early only those that are settled."""
-        per_cycle = figures.whole_cycles(knee, self.samples_per_cycle)
+        per_cycle = figures.complete_cycles(knee, self.samples_per_cycle)
         count = self.spectrum_cycles
         if not response.periodic and len(per_cycle) < self.cycles:
             count = min(count, len(per_cycle) - figures.settled_cycles(per_cycle))
@@ -343,7 +343,7 @@ class FourBarKnee:
     def _figures(self, response: Response, g: Mapping[str, float]) -> KneeOutputs:
         samples, window = self.samples_per_cycle, self.analysis_cycles
         knee = np.degrees(response.y["knee"])
-        cycles = figures.whole_cycles(knee, samples)
+        cycles = figures.complete_cycles(knee, samples)
         last = slice(-1 - window * samples, -1)
         recorded = self._recorded(window)[:-1]
         force = (response.y["heel_force"] + response.y["toe_force"])[last]
@@ -355,7 +355,7 @@ class FourBarKnee:
         trailing = self._trailing(knee, response)
         phase = np.arange(samples) / samples
         swing = (phase >= self.swing_window[0]) & (phase <= self.swing_window[1])
-        toe = figures.whole_cycles(response.y["toe_height"], samples)[-window:, swing]
+        toe = figures.complete_cycles(response.y["toe_height"], samples)[-window:, swing]
         peak = float(cycles[-window:].max(axis=1).mean())
         residuals = self._gait.residuals
         motion, simulated = response.walk.motion, self._simulated(response)

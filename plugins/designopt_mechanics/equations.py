@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from designopt.dynamics.system import Variable
-from designopt.former import former_names
 from designopt.lazy import casadi as ca
 from designopt_mechanics.dynamics.recursion import NO_GRAVITY, inverse_dynamics
 from designopt_mechanics.loads import Load
@@ -45,7 +44,3 @@ def equations_of(
         speed = Variable(f"{c.name}_speed", f"{c.unit}/s", *ranges.get(c.name, ()))
         states.append((speed, state.dz[i], state.ddz[i]))
     return TreeEquations(states, unknowns)
-
-
-if not TYPE_CHECKING:
-    __getattr__ = former_names(__name__, {"Equations": "TreeEquations"})

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from designopt.former import former_names
 from designopt.lazy import casadi as ca
 from designopt_mechanics.motions import Polar, Rotate, Slide
 from designopt_mechanics.tree import GROUND, Frame, Point, Tree, TreeError, values_of
@@ -226,7 +225,3 @@ def rotation(axis: Sequence[float], angle: Any) -> Any:
         [x * z * v - y * s, y * z * v + x * s, z * z + (1.0 - z * z) * c],
     ]
     return ca.vertcat(*(ca.horzcat(*(ca.SX(e) for e in row)) for row in rows))
-
-
-if not TYPE_CHECKING:
-    __getattr__ = former_names(__name__, {"State": "TreeState"})

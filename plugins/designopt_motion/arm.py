@@ -58,18 +58,13 @@ class ReachOutputs(TypedDict):
     peak_excitation: Annotated[float, Q("", "largest of any muscle")]
     peak_speed: Annotated[float, Q("m/s", "of the hand")]
     detour: Annotated[float, Q("m", "largest distance of the hand from the straight line to the target")]
-    min_fibre_length: Annotated[
-        float, Q("", "in optimal lengths; the curves are valid from 0.2", former="shortest_fibre")
-    ]
-    max_fibre_length: Annotated[
-        float, Q("", "in optimal lengths; the curves are valid up to 1.8", former="longest_fibre")
-    ]
+    min_fibre_length: Annotated[float, Q("", "in optimal lengths; the curves are valid from 0.2")]
+    max_fibre_length: Annotated[float, Q("", "in optimal lengths; the curves are valid up to 1.8")]
     max_fibre_speed: Annotated[
         float,
         Q(
             "",
             "maximum speed relative to the maximum shortening velocity; the curves are valid up to 1",
-            former="fastest_fibre",
         ),
     ]
     spread: Annotated[float, Q("", "of the effort over all starts that were solved, relative to the least")]

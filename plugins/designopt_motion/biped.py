@@ -37,10 +37,8 @@ class Walk(TypedDict, total=False):
 
     slope: Annotated[float, Q("rad", "of the ground, positive is downhill", default=0.0)]
     clearance: Annotated[float, Q("m", "minimum height of the swing foot beside the stance foot", ge=0, default=0.0)]
-    max_torque: Annotated[float, Q("N m", "of every joint", gt=0, former="greatest_torque", default=100.0)]
-    max_ankle_torque: Annotated[
-        float, Q("N m", "of the stance ankle; 0 is a point foot", ge=0, former="greatest_ankle_torque", default=100.0)
-    ]
+    max_torque: Annotated[float, Q("N m", "of every joint", gt=0, default=100.0)]
+    max_ankle_torque: Annotated[float, Q("N m", "of the stance ankle; 0 is a point foot", ge=0, default=100.0)]
 
 
 class StepOutputs(TypedDict):
@@ -58,7 +56,6 @@ class StepOutputs(TypedDict):
         Q(
             "N",
             "minimum normal force on the stance foot; negative: the foot would lift off",
-            former="least_ground_force",
         ),
     ]
     friction_needed: Annotated[float, Q("", "largest ratio of tangential to normal force on the stance foot")]

@@ -41,9 +41,7 @@ class Task(TypedDict, total=False):
     pole_mass: Annotated[float, Q("kg", "at the end of the pole", gt=0, default=0.3)]
     distance: Annotated[float, Q("m", "that the cart has moved at the end", default=1.0)]
     track: Annotated[float, Q("m", "maximum distance of the cart from its start", gt=0, default=2.0)]
-    max_force: Annotated[
-        float, Q("N", "maximum force on the cart, to both sides", gt=0, former="greatest_force", default=20.0)
-    ]
+    max_force: Annotated[float, Q("N", "maximum force on the cart, to both sides", gt=0, default=20.0)]
 
 
 class SwingUpOutputs(TypedDict):

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from designopt.arrays import Array
 from designopt_recordings.channels import Channels
 from designopt_recordings.errors import RecordingError
-from designopt_recordings.signals.even import even_rate
+from designopt_recordings.signals.even_steps import even_rate
 from designopt_recordings.signals.filters import bandpass, lowpass
 from designopt_recordings.signals.lags import delayed
 from designopt_recordings.table import TimeTable

@@ -117,13 +117,13 @@ def _write_tables(
 def _trajectories(result: Result) -> Iterator[_Trajectory]:
     """The kept evaluations with a time, once for each axis along which one is kept: an array along one axis, in s or
     ms, preferably with the name of that axis."""
-    from designopt.exports.arrays import kept_arrays
+    from designopt.exports.arrays import stored_arrays
 
     declared = result.problem.model.plugin.arrays
     times = [name for name, array in declared.items() if len(array.axes) == 1 and array.unit in _SECONDS]
     times.sort(key=lambda name: declared[name].axes != (name,))
     has_time = False
-    for stored in kept_arrays(result):
+    for stored in stored_arrays(result):
         arrays = result.arrays(stored.row, stored.scenario)
         scenario = result.problem.scenarios[stored.scenario].name
         along: dict[str, str] = {}

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from designopt.former import former_names
 
 Statuses = NDArray[np.int64]
 
@@ -66,7 +64,3 @@ def counted(statuses: Iterable[int], kind: type[StatusEnum] = FrameStatus) -> di
     """How many frames have each status of `kind`, in the order of their numbers; statuses of no frame stay away."""
     values = np.asarray(list(statuses), dtype=np.int64)
     return {member: count for member in sorted(kind) if (count := int(np.sum(values == member)))}
-
-
-if not TYPE_CHECKING:
-    __getattr__ = former_names(__name__, {"Status": "StatusEnum"})

@@ -64,7 +64,7 @@ class MarkerFilter:
     """
 
     order: Annotated[int, Q("", "of the Butterworth filter, forwards and backwards", ge=1, le=8)] = 2
-    max_gap: Annotated[float, Q("s", "that is interpolated", ge=0, former="longest_gap")] = 0.2
+    max_gap: Annotated[float, Q("s", "that is interpolated", ge=0)] = 0.2
 
     def remarks(self, conditions: RecordedTrial) -> list[str]:
         """What the reader of the trial left out or assumed; why a trial cannot be read, which costs its scenario."""
@@ -100,7 +100,7 @@ class MarkerFilter:
         removed = np.nanmean(
             (prepared.positions - lowpass(prepared.positions, recording.rate, cutoff, self.order)) ** 2, axis=0
         )
-        gain = _Gain.of_filter(recording.rate, cutoff, self.order)
+        gain = _Gain.for_marker_filter(recording.rate, cutoff, self.order)
         lost = np.maximum(removed - prepared.noise**2 * gain.removed, 0.0)
         noise = float(np.sqrt(np.mean(prepared.noise**2)))
         status = prepared.filling.frames
@@ -132,7 +132,7 @@ class _Gain:
     acceleration: float
 
     @classmethod
-    def of_filter(cls, rate: float, cutoff: float, order: int, samples: int = 20_000) -> _Gain:
+    def for_marker_filter(cls, rate: float, cutoff: float, order: int, samples: int = 20_000) -> _Gain:
         """Means over the frequencies up to half the rate of |1 - H|², |H|² and |H|² (2 pi f)⁴, H of both passes."""
         frequency = (np.arange(samples) + 0.5) * rate / (2.0 * samples)
         corner = math.tan(math.pi * design_frequency(cutoff, rate, order) / rate)

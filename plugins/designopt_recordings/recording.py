@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from designopt.arrays import Array, Mask
-from designopt.former import former_names
 from designopt_recordings.arrays import checked, increasing, position, unique
 from designopt_recordings.channels import Channels
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.plate import ForcePlate
-from designopt_recordings.signals.even import ROUNDED
+from designopt_recordings.signals.even_steps import ROUNDED
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,3 @@ class Recording:
         """The plate of this name; raises `RecordingError` if it does not exist."""
         names = [plate.name for plate in self.plates]
         return self.plates[position("plate", name, names)]
-
-
-if not TYPE_CHECKING:
-    __getattr__ = former_names(__name__, {"Event": "MarkedEvent"})

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from designopt.arrays import Array
-from designopt.former import former_names
 from designopt_recordings.arrays import checked, increasing, position, unique
 from designopt_recordings.errors import RecordingError
 
@@ -82,7 +80,3 @@ class TimeTable:
                         " degrees"
                     )
         return replace(self, values=values, in_degrees=False, notes=tuple(notes), assumption="")
-
-
-if not TYPE_CHECKING:
-    __getattr__ = former_names(__name__, {"Table": "TimeTable"})

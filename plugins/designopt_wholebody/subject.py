@@ -14,7 +14,7 @@ from designopt_wholebody.body.body import BodySegment
 from designopt_wholebody.body.frames import axes_of, with_derived
 from designopt_wholebody.body.inertia import MassProperties, mass_of, mass_properties, possible
 from designopt_wholebody.constraints.constraints import Constraints
-from designopt_wholebody.constraints.stating import onto_ellipsoid, state_constraints
+from designopt_wholebody.constraints.rows import onto_ellipsoid, state_constraints
 from designopt_wholebody.model.schema import BodyModel, Joint, Segment
 
 
@@ -80,7 +80,7 @@ def make_subject(
             raise SubjectError(f"landmark '{name}' has no finite position (3,) in the static posture")
     positions = with_derived(model, positions)
     frames = {name: _frame(model, name, positions) for name in model.segments}
-    _put_on_surfaces(model, positions, frames)
+    _project_onto_surfaces(model, positions, frames)
     bodies: dict[str, BodySegment] = {}
     start = 0
     for name, segment in model.segments.items():
@@ -131,7 +131,9 @@ def _frame(model: BodyModel, name: str, positions: Mapping[str, Array]) -> tuple
     return positions[segment.frame.origin], axes
 
 
-def _put_on_surfaces(model: BodyModel, positions: dict[str, Array], frames: Mapping[str, tuple[Array, Array]]) -> None:
+def _project_onto_surfaces(
+    model: BodyModel, positions: dict[str, Array], frames: Mapping[str, tuple[Array, Array]]
+) -> None:
     for joint in model.joints.values():
         if joint.type == "ellipsoid":
             origin, axes = frames[joint.proximal]
@@ -189,14 +191,14 @@ def _landmarks(model: BodyModel, name: str, segment: Segment) -> list[str]:
     """Landmarks of a segment: its own, some of which a posture may lack, and those of joints that name it."""
     names = [*segment.points, *segment.landmarks]
     for joint in model.joints.values():
-        names.extend(_of_joint(joint, name))
+        names.extend(_joint_points(joint, name))
     if model.root is not None and model.root.segment == name:
         names.append(model.root.point)
     names.extend(model.contacts.get(name, ()))
     return list(dict.fromkeys(names))
 
 
-def _of_joint(joint: Joint, segment: str) -> list[str]:
+def _joint_points(joint: Joint, segment: str) -> list[str]:
     names = [joint.at] if joint.at is not None and segment in (joint.proximal, joint.distal) else []
     return [*names, *joint.points] if segment == joint.distal else names
 

@@ -11,7 +11,7 @@ PHASE = np.arange(20 * SAMPLES + 1) / SAMPLES
 
 
 def cycles(signal):
-    return figures.whole_cycles(signal, SAMPLES)
+    return figures.complete_cycles(signal, SAMPLES)
 
 
 def walking(n=1, size=3.0):

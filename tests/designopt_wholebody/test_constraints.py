@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from designopt_wholebody.constraints.stating import ellipsoid_form
+from designopt_wholebody.constraints.rows import ellipsoid_form
 from designopt_wholebody.model.library import bundled, load_model
 from designopt_wholebody.subject import Subject, make_subject
 from numpy.typing import NDArray

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from designopt_recordings.frames import FrameStatus
 from designopt_wholebody.kinematics.angles import joint_angles
-from designopt_wholebody.synthetic.recorded import SyntheticTrial
+from designopt_wholebody.synthetic.synthetic_trial import SyntheticTrial
 from designopt_wholebody.synthetic.walk import PERIOD, STRIDE, walk
 from designopt_wholebody.trial.analysis import Settings, analyse
 

@@ -129,9 +129,9 @@ def test_a_folder_is_opened_component_by_component_and_no_descriptor_remains(tmp
             stream.write(b"new")
     assert (tmp_path / "moved" / "d" / "new").read_bytes() == b"new"
     for path in (tmp_path / "link" / "b", tmp_path / "link", tmp_path / "link" / "new"):
-        with pytest.raises(safe_files.NotOwn, match=LINK), safe_files.folder_descriptor(path, create=True):
+        with pytest.raises(safe_files.ForeignFile, match=LINK), safe_files.folder_descriptor(path, create=True):
             pass
-    with pytest.raises(safe_files.NotOwn, match="where a folder is expected"):
+    with pytest.raises(safe_files.ForeignFile, match="where a folder is expected"):
         safe_files.check_folder(tmp_path / "file")
     assert not (tmp_path / "a" / "new").exists()
     assert len(os.listdir("/proc/self/fd")) == before

@@ -24,7 +24,7 @@ from designopt.report import Figure, Section, Selector, Table, write_report
 from designopt.report.notebook import study_table
 from designopt.report.page.data import as_plain
 from designopt.report.page.page import render, sections
-from designopt.study.study import DesignVariable, Execution
+from designopt.study.study import DesignVariable
 
 
 class Page(HTMLParser):
@@ -310,13 +310,6 @@ def test_the_page_loads_itself_anew_while_the_run_is_going_and_no_longer(
     assert ("This page reloads itself every 2.5 s" in page.text) == again
     still = Page(write_report(given, tmp_path / "r.html").read_text(encoding="utf-8"))
     assert not [a for t, a in still.elements if t == "meta" and a.get("http-equiv") == "refresh"]
-
-
-def test_a_run_in_order_of_completion_is_said_not_to_be_reproducible(tmp_path: Path) -> None:
-    assert "Not reproducible" not in as_page(grid(), tmp_path).text
-    assert (
-        "Not reproducible: the solver received" in as_page(grid(execution=Execution(order="completion")), tmp_path).text
-    )
 
 
 def test_every_table_has_its_csv_and_every_figure_its_svg(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 import designopt
 from designopt import Array, Quantity
 from designopt.report import one_design
-from designopt.report.labels import figures_shown
+from designopt.report.labels import displayed_figures
 from designopt.report.page.page import sections
 from designopt.report.parts.motion.frames import over_time
 from designopt.space import Space
@@ -85,7 +85,7 @@ def test_what_the_study_states_in_mpa_is_nowhere_in_pa(which, request):
     assert "MPa" in page
     assert "[Pa]" not in page
     assert "between 20 and 90" in page or "20 ≤ stress ≤ 90" in page
-    unit, values = figures_shown(result)["stress"]
+    unit, values = displayed_figures(result)["stress"]
     assert unit == "MPa"
     np.testing.assert_allclose(values, 1e-6 * result.outcomes.figures["stress"])
     assert [row[k] for row in one_design.output_rows(result, 0) for k in (0, -1) if row[0] == "stress"] == [
@@ -127,7 +127,7 @@ def test_without_arrays_over_time_nothing_is_drawn(tmp_path):
 
 def test_a_limit_is_shown_in_the_unit_of_its_number_and_its_figure_with_it(one):
     assert one.problem.constraints[0].maximum == 0.15 / 1e3  # what is compared stays as it was
-    assert figures_shown(one)["sag"][0] == "mm"
+    assert displayed_figures(one)["sag"][0] == "mm"
     assert [one_design.rating_rows(one, 0)[3][k] for k in (0, 2, 3)] == ["stiff", "mm", "<= 0.15"]
 
 
@@ -158,6 +158,6 @@ def test_derivatives_are_shown_in_the_units_of_their_quantity_and_of_the_paramet
     side = DesignVariable("side", "real", 10.0, 20.0, unit="mm", factor=1e-3)
     problem, stress = replace(one.problem, space=Space((side,))), one.outcomes.figures["stress"]
     figures = {"stress": stress, "d(stress)/d(side)": np.full_like(stress, 2e9)}  # Pa/m
-    shown = figures_shown(SimpleNamespace(problem=problem, outcomes=SimpleNamespace(figures=figures)))
+    shown = displayed_figures(SimpleNamespace(problem=problem, outcomes=SimpleNamespace(figures=figures)))
     assert shown["d(stress)/d(side)"][0] == "MPa/mm"
     np.testing.assert_allclose(shown["d(stress)/d(side)"][1], 2.0, rtol=1e-12)

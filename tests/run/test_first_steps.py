@@ -15,7 +15,7 @@ from designopt.run.runner import run_study
 from designopt.store.errors import WorkersError
 from designopt.store.result import Result
 from designopt.study.load import load_text
-from designopt.workers.evaluation.evaluate import place_of, traceback_of
+from designopt.workers.evaluation.evaluate import location, traceback_of
 
 SCRIPT = """
 import designopt
@@ -116,7 +116,7 @@ def test_an_error_within_the_loop_of_a_library_is_reported_at_the_line_of_the_us
     with pytest.raises(ValueError, match="could not convert") as raised:
         solve_ivp(lambda t, y: ["no number"], (0.0, 1.0), [0.0])
     assert "base.py" in str(raised.traceback[-1].path)
-    assert place_of(raised.value).startswith("test_first_steps.py:")
+    assert location(raised.value).startswith("test_first_steps.py:")
     assert "base.py" not in traceback_of(raised.value)
 
 

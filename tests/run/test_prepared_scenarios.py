@@ -11,7 +11,7 @@ from designopt.plugin import Diverged, PluginError, Quantity, Use, model
 from designopt.space import Space
 from designopt.study.study import Scenario
 from designopt.workers.evaluation.evaluate import Evaluator
-from designopt.workers.evaluation.prepared import PreparedScenarios, size_of
+from designopt.workers.evaluation.prepared_scenarios import PreparedScenarios, size_of
 from designopt.workers.executor import Chunk
 
 CALLS: list[float] = []

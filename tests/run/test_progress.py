@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from run_cases import Recorder, listed, make_study
 
-from designopt.run.observed import snapshot
 from designopt.run.plan import plan
 from designopt.run.progress import (
     JsonLines,
@@ -27,6 +26,7 @@ from designopt.run.progress import (
     progress,
 )
 from designopt.run.runner import run_study
+from designopt.run.snapshot import snapshot
 from designopt.store.result import Result
 from designopt.study.language.expressions.expression import Expression
 

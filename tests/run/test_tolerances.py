@@ -19,7 +19,7 @@ from designopt.report.parts.designs.front import front
 from designopt.run.runner import run_study
 from designopt.store.errors import Interrupted, StoreError
 from designopt.store.result import Result
-from designopt.store.views.tolerated import beyond_limits
+from designopt.store.views.tolerances import beyond_limits
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.load import load_text
 from designopt.study.neighbours import shifts, with_neighbours

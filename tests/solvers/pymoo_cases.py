@@ -1,8 +1,5 @@
 """pymoo's test problems as problems of ours, and what pymoo itself asks for on them."""
 
-import sys
-import types
-
 import moocore
 import numpy as np
 from pymoo.core.problem import ElementwiseProblem
@@ -70,22 +67,6 @@ def asks_of_pymoo(case: tuple[str, dict], algorithm, evaluations: int, seed: int
     problem, reference, asked = both(case[0], **case[1])
     minimize(reference, algorithm, ("n_eval", evaluations), seed=seed)
     return problem, np.array(asked)[:evaluations]
-
-
-def pymoo_age_moea(**settings):
-    """pymoo's AGE-MOEA, its compiled parts as the Python that they are (its compiler, numba, is not installed)."""
-    if "numba" not in sys.modules:
-        stand_in = types.ModuleType("numba")
-        stand_in.jit = lambda *args, **options: lambda function: function
-        stand_in.intp, stand_in.boolean, stand_in.float64 = np.intp, np.bool_, np.float64
-        sys.modules["numba"] = stand_in
-        try:
-            from pymoo.algorithms.moo.age import AGEMOEA
-        finally:
-            del sys.modules["numba"]
-    from pymoo.algorithms.moo.age import AGEMOEA
-
-    return AGEMOEA(**settings)
 
 
 def hypervolume(F: np.ndarray, reference: np.ndarray) -> float:

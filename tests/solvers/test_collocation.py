@@ -15,7 +15,7 @@ from scipy.optimize import minimize, minimize_scalar
 from designopt import define
 from designopt.plugin import load_file
 from designopt.problem import SolvedPrograms
-from designopt.solvers.collocation.asked import compared
+from designopt.solvers.collocation.requested_programs import compared
 from designopt.solvers.collocation.symbolic import symbolic
 from designopt.store.journal.writer import Journal
 from designopt.store.result import Result

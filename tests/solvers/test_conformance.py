@@ -12,7 +12,6 @@ from designopt.testing import check_solver
 #: Settings with which a solver works on a few dozens of designs. A solver that works without any need not be here;
 #: which problems it is tried on follows from its attribute ``objectives`` and from what its `check` accepts.
 SETTINGS = {
-    "age_moea": [{"population": 8}],
     "auto": [{"evaluations": 400}, {"evaluations": 9, "cost": 0.001}],
     "cma_es": [{}, {"population": 8, "restarts": 1}],
     "collocation": [
@@ -20,7 +19,6 @@ SETTINGS = {
         {"intervals": 8, "starts": 2, "chain": 2, "verify": 1, "persistent": False},
     ],
     "differential_evolution": [{"population": 8}, {"strategy": "rand1exp", "polish": True}],
-    "dual_annealing": [{}, {"polish": True}],
     "full_factorial": [{"levels": 3}],
     "genetic": [{"population": 8}],
     "gp": [{"startup": 4, "look_ahead": 2, "candidates": 16}],
@@ -40,14 +38,13 @@ SETTINGS = {
     "sms_emoa": [{"population": 8}, {"population": 6, "offspring": 1}],
     "sobol": [{"samples": 21}],
     "sobol_indices": [{"base": 4}, {"base": 2, "second_order": True}],
-    "tpe": [{"startup": 3, "look_ahead": 2, "liar": True}],
 }
 
 #: Designs to be asked for, where they are not 24: what fits a test while the solver learns from them.
-BUDGETS = {"gp": 8, "tpe": 6}
+BUDGETS = {"gp": 8}
 
 #: Optional packages without which a solver cannot be tried.
-EXTRAS = {"tpe": "optuna", "morris": "SALib", "sobol_indices": "SALib"}
+EXTRAS = {"morris": "SALib", "sobol_indices": "SALib"}
 
 MODELS = Path(__file__).with_name("collocation_models.py")
 

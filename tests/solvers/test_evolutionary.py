@@ -11,7 +11,7 @@ from pymoo.optimize import minimize
 from pymoo_cases import FRONTS, asks_of_pymoo, both, hypervolume, run
 
 from designopt.plugin import Diverged, InvalidSetting
-from designopt.solvers.evolution.many_objectives import AGEMOEA, NSGA2, Crossover, Mutation
+from designopt.solvers.evolution.many_objectives import NSGA2, Crossover, Mutation
 from designopt.study.study import DesignVariable
 from designopt.testing import InProcess, no_outcomes, problem_from
 
@@ -129,7 +129,7 @@ def _recording(monkeypatch):
     return told
 
 
-@pytest.mark.parametrize("solver", [NSGA2, AGEMOEA])
+@pytest.mark.parametrize("solver", [NSGA2])
 def test_only_finite_numbers_reach_the_search(monkeypatch, solver):
     told = _recording(monkeypatch)
 

@@ -1,4 +1,4 @@
-"""NSGA-III, SMS-EMOA and AGE-MOEA: pymoo's own sequences, reference directions, and what the framework adds."""
+"""NSGA-III and SMS-EMOA: pymoo's own sequences, reference directions, and what the framework adds."""
 
 import warnings
 
@@ -10,15 +10,15 @@ from pymoo.algorithms.moo.sms import LeastHypervolumeContributionSurvival
 from pymoo.operators.crossover.sbx import SBX
 from pymoo.operators.mutation.pm import PM
 from pymoo.util.ref_dirs import get_reference_directions
-from pymoo_cases import FRONTS, asks_of_pymoo, both, pymoo_age_moea, run, solved
+from pymoo_cases import FRONTS, asks_of_pymoo, both, run, solved
 
 from designopt.plugin import Diverged, InvalidSetting
-from designopt.solvers.evolution.many_objectives import AGEMOEA, NSGA3, PARTITIONS, SMSEMOA, Crossover, Mutation
+from designopt.solvers.evolution.many_objectives import NSGA3, PARTITIONS, SMSEMOA, Crossover, Mutation
 from designopt.study.study import DesignVariable
 from designopt.testing import problem_from
 
 PLANE = (DesignVariable("x", "real", 0.0, 1.0), DesignVariable("y", "real", 0.0, 1.0))
-SOLVERS = [NSGA3(partitions=11, population=20), SMSEMOA(population=20), AGEMOEA(population=20)]
+SOLVERS = [NSGA3(partitions=11, population=20), SMSEMOA(population=20)]
 
 
 def by_name(value):
@@ -42,12 +42,6 @@ def test_sms_emoa_asks_for_exactly_the_designs_that_pymoo_evaluates(case):
     assert np.array_equal(run(SMSEMOA(population=20), problem, 400, seed=2).X, expected)
 
 
-@pytest.mark.parametrize("case", FRONTS, ids=by_name)
-def test_age_moea_asks_for_exactly_the_designs_that_pymoo_evaluates(case):
-    problem, expected = asks_of_pymoo(case, pymoo_age_moea(pop_size=20), 600, seed=3)
-    assert np.array_equal(run(AGEMOEA(population=20), problem, 600, seed=3).X, expected)
-
-
 def test_settings_mean_what_they_mean_in_pymoo():
     changed = {"crossover": Crossover(probability=0.7, eta=5), "mutation": Mutation(probability=0.4, eta=9)}
     theirs = {"crossover": SBX(prob=0.7, eta=5), "mutation": PM(prob=0.4, eta=9)}
@@ -65,8 +59,6 @@ def test_settings_mean_what_they_mean_in_pymoo():
     problem, expected = asks_of_pymoo(case, PymooNSGA3(directions, pop_size=14, n_offsprings=5, **theirs), 90, seed=3)
     solver = NSGA3(directions=9, population=14, offspring=5, **changed)
     assert np.array_equal(run(solver, problem, 90, seed=3).X, expected)
-    problem, expected = asks_of_pymoo(case, pymoo_age_moea(pop_size=15, n_offsprings=4, **theirs), 90, seed=3)
-    assert np.array_equal(run(AGEMOEA(population=15, offspring=4, **changed), problem, 90, seed=3).X, expected)
 
 
 # ---------------------------------------------------------------------------------------------- reference directions
@@ -118,7 +110,7 @@ def test_directions_that_do_not_fit_are_refused_with_the_reason(settings, minimi
         NSGA3(**settings).check(problem)
 
 
-@pytest.mark.parametrize("solver", [SMSEMOA(), AGEMOEA()], ids=by_name)
+@pytest.mark.parametrize("solver", [SMSEMOA()], ids=by_name)
 def test_one_objective_is_refused_with_the_way_out(solver):
     problem = problem_from(lambda d, s: {"f": 0.0}, PLANE, minimize="f")
     with pytest.raises(InvalidSetting, match="needs two objectives; for one use genetic or cma_es"):
@@ -185,7 +177,7 @@ def test_objectives_of_any_size_are_survived_and_filters_of_warnings_stay(solver
     assert warnings.filters == before
 
 
-@pytest.mark.parametrize("solver", [NSGA3(partitions=1), SMSEMOA(population=2), AGEMOEA(population=2)], ids=by_name)
+@pytest.mark.parametrize("solver", [NSGA3(partitions=1), SMSEMOA(population=2)], ids=by_name)
 def test_the_smallest_population_works(solver):
     problem, _, _ = both("bnh")
     assert solver.minimum_budget(problem) == 2

@@ -10,7 +10,7 @@ from pymoo.algorithms.soo.nonconvex.ga import GA as PymooGA
 from pymoo_cases import asks_of_pymoo, both, run, solved
 
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting
-from designopt.solvers.evolution.many_objectives import AGEMOEA, NSGA2, NSGA3, SMSEMOA
+from designopt.solvers.evolution.many_objectives import NSGA2, NSGA3, SMSEMOA
 from designopt.solvers.evolution.single_objective import CMAES, Genetic
 from designopt.study.study import DesignVariable
 from designopt.testing import problem_from
@@ -212,7 +212,7 @@ class _Poison:
 
 @pytest.mark.parametrize(
     "solver",
-    [*SOLVERS, NSGA2(population=12), NSGA3(partitions=11), SMSEMOA(population=12), AGEMOEA(population=12)],
+    [*SOLVERS, NSGA2(population=12), NSGA3(partitions=11), SMSEMOA(population=12)],
     ids=by_name,
 )
 def test_the_given_generator_is_the_only_source_of_chance(solver, monkeypatch):

@@ -64,7 +64,6 @@ def test_every_part_of_a_study_comes_back_from_its_json():
             "retries": {"crashed": 0, "lost_worker": 9, "timeout": 1, "error": 2},
             "on_failure": {"diverged": "stop", "error": "infeasible"},
             "arrays": {"bending": "front"},
-            "order": "completion",
         },
         stages=(
             Stage("walk", use("solver", "walk"), Budget(9, 2.0, HypervolumeGain((1.0, 2.0), 0.01, 5))),
@@ -116,7 +115,7 @@ def test_what_an_older_version_did_not_know_is_at_its_default():
         del parameter["when"]
     for stage in data["stages"]:
         del stage["budget"]["hypervolume"]
-    for name in ("cluster", "on_failure", "order"):
+    for name in ("cluster", "on_failure"):
         del data["execution"][name]
     back = archive.decode(data, file=no_file)
     for field in dataclasses.fields(StudyDefinition):

@@ -157,11 +157,11 @@ def test_a_journal_with_other_tables_views_or_triggers_is_refused(intact, tmp_pa
 def test_how_a_stage_ended_cannot_be_had_again_and_is_reported(intact, tmp_path):
     path = tmp_path / "s"
     shutil.copytree(intact, path)
-    rewrite(path, "INSERT INTO tell VALUES (1, 3, 4, 0)")
+    rewrite(path, "INSERT INTO ending VALUES (1, 3, 4, '[]', 1.0, 0)")
     db = sqlite3.connect(path / "journal.db")
-    db.execute("UPDATE tell SET ask = 5")
+    db.execute("UPDATE ending SET told = 5")
     db.commit()
     db.close()
-    with pytest.raises(StoreError, match=r"the order in which a solver received results.*cannot be recovered"):
+    with pytest.raises(StoreError, match=r"how a stage ended.*cannot be recovered"):
         resume_study(path)
     assert Result.open(path).counts["designs"] > 0

@@ -11,7 +11,7 @@ import pytest
 
 import designopt
 from designopt import Quantity as Q
-from designopt.study.remarks import remarks, units_taken
+from designopt.study.remarks import assumed_units, remarks
 
 STUDIES = Path(__file__).parents[2] / "studies"
 
@@ -72,7 +72,7 @@ SOUND = {
 
 
 def taken(**changes: object) -> dict[str, str]:
-    return units_taken(designopt.define(**{**SOUND, **changes}).definition)
+    return assumed_units(designopt.define(**{**SOUND, **changes}).definition)
 
 
 def test_a_study_with_its_units_and_dimensionless_numbers_is_free_of_notes() -> None:

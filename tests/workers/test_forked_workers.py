@@ -82,7 +82,7 @@ def kept(monkeypatch):
     """The process that waits for the next run, started by one before; it loads less than others, to be there sooner."""
     monkeypatch.setattr(forking, "NEEDED", forking.NEEDED[:1])
     monkeypatch.setattr(forking, "HEAVY", ())
-    forking.end_kept()
+    forking.end_ready_child()
     with local._together:
         pass
     assert _alive(forking._idle_origin.pid)
@@ -242,7 +242,7 @@ def test_a_process_that_is_forked_from_this_one_leaves_it_alone(kept):
     child = os.fork()
     if child == 0:
         alone = forking._idle_origin is None
-        forking.end_kept()
+        forking.end_ready_child()
         os._exit(0 if alone else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert _used() == kept.pid

@@ -11,10 +11,10 @@ from run_cases import PLUGINS, Recorder
 from test_unruly_models import unruly
 
 import designopt
-from designopt import advance
+from designopt import evaluation_progress
 from designopt.run.progress import Snapshot, line
 from designopt.run.runner import run_study
-from designopt.store.running import Running, running
+from designopt.store.progress_note import Running, running
 
 
 @pytest.mark.parametrize("executor", ["serial", "dask"])
@@ -47,7 +47,7 @@ def test_the_progress_line_tells_the_one_that_is_farthest():
 def test_shares_are_taken_into_their_range_and_nobody_has_to_listen():
     heard = []
     designopt.progress(0.5, "nobody listens")
-    with advance.listened_by(lambda share, words: heard.append((share, words))):
+    with evaluation_progress.listened_by(lambda share, words: heard.append((share, words))):
         for share in (-1.0, 0.5, 7, math.nan):
             designopt.progress(share, "now")
     designopt.progress(0.5)

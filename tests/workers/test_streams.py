@@ -12,7 +12,7 @@ from designopt.workers.carriers import streams
 from designopt.workers.carriers.carrier import Gone
 from designopt.workers.carriers.streams import Streams
 from designopt.workers.executor import Chunk
-from designopt.workers.remote.chunks import CHUNK, FIT, RESULT, RETURN, RETURNED, GivenChunks
+from designopt.workers.remote.chunks import CHUNK, FIT, RESULT, RETURN, RETURNED, ChunkQueue
 
 
 class Cluster:
@@ -129,7 +129,7 @@ class Worker:
             add_callback=lambda call, *arguments: call(*arguments), call_later=lambda _, call: self.later.append(call)
         )
         self.executor = SimpleNamespace(submit=lambda call, *arguments: self.running.append((call, arguments)))
-        self.given = GivenChunks(self, str.upper, self.handed.append)
+        self.given = ChunkQueue(self, str.upper, self.handed.append)
 
     def take(self, number, chunk):
         self.stream_handlers[CHUNK](number=number, chunk=chunk)

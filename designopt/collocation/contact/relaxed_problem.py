@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from designopt.collocation.statement.complementary import Complementary
-from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.problem import TrajectoryProblem
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.statement.symbols import Symbols
 from designopt.collocation.statement.terms import Constraint
 

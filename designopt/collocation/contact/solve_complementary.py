@@ -25,10 +25,10 @@ from designopt.collocation.solve.guess.multistart import perturbed
 from designopt.collocation.solve.program import Program
 from designopt.collocation.solve.solve import checked
 from designopt.collocation.statement.complementary import Complementary
-from designopt.collocation.statement.given import ProblemError, stated_table
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import TrajectoryProblem
+from designopt.collocation.statement.stated_values import ProblemError, stated_table
 
 #: Successive limits of the products of a pair, relative to its sizes.
 RELAXATIONS = tuple(10.0 ** (-0.5 * k) for k in range(15))

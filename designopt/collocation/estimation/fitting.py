@@ -10,10 +10,10 @@ import numpy as np
 
 from designopt.arrays import Vector
 from designopt.collocation.estimation.measurements import Measurements
-from designopt.collocation.statement.checks import check_known
-from designopt.collocation.statement.given import ProblemError
+from designopt.collocation.statement.checks import check_names
 from designopt.collocation.statement.guess import Guess, Sampled
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.statement.symbols import Ends, Symbols
 from designopt.collocation.statement.terms import Integral, Samples
 from designopt.lazy import casadi as ca
@@ -89,7 +89,7 @@ def _by_phase(
         return {names[0]: measured}
     if not measured:
         raise ProblemError("bad_statement", "measured", "there are none: give those of at least one phase")
-    check_known("measured", measured, names, "phase", "bad_statement")
+    check_names("measured", measured, names, "phase", "bad_statement")
     return {name: measured[name] for name in names if name in measured}
 
 
@@ -104,7 +104,7 @@ def _units(phase: Phase) -> dict[str, str]:
 def _phase(phase: Phase, measured: Measurements) -> Phase:
     units = _units(phase)
     data: dict[str, Vector] = {}
-    check_known(f"{phase.name}: measured", measured.values, units, "variable or output", "bad_statement")
+    check_names(f"{phase.name}: measured", measured.values, units, "variable or output", "bad_statement")
     for name in measured.values:
         try:
             values, sigma = measured.converted(name, units[name])

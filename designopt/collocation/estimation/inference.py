@@ -26,10 +26,10 @@ from designopt.collocation.postoptimal.sensitivities import at_optimum
 from designopt.collocation.solution.reading import Reader
 from designopt.collocation.solution.solution import Solution
 from designopt.collocation.solve.solve import solve
-from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.statement.symbols import Ends
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.mesh.samples import SamplePoint, numeric_arguments

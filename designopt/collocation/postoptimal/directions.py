@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from designopt.arrays import Indices, Matrix
-from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.problem import Continued, Phase, TrajectoryProblem
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.statement.terms import Constraint, Integral
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
@@ -93,17 +93,17 @@ def _moves(
     of_phase, _, entry = name.partition(".")
     for i, phase in enumerate(problem.phases):
         if name in {v.name for v in phase.system.data}:
-            yield from _of_data(transcription, i, name)
+            yield from _data_directions(transcription, i, name)
         if phase.name != of_phase or not entry:
             continue
         side, _, variable = entry.partition(".")
         if entry in {v.name for v in phase.system.data}:
-            yield from _of_data(transcription, i, entry)
+            yield from _data_directions(transcription, i, entry)
         elif entry in ("t0", "tf") and not _is_timed(phase):
-            yield from _of_time(problem, transcription, i, entry)
+            yield from _time_directions(problem, transcription, i, entry)
             following = problem.phases[i + 1] if entry == "tf" and i + 1 < len(problem.phases) else None
             if following is not None and isinstance(following.t0, Continued):
-                yield from _of_time(problem, transcription, i + 1, "t0")
+                yield from _time_directions(problem, transcription, i + 1, "t0")
         elif side in ("initial", "final") and variable in getattr(phase, side):
             phase_layout, names = transcription.layout.phases[i], transcription.statement.points[i].names
             j = names.index(variable)
@@ -114,7 +114,9 @@ def _moves(
                 yield "rows", [block.first], 1.0
 
 
-def _of_data(transcription: Transcription, i: int, entry: str) -> Iterator[tuple[str, Matrix | list[int], float]]:
+def _data_directions(
+    transcription: Transcription, i: int, entry: str
+) -> Iterator[tuple[str, Matrix | list[int], float]]:
     layout, point = transcription.layout.phases[i], transcription.statement.points[i]
     if entry in point.constant_names:
         yield "numbers", [layout.constants + point.constant_names.index(entry)], 1.0
@@ -133,7 +135,7 @@ def _signals(transcription: Transcription, i: int) -> Iterator[tuple[Matrix, Ind
         yield fractions, np.arange(begin, end).reshape(len(fractions), -1)
 
 
-def _of_time(
+def _time_directions(
     problem: TrajectoryProblem, transcription: Transcription, i: int, which: str
 ) -> Iterator[tuple[str, Matrix | list[int], Matrix | float]]:
     layout, point, phase = transcription.layout.phases[i], transcription.statement.points[i], problem.phases[i]

@@ -13,10 +13,10 @@ from designopt.collocation.postoptimal.kkt import Kkt, active_set
 from designopt.collocation.solution.reading import Reader
 from designopt.collocation.solution.solution import Solution
 from designopt.collocation.solve.program import Program
-from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import TrajectoryProblem
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.boxes import ProgramBounds, boxes
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import casadi as ca
@@ -158,7 +158,7 @@ def _sensitivities(
     parameters = {name: dx[k] for name, k in transcription.layout.parameters.items()}
     phases = {}
     for i, phase in enumerate(problem.phases):
-        phases[phase.name] = _of_phase(transcription, i, dx, moves)
+        phases[phase.name] = _phase_sensitivities(transcription, i, dx, moves)
     figures = _figures(
         transcription, transcription.shift + transcription.scale * x, bounds.parameters, dx, moves.numbers
     )
@@ -193,7 +193,7 @@ def _by_numbers(
     return derivatives[0], derivatives[1 : 1 + n], derivatives[1 + n :]
 
 
-def _of_phase(transcription: Transcription, i: int, dx: Matrix, moves: Directions) -> PhaseSensitivities:
+def _phase_sensitivities(transcription: Transcription, i: int, dx: Matrix, moves: Directions) -> PhaseSensitivities:
     layout, point = transcription.layout.phases[i], transcription.statement.points[i]
     mesh = layout.mesh
     at_points = dx[layout.point]  # (points, variables, k)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from designopt.arrays import Matrix, Vector
 from designopt.collocation.postoptimal.sensitivities import Sensitivities
-from designopt.collocation.statement.given import ProblemError
+from designopt.collocation.statement.stated_values import ProblemError
 
 
 @dataclass(frozen=True, eq=False)

@@ -110,15 +110,15 @@ def read_solution(
         parameters={name: float(x[k]) for name, k in parameters.items()},
         parameter_bounds={name: (float(bounds.low[k]), float(bounds.high[k])) for name, k in parameters.items()},
         parameter_units={v.name: v.unit for v in problem.variables},
-        parameter_multipliers=Deferred(multipliers.of_parameters),
+        parameter_multipliers=Deferred(multipliers.parameter_multipliers),
         violation=constraints.violation,
         iterations=int(stats.get("iter_count", 0)),
         history=_history(stats, transcription.cost_scale),
         timing=timing,
         iterate=iterate,
         constraints=constraints,
-        multipliers=Deferred(multipliers.of_limits),
-        data_sensitivity=Deferred(multipliers.of_data),
+        multipliers=Deferred(multipliers.limit_multipliers),
+        data_sensitivity=Deferred(multipliers.data_multipliers),
         scales=scales_by_name(statement, transcription),
     )
 
@@ -173,10 +173,10 @@ def _phase(
         path=dict(zip(names, of_points.path.T, strict=True)),
         path_limits={n: (phase.path[_stem(n)].low, phase.path[_stem(n)].high) for n in names},
         integrals=dict(zip(phase.integrals, of_points.integrals.tolist(), strict=True)),
-        costates=Deferred(lambda: multipliers.of_states(i)),
-        end_multipliers=Deferred(lambda: multipliers.of_ends(i)),
+        costates=Deferred(lambda: multipliers.state_multipliers(i)),
+        end_multipliers=Deferred(lambda: multipliers.end_multipliers(i)),
         bound_multipliers=Deferred(lambda: multipliers.bound_multipliers(i)),
-        path_multipliers=Deferred(lambda: multipliers.of_path(i)),
+        path_multipliers=Deferred(lambda: multipliers.path_multipliers(i)),
     )
 
 

@@ -28,8 +28,6 @@ Arrays = dict[str, NDArray[Any]]
 FORMAT, VERSION = "designopt trajectory", 1
 
 _RECORDS: dict[str, Any] = {c.__name__: c for c in (Solution, PhaseSolution, Iterate, ConstraintValues, Block)}
-#: Fields with other names in files of former versions.
-_FORMER = {"of_rows": "constraint_multipliers", "of_bounds": "bound_multipliers"}
 _TUPLES: dict[str, Any] = {c.__name__: c for c in (Arc, Attempt, Round, StartRecord)}
 #: Exceptions of readers of damaged files; zipfile raises RuntimeError (and NotImplementedError) for unsupported flags.
 _BROKEN = (
@@ -142,7 +140,7 @@ def _decoded(tree: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
         )
     if kind in _TUPLES:
         return _TUPLES[kind](*(_decoded(v, arrays) for v in content))
-    return _RECORDS[kind](**{_FORMER.get(name, name): _decoded(v, arrays) for name, v in content.items()})
+    return _RECORDS[kind](**{name: _decoded(v, arrays) for name, v in content.items()})
 
 
 def _which(mesh: Mesh) -> NDArray[np.int64]:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import math
-import operator
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -274,35 +270,6 @@ class Solution:
         """Values by name at `times` (n,) in s of the only phase. Raises `ValueError` for other times, or several
         phases."""
         return self.phase.interpolate(times)
-
-    def __getattr__(self, name: str) -> Any:
-        """The methods of former versions, which are now functions."""
-        if name not in _FORMER_METHODS:
-            raise AttributeError(f"a Solution has no '{name}'")
-        function = _former(name)
-        return lambda *arguments: function(self, *arguments)
-
-    @staticmethod
-    def load(path: Path | str) -> Solution:
-        """The former name of `designopt.collocation.load_solution`."""
-        solution: Solution = _former("load")(path)
-        return solution
-
-
-#: Present names, in `designopt.collocation`, of methods of former versions.
-_FORMER_METHODS = {
-    "explain": "explain",
-    "load": "load_solution",
-    "resimulate": "resimulate_phases",
-    "save": "save_solution",
-    "to_guess": "Guess.from_solution",
-}
-
-
-def _former(name: str) -> Callable[..., Any]:
-    new_name = _FORMER_METHODS[name]
-    warnings.warn(f"Solution.{name} is now designopt.collocation.{new_name}", DeprecationWarning, stacklevel=3)
-    return cast(Callable[..., Any], operator.attrgetter(new_name)(importlib.import_module("designopt.collocation")))
 
 
 def _is_range(low: float, high: float) -> bool:

@@ -14,9 +14,9 @@ from designopt.collocation.solve.guess.initial_point import default_trajectory
 from designopt.collocation.solve.guess.multistart import perturbed, rolled
 from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.program import Program
-from designopt.collocation.statement.given import Box, ProblemError, ends
 from designopt.collocation.statement.guess import Guess, Sampled
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
+from designopt.collocation.statement.stated_values import Box, ProblemError, ends
 from designopt.collocation.transcription.scaling import WIDEST
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.dynamics.system import Variable
@@ -88,7 +88,7 @@ def ways(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> I
     yield "final values moved", lambda: _with_moved_ends(program, problem, guess)
     if any(len(set(ends(phase.tf))) == 2 for phase in problem.phases):
         for factor in TIMES:
-            yield f"times guessed {factor:g} times", lambda f=factor: (_with_other_times(program, problem, guess, f),)  # type: ignore[misc]
+            yield f"times guessed {factor:g} times", lambda f=factor: (_with_scaled_times(program, problem, guess, f),)  # type: ignore[misc]
     for i in range(1, STARTS + 1):
         yield f"start {i}", lambda i=i: (_from_start(program, problem, guess, i),)  # type: ignore[misc]
 
@@ -163,7 +163,7 @@ def _moved(problem: TrajectoryProblem, motion: Guess, share: float) -> Trajector
     return replace(problem, phases=phases)
 
 
-def _with_other_times(program: Program, problem: TrajectoryProblem, guess: Guess | None, factor: float) -> Solution:
+def _with_scaled_times(program: Program, problem: TrajectoryProblem, guess: Guess | None, factor: float) -> Solution:
     phases: dict[str, Sampled] = {}
     before, shift = 0.0, 0.0
     for phase in problem.phases:

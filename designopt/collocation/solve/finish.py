@@ -96,7 +96,7 @@ def finished(search: Search, bounds: ProgramBounds, end: End, *, flat: bool) -> 
     best = replace(end, error=optimisation_error(search, bounds, end, flat=flat))
     if end.status is not Status.SOLVED:
         return best
-    return _by_ipopt(search, bounds, best, flat) if best.run is None else _by_own(search, bounds, best, flat)
+    return _by_ipopt(search, bounds, best, flat) if best.run is None else _interior_solution(search, bounds, best, flat)
 
 
 def _unfinished(search: Search, best: End) -> bool:
@@ -105,7 +105,7 @@ def _unfinished(search: Search, best: End) -> bool:
     return best.error > search.options.tolerance and in_time
 
 
-def _by_own(search: Search, bounds: ProgramBounds, best: End, flat: bool) -> End:
+def _interior_solution(search: Search, bounds: ProgramBounds, best: End, flat: bool) -> End:
     """Continues the run that led to `best`, to a tolerance for the remaining error; equations hold to one relative to
     the cost."""
     requested = tolerance = search.options.tolerance

@@ -12,9 +12,9 @@ import math
 import numpy as np
 
 from designopt.arrays import Indices, Vector
-from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.problem import Phase
 from designopt.collocation.statement.scheme import Scheme
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.mesh.delays import SAME, share
 from designopt.collocation.transcription.mesh.mesh import Mesh
 

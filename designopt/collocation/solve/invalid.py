@@ -21,16 +21,16 @@ def invalid_number(reader: Reader, x: Vector, parameters: Vector) -> str:
     second derivatives. A sentence; "" if all are finite."""
     for order in (0, 1, 2):
         for i in range(len(reader.places.phases)):
-            message = _of_phase(reader, i, x, parameters, order)
+            message = _invalid_phase(reader, i, x, parameters, order)
             if message:
                 return message
-        message = _of_ends(reader, x, parameters, order)
+        message = _invalid_ends(reader, x, parameters, order)
         if message:
             return message
     return ""
 
 
-def _of_phase(reader: Reader, i: int, x: Vector, parameters: Vector, order: int) -> str:
+def _invalid_phase(reader: Reader, i: int, x: Vector, parameters: Vector, order: int) -> str:
     layout, point = reader.places.phases[i], reader.statement.points[i]
     mesh, count = layout.mesh, len(layout.point)
     phase_values = reader.phase(i, x, parameters)
@@ -87,7 +87,7 @@ def _values(point: CollocationPoint, at_point: list[Vector]) -> str:
     return ", ".join(f"{name} = {value:.6g}" for name, value in value_of.items())
 
 
-def _of_ends(reader: Reader, x: Vector, parameters: Vector, order: int) -> str:
+def _invalid_ends(reader: Reader, x: Vector, parameters: Vector, order: int) -> str:
     statement = reader.statement
     symbols = statement.ends
     phases: list[PhaseValues] = [reader.phase(i, x, parameters) for i in range(len(reader.places.phases))]

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from designopt.collocation.linear import library
 from designopt.collocation.solve.interrupt import watcher
-from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.options import Options
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import casadi as ca
 
@@ -60,7 +60,7 @@ def ipopt(
         "diverging_iterates_tol": RUNAWAY,
     }
     settings |= limits(start, options)
-    start_settings = _of_start(start, options)
+    start_settings = _warm_start_options(start, options)
     settings |= library.settings(options.compile, options.ipopt)
     settings |= start_settings | {
         name: value for name, value in options.ipopt.items() if not (start.finishes and name in start_settings)
@@ -106,7 +106,7 @@ def check_settings(settings: Mapping[str, float | int | str]) -> None:
             raise ProblemError("bad_statement", f"ipopt.{name}", text) from error
 
 
-def _of_start(start: Start, options: Options) -> dict[str, Any]:
+def _warm_start_options(start: Start, options: Options) -> dict[str, Any]:
     """The settings of a run that starts with multipliers."""
     if not start.warm:
         return {}

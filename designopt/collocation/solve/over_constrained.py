@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from designopt.arrays import Vector
-from designopt.collocation.statement.given import ends
 from designopt.collocation.statement.problem import TrajectoryProblem, is_added
+from designopt.collocation.statement.stated_values import ends
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
 

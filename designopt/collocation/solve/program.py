@@ -23,30 +23,30 @@ from designopt.collocation.solution.solution import Arc, Iterate, PhaseSolution,
 from designopt.collocation.solution.sparsity import Sparsity, sparsity
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solution.versions import versions
+from designopt.collocation.solve.argument_checks import check_arguments, check_guess
 from designopt.collocation.solve.conditioning import Conditioning, conditioning
 from designopt.collocation.solve.finish import finished
 from designopt.collocation.solve.first_mesh import first_mesh, with_later_nodes
-from designopt.collocation.solve.given import check_given, check_guess
 from designopt.collocation.solve.guess.initial_point import initial_point
 from designopt.collocation.solve.invalid import invalid_number
 from designopt.collocation.solve.ipopt import COLD, WARM, check_settings, linear_solver
 from designopt.collocation.solve.outcomes import with_message
 from designopt.collocation.solve.over_constrained import equations, free_variables, over_constrained, without_idle_rows
 from designopt.collocation.solve.search import End, Search
-from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import TrajectoryProblem
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.boxes import ProgramBounds, boxes
 from designopt.collocation.transcription.functions.compiled import with_compiled
 from designopt.collocation.transcription.functions.functions import ProblemFunctions, state
 from designopt.collocation.transcription.functions.nonsmooth import nonsmooth_warnings
-from designopt.collocation.transcription.functions.variant import check_expressions
+from designopt.collocation.transcription.functions.program_variants import check_expressions
 from designopt.collocation.transcription.mesh.layout import Layout, layout
 from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.scaling import scales
 from designopt.collocation.transcription.transcription import transcribe
-from designopt.interrupts import Kept
+from designopt.interrupts import HostHandlers
 
 Warm = Literal["none", "primal", "full"]
 
@@ -72,7 +72,7 @@ class Program:
     from the boxes of `problem` and from `guess`. Raises `ProblemError` for statements that cannot be solved.
     """
 
-    @Kept()
+    @HostHandlers()
     def __init__(
         self,
         problem: TrajectoryProblem,
@@ -83,7 +83,7 @@ class Program:
         statement: ProblemFunctions | None = None,
     ) -> None:
         begin = time.perf_counter()
-        check_given(problem, options, guess, meshes)
+        check_arguments(problem, options, guess, meshes)
         options = options or Options()
         check_settings(options.ipopt)
         self.problem, self.options = problem, options
@@ -130,7 +130,7 @@ class Program:
     def _linear_solver(self) -> str:
         return linear_solver(self.options)
 
-    @Kept()
+    @HostHandlers()
     def solve(
         self,
         problem: TrajectoryProblem | None = None,
@@ -215,7 +215,7 @@ class Program:
         else:
             end = self._search.run(active_bounds, x, warm, COLD if warm is None else WARM)
             if guessed and end.status is Status.SOLVED and float(np.abs(end.iterate.x - x).max()) <= UNMOVED:
-                beside = self._solved_from_beside(active_bounds, end)
+                beside = self._solved_from_neighbour(active_bounds, end)
                 if beside is not end:
                     end, more = beside, "The guess is a stationary point but not a minimum: restarted beside it."
             end, arcs, values = self._finished(active_bounds, end)
@@ -276,7 +276,7 @@ class Program:
         last = finished(self._search, bounds, end, flat=bool(arcs))
         return last, arcs, values if last.iterate is end.iterate else None
 
-    def _solved_from_beside(self, bounds: ProgramBounds, first_end: End) -> End:
+    def _solved_from_neighbour(self, bounds: ProgramBounds, first_end: End) -> End:
         """The better of the given end and a solve from a point beside a guess that the solver did not leave.
 
         The solver also ends at maxima and saddle points, where derivatives are zero: motions at rest often are.

@@ -13,8 +13,8 @@ from designopt.collocation.solution.solution import PhaseSolution, Solution
 from designopt.collocation.solution.verification.equations import is_determined
 from designopt.collocation.solution.verification.resimulate import resimulate
 from designopt.collocation.solution.verification.violation import violation_between_points
+from designopt.collocation.solve.argument_checks import check_arguments
 from designopt.collocation.solve.attempts import persist
-from designopt.collocation.solve.given import check_given
 from designopt.collocation.solve.guess.multistart import solve_from_starts, spread
 from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.program import Program
@@ -24,7 +24,7 @@ from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.mesh import Mesh
-from designopt.interrupts import Kept
+from designopt.interrupts import HostHandlers
 
 #: Error estimate above which only its order of magnitude is correct (measured on the cart-pole).
 COARSE = 1e-3
@@ -34,7 +34,7 @@ UNSTABLE = 1e3
 DISAGREES, SMALL = 100.0, 1e-7
 
 
-@Kept()
+@HostHandlers()
 def solve(
     problem: TrajectoryProblem,
     options: Options | None = None,
@@ -48,7 +48,7 @@ def solve(
     `meshes`, one per phase, are the first ones; the default are uniform ones of the options. A failed solve is a
     solution with its status and its last iterate. Raises `ProblemError` for invalid statements, bounds and guesses.
     """
-    check_given(problem, options, guess, meshes)
+    check_arguments(problem, options, guess, meshes)
     options = options or Options()
     begin = rollout(problem, guess) if options.rollout else guess
     program = Program(problem, options, begin, meshes=meshes)

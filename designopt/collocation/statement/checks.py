@@ -9,8 +9,8 @@ from reprlib import repr as short
 from typing import Any
 
 from designopt.collocation.statement.delay import Delay
-from designopt.collocation.statement.given import MOST_INTERVALS, ProblemError, ends
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
+from designopt.collocation.statement.stated_values import MOST_INTERVALS, ProblemError, ends
 from designopt.collocation.statement.terms import Constraint, Integral
 from designopt.dynamics.signals import Signal
 from designopt.dynamics.system import Variable
@@ -30,7 +30,7 @@ def check_statement(problem: TrajectoryProblem) -> None:
         _check_system_names(phase)
         _check_tables(phase)
         _check_data(phase)
-        _check_held(phase)
+        _check_held_controls(phase)
         _check_delays(phase)
         _check_constraints(f"{phase.name}: path", phase.path, Constraint)
         _check_constraints(f"{phase.name}: integrals", phase.integrals, Integral)
@@ -41,7 +41,7 @@ def check_statement(problem: TrajectoryProblem) -> None:
     _check_shared(problem)
 
 
-def check_known(
+def check_names(
     where: str, stated: Iterable[str], names: Collection[str], what: str, status: str = "bad_bounds"
 ) -> None:
     """Raises `ProblemError` (with the `status`) if `stated` contains a name that is not among `names`."""
@@ -77,7 +77,7 @@ def _check_tables(phase: Phase) -> None:
     unknowns = system.residual_form.unknowns if system.residual_form else ()
     on_the_way = [v.name for v in (*system.states, *unknowns, *system.controls, *system.algebraic)]
     for side in ("bounds", "initial", "final"):
-        check_known(f"{phase.name}: {side}", getattr(phase, side), on_the_way, "variable")
+        check_names(f"{phase.name}: {side}", getattr(phase, side), on_the_way, "variable")
 
 
 def _check_data(phase: Phase) -> None:
@@ -88,11 +88,11 @@ def _check_data(phase: Phase) -> None:
         if not isinstance(phase.data[name], Signal | Real):
             text = f"is {type(phase.data[name]).__name__}, not a number or a Signal"
             raise ProblemError("bad_statement", f"{phase.name}: data.{name}", text)
-    check_known(f"{phase.name}: data", phase.data, names, "data entry")
+    check_names(f"{phase.name}: data", phase.data, names, "data entry")
 
 
-def _check_held(phase: Phase) -> None:
-    check_known(f"{phase.name}: held", phase.held_controls, [v.name for v in phase.system.controls], "control")
+def _check_held_controls(phase: Phase) -> None:
+    check_names(f"{phase.name}: held", phase.held_controls, [v.name for v in phase.system.controls], "control")
     for name, pieces in phase.held_controls.items():
         if isinstance(pieces, int) and not isinstance(pieces, bool) and 1 <= pieces <= MOST_INTERVALS:
             continue
@@ -112,7 +112,7 @@ def _check_held(phase: Phase) -> None:
 def _check_delays(phase: Phase) -> None:
     """Checks that a delayed variable is a control without other conditions, of a phase with fixed times."""
     system = phase.system
-    check_known(f"{phase.name}: delays", phase.delays, [v.name for v in system.controls], "control")
+    check_names(f"{phase.name}: delays", phase.delays, [v.name for v in system.controls], "control")
     variables = [v.name for v in (*system.states, *system.controls, *system.algebraic) if v.name not in phase.delays]
     for name, delay in phase.delays.items():
         where = f"{phase.name}: delays.{name}"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from designopt.arrays import Vector
-from designopt.collocation.statement.given import ProblemError, stated_table
+from designopt.collocation.statement.stated_values import ProblemError, stated_table
 
 
 class PhaseGuess(Protocol):

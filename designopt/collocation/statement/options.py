@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Literal
 
-from designopt.collocation.statement.given import MOST_INTERVALS, ProblemError
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.scheme import DEGREES, SCHEMES, Scheme, SchemeName
-from designopt.former import former_arguments
+from designopt.collocation.statement.stated_values import MOST_INTERVALS, ProblemError
 
 #: Requested error below which the automatic choice is a Radau scheme of higher degree.
 FINE = 1e-6
@@ -30,7 +29,7 @@ CHOICES = {
 MOST_STARTS = 10_000
 
 
-def _check_whole(name: str, value: object) -> None:
+def _check_integer(name: str, value: object) -> None:
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise ValueError(f"{name} must be an integer, not {value!r}")
 
@@ -40,7 +39,6 @@ def _check_positive(name: str, value: object) -> None:
         raise ValueError(f"{name} must be positive and finite, not {value!r}")
 
 
-@former_arguments(greatest_degree="max_degree")
 @dataclass(frozen=True)
 class Refinement:
     """Mesh refinement until the error estimate of every interval is below `tolerance`, at most `rounds` times.
@@ -56,8 +54,8 @@ class Refinement:
 
     def __post_init__(self) -> None:
         _check_positive("refine.tolerance", self.tolerance)
-        _check_whole("refine.rounds", self.rounds)
-        _check_whole("refine.max_degree", self.max_degree)
+        _check_integer("refine.rounds", self.rounds)
+        _check_integer("refine.max_degree", self.max_degree)
         if self.method not in ("split", "hp"):
             raise ValueError(f"refine.method must be split or hp, not '{self.method}'")
         if self.rounds < 1:
@@ -114,7 +112,7 @@ class Options:
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}, not '{getattr(self, name)}'")
         for name, least in (("intervals", 1), ("max_iterations", 1), ("starts", 1), ("seed", 0)):
-            _check_whole(name, getattr(self, name))
+            _check_integer(name, getattr(self, name))
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}")
         for name, most in (("intervals", MOST_INTERVALS), ("starts", MOST_STARTS)):
@@ -125,7 +123,7 @@ class Options:
         if self.time_limit is not None:
             _check_positive("time_limit", self.time_limit)
         if self.degree is not None:
-            _check_whole("degree", self.degree)
+            _check_integer("degree", self.degree)
             if self.degree not in DEGREES:
                 raise ValueError(f"degree must be from 1 to {DEGREES.stop - 1}, not {self.degree}")
         for name, scale in self.scales.items():

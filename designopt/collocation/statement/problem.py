@@ -16,12 +16,12 @@ import numpy as np
 
 from designopt.collocation.statement.complementary import Complementary
 from designopt.collocation.statement.delay import Delay
-from designopt.collocation.statement.given import (
+from designopt.collocation.statement.stated_values import (
     Box,
     ProblemError,
     ends,
+    held_values,
     stated_box,
-    stated_held,
     stated_table,
     stated_time,
 )
@@ -109,7 +109,7 @@ class Phase:
                 raise ProblemError("bad_bounds", f"{self.name}: {name}", str(error.args[0])) from error
             object.__setattr__(self, name, stated)
         object.__setattr__(
-            self, "held_controls", {name: stated_held(entries) for name, entries in self.held_controls.items()}
+            self, "held_controls", {name: held_values(entries) for name, entries in self.held_controls.items()}
         )
         for name in ("t0", "tf"):
             if name == "tf" or self.t0 is not None:

@@ -12,11 +12,11 @@ import numpy as np
 from designopt.arrays import Vector
 from designopt.collocation.solution.solution import PhaseSolution, Solution
 from designopt.collocation.solve.solve import solve
-from designopt.collocation.statement.checks import check_known
-from designopt.collocation.statement.given import MOST_INTERVALS, ProblemError, ends
+from designopt.collocation.statement.checks import check_names
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
+from designopt.collocation.statement.stated_values import MOST_INTERVALS, ProblemError, ends
 from designopt.collocation.statement.symbols import Symbols
 from designopt.collocation.statement.terms import Constraint, Samples
 from designopt.collocation.switching.sum_up import deviation, sum_up, sum_up_one_of
@@ -233,7 +233,7 @@ def _check(problem: TrajectoryProblem, switches: Mapping[str, Switch]) -> None:
 
 
 def _check_names(where: str, names: Sequence[str], controls: Sequence[str]) -> None:
-    check_known(where, names, controls, "control", "bad_statement")
+    check_names(where, names, controls, "control", "bad_statement")
     for i, name in enumerate(names):
         if name in names[:i]:
             raise ProblemError("bad_statement", f"{where}.{name}", "is in two switches: remove one of them")

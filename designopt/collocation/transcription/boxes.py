@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from designopt.arrays import Indices, Vector
-from designopt.collocation.statement.checks import check_known
-from designopt.collocation.statement.given import Box, ProblemError, ends
+from designopt.collocation.statement.checks import check_names
 from designopt.collocation.statement.problem import Duration, EndValue, Phase, TrajectoryProblem, is_added
+from designopt.collocation.statement.stated_values import Box, ProblemError, ends
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.delays import share, stencil
 from designopt.collocation.transcription.mesh.layout import Layout, PhaseLayout
@@ -68,7 +68,7 @@ def boxes(
 def _limit_variables(phase: Phase, point: CollocationPoint, layout: PhaseLayout, low: Vector, high: Vector) -> None:
     """The boxes of all variables along the phases, and of the states at both ends."""
     for side in ("bounds", "initial", "final"):
-        check_known(f"{phase.name}: {side}", getattr(phase, side), point.names, "variable")
+        check_names(f"{phase.name}: {side}", getattr(phase, side), point.names, "variable")
     unknowns = point.form.unknowns if point.form else ()
     system = phase.system
     for j, v in enumerate((*system.states, *unknowns, *system.controls, *system.algebraic)):
@@ -137,7 +137,7 @@ def _limit_times(phase: Phase, layout: PhaseLayout, low: Vector, high: Vector) -
 
 def _limit_parameters(problem: TrajectoryProblem, places: Layout, low: Vector, high: Vector) -> None:
     variables = {v.name: v for v in problem.variables}
-    check_known("parameters", problem.parameters, list(variables), "parameter")
+    check_names("parameters", problem.parameters, list(variables), "parameter")
     for name, index in places.parameters.items():
         stated = problem.parameters.get(name, (variables[name].low, variables[name].high))
         low[index], high[index] = _box(f"parameters.{name}", stated)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Indices, Vector
-from designopt.collocation.statement.given import ProblemError
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.delays import stencil
 from designopt.collocation.transcription.mesh.layout import Layout, PhaseLayout

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from designopt.arrays import Integers, Vector
-from designopt.collocation.statement.checks import check_known
+from designopt.collocation.statement.checks import check_names
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.layout import Layout
@@ -45,7 +45,7 @@ def scales(
     for index in places.integrals.values():
         one = np.array([index])
         _set(scale, shift, one, -np.inf, np.inf, guess[one], None)
-    check_known("scales", stated, sorted(named), "variable")
+    check_names("scales", stated, sorted(named), "variable")
     return scale, shift
 
 

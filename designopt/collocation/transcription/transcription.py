@@ -22,7 +22,7 @@ from designopt.collocation.transcription.functions.per_point import SideBySide, 
 from designopt.collocation.transcription.mesh.layout import Layout, PhaseLayout, layout
 from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.mesh.points import PointFunctions
-from designopt.collocation.transcription.mesh.samples import SamplePlace, SamplePoint
+from designopt.collocation.transcription.mesh.samples import SampleEntries, SamplePoint
 from designopt.collocation.transcription.rows import Block, RowCollector
 from designopt.lazy import casadi as ca
 
@@ -147,7 +147,7 @@ class _Parts:
 
         if functions.jacobian_rows.size:
             first = self.jacobian.source(ca.vec(mapped(functions.jacobian, points)))
-            each, entry = _of_rows(functions, of_point)
+            each, entry = _nonzeros_in_rows(functions, of_point)
             self.jacobian.add(
                 rows[each],
                 columns[at[each], functions.jacobian_columns[entry]],
@@ -165,7 +165,7 @@ class _Parts:
             curvature = mapped(functions.hessian, points.with_more(mu, self.of_cost * weights))
             self._add_hessian(columns, functions.hessian_rows, functions.hessian_columns, ca.vec(curvature))
 
-    def add_samples(self, point: SamplePoint, layout: SamplePlace) -> None:
+    def add_samples(self, point: SamplePoint, layout: SampleEntries) -> None:
         """Add the samples of one entry of a phase: part of the cost, of the row of an integral, or rows."""
         count, size, width = layout.count, point.size, point.nw + len(self.places.phases[point.phase].theta)
         arguments = self._sample_arguments(point, layout)
@@ -210,7 +210,7 @@ class _Parts:
             factors = factors * layout.weights[a] * layout.weights[b]
             self.hessian.add(np.minimum(left, right), np.maximum(left, right), first + each, factors)
 
-    def _sample_rows(self, point: SamplePoint, layout: SamplePlace) -> Indices | None:
+    def _sample_rows(self, point: SamplePoint, layout: SampleEntries) -> Indices | None:
         """The rows (n, size) of samples, the row of their integral for sums; None for a part of the cost."""
         if point.kind == "sum" and (point.phase, point.number) in self.statement.direct:
             return None
@@ -219,7 +219,7 @@ class _Parts:
         (block,) = [b for b in self.rows.blocks if (b.kind, b.phase, b.names[0]) == (kind, point.phase, name)]
         return np.broadcast_to(block.rows, (layout.count, point.size))
 
-    def _sample_arguments(self, point: SamplePoint, layout: SamplePlace) -> list[Any]:
+    def _sample_arguments(self, point: SamplePoint, layout: SampleEntries) -> list[Any]:
         """Arguments of the functions of a sample, for all samples side by side."""
         phase_layout, count, nw = self.places.phases[point.phase], layout.count, point.nw
         is_point_variable = layout.variable < nw
@@ -286,7 +286,7 @@ class _Parts:
         self.hessian.add(np.minimum(a, b), np.maximum(a, b), sources, factor)
 
 
-def _of_rows(functions: PointFunctions, of_point: Indices) -> tuple[Indices, Indices]:
+def _nonzeros_in_rows(functions: PointFunctions, of_point: Indices) -> tuple[Indices, Indices]:
     """The nonzeros of the point's Jacobian in rows `of_point` (k,): indices in `of_point`, and of the nonzeros."""
     order = np.argsort(functions.jacobian_rows, kind="stable")
     counts = np.bincount(functions.jacobian_rows, minlength=functions.rows.count)

@@ -123,7 +123,7 @@ class _Stated:
             }  # fmt: skip
             output = None if system.output is None else system.output(*arguments)
         else:
-            output = self._of_residual(form, arguments)
+            output = self._evaluate_residual(form, arguments)
         if output is not None:
             self.results["output"] = [ca.densify(output)]
         if system.guard is not None:
@@ -152,7 +152,7 @@ class _Stated:
         direct = ca.jacobian(e, self.t)
         return direct + ca.jtimes(e, self.w, self.w_rates) if self.signals else direct
 
-    def _of_residual(self, form: ResidualForm, arguments: Sequence[Any]) -> Any:
+    def _evaluate_residual(self, form: ResidualForm, arguments: Sequence[Any]) -> Any:
         """Fill `results` from a residual form; returns the outputs, or None."""
         x, s = self.x, self.kind.sym("s", len(form.unknowns))
         full = [x, s, *arguments[1:]]

@@ -19,7 +19,7 @@ from designopt.dynamics.simulation.tableau import METHODS
 from designopt.dynamics.simulation.trajectory import RunInput, Trajectory
 from designopt.dynamics.system import System
 
-Method = Literal["auto", "rosenbrock3", "rosenbrock4", "lsoda"]
+Method = Literal["auto", "rosenbrock4", "lsoda"]
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ _LSODA_TIGHTER = 0.1
 class Simulator:
     """Integrates a `System` over time.
 
-    `method`: ``rosenbrock3``, ``rosenbrock4`` (adaptive, linearly implicit, L-stable; order 3 and 4), ``lsoda``
+    `method`: ``rosenbrock4`` (adaptive, linearly implicit, L-stable, order 4), ``lsoda``
     (interpreted multistep method of SciPy) or ``auto`` (``rosenbrock4``). The local error of component i is kept below
     about ``atol[i] + rtol[i] |x[i]|``; both tolerances are scalars or (nx,). A run ends after `max_steps` steps.
 

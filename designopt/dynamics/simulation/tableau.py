@@ -67,24 +67,6 @@ def _zeros(*values: float, stages: int) -> Array:
     return np.array(values + (0.0,) * (stages - len(values)))
 
 
-#: RODAS3: order 3(2), 4 stages, 3 evaluations of f per step, L-stable and stiffly accurate. Sandu, Verwer, Blom, Spee,
-#: Carmichael & Potra (1997), Atmospheric Environment 31, 3459-3472. The dense output has order 2: of the quadratics of
-#: this order, d2 gives the one that is exact for quadratic solutions of infinitely stiff components.
-RODAS3 = RosenbrockMethod(
-    name="rosenbrock3",
-    order=3,
-    dense_order=2,
-    gamma=0.5,
-    alpha=np.array([0.0, 0.0, 1.0, 1.0]),
-    gamma_sum=np.array([0.5, 1.5, 0.0, 0.0]),
-    a=_lower((0.0,), (2.0, 0.0), (2.0, 0.0, 1.0)),
-    c=_lower((4.0,), (1.0, -1.0), (1.0, -1.0, -8.0 / 3.0)),
-    m=np.array([2.0, 0.0, 1.0, 1.0]),
-    e=np.array([0.0, 0.0, 0.0, 1.0]),
-    d2=np.array([3.0, -1.0, -1.0, 0.0]),
-    d3=np.zeros(4),
-)
-
 #: RODAS: order 4(3), 6 stages, L-stable and stiffly accurate, dense output of order 3. Hairer & Wanner (1996), section
 #: VI.4 and their program RODAS.
 RODAS = RosenbrockMethod(
@@ -118,4 +100,4 @@ RODAS = RosenbrockMethod(
     ),
 )
 
-METHODS = {method.name: method for method in (RODAS3, RODAS)}
+METHODS = {method.name: method for method in (RODAS,)}

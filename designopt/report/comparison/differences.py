@@ -10,7 +10,6 @@ from designopt.plugin import InputFile, Plugin, Use
 from designopt.report.labels import listed, number
 from designopt.report.parts.answer.problem import limit_text, range_text, value_text
 from designopt.store.views.table import stated_constraints
-from designopt.study.former import by_key_name
 from designopt.study.study import DesignVariable, Objective, StudyConstraint, StudyDefinition
 
 #: Maximum number of listed differences of one kind.
@@ -100,8 +99,8 @@ def _scenarios(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
 def _scored(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
     limits = stated_constraints(a), stated_constraints(b)
     for what, olds, news in (("objective", a.objectives, b.objectives), ("limit", *limits)):
-        old: Mapping[str, Any] = by_key_name(olds, a)
-        new: Mapping[str, Any] = by_key_name(news, b)
+        old: Mapping[str, Any] = {item.name: item for item in olds}
+        new: Mapping[str, Any] = {item.name: item for item in news}
         for name, item in new.items():
             if name not in old:
                 yield f"{what} {item.name} ({_score(item)}) added"

@@ -34,7 +34,6 @@ from designopt.report.section import Figure, Section, Table
 from designopt.report.tables import unfinished
 from designopt.report.traces import above, beside, trace
 from designopt.store.result import Result
-from designopt.study.former import by_key_name
 from designopt.study.language import units
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def write_comparison(results: Sequence[Result], path: Path | str) -> Path:
 def comparison(results: Sequence[Result], *, plotly: str | None = None) -> str:
     """A page that compares the stores of `results`; `plotly` as in `designopt.report.page.page`.
 
-    It compares the objectives common to all by name (former ones count) and direction, in the unit of the first. Raises
+    It compares the objectives common to all by name and direction, in the unit of the first. Raises
     `ValueError`, with a sentence, for fewer than two stores, for stores without a common objective, and for objectives
     of different dimension.
     """
@@ -82,7 +81,7 @@ def comparison(results: Sequence[Result], *, plotly: str | None = None) -> str:
 
 def _common(results: Sequence[Result]) -> tuple[list[ComparedStore], tuple[Objective, ...], list[str]]:
     """The stores with their common objectives (of the first store), and the others."""
-    objectives_of = [by_key_name(r.problem.objectives, r.study) for r in results]
+    objectives_of = [{o.name: o for o in r.problem.objectives} for r in results]
     names = [n for n in objectives_of[0] if all(n in k for k in objectives_of)]
     labels = _labels(results)
     if not names:
@@ -206,20 +205,13 @@ def _reference(
 ) -> Matrix:
     """One reference point for all: that of the first study if all agree, else the worst values of all fronts plus a
     tenth of the range."""
-    stated = [_given_reference(e.result) for e in entries]
-    names = list(by_key_name(objectives, entries[0].result.study))
+    stated = [e.result.study_reference_point for e in entries]
+    names = [o.name for o in objectives]
     if stated[0] and all(g == stated[0] for g in stated) and set(names) <= set(stated[0]):
         return np.array([o.sign * stated[0][name] for name, o in zip(names, objectives, strict=True)])
     F = np.concatenate([e.objectives[rows] for e, rows in zip(entries, fronts, strict=True)])
     worst, span = F.max(axis=0), np.ptp(F, axis=0)
     return np.asarray(worst + 0.1 * np.where(span > 0.0, span, np.maximum(np.abs(worst), 1.0)))
-
-
-def _given_reference(result: Result) -> dict[str, float]:
-    """The reference point of the study, by the objectives' names in keys."""
-    stated = result.given_reference
-    by_key = by_key_name(result.problem.objectives, result.study)
-    return {name: stated[o.name] for name, o in by_key.items() if o.name in stated}
 
 
 def _scores(entries: list[ComparedStore], objectives: tuple[Objective, ...], fronts: list[NDArray[np.intp]]) -> Scores:

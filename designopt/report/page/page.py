@@ -155,16 +155,11 @@ def render(result: Result, parts: list[Section], refresh: float | None = None, *
     """The whole page as text; see `write_report` and, for `plotly`, `page`."""
     study = result.study
     going = result.ended == "not ended"
-    banners = [unfinished(result), *result.other_code]
+    banners = [unfinished(result), *result.code_differences]
     if result.changes:
         banners.append(
             f"Re-scored with changes: {'; '.join(result.changes)}. The search had other goals, so a study "
             "with these may find better designs."
-        )
-    if study.execution.order == "completion":
-        banners.append(
-            "Not reproducible: the solver received results in the order of completion (execution.order), "
-            "which differs between runs."
         )
     if refresh is not None and going:
         banners.append(f"This page reloads itself every {number(float(refresh))} s during the run.")

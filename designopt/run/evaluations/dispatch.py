@@ -26,10 +26,10 @@ from designopt.run.stopping import Signals, seconds_allotted
 from designopt.store.disk.arrays import write_arrays
 from designopt.store.errors import FailurePolicyStop, Interrupted, WorkersError, reading
 from designopt.store.folder import Store
-from designopt.store.running import Running
+from designopt.store.progress_note import Running
 from designopt.study.study import Execution
+from designopt.workers.ask_tell import AskTellExecutor
 from designopt.workers.executor import Break, Chunk, ChunkResult, Completion, Executor, Loss
-from designopt.workers.outside import Outside
 
 logger = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ class Dispatcher:
         self._tick = tick
         out_of_time = False
         while True:
-            stopping = self._stop_asked()
+            stopping = self._stop_requested()
             if not stopping and not out_of_time:
                 out_of_time = not self._fill(queue, arrays, time_left)
             if not self._flight:
@@ -146,7 +146,7 @@ class Dispatcher:
 
     def check(self) -> None:
         """Raise if the run has been asked to stop."""
-        if self._stop_asked():
+        if self._stop_requested():
             self._raise_stop()
 
     def running(self) -> tuple[tuple[int, float, str], ...]:
@@ -226,7 +226,7 @@ class Dispatcher:
 
     def _wait(self) -> list[Completion]:
         assert self._executor is not None
-        if isinstance(self._executor, Outside):
+        if isinstance(self._executor, AskTellExecutor):
             self.journal.commit()
             raise Waiting(tuple(self._flight.values()))
         self.signals.breakable = True
@@ -254,7 +254,7 @@ class Dispatcher:
 
     # ---------------------------------------------------------------------------------------------------- ends
 
-    def _stop_asked(self) -> bool:
+    def _stop_requested(self) -> bool:
         if time.monotonic() >= self._leave_at and not self.signals.count:
             self._leave_at = np.inf
             self._job_ends = True
@@ -301,10 +301,10 @@ class Dispatcher:
             self._at_stake += seconds
             if not work.chain:
                 self._size.learn(seconds, len(work))
-            work, result = self._try_again(work, completion.outcome, completion.worker, queue)
+            work, result = self._retry(work, completion.outcome, completion.worker, queue)
             self._record(work, result, completion.worker)
 
-    def _try_again(self, work: Work, result: ChunkResult, worker: str, queue: Queue) -> tuple[Work, ChunkResult]:
+    def _retry(self, work: Work, result: ChunkResult, worker: str, queue: Queue) -> tuple[Work, ChunkResult]:
         """Put back results whose class is retried; the others are final."""
         if not result.messages:
             return work, result
@@ -317,14 +317,14 @@ class Dispatcher:
                 if is_retried:
                     self.journal.add_attempt(work.keys[i], number, worker, PASSING, message)
                     final[i] = False
-                    queue.put_back(work.part(i, i + 1), after=self._attempts.wait)
+                    queue.requeue(work.part(i, i + 1), after=self._attempts.wait)
                     continue
             if self._attempts.retried(status) and self.ledger.status[work.slots[i]] == PENDING:
                 number, is_retried = self._attempts.add(work.keys[i], status)
                 self.journal.add_attempt(work.keys[i], number, worker, status, result.messages[i][1])
                 if is_retried:
                     final[i] = False
-                    queue.put_back(work.part(i, i + 1))
+                    queue.requeue(work.part(i, i + 1))
         if final.all():
             return work, result
         rows = np.flatnonzero(final).tolist()
@@ -340,7 +340,7 @@ class Dispatcher:
             self._compare(work, result, worker, ~fresh)
             new = np.flatnonzero(fresh).tolist()
             work, result = work.take(new), result.take(new)
-        n, texts = len(work), _json(tuple(map(self.ledger.problem.stored_name, result.names)), result.values)
+        n, texts = len(work), _json(result.names, result.values)
         finished, kind, session = time.time(), work.kind, self.journal.session
         reasons = [result.messages.get(i, ("", "", "")) for i in range(len(work))] if result.messages else None
         names = [STATUSES[status] for status in result.status.tolist()]
@@ -422,7 +422,7 @@ class Dispatcher:
         alone.
         """
         if not loss.started:
-            queue.put_back(work)
+            queue.requeue(work)
             return
         if loss.later and work.alone:  # it has outlived its evaluation and the time after it: another one is the cause
             loss = dataclasses.replace(loss, cause="lost_worker")
@@ -430,7 +430,7 @@ class Dispatcher:
         if suspect is None:
             step = -(-len(work) // PIECES)
             for begin in range(0, len(work), step):
-                queue.put_back(work.part(begin, min(begin + step, len(work)), indivisible=True))
+                queue.requeue(work.part(begin, min(begin + step, len(work)), indivisible=True))
             self.event("worker_lost", f"worker {worker}: {loss.message}; repeating {plural(len(work), 'evaluation')}")
             return
         key = work.keys[suspect]
@@ -442,20 +442,18 @@ class Dispatcher:
         else:
             self.event("worker_lost", f"worker {worker}: {loss.message} ({where})")
         if is_retried and work.chain:
-            queue.put_back(work)  # each of them starts from the result of the one before
+            queue.requeue(work)  # each of them starts from the result of the one before
             return
         if work.chain:
-            queue.put_back(work.take([i for i in range(len(work)) if i != suspect]))
+            queue.requeue(work.take([i for i in range(len(work)) if i != suspect]))
         else:
-            queue.put_back(work.part(suspect + 1, len(work)))
-            queue.put_back(
-                work.part(0, suspect, indivisible=True)
-            )  # its last one may be the cause, which its end shows
+            queue.requeue(work.part(suspect + 1, len(work)))
+            queue.requeue(work.part(0, suspect, indivisible=True))  # its last one may be the cause, which its end shows
         alone = work.suspect(suspect)
         if is_retried and loss.cause == "lost_worker":  # a process killed from outside risks only its own time
-            queue.put_back(work.part(suspect, suspect + 1, indivisible=True))
+            queue.requeue(work.part(suspect, suspect + 1, indivisible=True))
         elif is_retried or not (work.alone or work.chain or loss.cause == "timeout"):
-            queue.put_back(alone)
+            queue.requeue(alone)
         else:
             self._record(alone, _failed(loss), worker)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from designopt.arrays import Matrix
 from designopt.problem import STATUSES, Outcomes, Problem
-from designopt.store.journal.recorded import figure_names
+from designopt.store.journal.recorded_designs import figure_names
 
 PENDING = 255
 CODE = {status: code for code, status in enumerate(STATUSES)}

@@ -129,12 +129,12 @@ class StagePoints:
         path = self._store.path
         raise ReplayError(
             f"{path}: ask {first + i} of stage '{self._stage.name}' differs from the journal: {detail} (solver "
-            f"{solver.name}, version {solver.version}; {self._other_versions()}){hint}; resume with "
+            f"{solver.name}, version {solver.version}; {self._version_differences()}){hint}; resume with "
             "the versions of the journal, or run the study again in another folder",
             path,
         )
 
-    def _other_versions(self) -> str:
+    def _version_differences(self) -> str:
         """Packages whose versions have changed since the journal was written, in words."""
         *before, present = (json.loads(session["versions"] or "{}") for session in self._journal.records("session"))
         changed = {n: old for versions in before for n, old in versions.items() if present.get(n) != old}

@@ -15,7 +15,7 @@ from designopt.run.evaluations.ledger import CODE
 from designopt.run.evaluations.work import Work
 from designopt.store.disk.arrays import read_arrays
 from designopt.store.errors import StoreError
-from designopt.store.journal import recorded
+from designopt.store.journal import recorded_designs
 from designopt.store.journal.reader import JournalReader
 from designopt.store.result import Result
 from designopt.workers.executor import ChunkResult
@@ -27,7 +27,7 @@ TAKEN = ("ok", "diverged", "nonfinite", "invalid")
 Row = tuple[str, str | None, str | None, str | None, dict[str, NDArray[Any]]]
 
 
-class Other:
+class OtherStore:
     """The journal of another store, open for reading."""
 
     def __init__(self, path: Path) -> None:
@@ -59,7 +59,7 @@ class Other:
 class Recalling(Dispatcher):
     """A dispatcher that records results from `others` by key and sends only the rest to the executor."""
 
-    def __init__(self, *arguments: Any, stores: Sequence[Other]) -> None:
+    def __init__(self, *arguments: Any, stores: Sequence[OtherStore]) -> None:
         super().__init__(*arguments)
         self._stores = stores
 
@@ -70,13 +70,13 @@ class Recalling(Dispatcher):
                 work = self._recall(work, store, arrays) if work is not None and len(work) and not work.chain else work
             yield work
 
-    def _recall(self, work: Work, store: Other, arrays: tuple[str, ...]) -> Work:
+    def _recall(self, work: Work, store: OtherStore, arrays: tuple[str, ...]) -> Work:
         """Record the part of `work` that `store` contains, durably; returns the rest."""
         row_of = {i: row for i, key in enumerate(work.keys) if (row := store.find(key, arrays)) is not None}
         if not row_of:
             return work
         rows = list(row_of.values())
-        names, values = recorded.outputs(
+        names, values = recorded_designs.outputs(
             [row[1] for row in rows], self.ledger.problem.output_names, self.ledger.problem
         )
         nothing = np.zeros(len(rows))

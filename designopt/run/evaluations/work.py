@@ -91,7 +91,7 @@ class Queue:
         """Whether the source has ended, and no work waits for its time."""
         return self._ended and not self._later
 
-    def put_back(self, work: Work, after: float = 0.0) -> None:
+    def requeue(self, work: Work, after: float = 0.0) -> None:
         """Put work back at the front, or later `after` a time (s)."""
         if after > 0.0:
             self._later.append((time.monotonic() + after, work))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from designopt.collocation import ProblemError, Rate, Solution, Switch, TrajectoryProblem, with_rates
-from designopt.collocation.statement.given import MOST_INTERVALS
+from designopt.collocation.statement.stated_values import MOST_INTERVALS
 from designopt.collocation.switching.solve_switched import relaxed_problem
 from designopt.plugin import InvalidSetting, Quantity, closest
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from designopt.collocation.statement.added.margins import with_margins
 from designopt.collocation.statement.added.peaks import rows_of
-from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.problem import TrajectoryProblem
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.plugin import InvalidSetting
 
 #: The parameter that bounds the objective of all scenarios, and is minimised.

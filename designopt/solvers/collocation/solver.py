@@ -13,17 +13,17 @@ from designopt.arrays import Matrix
 from designopt.collocation import Options, ProblemError, Refinement
 from designopt.collocation.estimation.fitting import is_measured
 from designopt.collocation.postoptimal.directions import all_names
-from designopt.collocation.statement.given import MOST_INTERVALS
 from designopt.collocation.statement.options import MOST_STARTS
 from designopt.collocation.statement.scheme import SchemeName
+from designopt.collocation.statement.stated_values import MOST_INTERVALS
 from designopt.lazy import scipy
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.collocation import sweep
-from designopt.solvers.collocation.asked import AskedPrograms, best, compared, verified
 from designopt.solvers.collocation.controls import Controls, RateLimits, SwitchSetting
 from designopt.solvers.collocation.margins import LimitMargins
 from designopt.solvers.collocation.programs import StudyPrograms
+from designopt.solvers.collocation.requested_programs import RequestedPrograms, best, compared, verified
 from designopt.solvers.collocation.trajectory import StudyTrajectory, study_trajectory
 
 #: Settings that the options of a program may reject.
@@ -41,7 +41,7 @@ class Refine:
         Literal["split", "hp"], Quantity("", "divide intervals, or raise the degree of radau intervals first")
     ] = "split"
     rounds: Annotated[int, Quantity("", "maximum number of refinements", ge=1)] = 8
-    max_degree: Annotated[int, Quantity("", "of radau intervals with hp", ge=1, le=9, former="greatest_degree")] = 8
+    max_degree: Annotated[int, Quantity("", "of radau intervals with hp", ge=1, le=9)] = 8
 
 
 @solver("collocation", version=1)
@@ -265,7 +265,9 @@ class Collocation:
             else np.empty((0, dimension))
         )
 
-    def _planned(self, problem: Problem, points: Matrix, columns: list[int], rng: np.random.Generator) -> AskedPrograms:
+    def _planned(
+        self, problem: Problem, points: Matrix, columns: list[int], rng: np.random.Generator
+    ) -> RequestedPrograms:
         """All programs: each point in its chain, then from other guesses, then cold solves for verification."""
         space, n = problem.space, len(points)
         numbers = np.arange(n)
@@ -286,7 +288,7 @@ class Collocation:
         chains = numbers // self.chain
         alone = chains[-1] + 1 + np.arange(len(designs) - n)
         cold = np.arange(len(designs)) >= len(designs) - len(verified)
-        return AskedPrograms(
+        return RequestedPrograms(
             designs, np.concatenate([chains, alone]), np.concatenate(seeds), np.concatenate(owners), cold
         )
 

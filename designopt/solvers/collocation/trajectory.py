@@ -17,14 +17,14 @@ import numpy as np
 from designopt.arrays import Matrix
 from designopt.collocation.solution.solution import Solution
 from designopt.collocation.statement.added.peaks import with_peaks
-from designopt.collocation.statement.given import ProblemError, ends
 from designopt.collocation.statement.problem import TrajectoryProblem
+from designopt.collocation.statement.stated_values import ProblemError, ends
 from designopt.lazy import casadi as ca
 from designopt.plugin import InvalidSetting, Use, find
 from designopt.problem import Problem
 from designopt.solvers.collocation.controls import AS_STATED, Controls
 from designopt.solvers.collocation.margins import NONE, WORST, LimitMargins
-from designopt.solvers.collocation.merged import Merged, limit_size
+from designopt.solvers.collocation.merged_problem import MergedProblem, limit_size
 from designopt.solvers.collocation.refusals import (
     check_expression,
     check_parameters,
@@ -33,7 +33,7 @@ from designopt.solvers.collocation.refusals import (
     check_symbolic,
 )
 from designopt.solvers.collocation.symbolic import symbolic
-from designopt.space import in_model_unit, shown_value
+from designopt.space import display_value, in_model_unit
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import DesignVariable, Objective, Scenario, StudyConstraint
 
@@ -109,7 +109,7 @@ class StudyTrajectory:
             if not active[j]:
                 boxes[name] = self.inactive[name]
                 continue
-            value = float(in_model_unit(self._parameter[name], shown_value(self._parameter[name], float(x[j]))))
+            value = float(in_model_unit(self._parameter[name], display_value(self._parameter[name], float(x[j]))))
             if name in self.fixed:
                 boxes[name] = value
             guess[name] = value
@@ -157,7 +157,7 @@ def study_trajectory(
     check_symbolic(problem)
     objective = check_single(problem)
     model = problem.model.build()
-    parts = [_of_scenario(model, scenario) for scenario in problem.scenarios]
+    parts = [_scenario_problem(model, scenario) for scenario in problem.scenarios]
     check_parameters(problem, parts[0])
     items: tuple[Objective | StudyConstraint, ...] = (objective, *problem.constraints)
     parts = _with_used_peaks(items, parts)
@@ -170,7 +170,7 @@ def study_trajectory(
         if relation.root.kind == "==":
             text = f"no program meets the relation '{relation}' exactly; express one parameter by the other"
             raise InvalidSetting("use", text)
-    merged = Merged(problem, parts, size)
+    merged = MergedProblem(problem, parts, size)
     base = controls.applied(merged.trajectory(objective, relations, margin), len(parts))
     used = {item.name: item.expression.names & parts[0].peaks.keys() for item in items}
     sizes = {c.name: limit_size(c) for c in problem.constraints}
@@ -195,7 +195,7 @@ def _with_used_peaks(
     return [with_peaks(part, sizes, sizes) if sizes else replace(part, peaks={}) for part in parts]
 
 
-def _of_scenario(model: Any, scenario: Scenario) -> TrajectoryProblem:
+def _scenario_problem(model: Any, scenario: Scenario) -> TrajectoryProblem:
     try:
         problem = model.trajectory_problem(dict(scenario.values))
     except ProblemError as error:

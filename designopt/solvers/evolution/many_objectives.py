@@ -11,7 +11,6 @@ import numpy as np
 from designopt.arrays import Matrix
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
-from designopt.solvers.evolution.age_survival import survival
 from designopt.solvers.evolution.elitist import Elitist, generations, one_by_one
 from designopt.solvers.evolution.pymoo_search import (
     Crossover,
@@ -238,42 +237,4 @@ class SMSEMOA(Generations):
         self.check(problem)
         survival = functools.partial(LeastHypervolumeContributionSurvival, eps=self.reference)
         build = functools.partial(Algorithm, survival=survival())
-        return self.search(build, survival, problem, evaluate, rng, start)
-
-
-@solver("age_moea", version=1)
-class AGEMOEA(Generations):
-    """AGE-MOEA, Panichella (2019): NSGA-II with a diversity measure adapted to the shape of the front.
-
-    Each generation estimates the curvature of the front as the exponent p of a Minkowski norm. Designs close to the
-    ideal point and distant from each other in that norm survive. It needs neither reference directions nor a reference
-    point and works for two to ten objectives. Mating is pymoo's; search coordinates, failures and ``start_from`` as in
-    nsga2.
-    """
-
-    objectives: ClassVar[Literal["one", "several", "any"]] = "several"
-
-    def check(self, problem: Problem) -> None:
-        """Raises `InvalidSetting` without free parameters or with a single objective."""
-        check_several("age_moea", problem)
-
-    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
-        """Search generation by generation; all random numbers come from `rng`."""
-        from pymoo.algorithms.base.genetic import GeneticAlgorithm
-        from pymoo.algorithms.moo.nsga2 import binary_tournament
-        from pymoo.operators.selection.tournament import TournamentSelection
-        from pymoo.util.display.multi import MultiObjectiveOutput
-
-        def build(**general: Any) -> Any:
-            algorithm = GeneticAlgorithm(
-                selection=TournamentSelection(func_comp=binary_tournament),
-                survival=survival(),
-                output=MultiObjectiveOutput(),
-                advance_after_initial_infill=True,
-                **general,
-            )
-            algorithm.tournament_type = "comp_by_rank_and_crowding"
-            return algorithm
-
-        self.check(problem)
         return self.search(build, survival, problem, evaluate, rng, start)

@@ -103,7 +103,7 @@ class SearchDerivatives:
         settings, points = self._settings, self._points
         from_model = settings.wants_gradient() and points.problem.gradients
         if from_model:
-            slopes = self._of_model(points.at(u[None])[0], without_result)
+            slopes = self._model_slopes(points.at(u[None])[0], without_result)
             if np.isfinite(slopes).all():
                 return slopes
             if settings.gradient == "model":
@@ -118,7 +118,7 @@ class SearchDerivatives:
             raise Ended(f"ended where designs beside it, along '{self._unknown(slopes)}', have no result")
         return slopes
 
-    def _of_model(self, point: EvaluatedPoint, without_result: str) -> Matrix:
+    def _model_slopes(self, point: EvaluatedPoint, without_result: str) -> Matrix:
         if not point.ok:
             raise Ended(without_result)
         X = point.outcomes.X

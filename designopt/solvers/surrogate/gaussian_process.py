@@ -24,7 +24,7 @@ from designopt.solvers.surrogate.matern import (
     along_length_scales,
     matern,
     noise_of_observations,
-    of_observations,
+    observation_correlations,
     slopes_with_observations,
     squared_distances,
     with_observations,
@@ -148,7 +148,7 @@ class GaussianProcess:
             for factor in self.reusable:
                 if (carried := factor.carried_on(self.scaled, noise)) is not None:
                     return carried
-        R, _ = of_observations(self.scaled, self.scales, self.observed_slopes, self.jumps)
+        R, _ = observation_correlations(self.scaled, self.scales, self.observed_slopes, self.jumps)
         of_each = noise_of_observations(len(self.points), self.scales, self.observed_slopes)
         R[np.diag_indices(len(R))] += noise * of_each
         lower, failed = scipy.linalg.lapack.dpotrf(R, lower=1, clean=1)
@@ -306,7 +306,7 @@ def _negative_posterior(
         h = start.at(logarithms)
         scales = 1.0 / h.lengths[groups]
         scaled = points / h.lengths[groups]
-        R, first = of_observations(scaled, scales, slopes)
+        R, first = observation_correlations(scaled, scales, slopes)
         noise = noise_of_observations(n, scales, slopes)
         R[np.diag_indices(size)] += h.noise * noise
         factor, failed = scipy.linalg.lapack.dpotrf(R, lower=1, clean=1, overwrite_a=1)

@@ -73,7 +73,7 @@ def higher(squared: Array) -> tuple[Array, Array]:
     return 25.0 / 12.0 * decay, np.divide(-25.0 * ROOT5 / 24.0 * decay, r, out=np.zeros_like(r), where=r > 0.0)
 
 
-def _apart(a: Array, b: Array, column: int) -> Array:
+def _differences(a: Array, b: Array, column: int) -> Array:
     return np.asarray(a[:, column, None] - b[None, :, column])
 
 
@@ -85,7 +85,7 @@ def with_observations(at: Array, points: Array, scales: Array, slopes: Slopes | 
     if slopes is None:
         return R
     first, where = first[:, slopes.rows], points[slopes.rows]
-    return np.hstack([R, *(-2.0 * scales[j] * first * _apart(at, where, j) for j in slopes.columns)])
+    return np.hstack([R, *(-2.0 * scales[j] * first * _differences(at, where, j) for j in slopes.columns)])
 
 
 def slopes_with_observations(
@@ -111,7 +111,9 @@ def slopes_with_observations(
     return np.concatenate(values), np.vstack(derivatives)
 
 
-def of_observations(points: Array, scales: Array, slopes: Slopes | None, jumps: float = 0.0) -> tuple[Array, Array]:
+def observation_correlations(
+    points: Array, scales: Array, slopes: Slopes | None, jumps: float = 0.0
+) -> tuple[Array, Array]:
     """Correlations of all observations with each other, without noise, and the derivative of the kernel between the
     points (n, n)."""
     R, kernel_slope = with_jumps(squared_distances(points, points), jumps)
@@ -123,9 +125,9 @@ def of_observations(points: Array, scales: Array, slopes: Slopes | None, jumps: 
     first, second = matern(squared)[1], higher(squared)[0]
     blocks = []
     for j in slopes.columns:
-        along, row = _apart(where, where, j), []
+        along, row = _differences(where, where, j), []
         for k in slopes.columns:
-            block = -4.0 * scales[j] * scales[k] * second * along * _apart(where, where, k)
+            block = -4.0 * scales[j] * scales[k] * second * along * _differences(where, where, k)
             row.append(block - 2.0 * scales[j] ** 2 * first if j == k else block)
         blocks.append(row)
     n = len(points)
@@ -157,10 +159,10 @@ def along_length_scales(
     beside1, beside2 = first[:, rows], higher(squared_distances(points, where))[0]
     by_own_column = np.zeros(points.shape[1])  # with respect to the length scale of a slope's own column
     inner = np.zeros((r, r))
-    apart = {j: _apart(where, where, j) for j in columns}
+    apart = {j: _differences(where, where, j) for j in columns}
     for a, j in enumerate(columns):
         begin = n + a * r
-        crossing = 2.0 * scales[j] * W[:n, begin : begin + r] * _apart(points, where, j)  # both triangles
+        crossing = 2.0 * scales[j] * W[:n, begin : begin + r] * _differences(points, where, j)  # both triangles
         A[:, rows] += 4.0 * crossing * beside2
         by_own_column[j] += 4.0 * float((crossing * beside1).sum())
         diagonal = W[begin : begin + r, begin : begin + r]

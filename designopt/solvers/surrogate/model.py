@@ -173,16 +173,16 @@ class Processes:
         Processes of success stay global. With enough designs values may jump.
         """
 
-        def of_surroundings(p: Process) -> Process:
+        def model_of_surroundings(p: Process) -> Process:
             if isinstance(p, CoKriging):
                 return p.near(feature, count)
             return p.near(feature, count, jumps=len(p.points) >= JUMPS * p.points.shape[1])
 
         return replace(
             self,
-            objectives=tuple(map(of_surroundings, self.objectives)),
+            objectives=tuple(map(model_of_surroundings, self.objectives)),
             limits=tuple(
-                p if np.isinf(size) else of_surroundings(p)
+                p if np.isinf(size) else model_of_surroundings(p)
                 for p, size in zip(self.limits, self.limit_sizes, strict=True)
             ),
         )
@@ -407,11 +407,11 @@ class Surrogate:
         X, values = cheap
         _, level = self._process(f"cheap {name}", self.coordinates.features(X), values, [scale], None)
 
-        def of_differences(differences: Matrix) -> Hyperparameters:
+        def differences_model(differences: Matrix) -> Hyperparameters:
             identity = Scale(np.inf, 1.0)
             return self._process(f"difference {name}", full.points, differences, [identity], None)[1].hyperparameters
 
-        combined = CoKriging.fitted_to(level, replace(full, observed_slopes=None), of_differences)
+        combined = CoKriging.fitted_to(level, replace(full, observed_slopes=None), differences_model)
         return scale, combined if better(combined, full) else full
 
     def _guesses(self, count: int) -> list[Hyperparameters]:

@@ -141,7 +141,7 @@ def _explained(path: Path, reference: str) -> Iterator[None]:
         raise StoreError(f"{path}: {reference} {error}", path) from error
     except Exception as error:  # the content of a file is data only
         why = "is missing" if isinstance(error, FileNotFoundError) else f"is damaged ({type(error).__name__}: {error})"
-        if isinstance(error, safe_files.NotOwn):
+        if isinstance(error, safe_files.ForeignFile):
             why = str(error.strerror)
         text = f"{path}: {reference} {why}; compute it again with: {resume_command(path)}"
         raise StoreError(text, path) from error

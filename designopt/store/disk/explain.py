@@ -27,7 +27,7 @@ class explained:
 
 def explain(error: Exception, path: Path) -> StoreError:
     """`error` of the disk or of SQLite as a message for the user."""
-    if isinstance(error, safe_files.NotOwn):
+    if isinstance(error, safe_files.ForeignFile):
         return StoreError(f"{error.filename}: {error.strerror}", path)
     # Without the name of the file: a folder may be called "full".
     text = (isinstance(error, OSError) and error.strerror) or str(error)

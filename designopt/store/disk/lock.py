@@ -34,7 +34,7 @@ class Lock:
         self._file = path / "lock"
         try:
             self._descriptor = safe_files.open_descriptor(self._file, os.O_RDWR | os.O_CREAT, 0o644)
-        except safe_files.NotOwn as error:
+        except safe_files.ForeignFile as error:
             raise StoreError(f"{self._file}: {error.strerror}", path) from error
         except OSError as error:
             raise StoreError(f"{path}: cannot be written: {error.strerror}; make the folder writable", path) from error

@@ -80,22 +80,21 @@ def _connect(address: str, path: Path, seconds: float | None = None) -> LimitedC
     db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, factory=LimitedConnection)
     try:
         db.limit(path / "journal.db", seconds)
-        _refuse_other_tables(db, path)
+        _refuse_foreign_tables(db, path)
     except BaseException:
         db.close()
         raise
     return db
 
 
-def _refuse_other_tables(db: sqlite3.Connection, path: Path) -> None:
+def _refuse_foreign_tables(db: sqlite3.Connection, path: Path) -> None:
     """Raise `StoreError` for a view, a trigger, or another table than those of a journal; the names of the parameters
     are not known here."""
     entries = [
         tuple(str(value, errors="replace") if isinstance(value, bytes) else value for value in row)
         for row in db.execute("SELECT type, CAST(name AS BLOB), CAST(sql AS BLOB) FROM main.sqlite_master")
     ]
-    digested = any(name == "total" for _, name, _ in entries)  # format 1 has neither digests nor totals
-    expected = statements(()) if digested else {}
+    expected = statements(())
     for kind, name, text in entries:
         if kind == "index" and text is None:
             continue

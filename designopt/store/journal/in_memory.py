@@ -18,14 +18,14 @@ class JournalInMemory(Journal):
 
     def __init__(self, problem: Problem) -> None:
         connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        connection.deserialize(_empty(tuple(problem.stored_name(p.name) for p in problem.space.free)))
+        connection.deserialize(_empty(tuple(p.name for p in problem.space.free)))
         super().__init__(Path(":memory:"), problem, connection)
         self._file, self._logged = "", False
 
     def commit(self, *, flush: bool = True) -> None:
         """No effect: there are no other readers."""
 
-    def _refuse_other_tables(self) -> None:
+    def _refuse_foreign_tables(self) -> None:
         """No effect: there are no other writers."""
 
     def _select(self, query: str, *values: Any) -> Iterator[Any]:

@@ -15,7 +15,6 @@ from typing import Any
 from designopt.problem import Problem
 from designopt.store.disk.explain import explained
 from designopt.store.errors import DamagedRecord, StoreError
-from designopt.store.journal import format_1
 from designopt.store.journal.connection import connect_to_read, foreign_table
 from designopt.store.journal.schema import FORMAT, Kind, digest, names, statements
 
@@ -48,22 +47,19 @@ class JournalReader:
         weakref.finalize(self, connection.close).atexit = False
         self._free = problem.space.free
         self.meta = _meta(connection, path)
-        self.digested = int(self.meta["format"]) > 1
-        self._refuse_other_tables()
-        if not self.digested:
-            format_1.show_as_2(connection, problem)
+        self._refuse_foreign_tables()
 
     def close(self) -> None:
         """Close the file."""
         self._db.close()
 
-    def _refuse_other_tables(self) -> None:
+    def _refuse_foreign_tables(self) -> None:
         """A view or a trigger could change reads and writes."""
-        ours = statements([self.problem.stored_name(p.name) for p in self._free])
+        ours = statements([p.name for p in self._free])
         for kind, name, text in self._db.execute("SELECT type, name, sql FROM main.sqlite_master"):
             if kind == "index" and text is None:
                 continue
-            if kind != "table" or name not in ours or (self.digested and text != ours[name]):
+            if kind != "table" or name not in ours or text != ours[name]:
                 raise foreign_table(self.path, kind, name)
 
     # -------------------------------------------------------------------------------------------------- records
@@ -75,7 +71,7 @@ class JournalReader:
     def checked(self, table: str, rest: str = "", *values: Any) -> Iterator[tuple[tuple[Any, ...], bool]]:
         """Records of `table` with their digests, and whether these match. `rest` of the SQL."""
         for row in self._select(f"SELECT * FROM {table} {rest}", *values):
-            yield row, not self.digested or digest(row[:-1]) == row[-1]
+            yield row, digest(row[:-1]) == row[-1]
 
     def _intact(self, table: str, rest: str = "ORDER BY 1", *values: Any) -> Iterator[tuple[Any, ...]]:
         """Records of a small `table`; a damaged one raises."""
@@ -172,7 +168,7 @@ class JournalReader:
         count = 0
         query = f"SELECT {', '.join(_EVALUATION)}, digest FROM evaluation {where} ORDER BY design, kind, number"
         for row in self._select(query):
-            if self.digested and digest(row[:-1]) != row[-1]:
+            if digest(row[:-1]) != row[-1]:
                 raise self.damaged("evaluation", row)
             count += 1
             yield pick(row)
@@ -221,10 +217,6 @@ class JournalReader:
         row = next(self._intact("ending", f"WHERE stage = {int(stage)}"), None)
         return Ending(row[1], row[2], frozenset(json.loads(row[3])), row[4]) if row else None
 
-    def tells(self, stage: int) -> dict[int, int]:
-        """Asks whose results the solver received out of order, by the number of the result."""
-        return {number: ask for _, number, ask in self._intact("tell", f"WHERE stage = {int(stage)}")}
-
     def has_event(self, kind: str, text: str) -> bool:
         """Whether such an event exists, in any session."""
         matches = self._select("SELECT 1 FROM event WHERE kind = ? AND text = ? LIMIT 1", kind, text)
@@ -266,7 +258,7 @@ class JournalReader:
 
 def _meta(db: sqlite3.Connection, path: Path) -> dict[str, str]:
     meta = dict(db.execute("SELECT name, value FROM meta"))
-    if int(meta["format"]) not in (1, FORMAT):
+    if int(meta["format"]) != FORMAT:
         db.close()
         age = "newer" if int(meta["format"]) > FORMAT else "older"
         raise StoreError(

@@ -1,5 +1,4 @@
-"""Rewriting of a journal: from format 1 to the present format, or without damaged records. The resumed run computes or
-requests missing records again."""
+"""Rewriting of a journal without damaged records. The resumed run computes or requests missing records again."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ from designopt.store.journal.writer import new_database
 from designopt.study.study import StudyDefinition
 
 #: Tables without which a replay would not be the same run.
-_NEEDED = {"ending": "how a stage ended", "tell": "the order in which a solver received results"}
+_NEEDED = {"ending": "how a stage ended"}
 _AGAIN = {
     "evaluation": "computed again",
     "design": "asked for again",
@@ -49,7 +48,7 @@ def rebuild(path: Path, problem: Problem, study: StudyDefinition) -> list[str]:
                 if fault != "ok":
                     raise sqlite3.DatabaseError(fault)
             damaged = _damaged(journal)
-            if journal.digested and not damaged:
+            if not damaged:
                 return []
             _copy(journal, db, study)
             (busy, *_) = db.execute("PRAGMA main.wal_checkpoint(TRUNCATE)").fetchone()
@@ -102,10 +101,8 @@ def _copy(journal: JournalReader, db: sqlite3.Connection, study: StudyDefinition
             record = row[:-1]
             if table == "stage" and not intact and row[0] in names:
                 record, intact = (row[0], names[row[0]]), True
-            if intact and table != "total" and (journal.digested or table != "point"):
+            if intact and table != "total":
                 _insert(new, table, record)
-        for run in _runs(journal) if not journal.digested else ():
-            _insert(new, "point", run)
         for table in COUNTED:
             (count,) = new.execute(f"SELECT COUNT(*) FROM {table}").fetchone()
             new.execute("UPDATE total SET count = ?, digest = ? WHERE name = ?", (count, digest((table, count)), table))
@@ -116,18 +113,3 @@ def _copy(journal: JournalReader, db: sqlite3.Connection, study: StudyDefinition
 
 def _insert(db: sqlite3.Connection, table: str, record: tuple[Any, ...]) -> None:
     db.execute(f"INSERT OR IGNORE INTO {table} VALUES ({','.join('?' * len(record))},?)", (*record, digest(record)))
-
-
-def _runs(journal: JournalReader) -> Iterator[tuple[int, int, int, int]]:
-    """The points of a journal of format 1 as runs of consecutive asks for consecutive designs."""
-    for stage in journal.stages():
-        run: list[int] = []
-        for ask, design in enumerate(journal.points(stage)):
-            if run and design == run[1] + run[2]:
-                run[2] += 1
-            else:
-                if run:
-                    yield stage, run[0], run[1], run[2]
-                run = [ask, design, 1]
-        if run:
-            yield stage, run[0], run[1], run[2]

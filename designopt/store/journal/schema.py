@@ -16,7 +16,7 @@ Kind = Literal["scenario", "validation", "program", "neighbour", "cheap"]
 #: Columns of the tables, except the digest. In `point` a row is a run of consecutive asks for consecutive designs. In
 #: `evaluation`, `number` is by `kind` that of the scenario, of the validation's scenario, of the program's stage (from
 #: 0), or of the neighbour, times the number of scenarios, plus that of its scenario. `total` contains the recent
-#: numbers of rows of other tables.
+#: numbers of rows of other tables. `tell` is empty in new stores.
 COLUMNS = {
     "meta": "name TEXT PRIMARY KEY, value TEXT NOT NULL",
     "total": "name TEXT PRIMARY KEY, count INTEGER NOT NULL",

@@ -294,7 +294,7 @@ def new_database(path: Path, problem: Problem, seed: int) -> sqlite3.Connection:
     db = sqlite3.connect(path / "journal.db.new", isolation_level=None, check_same_thread=False)
     meta = {"problem": problem.digest, "seed": str(seed)}
     try:
-        fill(db, [problem.stored_name(p.name) for p in problem.space.free], meta)
+        fill(db, [p.name for p in problem.space.free], meta)
     except BaseException:
         db.close()
         raise

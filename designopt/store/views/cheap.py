@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from designopt.problem import Outcomes, Problem
-from designopt.store.journal import recorded
+from designopt.store.journal import recorded_designs
 from designopt.store.journal.reader import JournalReader
 
 
@@ -15,16 +15,16 @@ def read_cheap(journal: JournalReader, problem: Problem) -> Outcomes | None:
     rows = list(journal.evaluations("design, number, status, outputs", "cheap"))
     if not rows:
         return None
-    X, relation_violation = recorded.designs(journal, problem)
+    X, relation_violation = recorded_designs.designs(journal, problem)
     designs, design_index = np.unique([row[0] for row in rows], return_inverse=True)
     at = design_index.reshape(-1), np.array([row[1] for row in rows], np.int64)
     status = np.full((len(designs), len(problem.scenarios)), "", dtype="U12")
     status[at] = [row[2] for row in rows]
-    names, values = recorded.outputs([row[3] for row in rows], problem.output_names, problem)
+    names, values = recorded_designs.outputs([row[3] for row in rows], problem.output_names, problem)
     figures = {}
     for name, column in zip(names, values.T, strict=True):
         figures[name] = np.full(status.shape, np.nan)
         figures[name][at] = column
-    alike = list(problem.first_alike)
+    alike = list(problem.first_occurrence)
     status, figures = status[:, alike], {name: table[:, alike] for name, table in figures.items()}
     return problem.judge(X[designs], figures, status != "ok", relation_violation[designs], status == "invalid")

@@ -12,7 +12,7 @@ import numpy as np
 from designopt import decision
 from designopt.arrays import Integers
 from designopt.problem import Outcomes, Problem
-from designopt.store.views.tolerated import ENOUGH, Tolerated
+from designopt.store.views.tolerances import ENOUGH, ToleranceResults
 from designopt.study.study import Choice, StudyDefinition
 
 #: Label of the most robust design, also the name of its rule.
@@ -30,7 +30,7 @@ class Choices:
     study: StudyDefinition
     problem: Problem
     outcomes: Outcomes
-    read_tolerated: Callable[[], Tolerated | None]
+    read_tolerated: Callable[[], ToleranceResults | None]
 
     @cached_property
     def front(self) -> Integers:

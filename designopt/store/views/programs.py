@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from designopt.problem import Problem
 from designopt.store.disk.arrays import read_arrays
-from designopt.store.journal import recorded
+from designopt.store.journal import recorded_designs
 from designopt.store.journal.reader import JournalReader
 from designopt.study.study import StudyDefinition
 
@@ -94,10 +94,10 @@ def read_programs(
     rows = list(journal.evaluations("number, design, status, reason, message, outputs, wall, arrays", "program"))
     if not rows:
         return ()
-    X, _ = recorded.designs(journal, problem)
+    X, _ = recorded_designs.designs(journal, problem)
     programs = []
     for stage, design, status, reason, message, outputs, wall, arrays in rows:
-        names, values = recorded.outputs([outputs], (), problem)
+        names, values = recorded_designs.outputs([outputs], (), problem)
         figures = {name: float(v) for name, v in zip(names, values[0], strict=True) if np.isfinite(v)}
         own_status = status in ("ok", "diverged") and reason
         programs.append(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.problem import Problem, figure_meaning, figure_unit
-from designopt.store.journal.recorded import Recorded
+from designopt.store.journal.recorded_designs import RecordedDesigns
 from designopt.study.language import units
 from designopt.study.study import DesignVariable, Objective, StudyConstraint, StudyDefinition
 
@@ -48,7 +48,7 @@ class Column:
         return {k: v for k in ("role", "of", "unit", "scenario", "meaning") if (v := getattr(self, k))}
 
 
-def columns(problem: Problem, recorded: Recorded) -> list[Column]:
+def columns(problem: Problem, recorded: RecordedDesigns) -> list[Column]:
     """The columns of the table of all designs of `problem`. A name already in use gets an underscore."""
     outcomes = recorded.outcomes
     table_columns = [Column("design", "design", "integer", _plain(np.arange(len(outcomes))))]
@@ -220,7 +220,7 @@ def _parameters(problem: Problem, X: NDArray[np.float64]) -> list[Column]:
     return parameter_columns
 
 
-def _figures(problem: Problem, recorded: Recorded, k: int, scenario: str) -> list[Column]:
+def _figures(problem: Problem, recorded: RecordedDesigns, k: int, scenario: str) -> list[Column]:
     figure_columns = []
     for name, values in recorded.outcomes.figures.items():
         unit, meaning = figure_unit(problem, name), figure_meaning(problem, name)
@@ -236,7 +236,7 @@ def _figures(problem: Problem, recorded: Recorded, k: int, scenario: str) -> lis
     ]
 
 
-def _asks(recorded: Recorded) -> NDArray[np.int64]:
+def _asks(recorded: RecordedDesigns) -> NDArray[np.int64]:
     """Position of each design among the requests of its first stage."""
     asks = np.full(len(recorded.outcomes), -1, np.int64)
     for stage in recorded.points:

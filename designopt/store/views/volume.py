@@ -15,7 +15,7 @@ from designopt.study.study import StudyDefinition
 PLACES = 60
 
 
-def given_reference(study: StudyDefinition, problem: Problem) -> Mapping[str, float]:
+def study_reference_point(study: StudyDefinition, problem: Problem) -> Mapping[str, float]:
     """The reference point in `study`, by objective in its own direction."""
     stated = dict(study.reference)
     names = [o.name for o in problem.objectives]

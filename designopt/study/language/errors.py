@@ -40,7 +40,7 @@ def short(text: str, most: int = 600) -> str:
     return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 2 :]}"
 
 
-def shown_line(text: str) -> str:
+def error_line(text: str) -> str:
     """A source line for an issue: "" if it is too long to read."""
     return text if len(text) <= 10_000 else ""
 

@@ -46,7 +46,7 @@ class NoFiles:
 NO_FILES = NoFiles()
 
 
-class GivenFiles:
+class FilesByName:
     """Files given by name, for a study without a folder."""
 
     def __init__(self, files: Mapping[str, bytes | InputFile]) -> None:

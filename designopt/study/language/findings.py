@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from designopt.plugin import closest
-from designopt.study.language.errors import Issue, short, shown_line
+from designopt.study.language.errors import Issue, error_line, short
 from designopt.study.language.yaml import Node, Span, inner_offset, locate
 
 Path = tuple[str | int, ...]
@@ -68,7 +68,7 @@ def _issue(finding: Finding, root: Node) -> Issue:
     if column is not None:
         line, start, end = column
         text = lines[line]
-    return Issue(span.source.name, line + 1, start + 1, max(end, start + 1) + 1, path, message, shown_line(text))
+    return Issue(span.source.name, line + 1, start + 1, max(end, start + 1) + 1, path, message, error_line(text))
 
 
 def _elsewhere(path: Path, root: Node) -> str:

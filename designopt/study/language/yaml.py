@@ -17,7 +17,7 @@ from yaml.parser import Parser
 from yaml.reader import Reader
 from yaml.scanner import Scanner
 
-from designopt.study.language.errors import Issue, StudyError, short, shown_line
+from designopt.study.language.errors import Issue, StudyError, error_line, short
 
 
 class _PureParser(Reader, Scanner, Parser):
@@ -245,7 +245,7 @@ def _inside(source: Source, line: int, column: int) -> tuple[int, int]:
 def _error(source: Source, line: int, column: int, message: str, length: int = 1) -> StudyError:
     text = source.lines[line] if line < len(source.lines) else ""
     return StudyError(
-        [Issue(source.name, line + 1, column + 1, column + 1 + length, "", short(message), shown_line(text))]
+        [Issue(source.name, line + 1, column + 1, column + 1 + length, "", short(message), error_line(text))]
     )
 
 

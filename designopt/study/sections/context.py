@@ -44,8 +44,7 @@ class Context:
 
     `folder` is that of the study file, if it has one; `typed` states whether the user gave the value at a path on the
     command line or in Python, not in a file. `known` caches the plugins (or the error). `tables` are the files whose
-    rows were used. `former` maps former names of inputs and conditions, which heads of tables may still have, to
-    present ones.
+    rows were used.
     """
 
     read: Files
@@ -54,7 +53,6 @@ class Context:
     findings: list[Finding] = field(default_factory=list)
     plugins: dict[tuple[Kind, str], Plugin | str] = field(default_factory=dict)
     tables: list[InputFile] = field(default_factory=list)
-    former: Mapping[str, str] = field(default_factory=dict)
 
     def add(
         self,

@@ -18,7 +18,7 @@ from designopt.study.sections.choose import Method
 from designopt.study.sections.context import Context, unit_of
 from designopt.study.sections.rows import Row
 from designopt.study.sections.space import LARGEST_INTEGER
-from designopt.study.sections.when import offered, own_value
+from designopt.study.sections.when import activating_value, offered
 from designopt.study.study import DesignVariable
 
 #: The stage that evaluates the designs of the section `baseline`, and the default name of a single one.
@@ -34,7 +34,7 @@ Scalar = str | float | int | bool
 
 
 @dataclass(frozen=True)
-class GivenDesigns:
+class ListedDesigns:
     """The designs of one solver, whose section is at `path`."""
 
     use: Use[SolverPlugin]
@@ -46,14 +46,14 @@ class GivenDesigns:
         return replace(self.use, settings={**self.use.settings, "designs": list(designs), "table": None})
 
 
-def listed_designs(ctx: Context, use: Use[SolverPlugin], path: Path) -> GivenDesigns:
+def listed_designs(ctx: Context, use: Use[SolverPlugin], path: Path) -> ListedDesigns:
     """The designs of the solver at `path`, with checked names."""
     listed, table = use.settings["designs"], use.settings["table"]
     if listed and table is not None:
         ctx.add((*path, "table"), "give 'designs' or 'table', not both", key="")
-    design_rows = rows.of_list(listed, (*path, "designs"))
+    design_rows = rows.list_row(listed, (*path, "designs"))
     if table is not None:
-        design_rows = rows.of_table(ctx, table, (*path, "table"))
+        design_rows = rows.table_row(ctx, table, (*path, "table"))
     if len(design_rows) > MOST_DESIGNS:
         ctx.add((*path, "designs"), f"at most {MOST_DESIGNS} designs are allowed, not {len(design_rows)}")
         design_rows = []
@@ -61,10 +61,10 @@ def listed_designs(ctx: Context, use: Use[SolverPlugin], path: Path) -> GivenDes
     for row in design_rows:
         with row.findings(ctx):
             _check_name(ctx, row, names)
-    return GivenDesigns(use, path, tuple(design_rows))
+    return ListedDesigns(use, path, tuple(design_rows))
 
 
-def baseline(ctx: Context, sections: Sequence[Any], path: Path, *, listed: bool) -> GivenDesigns:
+def baseline(ctx: Context, sections: Sequence[Any], path: Path, *, listed: bool) -> ListedDesigns:
     """The designs of the section `baseline`, as designs for the solver ``evaluate``; a single one needs no name."""
     use = Use(find("solver", "evaluate"))
     baselines = []
@@ -83,7 +83,7 @@ def baseline(ctx: Context, sections: Sequence[Any], path: Path, *, listed: bool)
             ctx.add((*row.path, "name"), f"'{name}' would be read as the number of a design; use letters too")
         elif name in CHOSEN:
             ctx.add((*row.path, "name"), f"'{name}' is the name of a chosen design; use another name")
-    return GivenDesigns(use, path, tuple(baselines))
+    return ListedDesigns(use, path, tuple(baselines))
 
 
 def _check_name(ctx: Context, row: Row, earlier_names: set[str]) -> None:
@@ -106,7 +106,7 @@ def _check_name(ctx: Context, row: Row, earlier_names: set[str]) -> None:
 # ---------------------------------------------------------------------------------------------- with a space
 
 
-def in_space(ctx: Context, designs: GivenDesigns, parameters: Sequence[DesignVariable]) -> Use[SolverPlugin]:
+def in_space(ctx: Context, designs: ListedDesigns, parameters: Sequence[DesignVariable]) -> Use[SolverPlugin]:
     """The solver with its designs as values of `parameters`."""
     parameter_of = {p.name: p for p in parameters}
     free = [p.name for p in parameters if p.kind != "fixed"]
@@ -135,7 +135,7 @@ def _resolved(ctx: Context, row: Row, parameters: Mapping[str, DesignVariable]) 
 def _parameter_value(ctx: Context, value: Any, p: DesignVariable, path: Path) -> Any:
     """The value of `p` for `value`; None, with a finding, if there is none."""
     before = len(ctx.findings)
-    parameter_value = _real(ctx, value, p, path) if p.kind == "real" else own_value(ctx, value, p, path)
+    parameter_value = _real(ctx, value, p, path) if p.kind == "real" else activating_value(ctx, value, p, path)
     if parameter_value is None and len(ctx.findings) == before:
         ctx.add(path, f"'{p.name}' cannot be {value_text(value)}{offered(value, p)}")
     return parameter_value
@@ -161,14 +161,14 @@ def _real(ctx: Context, value: Any, p: DesignVariable, path: Path) -> float | No
 
 
 def space_of(
-    ctx: Context, listed: Sequence[GivenDesigns], model: ModelPlugin
+    ctx: Context, listed: Sequence[ListedDesigns], model: ModelPlugin
 ) -> tuple[list[DesignVariable], list[Use[SolverPlugin]]]:
     """The parameters from designs of the model's own inputs, in its units, and the solvers with these designs."""
     inputs = model.inputs
     column: dict[str, list[Scalar]] = {}
     uses: list[Use[SolverPlugin]] = []
     for item in listed:
-        designs = [_of_model(ctx, row, model, inputs) for row in item.rows if not ctx.full]
+        designs = [_model_inputs(ctx, row, model, inputs) for row in item.rows if not ctx.full]
         uses.append(item.resolved(designs))
         for design in designs:
             for name, value in design.items():
@@ -188,7 +188,7 @@ def space_of(
     return [_parameter(name, values, (inputs or {}).get(name)) for name, values in column.items()], uses
 
 
-def _of_model(ctx: Context, row: Row, model: ModelPlugin, inputs: Mapping[str, Field] | None) -> dict[str, Any]:
+def _model_inputs(ctx: Context, row: Row, model: ModelPlugin, inputs: Mapping[str, Field] | None) -> dict[str, Any]:
     design: dict[str, Any] = {}
     with row.findings(ctx):
         for name, value in row.values.items():

@@ -51,9 +51,8 @@ def namespace(
         if not name.isidentifier():
             ctx.add(path, "the name of a figure has only letters, digits and underscores", key="")
             part = None
-        elif model and name in {*model.outputs, *model.key_names.values()}:
-            has = "has" if name in model.outputs else "had"
-            ctx.add(path, f"model '{model.name}' {has} an output '{name}'; give the figure another name", key="")
+        elif model and name in model.outputs:
+            ctx.add(path, f"model '{model.name}' has an output '{name}'; give the figure another name", key="")
             continue
         use = ctx.use(ObjectivePlugin, part, path)
         if use is None or not _fed(ctx, use.plugin, model, path, None):
@@ -207,7 +206,6 @@ def objectives(ctx: Context, sections: list[Any], space: Namespace, scenarios: i
                     "minimize" if direction == "minimize" else "maximize",
                     over,
                     unit,
-                    section.get("former") or "",
                 )
             )
     return valid
@@ -223,7 +221,7 @@ def constraints(ctx: Context, sections: list[Any], space: Namespace, scenarios: 
             continue
         _unique(ctx, section["name"], names, path, "constraint")
         over = _over(ctx, section, path, scenarios)
-        consistent = _limits_given(ctx, section, path)
+        consistent = _stated_limits(ctx, section, path)
         stated_unit = _unit(ctx, section, path)
         figure = _expression(ctx, space, section["of"], stated_unit, (*path, "of"), (*path, "unit"))
         if figure is None:
@@ -241,15 +239,12 @@ def constraints(ctx: Context, sections: list[Any], space: Namespace, scenarios: 
             continue
         _reachable(ctx, space, expression, limits, path)
         stated = stated_unit or next((section[key].unit for key in limits if section[key].unit), "")
-        former = section.get("former") or ""
-        placed.append(
-            (StudyConstraint(section["name"], expression, over, low, high, equals, unit, stated, former), path)
-        )
+        placed.append((StudyConstraint(section["name"], expression, over, low, high, equals, unit, stated), path))
     contradictions(ctx, placed, scenarios)
     return [constraint for constraint, _ in placed]
 
 
-def _limits_given(ctx: Context, section: Mapping[str, Any], path: Path) -> bool:
+def _stated_limits(ctx: Context, section: Mapping[str, Any], path: Path) -> bool:
     limits = [key for key in ("min", "max", "equals") if key in section]
     if not limits:
         if not ctx.unknown_key(path):

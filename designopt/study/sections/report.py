@@ -12,7 +12,7 @@ from designopt.study.language.findings import Path
 from designopt.study.sections.choose import choices
 from designopt.study.sections.context import Context
 from designopt.study.sections.goals import Goals
-from designopt.study.sections.scenarios.given import scenarios
+from designopt.study.sections.scenarios.conditions import scenarios
 from designopt.study.study import Choice, Validation
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -47,12 +46,12 @@ class Row:
         return (self.cells if key is None else self.heads).get(step, self.table_position)
 
 
-def of_list(mappings: Sequence[Mapping[str, Any]], path: Path) -> list[Row]:
+def list_row(mappings: Sequence[Mapping[str, Any]], path: Path) -> list[Row]:
     """The rows of a list at `path`."""
     return [Row(dict(values), (*path, position)) for position, values in enumerate(mappings)]
 
 
-def of_table(ctx: Context, file: InputFile, path: Path) -> list[Row]:
+def table_row(ctx: Context, file: InputFile, path: Path) -> list[Row]:
     """The rows of the table `file` named by the value at `path`; none if it cannot be read."""
     try:
         table = read_table(file)
@@ -62,18 +61,7 @@ def of_table(ctx: Context, file: InputFile, path: Path) -> list[Row]:
     ctx.tables.append(file)
     if not table.rows:
         ctx.add(path, f"{table.name} has no rows below its header")
-    table = _with_present_names(table, ctx.former)
     return [_row(table, position, path) for position in range(len(table.rows))]
-
-
-def _with_present_names(table: DataTable, former: Mapping[str, str]) -> DataTable:
-    """`table` with present names in place of `former` ones; a `FutureWarning` for each."""
-    heads = {column.name for column in table.columns}
-    names = {name: former[name] for name in heads & former.keys() if former[name] not in heads}
-    for column in (column for column in table.columns if column.name in names):
-        text = f"{table.position(column.cell)}: '{column.name}' is now called '{names[column.name]}'"
-        warnings.warn(text, FutureWarning, stacklevel=2)
-    return replace(table, columns=tuple(replace(c, name=names.get(c.name, c.name)) for c in table.columns))
 
 
 def _row(table: DataTable, position: int, path: Path) -> Row:

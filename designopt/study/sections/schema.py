@@ -14,11 +14,11 @@ from designopt.study.language.checking.part import NamedPart, PartSection
 from designopt.study.language.checking.refusals import refused, wrong_kind
 from designopt.study.language.checking.settings import json_schema, settings_type
 from designopt.study.language.checking.values import Checked, known_checker
-from designopt.study.language.checking.words import LABEL, Formula, Label, Scalar, Word, short_forms, spelt_out
+from designopt.study.language.checking.words import LABEL, Formula, Label, Scalar, Word, short_forms, spelled
 from designopt.study.language.units import Amount
 from designopt.study.sections.choose import Rule
 from designopt.study.sections.execution.cluster import Memory
-from designopt.study.sections.scenarios.given import ScenarioEntry
+from designopt.study.sections.scenarios.conditions import ScenarioEntry
 
 
 class DeviationSection(TypedDict):
@@ -57,7 +57,7 @@ class ParameterSection(TypedDict, total=False):
 def _parameter(value: Any, handler: Any) -> Any:
     if value is None:
         raise wrong_kind("a mapping with 'low' and 'high', 'values' or 'value'", value)
-    value = spelt_out(value)
+    value = spelled(value)
     return handler(value if isinstance(value, Mapping) else {"value": value})
 
 
@@ -73,7 +73,6 @@ class ObjectiveSection(TypedDict, total=False):
     maximize: Annotated[Formula, Quantity("", "expression to maximise, instead of minimize")]
     unit: Annotated[str, Quantity("", "unit of results; default: that of the expression")]
     over: Annotated[NamedPart, Quantity("", "aggregation over scenarios; default worst")]
-    former: Annotated[Label, Quantity("", "its name when the study was run, so that the existing store is used")]
 
 
 class ConstraintSection(TypedDict, total=False):
@@ -86,7 +85,6 @@ class ConstraintSection(TypedDict, total=False):
     equals: Annotated[Amount, Quantity("", "required value")]
     unit: Annotated[str, Quantity("", "unit of bare limits, and of results; default: that of the expression")]
     over: Annotated[NamedPart, Quantity("", "aggregation over scenarios; default worst")]
-    former: Annotated[Label, Quantity("", "its name when the study was run, so that the existing store is used")]
 
 
 _FIGURE = ObjectiveSection.__annotations__.keys() | ConstraintSection.__annotations__.keys()
@@ -234,10 +232,6 @@ class ExecutionSection(TypedDict, total=False):
             "trajectories to keep: of the front and the chosen designs, of the chosen ones, of all, or of failed "
             "evaluations; default none",
         ),
-    ]
-    order: Annotated[
-        Literal["ask", "completion"],
-        Quantity("", "order in which a solver with look-ahead receives results; default ask"),
     ]
 
 

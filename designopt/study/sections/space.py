@@ -36,7 +36,7 @@ MOST_VALUES = 10_000
 LARGEST_INTEGER = 2**53
 
 
-def with_meant(sections: Mapping[str, Any], model: ModelPlugin | None) -> dict[str, Any]:
+def with_probable_names(sections: Mapping[str, Any], model: ModelPlugin | None) -> dict[str, Any]:
     """The `sections`, and None for each input of the model that an unknown name probably meant."""
     inputs = (model.inputs if model else None) or {}
     unknown = [name for name in sections if name not in inputs][:MOST]
@@ -48,7 +48,7 @@ def with_meant(sections: Mapping[str, Any], model: ModelPlugin | None) -> dict[s
 def parameters(
     ctx: Context, sections: Mapping[str, Any], meanings: Mapping[str, Any], model: ModelPlugin | None
 ) -> list[DesignVariable]:
-    """The parameters from the `sections` (None for an invalid one); `meanings` is the result of `with_meant`."""
+    """The parameters from the `sections` (None for an invalid one); `meanings` is from `with_probable_names`."""
     inputs = model.inputs if model else None
     valid = []
     if len(sections) > MOST_PARAMETERS:
@@ -97,7 +97,7 @@ def _no_unit(ctx: Context, name: str, section: Mapping[str, Any], model: ModelPl
         ctx.add(unit_paths[0], f"the model '{model.name}' {what}, so its unit cannot be converted; {fix}")
 
 
-def is_given_a_unit(section: Mapping[str, Any]) -> bool:
+def has_unit(section: Mapping[str, Any]) -> bool:
     """Whether a checked section of `space` gives the unit of its numbers; words have none."""
     values = [value for _, value in _numbers(section)]
     words = all(isinstance(value, (str, bool)) for value in values if value is not None)

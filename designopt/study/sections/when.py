@@ -68,7 +68,7 @@ def _admitted(
         if item is None:
             continue
         before = len(ctx.findings)
-        admitted_value = own_value(ctx, item, controller, value_path)
+        admitted_value = activating_value(ctx, item, controller, value_path)
         if admitted_value is None:
             if len(ctx.findings) == before:
                 ctx.add(value_path, f"'{name}' cannot be {_word(item)}{offered(item, controller)}")
@@ -79,7 +79,7 @@ def _admitted(
     return tuple(admitted)
 
 
-def own_value(ctx: Context, item: Any, controller: DesignVariable, path: Path) -> Any:
+def activating_value(ctx: Context, item: Any, controller: DesignVariable, path: Path) -> Any:
     """The value of `controller` for `item`; None if there is none."""
     number: Any = item
     numeric = controller.kind == "int" or any(_is_number(v) for v in controller.values)

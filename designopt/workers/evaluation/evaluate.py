@@ -34,9 +34,9 @@ from designopt.plugin.calling import code_of
 from designopt.problem import STATUSES, Problem, derivative_name, evaluation_seed, figure_unit
 from designopt.space import Space
 from designopt.study.study import Scenario, StudyDefinition
-from designopt.workers.evaluation import answers
+from designopt.workers.evaluation import return_values
 from designopt.workers.evaluation.arrays import stored_arrays
-from designopt.workers.evaluation.prepared import PreparedScenarios
+from designopt.workers.evaluation.prepared_scenarios import PreparedScenarios
 from designopt.workers.executor import TOGETHER, Break, Chunk, ChunkResult
 
 OK, DIVERGED, NONFINITE, ERROR, TIMEOUT, CRASHED, LOST, INVALID = range(len(STATUSES))
@@ -121,7 +121,7 @@ class Evaluator:
         except CannotRun:
             raise
         except (Exception, SystemExit) as error:
-            reason = f"{name_of(error)}: {text_of(error)}" + (f" ({where})" if (where := place_of(error)) else "")
+            reason = f"{name_of(error)}: {text_of(error)}" + (f" ({where})" if (where := location(error)) else "")
             text = f"model '{model.plugin.name}' cannot be prepared: {reason}"
             raise PluginError(text) from error
         return cls(
@@ -155,7 +155,7 @@ class Evaluator:
             *parts,
             gradients=problem.gradients,
             programs=programs,
-            required_outputs=asked_of(problem),
+            required_outputs=requested_by(problem),
             cheap=problem.cheap.model if problem.cheap else None,
             permission=permission,
         )
@@ -203,10 +203,10 @@ class Evaluator:
         """The evaluation for `answer`, which returns or raises the model's result for a design."""
         wall, cpu = time.perf_counter(), time.process_time()
         outputs: dict[str, float] = {}
-        kept_arrays: Mapping[str, NDArray[Any]] = {}
+        recorded_arrays: Mapping[str, NDArray[Any]] = {}
         try:
             status, reason, message, raise_location = OK, "", "", ""
-            outputs, kept_arrays, wrong = self._figures(answer(), arrays)
+            outputs, recorded_arrays, wrong = self._figures(answer(), arrays)
             if self.gradients and not wrong:
                 outputs.update(self._derivatives(design, scenario, seed))
             if wrong:
@@ -215,7 +215,7 @@ class Evaluator:
         except Diverged as error:
             status, reason, message, raise_location = DIVERGED, text_of(error.reason), text_of(error), ""
             try:
-                kept_arrays = stored_arrays(error.arrays, (*arrays, *self.keeps_failed), self.arrays)
+                recorded_arrays = stored_arrays(error.arrays, (*arrays, *self.keeps_failed), self.arrays)
             except (TypeError, ValueError) as wrong_array:
                 status, reason, message = ERROR, name_of(wrong_array), f"{text_of(error)}; {text_of(wrong_array)}"
         except ProgramFailed as error:
@@ -226,19 +226,19 @@ class Evaluator:
                 "",
             )
             with contextlib.suppress(TypeError, ValueError):  # the failure itself is what matters
-                kept_arrays = stored_arrays(error.arrays, (*arrays, *self.keeps_failed), self.arrays)
+                recorded_arrays = stored_arrays(error.arrays, (*arrays, *self.keeps_failed), self.arrays)
         except InvalidDesign as error:
             status, reason, message, raise_location = INVALID, "refused", text_of(error), ""
-        except answers.WrongAnswer as error:
+        except return_values.WrongAnswer as error:
             status, reason, message, raise_location = ERROR, "WrongAnswer", text_of(error), ""
         except Break:
             raise
         except BaseException as error:  # a model that calls sys.exit or raises KeyboardInterrupt must not end the run
             if isinstance(error, KeyboardInterrupt) and not recording:
                 raise
-            status, reason, message, raise_location = ERROR, name_of(error), traceback_of(error), place_of(error)
+            status, reason, message, raise_location = ERROR, name_of(error), traceback_of(error), location(error)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        return Evaluation(STATUSES[status], outputs, reason, message, raise_location, wall, cpu, kept_arrays)
+        return Evaluation(STATUSES[status], outputs, reason, message, raise_location, wall, cpu, recorded_arrays)
 
     def _array_names(self, arrays: Sequence[str]) -> frozenset[str]:
         """The arrays requested from the model: those to store and those for figures."""
@@ -249,13 +249,13 @@ class Evaluator:
         self, answer: Any, arrays: Sequence[str]
     ) -> tuple[dict[str, float], Mapping[str, NDArray[Any]], list[str]]:
         """Figures, requested arrays, and the names of required figures that are not finite."""
-        returned, have = answers.parts(answer, self.code) if self.takes_arrays else (answer, {})
-        outputs = answers.numbers(returned, self.outputs, self.required_outputs, self.code)
+        returned, have = return_values.parts(answer, self.code) if self.takes_arrays else (answer, {})
+        outputs = return_values.numbers(returned, self.outputs, self.required_outputs, self.code)
         wrong = [name for name, value in outputs.items() if self.outputs.get(name, True) and not math.isfinite(value)]
         if not wrong:
             for name, plugin, figure in self.figures:
                 returned = figure(*(_needed(need, outputs, have) for need in plugin.needs))
-                outputs[name] = value = answers.figure(returned, plugin)
+                outputs[name] = value = return_values.figure(returned, plugin)
                 if not math.isfinite(value):
                     wrong.append(name)
         missing = [name for name in arrays if name not in have]
@@ -366,7 +366,7 @@ def _returning(answer: Any) -> Callable[[], Any]:
     return give
 
 
-def asked_of(problem: Problem) -> tuple[str, ...]:
+def requested_by(problem: Problem) -> tuple[str, ...]:
     """The outputs that objectives and limits need from a model that declares none."""
     expressions = [o.expression for o in problem.objectives] + [c.expression for c in problem.constraints]
     named = sorted({name for expression in expressions for name in expression.names} - problem.figures.keys())
@@ -410,7 +410,7 @@ def _plugins() -> Path:
     return Path(find.__code__.co_filename).parent
 
 
-def place_of(error: BaseException) -> str:
+def location(error: BaseException) -> str:
     """``drive.py:33``; "" if only code of designopt led to `error`."""
     return "".join(f"{Path(last.filename).name}:{last.lineno}" for last in _frames(error)[-1:])
 

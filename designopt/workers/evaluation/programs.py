@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from designopt.problem import Problem, Programs, Solved
 from designopt.study.study import StudyDefinition
-from designopt.workers.evaluation.evaluate import DIVERGED, ERROR, OK, matrix, name_of, place_of, text_of, traceback_of
+from designopt.workers.evaluation.evaluate import DIVERGED, ERROR, OK, location, matrix, name_of, text_of, traceback_of
 from designopt.workers.executor import Break, Chunk, ChunkResult
 
 
@@ -48,7 +48,7 @@ class ProgramWorker:
                 raise
             except BaseException as error:  # as in evaluations: the code of a model must not end the run
                 status[i], program = ERROR, Solved(False, {})
-                messages[i] = (name_of(error), traceback_of(error), place_of(error))
+                messages[i] = (name_of(error), traceback_of(error), location(error))
             wall[i], cpu[i] = time.perf_counter() - wall[i], time.process_time() - cpu[i]
             rows.append(program.figures)
             if program.arrays:

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from designopt import advance
+from designopt import evaluation_progress
 from designopt.workers.evaluation.evaluate import Evaluator
 from designopt.workers.evaluation.threads import one_thread, one_thread_when_loaded
 from designopt.workers.executor import Advance, Chunk, Completion
@@ -58,7 +58,7 @@ class Serial:
                 self._show()
 
         try:
-            with advance.listened_by(hear), one_thread():
+            with evaluation_progress.listened_by(hear), one_thread():
                 return [Completion(chunk, "serial", self._evaluator.run(chunk, begin))]
         finally:
             self._advance = None

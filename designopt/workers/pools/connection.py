@@ -86,12 +86,12 @@ class Existing:
             try:
                 address = _address(address, folder)
                 _refuse_open(address, path, insecure=insecure)
-                _look_at_certificates(address, path)
+                _check_certificates(address, path)
                 self.client = Client(address, set_as_default=False, timeout=CONNECT_WAIT)  # type: ignore[no-untyped-call]
             except (OSError, TimeoutError, ValueError, KeyError, TypeError, RecursionError) as error:
                 raise WorkersError(_unreachable(address, error), path) from error
             self._exits.callback(self.client.close)
-            self._look_at_workers(address, path)
+            self._count_workers(address, path)
             try:
                 self.client.register_plugin(RunGuard(run, self.client.id))
             except Exception as error:
@@ -101,7 +101,7 @@ class Existing:
             self._exits.close()
             raise
 
-    def _look_at_workers(self, address: str, path: Path) -> None:
+    def _count_workers(self, address: str, path: Path) -> None:
         workers = self.client.scheduler_info(n_workers=-1)["workers"]
         if not workers:
             raise WorkersError(f"scheduler {address} has no workers; start some with: dask worker {address}", path)
@@ -160,7 +160,7 @@ def _refuse_open(address: str, path: Path, *, insecure: bool) -> None:
         )
 
 
-def _look_at_certificates(address: str, path: Path) -> None:
+def _check_certificates(address: str, path: Path) -> None:
     """TLS is mutual: this side needs the authority's certificate, its own, and its key."""
     if urlsplit(address).scheme not in ("tls", "wss"):
         return

@@ -21,7 +21,7 @@ from typing import Any
 
 import dask
 
-from designopt.workers.pools.inherited import inherited
+from designopt.workers.pools.process_state import inherited
 from designopt.workers.remote.fork_server import ORIGIN, SAFE_PATH, SOCKETS
 from designopt.workers.supervision import children
 
@@ -148,7 +148,7 @@ def _keep(server: Any, took_over: tuple[object, ...]) -> None:
         _idle_origin = _Origin(pid, address, alive, tuple(server._preload_modules), took_over)
 
 
-def end_kept() -> None:
+def end_ready_child() -> None:
     """End the kept process."""
     global _idle_origin
     origin, _idle_origin = _idle_origin, None
@@ -156,7 +156,7 @@ def end_kept() -> None:
         origin.end()
 
 
-def _forget_kept() -> None:
+def _forget_ready_child() -> None:
     """The kept process belongs to the parent of this process."""
     global _idle_origin
     origin, _idle_origin = _idle_origin, None
@@ -164,9 +164,9 @@ def _forget_kept() -> None:
         os.close(origin.alive)
 
 
-atexit.register(end_kept)
+atexit.register(end_ready_child)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_kept)
+    os.register_at_fork(after_in_child=_forget_ready_child)
 
 
 def _state(pid: int) -> str:

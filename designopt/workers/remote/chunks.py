@@ -21,7 +21,7 @@ FIT, RESULT, RETURNED = "designopt-fit", "designopt-result", "designopt-returned
 FLUSHED = 0.0001
 
 
-class GivenChunks:
+class ChunkQueue:
     """Receives the chunks of the run for `worker`, of Dask.
 
     `evaluate` returns the end of a chunk in sendable form, or ends this process; it runs where Dask's tasks run.

@@ -16,16 +16,16 @@ from distributed import SchedulerPlugin, Status, WorkerPlugin
 from distributed.protocol.core import dumps, loads
 from distributed.protocol.serialize import Serialized, serialize
 
-from designopt import advance
+from designopt import evaluation_progress
 from designopt.files import InputFileError, provide
 from designopt.plugin import PluginError
 from designopt.workers.evaluation.evaluate import Evaluator, name_of, text_of
 from designopt.workers.executor import Chunk, ChunkResult
-from designopt.workers.remote.chunks import GivenChunks
+from designopt.workers.remote.chunks import ChunkQueue
 from designopt.workers.remote.delivery import Delivery
 from designopt.workers.remote.heap import keep_freed_memory
 from designopt.workers.remote.inbox import Inbox
-from designopt.workers.remote.warned import Warned
+from designopt.workers.remote.warning_forwarder import WarningForwarder
 from designopt.workers.supervision import children
 from designopt.workers.supervision.death import PREPARING
 from designopt.workers.supervision.watch import Watch, folder, ignore_interrupts, read_death
@@ -79,7 +79,7 @@ class DeliveredProblem(WorkerPlugin):
         provide(_fetched)
         if self.local:
             send_at_once(worker.batched_stream)
-            self.chunks = GivenChunks(worker, self.packed, lambda number: self.watch.hand_over(number))
+            self.chunks = ChunkQueue(worker, self.packed, lambda number: self.watch.hand_over(number))
             ignore_interrupts()
             children.lead_group()
             children.keep_files()
@@ -91,7 +91,7 @@ class DeliveredProblem(WorkerPlugin):
             notes_folder / "inbox",
             lambda digest: worker.log_event(self.name, {"wants": digest, "worker": worker.address}),
         )
-        self.warned = Warned(lambda text: worker.log_event(self.name, {"warned": text}))
+        self.warned = WarningForwarder(lambda text: worker.log_event(self.name, {"warned": text}))
         if self.local:
             self.watch.take_over()
             self.watch.prints.take_over()
@@ -205,7 +205,7 @@ class DeliveredProblem(WorkerPlugin):
         watch.begin_chunk(chunk.number)
         try:
             owning = contextlib.nullcontext() if self.local else watch.owning()
-            with owning, watch.prints.capture(), advance.listened_by(watch.advance):
+            with owning, watch.prints.capture(), evaluation_progress.listened_by(watch.advance):
                 if chunk.alone:
                     time.sleep(0.0 if watch.fresh else LINGER)
                 if self.evaluator is None:
@@ -260,12 +260,12 @@ class RunGuard(SchedulerPlugin):
         self.client = client
         self.before = 0
 
-    def _other_guards(self, scheduler: Any) -> list[RunGuard]:
+    def _foreign_guards(self, scheduler: Any) -> list[RunGuard]:
         return [p for p in scheduler.plugins.values() if isinstance(p, RunGuard) and p.run != self.run]
 
     async def start(self, scheduler: Any) -> None:
         """Remember the state; other runs may exist."""
-        guards = self._other_guards(scheduler)
+        guards = self._foreign_guards(scheduler)
         self.before = guards[0].before if guards else int(scheduler.allowed_failures)
         scheduler.allowed_failures = 0
 
@@ -274,7 +274,7 @@ class RunGuard(SchedulerPlugin):
         if client != self.client:
             return
         scheduler.plugins.pop(self.name, None)
-        if not self._other_guards(scheduler):
+        if not self._foreign_guards(scheduler):
             scheduler.allowed_failures = self.before
         self._leaving = asyncio.ensure_future(self._leave(scheduler))
 

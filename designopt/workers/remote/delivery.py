@@ -29,7 +29,7 @@ from designopt.space import Space
 from designopt.store import archive
 from designopt.store.provenance import versions
 from designopt.study.study import DesignVariable, Scenario, Shift, StudyDefinition
-from designopt.workers.evaluation.evaluate import NO_PERMISSION, Evaluator, asked_of
+from designopt.workers.evaluation.evaluate import NO_PERMISSION, Evaluator, requested_by
 from designopt.workers.evaluation.programs import ProgramWorker
 
 #: Limit of a model's set-up in time-outs of an evaluation, and its minimum (s).
@@ -92,7 +92,7 @@ class Delivery:
             allow_version_skew=allow_version_skew,
             programs=_encoded_study(programs) if programs else None,
             declared=_declared(study.model.plugin),
-            required_outputs=asked_of(problem),
+            required_outputs=requested_by(problem),
             cheap=dict(problem.fidelity.settings) if problem.fidelity else None,
             permission=permission,
         )

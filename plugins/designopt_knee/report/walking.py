@@ -8,7 +8,7 @@ import numpy as np
 
 from designopt.arrays import Matrix
 from designopt.plugin import report
-from designopt.report.animation import play_buttons, shown_frames, time_slider
+from designopt.report.animation import animation_frames, play_buttons, time_slider
 from designopt.report.colours import axis, layout
 from designopt.report.designs import missing
 from designopt.report.labels import chosen_once, plain
@@ -146,7 +146,7 @@ class _Panel:
         self.divide = 0.40 if count < 3 else 0.52
         self.knee = knee_angle(walk)
         self.percent = 200.0 * moments / (len(walk) - 1)
-        self.frames = shown_frames(len(walk), 2 * FRAMES)
+        self.frames = animation_frames(len(walk), 2 * FRAMES)
         self.recorded = _recorded(arrays)
         gap = 0.05 if count > 1 else 0.0
         width = (1.0 - gap * (count - 1)) / count

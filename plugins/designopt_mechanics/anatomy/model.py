@@ -95,7 +95,7 @@ class WirePatterns:
         """Read the files, if any. Raises `InvalidSetting` for only one of geometry and companion."""
         if (self.geometry is None) != (self.companion is None):
             raise InvalidSetting("geometry", "geometry and companion belong together: give both or none")
-        _ = self._own_files
+        _ = self._model_files
 
     def evaluate(
         self, design: Pull, scenario: Which, arrays: Set[str] = frozenset()
@@ -176,7 +176,7 @@ class WirePatterns:
         )
 
     @cached_property
-    def _own_files(self) -> Anatomy | None:
+    def _model_files(self) -> Anatomy | None:
         if self.geometry is None or self.companion is None:
             return None
         try:
@@ -189,8 +189,8 @@ class WirePatterns:
             raise InvalidSetting("companion", _as_text(error)) from None
 
     def _equilibrium(self, scenario: Mapping[str, Any]) -> tuple[Anatomy, Equilibrium]:
-        if self._own_files is not None:
-            return self._own_files, Equilibrium(self._own_files)
+        if self._model_files is not None:
+            return self._model_files, Equilibrium(self._model_files)
         return _bundled(filled(Which, scenario)["pattern"])
 
 

@@ -82,7 +82,7 @@ class AndrewsSqueezer:
 
     turn: Annotated[float, Q("rad", "of the crank in the trajectory problem")] = 2.0 * math.pi
     max_torque: Annotated[float, Q("N m", "to both sides in the trajectory problem", gt=0)] = 0.5
-    method: Annotated[Literal["auto", "rosenbrock4", "rosenbrock3", "lsoda"], Q("", "integrator")] = "auto"
+    method: Annotated[Literal["auto", "rosenbrock4", "lsoda"], Q("", "integrator")] = "auto"
 
     def prepare(self) -> None:
         """Derive and compile the equations."""

@@ -44,9 +44,7 @@ class RobotOutputs(TypedDict):
     """Over the box of poses."""
 
     workspace: Annotated[float, Q("", "share of the poses where every wrench of the box is feasible")]
-    min_margin: Annotated[
-        float, Q("N", "of all poses, along the worst direction of force and moment by 1 m", former="least_margin")
-    ]
+    min_margin: Annotated[float, Q("N", "of all poses, along the worst direction of force and moment by 1 m")]
     stiffness: Annotated[float, Q("N/m", "least eigenvalue of the translations at the middle of the frame")]
     turning_stiffness: Annotated[float, Q("N m/rad", "least eigenvalue of the turns at the middle of the frame")]
     mean_stiffness: Annotated[float, Q("N/m", "mean over the feasible poses of the least eigenvalue; 0 without any")]
@@ -83,7 +81,7 @@ class CableRobot:
     """
 
     kind: Annotated[Literal["planar", "spatial"], Q("", "four cables in a plane, or eight in space")] = "planar"
-    min_tension: Annotated[float, Q("N", "of a cable", ge=0, former="least_tension")] = 5.0
+    min_tension: Annotated[float, Q("N", "of a cable", ge=0)] = 5.0
     max_tension: Annotated[float, Q("N", "of a cable", gt=0)] = 300.0
     grid: Annotated[int, Q("", "poses along each axis", ge=2, le=41)] = 13
 

@@ -49,9 +49,7 @@ class GaitOutputs(TypedDict):
     """Of one single support."""
 
     tracking_error: Annotated[float, Q("m", "root mean square distance of hip, stance knee and swing ankle")]
-    penalised_error: Annotated[
-        float, Q("m", "the same with the penalty on deviations, which the program minimises", former="priced_error")
-    ]
+    penalised_error: Annotated[float, Q("m", "the same with the penalty on deviations, which the program minimises")]
     peak_moment: Annotated[float, Q("N m", "largest magnitude of a drive's moment")]
     energy: Annotated[float, Q("J", "positive mechanical work of the drives")]
     compression: Annotated[float, Q("", "largest shortening of a link by its length")]
@@ -95,9 +93,7 @@ class ExoskeletonGait:
         bool, Q("", "the drives follow the motion that the program finds, not the recorded one")
     ] = False
     intervals: Annotated[int, Q("", "of the mesh, with feed_forward", ge=4)] = 20
-    deviation_weight: Annotated[
-        float, Q("m^2", "of a squared deviation (rad) in the program", gt=0, former="deviation_price")
-    ] = 1e-2
+    deviation_weight: Annotated[float, Q("m^2", "of a squared deviation (rad) in the program", gt=0)] = 1e-2
 
     @cached_property
     def _simulator(self) -> Simulator:

@@ -50,7 +50,7 @@ class ArmOutputs(TypedDict):
     """Over the range of the coordinate."""
 
     peak_arm: Annotated[float, Q("m", "largest magnitude of the moment arm")]
-    min_arm: Annotated[float, Q("m", "minimum size of the moment arm", former="least_arm")]
+    min_arm: Annotated[float, Q("m", "minimum size of the moment arm")]
     mean_arm: Annotated[float, Q("m", "mean size of the moment arm")]
     excursion: Annotated[float, Q("m", "difference of the longest and the shortest length of the wire")]
     peak_tension: Annotated[

@@ -8,11 +8,10 @@ the roots (section 4 of the specification).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from designopt.former import former_names
 from designopt.lazy import casadi as ca
 from designopt_mechanics.rods.basis import Basis, basis, curved, split
 from designopt_mechanics.rods.matrices import bias, mass_matrix
@@ -201,7 +200,3 @@ def _solve(D: Any, right: Any) -> Any:
     x1 = y1 / d1 - l21 * x2
     x0 = y0 / d0 - l10 * x1 - l20 * x2
     return np.stack([x0, x1, x2], axis=-2)
-
-
-if not TYPE_CHECKING:
-    __getattr__ = former_names(__name__, {"Motion": "RodDynamics"})

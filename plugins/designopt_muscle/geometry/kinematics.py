@@ -9,7 +9,7 @@ import numpy as np
 
 from designopt.arrays import Vector
 from designopt_muscle.osim.model import GROUND, Axis, OsimModel
-from designopt_muscle.osim.places import inverse
+from designopt_muscle.osim.poses import inverse
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from designopt_recordings.signals.even import linear_values
+from designopt_recordings.signals.even_steps import linear_values
 from designopt_recordings.table import TimeTable
 
 from designopt.arrays import Vector
 from designopt_muscle.geometry.kinematics import Kinematics, turned
 from designopt_muscle.osim.model import GROUND, OsimModel
-from designopt_muscle.osim.places import last_name, only
+from designopt_muscle.osim.poses import last_name, only
 from designopt_muscle.osim.xml import Element, parse
 
 _FORCE = {

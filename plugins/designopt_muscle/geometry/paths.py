@@ -121,13 +121,13 @@ def _wrapped(
         if moved <= _SETTLED:
             break
     path_list = []
-    for pattern, some in _alike(contacts):
+    for pattern, some in _same_contacts(contacts):
         chosen = [(c, key) for c, key in zip(contacts, pattern, strict=True) if key == key]
         path_list.append(WrappedPath(frames[some], tuple(node for _, node in _sequence(nodes, chosen, some))))
     return path_list
 
 
-def _alike(contacts: list[_Contact]) -> list[tuple[tuple[float, ...], Frames]]:
+def _same_contacts(contacts: list[_Contact]) -> list[tuple[tuple[float, ...], Frames]]:
     """Frames in which all contacts are at the same places of the path."""
     keys = np.column_stack([c.key for c in contacts])
     patterns: dict[tuple[str, ...], tuple[tuple[float, ...], list[int]]] = {}
@@ -163,7 +163,7 @@ def _find(
     turn = motion.rotation[surface.body][frames] @ surface.pose[:3, :3]
     at = motion.origin[surface.body][frames] + turned(motion.rotation[surface.body][frames], surface.pose[:3, 3])
     contact.key[:] = np.nan
-    for pattern, some in _alike(other_contacts) if other_contacts else [((), np.arange(len(frames)))]:
+    for pattern, some in _same_contacts(other_contacts) if other_contacts else [((), np.arange(len(frames)))]:
         chosen = [(c, key) for c, key in zip(other_contacts, pattern, strict=True) if key == key]
         keyed = _sequence(nodes, chosen, some)
         best = np.full(len(some), np.inf)

@@ -30,7 +30,7 @@ class Dynamics:
     loads: Mapping[str, Vector]
 
     @classmethod
-    def of_model(
+    def from_model(
         cls,
         model: OsimModel,
         motion: Mapping[str, tuple[Vector, Vector, Vector]],

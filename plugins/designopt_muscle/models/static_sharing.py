@@ -19,8 +19,8 @@ from designopt_muscle.models.device import DeviceMoments, design_slopes, device_
 from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.figures import ARRAYS, SharingOutputs, figures
-from designopt_muscle.models.given import Files, SharingData, as_mistakes, files_of, load_notes, refuse
 from designopt_muscle.models.reactions import ReactionTerm, joint_reactions
+from designopt_muscle.models.sharing_files import Files, SharingData, as_mistakes, files_of, load_notes, refuse
 from designopt_muscle.models.static_inputs import SharingDesign, StaticScenario, criterion_of
 from designopt_muscle.models.trial import ExternalLoads, bundled, read_trial, read_trial_table, trial_notes
 from designopt_muscle.osim.read import read_model

@@ -13,7 +13,7 @@ from designopt_mechanics.moment_balance import MomentBalance
 from designopt_recordings.errors import RecordingError, about
 from designopt_recordings.files.read import read_table
 from designopt_recordings.signals.derivatives import derivatives
-from designopt_recordings.signals.even import check_steps, for_filter, gap_notes, in_gaps, spline_values
+from designopt_recordings.signals.even_steps import check_steps, for_filter, gap_notes, in_gaps, spline_values
 from designopt_recordings.signals.filters import lowpass
 from designopt_recordings.table import TimeTable
 
@@ -118,7 +118,7 @@ def read_trial(
     moving = None
     if dynamics or inverse_dynamics == "compute":
         moved = {name: (coordinate_values[:, i], rates[:, i], seconds[:, i]) for i, name in enumerate(free)}
-        moving = Dynamics.of_model(skeleton, moved, _loads(external, skeleton, recorded, moved))
+        moving = Dynamics.from_model(skeleton, moved, _loads(external, skeleton, recorded, moved))
     column_of = {name: coordinate_values[:, i] for i, name in enumerate(free)}
     column_of = {
         c.name: column_of.get(c.name, np.full(len(coordinate_values), c.default)) for c in skeleton.coordinates

@@ -13,7 +13,7 @@ from designopt_mechanics.anatomy.vrml import read_vrml
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_table
 from designopt_recordings.signals.derivatives import derivatives
-from designopt_recordings.signals.even import check_steps, for_filter
+from designopt_recordings.signals.even_steps import check_steps, for_filter
 from designopt_recordings.signals.filters import lowpass
 from designopt_recordings.table import TimeTable
 from numpy.typing import NDArray

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from designopt_muscle.osim.model import GROUND, Coupler, OsimBody, OsimModel, WrapObject
-from designopt_muscle.osim.places import last_name, only, pose
+from designopt_muscle.osim.poses import last_name, only, pose
 from designopt_muscle.osim.read_forces import read_forces
 from designopt_muscle.osim.read_functions import function_in
 from designopt_muscle.osim.read_joints import Joints

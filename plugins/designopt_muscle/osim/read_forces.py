@@ -14,7 +14,7 @@ from designopt_muscle.osim.model import (
     PathWrap,
     WrapObject,
 )
-from designopt_muscle.osim.places import last_name, only
+from designopt_muscle.osim.poses import last_name, only
 from designopt_muscle.osim.read_functions import TAGS, function_in
 from designopt_muscle.osim.xml import Element
 

@@ -7,7 +7,7 @@ import numpy as np
 from designopt.arrays import Vector
 from designopt_muscle.osim.functions import Function, Polynomial, is_constant
 from designopt_muscle.osim.model import GROUND, Axis, Joint, OsimCoordinate
-from designopt_muscle.osim.places import last_name, only, pose
+from designopt_muscle.osim.poses import last_name, only, pose
 from designopt_muscle.osim.read_functions import TAGS, function_in, read_function
 from designopt_muscle.osim.xml import Element
 

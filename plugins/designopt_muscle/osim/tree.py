@@ -12,7 +12,7 @@ from designopt_mechanics.tree import Coordinate, Frame, Tree
 
 from designopt_muscle.osim.functions import Polynomial, is_constant
 from designopt_muscle.osim.model import Axis, OsimModel
-from designopt_muscle.osim.places import inverse
+from designopt_muscle.osim.poses import inverse
 
 #: Ending of the name of the frame that a joint moves; the body hangs on it.
 _JOINT = "_joint"

@@ -14,7 +14,7 @@ from designopt.report.section import Figure, Section
 from designopt.store.result import Result
 from designopt_muscle.curves import OPENSIM
 from designopt_muscle.report.balances import BALANCE, balance_figures
-from designopt_muscle.report.named import drawn_muscles, key_of_lines, signals_of
+from designopt_muscle.report.named_muscles import drawn_muscles, key_of_lines, signals_of
 
 _NAMES = ("time", "muscles", "excitations", "activations", "forces")
 #: Arrays of the figures on curves.

@@ -15,7 +15,7 @@ from designopt.store.result import Result
 from designopt_muscle.curves import OPENSIM
 from designopt_muscle.report.balances import balance_figures
 from designopt_muscle.report.frames import frame_table, short_frames
-from designopt_muscle.report.named import drawn_muscles, key_of_lines, signals_of
+from designopt_muscle.report.named_muscles import drawn_muscles, key_of_lines, signals_of
 
 #: Notes on the trials that are shown.
 _MOST_NOTES = 30

@@ -29,7 +29,7 @@ def read_csv(file: InputFile) -> TimeTable:
     comment '# inDegrees=yes' marks rotations in degrees. Other columns may also have their unit in brackets,
     'hip_flexion [deg]': their values are converted to SI units, angles to rad. Raises `RecordingError` with the line.
     """
-    lines = Lines.of_file(file)
+    lines = Lines.from_file(file)
     at = next((n for n in range(1, len(lines) + 1) if lines[n].strip() and not lines[n].startswith("#")), None)
     if at is None:
         raise RecordingError("there are only comments", file=lines.file)

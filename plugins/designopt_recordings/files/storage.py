@@ -24,7 +24,7 @@ def read_storage(file: InputFile) -> TimeTable:
     rotations are in degrees with the old header without `version` (as OpenSim reads it), in radians otherwise
     (`Table.assumption`). Raises `RecordingError` with the line.
     """
-    lines = Lines.of_file(file)
+    lines = Lines.from_file(file)
     header, end = _header(lines)
     title = lines[1].strip() if end > 1 and not _pair(lines[1]) else ""
     at = next((n for n in range(end + 1, len(lines) + 1) if lines[n].strip()), None)

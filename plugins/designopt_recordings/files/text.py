@@ -34,7 +34,7 @@ class Lines:
     lines: tuple[str, ...]
 
     @classmethod
-    def of_file(cls, file: InputFile) -> Lines:
+    def from_file(cls, file: InputFile) -> Lines:
         """Lines of `file`: UTF-8, UTF-16 with its mark, or single bytes (an old path in a header); any line ends.
 
         Raises `RecordingError` for an empty or binary file.

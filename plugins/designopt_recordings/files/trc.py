@@ -25,7 +25,7 @@ def read_trc(file: InputFile, *, unit: str | None = None, up: str = "y") -> Reco
     noted. Empty cells, NaN and exact zeros in all three coordinates are missing markers. Raises `RecordingError` with
     the line.
     """
-    lines = Lines.of_file(file)
+    lines = Lines.from_file(file)
     if not lines[1].lstrip().lower().startswith("pathfiletype"):
         raise lines.error(1, "a TRC file begins with 'PathFileType'")
     if len(lines) < 6:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from designopt.arrays import Array, Mask
-from designopt.former import former_names
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.loads.pressure import normal_force
 from designopt_recordings.plate import ForcePlate
@@ -68,7 +66,3 @@ def _crossing(time: Array, force: Array, after: int, threshold: float) -> float:
     low, high = force[after - 1], force[after]
     share = (threshold - low) / (high - low) if np.isfinite([low, high]).all() and high != low else 1.0
     return float(time[after - 1] + np.clip(share, 0.0, 1.0) * (time[after] - time[after - 1]))
-
-
-if not TYPE_CHECKING:
-    __getattr__ = former_names(__name__, {"Contact": "ContactInterval"})

@@ -12,7 +12,7 @@ from designopt.arrays import Array
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.loads.frames import PlateLoad
 from designopt_recordings.plate import ForcePlate
-from designopt_recordings.signals.even import even_rate
+from designopt_recordings.signals.even_steps import even_rate
 from designopt_recordings.table import TimeTable
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from designopt.arrays import Array, Mask
-from designopt.former import former_names
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.signals.filters import lowpass
 
@@ -79,7 +77,3 @@ def _crossing(grid: Array, residual: Array, correlation: float) -> tuple[float, 
             share = (residual[i - 1] - intercept) / (residual[i - 1] - residual[i])
             return float(grid[i - 1] + share * (grid[i] - grid[i - 1])), float(intercept)
     return float(grid[-1]), float("nan")
-
-
-if not TYPE_CHECKING:
-    __getattr__ = former_names(__name__, {"Residuals": "ResidualAnalysis"})

@@ -36,9 +36,7 @@ class RefinedDesign(CarrierDesign, total=False):
     rate_gain: Annotated[
         float, Q("s", "command for an error of the yaw rate; the heading regulator then commands a rate", gt=0)
     ]
-    max_rate: Annotated[
-        float, Q("rad/s", "yaw rate that the heading regulator commands at full output", gt=0, former="greatest_rate")
-    ]
+    max_rate: Annotated[float, Q("rad/s", "yaw rate that the heading regulator commands at full output", gt=0)]
     grade_share: Annotated[
         float,
         Q(

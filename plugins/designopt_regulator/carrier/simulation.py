@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Vector
-from designopt.former import former_arguments
 from designopt.plugin import Quantity
 from designopt_regulator.carrier import vehicle
 from designopt_regulator.carrier.compiled_step import CompiledLoops, compiled
@@ -56,15 +55,12 @@ class Manoeuvre:
     noise: Vector | None = None  # (n, 2, samples), of the measured speed (m/s) and heading (rad)
 
 
-@former_arguments(least_speed="min_speed")
 @dataclass(frozen=True)
 class Schedule:
     """A gain of the heading regulator that falls with speed: kp times reference_speed / max(v, min_speed)."""
 
     reference_speed: Annotated[float, Quantity("m/s", "at which the gain is kp", gt=0)]
-    min_speed: Annotated[
-        float, Quantity("m/s", "below which the gain grows no further", gt=0, former="least_speed")
-    ] = 0.5
+    min_speed: Annotated[float, Quantity("m/s", "below which the gain grows no further", gt=0)] = 0.5
 
     def factor(self, speed: Vector) -> Vector:
         """Factor on kp at a speed (m/s)."""

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from designopt.arrays import Vector
-from designopt.former import former_arguments
 from designopt.plugin import Quantity
 
 Q = Quantity
@@ -33,7 +32,6 @@ STICTION_RATE = 2e-3  # rad/s, at which tanh makes stiction full
 _NIKITIN = (0.925, 0.15)
 
 
-@former_arguments(greatest_force="max_force")
 @dataclass(frozen=True, kw_only=True)
 class Vehicle:
     """An M113-class carrier converted to remote operation."""
@@ -44,9 +42,7 @@ class Vehicle:
     track_distance: Annotated[float, Q("m", "between the centre lines of the tracks", gt=0)] = 2.16
     contact_length: Annotated[float, Q("m", "of a track on the ground", gt=0)] = 2.67
     track_width: Annotated[float, Q("m", "of one track", gt=0)] = 0.38
-    max_force: Annotated[float, Q("N", "of one track at full command (assumption)", gt=0, former="greatest_force")] = (
-        30_000.0
-    )
+    max_force: Annotated[float, Q("N", "of one track at full command (assumption)", gt=0)] = 30_000.0
     power: Annotated[float, Q("W", "maximum at one sprocket (assumption)", gt=0)] = 75_000.0
     lag: Annotated[float, Q("s", "time constant of the drive's force (assumption)", gt=0)] = 0.35
     delay: Annotated[float, Q("s", "of measurement, network and valve (assumption)", ge=0)] = 0.20

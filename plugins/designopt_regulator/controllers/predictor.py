@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from designopt_regulator.plants.held import HeldPlant, hold
 from designopt_regulator.plants.linear import Plant
+from designopt_regulator.plants.sampled_plant import SampledPlant, hold
 
 
 class ModelMemory(NamedTuple):
@@ -40,11 +40,11 @@ class Predictor(NamedTuple):
     samples: int  # of the delay, with the sample in which the command acts
 
     @classmethod
-    def of_plant(cls, plant: Plant, sample_time: float) -> Predictor:
+    def sampled(cls, plant: Plant, sample_time: float) -> Predictor:
         """With a model of a single stable `plant`; raises `ValueError` for one that is not stable."""
         if not (np.linalg.eigvals(plant.A).real < 0.0).all():
             raise ValueError("a Smith predictor needs a stable plant: the integral of its model would not decay")
-        model = two_outputs(plant, sample_time)
+        model = plant_with_delayed_output(plant, sample_time)
         late, prompt = (AffineOutput(tuple(out.P.tolist()), out.q) for out in model.outputs)
         rows = tuple(tuple(row) for row in model.R.tolist())
         return cls(rows, tuple(model.G.tolist()), prompt, late, model.outputs[0].samples)
@@ -74,7 +74,7 @@ class Predictor(NamedTuple):
         return ModelMemory(states, (output_value(self.prompt),), (output_value(self.late), *memory.late[:-1]))
 
 
-def two_outputs(plant: Plant, sample_time: float) -> HeldPlant:
+def plant_with_delayed_output(plant: Plant, sample_time: float) -> SampledPlant:
     """The sampled plant with two outputs: with and without its delay."""
     return hold(plant, sample_time, [(plant.C, float(plant.D), 0.0)])
 

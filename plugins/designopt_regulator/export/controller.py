@@ -86,9 +86,9 @@ def programs(result: Result, row: int) -> dict[str, ControllerProgram]:
         origin += ("WARNING: this design violates limits of the study.",)
     try:
         if isinstance(model, LinearLoop):
-            return _of_plant(model, design, origin)
+            return _plant_program(model, design, origin)
         if isinstance(model, TrackedCarrier):
-            return {loop: _of_carrier(model, loop, design, origin) for loop in model.tuned}
+            return {loop: _carrier_program(model, loop, design, origin) for loop in model.tuned}
     except InvalidDesign as error:
         raise ExportError(f"controller: design {row}: {error}") from None
     raise ExportError(
@@ -97,7 +97,9 @@ def programs(result: Result, row: int) -> dict[str, ControllerProgram]:
     )
 
 
-def _of_plant(model: LinearLoop, design: Mapping[str, Any], origin: tuple[str, ...]) -> dict[str, ControllerProgram]:
+def _plant_program(
+    model: LinearLoop, design: Mapping[str, Any], origin: tuple[str, ...]
+) -> dict[str, ControllerProgram]:
     if model.sample_time is None:
         raise ExportError("controller: a continuous regulator has no difference equation; give the model a sample_time")
     regulators, T = model.regulators_of(design), model.sample_time
@@ -137,7 +139,7 @@ def _of_plant(model: LinearLoop, design: Mapping[str, Any], origin: tuple[str, .
     }
 
 
-def _of_carrier(
+def _carrier_program(
     model: TrackedCarrier, loop: Literal["course", "speed"], design: Mapping[str, float], origin: tuple[str, ...]
 ) -> ControllerProgram:
     settings = model.settings_of(design)[loop]

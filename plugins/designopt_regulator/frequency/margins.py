@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Array
-from designopt_regulator.frequency.bracketed import minima, roots
+from designopt_regulator.frequency.chandrupatla import minima, roots
 
 #: L of rows (k,) at frequencies (k,), real and imaginary part.
 Response = Callable[[NDArray[np.intp], Array], tuple[Array, Array]]

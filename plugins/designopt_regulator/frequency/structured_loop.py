@@ -23,7 +23,7 @@ from designopt_regulator.frequency.grid import finer, grid
 from designopt_regulator.frequency.margins import Margins, margins, no_margins
 from designopt_regulator.frequency.peaks import peaks
 from designopt_regulator.frequency.sampled_loop import LoopMeasures, damping_ratio, largest, rates, variance_of
-from designopt_regulator.plants.held import HeldPlant
+from designopt_regulator.plants.sampled_plant import SampledPlant
 
 Complex = NDArray[np.complex128]
 
@@ -47,10 +47,10 @@ class Closed(NamedTuple):
 class StructuredLoop:
     """A single `plant`, whose second output is the input of a cascade's inner law, with a `structure` of numbers."""
 
-    plant: HeldPlant
+    plant: SampledPlant
     structure: Structure
-    model: HeldPlant | None = None  # of the predictor: with its delay, and without
-    inner_plant: HeldPlant | None = None  # of a cascade, by itself
+    model: SampledPlant | None = None  # of the predictor: with its delay, and without
+    inner_plant: SampledPlant | None = None  # of a cascade, by itself
 
     @property
     def sample_time(self) -> float:

@@ -11,12 +11,12 @@ import numpy as np
 from designopt.plugin import InvalidDesign
 from designopt_regulator.controllers.nested import leaves, with_structure
 from designopt_regulator.controllers.pid import PARAMETERS, Kind, Law, Limits, pid
-from designopt_regulator.controllers.predictor import Predictor, two_outputs
+from designopt_regulator.controllers.predictor import Predictor, plant_with_delayed_output
 from designopt_regulator.controllers.sections import SECTIONS, DifferenceEquation, Transfer, transfers
 from designopt_regulator.controllers.structure import Structure, StructureName
 from designopt_regulator.frequency.structured_loop import StructuredLoop
-from designopt_regulator.plants.held import HeldPlant, hold
 from designopt_regulator.plants.linear import Plant
+from designopt_regulator.plants.sampled_plant import SampledPlant, hold
 
 Settings = dict[str, float]
 
@@ -162,7 +162,7 @@ def check_sampled(parts: Parts, sample_time: float) -> None:
 def predictor(plant: Plant, sample_time: float) -> Predictor:
     """The Smith predictor with a model of the nominal `plant`; raises `InvalidDesign`."""
     try:
-        return Predictor.of_plant(plant, sample_time)
+        return Predictor.sampled(plant, sample_time)
     except ValueError as error:
         raise InvalidDesign(f"structure: {error}") from None
 
@@ -197,15 +197,15 @@ def assemble(
 class SampledPlants:
     """The whole plant, sampled, with the inner output if there is one; the inner plant by itself; a model of both."""
 
-    plant: HeldPlant
-    inner: HeldPlant | None = None
-    model: HeldPlant | None = None
+    plant: SampledPlant
+    inner: SampledPlant | None = None
+    model: SampledPlant | None = None
 
 
 def sampled_plants(plants: Plants, nominal: Plant, sample_time: float, name: StructureName) -> SampledPlants:
     """The sampled plants for the linear loops of a structure; `nominal` is the predictor's model of the plant."""
     if name == "smith":
-        return SampledPlants(hold(plants.plant, sample_time), model=two_outputs(nominal, sample_time))
+        return SampledPlants(hold(plants.plant, sample_time), model=plant_with_delayed_output(nominal, sample_time))
     if name == "single" or plants.inner is None:
         return SampledPlants(hold(plants.plant, sample_time))
     C = np.zeros(len(plants.plant.A))

@@ -77,17 +77,13 @@ class LinearOutputs(TypedDict):
     effort: Annotated[float, Q("s", "integral of the squared command, less its final value, after the set-point")]
     tv: Annotated[float, Q("", "total variation of the command after the set-point")]
     tv_load: Annotated[float, Q("", "total variation of the command after the load")]
-    peak_command: Annotated[
-        float, Q("", "largest magnitude of the command after the set-point", former="largest_command")
-    ]
+    peak_command: Annotated[float, Q("", "largest magnitude of the command after the set-point")]
     rise: NotRequired[Annotated[float, Q("s", "from 10 to 90 % of the set-point; none where 90 % is not reached")]]
     settling: NotRequired[
         Annotated[float, Q("s", "last time outside 2 % of the set-point; none of a continuous loop that stays so")]
     ]
     not_settled: Annotated[float, Q("", "1 where the error stays outside 2 %, sampled: until the load comes")]
-    residual_error: Annotated[
-        float, Q("", "size of the error at the end of the set-point's step, when the load comes", former="error_left")
-    ]
+    residual_error: Annotated[float, Q("", "size of the error at the end of the set-point's step, when the load comes")]
     ks_peak: NotRequired[
         Annotated[float, Q("", "peak of |K S|, from measurement noise to the command; inf if unstable")]
     ]

@@ -329,11 +329,11 @@ class LinearLoop:
         kinds = [(parts.pattern, plants.plant.D != 0.0) for plants, parts in rows]
         for kind in dict.fromkeys(kinds):
             each = [i for i, other_kind in enumerate(kinds) if other_kind == kind]
-            for i, answer in zip(each, self._alike([rows[i] for i in each], arrays), strict=True):
+            for i, answer in zip(each, self._same_parts([rows[i] for i in each], arrays), strict=True):
                 answers[i] = answer
         return answers
 
-    def _alike(self, rows: Sequence[tuple[Plants, Parts]], arrays: Set[str]) -> list[Answer | Exception]:
+    def _same_parts(self, rows: Sequence[tuple[Plants, Parts]], arrays: Set[str]) -> list[Answer | Exception]:
         """Figures of sampled loops with regulators of the same parts."""
         T = cast(float, self.sample_time)
         plant, name = _stacked([plants.plant for plants, _ in rows]), rows[0][1].name
@@ -341,7 +341,7 @@ class LinearLoop:
         within = None
         if rows[0][1].is_pid and not plant.D.any():
             settings = pid(**{key: [parts.outer[key] for _, parts in rows] for key in rows[0][1].outer}, sample_time=T)
-            linear = _of_pids(plant, settings, T)
+            linear = _pid_figures(plant, settings, T)
             regulator: RunningPID | Working = RunningPID(
                 settings, np.zeros(len(rows)), np.zeros(len(rows)), limits=self.command_limits
             )
@@ -351,7 +351,9 @@ class LinearLoop:
             plants_held = {
                 id(plants): sampled_plants(plants, nominal, T, name) for plants in {id(p): p for p, _ in rows}.values()
             }
-            linear = [_of_structure(analysed(plants_held[id(plants)], parts, model, T), name) for plants, parts in rows]
+            linear = [
+                _structure_figures(analysed(plants_held[id(plants)], parts, model, T), name) for plants, parts in rows
+            ]
             structure = assemble([p for _, p in rows], T, self.command_limits, self.inner_setpoint_limits, model)
             regulator = Working(structure, len(rows))
             if name == "cascade":
@@ -374,7 +376,7 @@ def _stacked(plants: Sequence[Plant]) -> Plant:
     return Plant(*(np.stack([getattr(plant, f.name) for plant in plants]) for f in fields(Plant)))
 
 
-def _of_pids(plant: Plant, settings: PID, T: float) -> list[dict[str, float]]:
+def _pid_figures(plant: Plant, settings: PID, T: float) -> list[dict[str, float]]:
     """Linear figures of n loops with PIDs."""
     late = plant.delay / T
     linear = measures(plant.A, plant.B, plant.C, late, settings)
@@ -385,7 +387,7 @@ def _of_pids(plant: Plant, settings: PID, T: float) -> list[dict[str, float]]:
     return [_figures(linear, i, peaks[:, i]) for i in range(len(late))]
 
 
-def _of_structure(loop: StructuredLoop, name: StructureName) -> dict[str, float]:
+def _structure_figures(loop: StructuredLoop, name: StructureName) -> dict[str, float]:
     """Linear figures of one loop with more parts."""
     linear = loop.measures()
     stable = bool(linear.stable[0])

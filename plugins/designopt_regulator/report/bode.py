@@ -14,7 +14,7 @@ from designopt.report.labels import chosen_once, number, plain
 from designopt.report.section import Figure, Section
 from designopt.report.traces import Trace, selected, trace
 from designopt.store.result import Result
-from designopt_regulator.report.loops import SeenLoop, frequencies, loops_by_scenario, names_of, worst_first
+from designopt_regulator.report.loops import AnalysedLoop, frequencies, loops_by_scenario, names_of, worst_first
 from designopt_regulator.report.responses import design_words, foreign, regulated, reservations, scenario_choice
 
 Traces = list[Trace]
@@ -64,8 +64,8 @@ def loop_bode(result: Result) -> Section | None:
 
 
 def _pairs(
-    loops: Mapping[str, SeenLoop],
-    curves: Callable[[SeenLoop, Vector], tuple[Vector, Vector]],
+    loops: Mapping[str, AnalysedLoop],
+    curves: Callable[[AnalysedLoop, Vector], tuple[Vector, Vector]],
     words: str,
     *,
     to_end: bool = False,
@@ -89,8 +89,8 @@ def _pairs(
     return traces
 
 
-def _bode(loops: Mapping[str, SeenLoop]) -> Traces:
-    def curves(one: SeenLoop, w: Vector) -> tuple[Vector, Vector]:
+def _bode(loops: Mapping[str, AnalysedLoop]) -> Traces:
+    def curves(one: AnalysedLoop, w: Vector) -> tuple[Vector, Vector]:
         assert one.response is not None
         L = one.response(w)
         phase = np.degrees(np.unwrap(np.angle(L)))
@@ -99,8 +99,8 @@ def _bode(loops: Mapping[str, SeenLoop]) -> Traces:
     return _pairs(loops, curves, "|L|,deg")
 
 
-def _noise_and_load(loops: Mapping[str, SeenLoop]) -> Traces:
-    def curves(one: SeenLoop, w: Vector) -> tuple[Vector, Vector]:
+def _noise_and_load(loops: Mapping[str, AnalysedLoop]) -> Traces:
+    def curves(one: AnalysedLoop, w: Vector) -> tuple[Vector, Vector]:
         assert one.response is not None
         assert one.parts is not None
         (K, G), away = one.parts(w), np.abs(1.0 + one.response(w))
@@ -109,7 +109,7 @@ def _noise_and_load(loops: Mapping[str, SeenLoop]) -> Traces:
     return _pairs(loops, curves, "|KS|,|GS|", to_end=True)
 
 
-def _noise(loops: Mapping[str, SeenLoop]) -> Traces:
+def _noise(loops: Mapping[str, AnalysedLoop]) -> Traces:
     """The command of sampled loops for a measurement that is noise alone; its period is that of the Fourier series."""
     e = np.random.default_rng(_SEED).standard_normal(_PERIOD)
     traces: Traces = []
@@ -143,7 +143,7 @@ def _half(plots: Sequence[Traces], *, lower: bool) -> dict[str, Any]:
     return {"type": "log", "exponentformat": "power", "tickvals": visible_ticks}
 
 
-def _two_axes(upper: str, lower: str, of_upper: dict[str, Any], of_lower: dict[str, Any]) -> dict[str, Any]:
+def _bode_axes(upper: str, lower: str, of_upper: dict[str, Any], of_lower: dict[str, Any]) -> dict[str, Any]:
     return layout(
         xaxis=axis("frequency [rad/s]", type="log", anchor="y2"),
         yaxis=axis(upper, **of_upper, domain=[0.54, 1.0]),
@@ -151,23 +151,23 @@ def _two_axes(upper: str, lower: str, of_upper: dict[str, Any], of_lower: dict[s
     )
 
 
-def _of_bode(plots: Sequence[Traces]) -> dict[str, Any]:
+def _bode_layout(plots: Sequence[Traces]) -> dict[str, Any]:
     """The phase axis ends after four half turns: a further phase lag by delay is far above the crossovers."""
     phases = [trace["y"] for traces in plots for trace in traces if "yaxis" in trace and len(trace["y"])]
     low, high = min(float(y.min()) for y in phases), max(float(y.max()) for y in phases)
     low = max(low, min(high, 0.0) - 720.0)
     phase = {"dtick": 90 if high - low <= 450.0 else 180, "range": [low - 20.0, high + 20.0]}
-    return _two_axes("|L|", "phase of L [deg]", _half(plots, lower=False), phase)
+    return _bode_axes("|L|", "phase of L [deg]", _half(plots, lower=False), phase)
 
 
 _FIGURES: tuple[
-    tuple[str, Callable[[Mapping[str, SeenLoop]], Traces], Callable[[Sequence[Traces]], dict[str, Any]], str], ...
+    tuple[str, Callable[[Mapping[str, AnalysedLoop]], Traces], Callable[[Sequence[Traces]], dict[str, Any]], str], ...
 ] = (
-    ("Bode plot", _bode, _of_bode, ""),
+    ("Bode plot", _bode, _bode_layout, ""),
     (
         "From noise to command, from load to output",
         _noise_and_load,
-        lambda plots: _two_axes("|KS|", "|GS|", _half(plots, lower=False), _half(plots, lower=True)),
+        lambda plots: _bode_axes("|KS|", "|GS|", _half(plots, lower=False), _half(plots, lower=True)),
         "K is the regulator from the measurement to the command, G the plant from the command to the output.",
     ),
     (

@@ -31,14 +31,14 @@ class Fitted:
 def fitted(model: LinearLoop) -> Fitted | None:
     """What there is to show of the plant of `model`; None where it is not fitted to data."""
     if model.plant.type == "frequency_response":
-        return _of_response(model.plant.response_data(), model.plant.response_fit())
+        return _response_fit(model.plant.response_data(), model.plant.response_fit())
     if model.plant.type != "data":
         return None
     data, fit = model.plant.data(), model.plant.fit()
     return Fitted(_figure(data, fit), _table(data, fit), _findings(data, fit))
 
 
-def _of_response(data: ResponseData, fit: ResponseFit) -> Fitted:
+def _response_fit(data: ResponseData, fit: ResponseFit) -> Fitted:
     w = np.geomspace(data.frequency[0], data.frequency[-1], 300)
     model = fit.plant().response(w)
     at = np.interp(np.log(data.frequency), np.log(w), np.unwrap(np.angle(model)))  # the branch of the fitted curve

@@ -56,7 +56,7 @@ _WINDOW = ([-3.2, 1.2], [-2.4, 1.6])  # of the Nyquist plot
 
 
 @dataclass(frozen=True)
-class SeenLoop:
+class AnalysedLoop:
     """One loop of a design in a scenario. Without `margins` it is unstable or absent; `words` explain.
 
     `spectral_radius` and `noise_gain` are NaN for a continuous regulator, which has no `sample_time` (s).
@@ -73,24 +73,24 @@ class SeenLoop:
 
 
 #: Of a design that has no such loop.
-_ABSENT = SeenLoop("none")
+_ABSENT = AnalysedLoop("none")
 
 
-def loops_of(model: Regulated, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, SeenLoop]:
+def loops_of(model: Regulated, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, AnalysedLoop]:
     """The linear loops of the regulators that the design is of, by name; of a linear plant there is one, ``loop``."""
     try:
         return (
-            _of_carrier(model, design, scenario)
+            _carrier_loops(model, design, scenario)
             if isinstance(model, TrackedCarrier)
-            else _of_plant(model, design, scenario)
+            else _plant_loops(model, design, scenario)
         )
     except InvalidDesign as error:
-        return dict.fromkeys(names_of(model), SeenLoop(f"refused: {error}"))
+        return dict.fromkeys(names_of(model), AnalysedLoop(f"refused: {error}"))
 
 
 def loops_by_scenario(
     result: Result, model: Regulated, designs: Mapping[str, int]
-) -> dict[tuple[str, int], dict[str, SeenLoop]]:
+) -> dict[tuple[str, int], dict[str, AnalysedLoop]]:
     """`loops_of` each of the `designs`, rows by label, by the label and the number of the scenario."""
     design = result.problem.space.design
     design_values = {label: design(result.outcomes.X[row].tolist()) for label, row in designs.items()}
@@ -107,13 +107,15 @@ def names_of(model: Regulated) -> tuple[str, ...]:
     return ("loop",) if model.inner_plant is None else ("loop", "inner", "outer")
 
 
-def _of_carrier(model: TrackedCarrier, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, SeenLoop]:
+def _carrier_loops(
+    model: TrackedCarrier, design: Mapping[str, Any], scenario: Mapping[str, Any]
+) -> dict[str, AnalysedLoop]:
     scene, settings = model.scene_in(scenario), model.settings_of(design)
     if isinstance(scene, InvalidDesign):
         raise scene
     p = vehicle.plant(**{name: [value] for name, value in scene.plant.items()})
     delay = scene.delay_steps / model.substeps
-    loop_of: dict[str, SeenLoop] = {}
+    loop_of: dict[str, AnalysedLoop] = {}
     for loop in model.tuned:
         regulator, inner = model.pid_of([settings[loop]]), 0.0
         if loop == "speed":
@@ -129,7 +131,7 @@ def _of_carrier(model: TrackedCarrier, design: Mapping[str, Any], scenario: Mapp
     return loop_of
 
 
-def _of_plant(model: LinearLoop, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, SeenLoop]:
+def _plant_loops(model: LinearLoop, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, AnalysedLoop]:
     plants = model.plants_in(scenario)
     parts, plant, T = model.parts_of(plants.plant, design), plants.plant, model.sample_time
     if T is None:
@@ -155,12 +157,12 @@ def _of_plant(model: LinearLoop, design: Mapping[str, Any], scenario: Mapping[st
     }  # that is of the plant's command
 
 
-def _continuous(loop: Loop) -> SeenLoop:
+def _continuous(loop: Loop) -> AnalysedLoop:
     margins_of_loop = loop.margins()
     if margins_of_loop is None:
-        return SeenLoop("unstable")
+        return AnalysedLoop("unstable")
     grid = loop.grid()
-    return SeenLoop("", margins_of_loop, loop.response, (float(grid[0]), float(grid[-1])), parts=loop.parts)
+    return AnalysedLoop("", margins_of_loop, loop.response, (float(grid[0]), float(grid[-1])), parts=loop.parts)
 
 
 def _structured(
@@ -169,21 +171,21 @@ def _structured(
     loop_margins: Margins | LoopMeasures | None,
     L: Response,
     parts: Parts | None,
-) -> SeenLoop:
+) -> AnalysedLoop:
     """A loop of more parts than a PID; `loop_margins` are its margins, `measures` those of the closed loop."""
     radius = float(measures.spectral_radius[0])
     if not measures.stable[0] or loop_margins is None:
-        return SeenLoop(f"unstable: spectral radius {number(radius, 6)}", spectral_radius=radius)
+        return AnalysedLoop(f"unstable: spectral radius {number(radius, 6)}", spectral_radius=radius)
     highest = np.pi / loop.sample_time
     margins, noise = _margins(loop_margins), float(measures.noise_gain[0])
-    return SeenLoop("", margins, L, (min(0.01, 1e-4 * highest), highest), radius, noise, parts, loop.sample_time)
+    return AnalysedLoop("", margins, L, (min(0.01, 1e-4 * highest), highest), radius, noise, parts, loop.sample_time)
 
 
 def _margins(loop_margins: Margins | LoopMeasures) -> Margins:
     return Margins(*(getattr(loop_margins, f.name) for f in fields(Margins)))
 
 
-def _sampled(A: Vector, B: Vector, C: Vector, delay: float, regulator: PID, inner: float = 0.0) -> SeenLoop:
+def _sampled(A: Vector, B: Vector, C: Vector, delay: float, regulator: PID, inner: float = 0.0) -> AnalysedLoop:
     """`inner` is the gain (s) of a loop of the output's rate within, 0 for none: the loop is broken at the command."""
     T = regulator.sample_time
     if inner:
@@ -202,9 +204,9 @@ def _sampled(A: Vector, B: Vector, C: Vector, delay: float, regulator: PID, inne
 
     radius = float(loop_values.spectral_radius[0])
     if not loop_values.stable[0]:
-        return SeenLoop(f"unstable: spectral radius {number(radius, 6)}", spectral_radius=radius)
+        return AnalysedLoop(f"unstable: spectral radius {number(radius, 6)}", spectral_radius=radius)
     highest = np.pi / T
-    return SeenLoop(
+    return AnalysedLoop(
         "",
         _margins(loop_values),
         response,
@@ -248,7 +250,7 @@ def loop_sensitivity(
     )
 
 
-Seen = Mapping[tuple[str, int], SeenLoop]
+Seen = Mapping[tuple[str, int], AnalysedLoop]
 
 
 def _limit(result: Result, name: str) -> float | None:
@@ -286,7 +288,9 @@ def _unheld(result: Result) -> tuple[str, ...]:
     )
 
 
-def _findings(result: Result, loops_of_designs: Mapping[tuple[str, int], Mapping[str, SeenLoop]]) -> tuple[str, ...]:
+def _findings(
+    result: Result, loops_of_designs: Mapping[tuple[str, int], Mapping[str, AnalysedLoop]]
+) -> tuple[str, ...]:
     """A sentence for each loop that has no margins."""
     names = [s.name for s in result.problem.scenarios]
     return tuple(
@@ -353,7 +357,7 @@ def _nyquist_layout() -> dict[str, Any]:
     )
 
 
-def _curves(loops: Mapping[str, SeenLoop], limit: float | None, kind: str) -> tuple[list[Trace], list[Trace]]:
+def _curves(loops: Mapping[str, AnalysedLoop], limit: float | None, kind: str) -> tuple[list[Trace], list[Trace]]:
     """Traces of |S| and |T|, and of L, for designs in one scenario; the same ones, maybe empty, for every scenario."""
     w = frequencies([one for one in loops.values() if one.margins is not None])
     worst = max((float(one.margins.ms[0]) for one in loops.values() if one.margins is not None), default=None)
@@ -386,7 +390,7 @@ def _curves(loops: Mapping[str, SeenLoop], limit: float | None, kind: str) -> tu
     return sensitivities, nyquist
 
 
-def frequencies(loops: Sequence[SeenLoop]) -> Vector:
+def frequencies(loops: Sequence[AnalysedLoop]) -> Vector:
     """Frequencies about the crossovers and peaks of stable loops, up to half the sampling rate of sampled ones."""
     if not loops:
         return np.empty(0)
@@ -400,7 +404,7 @@ def frequencies(loops: Sequence[SeenLoop]) -> Vector:
     return np.geomspace(low, high, _POINTS)
 
 
-def _peak(one: SeenLoop, w: Vector) -> float:
+def _peak(one: AnalysedLoop, w: Vector) -> float:
     """Where |S| is largest: with an inner loop far beyond the crossover."""
     return float(w[np.argmin(np.abs(1.0 + one.response(w)))]) if one.response is not None else float(w[0])
 
@@ -409,7 +413,7 @@ _COLUMNS = ("Ms", "Mt", "gain margin up", "gain margin down", "phase margin [deg
             "crossover [rad/s]", "spectral radius", "noise gain")  # fmt: skip
 
 
-def _table(result: Result, loops_of_designs: Mapping[tuple[str, int], Mapping[str, SeenLoop]]) -> Table:
+def _table(result: Result, loops_of_designs: Mapping[tuple[str, int], Mapping[str, AnalysedLoop]]) -> Table:
     names = [s.name for s in result.problem.scenarios]
     rows: list[tuple[Any, ...]] = [
         (label, names[s], loop, one.words or "stable", *_numbers(one))
@@ -426,7 +430,7 @@ def _table(result: Result, loops_of_designs: Mapping[tuple[str, int], Mapping[st
     return Table("Margins", tuple(head[k] for k in filled_columns), table, visible_rows=60)
 
 
-def _numbers(one: SeenLoop) -> tuple[float, ...]:
+def _numbers(one: AnalysedLoop) -> tuple[float, ...]:
     m = one.margins
     if m is None:
         return (*[np.nan] * 7, one.spectral_radius, np.nan)

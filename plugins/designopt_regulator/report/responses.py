@@ -34,7 +34,7 @@ _FIGURES = ("iae", "iae_setpoint", "iae_load", "overshoot", "settling", "not_set
 
 
 @dataclass(frozen=True)
-class ShownSignal:
+class DrawnSignal:
     """A controlled signal: arrays of its value, command and reference (none: 1), and the display of values."""
 
     name: str
@@ -46,8 +46,8 @@ class ShownSignal:
     command_unit: str = ""
 
 
-_COURSE = ShownSignal("course", "course", "course_command", "course_reference", "deg", float(np.degrees(1.0)))
-_SPEED = ShownSignal("speed", "speed", "speed_command", "speed_reference", "m/s")
+_COURSE = DrawnSignal("course", "course", "course_command", "course_reference", "deg", float(np.degrees(1.0)))
+_SPEED = DrawnSignal("speed", "speed", "speed_command", "speed_reference", "m/s")
 
 
 def regulated(result: Result) -> Regulated | None:
@@ -109,7 +109,7 @@ def step_responses(result: Result) -> Section | None:
     designs = chosen_once(result)
     fit = fitted(model) if isinstance(model, LinearLoop) else None
     if not designs:
-        return None if fit is None else _of_plant(title, fit)
+        return None if fit is None else _plant_responses(title, fit)
     signals, scenario_numbers = _signals(model), range(min(len(result.problem.scenarios), DRAWN))
     array_names = sorted({"time", *(n for s in signals for n in (s.value, s.command, s.reference) if n is not None)})
     arrays_of = {
@@ -144,7 +144,7 @@ def step_responses(result: Result) -> Section | None:
     )
 
 
-def _of_plant(title: str, fit: Fitted) -> Section:
+def _plant_responses(title: str, fit: Fitted) -> Section:
     """The plant alone, where no design is chosen."""
     return Section(title, findings=fit.findings, figures=(fit.figure,), tables=(fit.table,))
 
@@ -152,10 +152,10 @@ def _of_plant(title: str, fit: Fitted) -> Section:
 Kept = Mapping[tuple[int, int], Mapping[str, Vector]]
 
 
-def _signals(model: Regulated) -> tuple[ShownSignal, ...]:
+def _signals(model: Regulated) -> tuple[DrawnSignal, ...]:
     if isinstance(model, LinearLoop):
         command_unit, measured = model.plant.data().units if model.plant.type == "data" else ("", "")
-        return (ShownSignal("output", "output", "command", None, unit=measured, command_unit=command_unit),)
+        return (DrawnSignal("output", "output", "command", None, unit=measured, command_unit=command_unit),)
     return {"course": (_COURSE,), "speed": (_SPEED,), "both": (_COURSE, _SPEED)}[model.loop]
 
 
@@ -188,7 +188,7 @@ def _findings(
 
 
 def _by_scenario(
-    result: Result, model: Regulated, signal: ShownSignal, designs: Mapping[str, int], arrays_of: Kept
+    result: Result, model: Regulated, signal: DrawnSignal, designs: Mapping[str, int], arrays_of: Kept
 ) -> Figure:
     """All designs in one scenario, which the reader selects."""
     names = {plain(f"{label}: {design_words(result, row)}"): row for label, row in designs.items()}
@@ -200,7 +200,7 @@ def _by_scenario(
 
 
 def _by_design(
-    result: Result, model: Regulated, signal: ShownSignal, designs: Mapping[str, int], arrays_of: Kept
+    result: Result, model: Regulated, signal: DrawnSignal, designs: Mapping[str, int], arrays_of: Kept
 ) -> Figure:
     """One design, which the reader selects, in all scenarios."""
     scenarios = [plain(name) for name in scenario_names(result)[:DRAWN]]
@@ -214,7 +214,7 @@ def _by_design(
 def _figure(
     title: str,
     model: Regulated,
-    signal: ShownSignal,
+    signal: DrawnSignal,
     plots: Sequence[list[Trace]],
     choices: Mapping[str, Sequence[str]],
 ) -> Figure:
@@ -261,7 +261,7 @@ def _events(model: Regulated) -> list[tuple[float, str]]:
 
 
 def _traces(
-    model: Regulated, signal: ShownSignal, runs: Sequence[tuple[str, Mapping[str, Vector] | None]]
+    model: Regulated, signal: DrawnSignal, runs: Sequence[tuple[str, Mapping[str, Vector] | None]]
 ) -> list[Trace]:
     """Reference, then value and command of each run; one without arrays is empty."""
     sampled = isinstance(model, TrackedCarrier) or model.sample_time is not None
@@ -283,7 +283,7 @@ def _traces(
     return traces
 
 
-def _references(signal: ShownSignal, arrays_of_designs: Sequence[Mapping[str, Vector]]) -> tuple[Vector, Vector]:
+def _references(signal: DrawnSignal, arrays_of_designs: Sequence[Mapping[str, Vector]]) -> tuple[Vector, Vector]:
     """Time and value of the references of runs, each once, with gaps (NaN) between different ones."""
     if not arrays_of_designs:
         return np.empty(0), np.empty(0)

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from designopt.arrays import Array
-from designopt.former import former_names
 from designopt_wholebody.body.inertia import MassProperties
 
 AXES = ("u", "v", "w")
@@ -119,7 +117,3 @@ class BodySegment:
     def triples_of(self, q: Array) -> Array:
         """(..., triples, 3) its points and vectors in q (..., n)."""
         return q[..., self.columns].reshape((*q.shape[:-1], self.triples, 3))
-
-
-if not TYPE_CHECKING:
-    __getattr__ = former_names(__name__, {"Body": "BodySegment"})

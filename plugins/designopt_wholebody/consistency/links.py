@@ -13,7 +13,7 @@ import numpy as np
 from designopt.arrays import Array, Integers
 from designopt_wholebody.consistency.poses import Poses
 from designopt_wholebody.consistency.stacked import cross, dot, turned
-from designopt_wholebody.constraints.stating import axis_in
+from designopt_wholebody.constraints.rows import axis_in
 from designopt_wholebody.kinematics.tree import Link, NoTree, tree
 from designopt_wholebody.model.schema import GROUND, Joint
 from designopt_wholebody.subject import Subject

@@ -8,7 +8,7 @@ from designopt.arrays import Array
 from designopt_wholebody.consistency.contacts import Contacts
 from designopt_wholebody.consistency.poses import Poses
 from designopt_wholebody.consistency.stacked import cross, dot, product
-from designopt_wholebody.constraints.stating import ellipsoid_form
+from designopt_wholebody.constraints.rows import ellipsoid_form
 from designopt_wholebody.subject import Subject
 
 

@@ -108,7 +108,7 @@ class _Inverse:
         A[:, constraints.column_of[of_rigid], constraints.row_of[of_rigid]] = entries[:, of_rigid]
         return A, len(rigid)
 
-    def _put_point(self, A: Array, column: int, segment: str, landmark: str, sign: float) -> None:
+    def _set_point(self, A: Array, column: int, segment: str, landmark: str, sign: float) -> None:
         """Add ± Cᵀ of a landmark to three columns."""
         if segment == GROUND:
             return
@@ -126,8 +126,8 @@ class _Inverse:
         places = {}
         for link in sorted(self.links, key=lambda link: link.joint is None):
             if link.joint is not None:
-                self._put_point(A, column, link.parent, link.at, 1.0)
-            self._put_point(A, column, link.body, link.at, -1.0)
+                self._set_point(A, column, link.parent, link.at, 1.0)
+            self._set_point(A, column, link.body, link.at, -1.0)
             places[link.body] = column
             column += 3
         return A, places, column

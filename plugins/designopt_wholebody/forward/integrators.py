@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from designopt.arrays import Array, Integers
-from designopt.former import former_names
 
 Acceleration = Callable[[float, Array, Array], Array]
 
@@ -170,7 +169,3 @@ def bdf(f: Acceleration, q: Array, qdot: Array, step: float, steps: int) -> Inte
         if not recorder.add(y[:n], y[n:], f(float(t), y[:n], y[n:]), 0, 0.0):
             break
     return recorder.trajectory()
-
-
-if not TYPE_CHECKING:
-    __getattr__ = former_names(__name__, {"Trajectory": "IntegratedMotion"})

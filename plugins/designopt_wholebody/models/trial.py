@@ -21,13 +21,13 @@ from designopt.study.language.errors import StudyError
 from designopt_wholebody.dynamics.loads import JointLoads
 from designopt_wholebody.model.library import bundled, load_model
 from designopt_wholebody.model.schema import BodyModel
-from designopt_wholebody.models.declared import ARRAYS, Preparing, TrialOf, TrialOutputs
-from designopt_wholebody.models.summed import ENDS, Summed
+from designopt_wholebody.models.trial_declarations import ARRAYS, Preparing, TrialOutputs, TrialSource
+from designopt_wholebody.models.trial_outputs import ENDS, AnalysedTrial
 from designopt_wholebody.subject import Subject, SubjectError, make_subject
 from designopt_wholebody.synthetic.pushup import pushup
 from designopt_wholebody.synthetic.walk import walk
 from designopt_wholebody.trial.analysis import Settings, analyse
-from designopt_wholebody.trial.hidden import NotRebuilt, rebuilt_error, without
+from designopt_wholebody.trial.hidden_markers import NotRebuilt, rebuilt_error, without
 from designopt_wholebody.trial.landmarks import static_subject
 from designopt_wholebody.trial.marker_set import OWN_NAMES, MarkerSet, bundled_marker_set, read_marker_set
 
@@ -46,9 +46,7 @@ class WholebodyTrial:
     markers: Annotated[
         str, Q("", "bundled marker set of the files; own_names: markers have the names of landmarks")
     ] = "own_names"
-    cycle_angle: Annotated[
-        str | None, Q("", "joint angle whose minima cut cycles, like knee_R.flexion", former="cut_by")
-    ] = None
+    cycle_angle: Annotated[str | None, Q("", "joint angle whose minima cut cycles, like knee_R.flexion")] = None
     cycles: Annotated[int, Q("", "of the bundled trials", ge=1, le=100)] = 2
     rate: Annotated[float, Q("Hz", "of the bundled trials", ge=20, le=1000)] = 50.0
     skin: Annotated[float, Q("m", "motion of markers on the skin in the bundled trials", ge=0)] = 0.005
@@ -96,7 +94,7 @@ class WholebodyTrial:
             raise InvalidSetting("marker_set", f"line {first.line}, column {first.column}: {first.message}") from None
 
     def evaluate(
-        self, design: Preparing, scenario: TrialOf, arrays: Set[str] = frozenset()
+        self, design: Preparing, scenario: TrialSource, arrays: Set[str] = frozenset()
     ) -> tuple[TrialOutputs, dict[str, NDArray[Any]]]:
         """Analyse the trial.
 
@@ -105,7 +103,7 @@ class WholebodyTrial:
         preparing = filled(Preparing, design)
         body = varied(chosen(preparing["body"]), cast(Mapping[str, float], preparing))
         try:
-            subject, recording, truth = self._trial(body, preparing["grip"], filled(TrialOf, scenario))
+            subject, recording, truth = self._trial(body, preparing["grip"], filled(TrialSource, scenario))
             settings = Settings(
                 preparation=preparing["preparation"],
                 cutoff=preparing["cutoff"],
@@ -120,7 +118,7 @@ class WholebodyTrial:
             visible = recording if preparing["hidden"] == "none" else without(recording, preparing["hidden"])
             analysis = analyse(subject, visible, settings, markers)
             rebuilt = rebuilt_error(analysis, recording, visible)
-            summed = Summed(
+            summed = AnalysedTrial(
                 analysis, recording.rate, truth, min(self.noise_above, 0.45 * recording.rate), self.cycle_angle
             )
             _ = summed.cycles
@@ -138,7 +136,7 @@ class WholebodyTrial:
         return summed.outputs(rebuilt), summed.arrays(arrays)
 
     def _trial(
-        self, body: BodyModel, grip: Literal["closed", "open"], scenario: TrialOf
+        self, body: BodyModel, grip: Literal["closed", "open"], scenario: TrialSource
     ) -> tuple[Subject, Recording, JointLoads | None]:
         if "recording" in scenario:
             static = scenario.get("static")

@@ -19,7 +19,7 @@ from designopt.report.designs import Arrays, Plot, line, missing, selectable, st
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
 from designopt_wholebody.consistency.positions import ConsistencyStatus
-from designopt_wholebody.models.declared import KINDS
+from designopt_wholebody.models.trial_declarations import KINDS
 from designopt_wholebody.report.scene import scene
 from designopt_wholebody.trial.agreement import Agreement, agreement
 from designopt_wholebody.trial.figures import ANGLES, JOINTS

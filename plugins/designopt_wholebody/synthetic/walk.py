@@ -21,7 +21,7 @@ from designopt_wholebody.dynamics.loads import Loads
 from designopt_wholebody.kinematics.posture import posture, rotation
 from designopt_wholebody.model.library import load_model
 from designopt_wholebody.subject import Subject, make_subject
-from designopt_wholebody.synthetic.recorded import Errors, SyntheticTrial, plate, recorded
+from designopt_wholebody.synthetic.synthetic_trial import Errors, SyntheticTrial, plate, recorded
 
 STRIDE = 1.05  # m in a cycle
 PERIOD = 1.1  # s

@@ -6,7 +6,7 @@ import numpy as np
 
 from designopt.arrays import Array
 from designopt_wholebody.body.body import BodySegment
-from designopt_wholebody.constraints.stating import ellipsoid_form
+from designopt_wholebody.constraints.rows import ellipsoid_form
 from designopt_wholebody.dynamics.loads import Loads
 from designopt_wholebody.kinematics.tree import tree
 from designopt_wholebody.subject import Subject

@@ -15,7 +15,7 @@ import numpy as np
 
 from designopt.collocation import Sampled, Symbols, TrajectoryProblem
 from designopt.collocation.solve.guess.initial_point import default_trajectory, middle
-from designopt.collocation.statement.given import ends
+from designopt.collocation.statement.stated_values import ends
 
 
 class ByHand:

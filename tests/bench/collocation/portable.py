@@ -11,7 +11,7 @@ import numpy as np
 from designopt.collocation import Symbols, TrajectoryProblem
 from designopt.collocation.solve.guess.initial_point import default_trajectory, middle
 from designopt.collocation.solve.guess.multistart import perturbed
-from designopt.collocation.statement.given import ends
+from designopt.collocation.statement.stated_values import ends
 
 #: Guesses are known at so many fractions of the time.
 POINTS = 41

@@ -1,6 +1,6 @@
 """Runs searches on the problems and records the result of every design: one file for each problem, search and seed.
 
-    python measure.py FOLDER --searches gp tpe ... --problems bnh ... --seeds 0 1 --evaluations 200 --limit 600
+    python measure.py FOLDER --searches gp nsga2 ... --problems bnh ... --seeds 0 1 --evaluations 200 --limit 600
 
 What is complete in the folder is not computed again; a run that is ended after `limit` seconds keeps its first designs.
 The searches of other packages need a Python that has them in the environment variable DESIGNOPT_PEERS. `table.py` makes
@@ -27,11 +27,10 @@ from designopt.problem import Outcomes, Problem, StageEnded
 from designopt.solvers.evolution.many_objectives import NSGA2
 from designopt.solvers.evolution.single_objective import Genetic
 from designopt.solvers.surrogate.solver import GaussianProcessSearch
-from designopt.solvers.tpe import TPE
 from designopt.testing import InProcess, no_outcomes
 from designopt.workers.executor import Chunk, ChunkResult
 
-OWN = ("gp", "tpe", "nsga2")
+OWN = ("gp", "nsga2")
 PEERS = ("optuna_tpe", "optuna_nsga2", "pymoo", "smac", "optuna_gp", "botorch")
 
 
@@ -65,7 +64,7 @@ def solver(name: str, problem: Problem) -> Any:
     """A solver of this package as a study with so few evaluations has it."""
     if name == "nsga2":
         return NSGA2(population=20) if len(problem.objectives) > 1 else Genetic(population=20)
-    return {"gp": GaussianProcessSearch, "tpe": TPE}[name]()
+    return GaussianProcessSearch()
 
 
 def own(name: str, problem: Problem, seed: int, evaluate: Written) -> None:

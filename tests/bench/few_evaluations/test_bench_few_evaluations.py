@@ -1,7 +1,7 @@
 """Hypervolume after few evaluations: gp beside Optuna, BoTorch, pymoo, SMAC. Run: pytest -m bench -n 0 -s.
 
 The peers are no dependencies: name a Python that has optuna, botorch and smac in the environment variable
-DESIGNOPT_PEERS; without it pymoo, tpe and nsga2 are what gp is compared with. DESIGNOPT_FEW="100 3" sets evaluations
+DESIGNOPT_PEERS; without it pymoo and nsga2 are what gp is compared with. DESIGNOPT_FEW="100 3" sets evaluations
 and seeds (60 and 3 without it), DESIGNOPT_FEW_PEERS the peers, DESIGNOPT_FEW_FOLDER the folder of known runs.
 """
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.bench
 
 EVALUATIONS, SEEDS = (int(n) for n in os.environ.get("DESIGNOPT_FEW", "60 3").split())
 KNOWN = " ".join(PEERS) if "DESIGNOPT_PEERS" in os.environ else "pymoo"
-SEARCHES = ["gp", "tpe", "nsga2", *os.environ.get("DESIGNOPT_FEW_PEERS", KNOWN).split()]
+SEARCHES = ["gp", "nsga2", *os.environ.get("DESIGNOPT_FEW_PEERS", KNOWN).split()]
 
 
 @pytest.fixture(scope="module")

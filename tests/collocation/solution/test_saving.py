@@ -17,7 +17,6 @@ from designopt.collocation import (
     Mesh,
     Options,
     Program,
-    Solution,
     Status,
     TrajectoryProblem,
     explain,
@@ -247,17 +246,3 @@ def test_pickled_arrays_are_not_unpickled(tmp_path):
 def test_a_file_that_is_not_there_is_not_called_damaged(tmp_path):
     with pytest.raises(FileNotFoundError):
         load_solution(tmp_path / "none.npz")
-
-
-def test_the_methods_of_former_versions_work_with_a_message(tmp_path):
-    found = SOLUTIONS["trapezoidal"]()
-    with pytest.warns(DeprecationWarning, match=r"Solution\.save is now designopt\.collocation\.save_solution"):
-        found.save(tmp_path / "result.npz")
-    with pytest.warns(DeprecationWarning, match="load_solution"):
-        assert_equal(found, Solution.load(tmp_path / "result.npz"))
-    with pytest.warns(DeprecationWarning, match="Guess.from_solution"):
-        assert found.to_guess().parameters == found.parameters
-    with pytest.warns(DeprecationWarning, match="explain"):
-        assert str(found.explain()) == str(explain(found))
-    with pytest.raises(AttributeError, match="a Solution has no 'sketch'"):
-        found.sketch()

@@ -7,7 +7,7 @@ import pytest
 from designopt_muscle.sharing.solvers.batch import Batch, Variables
 from designopt_muscle.sharing.solvers.dual import solve_dual
 from designopt_muscle.sharing.solvers.dual_newton import _infeasible, _State
-from designopt_muscle.sharing.solvers.full import FullMatrices, is_full
+from designopt_muscle.sharing.solvers.full_matrices import FullMatrices, is_full
 from designopt_muscle.sharing.solvers.pattern import EntryPattern, Matrices
 from designopt_muscle.sharing.statement.cost import Cost
 

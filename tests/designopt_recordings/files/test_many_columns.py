@@ -32,7 +32,7 @@ def comparisons(work: Callable[[list[str]], object], count: int) -> int:
     return calls
 
 
-LINES = Lines.of_file(InputFile("a.sto", b"time\n"))
+LINES = Lines.from_file(InputFile("a.sto", b"time\n"))
 READERS = {
     "labels of a table": lambda names: labels(LINES, 1, names),
     "names of markers": lambda names: numbered(names, "marker", []),

@@ -7,7 +7,14 @@ import pytest
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.recording import Recording
 from designopt_recordings.signals.derivatives import derivatives
-from designopt_recordings.signals.even import check_steps, even_rate, for_filter, gap_notes, in_gaps, linear_values
+from designopt_recordings.signals.even_steps import (
+    check_steps,
+    even_rate,
+    for_filter,
+    gap_notes,
+    in_gaps,
+    linear_values,
+)
 from designopt_recordings.signals.filters import lowpass
 from designopt_recordings.table import TimeTable
 

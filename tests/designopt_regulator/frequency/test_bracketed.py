@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from designopt_regulator.frequency.bracketed import minima, roots
+from designopt_regulator.frequency.chandrupatla import minima, roots
 from scipy.optimize.elementwise import find_minimum, find_root
 
 RNG = np.random.default_rng(5)

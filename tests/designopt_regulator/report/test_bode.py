@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from designopt_regulator.report.bode import _half, _of_bode, loop_bode
+from designopt_regulator.report.bode import _bode_layout, _half, loop_bode
 from designopt_regulator.report.loops import loop_sensitivity, loops_of
 
 import designopt
@@ -76,7 +76,7 @@ def test_ticks_of_half_a_figure_are_few_and_show_where_the_curve_is(low: float, 
 def test_the_phase_of_a_long_delay_has_few_ticks() -> None:
     """2 s of delay turn the loop by some thousand degrees: the axis ends four half turns down."""
     traces = [{"y": np.array([10.0, 0.1])}, {"y": np.array([-90.0, -4000.0]), "yaxis": "y2"}]
-    shape = _of_bode([traces])["yaxis2"]
+    shape = _bode_layout([traces])["yaxis2"]
     assert shape["range"] == [-830.0, -70.0]
     assert shape["dtick"] == 180
 

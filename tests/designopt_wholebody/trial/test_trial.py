@@ -14,7 +14,7 @@ from designopt_wholebody.dynamics.newton_euler import newton_euler
 from designopt_wholebody.model.library import load_model
 from designopt_wholebody.subject import Subject, SubjectError, make_subject
 from designopt_wholebody.synthetic.pushup import pushup
-from designopt_wholebody.synthetic.recorded import INTERNAL, SyntheticTrial
+from designopt_wholebody.synthetic.synthetic_trial import INTERNAL, SyntheticTrial
 from designopt_wholebody.trial.analysis import Analysis, Settings, analyse, neighbour_status, reach
 from designopt_wholebody.trial.landmarks import find_landmarks, raw_coordinates, static_subject, stillest
 from designopt_wholebody.trial.marker_set import OWN_NAMES, MarkerSet, Offset, read_marker_set

@@ -10,7 +10,7 @@ from designopt.dynamics import Simulator, System, Variable
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"method": "euler"}, "method must be one of auto, rosenbrock3, rosenbrock4, lsoda, not 'euler'"),
+        ({"method": "euler"}, "method must be one of auto, rosenbrock4, lsoda, not 'euler'"),
         ({"rtol": 0.0}, "rtol must be positive"),
         ({"atol": [1e-6, 1e-6, 1e-6]}, r"atol is a number or has shape \(2,\)"),
         ({"atol": np.nan}, "atol must be positive and finite"),

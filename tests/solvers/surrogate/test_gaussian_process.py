@@ -12,7 +12,7 @@ from designopt.solvers.surrogate.gaussian_process import (
     first_guess,
     fitted,
 )
-from designopt.solvers.surrogate.matern import Slopes, of_observations
+from designopt.solvers.surrogate.matern import Slopes, observation_correlations
 
 RNG = np.random.default_rng(3)
 POINTS = RNG.random((30, 3))
@@ -182,7 +182,7 @@ WITH_SLOPES = GaussianProcess(
 
 def test_correlations_of_slopes_are_the_differences_of_those_of_values():
     scales, h = 1.0 / np.array([0.6, 1.1, 4.0]), 1e-4
-    known, _ = of_observations(POINTS * scales, scales, WITH_SLOPES.observed_slopes)
+    known, _ = observation_correlations(POINTS * scales, scales, WITH_SLOPES.observed_slopes)
     shifts = [(None, 0.0)] + [(j, sign * h) for j in (0, 1) for sign in (1.0, -1.0)]
     every = np.vstack([POINTS if j is None else POINTS[ROWS] + s * np.eye(3)[j] for j, s in shifts])
     K, n, r = kernel(every, every, [0.6, 1.1, 4.0]), len(POINTS), len(ROWS)

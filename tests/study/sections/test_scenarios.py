@@ -10,7 +10,7 @@ import pytest
 from designopt.plugin import find
 from designopt.study.load import study_from_data
 from designopt.study.sections.scenarios.sample import generator
-from designopt.study.sections.scenarios.spread import Normal, OneOf, Real, Whole
+from designopt.study.sections.scenarios.spread import AmongValues, Normal, UniformInteger, UniformReal
 
 BASE = """\
 study: trial
@@ -174,10 +174,10 @@ U = (np.arange(4000) + 0.5) / 4000
 
 
 def test_moments_of_the_distributions() -> None:
-    assert np.mean(Real(2.0, 4.0).values(U)) == pytest.approx(3.0, abs=1e-9)
-    assert np.mean(np.log(Real(1.0, np.e**2, log=True).values(U))) == pytest.approx(1.0, abs=1e-9)
-    assert np.bincount(Whole(0, 3).values(U)).tolist() == [1000] * 4
-    assert OneOf(("a", "b")).values(U).count("a") == 2000
+    assert np.mean(UniformReal(2.0, 4.0).values(U)) == pytest.approx(3.0, abs=1e-9)
+    assert np.mean(np.log(UniformReal(1.0, np.e**2, log=True).values(U))) == pytest.approx(1.0, abs=1e-9)
+    assert np.bincount(UniformInteger(0, 3).values(U)).tolist() == [1000] * 4
+    assert AmongValues(("a", "b")).values(U).count("a") == 2000
     normal = np.array(Normal(1.0, 2.0).values(U))
     assert normal.mean() == pytest.approx(1.0, abs=1e-9)
     assert normal.std() == pytest.approx(2.0, rel=1e-3)  # 4000 strata cut the tails
@@ -189,9 +189,9 @@ def test_moments_of_the_distributions() -> None:
 @pytest.mark.parametrize(
     "spread",
     [
-        Real(-1.7e308, 1.7e308),
-        Real(5e-324, 1.7e308, log=True),
-        Whole(-(2**53), 2**53),
+        UniformReal(-1.7e308, 1.7e308),
+        UniformReal(5e-324, 1.7e308, log=True),
+        UniformInteger(-(2**53), 2**53),
         Normal(0.0, 1.7e308),
         Normal(0.0, 5e-324),
         Normal(1.0, 1e6, 0.0, 2.0),

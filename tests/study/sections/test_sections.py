@@ -47,7 +47,6 @@ def test_what_a_small_study_leaves_out(load, base_text) -> None:
     study = load(base_text)
     assert study.execution.cluster is None
     assert study.execution.on_failure == {"error": "stop_repeated"}
-    assert study.execution.order == "ask"
     assert (study.choose, study.validate, dict(study.reference), study.export) == ((), None, {}, ())
 
 
@@ -124,7 +123,6 @@ MISTAKES = [
     ("diverged: stop", "diverged: «stop_repeated»", "execution.on_failure.diverged", "is not one of"),
     ("diverged: stop", "«divergd»: stop", "execution.on_failure", "did you mean 'diverged'?"),
     ("after: 100", "after: «0»", "execution.on_failure.after", "must be at least 1"),
-    ("timeout: 20 s", "timeout: 20 s\n  order: «completion»", "execution.order", "in the order of its asks"),
     # --- report.choose
     ("- knee", "- «kne»", "report.choose.0", "epsilon_constraint, robust; did you mean 'knee'?"),
     ("- knee", "- «7»", "report.choose.0", "expected a rule such as knee"),

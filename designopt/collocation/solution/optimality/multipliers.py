@@ -126,10 +126,10 @@ def costates(transcription: Transcription, i: int, multipliers: Multipliers, x: 
 
     first = at_point(0) if mesh.first == 0 else np.zeros(nx)
     found_at = _trajectories(mesh, defects, first, at_point(len(layout.point) - 1), values.duration)
-    return found_at - _looked_back_to(transcription, i, multipliers)
+    return found_at - _lookback_time(transcription, i, multipliers)
 
 
-def _looked_back_to(transcription: Transcription, i: int, multipliers: Multipliers) -> Matrix:
+def _lookback_time(transcription: Transcription, i: int, multipliers: Multipliers) -> Matrix:
     """The contribution of the rows of delays to the state of a node as the left end of an interval (slots, nx)."""
     layout, point, phase = (
         transcription.layout.phases[i],

@@ -44,18 +44,18 @@ class NamedMultipliers:
             self.iterate.bound_multipliers,
         )
 
-    def of_data(self) -> dict[str, float]:
+    def data_multipliers(self) -> dict[str, float]:
         """d objective / d numeric data and fixed times."""
         return data_sensitivity(self.problem, self.transcription, self.bounds, self.multipliers, self.x, self.values)
 
-    def of_parameters(self) -> dict[str, float]:
+    def parameter_multipliers(self) -> dict[str, float]:
         """d objective / d bound of parameters, or d parameter of fixed ones."""
         return {
             name: float(-self.multipliers.bound_multipliers[k])
             for name, k in self.transcription.layout.parameters.items()
         }
 
-    def of_limits(self) -> dict[str, float]:
+    def limit_multipliers(self) -> dict[str, float]:
         """d objective / d limit of constraints between ends, integrals and free times."""
         named: dict[str, float] = {}
         for block in self.transcription.blocks:
@@ -73,12 +73,12 @@ class NamedMultipliers:
                     named[f"{phase.name}.{name}"] = float(shadow[k])
         return named
 
-    def of_states(self, i: int) -> dict[str, Vector]:
+    def state_multipliers(self, i: int) -> dict[str, Vector]:
         """Costates (slots,) of phase i."""
         costate_values = costates(self.transcription, i, self.multipliers, self.x, self.values[i])
         return {v.name: costate_values[:, j] for j, v in enumerate(self.problem.phases[i].system.states)}
 
-    def of_ends(self, i: int) -> dict[str, tuple[float, float]]:
+    def end_multipliers(self, i: int) -> dict[str, tuple[float, float]]:
         """d objective / d limit of the states at both ends of phase i."""
         states = self.transcription.layout.phases[i].states
         first, last = -self.multipliers.bound_multipliers[states[0]], -self.multipliers.bound_multipliers[states[-1]]
@@ -99,7 +99,7 @@ class NamedMultipliers:
                 named[name] = np.concatenate([by_point[: layout.mesh.first], by_point])
         return named
 
-    def of_path(self, i: int) -> dict[str, Vector]:
+    def path_multipliers(self, i: int) -> dict[str, Vector]:
         """d objective / d limit of the path constraints (points,), per second."""
         weights = self._per_second(i)[self.transcription.layout.phases[i].mesh.first :]
         named: dict[str, Vector] = {}

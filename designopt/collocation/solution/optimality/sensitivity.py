@@ -16,7 +16,7 @@ from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.ends import linear_integrals
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.points import column
-from designopt.collocation.transcription.mesh.samples import SamplePlace, SamplePoint, numeric_arguments, samples_of
+from designopt.collocation.transcription.mesh.samples import SampleEntries, SamplePoint, numeric_arguments, samples_of
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.dynamics.signals import Signal
 from designopt.lazy import casadi as ca
@@ -40,7 +40,7 @@ def data_sensitivity(
     move over the mesh.
     """
     statement = transcription.statement
-    of_points, of_ends = _functions(statement)
+    of_points, end_multipliers = _functions(statement)
     ends: list[Any] = []
     results: list[tuple[Phase, list[str], Vector]] = []
     for i, (phase, phase_layout, phase_values) in enumerate(
@@ -62,7 +62,7 @@ def data_sensitivity(
         for sample, at in zip(statement.samples, transcription.layout.samples, strict=True):
             if sample.phase == i:
                 gradient = np.hstack(
-                    [gradient, _of_samples(transcription, sample, at, multipliers, x, phase_values, bounds)]
+                    [gradient, _sample_sensitivity(transcription, sample, at, multipliers, x, phase_values, bounds)]
                 )
                 fractions = np.concatenate([fractions, at.fractions])
         total = gradient[:nc].sum(axis=1)
@@ -79,11 +79,11 @@ def data_sensitivity(
         results.append((phase, [*point.constant_names, *fixed], total))
         data = phase_values.constants[: len(point.constant_names)]
         ends += [*phase_layout.at_ends(x), phase_values.t0, phase_values.tf, phase_values.integrals, data]
-    of_limits = [
+    limit_multipliers = [
         multipliers.constraint_multipliers[block.rows].ravel() for block in transcription.blocks if block.kind == "ends"
     ]
-    ends += [x[list(transcription.layout.parameters.values())], np.concatenate([*of_limits, np.empty(0)])]
-    by_ends = [np.asarray(entry, float).ravel() for entry in of_ends(*ends)]
+    ends += [x[list(transcription.layout.parameters.values())], np.concatenate([*limit_multipliers, np.empty(0)])]
+    by_ends = [np.asarray(entry, float).ravel() for entry in end_multipliers(*ends)]
     sensitivities = {}
     for i, (phase, names, total) in enumerate(results):
         of_times = dict(zip(("t0", "tf"), by_ends[2 * i + 1], strict=True))
@@ -93,8 +93,8 @@ def data_sensitivity(
     return sensitivities
 
 
-def _of_samples(
-    transcription: Transcription, sample: SamplePoint, at: SamplePlace, multipliers: Multipliers, x: Vector,
+def _sample_sensitivity(
+    transcription: Transcription, sample: SamplePoint, at: SampleEntries, multipliers: Multipliers, x: Vector,
     values: PhaseValues,
     bounds: ProgramBounds,
 ) -> Vector:  # fmt: skip
@@ -138,5 +138,5 @@ def _functions(statement: ProblemFunctions) -> tuple[list[Any], Any]:
     for _, _, t0, tf, _, data in ends.phases:
         results.append(ca.densify(ca.gradient(lagrangian, data)) if data.numel() else ca.SX(0, 1))
         results.append(ca.densify(ca.gradient(lagrangian, ca.vertcat(t0, tf))))
-    of_ends = ca.Function("by_ends", [*ends.all, mu], results)
-    return _FORMED.setdefault(statement, (of_points, of_ends))
+    end_multipliers = ca.Function("by_ends", [*ends.all, mu], results)
+    return _FORMED.setdefault(statement, (of_points, end_multipliers))

@@ -10,10 +10,10 @@ import numpy as np
 
 from designopt.arrays import Vector
 from designopt.collocation.solve.guess.first_values import algebraic_values, unknown_rates
-from designopt.collocation.statement.checks import check_known
-from designopt.collocation.statement.given import ProblemError, ends
+from designopt.collocation.statement.checks import check_names
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
+from designopt.collocation.statement.stated_values import ProblemError, ends
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.delays import stencil
@@ -46,7 +46,7 @@ def default_trajectory(phase: Phase, trajectory: PhaseGuess | None = None, befor
         fixed_ends = [value for value in (start, end) if value is not None] or [0.0]
         level = np.array(phase.guess.get(v.name, (fixed_ends[0], fixed_ends[-1])), float)
         values[v.name] = np.clip(level, *phase.bounds.get(v.name, (v.low, v.high)))
-    check_known(f"{phase.name}: guess", phase.guess, values, "variable", "bad_guess")
+    check_names(f"{phase.name}: guess", phase.guess, values, "variable", "bad_guess")
     t0, tf = (trajectory.t0, trajectory.tf) if trajectory else _default_times(phase, before)
     return Sampled(np.array([0.0, 1.0]), values, t0, tf)
 
@@ -135,7 +135,7 @@ def _check(problem: TrajectoryProblem, guess: Guess) -> None:
             raise ProblemError("bad_guess", name, f"runs from {trajectory.t0} to {trajectory.tf}")
     parameters = [v.name for v in problem.variables]
     for where, stated in (("guess", problem.guess), ("parameters", guess.parameters)):
-        check_known(where, stated, parameters, "parameter", "bad_guess")
+        check_names(where, stated, parameters, "parameter", "bad_guess")
         for name, value in stated.items():
             if not isinstance(value, Real) or not math.isfinite(value):
                 raise ProblemError("bad_guess", f"{where}.{name}", f"is {value!r}, not a finite number")

@@ -8,9 +8,9 @@ from designopt.arrays import Vector
 from designopt.collocation.solution.verification.equations import data_at, explicit_rates
 from designopt.collocation.solution.verification.integrate import integrate
 from designopt.collocation.solve.guess.initial_point import default_trajectory, middle
-from designopt.collocation.statement.given import Box, ProblemError, ends
 from designopt.collocation.statement.guess import Guess, Sampled
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
+from designopt.collocation.statement.stated_values import Box, ProblemError, ends
 from designopt.collocation.transcription.functions.per_point import PerPoint
 from designopt.dynamics.system import Variable
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
-from designopt.collocation.statement.checks import check_known
-from designopt.collocation.statement.given import ProblemError, ends
+from designopt.collocation.statement.checks import check_names
 from designopt.collocation.statement.problem import Continued, TrajectoryProblem, is_added
+from designopt.collocation.statement.stated_values import ProblemError, ends
 from designopt.collocation.statement.symbols import Ends, EndVariables
 from designopt.collocation.statement.terms import Constraint
 from designopt.lazy import casadi as ca
@@ -28,7 +28,7 @@ def check_margins(problem: TrajectoryProblem, margins: Mapping[str, float], cost
     for name, times in {**margins, "cost": cost}.items():
         if not isinstance(times, Real) or not 0.0 <= times < math.inf:
             raise ProblemError("bad_statement", f"margins.{name}", f"is {times!r}: give a number from 0 on")
-    check_known("margins", margins, limit_names, "limit", "bad_statement")
+    check_names("margins", margins, limit_names, "limit", "bad_statement")
     for name in margins:
         tables = [problem.constraints, *(table for p in problem.phases for table in (p.path, p.samples))]
         if any(name in table and table[name].low == table[name].high for table in tables):

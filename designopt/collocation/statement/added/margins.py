@@ -15,8 +15,8 @@ from numbers import Real
 from typing import Any
 
 from designopt.collocation.statement.added.margin_checks import check_margins, unlinked
-from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.statement.symbols import Ends, Symbols
 from designopt.collocation.statement.terms import Constraint, Integral
 from designopt.dynamics.system import ARGUMENTS, System, Variable

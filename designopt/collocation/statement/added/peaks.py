@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from designopt.collocation.statement.added.augmented import augmented
-from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.statement.symbols import Ends
 from designopt.collocation.statement.terms import Constraint, Peak
 from designopt.dynamics.variable import Variable

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from designopt.collocation.statement.added.augmented import augmented
-from designopt.collocation.statement.checks import check_known
-from designopt.collocation.statement.given import ProblemError
+from designopt.collocation.statement.checks import check_names
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.statement.symbols import Ends
 from designopt.collocation.statement.terms import Integral
 from designopt.dynamics.system import System, Variable
@@ -57,7 +57,7 @@ def with_rates(problem: TrajectoryProblem, rates: Mapping[str, Rate]) -> Traject
     for name, rate in rates.items():
         if not isinstance(rate, Rate):
             raise ProblemError("bad_statement", f"rates.{name}", f"is {rate!r}: give a Rate, as Rate(low=-1, high=1)")
-        check_known("rates", [name], controls, "control", "bad_statement")
+        check_names("rates", [name], controls, "control", "bad_statement")
         if late := [phase.name for phase in problem.phases if name in phase.delays]:
             text = f"is a delayed variable of phase {late[0]}: limit the rate of the original variable"
             raise ProblemError("bad_statement", f"rates.{name}", text)

@@ -62,8 +62,8 @@ def end_symbols(problem: TrajectoryProblem, points: Sequence[CollocationPoint]) 
             Named(integral, "integral"),
             Named(constant, "data entry that is a number"),
         )
-    of_parameters = stacked(parameters, [v for phase in problem.phases for v in phase.system.vectors])
-    e = Ends(Named(named, "phase"), Named({**parameters, **of_parameters}, "parameter"))
+    parameter_multipliers = stacked(parameters, [v for phase in problem.phases for v in phase.system.vectors])
+    e = Ends(Named(named, "phase"), Named({**parameters, **parameter_multipliers}, "parameter"))
     figures = {n: stated(f"terms.{n}", f, e, scalar=True) for n, f in problem.terms.items()}
     figures.update({n: stated(f"figures.{n}", f, e, scalar=True) for n, f in problem.figures.items()})
     cost = stated("cost", problem.cost, e, scalar=True)
@@ -114,7 +114,7 @@ def end_functions(symbols_of: EndSymbols, places: Layout) -> EndFunctions:
     replaced, by = [], []
     stated = ca.vertcat(symbols_of.cost, *symbols_of.constraints)
     for i, (phase_layout, ends) in enumerate(zip(places.phases, symbols_of.phases, strict=True)):
-        x0, xf, t0, tf, integrals, of_data = ends
+        x0, xf, t0, tf, integrals, data_multipliers = ends
         nx = phase_layout.states.shape[1]
         symbols += [x0[:nx], xf[:nx]]
         where += [*phase_layout.states[0], *phase_layout.states[-1]]
@@ -123,7 +123,7 @@ def end_functions(symbols_of: EndSymbols, places: Layout) -> EndFunctions:
                 if ca.depends_on(stated, symbol):
                     symbols.append(symbol)
                     where.append(phase_layout.point[slot, j])
-        constants.append(of_data)
+        constants.append(data_multipliers)
         for time, index in ((t0, phase_layout.t0), (tf, phase_layout.tf)):
             if index >= 0:
                 symbols.append(time)

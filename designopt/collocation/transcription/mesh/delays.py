@@ -8,8 +8,8 @@ import numpy as np
 
 from designopt.arrays import Indices, Mask, Vector
 from designopt.collocation.statement.delay import Delay
-from designopt.collocation.statement.given import ProblemError, ends
 from designopt.collocation.statement.problem import Phase
+from designopt.collocation.statement.stated_values import ProblemError, ends
 from designopt.collocation.transcription.mesh.layout import PhaseLayout
 from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.mesh.points import CollocationPoint

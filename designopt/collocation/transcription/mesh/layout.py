@@ -11,7 +11,7 @@ from designopt.arrays import Indices, Vector
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.mesh.points import CollocationPoint
-from designopt.collocation.transcription.mesh.samples import SamplePlace, SamplePoint, sample_place
+from designopt.collocation.transcription.mesh.samples import SampleEntries, SamplePoint, sample_entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class Layout:
     parameters: Mapping[str, int]
     integrals: Mapping[tuple[int, int], int]
     size: int
-    samples: tuple[SamplePlace, ...]
+    samples: tuple[SampleEntries, ...]
     numbers: int
 
 
@@ -98,13 +98,13 @@ def layout(
         signals = begin + point.constants.numel()
         end = signals + point.signals.numel() * len(at_points)
         phases.append(PhaseLayout(mesh, states, at_points, theta, t0, tf, begin, signals, end))
-    sample_places: list[SamplePlace] = []
+    sample_places: list[SampleEntries] = []
     numbers = phases[-1].numbers_end
     for sample in samples:
         phase_layout = phases[sample.phase]
         phase = problem.phases[sample.phase]
         sample_places.append(
-            sample_place(
+            sample_entries(
                 sample, phase, phase_layout.mesh, phase_layout.states, phase_layout.point, phase_layout.theta, numbers
             )
         )

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Indices
-from designopt.collocation.statement.given import ProblemError, ends
 from designopt.collocation.statement.problem import Phase
+from designopt.collocation.statement.stated_values import ProblemError, ends
 from designopt.collocation.statement.symbols import Symbols, stacked
 from designopt.dynamics.signals import Signal
 from designopt.lazy import casadi as ca

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Indices, Matrix, Vector
-from designopt.collocation.statement.given import ProblemError, ends
 from designopt.collocation.statement.problem import Phase
+from designopt.collocation.statement.stated_values import ProblemError, ends
 from designopt.collocation.statement.symbols import Symbols
 from designopt.collocation.statement.terms import Samples
 from designopt.collocation.transcription.mesh.mesh import Mesh
@@ -96,7 +96,7 @@ class SamplePoint:
 
 
 @dataclass(frozen=True, eq=False)
-class SamplePlace:
+class SampleEntries:
     """The n samples of a `SamplePoint` in a program.
 
     `fractions` (n,) of the phase; `sample`, `variable`, `columns`, `weights` (e,) are the entries of the stencil,
@@ -131,19 +131,19 @@ class SamplePlace:
 
 def sample_points(points: Sequence[CollocationPoint]) -> tuple[SamplePoint, ...]:
     """All entries of phases with samples, in their order."""
-    return tuple(sample for i, point in enumerate(points) for sample in of_phase(i, point))
+    return tuple(sample for i, point in enumerate(points) for sample in phase_samples(i, point))
 
 
-def of_phase(i: int, point: CollocationPoint) -> list[SamplePoint]:
+def phase_samples(i: int, point: CollocationPoint) -> list[SamplePoint]:
     """The entries of phase i with samples."""
     sums = [(j, name) for j, (name, entry) in enumerate(point.phase.integrals.items()) if entry.at is not None]
     sample_points = [SamplePoint(i, point, "sum", name, j) for j, name in sums]
     return sample_points + [SamplePoint(i, point, "constraint", name) for name in point.phase.samples]
 
 
-def sample_place(
+def sample_entries(
     point: SamplePoint, phase: Phase, mesh: Mesh, states: Indices, at_points: Indices, theta: Indices, begin: int
-) -> SamplePlace:
+) -> SampleEntries:
     """The place of its samples on a `mesh` with variables at `states` (slots, nx), `at_points` (points, nw), `theta`.
 
     Raises `ProblemError` for times outside the phase, and for schemes without one polynomial for all variables.
@@ -158,11 +158,11 @@ def sample_place(
     nx, nw = states.shape[1], point.nw
     for scheme, some in mesh.groups:
         of_scheme = np.flatnonzero(np.isin(intervals, some))
-        of_states, _ = scheme.states_at(places[of_scheme])
+        state_multipliers, _ = scheme.states_at(places[of_scheme])
         of_controls = scheme.controls_at(places[of_scheme])
         for r in range(scheme.steps + 1):
             slots = mesh.bases[intervals[of_scheme]] + r
-            entries.append(_entries(of_scheme, np.arange(nx), states[slots], of_states[:, r]))
+            entries.append(_entries(of_scheme, np.arange(nx), states[slots], state_multipliers[:, r]))
             if r and nw > nx:
                 other_columns = at_points[slots - mesh.first, nx:]
                 entries.append(_entries(of_scheme, np.arange(nx, nw), other_columns, of_controls[:, r]))
@@ -175,7 +175,7 @@ def sample_place(
     order = np.lexsort((variable[used], sample[used]))
     sample, variable, columns, weights = (part[used][order] for part in (sample, variable, columns, weights))
     signals = begin + len(at.data) * len(fractions)
-    return SamplePlace(
+    return SampleEntries(
         fractions, sample, variable, columns, weights, begin, signals, signals + point.ns * len(fractions)
     )
 
@@ -216,7 +216,7 @@ def fractions_of(phase: Phase, point: SamplePoint) -> Vector:
     return np.asarray(np.clip(fractions, 0.0, 1.0))
 
 
-def sample_numbers(phase: Phase, point: SamplePoint, layout: SamplePlace) -> Vector:
+def sample_numbers(phase: Phase, point: SamplePoint, layout: SampleEntries) -> Vector:
     """The parameters of the program that belong to the samples, for a `phase` that may be a variant.
 
     Raises `ProblemError` if it has other samples than the program.
@@ -243,7 +243,7 @@ def sample_numbers(phase: Phase, point: SamplePoint, layout: SamplePlace) -> Vec
 
 
 def numeric_arguments(
-    point: SamplePoint, layout: SamplePlace, x: Vector, theta: Vector, constants: Vector, parameters: Vector
+    point: SamplePoint, layout: SampleEntries, x: Vector, theta: Vector, constants: Vector, parameters: Vector
 ) -> list[Matrix]:
     """The arguments (size, n) of the functions of a sample at variables `x`, not scaled, side by side."""
     n = layout.count

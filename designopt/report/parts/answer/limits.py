@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from designopt.plugin import report
 from designopt.problem import unequal
 from designopt.report.labels import listed, number, with_unit
-from designopt.report.parts.answer import broken
+from designopt.report.parts.answer import violated_limits
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
 from designopt.store.views import activity
@@ -63,14 +63,14 @@ def limits(result: Result) -> Section | None:
 
 def _broken(result: Result) -> Section | None:
     """Why no design meets all limits; None if one does, or none has a result."""
-    table = broken.table(result)
+    table = violated_limits.table(result)
     if table is None:
         return None
     introduction = (
         "No design satisfies all limits. The most frequently violated limits come first, each with the value of the "
         "design that comes closest to satisfying it, or satisfies it by the largest margin."
     )
-    return Section("Bounds and limits", introduction, findings=tuple(broken.findings(result)), tables=(table,))
+    return Section("Bounds and limits", introduction, findings=tuple(violated_limits.findings(result)), tables=(table,))
 
 
 def warnings(result: Result) -> list[str]:

@@ -7,7 +7,7 @@ import numpy as np
 from designopt.counts import count, plural
 from designopt.plugin import report
 from designopt.report.labels import listed, number
-from designopt.report.parts.answer import broken, summary
+from designopt.report.parts.answer import summary, violated_limits
 from designopt.report.parts.answer.limits import recommended_bounds, sentence
 from designopt.report.parts.answer.tolerances import fragile_in_short, untried
 from designopt.report.parts.failures import invalid_designs
@@ -59,7 +59,7 @@ def overview(result: Result) -> Section:
     if evaluated and not outcomes.feasible.any():
         findings.append("No feasible design was found." if problem.objectives else _nothing(result))
         findings += [f"{clause[0].upper()}{clause[1:]}."] if (clause := result.never_finite()) else []
-        findings += broken.findings(result)
+        findings += violated_limits.findings(result)
     answer = problem.objectives and bool(outcomes.feasible.any())
     table, front_figure = (summary.table(result), summary.front(result)) if answer else (None, None)
     return Section(

@@ -9,7 +9,7 @@ from designopt.plugin import report
 from designopt.report.labels import chosen_once, listed, number, objective_labels, objective_values
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
-from designopt.store.views.tolerated import ENOUGH, Tolerated, enough_for
+from designopt.store.views.tolerances import ENOUGH, ToleranceResults, enough_for
 from designopt.study.study import Tolerance
 
 
@@ -135,7 +135,7 @@ def _unit(result: Result, tolerance: Tolerance) -> str:
     return next(p.unit for p in result.problem.space.parameters if p.name == tolerance.parameter)
 
 
-def _table(result: Result, tolerated: Tolerated, order: list[int], named: dict[int, str]) -> Table:
+def _table(result: Result, tolerated: ToleranceResults, order: list[int], named: dict[int, str]) -> Table:
     """Results of the neighbours, design by design: the chosen ones, then others of the front."""
     signs = np.array([o.sign for o in result.problem.objectives])
     values, worst, spread = objective_values(result), tolerated.worst(signs), tolerated.spread
@@ -153,7 +153,7 @@ def _table(result: Result, tolerated: Tolerated, order: list[int], named: dict[i
     return Table("Designs within their tolerances", tuple(head), tuple(rows), visible_rows=40, note=note)
 
 
-def _effects(result: Result, tolerated: Tolerated, named: dict[int, str]) -> Table:
+def _effects(result: Result, tolerated: ToleranceResults, named: dict[int, str]) -> Table:
     """Variance explained by each parameter, for the chosen designs."""
     labels = [*(o.name for o in result.problem.objectives), *(["limits"] if result.problem.constraints else [])]
     rows = []

@@ -10,13 +10,13 @@ from designopt.plugin import report
 from designopt.report.labels import (
     design_names,
     design_values,
+    displayed_figures,
     figure_meaning,
-    figures_shown,
     parameter_label,
     with_unit,
 )
 from designopt.report.section import Section, Table
-from designopt.solvers.given import given_names
+from designopt.solvers.listed_designs import listed_names
 from designopt.store.result import Result
 
 #: Maximum rows of the table on the page; the CSV file has all.
@@ -29,14 +29,14 @@ def analysis(result: Result) -> Section | None:
     designs."""
     problem, outcomes = result.problem, result.outcomes
     stage = result.study.baseline
-    solver_names = set() if stage is None else set(given_names(stage.solver))  # the chosen designs show these
+    solver_names = set() if stage is None else set(listed_names(stage.solver))  # the chosen designs show these
     named = sorted({row for name, row in result.named.items() if name not in solver_names})
     if (problem.objectives and not named) or not len(outcomes):
         return None
     rows = named if problem.objectives else list(range(len(outcomes)))
     names = design_names(result)
     several = len(problem.scenarios) > 1
-    figures = {name: (unit, values[rows]) for name, (unit, values) in figures_shown(result).items()}
+    figures = {name: (unit, values[rows]) for name, (unit, values) in displayed_figures(result).items()}
     head = ["design", *(parameter_label(p) for p in problem.space.free), *(["scenario"] if several else []), "status"]
     head += [with_unit(name, unit) for name, (unit, _) in figures.items()]
     lines = tuple(

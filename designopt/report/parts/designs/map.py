@@ -15,7 +15,7 @@ from designopt.report.colours import ORDERED, axis, colour_bar, layout
 from designopt.report.grid import Grid, grid_over
 from designopt.report.labels import (
     active_values,
-    figures_shown,
+    displayed_figures,
     hover,
     listed,
     objective_labels,
@@ -98,7 +98,7 @@ def _layers(result: Result) -> tuple[list[str], list[list[Matrix]]]:
     for j, label in enumerate(objective_labels(result.problem)):
         names.append(label)
         values.append([objectives[:, j]] * scenarios)
-    for name, (unit, figure) in figures_shown(result).items():
+    for name, (unit, figure) in displayed_figures(result).items():
         if np.isfinite(figure).any():
             names.append(with_unit(name, unit))
             values.append([figure[:, s] for s in range(scenarios)])

@@ -6,9 +6,9 @@ import numpy as np
 
 from designopt.arrays import Mask, Matrix
 from designopt.plugin import report
-from designopt.report import by_scenario
+from designopt.report import scenario_values
 from designopt.report.colours import ORDERED, axis, bare_layout, colour_bar
-from designopt.report.labels import chosen_once, figures_shown, number, objective_labels, plain, titled, with_unit
+from designopt.report.labels import chosen_once, displayed_figures, number, objective_labels, plain, titled, with_unit
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, selected
 from designopt.store.result import Result
@@ -27,19 +27,19 @@ def scenarios(result: Result) -> Section | None:
     figures = {name: v[rows] for name, v in result.outcomes.figures.items()}
     shape = (len(rows), len(names))
     layers = {
-        label: by_scenario.values(o, figures, shape)
+        label: scenario_values.values(o, figures, shape)
         for label, o in zip(objective_labels(problem), problem.objectives, strict=True)
     }
     bad = [o.sign for o in problem.objectives]
     listed = {str(o.expression) for o in problem.objectives}
-    raw = {with_unit(n, unit): v[rows] for n, (unit, v) in figures_shown(result).items() if n not in listed}
+    raw = {with_unit(n, unit): v[rows] for n, (unit, v) in displayed_figures(result).items() if n not in listed}
     listed |= set(figures)
     limited = {
-        with_unit(c.name, c.unit): by_scenario.values(c, figures, shape)
+        with_unit(c.name, c.unit): scenario_values.values(c, figures, shape)
         for c in stated_constraints(problem)
         if str(c.expression) not in listed
     }
-    holding = by_scenario.holding(problem, figures, shape)
+    holding = scenario_values.holding(problem, figures, shape)
     return Section(
         "Scenarios",
         introduction=(

@@ -13,7 +13,7 @@ from designopt.report.colours import category
 from designopt.report.labels import number
 from designopt.report.parts.motion.trajectories import (
     SAMPLES,
-    Drawn,
+    DrawnProgram,
     best_of_each,
     choosable,
     drawn_programs,
@@ -37,7 +37,7 @@ CORRELATED = 0.95
 
 
 class _Fitted(NamedTuple):
-    program: Drawn
+    program: DrawnProgram
     estimate: Estimate
 
 

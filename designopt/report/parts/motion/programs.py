@@ -14,7 +14,7 @@ from designopt.report.colours import axis, category, layout
 from designopt.report.labels import number, plain, with_unit
 from designopt.report.parts.motion.structure import structure
 from designopt.report.parts.motion.trajectories import (
-    Drawn,
+    DrawnProgram,
     best_of_each,
     choosable,
     drawn_programs,
@@ -163,7 +163,7 @@ def _outcomes(records: Sequence[ProgramRecord], best: Mapping[int, int]) -> Tabl
     return Table("Outcomes", columns, tuple(rows), note=note if marked else "", marked=marked)
 
 
-def _parameters(programs: Sequence[Drawn]) -> tuple[Table, ...]:
+def _parameters(programs: Sequence[DrawnProgram]) -> tuple[Table, ...]:
     rows = []
     for program in programs:
         s = program.solution
@@ -182,7 +182,7 @@ def _parameters(programs: Sequence[Drawn]) -> tuple[Table, ...]:
     return (Table("Static parameters", columns, tuple(rows), note="For the programs drawn above."),)
 
 
-def _inherited(programs: Sequence[Drawn]) -> tuple[Table, ...]:
+def _inherited(programs: Sequence[DrawnProgram]) -> tuple[Table, ...]:
     """Standard deviations of each optimum due to the study's uncertain numbers."""
     rows: list[tuple[Any, ...]] = []
     released: list[str] = []

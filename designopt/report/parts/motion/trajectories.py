@@ -42,7 +42,7 @@ def trajectories(result: Result) -> Section | None:
             names = [n for kind in kinds for n in phase.of_kind(kind)]  # type: ignore[arg-type]
             if not names:
                 continue
-            plots = [_drawn_values(p, names) for p in of_phase]
+            plots = [_values_to_draw(p, names) for p in of_phase]
             figures.append(choosable(f"{words}{title}", plots, choices, 150 * len(names) + 60, _COURSES))
         plots = [_path(p) for p in of_phase]
         if phase.path:
@@ -74,7 +74,7 @@ _COSTATES = (
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnProgram:
     """A drawn program: its number among all, from 1, its record and its solution."""
 
     number: int
@@ -87,7 +87,7 @@ class Drawn:
         return program_words(self.record, self.number)
 
 
-def drawn_programs(result: Result) -> list[Drawn]:
+def drawn_programs(result: Result) -> list[DrawnProgram]:
     """The drawn programs: the best of each point of a sweep, then the others, failed ones last.
 
     All have the phases of the first, which is the best of all.
@@ -95,13 +95,13 @@ def drawn_programs(result: Result) -> list[Drawn]:
     numbered = list(enumerate(result.programs(), start=1))
     best = best_of_each(result)
     numbered.sort(key=lambda item: (not item[1].ok, item[0] - 1 not in best, best.get(item[0] - 1, 0)))
-    programs: list[Drawn] = []
+    programs: list[DrawnProgram] = []
     for n, record in numbered:
         if len(programs) == DRAWN:
             break
         solution = record.solution
         if solution is not None and (not programs or set(solution.phases) == set(programs[0].solution.phases)):
-            programs.append(Drawn(n, record, solution))
+            programs.append(DrawnProgram(n, record, solution))
     return programs
 
 
@@ -119,7 +119,7 @@ def best_of_each(result: Result) -> dict[int, int]:
     return {i: rank for rank, (_, i) in enumerate(sorted(best.values()))}
 
 
-def program_choice(programs: Sequence[Drawn]) -> tuple[Selector, ...]:
+def program_choice(programs: Sequence[DrawnProgram]) -> tuple[Selector, ...]:
     """A selector of the programs; none for a single one."""
     return (Selector("Program", tuple(program.words for program in programs)),) if len(programs) > 1 else ()
 
@@ -182,7 +182,7 @@ def _limits(times: Vector, low: float, high: float, values: Vector) -> list[dict
     return [line(times[[0, -1]], np.array([limit, limit]), "@mark", line=dashed, hoverinfo="skip") for limit in near]
 
 
-def _drawn_values(phase: PhaseSolution, names: Sequence[str]) -> dict[str, Any]:
+def _values_to_draw(phase: PhaseSolution, names: Sequence[str]) -> dict[str, Any]:
     times = np.linspace(phase.t0, phase.tf, SAMPLES)
     fine = phase.interpolate(times)
     nodes = phase.mesh.bases
@@ -214,7 +214,7 @@ def _costates(phase: PhaseSolution) -> dict[str, Any]:
     return stacked(rows, "time [s]")
 
 
-def _activity(programs: Sequence[Drawn]) -> tuple[Table, ...]:
+def _activity(programs: Sequence[DrawnProgram]) -> tuple[Table, ...]:
     """The share of the time that each limited variable and path constraint spends at its limits."""
     rows = []
     for program in programs:

@@ -16,7 +16,7 @@ from designopt.plugin import Field, ModelPlugin, ObjectivePlugin, Plugin, Plugin
 from designopt.plugin.kinds import P
 from designopt.study.language import units
 from designopt.study.language.checking.annotations import type_words
-from designopt.study.language.checking.single_values import shown_range
+from designopt.study.language.checking.single_values import range_text
 from designopt.study.language.checking.values import (
     Checked,
     Reader,
@@ -140,7 +140,7 @@ def rows(fields: Mapping[str, Field], prefix: str = "") -> list[SettingRow]:
                 type=type_words(field.annotation),
                 unit=field.quantity.unit if field.quantity else "",
                 default="required" if field.required else "" if members else _default(field.default),
-                range=shown_range(field.quantity),
+                range=range_text(field.quantity),
                 meaning=field.quantity.description if field.quantity else "",
                 sampled=_sampled(field.quantity),
             )

@@ -110,7 +110,7 @@ def out_of_range(value: float, quantity: Quantity | None) -> str:
     return ""
 
 
-def shown_range(quantity: Quantity | None) -> str:
+def range_text(quantity: Quantity | None) -> str:
     """The declared range in a table: ``> 0, <= 1``."""
     bounds = [(sign, getattr(quantity, end, None)) for end, _, _, sign, _ in _ENDS]
     return ", ".join(f"{sign} {bound:g}" for sign, bound in bounds if bound is not None)

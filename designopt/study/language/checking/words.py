@@ -34,7 +34,7 @@ def short_forms(*types: str) -> JsonKeywords:
     return JsonKeywords(**pair, type=["object", "array", *types])
 
 
-def spelt_out(value: Any) -> Any:
+def spelled(value: Any) -> Any:
     """The mapping for a range in brackets, ``[low, high]``; other values unchanged."""
     if isinstance(value, (str, Mapping)) or not isinstance(value, Sequence):
         return value

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -127,12 +127,6 @@ class Expression:
         """Raise `ExpressionError` at the first constant part that is not a finite number: ``1/0``, ``log(0)``."""
         _constant(self.root)
 
-    def renamed(self, names: Mapping[str, str]) -> Expression:
-        """The same expression with other names: the keys of `names` become the values."""
-        if self.names.isdisjoint(names):
-            return self
-        return Expression(_renamed(self.root, names), renamed_text(self.source, names))
-
     def in_unit(self, unit: str, target: str) -> Expression:
         """A bound expression with values in `unit`, converted to `target`. Raises `units.UnitError`."""
         return Expression(_scaled(self.root, unit, target), self.source)
@@ -146,16 +140,6 @@ def _collect(term: Term, occurrences: list[tuple[str, int, int]]) -> None:
         occurrences.append((term.text, term.at, term.length))
     for part in term.parts:
         _collect(part, occurrences)
-
-
-def renamed_text(text: str, names: Mapping[str, str]) -> str:
-    """`text` with other names for the words that are keys of `names`."""
-    return _NAME.sub(lambda match: names.get(match[0], match[0]), text)
-
-
-def _renamed(term: Term, names: Mapping[str, str]) -> Term:
-    text = names.get(term.text, term.text) if term.kind == "name" else term.text
-    return replace(term, text=text, parts=tuple(_renamed(part, names) for part in term.parts))
 
 
 def _render(term: Term) -> str:

@@ -44,9 +44,6 @@ def execution(
             ctx.add(where, f"model '{model.name}' has no array '{name}'{suggestion}", key="")
         if analysis and isinstance(arrays, dict) and arrays[name] not in ("all", "failed"):
             ctx.add((*path, "arrays", name), "without objectives there is no front; write all or failed")
-    if settings.get("order") == "completion":
-        message = "a solver receives results in the order of its asks, so that a run can be repeated; remove 'order'"
-        ctx.add((*path, "order"), f"'completion' was removed: {message}")
     for name in settings.get("at_most", {}):
         if programs is not None and name not in programs:
             suggestion = f": it runs {', '.join(programs)}" if programs else ": it runs none"

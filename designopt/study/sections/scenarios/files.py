@@ -49,14 +49,16 @@ SOURCES = ("files", "table")
 
 
 @dataclass(frozen=True)
-class _Made:
+class _ScenarioRow:
     """A scenario and its row or position."""
 
     scenario: Scenario
     row: Row
 
 
-def trials(ctx: Context, section: Mapping[str, Any], model: ModelPlugin | None, path: Path, most: int) -> list[_Made]:
+def trials(
+    ctx: Context, section: Mapping[str, Any], model: ModelPlugin | None, path: Path, most: int
+) -> list[_ScenarioRow]:
     """The scenarios of the section at `path` with ``use: files`` or ``use: table``; at most `most`."""
     settings, mistakes = check(
         known_checker(FilesSection if section["use"] == "files" else TableSection), section, ctx.read
@@ -65,7 +67,9 @@ def trials(ctx: Context, section: Mapping[str, Any], model: ModelPlugin | None, 
     if mistakes or model is None:
         return []
     file_scenarios = (
-        _of_files(ctx, settings, model, path) if settings["use"] == "files" else _of_table(ctx, settings, model, path)
+        _file_scenarios(ctx, settings, model, path)
+        if settings["use"] == "files"
+        else _table_scenarios(ctx, settings, model, path)
     )
     if len(file_scenarios) > most:
         ctx.add(path, f"at most 10000 scenarios are allowed; {most} are left for these {len(file_scenarios)}", at="use")
@@ -81,7 +85,7 @@ def takes_file(field: Field) -> bool:
 # ----------------------------------------------------------------------------------------------------------- files
 
 
-def _of_files(ctx: Context, settings: Mapping[str, Any], model: ModelPlugin, path: Path) -> list[_Made]:
+def _file_scenarios(ctx: Context, settings: Mapping[str, Any], model: ModelPlugin, path: Path) -> list[_ScenarioRow]:
     condition = _condition(ctx, settings, model, path)
     try:
         names = ctx.read.matching(settings["pattern"])
@@ -100,7 +104,7 @@ def _of_files(ctx: Context, settings: Mapping[str, Any], model: ModelPlugin, pat
         except ValueError as error:
             ctx.add((*path, "pattern"), str(error))
             continue
-        file_scenarios.append(_Made(Scenario(label, {**common, condition: file}), Row({}, path, name)))
+        file_scenarios.append(_ScenarioRow(Scenario(label, {**common, condition: file}), Row({}, path, name)))
     return file_scenarios
 
 
@@ -136,10 +140,10 @@ def _label(stem: str, number: int) -> str:
 # ----------------------------------------------------------------------------------------------------------- table
 
 
-def _of_table(ctx: Context, settings: Mapping[str, Any], model: ModelPlugin, path: Path) -> list[_Made]:
+def _table_scenarios(ctx: Context, settings: Mapping[str, Any], model: ModelPlugin, path: Path) -> list[_ScenarioRow]:
     file: InputFile = settings["file"]
     file_path: Path = (*path, "file")
-    table_rows = rows.of_table(ctx, file, file_path)
+    table_rows = rows.table_row(ctx, file, file_path)
     columns = dict.fromkeys(name for row in table_rows for name in row.values)
     common = _common(ctx, settings, model, path, columns)
     if common is None:
@@ -166,7 +170,7 @@ def _of_table(ctx: Context, settings: Mapping[str, Any], model: ModelPlugin, pat
             else:
                 refuse_units(ctx, values, file_path)
         if len(ctx.findings) == before:
-            row_scenarios.append(_Made(Scenario(name, {**common, **values}), row))
+            row_scenarios.append(_ScenarioRow(Scenario(name, {**common, **values}), row))
     return row_scenarios
 
 

@@ -16,7 +16,7 @@ from designopt.study.language.checking import settings
 from designopt.study.language.checking.part import Part, as_part
 from designopt.study.language.checking.refusals import value_text, wrong_kind
 from designopt.study.language.checking.values import Checked, check, members_of, table
-from designopt.study.language.checking.words import JsonKeywords, Label, short_forms, spelt_out
+from designopt.study.language.checking.words import JsonKeywords, Label, short_forms, spelled
 from designopt.study.language.findings import Finding, Path, nearest_or_all
 from designopt.study.sections.context import Context
 from designopt.study.sections.scenarios.spread import ConditionSpread, SpreadSection, declared, spread
@@ -30,7 +30,7 @@ Numbers = NDArray[np.float64]
 
 
 def _spread(value: Any, handler: Any) -> Any:
-    value = spelt_out(value)
+    value = spelled(value)
     if not isinstance(value, Mapping):
         raise wrong_kind("a mapping with 'low' and 'high', 'values', or 'mean' and 'deviation'", value)
     return handler(value)

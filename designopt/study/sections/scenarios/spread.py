@@ -54,7 +54,7 @@ class ConditionSpread(Protocol):
 
 
 @dataclass(frozen=True)
-class Real:
+class UniformReal:
     """Uniform between two bounds, on a log scale uniform in the logarithm."""
 
     low: float
@@ -72,7 +72,7 @@ class Real:
 
 
 @dataclass(frozen=True)
-class Whole:
+class UniformInteger:
     """Uniform over the integers between two bounds; `as_float` for a condition that is a real number."""
 
     low: int
@@ -87,7 +87,7 @@ class Whole:
 
 
 @dataclass(frozen=True)
-class OneOf:
+class AmongValues:
     """Uniform over some values."""
 
     members: tuple[Any, ...]
@@ -123,7 +123,9 @@ def declared(conditions: Mapping[str, Field]) -> dict[str, ConditionSpread]:
         if item.quantity is not None and item.quantity.sampled is not None:
             low, high = item.quantity.sampled
             is_integer = number_type(item.annotation) is int
-            spreads[name] = Whole(round(low), round(high)) if is_integer else Real(float(low), float(high))
+            spreads[name] = (
+                UniformInteger(round(low), round(high)) if is_integer else UniformReal(float(low), float(high))
+            )
     return spreads
 
 
@@ -189,7 +191,7 @@ def _one_of(ctx: Context, values: list[Any], item: Field | None, path: Path) -> 
     if item is None:
         refuse_unit(ctx, values, (*path, "values"))
     members = [ctx.checked(value, item, (*path, "values", i)) for i, value in enumerate(values) if not ctx.full]
-    return OneOf(tuple(members)) if len(ctx.findings) == before and len(members) == len(values) else None
+    return AmongValues(tuple(members)) if len(ctx.findings) == before and len(members) == len(values) else None
 
 
 def _range(ctx: Context, section: Mapping[str, Any], item: Field | None, path: Path) -> ConditionSpread | None:
@@ -212,11 +214,11 @@ def _range(ctx: Context, section: Mapping[str, Any], item: Field | None, path: P
             if value != round(value) or abs(value) > 2**53:
                 ctx.add((*path, key), f"must be an integer within -2**53 and 2**53, not {value:g}")
                 return None
-        return Whole(int(low), int(high), as_float=declared_type is float)
+        return UniformInteger(int(low), int(high), as_float=declared_type is float)
     if log and low <= 0.0:
         ctx.add((*path, "low"), f"a log scale needs low above 0, not {low:g}")
         return None
-    return Real(float(low), float(high), log)
+    return UniformReal(float(low), float(high), log)
 
 
 def _normal(ctx: Context, section: Mapping[str, Any], item: Field | None, path: Path) -> ConditionSpread | None:

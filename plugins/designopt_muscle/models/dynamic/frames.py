@@ -43,7 +43,7 @@ class MeshFrames:
         return cls(scheme, first + points.fractions * (last - first), before + kept_intervals + after, before, after)
 
     @property
-    def kept_points(self) -> slice:
+    def sampled_points(self) -> slice:
         """The frames of the window."""
         steps = (len(self.time) - 1) // self.intervals
         return slice(self.before * steps, (self.intervals - self.after) * steps + 1)
@@ -53,4 +53,4 @@ class MeshFrames:
         if self.before + self.after == 0:
             return sharing
         kept_mesh = mesh(self.scheme, self.intervals - self.before - self.after)
-        return sharing.cut(self.kept_points, kept_mesh.weights * float(np.ptp(self.time[self.kept_points])))
+        return sharing.cut(self.sampled_points, kept_mesh.weights * float(np.ptp(self.time[self.sampled_points])))

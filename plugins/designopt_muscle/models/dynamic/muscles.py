@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_table
-from designopt_recordings.signals.even import linear_values
+from designopt_recordings.signals.even_steps import linear_values
 
 from designopt.arrays import Vector
 from designopt.plugin import InputFile

@@ -20,7 +20,7 @@ from designopt_muscle.models.dynamic.frames import MeshFrames
 from designopt_muscle.models.dynamic.muscles import dynamic_muscles, fibre_lengths
 from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
-from designopt_muscle.models.given import as_mistakes
+from designopt_muscle.models.sharing_files import as_mistakes
 from designopt_muscle.models.static_inputs import SharingScenario
 from designopt_muscle.models.trial import Trial, bundled, read_trial, recorded_times, trial_notes
 from designopt_muscle.osim.read import read_model
@@ -200,7 +200,7 @@ class DynamicSharingModel:
         sharing = self._shared(trial, design)
         without_margin = frames.cut(sharing)
         all_arrays = {
-            name: value[frames.kept_points] if ARRAYS[name].axes[0] == "time" else value
+            name: value[frames.sampled_points] if ARRAYS[name].axes[0] == "time" else value
             for name, value in tables(trial, sharing).items()
         }
         all_arrays["factors"] = np.array(list(self.factors), dtype=str)

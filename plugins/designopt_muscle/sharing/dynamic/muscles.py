@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Vector
-from designopt.former import former_arguments
 from designopt_muscle.curves import OPENSIM
 
 
@@ -21,7 +20,6 @@ class Fibre(NamedTuple):
     cosine: Any
 
 
-@former_arguments(least="min_activation")
 @dataclass(frozen=True, eq=False)
 class DynamicMuscles:
     """k muscles in n frames, with the curves of De Groote et al. (2016) in OpenSim's constants.

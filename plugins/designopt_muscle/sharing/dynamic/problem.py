@@ -9,8 +9,8 @@ import numpy as np
 
 from designopt.arrays import Vector
 from designopt.collocation import Constraint, Integral, Mesh, Phase, Signal, TrajectoryProblem
-from designopt.collocation.statement.given import Box, ends
 from designopt.collocation.statement.scheme import SCHEMES, SchemeName
+from designopt.collocation.statement.stated_values import Box, ends
 from designopt.lazy import casadi as ca
 from designopt_muscle.sharing.dynamic.equations import DynamicTrial
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from designopt.collocation import Guess, Options, Program, Sampled, sampled
-from designopt.collocation.statement.given import Box
 from designopt.collocation.statement.scheme import SchemeName
+from designopt.collocation.statement.stated_values import Box
 from designopt_muscle.sharing.dynamic.equations import FASTEST_RATE, DynamicTrial
 from designopt_muscle.sharing.dynamic.problem import first_values, mesh_of, problem
 from designopt_muscle.sharing.dynamic.sharing import DynamicSharing, read

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from designopt.arrays import Integers, Mask, Vector
-from designopt_muscle.sharing.solvers.full import FullMatrices
+from designopt_muscle.sharing.solvers.full_matrices import FullMatrices
 from designopt_muscle.sharing.solvers.pattern import Matrices
 from designopt_muscle.sharing.statement.cost import Cost
 

@@ -218,7 +218,7 @@ def _direction(
         x, y = x + times(solved, more), y + more
     low = mu / point.below - point.low - point.low / point.below * x
     up = mu / point.above - point.up + point.up / point.above * x
-    change = system.of_limits(right + transposed_times(conditions.matrix, y), x)
+    change = system.limit_products(right + transposed_times(conditions.matrix, y), x)
     t = -conditions.limits - change
     w = push + point.w / point.t * change
     return _Point(x, y, low, up, w, t, x, -x)

@@ -36,7 +36,7 @@ class Dense:
         x[lost] = np.nan
         return np.asarray(x)
 
-    def of_limits(self, right: Vector, x: Vector) -> Vector:
+    def limit_products(self, right: Vector, x: Vector) -> Vector:
         """G x (n, c) for the solution x (n, v) of `right` (n, v)."""
         return times(self.gradients, x)
 
@@ -86,7 +86,7 @@ class Arrow:
         x[:, :c] -= by_border[:, :, None] * end[:, None, :]
         return np.asarray(x)
 
-    def of_limits(self, right: Vector, x: Vector) -> Vector:
+    def limit_products(self, right: Vector, x: Vector) -> Vector:
         """G x (n, c) for the solution x (n, v) of `right` (n, v), without the cancellation of its two terms."""
         c = self.gradients.shape[1]
         own_slopes, last = self._slopes

@@ -10,7 +10,7 @@ from designopt.arrays import Integers, Mask, Vector
 from designopt_muscle.sharing.solvers.batch import Batch, Variables
 from designopt_muscle.sharing.solvers.compiled import Kernel, Outcome, kernel
 from designopt_muscle.sharing.solvers.dual import solve_dual
-from designopt_muscle.sharing.solvers.full import FullMatrices, is_full
+from designopt_muscle.sharing.solvers.full_matrices import FullMatrices, is_full
 from designopt_muscle.sharing.solvers.interior import solve_interior
 from designopt_muscle.sharing.solvers.pattern import EntryPattern, Matrices
 from designopt_muscle.sharing.statement.convex import ConvexProblem
@@ -81,7 +81,7 @@ def _by_arrays(formulation: Formulation) -> FrameSolutions:
         np.zeros(frames, dtype=np.int64),
     )
     is_entry = np.asarray((formulation.matrix != 0).any(axis=0))
-    for group in _alike(formulation, is_entry):
+    for group in _blocks_by_form(formulation, is_entry):
         for block, part in zip(group, _solved(formulation, group), strict=True):
             solved.x[:, block.columns] = part.x
             solved.multipliers[:, block.rows] = part.multipliers[:, : len(block.rows)]
@@ -145,7 +145,7 @@ def _steep(cost: Cost) -> bool:
     return bool(np.any((cost.weight > 0) & (cost.exponent > _STEEPEST))) and not cost.saturating
 
 
-def _alike(formulation: Formulation, is_entry: Mask) -> list[list[_Block]]:
+def _blocks_by_form(formulation: Formulation, is_entry: Mask) -> list[list[_Block]]:
     """The blocks of the problem; those of the same form in one list."""
     groups: dict[object, list[_Block]] = {}
     for rows, columns in blocks(is_entry):

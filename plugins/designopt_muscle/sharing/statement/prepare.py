@@ -60,7 +60,7 @@ def prepare(balance: MomentBalance, muscles: Muscles, terms: Terms, reserves: Re
         empty,
         frames,
         _work(solved_balance, muscles, terms, lower, upper, frames),
-        _of_frames(terms, frames),
+        _select_frames(terms, frames),
     )
 
 
@@ -130,7 +130,7 @@ def _work(
     )
 
 
-def _of_frames(terms: Terms, frames: Integers) -> Terms:
+def _select_frames(terms: Terms, frames: Integers) -> Terms:
     tracking = terms.tracking
     if tracking is not None:
         tracking = replace(tracking, signals=tracking.signals[frames])

@@ -8,12 +8,10 @@ solution gives the derivatives of a sum of activations with respect to all input
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from designopt.arrays import Vector
-from designopt.former import former_names
 from designopt_muscle.sharing.solvers.cholesky import solve_definite
 from designopt_muscle.sharing.solvers.newton import times, transposed_times
 from designopt_muscle.sharing.static.sharing import Sharing
@@ -99,7 +97,3 @@ def _spread(sharing: Sharing, *parts: Vector) -> FrameDerivatives:
         array[sharing.frames] = part
         all_frames.append(array)
     return FrameDerivatives(*all_frames)
-
-
-if not TYPE_CHECKING:
-    __getattr__ = former_names(__name__, {"Slopes": "FrameDerivatives"})

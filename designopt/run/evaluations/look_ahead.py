@@ -1,0 +1,162 @@
+"""Solvers that propose one design at a time and learn from each, with several pending.
+
+Up to L (the solver's `look_ahead`) designs are pending. Ask i follows tell i - L and precedes the next one, so that the
+sequence of designs is fixed; a design that is ready early waits for its turn.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from designopt.arrays import Integers, Matrix
+from designopt.problem import Outcomes, Problem
+from designopt.run.budget import StageBudget
+from designopt.run.evaluations.dispatch import Dispatcher
+from designopt.run.evaluations.ledger import PENDING, Ledger
+from designopt.run.evaluations.points import StagePoints
+from designopt.run.evaluations.work import Work
+
+#: Number of designs without evaluation that are answered before the run checks its journal, clock and signals.
+SILENT = 256
+
+
+class LookAheadStage(Protocol):
+    """The part of a stage that this loop uses: its state and its rules for an end."""
+
+    problem: Problem
+    ledger: Ledger
+    points: StagePoints
+    budget: StageBudget
+    dispatcher: Dispatcher
+    asks: int
+    tells: int
+
+    def admitted(self, X: Matrix) -> Matrix:
+        """Designs in the form of the space."""
+
+    def out_of_time(self) -> bool:
+        """Whether no new design may be requested."""
+
+    def mostly_invalid(self, *, one_by_one: bool = False) -> bool:
+        """Whether the stage ends because too many designs in a row needed no evaluation."""
+
+    def ended_before(self, asks: int) -> bool:
+        """Whether the stage ended, in an earlier session, before this number of requests."""
+
+    def grows_too_little(self, generation: Sequence[Outcomes]) -> bool:
+        """Whether the hypervolume budget ends the stage."""
+
+    def record(self, outcomes: Outcomes, relation_violation: Matrix) -> None:
+        """Count results that the solver receives."""
+
+
+class LookAheadLoop:
+    """The ask-and-tell loop with one solver. `ended` is set if it ends before the solver does."""
+
+    def __init__(
+        self, run: LookAheadStage, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int
+    ) -> None:
+        self._run = run
+        self._ask_solver = ask
+        self._tell_solver = tell
+        self._look_ahead = look_ahead
+        self._ledger = run.ledger
+        self._old = len(run.ledger.slot_of)
+        #: Requested but not sent, for want of budget: rejected pending designs return some of it.
+        self._delayed: deque[Matrix] = deque()
+        self._out: dict[int, tuple[Matrix, Matrix, Integers]] = {}
+        self._generation: list[Outcomes] = []
+        self._over = False
+        self.ended = False
+
+    def work(self) -> Iterator[Work | None]:
+        """The unknown evaluations; None if there are none before a result arrives."""
+        silent = 0
+        while True:
+            if self._may_send():
+                work = self._send()
+                silent = 0 if len(work) else silent + 1
+                if len(work) or silent % SILENT == 0:
+                    yield work if len(work) else None
+            elif self._may_ask():
+                self._ask()
+            elif (index := self._next()) is not None:
+                self._tell(index)
+            elif self._over and all(index in self._run.points.missing for index in self._out if self._waits(index)):
+                return
+            else:
+                yield None
+
+    def missing(self) -> frozenset[int]:
+        """Asks without a complete result."""
+        return frozenset(index for index in self._out if self._waits(index))
+
+    # ------------------------------------------------------------------------------------------------------ ask
+
+    def _may_ask(self) -> bool:
+        """Asks happen in their turn, also beyond the budget: a larger budget must find them on record there."""
+        return not self._over and len(self._out) + len(self._delayed) < self._look_ahead
+
+    def _ask(self) -> None:
+        X = self._run.admitted(self._ask_solver())
+        if len(X) > 1:
+            raise ValueError(f"a solver with look-ahead must return one design at a time, not {len(X)}")
+        if len(X):
+            self._delayed.append(X)
+        else:
+            self._over = True
+
+    def _may_send(self) -> bool:
+        run, left = self._run, self._run.budget.designs_left
+        if not self.ended:
+            held_for_good = bool(self._delayed) and (run.out_of_time() if left > 0 else not self._out)
+            if held_for_good or run.mostly_invalid(one_by_one=True) or run.ended_before(run.asks + 1):
+                self._over = self.ended = True
+        return bool(self._delayed) and left > 0 and not self.ended
+
+    def _send(self) -> Work:
+        run = self._run
+        index = run.asks
+        X = self._delayed.popleft()
+        relation_violation = run.problem.space.relation_violation(X)
+        slots = np.full((1, len(run.problem.scenarios)), -1, np.int64)
+        work = run.points.register(X, relation_violation, index, slots, self._old)
+        run.asks += 1
+        run.budget.take(relation_violation)
+        self._out[index] = (X, relation_violation, slots)
+        return _nothing(run) if index in run.points.missing else work
+
+    # ----------------------------------------------------------------------------------------------------- tell
+
+    def _waits(self, index: int) -> bool:
+        slots = self._out[index][2]
+        return bool((self._ledger.status[slots[slots >= 0]] == PENDING).any())
+
+    def _next(self) -> int | None:
+        """The ask whose result the solver receives next; None if it has to wait."""
+        if not self._out:
+            return None
+        first = next(iter(self._out))
+        return None if self._waits(first) else first
+
+    def _tell(self, index: int) -> None:
+        run = self._run
+        X, relation_violation, slots = self._out.pop(index)
+        outcomes = self._ledger.outcomes(X, slots, relation_violation)
+        run.tells += 1
+        run.record(outcomes, relation_violation)
+        self._generation.append(outcomes)
+        if len(self._generation) == self._look_ahead:
+            if not self._over and run.grows_too_little(self._generation):
+                self._over = self.ended = True
+            self._generation = []
+        self._tell_solver(outcomes)
+
+
+def _nothing(run: LookAheadStage) -> Work:
+    none = np.empty(0, np.int64)
+    return Work(none, [], none, none.astype(np.int32), np.empty((0, len(run.problem.space.free))))

@@ -1,0 +1,108 @@
+"""Programs of the solver and their results: the best of each point, and differences between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from designopt.arrays import Integers, Mask, Matrix
+from designopt.collocation.statement.added.margins import OF_COST
+from designopt.problem import Outcomes, Problem, SolvedPrograms
+from designopt.solvers.collocation.controls import AS_STATED, Controls
+
+#: Relative difference below which objectives of two programs belong to the same optimum.
+SAME = 1e-6
+#: Relative difference between the objective of a program and the model's evaluation beyond which it is reported.
+APART = 1e-4
+
+
+@dataclass(frozen=True)
+class RequestedPrograms:
+    """Programs row by row: starting designs, chains, seeds of perturbed guesses (0 for none), their point of the sweep,
+    and whether they verify another program."""
+
+    X: Matrix
+    chains: Integers
+    seeds: Integers
+    owners: Integers
+    cold: Mask
+
+
+def best(problem: Problem, programs: RequestedPrograms, solved: SolvedPrograms, points: int) -> Integers:
+    """The row of the best program for each point, the first among ties; -1 if none was solved."""
+    sign = problem.objectives[0].sign
+    values = sign * solved.figures.get("program(objective)", np.full(len(solved), np.nan))
+    values = values + solved.figures.get("program(rate_penalty)", 0.0) + solved.figures.get(OF_COST, 0.0)
+    best = np.full(points, -1)
+    for row in np.flatnonzero(solved.ok & np.isfinite(values)).tolist():
+        point = programs.owners[row]
+        best_row = best[point]
+        if best_row < 0 or values[row] < values[best_row] - SAME * max(abs(values[best_row]), 1e-300):
+            best[point] = row
+    return best
+
+
+def verified(programs: RequestedPrograms, solved: SolvedPrograms) -> str | None:
+    """The outcome of cold solves that verify points, as a sentence; None without any."""
+    rows = np.flatnonzero(programs.cold)
+    if not len(rows) or "program(objective)" not in solved.figures:
+        return None
+    values = solved.figures["program(objective)"]
+    first = programs.owners[rows]  # the first rows are the points in their chains, with the same numbers
+    size = np.maximum(np.maximum(np.abs(values[rows]), np.abs(values[first])), 1e-300)
+    apart = np.where(solved.ok[rows] & solved.ok[first], np.abs(values[rows] - values[first]) / size, 0.0)
+    one = solved.ok[rows] != solved.ok[first]
+    differs = (apart > SAME) | one
+    if not differs.any():
+        return None
+    how = [f"objectives differ by up to {apart.max():.2g}, relative"] if (apart > SAME).any() else []
+    how += (
+        [f"{int(one.sum())} {'was' if one.sum() == 1 else 'were'} solved in one of the two ways only"]
+        if one.any()
+        else []
+    )
+    return (
+        f"{int(differs.sum())} of {len(rows)} points that were also solved cold have other optima ({'; '.join(how)}):"
+        " there are several local optima; try starts, or shorter chains"
+    )
+
+
+def compared(
+    problem: Problem, outcomes: Outcomes, objectives: Matrix, controls: Controls = AS_STATED
+) -> list[tuple[str, str]]:
+    """Differences between the model's evaluation of the optima and their programs: kinds and texts of events."""
+    objective = problem.objectives[0]
+    events = []
+    model_objectives = objective.sign * outcomes.objectives[:, 0]
+    comparable = np.isfinite(model_objectives) & np.isfinite(objectives)
+    with np.errstate(invalid="ignore"):  # missing results are infinite or NaN
+        size, difference = (
+            np.maximum(np.maximum(np.abs(model_objectives), np.abs(objectives)), 1e-300),
+            np.abs(model_objectives - objectives),
+        )
+    apart = np.zeros(len(model_objectives))
+    apart[comparable] = difference[comparable] / size[comparable]
+    if (apart > APART).any():
+        worst = int(apart.argmax())
+        text = (
+            f"the model evaluates '{objective.name}' of {_counted(int((apart > APART).sum()), len(model_objectives))} "
+            f"differently from the program, by up to {model_objectives[worst]:.6g} instead of {objectives[worst]:.6g}: "
+            "refine the mesh; or one of the two found another local optimum, or the model minimises "
+            "another objective over its motions than the study"
+        )
+        if controls:
+            text += "; the model's own motions do not include the solver's 'rates', 'held' and 'switches'"
+        events.append(("objective_differs", text))
+    if (broken := comparable & (outcomes.violation > 0.0)).any():
+        text = (
+            f"the model's own evaluation of {_counted(int(broken.sum()), len(model_objectives))} violates limits that "
+            f"the program satisfies, by up to {outcomes.violation[broken].max():.2g} of their size: "
+            "refine the mesh or raise 'margin'"
+        )
+        events.append(("limits_differ", text))
+    return events
+
+
+def _counted(some: int, total: int) -> str:
+    return "the optimum" if total == 1 else f"{some} of {total} optima"

@@ -1,0 +1,108 @@
+"""The chosen designs in validation scenarios, which no solver has used."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.arrays import Matrix
+from designopt.problem import Problem
+from designopt.store.journal import recorded_designs
+from designopt.store.journal.reader import JournalReader
+from designopt.study.study import StudyDefinition, Validation
+
+
+@dataclass(frozen=True)
+class ValidationResults:
+    """Results of chosen designs (n) in the validation scenarios (s).
+
+    `rows` are their rows in the outcomes, `labels` the reasons for the choice. `figures` and `objectives` (n, m, s) are
+    NaN without a result, `statuses` "" before the evaluation. The objectives are in their own direction, for each
+    scenario alone; `quantiles` (n, m, q) are over the scenarios with a result. `feasible_share` (n,) is the share of
+    the evaluated scenarios with a result within all limits.
+    """
+
+    rows: NDArray[np.int64]
+    labels: tuple[str, ...]
+    figures: Mapping[str, Matrix]
+    objectives: Matrix
+    statuses: NDArray[np.str_]
+    quantiles: Matrix
+    feasible_share: Matrix
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def with_validation(study: StudyDefinition) -> StudyDefinition:
+    """`study` with the validation scenarios after its own, for the workers."""
+    further = study.validate.scenarios if study.validate else ()
+    return dataclasses.replace(study, scenarios=(*study.scenarios, *further))
+
+
+def validation_keys(problem: Problem, validation: Validation, X: Matrix) -> list[list[bytes]]:
+    """Keys of the evaluations of designs `X` in the scenarios of `validation`."""
+    return dataclasses.replace(problem, scenarios=validation.scenarios).keys(X)
+
+
+def read_validation(
+    journal: JournalReader,
+    problem: Problem,
+    scored_with: Problem,
+    validation: Validation,
+    X: Matrix,
+    chosen: Mapping[str, int],
+) -> ValidationResults | None:
+    """The validation of the `chosen` designs (rows of `X`) in the journal of `problem`, scored by `scored_with`; None
+    without records. Designs chosen for several reasons appear once."""
+    labels: dict[int, list[str]] = {}
+    for label, row in chosen.items():
+        labels.setdefault(row, []).append(label)
+    rows = np.array(list(labels), np.int64)
+    keys = validation_keys(problem, validation, X[rows]) if len(rows) else []
+    records = [journal.evaluation(key, "status, outputs") or ("", None) for row in keys for key in row]
+    if all(status == "" for status, _ in records):
+        return None
+    shape = (len(rows), len(validation.scenarios))
+    statuses = np.array([status for status, _ in records], dtype="U12")
+    names, values = recorded_designs.outputs([text for _, text in records], problem.output_names, problem)
+    figures = dict(zip(names, values.T, strict=True))
+    # Every scenario is scored alone: as a design of its own in a problem with a single scenario.
+    alone = dataclasses.replace(scored_with, scenarios=validation.scenarios[:1])
+    once = alone.judge(
+        np.repeat(X[rows], shape[1], axis=0),
+        {name: column[:, None] for name, column in figures.items()},
+        (statuses != "ok")[:, None],
+        np.zeros(len(statuses)),
+        (statuses == "invalid")[:, None],
+    )
+    signs = np.array([o.sign for o in scored_with.objectives])
+    objectives = np.where(once.failed[:, None], np.nan, signs * once.objectives)
+    objectives = objectives.reshape(*shape, len(signs)).transpose(0, 2, 1)
+    is_recorded = (statuses != "").reshape(shape)
+    within_limits = (once.feasible.reshape(shape) & is_recorded).sum(axis=1)
+    return ValidationResults(
+        rows=rows,
+        labels=tuple(", ".join(some) for some in labels.values()),
+        figures={name: column.reshape(shape) for name, column in figures.items()},
+        objectives=objectives,
+        statuses=statuses.reshape(shape),
+        quantiles=_quantiles(objectives, validation.quantiles),
+        feasible_share=np.where(
+            is_recorded.any(axis=1), within_limits / np.maximum(is_recorded.sum(axis=1), 1), np.nan
+        ),
+    )
+
+
+def _quantiles(values: Matrix, levels: tuple[float, ...]) -> Matrix:
+    """Quantiles over the last axis without NaN; NaN if nothing remains."""
+    result = np.full((*values.shape[:-1], len(levels)), np.nan)
+    for cell in np.ndindex(values.shape[:-1]):
+        finite = values[cell][np.isfinite(values[cell])]
+        if len(finite):
+            result[cell] = np.quantile(finite, levels)
+    return result

@@ -1,0 +1,86 @@
+"""The files of a scenario of static sharing, and their valid combinations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from designopt_recordings.signals.even_steps import gap_notes
+
+from designopt.arrays import Vector
+from designopt.plugin import InputFile, InvalidDesign, InvalidSetting
+from designopt_muscle.geometry.kinematics import kinematics
+from designopt_muscle.models.dynamics import read_loads
+from designopt_muscle.models.errors import TrialError
+from designopt_muscle.models.trial import Trial, bundled, read_trial_table
+from designopt_muscle.osim.model import OsimModel
+from designopt_muscle.osim.xml import ModelError
+from designopt_muscle.sharing.statement.criteria import JointReaction
+
+Files = Mapping[str, InputFile | None]
+
+_NAMES = ("motion", "moments", "emg", "external_loads", "external_forces")
+
+
+@dataclass(frozen=True, eq=False)
+class SharingData:
+    """A `trial`, `signals` (n, k) of EMG or None, reactions of the joints in the settings."""
+
+    trial: Trial
+    signals: Vector | None
+    reactions: tuple[JointReaction, ...]
+
+    def reaction_forces(self, forces: Vector) -> Vector:
+        """(n, joints, 3) N for muscle forces (n, k); NaN where they are."""
+        reactions = [r.offset + np.einsum("nck,nk->nc", r.gain, forces) for r in self.reactions]
+        return np.stack(reactions, axis=1) if reactions else np.zeros((len(forces), 0, 3))
+
+
+def files_of(scenario: Mapping[str, Any]) -> dict[str, InputFile | None]:
+    """The files of a scenario by name; the bundled walking leg where no motion is named."""
+    files = {name: scenario.get(name) for name in _NAMES}
+    return {**files, "motion": files["motion"] or bundled("walking_leg.csv")}
+
+
+@contextmanager
+def as_mistakes(files: Files) -> Iterator[None]:
+    """Errors of a trial become an `InvalidSetting` at the condition whose file they name, else at the motion."""
+    try:
+        yield
+    except (TrialError, ModelError, InvalidDesign) as error:
+        text = str(error)
+        name = next((n for n, file in files.items() if file is not None and text.startswith(file.name)), "motion")
+        raise InvalidSetting(name, text) from None
+
+
+def load_notes(model: OsimModel, loads: InputFile | None, forces: InputFile | None) -> list[str]:
+    """Notes of the reader of external loads. Raises `TrialError` for files that do not fit each other or the model."""
+    if loads is None or forces is None:
+        return []
+    table = read_trial_table(forces)
+    still = kinematics(model, {c.name: np.array([c.default]) for c in model.coordinates})
+    read_loads(loads, table, still, table.time[:1])
+    return [f"{forces.name}: {note}" for note in (*table.notes, *gap_notes(table.time))]
+
+
+def refuse(files: Files, *, computed: bool, reactions: bool, measured: bool) -> None:
+    """Raise `InvalidDesign` for files without effect, and for settings whose files are missing.
+
+    Net moments are `computed` or read; `reactions` of joints and `measured` activity are set or not.
+    """
+    if (files["external_loads"] is None) != (files["external_forces"] is None):
+        raise InvalidDesign("external_loads and external_forces belong together: give both or none")
+    if files["external_loads"] is not None and not (computed or reactions):
+        raise InvalidDesign("external loads are used only with 'inverse_dynamics: compute' or 'joint_reactions'")
+    if reactions and not computed and files["external_loads"] is None:
+        raise InvalidDesign(
+            "joint reactions need external_loads and external_forces; if there are none, set 'inverse_dynamics:"
+            " compute'"
+        )
+    if computed and files["moments"] is not None:
+        raise InvalidDesign("net moments are computed and a table of them is not used: leave 'moments' out")
+    if measured != (files["emg"] is not None):
+        raise InvalidDesign("the condition 'emg' (a file) and the setting 'emg' belong together: give both or none")
