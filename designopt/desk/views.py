@@ -21,6 +21,7 @@ from designopt.desk.folder import stamp_of
 from designopt.problem import Problem
 from designopt.report import one_design
 from designopt.report.colours import axis, layout
+from designopt.report.comparison.edited import Edited
 from designopt.report.comparison.page import comparison
 from designopt.report.labels import with_unit
 from designopt.report.page.page import page, part_names, render, sections
@@ -170,6 +171,43 @@ def checked(path: Path, text: str) -> list[dict[str, Any]]:
     except plugin.PluginError as error:
         raise Refused(_advised(str(error))) from None
     return []
+
+
+def differing(path: Path, text: str, store: Path) -> dict[str, Any]:
+    """How the study `text` of the file at `path` differs from that in `store`, and what can be done: options of a
+    start with their consequences, and the folder of a run beside it. Raises `Refused`."""
+    edited = _edited(path, text, store)
+    try:
+        if not edited.differences:
+            return {"differences": []}
+        ways = [(option, consequence.replace(f"{store.parent}/", "")) for option, consequence in edited.ways()]
+        return {"differences": edited.differences, "ways": ways, "beside": str(edited.beside)}
+    except StoreError as error:
+        raise Refused(str(error)) from None
+
+
+def rescored(path: Path, text: str, store: Path) -> str:
+    """The page of `store` scored by the study `text` of the file at `path`. Raises `Refused`."""
+    try:
+        result = _edited(path, text, store).rescored()
+        return render(
+            result, [section for name in part_names(result) for section in sections(result, (name,))], plotly=PLOTLY
+        )
+    except StoreError as error:
+        raise Refused(str(error)) from None
+
+
+def _edited(path: Path, text: str, store: Path) -> Edited:
+    for folder in (path.parent, store):
+        _refuse_links(folder)
+    files = tuple((file, Path(file).read_bytes()) for file in _given_files)
+    try:
+        study = load_text(text, path.name, path.parent, plugin_files=files, problem_of=Problem.from_study, data=_data)
+    except StudyError as error:
+        raise Refused(_advised(render_text(error.issues))) from None
+    except plugin.PluginError as error:
+        raise Refused(_advised(str(error))) from None
+    return Edited(study, store)
 
 
 def _advised(text: str) -> str:

@@ -79,6 +79,7 @@ def run_study(
     insecure: bool = False,
     allow_version_skew: bool = False,
     allow: Sequence[str] = (),
+    recall: Sequence[str | Path] = (),
     start: Callable[[int], Executor] | None = None,
 ) -> Result:
     """Run `study` with its store in the folder `store_path`; `resume` continues an existing one.
@@ -86,7 +87,8 @@ def run_study(
     `workers`, `scheduler` and `executor` override the study; `budget` overrides numbers of evaluations (or times) by
     the name of the stage. `insecure` allows an unencrypted scheduler on another host, `allow_version_skew` workers with
     other versions. `allow` names the programs and compiled files that the model may run, as ``NAME`` or ``NAME=PATH``.
-    `start` replaces the function that makes the executor.
+    Evaluations with the same keys in the stores `recall` are taken over from there. `start` replaces the function that
+    makes the executor.
 
     Raises `ValueError` for an invalid option, `CannotRun` for a program that is not allowed, `StoreError` (exists
     already, in use, other problem or format, not writable, workers not usable), `Interrupted` and `FailurePolicyStop`;
@@ -126,6 +128,7 @@ def run_study(
             )
         )
         starting_designs = {} if resume else start_from.take(study, problem, store_path)
+        recall_stores = [Other(Path(path).absolute()) for path in recall]
         opened = Store.resume(store_path, study, problem) if resume else Store.create(store_path, study, problem)
         try:
             with opened as store, Signals() as signals, Kept():
@@ -133,7 +136,9 @@ def run_study(
                     repeated = baselines_with_errors(study, store) if resume else ""
                     ledger = _ledger_of(store, problem)
                 starting_designs = start_from.settle(study, problem, store_path, starting_designs)
-                dispatcher = _dispatcher(starting_designs, store, ledger, execution, starting, signals, show)
+                dispatcher = _dispatcher(
+                    starting_designs, recall_stores, store, ledger, execution, starting, signals, show
+                )
                 for text in _begin_session(store, study):
                     dispatcher.event("code", text)
                 if repeated:
@@ -204,6 +209,7 @@ class _Start:
 
 def _dispatcher(
     starting_designs: Mapping[str, start_from.Taken],
+    recall_stores: Sequence[Other],
     store: Store,
     ledger: Ledger,
     execution: Execution,
@@ -211,8 +217,8 @@ def _dispatcher(
     signals: Signals,
     show: Progress,
 ) -> Dispatcher:
-    """The dispatcher; it recalls evaluations from the stores from which the study starts."""
-    stores = []
+    """The dispatcher; it recalls evaluations from `recall_stores` and from the stores from which the study starts."""
+    stores = list(recall_stores)
     for path in dict.fromkeys(Path(t.store) for t in starting_designs.values()):
         try:
             stores.append(Other(path))
