@@ -24,7 +24,15 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from designopt.counts import plural
 from designopt.exports.errors import ExportError
-from designopt.plugin import Permission, PluginError, PluginFailed, as_model, closest, refuse_while_loading
+from designopt.plugin import (
+    Permission,
+    PluginError,
+    PluginFailed,
+    as_model,
+    closest,
+    refuse_while_loading,
+    with_modules,
+)
 from designopt.plugin.plain import VALUE
 from designopt.problem import Problem
 from designopt.store.errors import RunError
@@ -436,4 +444,4 @@ def _folders(data: Mapping[str, str | Path] | None) -> dict[str, Path]:
 
 def _contents(files: Sequence[str | Path]) -> tuple[tuple[str, bytes], ...]:
     _refuse_text("plugin_files", files)
-    return tuple((str(file), Path(file).read_bytes()) for file in files)
+    return tuple(entry for file in files for entry in with_modules(str(file), Path(file).read_bytes()))

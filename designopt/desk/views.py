@@ -49,7 +49,7 @@ LOOKS, EVENTS = 10, 8
 #: Hint added to a message about a missing plugin, if the desk was given no plugin files.
 PLUGIN_FILE = "pass a plugin in your own file when you start the desk: designopt desk --plugin FILE"
 
-_given_files: list[str] = []
+_plugin_files: dict[str, bytes] = {}
 _data: dict[str, Path] = {}
 _looks: dict[Path, deque[tuple[float, int]]] = {}
 _open: OrderedDict[Path, tuple[str, Result]] = OrderedDict()
@@ -63,7 +63,7 @@ def prepare(plugin_files: Mapping[str, bytes], data: Mapping[str, str]) -> None:
     """Declare the plugins of `plugin_files`, contents by path, and set the data roots, once for each process."""
     for file, content in plugin_files.items():
         plugin.load_file(file, content)
-    _given_files[:] = plugin_files
+    _plugin_files.update(plugin_files)
     _data.update({name: Path(folder) for name, folder in data.items()})
 
 
@@ -200,7 +200,7 @@ def rescored(path: Path, text: str, store: Path) -> str:
 def _edited(path: Path, text: str, store: Path) -> Edited:
     for folder in (path.parent, store):
         _refuse_links(folder)
-    files = tuple((file, Path(file).read_bytes()) for file in _given_files)
+    files = tuple(_plugin_files.items())
     try:
         study = load_text(text, path.name, path.parent, plugin_files=files, problem_of=Problem.from_study, data=_data)
     except StudyError as error:
@@ -212,7 +212,7 @@ def _edited(path: Path, text: str, store: Path) -> Edited:
 
 def _advised(text: str) -> str:
     """`text` with a hint about missing plugins."""
-    return text if _given_files or "no plugin named" not in text else f"{text}; {PLUGIN_FILE}"
+    return text if _plugin_files or "no plugin named" not in text else f"{text}; {PLUGIN_FILE}"
 
 
 def progress(path: Path) -> dict[str, Any]:

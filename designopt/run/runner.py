@@ -24,7 +24,9 @@ from designopt.plugin import (
     PluginError,
     PluginFailed,
     load_file,
+    path_of,
     permitted,
+    plugin_file_of,
     refuse_not_allowed,
     refuse_while_loading,
 )
@@ -249,7 +251,7 @@ def resume_study(
     store_path = Path(store_path)
     began_with = {Path(name).name: content for name, content in read_study(store_path).plugin_files}
     passed_names = {Path(name).name for name, _ in plugin_files}
-    if missing := [name for name in began_with if name not in passed_names]:
+    if missing := [name for name in began_with if name not in passed_names and not plugin_file_of(name)[1]]:
         raise StoreError(
             f"{store_path}: the run used the plugin file {missing[0]}; a store runs no code, so pass the "
             f"file again: {resume_command(store_path)}",
@@ -257,7 +259,7 @@ def resume_study(
         )
     for name, content in plugin_files:
         if progress is not None and began_with.get(Path(name).name, content) != content:
-            progress.event("plugin_file", f"{name} differs from the file at the start of the run")
+            progress.event("plugin_file", f"{path_of(name)} differs from the file at the start of the run")
         load_file(name, content)
     study = dataclasses.replace(read_study(store_path, data), plugin_files=tuple(plugin_files))
     for root in dict.fromkeys(file.root for file in archive.files(study) if not file.at_hand):

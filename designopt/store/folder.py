@@ -325,6 +325,7 @@ def _write_study(path: Path, study: StudyDefinition, problem: Problem) -> None:
         "problem": problem.canonical(),
         "study": archive.encode(study),
         "declared_in": _declared_in(study, path),
+        "working_folder": os.path.relpath(Path.cwd(), path),
     }
     data["study_digest"] = _digest(data["study"])
     if items := foreign_code(study.model):
