@@ -10,6 +10,7 @@ Examples:
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import inspect
@@ -23,7 +24,15 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from designopt.counts import plural
 from designopt.exports.errors import ExportError
-from designopt.plugin import Permission, PluginError, PluginFailed, as_model, closest, refuse_while_loading
+from designopt.plugin import (
+    Permission,
+    PluginError,
+    PluginFailed,
+    as_model,
+    closest,
+    refuse_while_loading,
+    with_modules,
+)
 from designopt.plugin.plain_function import VALUE
 from designopt.problem import Problem
 from designopt.store.errors import RunError
@@ -101,17 +110,43 @@ class Study:
         return Path("results") / f"{path.stem if path else self.name}.study"
 
     @_briefly
-    def run(self, store: str | Path | None = None, *, resume: bool = False, **options: Any) -> Result:
+    def run(
+        self, store: str | Path | None = None, *, resume: bool = False, replace: bool = False, **options: Any
+    ) -> Result:
         """Run all stages and return the result; every evaluation is recorded durably in the folder `store`.
 
         `options` are those of `designopt.run.runner.run_study`: ``workers``, ``scheduler``, ``executor``, ``progress``,
-        ``budget``, ``allow``. Raises `StoreError` if the store exists (``resume=True`` continues it), is in use or
+        ``budget``, ``allow``, ``recall`` (stores whose evaluations with the same keys are taken over). Raises
+        `StoreError` if the store exists (``resume=True`` continues it, ``replace=True`` deletes it), is in use or
         cannot be written; `CannotRun`; `FailurePolicyStop`; `Interrupted`.
         """
         from designopt.run.runner import run_study
+        from designopt.store.folder import replacing
 
         _option_names("run", options, Study.run)
-        return run_study(self.definition, Path(store) if store else self.default_store, resume=resume, **options)
+        path = Path(store) if store else self.default_store
+        if resume and replace:
+            raise ValueError("a run either continues its store (resume) or replaces it")
+        with replacing(path) if replace else contextlib.nullcontext():
+            return run_study(self.definition, path, resume=resume, **options)
+
+    @_briefly
+    def differences(self, store: str | Path | None = None) -> list[str]:
+        """Clauses that say how this study differs from the one in the folder `store`; none if ``run(resume=True)``
+        continues it. Raises `StoreError` if it is not a store."""
+        from designopt.report.comparison.edited import Edited
+
+        return Edited(self.definition, Path(store) if store else self.default_store).differences
+
+    @_briefly
+    def rescore(self, store: str | Path | None = None) -> Result:
+        """The evaluations in the folder `store` scored by the objectives and limits of this study, without computation.
+
+        Raises `StoreError` if something else differs, or needs an output that was not recorded.
+        """
+        from designopt.report.comparison.edited import Edited
+
+        return Edited(self.definition, Path(store) if store else self.default_store).rescored()
 
     @_briefly
     def ask(self, count: int = 1, *, store: str | Path | None = None) -> list[PendingEvaluation]:
@@ -409,4 +444,4 @@ def _folders(data: Mapping[str, str | Path] | None) -> dict[str, Path]:
 
 def _contents(files: Sequence[str | Path]) -> tuple[tuple[str, bytes], ...]:
     _refuse_text("plugin_files", files)
-    return tuple((str(file), Path(file).read_bytes()) for file in files)
+    return tuple(entry for file in files for entry in with_modules(str(file), Path(file).read_bytes()))

@@ -85,14 +85,6 @@ def test_a_run_ends_with_a_table_a_report_and_the_next_commands(folder: Path) ->
     assert (folder / "results/beam.study/report.html").stat().st_size > 10_000
 
 
-def test_a_second_run_on_the_same_store_asks_for_resume(folder: Path) -> None:
-    assert designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "-o", "s.study").returncode == 0
-    again = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "-o", "s.study")
-    assert again.returncode == 4
-    assert "designopt resume s.study" in again.stderr
-    assert "(in Python: run(..., resume=True))" in again.stderr
-
-
 def test_resume_with_a_larger_budget_goes_on_from_the_recorded_evaluations(folder: Path) -> None:
     assert designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "-o", "s.study").returncode == 0
     finished = designopt(folder, "resume", "s.study", "--plugin", "beam.py")

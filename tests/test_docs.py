@@ -251,6 +251,15 @@ def test_the_commands_shown_for_results_work_one_after_the_other(kerb: Path) -> 
     assert "done" in followed[0]
 
 
+def test_the_answer_to_an_edited_study_is_as_shown(kerb: Path) -> None:
+    designopt(kerb, "run", "kerb.yaml", "--plugin", "kerb.py", "--executor", "serial")
+    text = (kerb / "kerb.yaml").read_text()
+    assert "50 kN/m" in text
+    (kerb / "kerb.yaml").write_text(text.replace("50 kN/m", "60 kN/m"))
+    again = command.designopt(kerb, "run", "kerb.yaml", "--plugin", "kerb.py")
+    assert again.stderr.endswith(shown("text", RESULTS)[0])
+
+
 def test_the_lines_that_read_a_result_run_as_printed(kerb: Path) -> None:
     (kerb / "read.py").write_text(shown("python result", RESULTS)[0])
     lines = python(kerb, "read.py").splitlines()
@@ -343,7 +352,7 @@ TRIED: dict[str, Iterable[str]] = {
     "study_files.md": {"yaml", "yaml trials", "csv trials"},  # the latter two in tests/run/test_trials.py
     "solvers.md": {"yaml"},
     "plugins.md": {"python", "python test", "sh", "toml", "yaml"},
-    "results.md": {"python result", "sh", "yaml"},
+    "results.md": {"python result", "sh", "text", "yaml"},
     "clusters.md": {"yaml", "yaml dask", "sh", "sh coordinator", "sh certificates"},
     "gallery.md": {"sh"},
     "desk.md": {"sh"},  # tests/desk/test_command.py

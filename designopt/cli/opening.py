@@ -103,7 +103,8 @@ def declare(plugin_files: tuple[str, ...]) -> None:
     """Run the files given with ``--plugin``."""
     try:
         for file in plugin_files:
-            plugin.load_file(file, Path(file).read_bytes())
+            for name, content in plugin.with_modules(file, Path(file).read_bytes()):
+                plugin.load_file(name, content)
     except plugin.PluginError as error:
         fail(f"error: {error}", WRONG_INPUT)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from designopt.cli.again import Way, again_options, rescore, start_of
 from designopt.cli.checking import LONGEST, set_option
 from designopt.cli.completion import stores, studies
 from designopt.cli.exit import DONE, FAILURE_POLICY, INTERRUPTED, NOTHING_FEASIBLE, STORE, WRONG_INPUT, echo, fail
@@ -97,6 +98,7 @@ budget_option = click.option(
 @click.argument("file", type=click.Path(), shell_complete=studies)
 @click.option("-o", "--output", metavar="STORE", help="Folder for the results [default: results/NAME.study].")
 @click.option("--dry-run", is_flag=True, help="Check the study, print the plan, and stop.")
+@again_options
 @budget_option
 @set_option
 @plugin_option
@@ -108,6 +110,7 @@ def run(
     file: str,
     output: str | None,
     dry_run: bool,
+    way: Way,
     budget: tuple[str, ...],
     overrides: tuple[str, ...],
     plugin_files: tuple[str, ...],
@@ -117,7 +120,8 @@ def run(
 ) -> int:
     """Run the study in FILE.
 
-    Each result is saved as soon as it is computed, and a stopped run can be resumed.
+    Each result is saved as soon as it is computed. The same command continues a stopped run. For a study that was
+    edited after its run it lists the differences and the ways to go on: --rescore, --beside or --replace.
     """
     tell(file)
     from designopt.run.progress import progress
@@ -139,8 +143,15 @@ def run(
         refuse_too_small(study.definition, study.problem, budgets, store)
         echo(plan(dataclasses.replace(study.definition, execution=execution, stages=stages), store))
         return DONE
-    tell.runs(store)
-    return _finish(study.run(store, progress=progress(progress_mode), budget=budgets, **options))
+    if way == "rescore":
+        return rescore(study, store)
+    start = start_of(study, store, way)
+    if start.resume:
+        from designopt.run.changed_budgets import at_least_spent
+
+        budgets = {**at_least_spent(study.definition, start.store), **budgets}
+    tell.runs(start.store)
+    return _finish(study.run(progress=progress(progress_mode), budget=budgets, **vars(start), **options))
 
 
 @click.command()

@@ -371,6 +371,7 @@
     $("text").value = "";
     $("findings").replaceChildren();
     $("printed").textContent = "";
+    $("ways").hidden = $("rescored").hidden = true;
     const study = await tried($("wrong"), () => get("/study", {file: place}));
     if (!study || shown !== at) return;
     $("text").value = study.text;
@@ -424,11 +425,34 @@
     const saved = await tried($("wrong"), async () => (await post("/save", {file: at.study, text, stamp: at.fileStamp})).json());
     if (saved) { Object.assign(at, {saved: text, fileStamp: saved.stamp}); edited(); }
   });
-  $("start").addEventListener("click", async () => {
-    const at = shown;
-    const started = await tried($("wrong"), async () => (await post("/start", {file: at.study, store: $("output").value})).json());
-    if (started) at.started = started.store;
-  });
+  const WAYS = {"--rescore": "Re-score", "--beside": "New store beside", "--replace": "Replace"};
+
+  async function start(way) {
+    const at = shown, box = $("ways");
+    $("rescored").hidden = true;
+    box.hidden = way !== "--rescore";
+    const answered = await tried($("wrong"), async () =>
+      (await post("/start", {file: at.study, store: $("output").value, way})).json());
+    if (!answered || shown !== at) return;
+    if (answered.store) at.started = answered.store;
+    if (answered.page) {
+      $("rescored").hidden = false;
+      await intoFrame($("rescored"), async () => answered.page, () => shown === at);
+    }
+    if (!answered.ways) return;
+    const lines = made("ul"), choices = made("table");
+    lines.append(...answered.differences.map(clause => made("li", clause)));
+    for (const [option, consequence] of answered.ways) {
+      const line = made("tr"), cell = made("td"), button = made("button", WAYS[option], {type: "button"});
+      button.addEventListener("click", () => start(option));
+      cell.append(button);
+      line.append(cell, made("td", consequence));
+      choices.append(line);
+    }
+    box.replaceChildren(made("p", "These results are of another study:"), lines, choices);
+    box.hidden = false;
+  }
+  $("start").addEventListener("click", () => start(""));
   addEventListener("beforeunload", event => {
     if (shown?.study && $("text").value !== shown.saved && state.run) event.preventDefault();
   });

@@ -19,6 +19,7 @@ from designopt.desk.access import Access
 from designopt.desk.folder import Folder
 from designopt.desk.runs import Runs
 from designopt.desk.views import Refused
+from designopt.plugin import with_modules
 from designopt.store import safe_files
 
 #: Number of processes for views, time limit of a view, and validity of a folder listing (s).
@@ -69,10 +70,12 @@ class Desk:
     def _plugin_contents(self) -> dict[str, bytes]:
         """Contents of the plugin files by path. Raises `Refused`, also for a link in a path, which had none."""
         try:
-            contents = {}
+            contents: dict[str, bytes] = {}
             for file in self.plugin_files:
-                with safe_files.open_without_links(Path(file)) as stream:
-                    contents[file] = stream.read()
+                content = _without_links(Path(file))
+                contents.update(
+                    with_modules(file, content, lambda path: _without_links(path) if path.exists() else None)
+                )
             return contents
         except OSError as error:
             raise Refused(f"{error.filename}: {error.strerror}") from None
@@ -123,3 +126,8 @@ class Desk:
                 }
                 self._look = (time.monotonic(), state)
             return state
+
+
+def _without_links(path: Path) -> bytes:
+    with safe_files.open_without_links(path) as stream:
+        return stream.read()

@@ -44,13 +44,15 @@ class Runs:
                 process.returncode = 0  # otherwise Python warns that it is still running, which is intended
         self._started.clear()
 
-    def start(self, study: Path, store: Path) -> None:
-        """Run a study file. Raises `Refused` if the store exists."""
-        if (store / "journal.db").exists():
-            raise Refused(f"{_relative(store, self._root)} already exists: resume it, or choose another name")
+    def start(self, study: Path, store: Path, way: str = "", into: Path | None = None) -> None:
+        """Run a study file; `way` is an option of ``designopt run`` for an existing store, by which the run goes `into`
+        another one. Raises `Refused`."""
+        into = into or store
+        if holder(into) is not None:
+            raise Refused(f"{_relative(into, self._root)} is running")
         if store.suffix != ".study":
             raise Refused(f"{store.name}: the name of a folder of results ends with .study")
-        self._launch(["run", str(study), "-o", str(store)], store, study)
+        self._launch(["run", str(study), "-o", str(store), *filter(None, [way])], into, study)
 
     def resume(self, store: Path) -> None:
         """Continue the run of a store. Raises `Refused`."""

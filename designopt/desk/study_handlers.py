@@ -14,6 +14,8 @@ from designopt.store import safe_files
 
 #: Maximum bytes of a request, and of a saved study file.
 LARGEST = 4 * 2**20
+#: Options of a start over an existing store; "" asks for them.
+WAYS = ("", "--rescore", "--beside", "--replace")
 
 
 def _read(stream: IO[bytes], path: Path) -> tuple[bytes, str]:
@@ -64,9 +66,14 @@ class SaveHandler(Handler):
 
 
 class StartHandler(Handler):
+    """Starts a run. If the store exists and its study differs, answers with the ways to go on, one of which the next
+    request names as `way`."""
+
     async def post(self) -> None:
         runs = self.runs
-        relative, name = self.body("file", "store")
+        relative, name, way = self.body("file", "store", "way")
+        if way not in WAYS:
+            raise WrongRequest(f"'way' is one of {', '.join(filter(None, WAYS))}, or empty")
         root = self.desk.folder.root
         if "\0" in str(name):
             raise WrongRequest("a name of a folder has no NUL")
@@ -74,10 +81,26 @@ class StartHandler(Handler):
         if not str(name).strip() or store == root or not store.is_relative_to(root):
             raise Refused("the results have to be in a folder of their own below that of the desk")
         path = self.entry(self.desk.folder.study, str(relative))
-        await asyncio.to_thread(runs.start, path, store)
-        relative = store.relative_to(root).as_posix()
-        self.desk.started[relative] = store
-        self.json({"store": relative})
+        started = store
+        if (store / "journal.db").exists() and way != "--replace":
+            try:
+                with safe_files.open_without_links(path) as stream:
+                    text = _read(stream, path)[0].decode(errors="replace")
+            except OSError as error:
+                raise unusable(error, path.name) from None
+            if way == "--rescore":
+                self.json({"page": self.desk.keep(await self.desk.view(views.rescored, path, text, store))})
+                return
+            edited = await self.desk.view(views.differing, path, text, store)
+            if edited["differences"] and not way:
+                self.json({"differences": edited["differences"], "ways": edited["ways"]})
+                return
+            if edited["differences"]:
+                started = Path(edited["beside"])
+        await asyncio.to_thread(runs.start, path, store, str(way), started)
+        entry = started.relative_to(root).as_posix()
+        self.desk.started[entry] = started
+        self.json({"store": entry})
 
 
 class PrintedHandler(Handler):

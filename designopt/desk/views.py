@@ -21,6 +21,7 @@ from designopt.desk.folder import stamp_of
 from designopt.problem import Problem
 from designopt.report import one_design
 from designopt.report.colours import axis, layout
+from designopt.report.comparison.edited import Edited
 from designopt.report.comparison.page import comparison
 from designopt.report.labels import with_unit
 from designopt.report.page.page import page, part_names, render, sections
@@ -48,7 +49,7 @@ LOOKS, EVENTS = 10, 8
 #: Hint added to a message about a missing plugin, if the desk was given no plugin files.
 PLUGIN_FILE = "pass a plugin in your own file when you start the desk: designopt desk --plugin FILE"
 
-_given_files: list[str] = []
+_plugin_files: dict[str, bytes] = {}
 _data: dict[str, Path] = {}
 _looks: dict[Path, deque[tuple[float, int]]] = {}
 _open: OrderedDict[Path, tuple[str, Result]] = OrderedDict()
@@ -62,7 +63,7 @@ def prepare(plugin_files: Mapping[str, bytes], data: Mapping[str, str]) -> None:
     """Declare the plugins of `plugin_files`, contents by path, and set the data roots, once for each process."""
     for file, content in plugin_files.items():
         plugin.load_file(file, content)
-    _given_files[:] = plugin_files
+    _plugin_files.update(plugin_files)
     _data.update({name: Path(folder) for name, folder in data.items()})
 
 
@@ -172,9 +173,46 @@ def checked(path: Path, text: str) -> list[dict[str, Any]]:
     return []
 
 
+def differing(path: Path, text: str, store: Path) -> dict[str, Any]:
+    """How the study `text` of the file at `path` differs from that in `store`, and what can be done: options of a
+    start with their consequences, and the folder of a run beside it. Raises `Refused`."""
+    edited = _edited(path, text, store)
+    try:
+        if not edited.differences:
+            return {"differences": []}
+        ways = [(option, consequence.replace(f"{store.parent}/", "")) for option, consequence in edited.ways()]
+        return {"differences": edited.differences, "ways": ways, "beside": str(edited.beside)}
+    except StoreError as error:
+        raise Refused(str(error)) from None
+
+
+def rescored(path: Path, text: str, store: Path) -> str:
+    """The page of `store` scored by the study `text` of the file at `path`. Raises `Refused`."""
+    try:
+        result = _edited(path, text, store).rescored()
+        return render(
+            result, [section for name in part_names(result) for section in sections(result, (name,))], plotly=PLOTLY
+        )
+    except StoreError as error:
+        raise Refused(str(error)) from None
+
+
+def _edited(path: Path, text: str, store: Path) -> Edited:
+    for folder in (path.parent, store):
+        _refuse_links(folder)
+    files = tuple(_plugin_files.items())
+    try:
+        study = load_text(text, path.name, path.parent, plugin_files=files, problem_of=Problem.from_study, data=_data)
+    except StudyError as error:
+        raise Refused(_advised(render_text(error.issues))) from None
+    except plugin.PluginError as error:
+        raise Refused(_advised(str(error))) from None
+    return Edited(study, store)
+
+
 def _advised(text: str) -> str:
     """`text` with a hint about missing plugins."""
-    return text if _given_files or "no plugin named" not in text else f"{text}; {PLUGIN_FILE}"
+    return text if _plugin_files or "no plugin named" not in text else f"{text}; {PLUGIN_FILE}"
 
 
 def progress(path: Path) -> dict[str, Any]:

@@ -5,6 +5,7 @@ are its settings; ``typing.Annotated`` with a `Quantity` gives each its unit, me
 file, the settings table and the JSON Schema come from these annotations.
 """
 
+from designopt.plugin.beside import path_of, plugin_file_of, with_modules
 from designopt.plugin.declaration import aggregation, exporter, model, objective, report, solver
 from designopt.plugin.declared import Declared, with_declared
 from designopt.plugin.discovery import (
@@ -95,10 +96,13 @@ __all__ = [
     "model",
     "names",
     "objective",
+    "path_of",
     "permitted",
+    "plugin_file_of",
     "refuse_not_allowed",
     "refuse_while_loading",
     "report",
     "solver",
     "with_declared",
+    "with_modules",
 ]

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
+from designopt.plugin.beside import importable, path_of, plugin_file_of
 from designopt.plugin.entry_points import EntryPoint, entry_points
 from designopt.plugin.error_location import error_line, raise_location
 from designopt.plugin.kinds import (
@@ -48,6 +49,8 @@ _loading: list[str] = []
 _plain: dict[str, types.FunctionType] = {}
 #: Declared plugins and plain functions of each loaded file, by module name.
 _of_file: dict[str, tuple[dict[tuple[Kind, str], Plugin], dict[str, types.FunctionType]]] = {}
+#: Modules beside plugin files that are being loaded, by file and name.
+_beside: dict[str, dict[str, types.ModuleType]] = {}
 _models_of_functions: list[Callable[[Any], Plugin]] = []
 
 
@@ -170,36 +173,46 @@ def refuse_while_loading() -> None:
 
 
 def load_file(name: str, content: bytes) -> None:
-    """Run the Python file `content`, given as ``--plugin FILE``, so that its plugins are declared.
+    """Run the Python file `content`, given as ``--plugin FILE``, so that its plugins are declared; or a module beside
+    one (see `beside`), which the files after it can import.
 
     A script that runs a study without the guard ``if __name__ == "__main__":`` is executed up to that statement; of the
     rest, only functions, classes and imports are executed. A plain function of the file serves as the model of its
     name. The same content runs once; its declarations replace those of files loaded before. Raises `PluginError` if the
     file fails.
     """
-    digest = hashlib.blake2b(content, digest_size=8).hexdigest()
-    module_name = f"{FILES}{digest}"
+    file, beside = plugin_file_of(name)
+    modules = _beside.setdefault(file, {}) if beside else _beside.pop(file, {})
+    digest = hashlib.blake2b(content, digest_size=8)
+    for imported in modules.values():
+        digest.update(imported.__name__.encode())
+    module_name = f"{FILES}{digest.hexdigest()}"
     if module_name in sys.modules:
+        if beside:
+            modules[beside] = sys.modules[module_name]
         _declare_again(module_name)
         return
     module = types.ModuleType(module_name)
-    module.__file__ = name
+    module.__file__ = path = path_of(name)
     sys.modules[module_name] = module
     _loading.append(name)
     try:
-        exec(compile(content, name, "exec"), module.__dict__)
+        with importable(modules):
+            exec(compile(content, path, "exec"), module.__dict__)
     except RunBegins as begins:
         frame = begins.__traceback__.tb_next if begins.__traceback__ is not None else None
         _define_rest(module, name, content, frame.tb_lineno if frame is not None else 0)
     except (Exception, SystemExit) as error:
         del sys.modules[module_name]
-        if isinstance(error, SyntaxError) and not name.endswith(".py"):
+        if isinstance(error, SyntaxError) and not path.endswith(".py"):
             raise PluginError(
-                f"{name} is not a Python file; --plugin takes the Python file that declares a plugin"
+                f"{path} is not a Python file; --plugin takes the Python file that declares a plugin"
             ) from error
-        raise PluginError(error_line(error) if raise_location(error) else f"{name}: {error_line(error)}") from error
+        raise PluginError(error_line(error) if raise_location(error) else f"{path}: {error_line(error)}") from error
     finally:
         _loading.pop()
+    if beside:
+        modules[beside] = module
     functions = {k: v for k, v in vars(module).items() if isinstance(v, types.FunctionType)}
     undeclared = {k: f for k, f in functions.items() if f.__module__ == module_name and not hasattr(f, "__designopt__")}
     declared = {key: plugin for key, plugin in _declared.items() if plugin.target.__module__ == module_name}

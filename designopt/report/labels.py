@@ -131,8 +131,7 @@ def design_values(result: Result, row: int) -> list[Any]:
 def recompute(result: Result, row: int) -> str:
     """The command that shows a design and evaluates it again, with its plugin files and allowed
     programs."""
-    files = "".join(f" --plugin {shlex.quote(name)}" for name, _ in result.study.plugin_files)
-    declared = plugin_options(result.path) or files  # a script that ran the study also declares plugins
+    declared = plugin_options(result.path)  # a script that ran the study also declares plugins
     return f"designopt show {shlex.quote(f'{result.path}/{row}')} --evaluate{declared}{allow_options(result.path)}"
 
 

@@ -56,6 +56,26 @@ def refuse_too_small(
                 raise BudgetError(text, path, stage.name)
 
 
+def at_least_spent(study: StudyDefinition, path: Path) -> dict[str, int]:
+    """Budgets for the stages of `study` that have proposed more designs in the store `path` than their budget allows: a
+    resume had a larger one."""
+    problem = Problem.from_study(study)
+    budgets = {stage.name: stage.budget.evaluations for stage in study.stages}
+    with reading(path), contextlib.closing(JournalReader.read(path, problem)) as journal:
+        spent = _spent(study, problem, journal, set(budgets))
+    return {name: spent[name] for name, limit in budgets.items() if limit is not None and limit < spent[name]}
+
+
+def _spent(study: StudyDefinition, problem: Problem, journal: JournalReader, stages: set[str]) -> dict[str, int]:
+    """Number of designs that each of `stages` has proposed, with the equivalent of its cheap evaluations."""
+    spent = {name: journal.spent(name) for name in stages}
+    asking = [s.name for s in study.stages if s.solver.plugin.wants_cheap(s.solver.settings)]
+    if problem.fidelity is not None and len(asking) == 1 and asking[0] in spent:
+        designs = {design for (design,) in journal.evaluations("design", "cheap")}
+        spent[asking[0]] += math.ceil(problem.fidelity.cost * len(designs) - ROUNDING)
+    return spent
+
+
 def refuse_budgets(study: StudyDefinition, problem: Problem, path: Path) -> None:
     """Reject budgets that are incompatible with the store before anything is written. Raises `StoreError`.
 
@@ -71,11 +91,7 @@ def refuse_budgets(study: StudyDefinition, problem: Problem, path: Path) -> None
         return
     with reading(path), contextlib.closing(JournalReader.read(path, problem)) as journal:
         started_stages = {name for number, name in journal.stages().items() if journal.points(number)}
-        spent = {name: journal.spent(name) for name in grown}
-        asking = [s.name for s in study.stages if s.solver.plugin.wants_cheap(s.solver.settings)]
-        if problem.fidelity is not None and len(asking) == 1 and asking[0] in spent:
-            designs = {design for (design,) in journal.evaluations("design", "cheap")}
-            spent[asking[0]] += math.ceil(problem.fidelity.cost * len(designs) - ROUNDING)
+        spent = _spent(study, problem, journal, grown)
     for stage in study.stages:
         least = spent.get(stage.name, 0)
         if stage.budget.evaluations is not None and stage.budget.evaluations < least:

@@ -24,7 +24,9 @@ from designopt.plugin import (
     PluginError,
     PluginFailed,
     load_file,
+    path_of,
     permitted,
+    plugin_file_of,
     refuse_not_allowed,
     refuse_while_loading,
 )
@@ -79,6 +81,7 @@ def run_study(
     insecure: bool = False,
     allow_version_skew: bool = False,
     allow: Sequence[str] = (),
+    recall: Sequence[str | Path] = (),
     start: Callable[[int], Executor] | None = None,
 ) -> Result:
     """Run `study` with its store in the folder `store_path`; `resume` continues an existing one.
@@ -86,7 +89,8 @@ def run_study(
     `workers`, `scheduler` and `executor` override the study; `budget` overrides numbers of evaluations (or times) by
     the name of the stage. `insecure` allows an unencrypted scheduler on another host, `allow_version_skew` workers with
     other versions. `allow` names the programs and compiled files that the model may run, as ``NAME`` or ``NAME=PATH``.
-    `start` replaces the function that makes the executor.
+    Evaluations with the same keys in the stores `recall` are taken over from there. `start` replaces the function that
+    makes the executor.
 
     Raises `ValueError` for an invalid option, `CannotRun` for a program that is not allowed, `StoreError` (exists
     already, in use, other problem or format, not writable, workers not usable), `Interrupted` and `FailurePolicyStop`;
@@ -126,6 +130,7 @@ def run_study(
             )
         )
         starting_designs = {} if resume else start_from.take(study, problem, store_path)
+        recall_stores = [OtherStore(Path(path).absolute()) for path in recall]
         opened = Store.resume(store_path, study, problem) if resume else Store.create(store_path, study, problem)
         try:
             with opened as store, Signals() as signals, HostHandlers():
@@ -133,7 +138,9 @@ def run_study(
                     repeated = baselines_with_errors(study, store) if resume else ""
                     ledger = _ledger_of(store, problem)
                 starting_designs = start_from.settle(study, problem, store_path, starting_designs)
-                dispatcher = _dispatcher(starting_designs, store, ledger, execution, starting, signals, show)
+                parts = (store, ledger, execution, starting, signals, show)
+                stores = _with_starts(recall_stores, starting_designs, show)
+                dispatcher = Recalling(*parts, stores=stores) if stores else Dispatcher(*parts)
                 for text in _begin_session(store, study):
                     dispatcher.event("code", text)
                 if repeated:
@@ -202,25 +209,17 @@ class _Start:
             gc.unfreeze()
 
 
-def _dispatcher(
-    starting_designs: Mapping[str, start_from.StartingDesigns],
-    store: Store,
-    ledger: Ledger,
-    execution: Execution,
-    start: _Start,
-    signals: Signals,
-    show: Progress,
-) -> Dispatcher:
-    """The dispatcher; it recalls evaluations from the stores from which the study starts."""
-    stores = []
+def _with_starts(
+    recall_stores: Sequence[OtherStore], starting_designs: Mapping[str, start_from.StartingDesigns], show: Progress
+) -> list[OtherStore]:
+    """`recall_stores` and those from which the study starts."""
+    stores = list(recall_stores)
     for path in dict.fromkeys(Path(t.store) for t in starting_designs.values()):
         try:
             stores.append(OtherStore(path))
         except StoreError as error:  # requested designs stay; remaining ones are computed
             show.event("start_from", f"its evaluations can no longer be used: {error}")
-    if stores:
-        return Recalling(store, ledger, execution, start, signals, show, stores=stores)
-    return Dispatcher(store, ledger, execution, start, signals, show)
+    return stores
 
 
 def resume_study(
@@ -243,7 +242,7 @@ def resume_study(
     store_path = Path(store_path)
     began_with = {Path(name).name: content for name, content in read_study(store_path).plugin_files}
     passed_names = {Path(name).name for name, _ in plugin_files}
-    if missing := [name for name in began_with if name not in passed_names]:
+    if missing := [name for name in began_with if name not in passed_names and not plugin_file_of(name)[1]]:
         raise StoreError(
             f"{store_path}: the run used the plugin file {missing[0]}; a store runs no code, so pass the "
             f"file again: {resume_command(store_path)}",
@@ -251,7 +250,7 @@ def resume_study(
         )
     for name, content in plugin_files:
         if progress is not None and began_with.get(Path(name).name, content) != content:
-            progress.event("plugin_file", f"{name} differs from the file at the start of the run")
+            progress.event("plugin_file", f"{path_of(name)} differs from the file at the start of the run")
         load_file(name, content)
     study = dataclasses.replace(read_study(store_path, data), plugin_files=tuple(plugin_files))
     for root in dict.fromkeys(file.root for file in archive.files(study) if not file.at_hand):

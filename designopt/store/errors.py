@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shlex
 import sqlite3
 import warnings
@@ -11,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
+from designopt.plugin import plugin_file_of
 from designopt.printable import printable
 from designopt.store import safe_files
 
@@ -20,10 +22,23 @@ def plugin_options(path: Path, passed_names: Collection[str] = ()) -> str:
     names are `passed_names`."""
     try:
         data = json.loads(safe_files.read_bytes(path / "problem.json"))
-        files = [file["name"] for file in data["study"]["plugin_files"]] + list(data.get("declared_in", ()))
-        return "".join(f" --plugin {shlex.quote(str(f))}" for f in files if Path(f).name not in passed_names)
+        files = [name for file in data["study"]["plugin_files"] if not plugin_file_of(name := file["name"])[1]]
+        names = [name for name in [*files, *data.get("declared_in", ())] if Path(name).name not in passed_names]
+        present = [_from_here(name, path, data.get("working_folder", "")) for name in names]
+        return "".join(f" --plugin {shlex.quote(name)}" for name in present)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return ""
+
+
+def _from_here(file: str, path: Path, working_folder: str) -> str:
+    """A `file` of the run in the store `path`, from the present folder; as it was typed if it is no longer there.
+
+    `working_folder` is that of the run, relative to the store.
+    """
+    candidate = os.path.normpath(os.path.join(path, working_folder, file))
+    if Path(file).is_absolute() or not working_folder or not os.path.isfile(candidate):
+        return file
+    return os.path.relpath(candidate)
 
 
 def allow_options(path: Path) -> str:

@@ -7,7 +7,8 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,7 @@ class Store:
             store = cls(path, journal, lock)
             store.repaired = repaired
             _write_study(path, study, problem)
+            shutil.rmtree(_former(path), ignore_errors=True)  # the run that replaced it was killed
             remove_orphans(path, {reference for (reference,) in journal.evaluations("arrays") if reference})
         except BaseException:
             if journal is not None:
@@ -131,7 +133,8 @@ class Store:
 
 def _exists(path: Path) -> StoreError:
     way = (
-        f"{resume_command(path)} (in Python: run(..., resume=True)); for a changed study choose another store: -o STORE"
+        f"{resume_command(path)} (in Python: run(..., resume=True)). For a changed study, choose another store (in "
+        f"Python with recall=[{str(path)!r}] to take over evaluations with the same keys), or replace=True"
     )
     return StoreError(f"{path}: exists already; continue it with: {way}", path)
 
@@ -166,6 +169,36 @@ def discard(path: Path, *, folder: bool) -> None:
             (path / "files").rmdir()
         if folder:
             path.rmdir()
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[None]:
+    """Context for a new run in the place of the store `path`, which is deleted at the end, or put back if no new store
+    was created. Raises `StoreError` if it is in use or not a store's own folder."""
+    path = path.absolute()
+    if not (path / "journal.db").exists():
+        yield
+        return
+    refuse_foreign(path, thoroughly=True)
+    Lock(path).release()
+    former = _former(path)
+    try:
+        shutil.rmtree(former, ignore_errors=True)
+        path.rename(former)
+    except OSError as error:
+        raise explain(error, path) from error
+    try:
+        yield
+    finally:
+        if (path / "journal.db").exists():
+            shutil.rmtree(former, ignore_errors=True)
+        elif not path.exists():
+            former.rename(path)
+
+
+def _former(path: Path) -> Path:
+    """Where a store lies while a new run in its place begins."""
+    return path.with_name(f".{path.name}.replaced")
 
 
 def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> StudyDefinition:
@@ -292,6 +325,7 @@ def _write_study(path: Path, study: StudyDefinition, problem: Problem) -> None:
         "problem": problem.canonical(),
         "study": archive.encode(study),
         "declared_in": _declared_in(study, path),
+        "working_folder": os.path.relpath(Path.cwd(), path),
     }
     data["study_digest"] = _digest(data["study"])
     if items := foreign_code(study.model):

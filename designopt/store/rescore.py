@@ -57,6 +57,17 @@ def changed_study(
     changed = load_text(study.text, name, files=files, overrides=[*stages, *overrides])
     if changed.tolerances != stored.tolerances:
         _refuse(path, "report.tolerances")
+    text = study.text if stages else changed.text
+    return dataclasses.replace(with_scores_of(changed, study, path, on_record), text=text)
+
+
+def with_scores_of(
+    changed: StudyDefinition, study: StudyDefinition, path: Path, on_record: Callable[[], Collection[str]]
+) -> StudyDefinition:
+    """`study`, as it was run in the store `path`, with the objectives, limits, figures and report of `changed`.
+
+    Raises `StoreError` for a change that needs a simulation.
+    """
     validate = study.validate
     if validate is not None and changed.validate is not None:
         if changed.validate.scenarios != validate.scenarios:
@@ -66,8 +77,20 @@ def changed_study(
         _refuse(path, "report.validate")
     _refuse_unrecorded(study, changed, path, on_record)
     fields: dict[str, Any] = {field: getattr(changed, field) for field in FIELDS}
-    text = study.text if stages else changed.text
-    return dataclasses.replace(study, **fields, validate=validate, text=text)
+    return dataclasses.replace(study, **fields, validate=validate)
+
+
+def same_evaluations(study: StudyDefinition, edited: StudyDefinition) -> bool:
+    """Whether both studies request the same evaluations of the same designs, up to what is made of their results."""
+    theirs = Problem.from_study(edited)
+    ours = dataclasses.replace(
+        Problem.from_study(study),
+        objectives=theirs.objectives,
+        constraints=theirs.constraints,
+        missing=theirs.missing,
+        figures=theirs.figures,
+    )
+    return ours.digest == theirs.digest
 
 
 def _as_run(use: Use[P], before: Use[P] | None) -> Use[P]:

@@ -26,7 +26,7 @@ from designopt.store.errors import RunError, StoreError, reading
 from designopt.store.folder import read_study
 from designopt.store.journal import recorded_designs
 from designopt.store.journal.reader import JournalReader
-from designopt.store.rescore import changed_study
+from designopt.store.rescore import changed_study, same_evaluations, with_scores_of
 from designopt.store.views import activity, importance, table, volume
 from designopt.store.views.activity import Activity, Attained
 from designopt.store.views.cheap import read_cheap
@@ -105,6 +105,17 @@ class Result:
         original, changes = self.original or self, (*self.changes, *overrides)
         study = changed_study(original.study, self.path, changes, lambda: original.outcomes.figures)
         return Result(self.path, study, Problem.from_study(study), original=original, changes=changes)
+
+    def scored_by(self, study: StudyDefinition, changes: Sequence[str] = ()) -> Result:
+        """The same evaluations scored by the objectives and limits of `study`, without computation; `changes` describe
+        them. Raises `StoreError` if something else differs, or needs a simulation."""
+        original = self.original or self
+        if not same_evaluations(original.study, study):
+            raise StoreError(
+                f"{self.path}: its model, space or scenarios differ from those of '{study.name}'", self.path
+            )
+        scored = with_scores_of(study, original.study, self.path, lambda: original.outcomes.figures)
+        return Result(self.path, scored, Problem.from_study(scored), original=original, changes=tuple(changes))
 
     @property
     def recorded_problem(self) -> Problem:

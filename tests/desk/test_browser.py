@@ -115,6 +115,24 @@ def test_a_study_is_edited_with_its_mistakes_shown_and_run(page):
     wait_until(lambda: not page.find_elements("css selector", "#stores .running"), "it has stopped")
 
 
+def test_results_of_another_study_are_scored_from_the_page(page):
+    one(page, "#studies button").click()
+    text = wait_until(lambda: one(page, "#text"), "the editor is there")
+    wait_until(lambda: "springs" in text.get_attribute("value"), "the text is there")
+    limit = "constraints: [{name: travel, of: peak_travel, max: 0.2 m}]\nsolver:"
+    edit = "const t = document.getElementById('text'); t.value = arguments[0]; t.dispatchEvent(new Event('input'))"
+    page.execute_script(edit, STUDY.replace("solver:", limit))
+    one(page, "#save").click()
+    wait_until(lambda: one(page, "#start").is_enabled(), "it is saved")
+    one(page, "#start").click()
+    wait_until(lambda: "limit travel" in text_of(page, "#ways"), "the difference is listed")
+    buttons = page.find_elements("css selector", "#ways button")
+    assert [button.text for button in buttons] == ["Re-score", "New store beside", "Replace"]
+    buttons[0].click()
+    scored = "return document.querySelector('#rescored iframe:not(.next)')?.contentDocument?.body.textContent ?? ''"
+    wait_until(lambda: "Re-scored with changes: limit travel" in page.execute_script(scored), "the page is shown")
+
+
 def test_stores_are_compared_in_a_frame(page):
     for tick in page.find_elements("css selector", "#stores input"):
         tick.click()

@@ -62,7 +62,7 @@ def test_a_study_behind_a_link_is_neither_read_nor_written_nor_run(client, folde
     answers = [
         client.get("/study", file=FILE),
         client.post("/save", file=FILE, text="study: x", stamp=stamp),
-        client.post("/start", file=FILE, store="results/new.study"),
+        client.post("/start", file=FILE, store="results/new.study", way=""),
     ]
     if replaced == "group":
         answers.append(client.post("/check", file=FILE, text=STUDY))
@@ -86,7 +86,9 @@ def test_a_store_behind_a_link_is_not_opened(client, folder, replaced):
         assert LINK in answer.text or "there is no store" in answer.text, path
     for path in ("/stop", "/resume", "/compute"):
         assert client.post(path, store=STORE, row=0).status in (404, 409), path
-    assert client.post("/start", file=FILE, store="results/new.study").status == (409 if replaced == "results" else 200)
+    assert client.post("/start", file=FILE, store="results/new.study", way="").status == (
+        409 if replaced == "results" else 200
+    )
     assert {file: text for file, text in contents(outside).items() if "-shm" not in file.name} == {
         file: text for file, text in before.items() if "-shm" not in file.name
     }
@@ -111,7 +113,7 @@ def test_a_plugin_behind_a_link_is_not_loaded(client, folder):
     car.symlink_to(folder.parent / "other.py")
     answer = client.get("/question", store=STORE)
     assert (answer.status, LINK in answer.text) == (409, True)
-    answer = client.post("/start", file=FILE, store="results/new.study")
+    answer = client.post("/start", file=FILE, store="results/new.study", way="")
     assert (answer.status, LINK in answer.text) == (409, True)
 
 

@@ -164,17 +164,19 @@ def test_what_a_run_prints_goes_to_no_file_of_somebody_else(client, folder, tmp_
     precious.write_text("keep me")
     (folder / "results" / "linked.study").mkdir()
     (folder / "results" / "linked.study.log").symlink_to(precious)
-    refused = client.post("/start", file="springs.yaml", store="results/linked.study")
+    refused = client.post("/start", file="springs.yaml", store="results/linked.study", way="")
     assert refused.status == 409
     assert "symbolic link" in refused.text
     assert precious.read_text() == "keep me"
-    assert client.post("/start", file="springs.yaml", store="results/springs").status == 409  # no name of a store
+    assert (
+        client.post("/start", file="springs.yaml", store="results/springs", way="").status == 409
+    )  # no name of a store
 
 
 def test_why_a_run_could_not_begin_is_shown(client, folder):
     (folder / "wrong.yaml").write_text(STUDY.replace("damping", "dampr").replace("SAMPLES", "4"))
     wait_for(lambda: "wrong.yaml" in client.get("/state").json["studies"], "the study is listed")
-    place = client.post("/start", file="wrong.yaml", store="results/wrong.study").json["store"]
+    place = client.post("/start", file="wrong.yaml", store="results/wrong.study", way="").json["store"]
     wait_for(lambda: "dampr" in client.get("/printed", store=place).json, "what it printed is shown")
     (folder / "wrong.yaml").unlink()
 
@@ -190,12 +192,12 @@ def state_of(client, place):
 def test_a_study_is_started_stopped_and_resumed(client, folder):
     (folder / "long.yaml").write_text(LONG)
     wait_for(lambda: "long.yaml" in client.get("/state").json["studies"], "the study is listed")
-    place = client.post("/start", file="long.yaml", store="results/long.study").json["store"]
+    place = client.post("/start", file="long.yaml", store="results/long.study", way="").json["store"]
     wait_for(lambda: client.get("/progress", store=place).status == 200, "the store is there")
     wait_for(lambda: state_of(client, place) == "running", "the run is seen")
-    again = client.post("/start", file="long.yaml", store="results/long.study")
+    again = client.post("/start", file="long.yaml", store="results/long.study", way="")
     assert again.status == 409
-    assert "already exists" in again.text
+    assert "is running" in again.text
     assert "is running" in client.post("/resume", store=place).text
     wait_for(
         lambda: next(s["evaluations"] for s in client.get("/state").json["stores"] if s["place"] == place) > 0,
@@ -211,12 +213,33 @@ def test_a_study_is_started_stopped_and_resumed(client, folder):
     wait_for(lambda: state_of(client, place) == "interrupted", "the run has stopped again")
 
 
+def test_an_edited_study_is_started_in_one_of_the_offered_ways(client, folder):
+    (folder / "edited.yaml").write_text(STUDY.replace("SAMPLES", "16"))
+    start = {"file": "edited.yaml", "store": "results/edited.study"}
+    wait_for(lambda: "edited.yaml" in client.get("/state").json["studies"], "the study is listed")
+    place = client.post("/start", **start, way="").json["store"]
+    wait_for(lambda: state_of(client, place) == "done", "the run is done")
+    assert client.post("/start", **start, way="").json == {"store": place}  # unchanged: continued
+    assert client.post("/start", **start, way="--delete").status == 400
+    (folder / "edited.yaml").write_text(STUDY.replace("SAMPLES", "24"))
+    asked = client.post("/start", **start, way="").json
+    assert asked["differences"] == ["stage sobol: solver with samples 24 instead of 16"]
+    assert [option for option, _ in asked["ways"]] == ["--beside", "--replace"]
+    assert asked["ways"][0][1].startswith(
+        "a new store, edited.2.study; takes over evaluations with the same keys: up to 16 of 16"
+    )
+    beside = client.post("/start", **start, way="--beside").json["store"]
+    assert beside == "results/edited.2.study"
+    wait_for(lambda: listed(client, beside).get("evaluations") == 24, "it has all evaluations")
+    wait_for(lambda: "16 evaluations taken over" in client.get("/progress", store=beside).text, "they are counted")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 def test_a_run_outlives_the_desk_and_the_desk_a_run(folder):
     shutil.rmtree(folder / "results" / "outlives.study", ignore_errors=True)
     (folder / "outlives.yaml").write_text(LONG)
     with desk(folder, run=True, plugin_files=[str(SLOW)]) as first:
-        place = first.post("/start", file="outlives.yaml", store="results/outlives.study").json["store"]
+        place = first.post("/start", file="outlives.yaml", store="results/outlives.study", way="").json["store"]
         wait_for(lambda: state_of(first, place) == "running", "the run is seen")
     with desk(folder, run=True, plugin_files=[str(SLOW)]) as second:
         assert state_of(second, place) == "running"
@@ -240,7 +263,7 @@ def test_the_figures_of_a_run_hold_all_that_is_on_record_when_they_are_asked_for
             page = client.page("/report", store=place, part="live").text
             return int(re.search(r"<dt>evaluations</dt><dd>([\d\s\u202f,]+)</dd>", page)[1].translate(SPACES))
 
-        place = client.post("/start", file="grows.yaml", store="results/grows.study").json["store"]
+        place = client.post("/start", file="grows.yaml", store="results/grows.study", way="").json["store"]
         wait_for(lambda: listed()["evaluations"] > 0, "it has begun")
         for _ in range(3):
             before = listed()["evaluations"]
@@ -318,7 +341,7 @@ def test_a_name_of_nothing_is_answered_with_what_may_be_meant(client):
     "store", ["", " ", ".", "..", "../out.study", "/tmp/out.study", "results/../../out", "results/../"]
 )
 def test_results_stay_below_the_folder(client, folder, store):
-    refused = client.post("/start", file="springs.yaml", store=store)
+    refused = client.post("/start", file="springs.yaml", store=store, way="")
     assert refused.status == 409
     assert not (folder.parent / "out.study").exists()
 

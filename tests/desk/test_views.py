@@ -15,7 +15,7 @@ solver: {use: sobol, samples: 4}
 
 @pytest.fixture
 def prepared(monkeypatch):
-    monkeypatch.setattr(views, "_given_files", [])
+    monkeypatch.setattr(views, "_plugin_files", {})
     monkeypatch.setattr(views, "_data", {})
 
 

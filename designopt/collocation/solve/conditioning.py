@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Integers, Vector
 from designopt.collocation.solution.explain import WORDS
 from designopt.collocation.transcription.transcription import Transcription
 
@@ -14,6 +15,8 @@ from designopt.collocation.transcription.transcription import Transcription
 BAD = 1e8
 #: Relative size of an entry in its row below which it is a rounding error.
 ROUNDING = 1e-13
+#: Change of the scaled variables that tells a small entry from one that is zero at the guess only.
+NEARBY = 1e-3
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,19 @@ class Conditioning:
 
 
 def conditioning(transcription: Transcription, x: Vector, parameters: Vector) -> Conditioning:
-    """The conditioning at scaled variables `x`. Rounding errors do not count, except alone in their column."""
-    matrix = transcription.jacobian(x, parameters)[1]
+    """The conditioning at scaled variables `x`. Rounding errors do not count, except alone in their column.
+
+    If it is bad, the entries of a quantity by a quantity count as their largest one, as short intervals have small
+    entries, and at a point near `x`, as an entry may be zero at `x` only, up to rounding.
+    """
+    at_guess = _conditioning(transcription, transcription.jacobian(x, parameters)[1])
+    if not at_guess.warnings:
+        return at_guess
+    nearby = x + NEARBY * np.maximum(np.abs(x), 1.0) * np.where(np.arange(len(x)) % 2, 1.0, -1.0)
+    return _conditioning(transcription, transcription.jacobian(nearby, parameters)[1], by_name=True)
+
+
+def _conditioning(transcription: Transcription, matrix: Any, *, by_name: bool = False) -> Conditioning:
     sizes = np.abs(np.array(matrix.nonzeros(), float))
     sparsity = matrix.sparsity()
     rows, columns = np.array(sparsity.row(), np.int64), np.array(sparsity.get_col(), np.int64)
@@ -50,6 +64,12 @@ def conditioning(transcription: Transcription, x: Vector, parameters: Vector) ->
     np.maximum.at(of_row, rows, sizes)
     np.maximum.at(of_column, columns, sizes)
     real = (sizes > ROUNDING * of_row[rows]) | (sizes >= of_column[columns])
+    if by_name:
+        row_ids, column_ids = _quantities(transcription)
+        _, pair = np.unique(row_ids[rows] * (column_ids.max() + 1) + column_ids[columns], return_inverse=True)
+        of_pair = np.zeros(pair.max() + 1)
+        np.maximum.at(of_pair, pair, sizes)
+        real &= sizes >= of_pair[pair]
     smallest, largest = int(np.where(real, sizes, np.inf).argmin()), int(sizes.argmax())
     if not sizes[largest] > BAD * sizes[smallest]:
         return Conditioning(float(sizes[smallest]), float(sizes[largest]))
@@ -57,6 +77,23 @@ def conditioning(transcription: Transcription, x: Vector, parameters: Vector) ->
         f"{row_name(transcription, rows[k])} by {variable_name(transcription, columns[k])}" for k in (smallest, largest)
     ]
     return Conditioning(float(sizes[smallest]), float(sizes[largest]), names[0], names[1])
+
+
+def _quantities(transcription: Transcription) -> tuple[Integers, Integers]:
+    """A number for the quantity of each row and of each variable, whatever its time."""
+    rows = np.zeros(len(transcription.row_scale), np.int64)
+    count = 0
+    for block in transcription.blocks:
+        rows[block.first : block.first + block.rows.size] = count + np.arange(block.rows.size) % len(block.names)
+        count += len(block.names)
+    columns = np.arange(transcription.layout.size, dtype=np.int64)
+    count = len(columns)
+    for point, phase_layout in zip(transcription.statement.points, transcription.layout.phases, strict=True):
+        for table in (phase_layout.point, phase_layout.states):
+            for j in range(table.shape[1]):
+                columns[table[table[:, j] >= 0, j]] = count + j
+        count += len(point.names)
+    return rows, columns
 
 
 def row_name(transcription: Transcription, row: int) -> str:

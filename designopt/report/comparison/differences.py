@@ -18,7 +18,8 @@ MOST = 40
 
 def differences(a: StudyDefinition, b: StudyDefinition) -> list[str]:
     """Clauses about the differences of `b` from `a`: model, space, scenarios, objectives, limits, stages, seed."""
-    clauses = [*_use("model", a.model, b.model), *_space(a, b), *_scenarios(a, b), *_scored(a, b), *_stages(a, b)]
+    clauses = [*_use("model", a.model, b.model), *_space(a, b), *_scenarios(a, b), *_figures(a, b)]
+    clauses += [*_scored(a, b), *_stages(a, b)]
     if a.seed != b.seed:
         clauses.append(f"seed {b.seed} instead of {a.seed}")
     relations = [{str(r.text) for r in s.relations} for s in (a, b)]
@@ -109,6 +110,17 @@ def _scored(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
         for name, item in old.items():
             if name not in new:
                 yield f"{what} {item.name} left out"
+    if a.missing != b.missing:
+        yield f"missing {number(b.missing)} instead of {number(a.missing)}"
+
+
+def _figures(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
+    for name, use in b.figures.items():
+        if name in a.figures:
+            yield from _use(f"figure {name}:", a.figures[name], use)
+        else:
+            yield f"figure {name} ({use.plugin.name}) added"
+    yield from (f"figure {name} left out" for name in a.figures if name not in b.figures)
 
 
 def _score(item: Objective | StudyConstraint) -> str:

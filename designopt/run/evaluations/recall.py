@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.counts import plural
+from designopt.problem import Problem
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import CODE
 from designopt.run.evaluations.work import Work
+from designopt.run.start_from import translated
 from designopt.store.disk.arrays import read_arrays
-from designopt.store.errors import StoreError
+from designopt.store.errors import StoreError, reading
 from designopt.store.journal import recorded_designs
 from designopt.store.journal.reader import JournalReader
 from designopt.store.result import Result
+from designopt.study.language import units
 from designopt.workers.executor import ChunkResult
 
 #: Statuses valid in any store. Errors, time-outs and losses may depend on the machine and are retried.
@@ -56,12 +61,26 @@ class OtherStore:
         self._journal.close()
 
 
+def evaluations_with_same_keys(store: Path, problem: Problem) -> tuple[int, int]:
+    """How many evaluations of `store` a run of `problem` would take over if it asked for all their designs, and the
+    number of those that are valid elsewhere. Raises `StoreError`."""
+    result = Result.open(store)
+    with reading(store), contextlib.closing(JournalReader.read(store, result.problem)) as journal:
+        recorded_keys = {key for key, status in journal.evaluations("key, status") if status in TAKEN}
+    try:
+        X = translated(result.outcomes.X, result.problem.space, problem.space)
+    except units.UnitError:
+        return 0, len(recorded_keys)
+    return len(recorded_keys.intersection(key for row in problem.keys(X) for key in row)), len(recorded_keys)
+
+
 class Recalling(Dispatcher):
     """A dispatcher that records results from `others` by key and sends only the rest to the executor."""
 
     def __init__(self, *arguments: Any, stores: Sequence[OtherStore]) -> None:
         super().__init__(*arguments)
         self._stores = stores
+        self._recalled: Counter[Path] = Counter()
 
     def _unknown(self, source: Iterator[Work | None], arrays: tuple[str, ...]) -> Iterator[Work | None]:
         """The work of `source` that no other store contains. Chains of programs are always solved here."""
@@ -89,12 +108,15 @@ class Recalling(Dispatcher):
             messages={i: (row[2] or "", row[3] or "", "") for i, row in enumerate(rows) if row[0] != "ok"},
             arrays={i: row[4] for i, row in enumerate(rows) if row[4]},
         )
+        self._recalled[store.path] += len(rows)
         self._record(work.take(list(row_of)), result, store.name)
         self.journal.commit()
         return work.take([i for i in range(len(work)) if i not in row_of])
 
     def close(self) -> None:
-        """End the executor, close the other stores."""
+        """End the executor, close the other stores, record what they contributed."""
+        for path, count in self._recalled.items():
+            self.event("recalled", f"{plural(count, 'evaluation')} taken over from {path}")
         with contextlib.ExitStack() as exits:
             for store in self._stores:
                 exits.callback(store.close)

@@ -22,6 +22,7 @@ from designopt.plugin import (
     is_installed,
     load_file,
     permitted,
+    with_modules,
 )
 from designopt.plugin.kinds import P
 from designopt.problem import Problem
@@ -226,4 +227,4 @@ def _files_of(plugin: Plugin, study: StudyDefinition) -> list[tuple[str, bytes]]
             f"{plugin.kind} '{plugin.name}' was defined interactively and cannot be sent to workers; "
             "put it into a file, or use executor 'serial'"
         )
-    return [(str(plugin.source), plugin.source.read_bytes())]
+    return with_modules(str(plugin.source), plugin.source.read_bytes())

@@ -28,13 +28,14 @@ PARAMETERS: dict[Model, tuple[str, ...]] = {
     "sopdt": ("gain", "time_constant", "time_constant_2", "delay"),
 }
 #: How the input runs between its samples.
-Between = Literal["held", "linear"]
+Between = Literal["held", "linear", "unknown"]
 
 _COLUMNS = ("time", "input", "output")
 _MIN_ROWS = 10
 _ROUNDING = 1e-9  # of the steepest slope, below which a change of slope is none
 _MOST_TERMS = 2_000_000  # changes of the input times samples: one step response each
 _SEARCHED = 300  # samples that the search for a beginning looks at
+_FEW = 3  # changes of the input that may have been made by hand, between samples
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class StepFit:
     residual: float
     explained: float
     predicted: Vector  # the model's output at the samples
+    uncertain: float = 0.0  # s before the sample that shows it, within which the input changed; part of the interval
 
     def plant(self) -> Plant:
         return plant_of(self.model, self.parameters)
@@ -74,12 +76,15 @@ def plant_of(model: Model, parameters: Mapping[str, float]) -> Plant:
     return plants.ipdt(**parameters) if model == "ipdt" else plants.sopdt(**parameters)
 
 
-def read_step(file: InputFile) -> StepData:
-    """The samples of a CSV whose first line is ``time [s],input [unit],output [unit]``, in any order of columns.
+def read_step(file: InputFile, columns: tuple[str, ...] | None = None) -> StepData:
+    """The samples of a CSV whose first line is ``time [s],input [unit],output [unit]``, in any order of columns, or of
+    its `columns` with these heads.
 
     Lines that begin with # are remarks. Raises `BadData` with line and column.
     """
-    head, units, rows = read_columns(file, _COLUMNS, "time [s],input,output")
+    head, units, rows = read_columns(
+        file, _COLUMNS, "time [s],input,output", dict(zip(_COLUMNS, columns, strict=True)) if columns else None
+    )
     seconds = factor(head, "time", units["time"], "s")
     values: dict[str, list[float]] = {name: [] for name in _COLUMNS}
     for where, row in rows:
@@ -104,15 +109,19 @@ def read_step(file: InputFile) -> StepData:
 
 
 @lru_cache(maxsize=16)
-def fit_file(file: InputFile, model: Model, between: Between = "held") -> StepFit:
+def fit_file(
+    file: InputFile, model: Model, between: Between | None = None, columns: tuple[str, ...] | None = None
+) -> StepFit:
     """`fit_step` of the samples in `file`; the same file is fitted once."""
-    return fit_step(read_step(file), model, between)
+    return fit_step(read_step(file, columns), model, between)
 
 
-def fit_step(data: StepData, model: Model, between: Between = "held") -> StepFit:
+def fit_step(data: StepData, model: Model, between: Between | None = None) -> StepFit:
     """The `model` whose output, from rest at the first sample's input, is nearest by least squares.
 
-    `between` its samples the input is constant, or linear.
+    `between` its samples the input is constant (``held``: it changes at the sample that shows it), linear, or changes
+    at an ``unknown`` instant since the sample before: the delay then counts from the middle, with an interval that
+    covers both samples. None is ``held``, but the interval of the delay covers a few changes made between samples.
     Raises `BadData` for too few samples, too many input changes and a search that does not converge.
     """
     from scipy.optimize import least_squares
@@ -123,8 +132,8 @@ def fit_step(data: StepData, model: Model, between: Between = "held") -> StepFit
         raise BadData(f"{len(data.time)} samples are too few for the {len(names) + 1} numbers of {model}")
     # Less the first, so that digits are not lost where the output lies far from 0.
     level_at_rest, output = float(data.output[0]), data.output - data.output[0]
-    respond = _step if between == "held" else _ramp
-    if between == "held":
+    respond = _ramp if between == "linear" else _step
+    if between != "linear":
         jumps = np.flatnonzero(np.diff(data.input)) + 1
         sizes = np.diff(data.input)[jumps - 1]
     else:
@@ -192,6 +201,11 @@ def fit_step(data: StepData, model: Model, between: Between = "held") -> StepFit
         width = float(student.ppf(0.975, free)) * np.sqrt(np.where(is_determined, variance, 0.0))
         half = np.where(is_determined, width / np.where(size > 0.0, size, 1.0), np.inf)
     values, wide = [float(v) for v in fit.x[:-1]], [float(v) for v in half[:-1]]
+    uncertain = 0.0
+    if between == "unknown" or (between is None and len(jumps) <= _FEW):
+        uncertain = float((data.time[jumps] - data.time[jumps - 1]).max())
+        shift = 0.5 * uncertain if between == "unknown" else 0.0
+        values[-1], wide[-1] = values[-1] + shift, wide[-1] + uncertain - shift
     if model == "sopdt" and values[1] < values[2]:
         for order in (values, wide):
             order[1], order[2] = order[2], order[1]
@@ -203,6 +217,7 @@ def fit_step(data: StepData, model: Model, between: Between = "held") -> StepFit
         float(np.sqrt((misfit**2).mean())),
         1.0 - float((misfit**2).sum() / ((data.output - data.output.mean()) ** 2).sum()),
         np.asarray(data.output + misfit),
+        uncertain,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -12,39 +13,53 @@ from designopt.plugin import InputFile
 from designopt.study.language.units import UnitError, convert
 from designopt_regulator.controllers.pid import UNUSUAL, unusual
 
+#: A number with a decimal comma.
+_DECIMAL_COMMA = re.compile(r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$")
+
 
 class BadData(ValueError):
     """A file without a usable step; the message gives the position."""
 
 
 def read_columns(
-    file: InputFile, names: tuple[str, ...], example: str
+    file: InputFile, names: tuple[str, ...], example: str, columns: Mapping[str, str] | None = None
 ) -> tuple[str, dict[str, str], list[tuple[str, dict[str, str]]]]:
     """Position of the head, units by column ("" without), and position and cells by column of every row.
 
-    The head contains the `names` in any order, as in the `example`; empty lines and lines that begin with # are
-    skipped. Raises `BadData` with the line for a file that is not text or CSV, is empty, or has other columns.
+    The head contains the `names` in any order, as in the `example`, or the heads that `columns` gives by name, among
+    others; empty lines and lines that begin with # are skipped. Columns are separated by commas, or by semicolons or
+    tabulators: then numbers may have a decimal comma. Raises `BadData` with the line for a file that is not text or
+    CSV, is empty, or has other columns.
     """
     (at, head), *rows = _rows(file, example)
     where = f"{file.name}:{at}"
-    if len(head) == 1 and ";" in head[0]:
-        raise BadData(f"{where}: columns must be separated by commas, not by ';', and numbers written with a point")
+    place_of: dict[str, int] = {}
     units: dict[str, str] = {}
-    for i, text in enumerate(head, start=1):
-        match = re.fullmatch(r"\s*(\w+)\s*(?:\[([^\]]*)\])?\s*", text)
-        name = match[1].lower() if match else ""
-        if match is None or name not in names:
-            raise BadData(f"{where}: column {i} '{text.strip()}' is not one of {', '.join(names)}")
+    for i, text in enumerate(head):
+        match = re.fullmatch(r"\s*(.*?)\s*(?:\[([^\]]*)\])?\s*", text)
+        title, unit = (match[1], match[2]) if match else (text.strip(), None)
+        if columns is None:
+            name = title.lower()
+            if name not in names:
+                hint = f"; name the columns of the file: columns: {{{', '.join(f'{n}: ...' for n in names)}}}"
+                raise BadData(f"{where}: column {i + 1} '{text.strip()}' is not one of {', '.join(names)}{hint}")
+        else:
+            name = next((n for n in names if columns[n].strip() in (title, text.strip())), "")
+            if not name:
+                continue
         if name in units:
-            raise BadData(f"{where}: column {i} '{name}' is given twice")
-        units[name] = (match[2] or "").strip()
+            raise BadData(f"{where}: column {i + 1} '{name}' is given twice")
+        place_of[name], units[name] = i, (unit or "").strip()
     if missing := [name for name in names if name not in units]:
-        raise BadData(f"{where}: column '{missing[0]}' is missing")
+        has = (
+            "" if columns is None else f" ('{columns[missing[0]]}'; the file has {', '.join(t.strip() for t in head)})"
+        )
+        raise BadData(f"{where}: column '{missing[0]}'{has} is missing")
     samples = []
     for line, row in rows:
         if len(row) != len(head):
             raise BadData(f"{file.name}:{line}: has {len(row)} values, line {at} has {len(head)} columns")
-        samples.append((f"{file.name}:{line}", dict(zip(units, (cell.strip() for cell in row), strict=True))))
+        samples.append((f"{file.name}:{line}", {name: row[i].strip() for name, i in place_of.items()}))
     return where, units, samples
 
 
@@ -72,7 +87,10 @@ def factor(where: str, name: str, unit: str, target: str) -> float:
 def _rows(file: InputFile, example: str) -> list[tuple[int, list[str]]]:
     """Line number and cells of each row, the head first."""
     try:
-        reader = csv.reader(io.StringIO(file.text()), strict=True)
+        text = file.text()
+        head = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
+        separator = next((c for c in ";\t" if c in head), ",")
+        reader = csv.reader(io.StringIO(text), strict=True, delimiter=separator)
         rows = [(reader.line_num, row) for row in reader]
     except UnicodeDecodeError:
         raise BadData(f"{file.name}: is not UTF-8 text") from None
@@ -81,4 +99,7 @@ def _rows(file: InputFile, example: str) -> list[tuple[int, list[str]]]:
     rows = [(line, row) for line, row in rows if any(cell.strip() for cell in row) and not row[0].startswith("#")]
     if not rows:
         raise BadData(f"{file.name}: is empty; the first line is: {example}")
+    if separator != ",":  # a comma in a number is the decimal one
+        first, *samples = rows
+        rows = [first, *((line, [_DECIMAL_COMMA.sub(r"\1.\2", cell) for cell in row]) for line, row in samples)]
     return rows

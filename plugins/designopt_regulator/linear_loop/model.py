@@ -101,6 +101,27 @@ class LinearLoop:
     ] = None
     substeps: Annotated[int, Q("", "points of the integrals in a sample", ge=1, le=1000)] = 5
 
+    def remarks(self, conditions: LinearConditions) -> list[str]:
+        """The plant fitted to measurements, how well its delay is known, and what limits count from."""
+        sentences = [text for plant in (self.plant, self.inner_plant) if plant for text in plant.remarks()]
+        if self.plant.type == "data" and self.inner_plant is None and (ends := self._ends) is not None:
+            data = self.plant.data()
+            at_rest, unit = float(data.input[0]), data.units[0]
+            if at_rest != 0.0:
+                low, high = (f"{at_rest + end:.4g}" for end in ends)
+                sentences.append(
+                    f"limits, set-point and overshoot count from rest (input {at_rest:.4g} {unit}, output "
+                    f"{data.output[0]:.4g} {data.units[1]}): the command may lie between {low} and {high} {unit}"
+                )
+        return sentences
+
+    @property
+    def _ends(self) -> tuple[float, float] | None:
+        """The lowest and the highest command, from rest; None without a limit."""
+        if self.limits is not None and len(self.limits) == 2:
+            return self.limits[0], self.limits[1]
+        return None if self.limit is None else (-self.limit, self.limit)
+
     def check(self) -> None:
         """Raise `InvalidSetting` for settings that do not fit together."""
         self.plant.plant()

@@ -34,10 +34,10 @@ NUMBERS: Mapping[str, tuple[str, ...]] = {
     "transfer_function": ("numerator", "denominator", "delay"),
     "state_space": ("A", "B", "C", "D", "delay"),
     "discrete": ("numerator", "denominator", "sample_time", "delay"),
-    "data": ("file", "model", "between"),
+    "data": ("file", "model", "between", "columns"),
     "frequency_response": ("file", "model"),
 }
-_DEFAULTS: Mapping[str, Any] = {"gain": 1.0, "delay": 0.0, "D": 0.0, "model": "fopdt", "between": "held"}
+_DEFAULTS: Mapping[str, Any] = {"gain": 1.0, "delay": 0.0, "D": 0.0, "model": "fopdt", "between": None, "columns": None}
 _HIGHEST_ORDER = 10
 
 
@@ -89,9 +89,13 @@ class LinearPlant:
     model: Annotated[Literal["fopdt", "ipdt", "sopdt"] | None, Q("", "model that is fitted to data; fopdt if none")] = (
         None
     )
-    between: Annotated[Literal["held", "linear"] | None, Q("", "input of data between its samples; held if none")] = (
-        None
-    )
+    between: Annotated[
+        Literal["held", "linear", "unknown"] | None,
+        Q("", "input of data between its samples: unknown if it steps at any instant; held if none"),
+    ] = None
+    columns: Annotated[
+        tuple[str, ...] | None, Q("", "heads of the columns of data for time, input and output, in this order")
+    ] = field(default=None, metadata={"later": True})
 
     def plant(self) -> Plant:
         """The plant; raises `InvalidSetting` for missing or unknown numbers."""
@@ -136,7 +140,7 @@ class LinearPlant:
 
     def fit(self) -> StepFit:
         """What was fitted to the data of a plant of type data; raises `InvalidSetting` for a file that is of no use."""
-        return self._from_file(lambda file: fit_file(file, self.model or "fopdt", self.between or "held"))
+        return self._from_file(lambda file: fit_file(file, self.model or "fopdt", self.between, self._columns))
 
     def response_fit(self) -> ResponseFit:
         """What was fitted to a measured frequency response; raises as `fit` does."""
@@ -145,6 +149,25 @@ class LinearPlant:
     def response_data(self) -> ResponseData:
         """The rows of a measured frequency response; raises as `fit` does."""
         return self._from_file(read_response)
+
+    def remarks(self) -> list[str]:
+        """Sentences about the model that is fitted to a record in time."""
+        if self.type != "data":
+            return []
+        fit, data = self.fit(), self.data()
+        gain = "/".join(unit or "1" for unit in reversed(data.units)) + (" per s" if fit.model == "ipdt" else "")
+        numbers = ", ".join(
+            f"{name} {value:.4g} \u00b1 {fit.confidence[name]:.2g} {gain if name == 'gain' else 's'}"
+            for name, value in fit.parameters.items()
+        )
+        sentences = [f"fitted plant: {fit.model} with {numbers}; explains {fit.explained:.1%} of the output's variance"]
+        if fit.uncertain and self.between is None:
+            sentences.append(
+                f"the input may have stepped up to {fit.uncertain:.3g} s before the sample that shows it, and the delay"
+                " be longer by as much, which its interval covers; 'between: unknown' estimates the delay from the"
+                " middle, 'between: held' states that the step is at the sample"
+            )
+        return sentences
 
     @property
     def explained(self) -> float | None:
@@ -155,7 +178,13 @@ class LinearPlant:
 
     def data(self) -> StepData:
         """The samples of a plant of type data; raises as `fit` does."""
-        return self._from_file(read_step)
+        return self._from_file(lambda file: read_step(file, self._columns))
+
+    @property
+    def _columns(self) -> tuple[str, ...] | None:
+        if self.columns is not None and len(self.columns) != 3:
+            raise _wrong("columns", "name three columns: those of time, input and output")
+        return self.columns
 
     def _from_file(self, read: Callable[[InputFile], T]) -> T:
         if self.file is None:

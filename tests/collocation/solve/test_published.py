@@ -36,6 +36,7 @@ def test_the_default_gives_the_optimum_or_says_that_the_mesh_is_too_coarse(name:
     found = solve(asked.problem())
 
     assert found.success
+    assert not [warning for warning in found.warnings if warning.startswith("badly_scaled")]
     assert found.optimisation_error <= 1e-6 or asked.optimum == 0.0
     if deviation(found, asked) > DIGITS + asked.known_to:
         assert found.error_estimate > DIGITS
@@ -50,6 +51,7 @@ def test_refined_meshes_give_the_optimum_to_its_digits(name: str) -> None:
 
     assert found.status in (Status.SOLVED, Status.REFINEMENT_STALLED)
     assert deviation(found, asked) <= DIGITS + asked.known_to
+    assert not [warning for warning in found.warnings if warning.startswith("badly_scaled")]
 
 
 def test_the_table_of_other_codes_is_what_was_measured() -> None:

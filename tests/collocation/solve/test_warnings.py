@@ -146,6 +146,21 @@ def test_a_badly_scaled_program_names_the_variables():
     assert "(rate of 'v' by 'u')" in warning
 
 
+@pytest.mark.parametrize("offset", [1.5e-13, 2.1e-12])
+def test_an_entry_that_is_zero_at_the_guess_up_to_rounding_is_no_bad_scale(offset):
+    """At the guess u = 0 the slope of the cosine is the offset, a rounding error, and u has no other entry."""
+    found = solve(
+        motion(
+            lambda s: ca.cos(s["u"] + offset),
+            final=None,
+            bounds={"u": (-1.0, 1.0), "x": (0.0, 2.0)},
+            cost=lambda v: (v["x"] - 1.0) ** 2,
+        )
+    )
+    assert found.success
+    assert [w for w in found.warnings if w.startswith("badly_scaled")] == []
+
+
 def test_a_well_scaled_program_tells_its_range_and_is_not_warned_about():
     found = solve(problems.cart_pole())
 

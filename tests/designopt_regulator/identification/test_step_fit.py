@@ -61,6 +61,65 @@ def test_a_model_that_is_too_simple_leaves_a_residual():
     assert simple.explained < 1.0 - 1e-5
 
 
+@pytest.mark.parametrize("instant", [30.5, 34.0, 37.0, 39.9])
+def test_the_interval_of_the_delay_covers_a_step_between_two_samples(instant):
+    """A heater logged every 10 s, switched at any instant: gain 2, time constant 100 s, delay 25 s."""
+    time = np.arange(0.0, 900.0, 10.0)
+    output = 2.0 * -np.expm1(-np.maximum(time - instant - 25.0, 0.0) / 100.0)
+    data = StepData(time, np.where(time >= instant, 1.0, 0.0), output, ("", ""))
+    by_default, unknown, held = (fit_step(data, "fopdt", between) for between in (None, "unknown", "held"))
+    for fit in (by_default, unknown):
+        assert abs(fit.parameters["delay"] - 25.0) <= fit.confidence["delay"] * (1.0 + 1e-6)
+    assert (
+        held.parameters["delay"] == by_default.parameters["delay"] == pytest.approx(25.0 - (40.0 - instant), abs=1e-3)
+    )
+    assert held.confidence["delay"] < 0.01
+    assert unknown.parameters["delay"] == pytest.approx(held.parameters["delay"] + 5.0)
+    assert unknown.confidence["delay"] == pytest.approx(5.0, abs=0.01)
+
+
+def test_a_record_in_the_way_of_a_spreadsheet_is_read():
+    """Semicolons, decimal commas, columns by their own names among others."""
+    rows = "\n".join(
+        f"{i};{str(0.5 * i).replace('.', ',')};{int(i > 3)};{str(20.5 + i).replace('.', ',')}" for i in range(12)
+    )
+    file = InputFile("log.csv", f"Nr;Zeit [min];Heizung [%];PT 100 [degC]\n{rows}\n".encode())
+    data = read_step(file, ("Zeit", "Heizung [%]", "PT 100"))
+    assert data.time[1] == pytest.approx(30.0)
+    assert data.output[1] == 21.5
+    assert data.units == ("%", "degC")
+    with pytest.raises(BadData, match=r"column 'input' \('Heater'; the file has Nr, Zeit \[min\], .*\) is missing"):
+        read_step(file, ("Zeit", "Heater", "PT 100"))
+    tabs = InputFile(
+        "log.txt", ("time\tinput\toutput\n" + "\n".join(f"{i}\t{int(i > 3)}\t{i},5" for i in range(12))).encode()
+    )
+    assert read_step(tabs).output[3] == 3.5
+    wrong = InputFile(
+        "log.csv", ("time;input;output\n" + "\n".join(f"{i};{int(i > 3)};1.234,5" for i in range(12))).encode()
+    )
+    with pytest.raises(BadData, match=r"log.csv:2: column 'output': '1.234,5' is not a finite number"):
+        read_step(wrong)
+
+
+def test_the_fitted_plant_is_a_remark_with_its_intervals():
+    rows = "\n".join(
+        f"{t};{40.0 + 10.0 * (t >= 40)};{60.0 + 20.0 * -np.expm1(-max(t - 65, 0) / 100.0)}" for t in range(0, 900, 10)
+    )
+    file = InputFile("heater.csv", f"t [s];u [%];T [degC]\n{rows}\n".encode())
+    plant = LinearPlant(type="data", file=file, columns=("t", "u", "T"))
+    loop = LinearLoop(plant=plant, sample_time=1.0, limits=(-40.0, 60.0), horizon=900.0)
+    fitted, delay, rest = loop.remarks({})
+    assert fitted.startswith("fitted plant: fopdt with gain 2 ± ")
+    assert "degC/%" in fitted
+    assert "delay 25 ± 10 s" in fitted
+    assert "up to 10 s before the sample that shows it" in delay
+    assert "from rest (input 40 %, output 60 degC): the command may lie between 0 and 100 %" in rest
+    held = LinearPlant(type="data", file=file, columns=("t", "u", "T"), between="held")
+    assert len(LinearLoop(plant=held).remarks({})) == 1
+    with pytest.raises(InvalidSetting, match="name three columns"):
+        LinearPlant(type="data", file=file, columns=("t", "u")).plant()
+
+
 def test_times_in_another_unit_and_columns_in_another_order():
     rows = "\n".join(f"{y}, {1e3 * t}, {u}" for t, u, y in zip(TIME, INPUT, TIME, strict=True))
     data = read_step(InputFile("s.csv", f"output [deg], time [ms], input [%]\n{rows}\n".encode()))
@@ -79,7 +138,7 @@ GOOD = ["time [s],input,output", *(f"{i},{int(i > 2)},{max(0, i - 3)}" for i in 
         ({0: "time [s],input,input"}, r"step.csv:1: column 3 'input' is given twice"),
         ({0: "time [dayz],input,output"}, r"step.csv:1: column 'time': unknown unit"),
         ({0: "time [kg],input,output"}, r"step.csv:1: column 'time': 'kg' cannot be converted to 's'"),
-        ({0: "time [s];input;output"}, r"step.csv:1: columns must be separated by commas, not by ';'"),
+        ({0: "time [s];input;output"}, r"step.csv:2: has 1 values, line 1 has 3 columns"),
         ({5: "4,1"}, r"step.csv:6: has 2 values, line 1 has 3 columns"),
         ({5: '4,"1,1'}, r"step.csv: is not CSV"),
         ({5: "4,one,1"}, r"step.csv:6: column 'input': 'one' is not a finite number"),

@@ -1,0 +1,92 @@
+"""A run whose store exists already: continue it, or what else can be done with the edited study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from designopt.cli.exit import DONE, NOTHING_FEASIBLE, STORE, echo, fail
+from designopt.cli.reporting import write_page
+
+if TYPE_CHECKING:
+    from designopt.api import Study
+    from designopt.report.comparison.edited import Edited
+
+F = Callable[..., Any]
+#: What to do with an edited study whose store exists: ask, or one of the options.
+Way = Literal["rescore", "beside", "replace"] | None
+
+_HELP = {
+    "rescore": "If the store exists: score its evaluations by the edited objectives and limits, and compute nothing.",
+    "beside": "If the store exists: run in NAME.2.study beside it, and take over evaluations with the same keys.",
+    "replace": "If the store exists: delete its results, and run anew in its place.",
+}
+
+
+def again_options(command: F) -> F:
+    """The options of ``designopt run`` for an existing store, as its argument `way`."""
+    for name, text in reversed(_HELP.items()):
+        command = click.option(f"--{name}", "way", flag_value=name, help=text)(command)
+    return command
+
+
+@dataclass(frozen=True)
+class RunStart:
+    """Arguments of `Study.run`: where the run is recorded and how it begins."""
+
+    store: Path
+    resume: bool = False
+    replace: bool = False
+    recall: Sequence[Path] = field(default_factory=list)
+
+
+def start_of(study: Study, store: Path, way: Way) -> RunStart:
+    """How a run of `study` begins. Ends the command if `store` has another search and no `way` was chosen."""
+    if not (store / "journal.db").exists():
+        return RunStart(store)
+    if way == "replace":
+        return RunStart(store, replace=True)
+    edited = _edited(study, store)
+    if not edited.differences:
+        return RunStart(store, resume=True)
+    if way is None:
+        fail(_advice(edited), STORE)
+    exists = (edited.beside / "journal.db").exists()
+    echo(f"{'continuing' if exists else 'new store'} {edited.beside}, beside {store}", err=True)
+    return RunStart(edited.beside, resume=exists, recall=edited.sources)
+
+
+def rescore(study: Study, store: Path) -> int:
+    """The table and the page of the results in `store`, scored by `study`."""
+    from designopt.report import summary_table
+
+    result = _edited(study, store).rescored()
+    _ = result.outcomes  # scored here, where a failing aggregation can be reported
+    page = write_page(result, store / "report-set.html")
+    if result.problem.objectives and not result.outcomes.feasible.any():
+        echo(f"report       {page}")
+        echo(f"{store}: no design satisfies the present limits", err=True)
+        return NOTHING_FEASIBLE
+    echo(f"{summary_table(result)}\n\nreport       {page}")
+    return DONE
+
+
+def _edited(study: Study, store: Path) -> Edited:
+    from designopt.report.comparison.edited import Edited
+
+    return Edited(study.definition, store)
+
+
+def _advice(edited: Edited) -> str:
+    """The differences, line by line, and the command of each way."""
+    lines = [f"{edited.store} exists, and {edited.study.path or 'the study'} differs from the study of its run:"]
+    lines += [f"  {clause}" for clause in edited.differences]
+    lines.append("Nothing was run. Give the command again with one of:")
+    ways = edited.ways()
+    width = max(len(option) for option, _ in ways)
+    lines += [f"  {option:{width}}  {consequence}" for option, consequence in ways]
+    return "\n".join(lines)

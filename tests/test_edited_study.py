@@ -1,0 +1,193 @@
+"""A study that is run again, unchanged or edited, over the store of its first run."""
+
+from pathlib import Path
+
+import pytest
+from command import designopt
+
+from designopt import load, open_store
+from designopt.store.errors import StoreError
+
+MODEL = '''
+from pathlib import Path
+from typing import Annotated, TypedDict
+from designopt import Quantity as Q, model
+
+class Out(TypedDict):
+    mass: Annotated[float, Q("kg", "mass of the plate")]
+    sag: Annotated[float, Q("mm", "deflection of its end")]
+
+@model("plate", version=1)
+def plate(design, scenario, *, load: Annotated[float, Q("N", "force on its end", gt=0)] = 100.0) -> Out:
+    """A clamped plate of steel."""
+    with open("evaluations.txt", "a") as file:
+        file.write("1")
+    t = design["t"]
+    return {"mass": 0.8 * t, "sag": load * 5.0 / t**3}
+'''
+STUDY = """\
+study: plate
+model: {use: plate}
+space: {t: [2, 8]}
+objectives: [{minimize: mass}]
+constraints: [{of: sag, max: 20 mm}]
+solver: {use: full_factorial, levels: 13}
+execution: {executor: serial}
+"""
+PLUGIN = ("--plugin", "plate.py")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "plate.py").write_text(MODEL)
+    (tmp_path / "plate.yaml").write_text(STUDY)
+    done = designopt(tmp_path, "run", "plate.yaml", *PLUGIN)
+    assert done.returncode == 0, done.stderr
+    assert computed(tmp_path) == 13
+    return tmp_path
+
+
+def computed(folder: Path) -> int:
+    """Number of evaluations that the model has carried out."""
+    return len((folder / "evaluations.txt").read_text())
+
+
+def edit(folder: Path, before: str, after: str) -> None:
+    text = (folder / "plate.yaml").read_text()
+    assert before in text
+    (folder / "plate.yaml").write_text(text.replace(before, after))
+
+
+def test_an_unchanged_study_is_continued_and_nothing_is_computed_again(folder):
+    again = designopt(folder, "run", "plate.yaml", *PLUGIN)
+    assert again.returncode == 0, again.stderr
+    assert "nothing to do: the run is complete" in again.stderr
+    assert computed(folder) == 13
+
+
+def test_a_larger_budget_in_the_file_continues_and_one_that_was_exceeded_stays(folder):
+    edit(folder, "full_factorial, levels: 13}", "genetic, population: 4}\nbudget: {evaluations: 8}")
+    run = ("run", "plate.yaml", "-o", "search.study", *PLUGIN)
+    assert designopt(folder, *run).returncode == 0
+    edit(folder, "evaluations: 8", "evaluations: 16")
+    done = designopt(folder, *run)
+    assert done.returncode == 0, done.stderr
+    assert open_store(folder / "search.study").counts["designs"] > 8
+    edit(folder, "evaluations: 16", "evaluations: 8")
+    before = computed(folder)
+    less = designopt(folder, *run)
+    assert less.returncode == 0, less.stderr
+    assert "nothing to do" in less.stderr
+    assert computed(folder) == before
+
+
+def test_another_title_or_report_is_no_other_question(folder):
+    edit(folder, "study: plate", "study: plate\ntitle: The same plate\nreport: {plots: [best]}")
+    again = designopt(folder, "run", "plate.yaml", *PLUGIN)
+    assert again.returncode == 0, again.stderr
+    assert computed(folder) == 13
+    assert "The same plate" in (folder / "results/plate.study/report.html").read_text()
+
+
+def test_a_changed_bound_is_shown_with_the_ways_to_go_on(folder):
+    edit(folder, "[2, 8]", "[4, 10]")
+    again = designopt(folder, "run", "plate.yaml", *PLUGIN)
+    assert again.returncode == 4
+    lines = again.stderr.splitlines()
+    assert lines[0] == "results/plate.study exists, and plate.yaml differs from the study of its run:"
+    assert lines[1] == "  t 4 … 10 instead of 2 … 8"
+    assert "--rescore" not in again.stderr
+    assert any(
+        line.startswith("  --beside")
+        and "results/plate.2.study; takes over evaluations with the same keys: up to 9 of 13" in line
+        for line in lines
+    )
+    assert any(line.startswith("  --replace") for line in lines)
+    assert computed(folder) == 13
+
+
+def test_a_run_beside_takes_over_evaluations_with_the_same_keys_and_counts_them(folder):
+    edit(folder, "[2, 8]", "[4, 10]")
+    beside = designopt(folder, "run", "plate.yaml", "--beside", *PLUGIN)
+    assert beside.returncode == 0, beside.stderr
+    assert f"9 evaluations taken over from {folder / 'results/plate.study'}" in beside.stderr
+    assert computed(folder) == 13 + 4
+    result = open_store(folder / "results/plate.2.study")
+    assert len(result.outcomes) == 13
+    assert any(event["kind"] == "recalled" for event in result.events)
+    hint = designopt(folder, "run", "plate.yaml", *PLUGIN)
+    assert "continue results/plate.2.study, which has this question" in hint.stderr
+    assert designopt(folder, "run", "plate.yaml", "--beside", *PLUGIN).returncode == 0
+    edit(folder, "levels: 13", "levels: 25")
+    third = designopt(folder, "run", "plate.yaml", "--beside", *PLUGIN)
+    assert third.returncode == 0, third.stderr
+    assert computed(folder) == 13 + 4 + 12
+    assert (folder / "results/plate.3.study/report.html").exists()
+
+
+def test_other_limits_are_answered_from_the_recorded_evaluations(folder):
+    edit(folder, "max: 20 mm", "max: 10 mm")
+    again = designopt(folder, "run", "plate.yaml", *PLUGIN)
+    assert again.returncode == 4
+    assert "--rescore" in again.stderr
+    assert "limit sag is" in again.stderr
+    scored = designopt(folder, "run", "plate.yaml", "--rescore", *PLUGIN)
+    assert scored.returncode == 0, scored.stderr
+    assert computed(folder) == 13
+    page = (folder / "results/plate.study/report-set.html").read_text()
+    assert "Re-scored with changes: limit sag is" in page
+    edit(folder, "max: 10 mm", "max: 0.001 mm")
+    nothing = designopt(folder, "run", "plate.yaml", "--rescore", *PLUGIN)
+    assert nothing.returncode == 1
+    assert "no design satisfies the present limits" in nothing.stderr
+
+
+def test_a_changed_model_cannot_be_re_scored(folder):
+    edit(folder, "{use: plate}", "{use: plate, load: 50 N}")
+    scored = designopt(folder, "run", "plate.yaml", "--rescore", *PLUGIN)
+    assert scored.returncode == 4
+    assert "its model, space or scenarios differ" in scored.stderr
+    again = designopt(folder, "run", "plate.yaml", *PLUGIN)
+    assert "model with load 50 instead of 100" in again.stderr
+    assert "nothing can be taken over" in again.stderr
+
+
+def test_a_replaced_store_is_deleted_once_the_new_run_has_begun(folder):
+    (folder / "results/plate.study/notes.txt").write_text("of the first run")
+    edit(folder, "[2, 8]", "[4, 10]")
+    replaced = designopt(folder, "run", "plate.yaml", "--replace", *PLUGIN)
+    assert replaced.returncode == 0, replaced.stderr
+    assert computed(folder) == 26
+    assert open_store(folder / "results/plate.study").study.space[0].low == 4.0
+    assert [path.name for path in (folder / "results").iterdir()] == ["plate.study"]
+
+
+def test_a_store_is_put_back_when_the_run_that_replaces_it_cannot_begin(folder):
+    before = sorted(path.name for path in (folder / "results/plate.study").iterdir())
+    refused = designopt(folder, "run", "plate.yaml", "--replace", "--budget", "nowhere=3", *PLUGIN)
+    assert refused.returncode == 2
+    assert sorted(path.name for path in (folder / "results/plate.study").iterdir()) == before
+    edit(folder, "use: plate}", "use: plate, load: -1 N}")
+    assert designopt(folder, "run", "plate.yaml", "--replace", *PLUGIN).returncode == 2
+    assert len(open_store(folder / "results/plate.study").outcomes) == 13
+
+
+def test_the_same_is_available_in_python(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    plugins = ["plate.py"]
+    study = load("plate.yaml", plugin_files=plugins)
+    assert study.differences() == []
+    edit(folder, "max: 20 mm", "max: 10 mm")
+    edited = load("plate.yaml", plugin_files=plugins)
+    assert len(edited.differences()) == 1
+    assert edited.rescore().outcomes.feasible.sum() < open_store("results/plate.study").outcomes.feasible.sum()
+    with pytest.raises(StoreError, match="recall="):
+        edited.run()
+    beside = edited.run("results/other.study", recall=["results/plate.study"])
+    assert len(beside.outcomes) == 13
+    assert computed(folder) == 13
+    with pytest.raises(StoreError, match="there is no such folder"):
+        edited.run("results/third.study", recall=["results/nowhere.study"])
+    assert not Path("results/third.study").exists()
+    edited.run(replace=True)
+    assert edited.differences() == []
