@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -17,7 +17,8 @@ class TaskSettings:
     """The settings of the model, and the mechanism with its solved loops.
 
     `motion` are formulas of time by coordinate, `motion_file` a table; `initial` are values of coordinates and
-    ``<coordinate>_speed``; `targets` are points that a path should meet, by path.
+    ``<coordinate>_speed``; `targets` are points that a path should meet, by path; `outputs` names the outputs that are
+    reported, all when it is empty. `grid` and `program` are the sections of their tasks.
     """
 
     mechanism: Mechanism
@@ -30,6 +31,10 @@ class TaskSettings:
     initial: Mapping[str, float] = field(default_factory=dict)
     drives: Mapping[str, str] = field(default_factory=dict)
     targets: Mapping[str, Any] = field(default_factory=dict)
+    outputs: Sequence[str] = ()
+    grid: Mapping[str, Any] = field(default_factory=dict)
+    program: Mapping[str, Any] = field(default_factory=dict)
+    buckling: Sequence[str] = ()
     redundant: Literal["refuse", "least_squares"] = "refuse"
 
 
