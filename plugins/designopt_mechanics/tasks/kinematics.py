@@ -198,7 +198,7 @@ class KinematicsTask:
 
     @cached_property
     def _forces(self) -> LoopForces:
-        return LoopForces(self._loops, tuple(self.settings.grid.get("drives", ())))
+        return LoopForces(self._loops, self.settings.grid.get("drives") or None)
 
     def _closed(self, p: Vector) -> GridRows:
         """Every posture of the grid, each from its neighbour: every second row runs back."""
