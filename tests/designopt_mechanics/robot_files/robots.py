@@ -97,7 +97,7 @@ MJCF = {
         <joint name="shoulder" type="ball" pos="0 0 0.02"/><geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.04"/>
         <body name="ulna" pos="0 0 -0.3"><joint name="elbow" axis="1 0 0"/><joint name="turn" axis="0 0 1"/>
           <geom type="capsule" fromto="0 0 0 0 0 -0.25" size="0.03"/></body></body></worldbody></mujoco>""",
-    "coupled joints": """<mujoco><compiler settotalmass="5"/><worldbody>
+    "coupled joints": """<mujoco><worldbody>
       <body name="crank"><joint name="a" axis="0 1 0"/><geom type="box" size="0.2 0.02 0.02" pos="0.2 0 0"/>
         <body name="cam" pos="0.4 0 0"><joint name="b" axis="0 1 0"/>
           <geom type="box" size="0.1 0.02 0.02" pos="0.1 0 0"/>

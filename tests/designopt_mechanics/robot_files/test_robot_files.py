@@ -150,6 +150,12 @@ def test_limits_damping_friction_and_gears_of_joints_become_laws() -> None:
     assert (hinge.ratio, hinge.largest_effort) == (50.0, 100.0)
 
 
+def test_a_stated_total_mass_scales_all_bodies() -> None:
+    text = MJCF["coupled joints"].replace("<worldbody>", '<compiler settotalmass="5"/><worldbody>')
+    frames = read_robot(text.encode(), "scaled.xml").mechanism.tree.frames
+    assert sum(f.body.mass for f in frames if f.body is not None) == pytest.approx(5.0)
+
+
 def test_what_is_not_carried_over_is_listed_with_its_line() -> None:
     text = URDF["gantry"].replace("</robot>", "<gazebo/>\n<material name='red'/></robot>")
     omissions = read_robot(text.encode(), "gantry.urdf").omissions
