@@ -27,6 +27,8 @@ from designopt_mechanics.tree import TreeError
 Redundant = Literal["refuse", "least_squares"]
 #: Singular value below this part of the largest: a force that the equations do not determine.
 _UNDETERMINED = 1e-9
+#: Part of the efforts by which the equations of the passive joints may fail.
+_UNBALANCED = 1e-5
 
 
 class RedundantLoop(ValueError):
@@ -53,18 +55,19 @@ class SolvedForces:
 
 
 class LoopForces:
-    """The forces of a mechanism whose `driven` coordinates (by default the independent ones) have drives.
+    """The forces of a mechanism whose `driven` coordinates (by default the independent ones) have unknown drives.
 
-    Raises `TreeError` for driven coordinates that do not determine the motion, and for joint functions that couple
-    frames without a meeting point that explains it (see `Mechanism.couplers`).
+    The file's drives of all other coordinates act; `driven` is empty where a motion follows from them. Raises
+    `TreeError` for driven coordinates that do not determine the motion, and for joint functions that couple frames
+    without a meeting point that explains it (see `Mechanism.couplers`).
     """
 
-    def __init__(self, loops: LoopSolver, driven: Sequence[str] = (), redundant: Redundant = "refuse") -> None:
+    def __init__(self, loops: LoopSolver, driven: Sequence[str] | None = None, redundant: Redundant = "refuse") -> None:
         self.loops, self.redundant = loops, redundant
         mechanism, names = loops.mechanism, loops.mechanism.tree.names
-        self.driven = tuple(driven) or tuple(names[i] for i in loops.independent)
+        self.driven = tuple(names[i] for i in loops.independent) if driven is None else tuple(driven)
         self._driven = [names.index(name) for name in self.driven]
-        if len(self._driven) != len(loops.independent):
+        if self.driven and len(self._driven) != len(loops.independent):
             raise TreeError(
                 ", ".join(self.driven),
                 "drives",
@@ -149,7 +152,9 @@ class LoopForces:
         for frame, columns in structure.by_frame.items():
             driven = [c for c in columns if names[c] in self.driven]
             if structure.along_path and len(structure.moving[frame]) < len(columns):
-                passive = [i for i in structure.moving[frame] if self.loops.mechanism.tree.names[i] not in self.driven]
+                moving = self.loops.mechanism.tree.names
+                driving = {names[c] for c in driven}
+                passive = [i for i in structure.moving[frame] if moving[i] not in driving]
                 if passive:
                     directions.append((columns, slopes[columns, passive]))
                 continue
@@ -175,8 +180,11 @@ class LoopForces:
         J = np.asarray(
             ca.Function("J", [free.z, self.p], [ca.densify(ca.jacobian(gap, free.z))])(c, p), dtype=np.float64
         )
-        in_loops = [i for i in range(len(lifted.tree.names)) if np.abs(J[:, i]).max(initial=0.0) > 1e-12]
-        tangent = self._tangent(z, p)[0]
+        moved = {
+            lifted.frame_of[n] for i, n in enumerate(lifted.tree.names) if np.abs(J[:, i]).max(initial=0.0) > 1e-12
+        }
+        in_loops = [i for i, n in enumerate(lifted.tree.names) if lifted.frame_of[n] in moved]
+        tangent = self.tangent(z, p)[0]
         by_frame: dict[str, list[int]] = {}
         for i in in_loops:
             by_frame.setdefault(lifted.frame_of[lifted.tree.names[i]], []).append(i)
@@ -224,12 +232,7 @@ class LoopForces:
 
     def solve(self, motion: MotionRows, p: Sequence[float]) -> SolvedForces:
         """Efforts and cut forces of a motion. Raises `RedundantLoop` where they are not determined."""
-        (needed,) = self._needed_rows(motion.z, motion.dz, motion.ddz, motion.time, p)
-        needed = needed.reshape(len(motion.z), -1)
-        tangent = self._tangent(motion.z, np.asarray(p, dtype=np.float64))
-        drives = tangent[:, self._driven, :]
-        right = np.einsum("nmf,nm->nf", tangent, needed)
-        u = np.linalg.solve(np.swapaxes(drives, 1, 2), right[..., None])[..., 0] if drives.size else right
+        u = self._efforts(motion, p)
         _ = self._structure
         if not self.labels:
             return SolvedForces(u, np.zeros((len(u), 0)))
@@ -244,7 +247,25 @@ class LoopForces:
                 self._refuse(small, V, A.shape[1])
             inverse = np.where(small, 0.0, 1.0 / np.where(small, 1.0, sizes))
             cuts[usable] = np.einsum("nik,ni->nk", V, inverse * np.einsum("nji,nj->ni", U, b[usable]))
+            left = np.abs(np.einsum("nik,nk->ni", A[usable], cuts[usable]) - b[usable]).max()
+            if left > _UNBALANCED * max(1e-9, float(np.abs(b[usable]).max())):
+                raise TreeError(
+                    ", ".join(self.driven) or ", ".join(self.loops.mechanism.drives),
+                    "drives",
+                    f"joints without a drive would have to carry efforts (up to {left:.3g} N or N m): each drive must "
+                    "be on a coordinate that moves one joint directly, and the loops must be closed",
+                )
         return SolvedForces(u, cuts)
+
+    def _efforts(self, motion: MotionRows, p: Sequence[float]) -> Vector:
+        """(n, f) of the driven coordinates, by virtual work along the free directions of the mechanism."""
+        if not self.driven:
+            return np.zeros((len(motion.z), 0))
+        (needed,) = self._needed_rows(motion.z, motion.dz, motion.ddz, motion.time, p)
+        tangent = self.tangent(motion.z, np.asarray(p, dtype=np.float64))
+        right = np.einsum("nmf,nm->nf", tangent, needed.reshape(len(motion.z), -1))
+        drives = np.swapaxes(tangent[:, self._driven, :], 1, 2)
+        return np.asarray(np.linalg.solve(drives, right[..., None])[..., 0], dtype=np.float64)
 
     @property
     def is_redundant(self) -> bool:
@@ -284,7 +305,7 @@ class LoopForces:
         arguments = [self.state.z, self.state.dz, self.state.ddz, self.time, self.p]
         return Rows(ca.Function(name, arguments, [ca.densify(r) for r in results]))
 
-    def _tangent(self, z: Vector, p: Any) -> Vector:
+    def tangent(self, z: Vector, p: Any) -> Vector:
         """(n, m, f) rates of all coordinates at unit rates of the independent ones."""
         free = self.loops.independent
         unit = np.eye(len(free))

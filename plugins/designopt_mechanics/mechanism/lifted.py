@@ -82,7 +82,10 @@ def lifted(mechanism: Mechanism) -> LiftedTree:
     functions: dict[str, Callable[[Mapping[str, Any]], Any]] = {}
     frame_of: dict[str, str] = {}
 
+    z = {c.name: ca.SX.sym(c.name) for c in tree.coordinates}
+
     def variable(frame: Frame, value: Any) -> Any:
+        value = _coordinate_of(value, z)
         if isinstance(value, str) and value not in coordinates:
             coordinates[value], frame_of[value] = by_name[value], frame.name
             return value
@@ -107,6 +110,14 @@ def lifted(mechanism: Mechanism) -> LiftedTree:
         frames.append(replace(frame, motions=tuple(motions)))
     free = Tree(tuple(coordinates.values()), tuple(frames))
     return LiftedTree(free, functions, frame_of, _cuts(mechanism, free))
+
+
+def _coordinate_of(value: Any, z: Mapping[str, Any]) -> Any:
+    """The name of the coordinate that a joint function is, or the function."""
+    if not callable(value):
+        return value
+    expression = ca.SX(value(z))
+    return next((name for name, symbol in z.items() if ca.is_equal(expression, symbol, 2)), value)
 
 
 def _four(values: Iterable[Any]) -> tuple[Any, Any, Any, Any]:
