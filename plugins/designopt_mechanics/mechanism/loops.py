@@ -27,7 +27,11 @@ from designopt_mechanics.tree import TreeError
 CLOSED = 1e-10
 #: A row or column below this part of its size depends on the others.
 _DEPENDENT = 1e-7
-_STEPS, _SHORTEST = 30, 1.0 / 256.0
+_STEPS, _IDLE = 30, 5
+#: Times that a step is halved, and where the posture before did not close.
+_PATIENCE, _IMPATIENT = 12, 2
+#: Postures that are solved together from the one before them.
+_AHEAD = 12
 #: A solution belongs to the branch if it is nearer to where the tangent led than half the way plus this.
 _SAME_BRANCH = 0.05
 
@@ -103,10 +107,17 @@ class LoopSolver:
         rows = np.atleast_2d(np.asarray(zi, dtype=np.float64))
         column, z = np.asarray(p, dtype=np.float64), np.array(z0, dtype=np.float64)
         postures, gaps = np.empty((len(rows), len(z))), np.zeros(len(rows))
-        for i, row in enumerate(rows):
-            postures[i], gaps[i] = self._advance(z, row, column)
-            if gaps[i] <= CLOSED:
-                z = postures[i]
+        at = 0
+        while at < len(rows):
+            patience = _IMPATIENT if at and gaps[at - 1] > CLOSED else _PATIENCE
+            postures[at], gaps[at] = self._advance(z, rows[at], column, patience)
+            if gaps[at] <= CLOSED:
+                z = postures[at]
+                ahead = self._near(z, rows[at + 1 : at + 1 + _AHEAD], column)
+                postures[at + 1 : at + 1 + len(ahead)] = ahead
+                at += len(ahead)
+                z = postures[at]
+            at += 1
         if self.mechanism.reaches:
             gaps = np.maximum(gaps, self._reach(postures, column)[0].reshape(len(rows), -1).max(axis=1))
         return ClosedRows(postures, gaps, gaps <= CLOSED)
@@ -156,6 +167,11 @@ class LoopSolver:
         return Rows(ca.Function("loop_slopes", [self.state.z, self.p], [ca.cse(self.jacobian)]), compiled=False)
 
     @cached_property
+    def _several(self) -> Rows:
+        f = ca.Function("several_loops", [self.state.z, self.p], ca.cse([ca.densify(self.gap), self.jacobian]))
+        return Rows(f, compiled=False)
+
+    @cached_property
     def _curvature(self) -> Rows:
         f = ca.Function("loop_curvature", [self.state.z, self.state.dz, self.p], [ca.densify(self.equations()[1])])
         return Rows(f, compiled=False)
@@ -179,48 +195,78 @@ class LoopSolver:
         if not len(free):
             return z, 0.0
         z = z.copy()
-        best, smallest = z.copy(), np.inf
+        best, smallest, idle = z, np.inf, 0
         for _ in range(_STEPS):
             value, J = self._values(z, p)
-            if not np.isfinite(value).all():
-                break
             size = float(np.abs(value).max())
+            idle = 0 if size < 0.99 * smallest else idle + 1
             if size < smallest:
-                best, smallest = z.copy(), size
-            step = np.linalg.lstsq(J[:, free], value, rcond=1e-12)[0]
-            largest = float(np.abs(step).max(initial=0.0))
-            if largest < 1e-14 * max(1.0, float(np.abs(z).max())) or size < 1e-15:
+                best, smallest = z, size
+            if idle > _IDLE or not np.isfinite(size):
                 break
-            z[free] -= step * min(1.0, 0.5 / max(largest, 1e-300))
+            step = _least(J[:, free], value, idle)
+            largest = float(np.abs(step).max())
+            if largest < 1e-13 or size < 1e-15:
+                break
+            z = z.copy()
+            z[free] -= step if largest <= 0.5 else step * (0.5 / largest)
         return best, smallest
 
-    def _advance(self, z: Vector, target: Vector, p: Vector) -> tuple[Vector, float]:
-        """The posture with independent coordinates `target` on the branch of the closed posture `z`."""
-        begin, progress, stride = z[self.independent].copy(), 0.0, 1.0
+    def _near(self, z: Vector, rows: Vector, p: Vector) -> Vector:
+        """The first postures at `rows` that Newton's method reaches from the closed posture `z` on its branch."""
+        if not len(self.dependent) or len(rows) < 2:
+            return np.empty((0, len(z)))
+        _, J = self._values(z, p)
+        tangent = _least_columns(J[:, self.dependent], J[:, self.independent])
+        step = -(rows - z[self.independent]) @ tangent.T
+        guess = np.tile(z, (len(rows), 1))
+        guess[:, self.independent] = rows
+        guess[:, self.dependent] += step
+        postures, good = guess.copy(), np.zeros(len(rows), dtype=bool)
+        for _ in range(6):
+            gap, J = (part.reshape(len(rows), len(self.dependent), -1) for part in self._several(postures, p))
+            if not (np.isfinite(gap).all() and np.isfinite(J).all()):
+                break
+            good = np.abs(gap).max(axis=(1, 2)) <= 0.01 * CLOSED
+            if good.all():
+                break
+            postures[:, self.dependent] -= _solved(J[:, :, self.dependent], gap[..., 0])
+            if not np.isfinite(postures).all():
+                break
+        missed = np.abs(postures - guess).max(axis=1)
+        good &= missed <= 0.5 * np.abs(step).max(axis=1) + _SAME_BRANCH
+        return postures[: len(rows) if good.all() else int(np.argmin(good))]
+
+    def _advance(self, z: Vector, target: Vector, p: Vector, patience: int = _PATIENCE) -> tuple[Vector, float]:
+        """The posture with independent coordinates `target` on the branch of the closed posture `z`, and its gap.
+
+        Steps are halved up to `patience` times; then the target is tried at once.
+        """
         z = z.copy()
         if not len(self.dependent):
             z[self.independent] = target
             return z, 0.0
+        begin, progress, stride = z[self.independent].copy(), 0.0, 1.0
         while progress < 1.0:
             stride = min(stride, 1.0 - progress)
             goal = begin + (progress + stride) * (target - begin)
             _, J = self._values(z, p)
-            step = np.linalg.lstsq(
-                J[:, self.dependent], -J[:, self.independent] @ (goal - z[self.independent]), rcond=None
-            )
+            step = _least(J[:, self.dependent], -J[:, self.independent] @ (goal - z[self.independent]))
             guess = z.copy()
             guess[self.independent] = goal
-            guess[self.dependent] += step[0]
+            guess[self.dependent] += step
             reached, gap = self._newton(guess, p)
-            missed = float(np.abs(reached - guess).max())
-            if gap <= CLOSED and missed <= 0.5 * float(np.abs(step[0]).max(initial=0.0)) + _SAME_BRANCH:
-                z, progress, stride = reached, progress + stride, 2.0 * stride
-                continue
-            stride *= 0.5
-            if stride < _SHORTEST:
+            if gap <= CLOSED:
+                missed = float(np.abs(reached - guess).max())
+                if missed <= 0.5 * float(np.abs(step).max()) + _SAME_BRANCH:
+                    z, progress, stride = reached, progress + stride, 2.0 * stride
+                    continue
+            stride, patience = 0.5 * stride, patience - 1
+            if patience < 0:  # the way to the target does not close, or loses its branch
+                is_open = gap > CLOSED
                 z[self.independent] = target
-                reached, gap = self._newton(z, p)
-                return reached, max(gap, 2.0 * CLOSED)
+                z, gap = self._newton(z, p)
+                return z, gap if is_open else max(gap, 2.0 * CLOSED)
         return z, 0.0
 
     # ---------------------------------------------------------------------------------------------------------- choice
@@ -290,6 +336,30 @@ def _independent_rows(matrix: Vector, tolerance: float = _DEPENDENT) -> list[int
             chosen.append(i)
             basis = np.vstack([basis, rest / length])
     return chosen
+
+
+def _least(matrix: Vector, right: Vector, damping: int = 0) -> Vector:
+    """The solution of least squares; of the square system where it has one.
+
+    `damping` counts steps without success: they are shortened (Levenberg), since a gap that stays has a singular slope.
+    """
+    if damping:
+        size = 0.01 * 4.0**damping * float(np.linalg.norm(matrix, 2)) ** 2 / 16.0
+        damped = matrix.T @ matrix + size * np.eye(matrix.shape[1])
+        return np.asarray(np.linalg.solve(damped, matrix.T @ right), dtype=np.float64)
+    if matrix.shape[0] == matrix.shape[1]:
+        try:
+            solution = np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
+        except np.linalg.LinAlgError:
+            pass
+        else:
+            if np.abs(solution).max() < 1e6:
+                return solution
+    return np.asarray(np.linalg.lstsq(matrix, right, rcond=1e-12)[0], dtype=np.float64)
+
+
+def _least_columns(matrix: Vector, right: Vector) -> Vector:
+    return np.asarray(np.linalg.lstsq(matrix, right, rcond=1e-12)[0], dtype=np.float64)
 
 
 def _solved(matrices: Vector, right: Vector) -> Vector:

@@ -22,8 +22,10 @@ _MOST_NODES, _MOST_UNKNOWNS = 101, 12
 
 def coordinate(name: str, at: At) -> Coordinate:
     entries = at.mapping(("unit",), ("range", "reference", *LAW_KEYS))
-    unit = cast(Literal["rad", "m"], entries["unit"].word(("rad", "m")))
+    unit = cast(Literal["rad", "m", "1"], _unit(entries["unit"]))
     low, high = -float("inf"), float("inf")
+    if unit == "1" and (stated := next((key for key in LAW_KEYS if key in entries), None)):
+        raise entries[stated].wrong("is for a coordinate in rad or m; a component of a quaternion has none")
     if "range" in entries:
         low, high = (item.number(unit) for item in entries["range"].items(2))
         if not low < high:
@@ -32,6 +34,11 @@ def coordinate(name: str, at: At) -> Coordinate:
     if not low <= reference <= high:
         raise entries.get("reference", at).wrong(f"the reference {reference:g} is not within {low:g} to {high:g}")
     return Coordinate(name, unit, low, high, reference, gear_inertia(entries, unit))
+
+
+def _unit(at: At) -> str:
+    """``1``, which YAML reads as a number, is the unit of the components of a quaternion."""
+    return "1" if at.node.scalar == 1 and not isinstance(at.node.scalar, bool) else at.word(("rad", "m", "1"))
 
 
 def function(at: At, scope: FileScope) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.resources import files
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -56,15 +55,6 @@ _MOST_FRAMES = 500
 def bundled(name: str) -> Mechanism:
     """The bundled model file `name` (without ending)."""
     return read(files("designopt_mechanics.model_file").joinpath("models", f"{name}.yaml").read_bytes(), f"{name}.yaml")
-
-
-def read_mechanism(path: str | Path) -> Mechanism:
-    """The mechanism in a YAML file.
-
-    Raises `StudyError` with everything that is wrong, each with line and column, and `OSError`.
-    """
-    file = Path(path)
-    return read(file.read_bytes(), file.name)
 
 
 def read(content: bytes, name: str, by_path: Mapping[str, str] | None = None) -> Mechanism:

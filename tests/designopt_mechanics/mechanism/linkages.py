@@ -44,13 +44,13 @@ def slider_crank() -> Mechanism:
     return Mechanism(tree, GRAVITY, meets=(Meet("pin", Point("rod", (0.2, 0, 0)), Point("piston")),), loads=(load,))
 
 
-def four_bar() -> Mechanism:
+def four_bar(crank: float = 0.3) -> Mechanism:
     """Crank 0.3, coupler 0.8, rocker 0.6, base 0.9 m."""
     tree = Tree(
         tuple(Coordinate(n, reference=z) for n, z in (("crank", 0.8), ("coupler", -0.5), ("rocker", 1.4))),
         (
-            link("crank", "ground", (0.0, 0.0), 0.3),
-            link("coupler", "crank", (0.3, 0.0), 0.8),
+            link("crank", "ground", (0.0, 0.0), crank),
+            link("coupler", "crank", (crank, 0.0), 0.8),
             link("rocker", "ground", (0.9, 0.0), 0.6),
         ),
     )
