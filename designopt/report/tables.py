@@ -23,7 +23,7 @@ from designopt.report.labels import (
 from designopt.report.no_design import without_feasible, without_number
 from designopt.report.parts.answer import summary, violated_limits
 from designopt.report.parts.answer.limits import WARNED, fewer_bounds, recommended_bounds, warnings
-from designopt.report.parts.answer.tolerances import fragile_in_short, untried
+from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, untried
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.parts.motion.estimation import undetermined
 from designopt.solvers.listed_designs import listed_names
@@ -75,7 +75,7 @@ def summary_table(result: Result) -> str:
         else []
     )
     first += [f"warning: {text}" for text in result.code_differences]
-    first += [f"note: {clause}" for clause in (*fragile_in_short(result), *undetermined(result))]
+    first += [f"note: {clause}" for clause in (*fragile_in_short(result), *narrow_front(result), *undetermined(result))]
     last = [*fewer_bounds(result), *recommended_bounds(result, below=WARNED), *untried(result)]
     notes = [
         *_lacking(result, chosen),

@@ -60,7 +60,7 @@ from designopt.store.journal import recorded_designs
 from designopt.store.provenance import code_differences, provenance
 from designopt.store.result import Result
 from designopt.store.views.validation import with_validation
-from designopt.study.study import Execution, Stage, StudyDefinition
+from designopt.study.study import Stage, StudyDefinition
 from designopt.workers.auto import executor_for
 from designopt.workers.evaluation.programs import has_programs
 from designopt.workers.executor import Executor

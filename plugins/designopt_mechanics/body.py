@@ -28,7 +28,7 @@ class BodyError(ValueError):
 class Body:
     """`mass` (kg), `centre` of mass (3) m and `inertia` about it (kg m^2) in the axes of the frame that carries it.
 
-    The inertia is three principal moments or a symmetric (3, 3) tensor. Each of the three may be a CasADi expression
+    The inertia is three principal moments, a symmetric (3, 3) tensor, or for planar motion one number about z. Each of the three may be a CasADi expression
     (of a parameter, say) instead of numbers; only numbers are checked.
 
     Raises `BodyError` for negative masses, numbers that are not finite, and inertias of no mass distribution: one that
@@ -60,6 +60,11 @@ def is_number(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str) and all(is_number(v) for v in value)
 
 
+def is_not_zero(value: Any) -> bool:
+    """Whether a value is an expression or a number other than 0."""
+    return not is_number(value) or float(value) != 0.0
+
+
 def vector(name: str, components: ArrayLike, error: type[ValueError] | Any = ValueError) -> Vector:
     """`components` as three finite numbers; raises `error`, which takes a field's name and a message."""
     array = np.asarray(components, dtype=np.float64)
@@ -71,12 +76,17 @@ def vector(name: str, components: ArrayLike, error: type[ValueError] | Any = Val
 
 
 def tensor(inertia: ArrayLike) -> Vector:
-    """(3, 3) from principal moments or a tensor; raises `BodyError` for another shape."""
+    """(3, 3) from principal moments, a tensor, or one number: that of a thin plate about its normal z.
+
+    Raises `BodyError` for another shape.
+    """
     array = np.asarray(inertia, dtype=np.float64)
+    if array.shape == ():
+        return np.diag([0.5, 0.5, 1.0]) * array
     if array.shape == (3,):
         return np.diag(array)
     if array.shape != (3, 3):
-        raise BodyError("inertia", f"has shape {array.shape}, not (3,) or (3, 3)")
+        raise BodyError("inertia", f"has shape {array.shape}, not (), (3,) or (3, 3)")
     return array
 
 

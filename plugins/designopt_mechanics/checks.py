@@ -22,19 +22,19 @@ _JUMP = 1e-5
 _SAME = 1e-9
 
 
-def check(tree: Tree, places: ArrayLike | None = None) -> None:
+def check(tree: Tree, places: ArrayLike | None = None, tangent: Vector | None = None) -> None:
     """Try a tree at its reference posture and at `places` (n, m): joint functions and masses.
 
-    Raises `TreeError` where a joint variable is not finite, where its first or second derivative does not agree with
-    finite differences (a jump), and where the mass matrix is not positive definite, with the direction that has no
-    mass.
+    With closed loops the columns of `tangent` (m, f) are the directions in which it can move. Raises `TreeError` where
+    a joint variable is not finite, where its first or second derivative does not agree with finite differences (a
+    jump), and where the mass matrix is not positive definite, with the direction that has no mass.
     """
     tried = [tree.reference] if places is None else list(np.atleast_2d(np.asarray(places, dtype=np.float64)))
     for z in tried:
         if z.shape != (len(tree.names),) or not np.isfinite(z).all():
             raise TreeError("coordinates", "values", f"{z.tolist()} are not {len(tree.names)} finite numbers")
         _check_functions(tree, z)
-        _check_masses(tree, z)
+        _check_masses(tree, z, tangent)
 
 
 def check_wires(tree: Tree, wires: Sequence[Wire]) -> None:
@@ -86,7 +86,7 @@ def _check_functions(tree: Tree, z: Vector) -> None:
                         )
 
 
-def _check_masses(tree: Tree, z: Vector) -> None:
+def _check_masses(tree: Tree, z: Vector, tangent: Vector | None = None) -> None:
     if not tree.names:
         return
     state = TreeState(tree, ca.SX.sym("z", len(tree.names)))
@@ -94,6 +94,9 @@ def _check_masses(tree: Tree, z: Vector) -> None:
     if ca.depends_on(ca.substitute(M, state.z, ca.SX.zeros(state.z.shape)), ca.vertcat(*ca.symvar(M))):
         return  # masses that are parameters are known later
     matrix = np.asarray(ca.Function("M", [state.z], [M])(z), dtype=np.float64)
+    if tangent is not None:
+        _check_moving_masses(tree, tangent.T @ matrix @ tangent, z, tangent)
+        return
     diagonal = np.sqrt(np.maximum(np.diag(matrix), 0.0))
     if (diagonal <= 0.0).any():
         name = tree.names[int(np.argmin(diagonal))]
@@ -105,6 +108,14 @@ def _check_masses(tree: Tree, z: Vector) -> None:
         direction_text = ", ".join(f"{n} {v:+.3g}" for n, v in zip(tree.names, direction, strict=True) if abs(v) > 1e-6)
         name = tree.names[int(np.argmax(np.abs(direction)))]
         raise TreeError(name, "mass", f"no mass moves along {direction_text} at {_as_text(tree.names, z)}")
+
+
+def _check_moving_masses(tree: Tree, matrix: Vector, z: Vector, tangent: Vector) -> None:
+    values, vectors = np.linalg.eigh(matrix)
+    if len(values) and values[0] <= _MASSLESS * max(values[-1], 1e-300):
+        direction = tangent @ vectors[:, 0]
+        name = tree.names[int(np.argmax(np.abs(direction)))]
+        raise TreeError(name, "mass", f"no mass moves when it moves in its closed loops at {_as_text(tree.names, z)}")
 
 
 def _as_text(names: Sequence[str], z: Vector) -> str:

@@ -62,7 +62,7 @@ def generalised_force(state: TreeState, loads: Sequence[Load]) -> Any:
         before = state.pose(step.parent)[0]
         if step.axis is not None:
             variables.append(step.angle)
-            efforts.append(ca.dot(axes @ step.axis, m - ca.cross(origin, f)))
+            efforts.append(step.effort(axes @ step.axis, m - ca.cross(origin, f)))
         variables.append(step.p)
         efforts.append(before.T @ f)
         if step.parent >= 0:

@@ -78,7 +78,27 @@ class Polar:
             _finite(name, getattr(self, name))
 
 
-Motion: TypeAlias = Rotate | Slide | Polar
+@dataclass(frozen=True)
+class Ball:
+    """A turn by the `quaternion` (w, x, y, z) divided by its length: a ball joint without a singular posture.
+
+    The four are names of coordinates (or joint functions); the reference posture has the length 1. The length, which
+    turns nothing, has the inertia 1 kg m^2: it stays where it is, so that no constraint is needed. The generalised
+    forces Q of the four give the moment ``E' Q`` about the axes after the turn, E = [-x -y -z; w -z y; z w -x; -y x w]
+    / 2 (Shabana 2013, 2.3).
+    """
+
+    quaternion: tuple[Value, Value, Value, Value]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "quaternion", tuple(self.quaternion))
+        if len(self.quaternion) != 4:
+            raise MotionError("quaternion", f"has {len(self.quaternion)} components, not 4")
+        for component in self.quaternion:
+            _finite("quaternion", component)
+
+
+Motion: TypeAlias = Rotate | Slide | Polar | Ball
 
 
 def unit(axis: Any) -> tuple[float, float, float]:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from designopt.lazy import casadi as ca
-from designopt_mechanics.motions import Polar, Rotate, Slide
+from designopt_mechanics.body import is_not_zero
+from designopt_mechanics.motions import Ball, Polar, Rotate, Slide
 from designopt_mechanics.tree import GROUND, Frame, Point, Tree, TreeError, values_of
 
 
@@ -18,7 +19,8 @@ from designopt_mechanics.tree import GROUND, Frame, Point, Tree, TreeError, valu
 class JointStep:
     """One shift by p in the axes before it and one turn C by `angle` about `axis` after it, p and angle functions of z.
 
-    `parent` is the step before it (-1: ground); `frame` is the frame that ends with it, if any.
+    For a turn by a quaternion `angle` are its components (4, 1), and `axis` (3, 4) times their rates is the angular
+    velocity. `parent` is the step before it (-1: ground); `frame` is the frame that ends with it, if any.
     """
 
     parent: int
@@ -27,6 +29,10 @@ class JointStep:
     axis: Any
     angle: Any
     frame: Frame | None
+
+    def effort(self, axes: Any, moment: Any) -> Any:
+        """What `moment` (3, 1) does to `angle`; `axes` (3, k) are its `axis` in the moment's axes."""
+        return ca.dot(axes, moment) if axes.shape[1] == 1 else axes.T @ moment
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +121,7 @@ class TreeState:
         for i in self.way(self.end(frame)):
             step = self.steps[i]
             if step.axis is not None:
-                total += self.pose(i)[0] @ step.axis * self.rate(step.angle)
+                total += self.pose(i)[0] @ step.axis @ self.rate(step.angle)
         return total
 
     def way(self, step: int) -> list[int]:
@@ -166,7 +172,7 @@ def _flatten(tree: Tree, z: Sequence[Any]) -> tuple[list[JointStep], list[Rotor]
     """Steps of all frames, rotors of their motions, and the step where each frame ends."""
     named = dict(zip(tree.names, z, strict=True))
     steps: list[JointStep] = []
-    rotors: list[Rotor] = []
+    rotors = [Rotor(named[c.name], c.inertia) for c in tree.coordinates if is_not_zero(c.inertia)]
     ends = {GROUND: -1}
     for frame in tree.frames:
         parent = ends[frame.parent]
@@ -180,13 +186,19 @@ def _flatten(tree: Tree, z: Sequence[Any]) -> tuple[list[JointStep], list[Rotor]
                 steps.append(JointStep(parent, p, turn @ rotation(motion.axis, angle), axis, angle, None))
                 parent, p, turn = len(steps) - 1, ca.SX.zeros(3), ca.SX.eye(3)
                 variable = angle
+            elif isinstance(motion, Ball):
+                quaternion = ca.vertcat(*(_value(v, named, frame) for v in motion.quaternion))
+                matrix, axes = quaternion_turn(quaternion)
+                steps.append(JointStep(parent, p, turn @ matrix, axes, quaternion, None))
+                parent, p, turn = len(steps) - 1, ca.SX.zeros(3), ca.SX.eye(3)
+                variable = ca.norm_2(quaternion)
             else:
                 shift, variable = _shift(motion, named, frame)
                 p = p + turn @ shift
-            inertia = 0.0 if isinstance(motion, Polar) else motion.inertia
-            if not isinstance(inertia, (int, float)) or inertia > 0.0:
+            inertia = 1.0 if isinstance(motion, Ball) else 0.0 if isinstance(motion, Polar) else motion.inertia
+            if is_not_zero(inertia):
                 rotors.append(Rotor(variable, inertia))
-        at_rest = not frame.motions or not isinstance(frame.motions[-1], Rotate)
+        at_rest = not frame.motions or not isinstance(frame.motions[-1], Rotate | Ball)
         if at_rest:
             steps.append(JointStep(parent, p, turn, None, None, frame))
         else:
@@ -212,6 +224,22 @@ def _value(value: Any, named: Mapping[str, Any], frame: Frame) -> Any:
     if result.shape != (1, 1):
         raise TreeError(frame.name, "motions", f"a joint function gives {result.shape[0]} values, not one")
     return result
+
+
+def quaternion_turn(quaternion: Any) -> tuple[Any, Any]:
+    """(3, 3) turn by a quaternion (w, x, y, z) of any length, and (3, 4) its angular velocity per rate, in the axes
+    after it.
+    """
+    w, x, y, z = ca.vertsplit(quaternion)
+    square = ca.sumsqr(quaternion)
+    rows = [
+        [w * w + x * x - y * y - z * z, 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
+        [2.0 * (x * y + w * z), w * w - x * x + y * y - z * z, 2.0 * (y * z - w * x)],
+        [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), w * w - x * x - y * y + z * z],
+    ]
+    rates = [[-x, w, z, -y], [-y, -z, w, x], [-z, y, -x, w]]
+    turn, axes = (ca.vertcat(*(ca.horzcat(*row) for row in matrix)) for matrix in (rows, rates))
+    return turn / square, 2.0 * axes / square
 
 
 def rotation(axis: Sequence[float], angle: Any) -> Any:

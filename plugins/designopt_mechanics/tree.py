@@ -13,7 +13,7 @@ import numpy as np
 
 from designopt.plugin import closest
 from designopt_mechanics.body import Body, is_number, vector
-from designopt_mechanics.motions import Motion
+from designopt_mechanics.motions import Ball, Motion
 
 GROUND = "ground"
 
@@ -30,13 +30,18 @@ class TreeError(ValueError):
 
 @dataclass(frozen=True)
 class Coordinate:
-    """An independent coordinate: its unit ("rad" or "m"), range and value in the reference posture."""
+    """An independent coordinate: its unit, range and value in the reference posture.
+
+    The unit is "rad", "m", or "1" for the components of the quaternion of a `Ball`. `inertia` (kg m^2 or kg) moves with
+    this coordinate alone: a rotor behind a gear adds the square of the ratio times its own inertia.
+    """
 
     name: str
-    unit: Literal["rad", "m"] = "rad"
+    unit: Literal["rad", "m", "1"] = "rad"
     low: float = -math.inf
     high: float = math.inf
     reference: float = 0.0
+    inertia: Any = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +87,8 @@ class Tree:
                 raise TreeError(c.name, "name", "is not a valid name: use only letters, digits and _")
             if not c.low <= c.reference <= c.high:
                 raise TreeError(c.name, "reference", f"{c.reference:g} is not within {c.low:g} to {c.high:g}")
+            if is_number(c.inertia) and not 0.0 <= float(c.inertia) < math.inf:
+                raise TreeError(c.name, "inertia", f"{float(c.inertia):g} is not finite and at least 0")
         _once([c.name for c in self.coordinates])
         _once([GROUND, *(f.name for f in self.frames)])
         frame_names = [GROUND]
@@ -126,6 +133,8 @@ class Tree:
 def values_of(frame: Frame) -> Iterator[Any]:
     """The joint variables of a frame's motions."""
     for motion in frame.motions:
+        if isinstance(motion, Ball):
+            yield from motion.quaternion
         for name in ("angle", "distance", "azimuth", "elevation", "length"):
             if hasattr(motion, name):
                 yield getattr(motion, name)

@@ -86,7 +86,7 @@ def _variables(state: TreeState) -> tuple[Any, list[int]]:
         rows.append(at)
         part = ca.vertcat(step.p, ca.SX(0.0) if step.angle is None else step.angle)
         parts.append(part)
-        at += 4
+        at += part.numel()
     return ca.vertcat(ca.SX(0, 1), *parts), rows
 
 
@@ -105,5 +105,6 @@ def _arms(state: TreeState, wire: Wire, rows: Sequence[int]) -> list[tuple[int, 
         if step.axis is not None:
             axes, origin = state.pose(i)
             moment = sum((ca.cross(places[k] - origin, forces[k]) for k in moved), ca.SX.zeros(3))
-            arm_entries.append((rows[i] + 3, ca.dot(axes @ step.axis, moment)))
+            turned = ca.vertsplit(step.effort(axes @ step.axis, moment))
+            arm_entries += [(rows[i] + 3 + n, effort) for n, effort in enumerate(turned)]
     return arm_entries

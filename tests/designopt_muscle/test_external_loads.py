@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from designopt_mechanics.robot_files.xml import ModelError
 from designopt_mechanics.tree_rows import TreeRows
 from designopt_muscle.geometry.kinematics import kinematics
 from designopt_muscle.geometry.loads import external_loads
 from designopt_muscle.models.static_sharing import StaticSharing
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.osim.tree import tree_of
-from designopt_muscle.osim.xml import ModelError
 from designopt_recordings.table import TimeTable
 from small_models import hinge
 

@@ -111,10 +111,13 @@ def _recursion(state: TreeState, gravity: Any, loads: Sequence[Load]) -> tuple[A
         a = a + ca.cross(alpha, p) + ca.cross(w, ca.cross(w, p)) + 2.0 * ca.cross(w, dp) + ddp
         w, alpha, a = step.turn.T @ w, step.turn.T @ alpha, step.turn.T @ a
         if step.axis is not None:
-            spin = step.axis * rates[at]
-            alpha = alpha + step.axis * second[at] + ca.cross(w, spin)
+            turned = slice(at, at + step.axis.shape[1])
+            spin = step.axis @ rates[turned]
+            alpha = alpha + step.axis @ second[turned] + ca.cross(w, spin)
+            if not step.axis.is_constant():
+                alpha = alpha + state.rate(step.axis) @ rates[turned]
             w = w + spin
-            at += 1
+            at = turned.stop
         motion.append((w, alpha, a))
         body = None if step.frame is None else step.frame.body
         force, moment = (ca.SX.zeros(3), ca.SX.zeros(3)) if body is None else _inertial(body, w, alpha, a)
@@ -126,7 +129,7 @@ def _recursion(state: TreeState, gravity: Any, loads: Sequence[Load]) -> tuple[A
     for i in reversed(range(len(state.steps))):
         step, (force, moment) = state.steps[i], carried[i]
         before = step.turn @ force
-        back.append(ca.vertcat(before, *([] if step.axis is None else [ca.dot(step.axis, moment)])))
+        back.append(ca.vertcat(before, *([] if step.axis is None else [step.effort(step.axis, moment)])))
         if step.parent >= 0:
             sum_force, sum_moment = carried[step.parent]
             carried[step.parent] = (
@@ -153,8 +156,13 @@ def _inertial(body: Any, w: Any, alpha: Any, a: Any) -> tuple[Any, Any]:
 
 
 def _tensor(inertia: Any) -> Any:
-    principal = ca.vertcat(*inertia) if isinstance(inertia, (tuple, list)) else ca.SX(inertia)
-    return ca.diag(principal) if principal.shape == (3, 1) else principal
+    """(3, 3) from expressions, as `tensor` from numbers."""
+    if isinstance(inertia, (tuple, list)):
+        inertia = ca.vertcat(*(ca.horzcat(*row) if isinstance(row, (tuple, list)) else row for row in inertia))
+    moments = ca.SX(inertia)
+    if moments.is_scalar():
+        moments = moments * ca.DM([0.5, 0.5, 1.0])
+    return ca.diag(moments) if moments.shape == (3, 1) else moments
 
 
 def _on_frames(state: TreeState, loads: Sequence[Load]) -> dict[int, tuple[Any, Any]]:

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 from designopt.lazy import casadi as ca
-from designopt_mechanics.body import Body, BodyError
+from designopt_mechanics.body import Body, BodyError, is_number
 from designopt_mechanics.model_file.functions import value
 from designopt_mechanics.model_file.nodes import At, Vector3
-from designopt_mechanics.motions import Motion, MotionError, Polar, Rotate, Slide, unit
+from designopt_mechanics.model_file.scope import FileScope
+from designopt_mechanics.model_file.shapes import SHAPES, shaped_body
+from designopt_mechanics.motions import Ball, Motion, MotionError, Polar, Rotate, Slide, unit
 from designopt_mechanics.state import rotation
-from designopt_mechanics.tree import GROUND, Coordinate, Frame
+from designopt_mechanics.tree import GROUND, Frame
 
 
-def frame(name: str, at: At, coordinates: Mapping[str, Coordinate], functions: Mapping[str, Any]) -> Frame:
+def frame(name: str, at: At, scope: FileScope) -> Frame:
     entries = at.mapping((), ("parent", "place", "turn", "motions", "body"))
     motions: list[Motion] = []
     if "motions" in entries:
         for item in entries["motions"].items():
-            motions.append(_motion(item, coordinates, functions))
+            motions.append(_motion(item, scope))
     return Frame(
         name,
         entries["parent"].word() if "parent" in entries else GROUND,
         tuple(motions),
         _body(entries["body"]) if "body" in entries else None,
-        position=entries["place"].vector("m") if "place" in entries else (0.0, 0.0, 0.0),
+        position=entries["place"].quantities("m") if "place" in entries else (0.0, 0.0, 0.0),
         turn=_turn(entries["turn"]) if "turn" in entries else None,
     )
 
@@ -52,37 +53,44 @@ def _turn(at: At) -> Any:
     return matrix
 
 
-def _motion(at: At, coordinates: Mapping[str, Coordinate], functions: Mapping[str, Any]) -> Motion:
+def _motion(at: At, scope: FileScope) -> Motion:
     entries = at.mapping()
-    if len(entries) != 1 or next(iter(entries)) not in ("rotate", "slide", "polar"):
-        raise at.wrong("a motion must be one of rotate, slide and polar: {rotate: {axis: [0, 0, 1], by: knee}}")
+    if len(entries) != 1 or next(iter(entries)) not in ("rotate", "slide", "polar", "ball"):
+        raise at.wrong("a motion must be one of rotate, slide, polar and ball: {rotate: {axis: [0, 0, 1], by: knee}}")
     ((kind, inner),) = entries.items()
+    if kind == "ball":
+        w, x, y, z = (value(item, "1", scope) for item in inner.items(4))
+        return Ball((w, x, y, z))
     if kind == "polar":
         parts = inner.mapping(("azimuth", "elevation", "length"), ("scale",))
-        azimuth, elevation = (value(parts[n], "rad", coordinates, functions) for n in ("azimuth", "elevation"))
-        length = value(parts["length"], "m", coordinates, functions)
+        azimuth, elevation = (value(parts[n], "rad", scope) for n in ("azimuth", "elevation"))
+        length = value(parts["length"], "m", scope)
         return Polar(azimuth, elevation, length, parts["scale"].number("") if "scale" in parts else 1.0)
     parts = inner.mapping(("axis", "by"), ("inertia",))
     unit_, inertia = ("rad", "kg m^2") if kind == "rotate" else ("m", "kg")
-    by = value(parts["by"], unit_, coordinates, functions)
-    rotor = parts["inertia"].number(inertia) if "inertia" in parts else 0.0
-    if rotor < 0.0:
+    by = value(parts["by"], unit_, scope)
+    rotor = parts["inertia"].quantity(inertia) if "inertia" in parts else 0.0
+    if is_number(rotor) and rotor < 0.0:
         raise parts["inertia"].wrong(f"{rotor:g} is negative")
     return (Rotate if kind == "rotate" else Slide)(axis(parts["axis"]), by, rotor)
 
 
 def _body(at: At) -> Body:
+    if shape := next((name for name in SHAPES if name in at.mapping()), None):
+        return shaped_body(shape, at)
     entries = at.mapping(("mass",), ("centre", "inertia", "triangle"))
     inertia: Any = (0.0, 0.0, 0.0)
-    if "inertia" in entries:
+    if "inertia" in entries and entries["inertia"].node.items is None:
+        inertia = entries["inertia"].quantity("kg m^2")
+    elif "inertia" in entries:
         rows = entries["inertia"].items(3)
         if rows[0].node.items is None:
-            inertia = tuple(row.number("kg m^2") for row in rows)
+            inertia = tuple(row.quantity("kg m^2") for row in rows)
         else:
-            inertia = [[e.number("kg m^2") for e in row.items(3)] for row in rows]
+            inertia = [[e.quantity("kg m^2") for e in row.items(3)] for row in rows]
     triangle = entries["triangle"].word(("checked", "ignored")) if "triangle" in entries else "checked"
-    mass = entries["mass"].number("kg")
-    centre = entries["centre"].vector("m") if "centre" in entries else (0.0, 0.0, 0.0)
+    mass = entries["mass"].quantity("kg")
+    centre = entries["centre"].quantities("m") if "centre" in entries else (0.0, 0.0, 0.0)
     try:
         return Body(mass, centre, inertia, cast(Literal["checked", "ignored"], triangle))
     except BodyError as error:

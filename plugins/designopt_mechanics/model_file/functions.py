@@ -8,9 +8,11 @@ from typing import Any, Literal, cast
 from designopt.study.language.findings import nearest_or_all
 from designopt_mechanics.functions.affine import Affine
 from designopt_mechanics.functions.closure import Closure
-from designopt_mechanics.functions.formula import Formula, FormulaError
 from designopt_mechanics.functions.piecewise import polynomial, spline
-from designopt_mechanics.model_file.nodes import At, named
+from designopt_mechanics.mechanism.mechanism import Relation
+from designopt_mechanics.model_file.laws import LAW_KEYS, gear_inertia
+from designopt_mechanics.model_file.nodes import At, Wrong, named
+from designopt_mechanics.model_file.scope import FileScope
 from designopt_mechanics.motions import Value
 from designopt_mechanics.tree import Coordinate
 
@@ -19,9 +21,11 @@ _MOST_NODES, _MOST_UNKNOWNS = 101, 12
 
 
 def coordinate(name: str, at: At) -> Coordinate:
-    entries = at.mapping(("unit",), ("range", "reference"))
-    unit = cast(Literal["rad", "m"], entries["unit"].word(("rad", "m")))
+    entries = at.mapping(("unit",), ("range", "reference", *LAW_KEYS))
+    unit = cast(Literal["rad", "m", "1"], _unit(entries["unit"]))
     low, high = -float("inf"), float("inf")
+    if unit == "1" and (stated := next((key for key in LAW_KEYS if key in entries), None)):
+        raise entries[stated].wrong("is for a coordinate in rad or m; a component of a quaternion has none")
     if "range" in entries:
         low, high = (item.number(unit) for item in entries["range"].items(2))
         if not low < high:
@@ -29,12 +33,18 @@ def coordinate(name: str, at: At) -> Coordinate:
     reference = entries["reference"].number(unit) if "reference" in entries else 0.0
     if not low <= reference <= high:
         raise entries.get("reference", at).wrong(f"the reference {reference:g} is not within {low:g} to {high:g}")
-    return Coordinate(name, unit, low, high, reference)
+    return Coordinate(name, unit, low, high, reference, gear_inertia(entries, unit))
 
 
-def function(at: At, coordinates: Mapping[str, Coordinate]) -> Any:
+def _unit(at: At) -> str:
+    """``1``, which YAML reads as a number, is the unit of the components of a quaternion."""
+    return "1" if at.node.scalar == 1 and not isinstance(at.node.scalar, bool) else at.word(("rad", "m", "1"))
+
+
+def function(at: At, scope: FileScope) -> Any:
+    coordinates = scope.coordinates
     if isinstance(at.node.scalar, str):
-        return _formula(at, coordinates)
+        return scope.formula(at)
     entries = at.mapping()
     kinds = ("affine", "spline", "polynomial")
     kind = next((k for k in kinds if k in entries), None)
@@ -45,8 +55,8 @@ def function(at: At, coordinates: Mapping[str, Coordinate]) -> Any:
         slopes = {}
         for name, entry in entries["affine"].mapping().items():
             _check_coordinate(entry, name, coordinates)
-            slopes[name] = entry.number("")
-        return Affine(slopes, entries["offset"].number("rad") if "offset" in entries else 0.0)
+            slopes[name] = entry.quantity("")
+        return Affine(slopes, entries["offset"].quantity("rad") if "offset" in entries else 0.0)
     at.mapping((kind,), ())
     inner = entries[kind]
     if kind == "polynomial":
@@ -65,7 +75,29 @@ def function(at: At, coordinates: Mapping[str, Coordinate]) -> Any:
         raise inner.wrong(str(error)) from None
 
 
-def loop(at: At, coordinates: Mapping[str, Coordinate]) -> dict[str, Any]:
+def is_followed(at: At) -> bool:
+    """Whether a loop states no range, so that it is solved from its start and followed."""
+    return "coordinates" not in at.mapping()
+
+
+def followed_unknowns(at: At) -> dict[str, Coordinate]:
+    """The unknowns of a followed loop as coordinates that start where the file says."""
+    unknowns = {}
+    for name, entry in named(at.mapping(("unknowns", "equations"), ())["unknowns"]).items():
+        unit: Literal["rad", "m"] = "m" if _is_length(entry) else "rad"
+        unknowns[name] = Coordinate(name, unit, reference=entry.number(unit))
+    return unknowns
+
+
+def relations(label: str, at: At, scope: FileScope) -> list[Relation]:
+    """The equations of a followed loop."""
+    entries = at.mapping(("unknowns", "equations"), ())
+    items = entries["equations"].items(len(entries["unknowns"].mapping()))
+    return [Relation(f"{label} {i + 1}", scope.formula(item)) for i, item in enumerate(items)]
+
+
+def loop(at: At, scope: FileScope) -> dict[str, Any]:
+    coordinates = scope.coordinates
     entries = at.mapping(("coordinates", "unknowns", "equations"), ("at", "nodes"))
     ranges = {}
     for name, entry in entries["coordinates"].mapping().items():
@@ -81,7 +113,15 @@ def loop(at: At, coordinates: Mapping[str, Coordinate]) -> dict[str, Any]:
             places[name] = entry.number(coordinates[name].unit)
     if len(start) > _MOST_UNKNOWNS:
         raise entries["unknowns"].wrong(f"a loop has at most {_MOST_UNKNOWNS} unknowns")
-    formulas = [_formula(item, {**ranges, **start}) for item in entries["equations"].items(len(start))]
+    names = {**ranges, **start}
+    formulas = []
+    for item in entries["equations"].items(len(start)):
+        formula = scope.formula(item, names)
+        if used := [n for n in formula.names if n in scope.parameters]:
+            raise item.wrong(
+                f"'{used[0]}' is a parameter, which a loop with a fitted range does not follow; leave out 'coordinates'"
+            )
+        formulas.append(formula)
     nodes = int(entries["nodes"].number("")) if "nodes" in entries else 25
     if not 4 <= nodes <= _MOST_NODES or nodes ** len(ranges) > 10_000:
         raise entries["nodes" if "nodes" in entries else "coordinates"].wrong(
@@ -96,34 +136,29 @@ def loop(at: At, coordinates: Mapping[str, Coordinate]) -> dict[str, Any]:
     return {name: closure.function(name) for name in start}
 
 
-def value(at: At, unit: str, coordinates: Mapping[str, Coordinate], functions: Mapping[str, Any]) -> Value:
+def value(at: At, unit: str, scope: FileScope) -> Value:
     text = at.node.scalar
     if not isinstance(text, str):
-        return at.number(unit)
-    if text in functions:
-        return cast(Value, functions[text])
-    if text in coordinates:
-        if coordinates[text].unit != unit:
-            raise at.wrong(f"'{text}' is in {coordinates[text].unit}, not in {unit}")
+        return cast(Value, at.quantity(unit))
+    if text in scope.functions:
+        return cast(Value, scope.functions[text])
+    if text in scope.coordinates:
+        if scope.coordinates[text].unit != unit:
+            raise at.wrong(f"'{text}' is in {scope.coordinates[text].unit}, not in {unit}")
         return text
-    if text[:1] in "0123456789+-." and not any(c in text for c in "*/("):
-        return at.number(unit)
+    if text in scope.parameters or (text[:1] in "0123456789+-." and not any(c in text for c in "*/(")):
+        return cast(Value, at.quantity(unit))
     if text.isidentifier():
-        raise at.wrong(f"no coordinate or function '{text}'{nearest_or_all(text, [*coordinates, *functions])}")
-    return _formula(at, coordinates)
+        raise at.wrong(f"no coordinate or function '{text}'{nearest_or_all(text, scope.names)}")
+    return cast(Value, scope.formula(at))
 
 
-def _formula(at: At, names: Mapping[str, Any]) -> Formula:
-    text = str(at.node.scalar)
+def _is_length(at: At) -> bool:
     try:
-        formula = Formula(text)
-    except FormulaError as error:
-        raise at.wrong(error.message, part=(min(error.offset, max(0, len(text) - 1)), 1)) from None
-    for name in formula.coordinates:
-        if name not in names:
-            offset = text.find(name)
-            raise at.wrong(f"no coordinate '{name}'{nearest_or_all(name, names)}", part=(max(0, offset), len(name)))
-    return formula
+        at.number("rad")
+    except Wrong:
+        return True
+    return False
 
 
 def _check_coordinate(at: At, name: str, coordinates: Mapping[str, Coordinate]) -> None:

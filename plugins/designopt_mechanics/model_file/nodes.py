@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
+from designopt.lazy import casadi as ca
 from designopt.study.language import units
 from designopt.study.language.errors import StudyError
 from designopt.study.language.findings import Finding, Path, issues, nearest_or_all
 from designopt.study.language.yaml import Node, parse_bytes
+from designopt_mechanics.body import is_number
 
 T = TypeVar("T")
 Vector3 = tuple[float, float, float]
+
+
+class VariableNumbers(Protocol):
+    """Reads a number that may be an expression of parameters."""
+
+    def __call__(self, at: At, unit: str) -> Any:
+        """The number at a node, or an expression, in `unit`."""
 
 
 class Wrong(Exception):
@@ -50,10 +59,11 @@ class Findings:
 
 @dataclass(frozen=True)
 class At:
-    """A node and the path that leads to it."""
+    """A node and the path that leads to it; `variable` reads numbers that may be parameters."""
 
     node: Node
     path: Path = ()
+    variable: VariableNumbers | None = None
 
     def wrong(self, message: str, key: str | None = None, part: tuple[int, int] | None = None) -> Wrong:
         """The exception for a mistake at this node."""
@@ -63,7 +73,7 @@ class At:
         """The entries; `possible` keys besides those `needed`, any when it is None."""
         if self.node.entries is None:
             raise self.wrong("must be a mapping, key: value")
-        entries = {key: At(node, (*self.path, key)) for key, (_, node) in self.node.entries.items()}
+        entries = {key: At(node, (*self.path, key), self.variable) for key, (_, node) in self.node.entries.items()}
         if possible is not None:
             keys = (*needed, *possible)
             for key in entries:
@@ -80,7 +90,7 @@ class At:
             raise self.wrong("must be a list, [a, b, ...]")
         if count is not None and len(self.node.items) != count:
             raise self.wrong(f"must have {count} members, not {len(self.node.items)}")
-        return [At(node, (*self.path, i)) for i, node in enumerate(self.node.items)]
+        return [At(node, (*self.path, i), self.variable) for i, node in enumerate(self.node.items)]
 
     def word(self, choices: tuple[str, ...] | None = None) -> str:
         """A text, one of `choices` if given."""
@@ -122,6 +132,19 @@ class At:
         """Three numbers."""
         x, y, z = (item.number(unit) for item in self.items(3))
         return x, y, z
+
+    def quantity(self, unit: str) -> Any:
+        """A number as `number`, or where the file's parameters allow it an expression of them."""
+        return self.number(unit) if self.variable is None else self.variable(self, unit)
+
+    def quantities(self, unit: str) -> Any:
+        """Three of them: numbers, or a column of expressions."""
+        return joined([item.quantity(unit) for item in self.items(3)])
+
+
+def joined(values: Sequence[Any]) -> Any:
+    """Numbers as a tuple, expressions as a column."""
+    return tuple(values) if is_number(tuple(values)) else ca.vertcat(*values)
 
 
 def named(at: At) -> Mapping[str, At]:

@@ -1,51 +1,55 @@
-"""From a model file to a mechanism: a tree with the elements attached to its frames, and gravity."""
+"""From a model file to a mechanism: a tree with loops, the elements attached to its frames, and parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any, TypeVar
 
-from designopt.study.language.findings import Finding, nearest_or_all
+import numpy as np
+
+from designopt.study.language.errors import StudyError
+from designopt.study.language.findings import Finding, issues
+from designopt.study.language.yaml import parse_bytes
 from designopt_mechanics.checks import check, check_wires
-from designopt_mechanics.contacts import Contact, ContactError, Plane, contact_loads
-from designopt_mechanics.loads import Load
-from designopt_mechanics.model_file.frames import axis, frame
-from designopt_mechanics.model_file.functions import coordinate, function, loop
-from designopt_mechanics.model_file.nodes import At, Findings, Vector3, Wrong, named, read_as
-from designopt_mechanics.springs import Spring, SpringError, spring_loads
-from designopt_mechanics.state import TreeState
-from designopt_mechanics.tree import GROUND, Coordinate, Frame, Point, Tree, TreeError
-from designopt_mechanics.wires import Wire
+from designopt_mechanics.functions.closure import ClosureError
+from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
+from designopt_mechanics.mechanism.mechanism import Mechanism, Meet
+from designopt_mechanics.model_file.dyads import RESULTS, FileDyad, file_dyad
+from designopt_mechanics.model_file.elements import (
+    clearance,
+    component,
+    contact,
+    line_angle,
+    load,
+    meet,
+    point,
+    spring,
+    wire,
+)
+from designopt_mechanics.model_file.frames import frame
+from designopt_mechanics.model_file.functions import (
+    coordinate,
+    followed_unknowns,
+    function,
+    is_followed,
+    loop,
+    relations,
+)
+from designopt_mechanics.model_file.laws import law
+from designopt_mechanics.model_file.nodes import At, Findings, Wrong, named
+from designopt_mechanics.model_file.parameters import FileParameters, path_of
+from designopt_mechanics.model_file.scope import FileScope
+from designopt_mechanics.tree import GROUND, Coordinate, Frame, Tree, TreeError
 
 T = TypeVar("T")
 
-_SECTIONS = ("gravity", "functions", "loops", "wires", "springs", "contacts", "title", "source")
+_SECTIONS = ("gravity", "functions", "loops", "wires", "springs", "contacts", "title", "source", "parameters", "meet",
+             "independent", "branches", "dyads", "loads", "drives", "points", "clearances", "angles",
+             "couplers")  # fmt: skip
 #: Number of frames in a file beyond which reading takes too long to be waited for.
 _MOST_FRAMES = 500
-
-
-@dataclass(frozen=True, eq=False)
-class Mechanism:
-    """Contents of a model file."""
-
-    tree: Tree
-    wires: tuple[Wire, ...]
-    gravity: Vector3
-    springs: tuple[Spring, ...] = ()
-    contacts: tuple[Contact, ...] = ()
-
-    def attached(self, state: TreeState) -> list[Load]:
-        """What springs and contacts do to the frames; `state` has rates."""
-        return [*spring_loads(state, self.springs), *contact_loads(state, self.contacts)]
-
-    def wire(self, name: str) -> Wire:
-        """The wire `name`; raises `ValueError` with those that there are."""
-        wires_by_name = {w.name: w for w in self.wires}
-        if name not in wires_by_name:
-            raise ValueError(f"there is no wire '{name}'{nearest_or_all(name, wires_by_name)}")
-        return wires_by_name[name]
 
 
 def bundled(name: str) -> Mechanism:
@@ -53,116 +57,224 @@ def bundled(name: str) -> Mechanism:
     return read(files("designopt_mechanics.model_file").joinpath("models", f"{name}.yaml").read_bytes(), f"{name}.yaml")
 
 
-def read(content: bytes, name: str) -> Mechanism:
+def read(content: bytes, name: str, by_path: Mapping[str, str] | None = None) -> Mechanism:
     """The mechanism in the bytes of a YAML file called `name`.
 
-    Raises `StudyError` with everything that is wrong, each with line and column.
+    `by_path` maps names of further parameters to the numbers of the file that they replace, as paths:
+    ``frames.rod.place.0``. Raises `StudyError` with everything that is wrong, each with line and column, and
+    `ValueError` for a path to no number that can vary.
     """
-    return read_as(content, name, _mechanism)
+    root = parse_bytes(content, name)
+    paths = {path_of(text): parameter for parameter, text in (by_path or {}).items()}
+    parameters = FileParameters(paths)
+    findings = Findings()
+    mechanism = None
+    with findings.item():
+        mechanism = _mechanism(At(root, variable=parameters), findings, parameters)
+    if findings.mistakes or mechanism is None:
+        raise StudyError(issues(findings.mistakes, root))
+    if unused := [text for parameter, text in (by_path or {}).items() if parameter not in parameters.parameters]:
+        raise ValueError(f"'{unused[0]}' is not the path of a number that can vary in {name}")
+    if not parameters.parameters:
+        return mechanism
+    symbolic = parameters.symbols()
+    result = _mechanism(At(root, variable=symbolic), Findings(), symbolic)
+    assert result is not None
+    return result
 
 
-def _mechanism(at: At, findings: Findings) -> Mechanism | None:
+def _mechanism(at: At, findings: Findings, parameters: FileParameters) -> Mechanism | None:
     entries = at.mapping(("coordinates", "frames"), _SECTIONS)
 
     def each(section: str, make: Callable[[str, At], T]) -> dict[str, T]:
         section_entries = named(entries[section]) if section in entries else {}
         return findings.each(section_entries, make)
 
+    if "parameters" in entries and not parameters.symbolic:
+        parameters.read(entries["parameters"])
     coordinates = each("coordinates", coordinate)
     if findings.mistakes:  # what follows from a mistake is none
         return None
-    functions: dict[str, Any] = each("functions", lambda _, entry: function(entry, coordinates))
+    laws = each("coordinates", lambda name, entry: law(entry.mapping(), coordinates[name].unit))
+    scope = _scope(entries, coordinates, parameters, findings)
+    if scope is None or findings.mistakes:
+        return None
+    dyads = _functions(entries, scope, findings, each)
     if findings.mistakes:
         return None
-    for result_entry in each("loops", lambda _, entry: loop(entry, coordinates)).values():
-        functions |= result_entry
-    if findings.mistakes:
-        return None
+    followed = [
+        relation
+        for name, entry in (named(entries["loops"]) if "loops" in entries else {}).items()
+        if is_followed(entry)
+        for relation in relations(name, entry, scope)
+    ]
     frame_entries = named(entries["frames"])
     if len(frame_entries) > _MOST_FRAMES:
         raise entries["frames"].wrong(f"a model file has at most {_MOST_FRAMES} frames")
-    frames = each("frames", lambda name, entry: frame(name, entry, coordinates, functions))
-    gravity: Vector3 = (0.0, 0.0, 0.0)
+    frames = each("frames", lambda name, entry: frame(name, entry, scope))
+    gravity: Any = (0.0, 0.0, 0.0)
     with findings.item():
-        if "gravity" in entries:
-            gravity = entries["gravity"].vector("m/s^2")
-        elif any(f.body is not None and f.body.mass > 0.0 for f in frames.values()):
-            raise at.wrong(
-                "bodies with mass need a 'gravity': write gravity: [0, -9.81, 0] (m/s^2, in the axes of the ground), "
-                "or gravity: [0, 0, 0] for a motion without weight"
-            )
+        gravity = _gravity(at, entries, frames)
     frame_names = {GROUND, *frame_entries}
     wires = each("wires", lambda name, entry: wire(name, entry, frame_names))
     springs = each("springs", lambda name, entry: spring(name, entry, frame_names))
     contacts = each("contacts", lambda name, entry: contact(name, entry, frame_names))
+    meets: tuple[Meet, ...] = ()
+    if "meet" in entries:
+        pairs = {"meet": entries["meet"]} if entries["meet"].node.items is not None else named(entries["meet"])
+        meets = tuple(findings.each(pairs, lambda name, entry: meet(name, entry, frame_names)).values())
+    moving = replace(scope, declared=(*scope.declared, "time", *(f"{n}_speed" for n in scope.coordinates)))
+    loads = each("loads", lambda name, entry: load(name, entry, frame_names, moving))
+    drives = each("drives", lambda name, entry: _drive(name, entry, moving))
+    points = each("points", lambda _, entry: point(entry.mapping(("on", "at"), ()), frame_names))
+    clearances = each("clearances", lambda _, entry: clearance(entry, frame_names))
+    angles = each("angles", lambda _, entry: line_angle(entry, frame_names))
+    branches = each("branches", lambda _, entry: _branch(entry, scope.coordinates))
+    independent: tuple[str, ...] = ()
+    if "independent" in entries:
+        independent = tuple(_name_of(item, scope.coordinates) for item in entries["independent"].items())
     if findings.mistakes:
         return None
-    tree = _tree(tuple(coordinates.values()), tuple(frames.values()), frame_entries)
-    for section, paths in (("wires", list(wires.values())), ("springs", [s.wire for s in springs.values()])):
+    mechanism_parts: dict[str, Any] = {
+        "gravity": gravity, "wires": tuple(wires.values()), "springs": tuple(springs.values()),
+        "contacts": tuple(contacts.values()), "meets": meets, "relations": tuple(followed), "independent": independent,
+        "branches": branches, "parameters": tuple(parameters.parameters.values()), "loads": tuple(loads.values()),
+        "drives": drives, "laws": {n: value for n, value in laws.items() if value is not None},
+        "points": points, "clearances": clearances, "angles": angles,
+        "reaches": {name: dyad.gap for name, dyad in dyads.items()},
+        "couplers": entries["couplers"].flag() if "couplers" in entries else False,
+        "title": entries["title"].word() if "title" in entries else "",
+    }  # fmt: skip
+    tree_parts = (tuple(scope.coordinates.values()), tuple(frames.values()))
+    if parameters.symbolic:
+        return Mechanism(Tree(*tree_parts), **mechanism_parts)
+    return _checked(tree_parts, mechanism_parts, frame_entries)
+
+
+def _scope(
+    entries: Mapping[str, At], coordinates: Mapping[str, Coordinate], parameters: FileParameters, findings: Findings
+) -> FileScope | None:
+    """The names of the file: coordinates with the unknowns of followed loops, parameters, functions to come."""
+    names = dict(coordinates)
+    declared = [*(named(entries["functions"]) if "functions" in entries else ())]
+    for entry in (named(entries["loops"]) if "loops" in entries else {}).values():
+        with findings.item():
+            if is_followed(entry):
+                names |= followed_unknowns(entry)
+            else:
+                declared += named(entry.mapping()["unknowns"]) if "unknowns" in entry.mapping() else []
+    declared += [f"{name}_{r}" for name in (named(entries["dyads"]) if "dyads" in entries else ()) for r in RESULTS]
+    every = [*names, *parameters.parameters, *declared]
+    for section in ("parameters", "functions"):
+        for name, entry in (entries[section].mapping() if section in entries else {}).items():
+            if every.count(name) > 1:
+                raise entry.wrong(f"the name '{name}' is used twice: for a coordinate, parameter or function")
+            if name == "time":
+                raise entry.wrong("'time' is the time in s; choose another name")
+    return FileScope(names, parameters.scope(), {}, tuple(declared))
+
+
+def _functions(
+    entries: Mapping[str, At], scope: FileScope, findings: Findings, each: Callable[..., dict[str, Any]]
+) -> dict[str, FileDyad]:
+    """Fill the functions of the scope; returns the dyads."""
+    scope.functions.update(each("functions", lambda _, entry: function(entry, scope)))
+    if findings.mistakes:
+        return {}
+    _check_order(entries, scope)
+    fitted = {n: e for n, e in (named(entries["loops"]) if "loops" in entries else {}).items() if not is_followed(e)}
+    for results in findings.each(fitted, lambda _, entry: loop(entry, scope)).values():
+        scope.functions.update(results)
+    dyads: dict[str, FileDyad] = each("dyads", lambda _, entry: file_dyad(entry, scope))
+    for name, dyad in dyads.items():
+        scope.functions.update(dyad.functions(name))
+    return dyads
+
+
+def _check_order(entries: Mapping[str, At], scope: FileScope) -> None:
+    """Raises `Wrong` for functions that use each other in a circle."""
+    uses = {name: getattr(f, "names", ()) for name, f in scope.functions.items()}
+
+    def reaches(name: str, target: str, seen: set[str]) -> bool:
+        return any(
+            n == target or (n not in seen and reaches(n, target, {*seen, n})) for n in uses.get(name, ()) if n in uses
+        )
+
+    for name in uses:
+        if reaches(name, name, set()):
+            raise entries["functions"].mapping()[name].wrong(f"'{name}' uses itself")
+
+
+def _gravity(at: At, entries: Mapping[str, At], frames: Mapping[str, Frame]) -> Any:
+    if "gravity" in entries:
+        return entries["gravity"].quantities("m/s^2")
+    if any(f.body is not None and (not isinstance(f.body.mass, float) or f.body.mass > 0.0) for f in frames.values()):
+        raise at.wrong(
+            "bodies with mass need a 'gravity': write gravity: [0, -9.81, 0] (m/s^2, in the axes of the ground), "
+            "or gravity: [0, 0, 0] for a motion without weight"
+        )
+    return (0.0, 0.0, 0.0)
+
+
+def _drive(name: str, at: At, scope: FileScope) -> Any:
+    if name not in scope.coordinates:
+        raise at.wrong(f"no coordinate '{name}'; known: {', '.join(scope.coordinates)}")
+    return component(at, "N m" if scope.coordinates[name].unit == "rad" else "N", scope)
+
+
+def _branch(at: At, coordinates: Mapping[str, Coordinate]) -> dict[str, float]:
+    values = {}
+    for name, entry in at.mapping().items():
+        if name not in coordinates:
+            raise entry.wrong(f"no coordinate '{name}'; known: {', '.join(coordinates)}")
+        values[name] = entry.number(coordinates[name].unit)
+    return values
+
+
+def _name_of(at: At, coordinates: Mapping[str, Coordinate]) -> str:
+    return at.word(tuple(coordinates))
+
+
+def _checked(
+    tree_parts: tuple[tuple[Coordinate, ...], tuple[Frame, ...]],
+    parts: Mapping[str, Any],
+    frame_entries: Mapping[str, At],
+) -> Mechanism:
+    """The mechanism of numbers, tried at its reference posture. Raises `Wrong`."""
+    try:
+        tree = Tree(*tree_parts)
+        mechanism = Mechanism(tree, **parts)
+        if not mechanism.meets and not mechanism.relations:
+            check(tree)
+        else:
+            loops = LoopSolver(mechanism)
+            p = mechanism.column()
+            z = loops.start(p)
+            unit = np.eye(len(loops.independent))
+            tangent = np.stack([loops.rates(z[None], row[None], p)[0] for row in unit], axis=1) if len(unit) else None
+            for branch in mechanism.branches:
+                loops.start(p, branch)
+            check(tree, z, tangent)
+    except TreeError as error:
+        raise Wrong(Finding(_path(error, parts, frame_entries), f"{error.field}: {error.message}")) from None
+    except (CannotClose, ClosureError) as error:
+        section = "meet" if parts["meets"] else "loops"
+        raise Wrong(Finding((section,), str(error))) from None
+    for section, paths in (("wires", parts["wires"]), ("springs", [s.wire for s in parts["springs"]])):
         try:
             check_wires(tree, paths)
         except TreeError as error:
             raise Wrong(Finding((section, error.name, error.field), error.message)) from None
-    return Mechanism(tree, tuple(wires.values()), gravity, tuple(springs.values()), tuple(contacts.values()))
+    return mechanism
 
 
-def _tree(coordinates: tuple[Coordinate, ...], frames: tuple[Frame, ...], frame_entries: Mapping[str, At]) -> Tree:
-    try:
-        tree = Tree(coordinates, frames)
-        check(tree)
-    except TreeError as error:
-        section = "frames" if error.name in frame_entries else "coordinates"
-        path: tuple[str, ...] = (section, error.name)
-        inner = frame_entries.get(error.name)
-        if inner is not None and error.field in (inner.node.entries or {}):
-            path = (*path, error.field)
-        raise Wrong(Finding(path, f"{error.field}: {error.message}")) from None
-    return tree
-
-
-def wire(name: str, at: At, frames: set[str]) -> Wire:
-    return _through(name, at, at.mapping(("points",), ())["points"], frames)
-
-
-def spring(name: str, at: At, frames: set[str]) -> Spring:
-    entries = at.mapping(("points", "stiffness", "rest"), ("damping", "pulls_only"))
-    wire = _through(name, at, entries["points"], frames)
-    units = {"stiffness": "N/m", "rest": "m", "damping": "N s/m"}
-    values: dict[str, Any] = {n: entries[n].number(unit) for n, unit in units.items() if n in entries}
-    if "pulls_only" in entries:
-        values["pulls_only"] = entries["pulls_only"].flag()
-    try:
-        return Spring(wire, **values)
-    except SpringError as error:
-        raise entries.get(error.field, at).wrong(error.message) from None
-
-
-def contact(name: str, at: At, frames: set[str]) -> Contact:
-    units = {"stiffness": "N/m", "dissipation": "s/m", "friction": "", "slip_speed": "m/s", "softness": "m"}
-    entries = at.mapping(("on", "at", "stiffness"), ("plane", *(n for n in units if n != "stiffness")))
-    values: dict[str, Any] = {n: entries[n].number(unit) for n, unit in units.items() if n in entries}
-    plane = Plane()
-    if "plane" in entries:
-        parts = entries["plane"].mapping(("on", "at", "normal"), ())
-        through = _point(parts, frames)
-        plane = Plane(through.frame, through.position, axis(parts["normal"]))
-    try:
-        return Contact(name, _point(entries, frames), plane, **values)
-    except ContactError as error:
-        raise entries.get(error.field, at).wrong(error.message) from None
-
-
-def _through(name: str, at: At, points: At, frames: set[str]) -> Wire:
-    through = [_point(item.mapping(("on", "at"), ()), frames) for item in points.items()]
-    try:
-        return Wire(name, tuple(through))
-    except ValueError as error:
-        raise at.wrong(str(error)) from None
-
-
-def _point(parts: Mapping[str, At], frames: set[str]) -> Point:
-    """The point given by `on` and `at`."""
-    frame = parts["on"].word()
-    if frame not in frames:
-        raise parts["on"].wrong(f"no frame '{frame}'{nearest_or_all(frame, frames)}")
-    return Point(frame, parts["at"].vector("m"))
+def _path(error: TreeError, parts: Mapping[str, Any], frame_entries: Mapping[str, At]) -> tuple[str, ...]:
+    """Where in the file an error of the tree is."""
+    if error.field in ("meet", "independent"):
+        return (error.field,)
+    section = "frames" if error.name in frame_entries else "coordinates"
+    path: tuple[str, ...] = (section, error.name)
+    inner = frame_entries.get(error.name)
+    if inner is not None and error.field in (inner.node.entries or {}):
+        path = (*path, error.field)
+    return path

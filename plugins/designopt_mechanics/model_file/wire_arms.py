@@ -20,7 +20,8 @@ from designopt.study.language.errors import StudyError
 from designopt_mechanics import scene
 from designopt_mechanics.dynamics.recursion import inverse_dynamics
 from designopt_mechanics.equations import equations_of
-from designopt_mechanics.model_file.reading import Mechanism, bundled, read
+from designopt_mechanics.mechanism.mechanism import Mechanism
+from designopt_mechanics.model_file.reading import bundled, read
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import GROUND, Point
 from designopt_mechanics.tree_rows import TreeRows
@@ -178,7 +179,7 @@ class WireArms:
         state = TreeState.symbols(mechanism.tree)
         shift, tension = ca.SX.sym("shift", 3), ca.SX.sym("tension")
         pull = moment_arms(state, [self._moved(shift)]) * tension
-        parts = equations_of(state, pull, mechanism.gravity, mechanism.attached(state))
+        parts = equations_of(state, pull, mechanism.gravity, mechanism.forces_on(state))
         weight = sum(f.body.mass for f in mechanism.tree.frames if f.body is not None) * float(
             np.linalg.norm(mechanism.gravity)
         )
@@ -198,7 +199,7 @@ class WireArms:
         state = TreeState(mechanism.tree, ca.SX.sym("z", still.numel()), still, still)
         shift = ca.SX.sym("shift", 3)
         wire = self._moved(shift)
-        holding = inverse_dynamics(state, mechanism.gravity, mechanism.attached(state))[k]
+        holding = inverse_dynamics(state, mechanism.gravity, mechanism.forces_on(state))[k]
         results = [moment_arms(state, [wire])[k], lengths(state, [wire]), holding]
         return Rows(ca.Function("wire", [state.z, shift], [ca.densify(r) for r in results]), compiled=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from designopt_mechanics.robot_files.xml import Element, parse
 from designopt_recordings.signals.even_steps import linear_values
 from designopt_recordings.table import TimeTable
 
@@ -10,7 +11,6 @@ from designopt.arrays import Vector
 from designopt_muscle.geometry.kinematics import Kinematics, turned
 from designopt_muscle.osim.model import GROUND, OsimModel
 from designopt_muscle.osim.poses import last_name, only
-from designopt_muscle.osim.xml import Element, parse
 
 _FORCE = {
     "isDisabled", "appliesForce", "applied_to_body", "force_expressed_in_body", "point_expressed_in_body",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from designopt_mechanics.robot_files.xml import ModelError
 from designopt_mechanics.tree_rows import TreeRows
 from designopt_recordings.table import TimeTable
 
@@ -16,7 +17,6 @@ from designopt_muscle.geometry.loads import external_loads
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.osim.model import OsimModel
 from designopt_muscle.osim.tree import joint_frame, tree_of
-from designopt_muscle.osim.xml import ModelError
 
 
 @dataclass(frozen=True, eq=False)

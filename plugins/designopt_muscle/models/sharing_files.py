@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from designopt_mechanics.robot_files.xml import ModelError
 from designopt_recordings.signals.even_steps import gap_notes
 
 from designopt.arrays import Vector
@@ -17,7 +18,6 @@ from designopt_muscle.models.dynamics import read_loads
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.trial import Trial, bundled, read_trial_table
 from designopt_muscle.osim.model import OsimModel
-from designopt_muscle.osim.xml import ModelError
 from designopt_muscle.sharing.statement.criteria import JointReaction
 
 Files = Mapping[str, InputFile | None]

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
+from designopt_mechanics.robot_files.xml import ModelError
 from numpy.typing import NDArray
 
 from designopt.arrays import Vector
@@ -24,7 +25,6 @@ from designopt_muscle.models.sharing_files import Files, SharingData, as_mistake
 from designopt_muscle.models.static_inputs import SharingDesign, StaticScenario, criterion_of
 from designopt_muscle.models.trial import ExternalLoads, bundled, read_trial, read_trial_table, trial_notes
 from designopt_muscle.osim.read import read_model
-from designopt_muscle.osim.xml import ModelError
 from designopt_muscle.sharing.muscles import Muscles
 from designopt_muscle.sharing.statement.criteria import Reserves, Tracking
 from designopt_muscle.sharing.statement.formulation import Terms

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from designopt_mechanics.robot_files.xml import Element
 
 from designopt.arrays import Vector
-from designopt_muscle.osim.xml import Element
 
 
 def last_name(path: str) -> str:

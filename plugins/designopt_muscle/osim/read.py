@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from designopt_mechanics.robot_files.xml import Element, parse
 
 from designopt_muscle.osim.model import GROUND, Coupler, OsimBody, OsimModel, WrapObject
 from designopt_muscle.osim.poses import last_name, only, pose
 from designopt_muscle.osim.read_forces import read_forces
 from designopt_muscle.osim.read_functions import function_in
 from designopt_muscle.osim.read_joints import Joints
-from designopt_muscle.osim.xml import Element, parse
 
 #: Parts of a model that say nothing of its mechanics.
 _DECORATION = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
+from designopt_mechanics.robot_files.xml import Element
 
 from designopt_muscle.osim.model import (
     Axis,
@@ -16,7 +17,6 @@ from designopt_muscle.osim.model import (
 )
 from designopt_muscle.osim.poses import last_name, only
 from designopt_muscle.osim.read_functions import TAGS, function_in
-from designopt_muscle.osim.xml import Element
 
 _MODELS = {
     "Thelen2003Muscle": "thelen",

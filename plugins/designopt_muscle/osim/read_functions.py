@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from designopt_mechanics.robot_files.xml import Element
 
 from designopt_muscle.osim.functions import (
     Function,
@@ -14,7 +15,6 @@ from designopt_muscle.osim.functions import (
     natural_spline,
     simm_spline,
 )
-from designopt_muscle.osim.xml import Element
 
 #: Most points of a spline: its equations are solved as a whole.
 _MOST = 2000

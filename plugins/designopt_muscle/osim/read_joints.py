@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from designopt_mechanics.robot_files.xml import Element
 
 from designopt.arrays import Vector
 from designopt_muscle.osim.functions import Function, Polynomial, is_constant
 from designopt_muscle.osim.model import GROUND, Axis, Joint, OsimCoordinate
 from designopt_muscle.osim.poses import last_name, only, pose
 from designopt_muscle.osim.read_functions import TAGS, function_in, read_function
-from designopt_muscle.osim.xml import Element
 
 _JOINT = {
     "socket_parent_frame", "socket_child_frame", "frames", "coordinates", "SpatialTransform", "parent_body", "reverse",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from designopt_mechanics.robot_files.xml import ModelError
 from designopt_muscle.osim.functions import Polynomial, Scaled, Sine, lines, natural_spline, simm_spline
 from designopt_muscle.osim.read import read_model
-from designopt_muscle.osim.xml import ModelError
 from small_models import USED, hinge, surface
 
 UNREAD = "is not read within <components>; move it into the set of its kind"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from designopt_mechanics.robot_files.xml import ModelError
 from designopt_mechanics.tree import Point
 from designopt_mechanics.tree_rows import TreeRows
 from designopt_muscle.geometry.kinematics import kinematics
 from designopt_muscle.geometry.loads import external_loads
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.osim.tree import tree_of
-from designopt_muscle.osim.xml import ModelError
 from designopt_recordings.files.storage import read_storage
 from designopt_recordings.signals.derivatives import derivatives
 from opensim_cases import table

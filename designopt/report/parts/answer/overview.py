@@ -9,7 +9,7 @@ from designopt.plugin import report
 from designopt.report.labels import listed, number
 from designopt.report.parts.answer import summary, violated_limits
 from designopt.report.parts.answer.limits import recommended_bounds, sentence
-from designopt.report.parts.answer.tolerances import fragile_in_short, untried
+from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, untried
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.section import Section
 from designopt.store.result import Result
@@ -54,7 +54,13 @@ def overview(result: Result) -> Section:
         lead = summary.recommended(result)
         findings += [f"The recommended design is {lead}."] if lead else []
         findings += [
-            sentence(clause) for clause in (*fragile_in_short(result), *recommended_bounds(result), *untried(result))
+            sentence(clause)
+            for clause in (
+                *fragile_in_short(result),
+                *narrow_front(result),
+                *recommended_bounds(result),
+                *untried(result),
+            )
         ]
     if evaluated and not outcomes.feasible.any():
         findings.append("No feasible design was found." if problem.objectives else _nothing(result))

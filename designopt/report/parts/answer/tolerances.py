@@ -30,8 +30,8 @@ def tolerances(result: Result) -> Section | None:
     order = [*named, *(i for i in range(len(tolerated)) if i not in named)]
     further = len(order) - len(named)
     most = plural(int(tolerated.is_recorded.sum(axis=1).max()), "neighbour")
-    findings = [f"{clause[:1].upper()}{clause[1:]}." for clause in fragile(result)]
-    if not findings and result.problem.constraints:
+    findings = [f"{clause[:1].upper()}{clause[1:]}." for clause in (*fragile(result), *narrow_front(result))]
+    if not fragile(result) and result.problem.constraints:
         findings.append(
             f"At least {number(100.0 * ENOUGH)} % of the neighbours of every chosen design satisfy all limits."
         )
@@ -88,6 +88,35 @@ def untried(result: Result) -> list[str]:
         return []
     few = f"{plural(designs, 'design')} are too few to check the robustness of the chosen ones"
     return [f"{few}: at least {count(enough)} are needed, or a tolerance in the space"]
+
+
+def narrow_front(result: Result) -> list[str]:
+    """A clause about objectives that vary less over the front than their tolerances: those of the neighbours of the
+    recommended design, or the largest share by which a parameter may be off."""
+    front, near, recommendation = result.front(), result.tolerated(), result.recommended()
+    objectives, tolerances = result.problem.objectives, (result.original or result).study.tolerances
+    if tolerances is None or recommendation is None or len(objectives) < 2 or len(front) < 2:
+        return []
+    values = objective_values(result)[front]
+    low, high = values.min(axis=0), values.max(axis=0)
+    share = max((t.size for t in tolerances.of if t.relative and not tolerances.assumed), default=0.0)
+    allowed = share * np.abs(values).max(axis=0)
+    index = None if near is None else near.index_of(recommendation[1])
+    if near is not None and index is not None:
+        around = np.vstack([near.objectives[index], objective_values(result)[recommendation[1]]])
+        allowed = np.maximum(allowed, np.nanmax(around, axis=0) - np.nanmin(around, axis=0))
+    narrow = high - low <= allowed
+    ranges = [
+        f"{o.name} ({number(float(a))} to {number(float(b))}{f' {o.unit}' if o.unit else ''})"
+        for o, a, b, is_narrow in zip(objectives, low, high, narrow, strict=True)
+        if is_narrow
+    ]
+    if not ranges:
+        return []
+    trade_off = "; the front has no trade-off to choose from" if (~narrow).sum() < 2 else ""
+    return [
+        f"over the front {listed(ranges)} var{'ies' if len(ranges) == 1 else 'y'} less than the tolerances{trade_off}"
+    ]
 
 
 def _because(name: str) -> str:

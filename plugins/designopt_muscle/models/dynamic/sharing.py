@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
+from designopt_mechanics.robot_files.xml import ModelError
 from numpy.typing import NDArray
 
 from designopt.arrays import Vector
@@ -24,7 +25,6 @@ from designopt_muscle.models.sharing_files import as_mistakes
 from designopt_muscle.models.static_inputs import SharingScenario
 from designopt_muscle.models.trial import Trial, bundled, read_trial, recorded_times, trial_notes
 from designopt_muscle.osim.read import read_model
-from designopt_muscle.osim.xml import ModelError
 from designopt_muscle.sharing.dynamic.equations import DynamicTrial
 from designopt_muscle.sharing.dynamic.information import information
 from designopt_muscle.sharing.dynamic.problem import problem

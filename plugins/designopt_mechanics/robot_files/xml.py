@@ -105,19 +105,38 @@ class Element:
 
     def values(self, count: int | None = None, *, infinite: bool = False) -> list[float]:
         """The numbers in this element. Raises `ModelError` for NaN, and for infinity unless `infinite`."""
+        values = self._numbers(self.text, "", infinite=infinite)
+        if count is not None and len(values) != count:
+            raise self.error(f"contains {len(values)} numbers, not {count}")
+        return values
+
+    def attribute(self, key: str, counts: tuple[int, ...], default: tuple[float, ...] | None = None) -> list[float]:
+        """The finite numbers in an attribute, as many as one of `counts`.
+
+        Raises `ModelError` when they are others, or when it is absent and there is no default.
+        """
+        if key not in self.attributes:
+            if default is None:
+                raise self.error(f"has no attribute {key}")
+            return list(default)
+        values = self._numbers(self.attributes[key], f"{key}: ", infinite=False)
+        if len(values) not in counts:
+            expected = " or ".join(str(count) for count in counts)
+            raise self.error(f"{key} contains {len(values)} numbers, not {expected}")
+        return values
+
+    def _numbers(self, text: str, where: str, *, infinite: bool) -> list[float]:
         values = []
-        for word in self.text.split():
+        for word in text.split():
             try:
                 value = float(word)
             except ValueError:
-                raise self.error(f"'{word}' is not a number") from None
+                raise self.error(f"{where}'{word}' is not a number") from None
             if math.isnan(value):
-                raise self.error("holds NaN")
+                raise self.error(f"{where}holds NaN")
             if math.isinf(value) and not infinite:
-                raise self.error(f"'{word}' is not finite")
+                raise self.error(f"{where}'{word}' is not finite")
             values.append(value)
-        if count is not None and len(values) != count:
-            raise self.error(f"contains {len(values)} numbers, not {count}")
         return values
 
     def flag(self, tag: str, default: bool) -> bool:

@@ -1,0 +1,334 @@
+"""The forces of every joint and cut of a mechanism with closed loops, from the equations of all bodies.
+
+A joint transmits nothing along its free direction but the effort of its drive and its laws. Over all joint variables of
+the lifted tree, with the efforts e that the motion needs and the Jacobian J of the cuts, these are linear equations
+J' lambda = e of the cut forces lambda; the wrenches of all joints then follow along the tree. Where the equations
+determine fewer forces than there are (a redundant loop), they are refused, or solved by the smallest cut forces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from designopt.arrays import Vector
+from designopt.dynamics.rows import Rows
+from designopt.lazy import casadi as ca
+from designopt_mechanics.dynamics.recursion import efforts, inverse_dynamics
+from designopt_mechanics.loads import Load, force_on
+from designopt_mechanics.mechanism.loops import LoopSolver
+from designopt_mechanics.state import TreeState
+from designopt_mechanics.tree import TreeError
+
+Redundant = Literal["refuse", "least_squares"]
+#: Singular value below this part of the largest: a force that the equations do not determine.
+_UNDETERMINED = 1e-9
+#: Part of the efforts by which the equations of the passive joints may fail.
+_UNBALANCED = 1e-5
+
+
+class RedundantLoop(ValueError):
+    """A loop whose joints share forces in a way that the equations of rigid bodies do not determine."""
+
+
+@dataclass(frozen=True, eq=False)
+class MotionRows:
+    """A motion: `time` (n,), coordinates `z`, rates `dz` and accelerations `ddz` (n, m) that close the loops."""
+
+    time: Vector
+    z: Vector
+    dz: Vector
+    ddz: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class SolvedForces:
+    """`efforts` (n, f) of the driven coordinates, and `cuts` (n, k): forces on the first points of the cuts along their
+    axes."""
+
+    efforts: Vector
+    cuts: Vector
+
+
+class LoopForces:
+    """The forces of a mechanism whose `driven` coordinates (by default the independent ones) have unknown drives.
+
+    The file's drives of all other coordinates act; `driven` is empty where a motion follows from them. Raises
+    `TreeError` for driven coordinates that do not determine the motion, and for joint functions that couple frames
+    without a meeting point that explains it (see `Mechanism.couplers`).
+    """
+
+    def __init__(self, loops: LoopSolver, driven: Sequence[str] | None = None, redundant: Redundant = "refuse") -> None:
+        self.loops, self.redundant = loops, redundant
+        mechanism, names = loops.mechanism, loops.mechanism.tree.names
+        self.driven = tuple(names[i] for i in loops.independent) if driven is None else tuple(driven)
+        self._driven = [names.index(name) for name in self.driven]
+        if self.driven and len(self._driven) != len(loops.independent):
+            raise TreeError(
+                ", ".join(self.driven),
+                "drives",
+                f"{len(self.driven)} driven coordinates do not determine {len(loops.independent)} degrees of freedom",
+            )
+        self.state, self.time, self.p = loops.state, mechanism.time, loops.p
+        self._loads = mechanism.forces_on(self.state)
+        self.cut_forces = ca.SX.sym("cut", sum(cut.axes.shape[1] for cut in loops.lifted.cuts))
+        self.labels = [cut.meet.name for cut in loops.lifted.cuts for _ in range(cut.axes.shape[1])]
+
+    # --------------------------------------------------------------------------------------------------- expressions
+
+    @cached_property
+    def needed(self) -> Any:
+        """(m, 1) the generalised forces that the motion needs beside laws, loads and the drives of the file."""
+        mechanism = self.loops.mechanism
+        acting = mechanism.passive(self.state) + self._drives
+        return inverse_dynamics(self.state, mechanism.gravity, self._loads) - acting
+
+    @cached_property
+    def _drives(self) -> Any:
+        """(m, 1) the file's drives of coordinates that are not driven."""
+        drives = self.loops.mechanism.driven(self.state)
+        return ca.vertcat(ca.SX(0, 1), *(0.0 if i in self._driven else drives[i] for i in range(drives.numel())))
+
+    @cached_property
+    def wrenches(self) -> Mapping[str, tuple[Any, Any]]:
+        """Of each frame force and moment (3, 1) from the frame before it, about its origin, in the ground's axes, under
+        `cut_forces`."""
+        loads = [*self._loads, *self._cut_loads()]
+        return efforts(self.state, self.loops.mechanism.gravity, loads, couplers=True).joints
+
+    @cached_property
+    def cut_vectors(self) -> Mapping[str, Any]:
+        """Of each meeting the force (3, 1) on its first point, in the axes of the ground."""
+        vectors, at = {}, 0
+        for cut in self.loops.lifted.cuts:
+            k = cut.axes.shape[1]
+            vectors[cut.meet.name] = ca.SX(cut.axes) @ self.cut_forces[at : at + k]
+            at += k
+        return vectors
+
+    @cached_property
+    def balance(self) -> tuple[Any, Any]:
+        """A (rows, k) and b (rows, 1) of the equations A lambda = b along the free directions of passive joints."""
+        lifted, mechanism = self.loops.lifted, self.loops.mechanism
+        if not lifted.cuts:
+            return ca.SX(0, 0), ca.SX(0, 1)
+        free = TreeState.symbols(lifted.tree)
+        needed = inverse_dynamics(free, mechanism.gravity, self._loads)
+        J = ca.jacobian(lifted.gap(free), free.z)
+        f = ca.Function(
+            "free", [free.z, free.dz, free.ddz, self.state.z, self.state.dz, self.time, self.p], [needed, J]
+        )
+        variables = lifted.variables(self.state.named)
+        c, dc, ddc = variables, self.state.rate(variables), self.state.acceleration(variables)
+        needed, J = f(c, dc, ddc, self.state.z, self.state.dz, self.time, self.p)
+        acting = mechanism.passive(self.state) + self._drives
+        for name in mechanism.tree.names:
+            i = mechanism.tree.names.index(name)
+            if name in lifted.tree.names:
+                needed[lifted.tree.names.index(name)] -= acting[i]
+        slopes = ca.jacobian(variables, self.state.z)
+        rows, right = [], []
+        for columns, matrix in self._directions(slopes):
+            rows.append(matrix.T @ J[:, columns].T)
+            right.append(matrix.T @ needed[columns])
+        return ca.densify(ca.vertcat(ca.SX(0, J.shape[0]), *rows)), ca.densify(ca.vertcat(ca.SX(0, 1), *right))
+
+    def _cut_loads(self) -> list[Load]:
+        loads = []
+        for cut in self.loops.lifted.cuts:
+            force = self.cut_vectors[cut.meet.name]
+            loads += [force_on(self.state, cut.meet.first, force), force_on(self.state, cut.meet.second, -force)]
+        return loads
+
+    def _directions(self, slopes: Any) -> list[tuple[list[int], Any]]:
+        """Per passive joint the indices of its variables and the directions (v, r) in which it is free."""
+        lifted, names = self.loops.lifted, self.loops.lifted.tree.names
+        structure = self._structure
+        directions = []
+        for frame, columns in structure.by_frame.items():
+            driven = [c for c in columns if names[c] in self.driven]
+            if structure.along_path and len(structure.moving[frame]) < len(columns):
+                moving = self.loops.mechanism.tree.names
+                driving = {names[c] for c in driven}
+                passive = [i for i in structure.moving[frame] if moving[i] not in driving]
+                if passive:
+                    directions.append((columns, slopes[columns, passive]))
+                continue
+            free = [c for c in columns if c not in driven and not (structure.coupled and names[c] in lifted.functions)]
+            if free:
+                directions.append((free, ca.SX.eye(len(free))))
+        return directions
+
+    @cached_property
+    def _structure(self) -> _Structure:
+        """How the loops' joints are free: judged at the reference posture."""
+        loops, lifted = self.loops, self.loops.lifted
+        p = np.array(loops.mechanism.column())
+        z = loops.start(p)[None]
+        named = self.state.named
+        variables = lifted.variables(named)
+        slopes_of = ca.Function(
+            "slopes", [self.state.z, self.p], [variables, ca.densify(ca.jacobian(variables, self.state.z))]
+        )
+        c, slopes = (np.asarray(r, dtype=np.float64) for r in slopes_of(z[0], p))
+        free = TreeState.symbols(lifted.tree)
+        gap = lifted.gap(free)
+        J = np.asarray(
+            ca.Function("J", [free.z, self.p], [ca.densify(ca.jacobian(gap, free.z))])(c, p), dtype=np.float64
+        )
+        moved = {
+            lifted.frame_of[n] for i, n in enumerate(lifted.tree.names) if np.abs(J[:, i]).max(initial=0.0) > 1e-12
+        }
+        in_loops = [i for i, n in enumerate(lifted.tree.names) if lifted.frame_of[n] in moved]
+        tangent = self.tangent(z, p)[0]
+        by_frame: dict[str, list[int]] = {}
+        for i in in_loops:
+            by_frame.setdefault(lifted.frame_of[lifted.tree.names[i]], []).append(i)
+        moving = {
+            frame: [k for k in range(slopes.shape[1]) if np.abs(slopes[columns, k]).max() > 1e-12]
+            for frame, columns in by_frame.items()
+        }
+        freedom = _rank((slopes @ tangent)[in_loops])
+        closed = _rank(J)
+        functions = [i for i in in_loops if lifted.tree.names[i] in lifted.functions]
+        extra = len(in_loops) - closed - freedom
+        path = [np.eye(len(lifted.tree.names))[:, c] if len(moving[f]) >= len(c) else _embedded(slopes, c, moving[f])
+                for f, c in by_frame.items()]  # fmt: skip
+        S = np.hstack(path) if path else np.zeros((len(lifted.tree.names), 0))
+        along_path = extra > 0 and S.shape[1] - _rank(J @ S) == freedom
+        coupled = extra > 0 and not along_path
+        if coupled and (extra != len(functions) or not loops.mechanism.couplers):
+            raise TreeError(
+                ", ".join(lifted.frame_of[lifted.tree.names[i]] for i in functions) or ", ".join(by_frame),
+                "joint forces",
+                "joint functions couple these frames beyond what the points that meet explain: state the points that "
+                "meet of every loop, or couplers: true if what couples the joints acts within them",
+            )
+        if not loops.mechanism.couplers:
+            self._check_outside(slopes, set(by_frame))
+        return _Structure(by_frame, moving, along_path, coupled)
+
+    def _check_outside(self, slopes: Vector, in_loops: set[str]) -> None:
+        """Raises `TreeError` for frames outside of the stated loops that joint functions couple."""
+        lifted = self.loops.lifted
+        by_frame: dict[str, list[int]] = {}
+        for i, name in enumerate(lifted.tree.names):
+            if lifted.frame_of[name] not in in_loops and np.abs(slopes[i]).max(initial=0.0) > 0.0:
+                by_frame.setdefault(lifted.frame_of[name], []).append(i)
+        rows = [i for columns in by_frame.values() for i in columns]
+        if _rank(slopes[rows]) < sum(_rank(slopes[columns]) for columns in by_frame.values()):
+            raise TreeError(
+                ", ".join(by_frame),
+                "joint forces",
+                "joint functions couple these frames: if they close a loop of bodies, state the points that meet "
+                "(meet); if what couples the joints acts within them, state couplers: true",
+            )
+
+    # ----------------------------------------------------------------------------------------------------------- rows
+
+    def solve(self, motion: MotionRows, p: Sequence[float]) -> SolvedForces:
+        """Efforts and cut forces of a motion. Raises `RedundantLoop` where they are not determined."""
+        u = self._efforts(motion, p)
+        _ = self._structure
+        if not self.labels:
+            return SolvedForces(u, np.zeros((len(u), 0)))
+        A, b = self._balance_rows(motion.z, motion.dz, motion.ddz, motion.time, p)
+        A, b = A.reshape(len(u), -1, len(self.labels)), b.reshape(len(u), -1)
+        usable = np.isfinite(A).all(axis=(1, 2)) & np.isfinite(b).all(axis=1)
+        cuts = np.full((len(u), len(self.labels)), np.nan)
+        if usable.any():
+            U, sizes, V = np.linalg.svd(A[usable], full_matrices=False)
+            small = sizes < _UNDETERMINED * sizes[:, :1]
+            if self.redundant == "refuse":
+                self._refuse(small, V, A.shape[1])
+            inverse = np.where(small, 0.0, 1.0 / np.where(small, 1.0, sizes))
+            cuts[usable] = np.einsum("nik,ni->nk", V, inverse * np.einsum("nji,nj->ni", U, b[usable]))
+            left = np.abs(np.einsum("nik,nk->ni", A[usable], cuts[usable]) - b[usable]).max()
+            if left > _UNBALANCED * max(1e-9, float(np.abs(b[usable]).max())):
+                raise TreeError(
+                    ", ".join(self.driven) or ", ".join(self.loops.mechanism.drives),
+                    "drives",
+                    f"joints without a drive would have to carry efforts (up to {left:.3g} N or N m): each drive must "
+                    "be on a coordinate that moves one joint directly, and the loops must be closed",
+                )
+        return SolvedForces(u, cuts)
+
+    def _efforts(self, motion: MotionRows, p: Sequence[float]) -> Vector:
+        """(n, f) of the driven coordinates, by virtual work along the free directions of the mechanism."""
+        if not self.driven:
+            return np.zeros((len(motion.z), 0))
+        (needed,) = self._needed_rows(motion.z, motion.dz, motion.ddz, motion.time, p)
+        tangent = self.tangent(motion.z, np.asarray(p, dtype=np.float64))
+        right = np.einsum("nmf,nm->nf", tangent, needed.reshape(len(motion.z), -1))
+        drives = np.swapaxes(tangent[:, self._driven, :], 1, 2)
+        return np.asarray(np.linalg.solve(drives, right[..., None])[..., 0], dtype=np.float64)
+
+    @property
+    def is_redundant(self) -> bool:
+        """Whether the reference posture leaves cut forces undetermined."""
+        z = self.loops.start(self.loops.mechanism.column())[None]
+        zero = np.zeros_like(z)
+        A, _ = self._balance_rows(z, zero, zero, np.zeros(1), self.loops.mechanism.column())
+        return bool(self.labels) and _rank(A.reshape(-1, len(self.labels))) < len(self.labels)
+
+    def _refuse(self, small: Any, V: Vector, rows: int) -> None:
+        k = len(self.labels)
+        if not small.any() and rows >= k:
+            return
+        row = int(np.argmax(small.any(axis=1)))
+        null = np.eye(k) - V[row][~small[row]].T @ V[row][~small[row]]
+        meets = {self.labels[i] for i in range(k) if np.abs(null[i]).max() > 1e-6}
+        lifted = self.loops.lifted
+        frames = dict.fromkeys(
+            n for cut in lifted.cuts if cut.meet.name in meets for n in lifted.frames_between(cut.meet)
+        )
+        raise RedundantLoop(
+            f"the loops closed by {', '.join(sorted(meets))} are redundant: the forces in the joints of "
+            f"{', '.join(frames)} are not determined by the equations of rigid bodies. Leave a constraint out, or ask "
+            "for redundant: least_squares, which gives the smallest forces in the cuts"
+        )
+
+    @cached_property
+    def _needed_rows(self) -> Rows:
+        return self._rows("needed", [ca.cse(self.needed)])
+
+    @cached_property
+    def _balance_rows(self) -> Rows:
+        A, b = self.balance
+        return self._rows("balance", ca.cse([A, b]))
+
+    def _rows(self, name: str, results: Sequence[Any]) -> Rows:
+        arguments = [self.state.z, self.state.dz, self.state.ddz, self.time, self.p]
+        return Rows(ca.Function(name, arguments, [ca.densify(r) for r in results]))
+
+    def tangent(self, z: Vector, p: Any) -> Vector:
+        """(n, m, f) rates of all coordinates at unit rates of the independent ones."""
+        free = self.loops.independent
+        unit = np.eye(len(free))
+        columns = [self.loops.rates(z, np.tile(row, (len(z), 1)), p) for row in unit]
+        return np.stack(columns, axis=2) if columns else np.zeros((*z.shape, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Structure:
+    """Variables of the loops' joints by frame, the coordinates that move each frame's joint, and how functions count:
+    as a path of the joint (`along_path`), as couplers (`coupled`), or as the solution of the loops."""
+
+    by_frame: Mapping[str, list[int]]
+    moving: Mapping[str, list[int]]
+    along_path: bool
+    coupled: bool
+
+
+def _embedded(slopes: Vector, rows: list[int], columns: list[int]) -> Vector:
+    embedded = np.zeros((len(slopes), len(columns)))
+    embedded[rows] = slopes[np.ix_(rows, columns)]
+    return embedded
+
+
+def _rank(matrix: Vector) -> int:
+    return int(np.linalg.matrix_rank(matrix, 1e-9 * np.linalg.norm(matrix, 2))) if matrix.size else 0

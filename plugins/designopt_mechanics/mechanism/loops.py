@@ -1,0 +1,374 @@
+"""Closed loops in numbers: a posture solved from its start and followed, rates and accelerations.
+
+The dependent coordinates are solved by Newton's method from the posture before, along the tangent, with shorter steps
+where it misses: a crank may turn for ever, and the branch is that of the start. Where a mechanism cannot close, the
+posture is that of the smallest gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from designopt.arrays import Vector
+from designopt.dynamics.rows import Rows
+from designopt.lazy import casadi as ca
+from designopt_mechanics.mechanism.lifted import LiftedTree, gap_along, lifted
+from designopt_mechanics.mechanism.mechanism import Mechanism
+from designopt_mechanics.state import TreeState
+from designopt_mechanics.tree import TreeError
+
+#: Gap (m, rad) below which a loop is closed, relative to the size of the coordinates.
+CLOSED = 1e-10
+#: A row or column below this part of its size depends on the others.
+_DEPENDENT = 1e-7
+_STEPS, _IDLE = 30, 5
+#: Times that a step is halved, and where the posture before did not close.
+_PATIENCE, _IMPATIENT = 12, 2
+#: Postures that are solved together from the one before them.
+_AHEAD = 12
+#: A solution belongs to the branch if it is nearer to where the tangent led than half the way plus this.
+_SAME_BRANCH = 0.05
+
+
+class CannotClose(ValueError):
+    """A posture in which the loops do not close; `gap` (m or rad) is what stays open."""
+
+    def __init__(self, message: str, gap: float) -> None:
+        super().__init__(message)
+        self.gap = gap
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedRows:
+    """Postures `z` (n, m), the `gap` (n,) that stays open, and whether each is `closed` (n,)."""
+
+    z: Vector
+    gap: Vector
+    closed: NDArray[np.bool_]
+
+
+class LoopSolver:
+    """The loops of a `mechanism`, with symbols `state` and `p` of its coordinates and parameters.
+
+    `gap` (k, 1) are the independent equations, `labels` name them; `independent` and `dependent` are indices of
+    coordinates. All of them are chosen at the reference posture with the file's numbers.
+
+    Raises `TreeError` for independent coordinates that do not determine the posture, and `CannotClose` if the loops do
+    not close from the reference posture.
+    """
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+        self.lifted: LiftedTree = lifted(mechanism)
+        self.state = TreeState.symbols(mechanism.tree)
+        self.p = mechanism.p
+        parts = [gap_along(self.state, cut.meet, cut.axes) for cut in self.lifted.cuts]
+        labels = [cut.meet.name for cut in self.lifted.cuts for _ in range(cut.axes.shape[1])]
+        parts += [ca.SX(relation.equation(self.state.named)) for relation in mechanism.relations]
+        self._every = ca.vertcat(ca.SX(0, 1), *parts)
+        labels += [relation.name for relation in mechanism.relations]
+        self.gap, self.labels = self._every, labels
+        m = len(mechanism.tree.names)
+        self.independent, self.dependent = np.arange(m), np.arange(0)
+        if labels:
+            self._choose()
+
+    # ------------------------------------------------------------------------------------------------------ postures
+
+    def start(self, p: ArrayLike, branch: str = "", near: ArrayLike | None = None) -> Vector:
+        """(m,) the closed posture near the reference posture (or `near`), in a `branch` if it is named.
+
+        Raises `CannotClose` with the gap, and `ValueError` for an unknown branch.
+        """
+        z = np.array(self.mechanism.tree.reference if near is None else near, dtype=np.float64)
+        if branch:
+            if branch not in self.mechanism.branches:
+                known = ", ".join(self.mechanism.branches) or "none"
+                raise ValueError(f"there is no branch '{branch}' (in the file: {known})")
+            for name, value in self.mechanism.branches[branch].items():
+                z[self.mechanism.tree.names.index(name)] = value
+        solution, gap = self._newton(z, np.asarray(p, dtype=np.float64))
+        if gap > CLOSED:
+            raise CannotClose(
+                f"the loops do not close at {self._text(z)}: a gap of {gap:.3g} stays at {self._widest(solution, p)}",
+                gap,
+            )
+        return solution
+
+    def follow(self, z0: ArrayLike, zi: ArrayLike, p: ArrayLike) -> ClosedRows:
+        """Postures at the independent coordinates `zi` (n, f), each followed from the one before, the first from the
+        closed posture `z0` (m,)."""
+        rows = np.atleast_2d(np.asarray(zi, dtype=np.float64))
+        column, z = np.asarray(p, dtype=np.float64), np.array(z0, dtype=np.float64)
+        postures, gaps = np.empty((len(rows), len(z))), np.zeros(len(rows))
+        at = 0
+        while at < len(rows):
+            patience = _IMPATIENT if at and gaps[at - 1] > CLOSED else _PATIENCE
+            postures[at], gaps[at] = self._advance(z, rows[at], column, patience)
+            if gaps[at] <= CLOSED:
+                z = postures[at]
+                ahead = self._near(z, rows[at + 1 : at + 1 + _AHEAD], column)
+                postures[at + 1 : at + 1 + len(ahead)] = ahead
+                at += len(ahead)
+                z = postures[at]
+            at += 1
+        if self.mechanism.reaches:
+            gaps = np.maximum(gaps, self._reach(postures, column)[0].reshape(len(rows), -1).max(axis=1))
+        return ClosedRows(postures, gaps, gaps <= CLOSED)
+
+    def rates(self, z: Vector, dzi: ArrayLike, p: ArrayLike) -> Vector:
+        """(n, m) rates of all coordinates at rates `dzi` (n, f) of the independent ones."""
+        dz = np.zeros_like(z)
+        dz[:, self.independent] = dzi
+        if len(self.dependent):
+            (J,) = self._slopes(z, p)
+            known = np.einsum("nkm,nm->nk", J, dz)
+            dz[:, self.dependent] = -_solved(J[:, :, self.dependent], known)
+        return dz
+
+    def accelerations(self, z: Vector, dz: Vector, ddzi: ArrayLike, p: ArrayLike) -> Vector:
+        """(n, m) accelerations of all coordinates at those `ddzi` (n, f) of the independent ones."""
+        ddz = np.zeros_like(z)
+        ddz[:, self.independent] = ddzi
+        if len(self.dependent):
+            (J,), (curved,) = self._slopes(z, p), self._curvature(z, dz, p)
+            known = np.einsum("nkm,nm->nk", J, ddz) + curved.reshape(len(z), -1)
+            ddz[:, self.dependent] = -_solved(J[:, :, self.dependent], known)
+        return ddz
+
+    def condition(self, z: Vector, p: ArrayLike) -> Vector:
+        """(n,) condition of the loops' equations by the dependent coordinates: large near a dead centre."""
+        if not len(self.dependent):
+            return np.ones(len(z))
+        (J,) = self._slopes(z, p)
+        return np.asarray(np.linalg.cond(J[:, :, self.dependent]))
+
+    # ------------------------------------------------------------------------------------------------------ equations
+
+    def equations(self) -> tuple[Any, Any]:
+        """The gap (k, 1) and its second rate at no acceleration (k, 1)."""
+        along = ca.SX.sym("along", self.state.z.numel())
+        curved = ca.jtimes(ca.jtimes(self.gap, self.state.z, along), self.state.z, along)
+        return self.gap, ca.substitute(curved, along, self.state.dz)
+
+    @cached_property
+    def jacobian(self) -> Any:
+        """(k, m) derivatives of the gap."""
+        return ca.densify(ca.jacobian(self.gap, self.state.z))
+
+    @cached_property
+    def _slopes(self) -> Rows:
+        return Rows(ca.Function("loop_slopes", [self.state.z, self.p], [ca.cse(self.jacobian)]), compiled=False)
+
+    @cached_property
+    def _several(self) -> Rows:
+        f = ca.Function("several_loops", [self.state.z, self.p], ca.cse([ca.densify(self.gap), self.jacobian]))
+        return Rows(f, compiled=False)
+
+    @cached_property
+    def _curvature(self) -> Rows:
+        f = ca.Function("loop_curvature", [self.state.z, self.state.dz, self.p], [ca.densify(self.equations()[1])])
+        return Rows(f, compiled=False)
+
+    @cached_property
+    def _reach(self) -> Rows:
+        gaps = [ca.SX(reach(self.state.named)) for reach in self.mechanism.reaches.values()]
+        return Rows(ca.Function("reach", [self.state.z, self.p], [ca.vertcat(*gaps)]), compiled=False)
+
+    @cached_property
+    def _function(self) -> Any:
+        return ca.Function("loops", [self.state.z, self.p], [ca.densify(self.gap), self.jacobian])
+
+    def _values(self, z: Vector, p: Vector) -> tuple[Vector, Vector]:
+        gap, J = self._function(z, p)
+        return np.asarray(gap, dtype=np.float64).ravel(), np.asarray(J, dtype=np.float64)
+
+    def _newton(self, z: Vector, p: Vector, columns: Any = None) -> tuple[Vector, float]:
+        """The closed posture near `z` and its gap; the smallest gap where none closes."""
+        free = self.dependent if columns is None else columns
+        if not len(free):
+            return z, 0.0
+        z = z.copy()
+        best, smallest, idle = z, np.inf, 0
+        for _ in range(_STEPS):
+            value, J = self._values(z, p)
+            size = float(np.abs(value).max())
+            idle = 0 if size < 0.99 * smallest else idle + 1
+            if size < smallest:
+                best, smallest = z, size
+            if idle > _IDLE or not np.isfinite(size):
+                break
+            step = _least(J[:, free], value, idle)
+            largest = float(np.abs(step).max())
+            if largest < 1e-13 or size < 1e-15:
+                break
+            z = z.copy()
+            z[free] -= step if largest <= 0.5 else step * (0.5 / largest)
+        return best, smallest
+
+    def _near(self, z: Vector, rows: Vector, p: Vector) -> Vector:
+        """The first postures at `rows` that Newton's method reaches from the closed posture `z` on its branch."""
+        if not len(self.dependent) or len(rows) < 2:
+            return np.empty((0, len(z)))
+        _, J = self._values(z, p)
+        tangent = _least_columns(J[:, self.dependent], J[:, self.independent])
+        step = -(rows - z[self.independent]) @ tangent.T
+        guess = np.tile(z, (len(rows), 1))
+        guess[:, self.independent] = rows
+        guess[:, self.dependent] += step
+        postures, good = guess.copy(), np.zeros(len(rows), dtype=bool)
+        for _ in range(6):
+            gap, J = (part.reshape(len(rows), len(self.dependent), -1) for part in self._several(postures, p))
+            if not (np.isfinite(gap).all() and np.isfinite(J).all()):
+                break
+            good = np.abs(gap).max(axis=(1, 2)) <= 0.01 * CLOSED
+            if good.all():
+                break
+            postures[:, self.dependent] -= _solved(J[:, :, self.dependent], gap[..., 0])
+            if not np.isfinite(postures).all():
+                break
+        missed = np.abs(postures - guess).max(axis=1)
+        good &= missed <= 0.5 * np.abs(step).max(axis=1) + _SAME_BRANCH
+        return postures[: len(rows) if good.all() else int(np.argmin(good))]
+
+    def _advance(self, z: Vector, target: Vector, p: Vector, patience: int = _PATIENCE) -> tuple[Vector, float]:
+        """The posture with independent coordinates `target` on the branch of the closed posture `z`, and its gap.
+
+        Steps are halved up to `patience` times; then the target is tried at once.
+        """
+        z = z.copy()
+        if not len(self.dependent):
+            z[self.independent] = target
+            return z, 0.0
+        begin, progress, stride = z[self.independent].copy(), 0.0, 1.0
+        while progress < 1.0:
+            stride = min(stride, 1.0 - progress)
+            goal = begin + (progress + stride) * (target - begin)
+            _, J = self._values(z, p)
+            step = _least(J[:, self.dependent], -J[:, self.independent] @ (goal - z[self.independent]))
+            guess = z.copy()
+            guess[self.independent] = goal
+            guess[self.dependent] += step
+            reached, gap = self._newton(guess, p)
+            if gap <= CLOSED:
+                missed = float(np.abs(reached - guess).max())
+                if missed <= 0.5 * float(np.abs(step).max()) + _SAME_BRANCH:
+                    z, progress, stride = reached, progress + stride, 2.0 * stride
+                    continue
+            stride, patience = 0.5 * stride, patience - 1
+            if patience < 0:  # the way to the target does not close, or loses its branch
+                is_open = gap > CLOSED
+                z[self.independent] = target
+                z, gap = self._newton(z, p)
+                return z, gap if is_open else max(gap, 2.0 * CLOSED)
+        return z, 0.0
+
+    # ---------------------------------------------------------------------------------------------------------- choice
+
+    def _choose(self) -> None:
+        """Equations that do not follow from those before them, and coordinates that they determine."""
+        m = len(self.mechanism.tree.names)
+        p = np.array(self.mechanism.column())
+        posture, gap = self._newton(self.mechanism.tree.reference.copy(), p, self._movable())
+        if gap > CLOSED:
+            raise CannotClose(
+                f"the loops do not close near the reference posture ({self._text(self.mechanism.tree.reference)}): "
+                f"a gap of {gap:.3g} stays at {self._widest(posture, p)}; give better reference values",
+                gap,
+            )
+        _, J = self._values(posture, p)
+        if not np.isfinite(J).all():
+            raise TreeError(self.labels[0], "meet", "its equations are not finite in the reference posture")
+        rows = _independent_rows(J)
+        self.gap, self.labels = self.gap[rows], [self.labels[i] for i in rows]
+        for name in ("_function", "jacobian"):
+            self.__dict__.pop(name, None)
+        J = J[rows]
+        names = self.mechanism.tree.names
+        if self.mechanism.independent:
+            chosen = {names.index(n) for n in self.mechanism.independent}
+            dependent = [i for i in range(m) if i not in chosen]
+        else:
+            columns = _independent_rows(J.T[::-1], 1e-3)
+            dependent = sorted(m - 1 - i for i in columns)
+        if len(dependent) != len(rows) or np.linalg.matrix_rank(J[:, dependent], 1e-9 * np.linalg.norm(J, 2)) < len(
+            rows
+        ):
+            free = m - len(rows)
+            raise TreeError(
+                ", ".join(self.mechanism.independent) or ", ".join(names),
+                "independent",
+                f"the loops leave {free} of {m} coordinates free in the reference posture; name {free} independent "
+                "coordinates that determine it, and a reference away from dead centres",
+            )
+        self.dependent = np.array(dependent, dtype=int)
+        self.independent = np.array([i for i in range(m) if i not in dependent], dtype=int)
+
+    def _movable(self) -> list[int]:
+        """Columns that close the reference posture: all but the independent ones that the user names."""
+        names = self.mechanism.tree.names
+        return [i for i, n in enumerate(names) if n not in self.mechanism.independent]
+
+    def _widest(self, z: Vector, p: ArrayLike) -> str:
+        values, _ = self._values(z, np.asarray(p, dtype=np.float64))
+        return f"'{self.labels[int(np.argmax(np.abs(values)))]}'"
+
+    def _text(self, z: Sequence[float] | Vector) -> str:
+        return ", ".join(f"{n} = {v:.6g}" for n, v in zip(self.mechanism.tree.names, z, strict=True))
+
+
+def _independent_rows(matrix: Vector, tolerance: float = _DEPENDENT) -> list[int]:
+    """Indices of rows that do not depend on those before them."""
+    chosen: list[int] = []
+    basis = np.zeros((0, matrix.shape[1]))
+    largest = float(np.linalg.norm(matrix, axis=1).max(initial=0.0))
+    for i, row in enumerate(matrix):
+        rest = row - basis.T @ (basis @ row)
+        rest -= basis.T @ (basis @ rest)
+        length = float(np.linalg.norm(rest))
+        if length > tolerance * max(float(np.linalg.norm(row)), 1e-9 * largest) and length > 1e-12:
+            chosen.append(i)
+            basis = np.vstack([basis, rest / length])
+    return chosen
+
+
+def _least(matrix: Vector, right: Vector, damping: int = 0) -> Vector:
+    """The solution of least squares; of the square system where it has one.
+
+    `damping` counts steps without success: they are shortened (Levenberg), since a gap that stays has a singular slope.
+    """
+    if damping:
+        size = 0.01 * 4.0**damping * float(np.linalg.norm(matrix, 2)) ** 2 / 16.0
+        damped = matrix.T @ matrix + size * np.eye(matrix.shape[1])
+        return np.asarray(np.linalg.solve(damped, matrix.T @ right), dtype=np.float64)
+    if matrix.shape[0] == matrix.shape[1]:
+        try:
+            solution = np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
+        except np.linalg.LinAlgError:
+            pass
+        else:
+            if np.abs(solution).max() < 1e6:
+                return solution
+    return np.asarray(np.linalg.lstsq(matrix, right, rcond=1e-12)[0], dtype=np.float64)
+
+
+def _least_columns(matrix: Vector, right: Vector) -> Vector:
+    return np.asarray(np.linalg.lstsq(matrix, right, rcond=1e-12)[0], dtype=np.float64)
+
+
+def _solved(matrices: Vector, right: Vector) -> Vector:
+    """Solutions (n, k) of (n, k, k) systems, NaN where one is singular."""
+    try:
+        return np.asarray(np.linalg.solve(matrices, right[..., None])[..., 0], dtype=np.float64)
+    except np.linalg.LinAlgError:
+        solutions = np.full_like(right, np.nan)
+        for i, (matrix, column) in enumerate(zip(matrices, right, strict=True)):
+            if np.linalg.matrix_rank(matrix) == len(matrix):
+                solutions[i] = np.linalg.solve(matrix, column)
+        return solutions

@@ -1,0 +1,71 @@
+"""The drawing of a mechanism from its own data: joints, bodies, wires, springs, meeting points and contacts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from designopt.arrays import Vector
+from designopt.dynamics.rows import Rows
+from designopt.lazy import casadi as ca
+from designopt_mechanics.mechanism.mechanism import Mechanism
+from designopt_mechanics.state import TreeState
+from designopt_mechanics.tree import GROUND, Point
+
+
+def scene_of(mechanism: Mechanism, z: ArrayLike, p: ArrayLike) -> Vector:
+    """(n, vertices, 3) m: lines through points at the postures `z` (n, m), NaN between lines.
+
+    Lines lead from the origin of each frame to the joints that it carries, to its points that meet others, to its
+    centre of mass, and along wires and springs.
+    """
+    lines = _lines(mechanism)
+    state = TreeState.symbols(mechanism.tree)
+    places = ca.horzcat(*(state.position(point) for line in lines for point in line))
+    rows = Rows(ca.Function("scene", [state.z, mechanism.p], [ca.densify(places.T)]), compiled=False)
+    postures = np.atleast_2d(np.asarray(z, dtype=np.float64))
+    vertices = rows(postures, np.asarray(p, dtype=np.float64))[0].reshape(len(postures), -1, 3)
+    gap = np.full((len(postures), 1, 3), np.nan)
+    parts: list[Vector] = []
+    at = 0
+    for line in lines:
+        parts += [vertices[:, at : at + len(line)], gap]
+        at += len(line)
+    return np.concatenate(parts[:-1], axis=1)
+
+
+def _lines(mechanism: Mechanism) -> list[Sequence[Point]]:
+    """The lines of the drawing."""
+    tree = mechanism.tree
+    ends: dict[str, list[Any]] = {frame.name: [] for frame in tree.frames} | {GROUND: []}
+    for frame in tree.frames:
+        ends[frame.parent].append(frame.position)
+        if frame.body is not None:
+            ends[frame.name].append(frame.body.centre)
+    attached = [point for meet in mechanism.meets for point in (meet.first, meet.second)]
+    attached += [point for path in (*mechanism.wires, *(s.wire for s in mechanism.springs)) for point in path.points]
+    attached += [contact.point for contact in mechanism.contacts] + list(mechanism.points.values())
+    for point in attached:
+        ends[point.frame].append(point.position)
+    lines: list[Sequence[Point]] = [[Point(GROUND), Point(GROUND)]]
+    for name, positions in ends.items():
+        if name != GROUND:
+            lines += [[Point(name), Point(name, position)] for position in _different(positions)]
+    lines += [[Point(frame.parent, frame.position), Point(frame.name)] for frame in tree.frames if frame.motions]
+    lines += [list(wire.points) for wire in mechanism.wires]
+    return [*lines, *(list(spring.wire.points) for spring in mechanism.springs)]
+
+
+def _different(positions: Sequence[Any]) -> list[Any]:
+    """Positions other than the origin, each once; expressions are kept."""
+    chosen: list[Any] = []
+    for position in positions:
+        expression = ca.SX(list(position) if isinstance(position, tuple) else position)
+        if expression.is_constant() and not np.asarray(ca.evalf(expression)).any():
+            continue
+        if not any(ca.is_equal(expression, ca.SX(list(q) if isinstance(q, tuple) else q), 3) for q in chosen):
+            chosen.append(position)
+    return chosen

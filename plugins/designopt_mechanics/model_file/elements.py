@@ -1,0 +1,119 @@
+"""Wires, springs, contacts, loads and measures of a mechanism file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from designopt.study.language import units
+from designopt.study.language.findings import nearest_or_all
+from designopt_mechanics.contacts import Contact, ContactError, Plane
+from designopt_mechanics.mechanism.mechanism import Clearance, LineAngle, Meet, PointLoad
+from designopt_mechanics.model_file.frames import axis
+from designopt_mechanics.model_file.nodes import At
+from designopt_mechanics.model_file.scope import FileScope
+from designopt_mechanics.springs import Spring, SpringError
+from designopt_mechanics.tree import Point
+from designopt_mechanics.wires import Wire
+
+
+def wire(name: str, at: At, frames: set[str]) -> Wire:
+    return _through(name, at, at.mapping(("points",), ())["points"], frames)
+
+
+def spring(name: str, at: At, frames: set[str]) -> Spring:
+    entries = at.mapping(("points", "stiffness", "rest"), ("damping", "pulls_only"))
+    wire = _through(name, at, entries["points"], frames)
+    units = {"stiffness": "N/m", "rest": "m", "damping": "N s/m"}
+    values: dict[str, Any] = {n: entries[n].quantity(unit) for n, unit in units.items() if n in entries}
+    if "pulls_only" in entries:
+        values["pulls_only"] = entries["pulls_only"].flag()
+    try:
+        return Spring(wire, **values)
+    except SpringError as error:
+        raise entries.get(error.field, at).wrong(error.message) from None
+
+
+def contact(name: str, at: At, frames: set[str]) -> Contact:
+    units = {"stiffness": "N/m", "dissipation": "s/m", "friction": "", "slip_speed": "m/s", "softness": "m"}
+    entries = at.mapping(("on", "at", "stiffness"), ("plane", *(n for n in units if n != "stiffness")))
+    values: dict[str, Any] = {n: entries[n].number(unit) for n, unit in units.items() if n in entries}
+    plane = Plane()
+    if "plane" in entries:
+        parts = entries["plane"].mapping(("on", "at", "normal"), ())
+        through = point(parts, frames)
+        plane = Plane(through.frame, through.position, axis(parts["normal"]))
+    try:
+        return Contact(name, point(entries, frames), plane, **values)
+    except ContactError as error:
+        raise entries.get(error.field, at).wrong(error.message) from None
+
+
+def meet(name: str, at: At, frames: set[str]) -> Meet:
+    """Two points that coincide."""
+    first, second = (point(item.mapping(("on", "at"), ()), frames) for item in at.items(2))
+    if first.frame == second.frame:
+        raise at.wrong(f"both points are on '{first.frame}'; points of two frames meet")
+    return Meet(name, first, second)
+
+
+def load(name: str, at: At, frames: set[str], scope: FileScope) -> PointLoad:
+    """A force at a point, a moment, or both; their components are numbers or formulas."""
+    entries = at.mapping(("on",), ("at", "force", "moment"))
+    if "force" not in entries and "moment" not in entries:
+        raise at.wrong("'force' or 'moment' is missing")
+    values = {n: [component(item, unit, scope) for item in entries[n].items(3)] if n in entries else [0.0] * 3
+              for n, unit in (("force", "N"), ("moment", "N m"))}  # fmt: skip
+    position = entries["at"].quantities("m") if "at" in entries else (0.0, 0.0, 0.0)
+    return PointLoad(name, Point(_frame(entries["on"], frames), position), values["force"], values["moment"])
+
+
+def component(at: At, unit: str, scope: FileScope) -> Any:
+    """A number in `unit`, or a formula of coordinates, speeds, time and parameters."""
+    text = at.node.scalar
+    if not isinstance(text, str) or text in scope.parameters or not any(c.isalpha() for c in text) or _is_amount(text):
+        return at.quantity(unit)
+    return scope.formula(at)
+
+
+def clearance(at: At, frames: set[str]) -> Clearance:
+    entries = at.mapping(("points",), ("radius",))
+    first, second = (point(item.mapping(("on", "at"), ()), frames) for item in entries["points"].items(2))
+    return Clearance(first, second, entries["radius"].quantity("m") if "radius" in entries else 0.0)
+
+
+def line_angle(at: At, frames: set[str]) -> LineAngle:
+    def line(item: At) -> tuple[str, tuple[float, float, float]]:
+        parts = item.mapping(("on", "along"), ())
+        return _frame(parts["on"], frames), axis(parts["along"])
+
+    first, second = (line(item) for item in at.mapping(("between",), ())["between"].items(2))
+    return LineAngle(first, second)
+
+
+def point(parts: Mapping[str, At], frames: set[str]) -> Point:
+    """The point given by `on` and `at`."""
+    return Point(_frame(parts["on"], frames), parts["at"].quantities("m"))
+
+
+def _frame(at: At, frames: set[str]) -> str:
+    frame = at.word()
+    if frame not in frames:
+        raise at.wrong(f"no frame '{frame}'{nearest_or_all(frame, frames)}")
+    return frame
+
+
+def _through(name: str, at: At, points: At, frames: set[str]) -> Wire:
+    through = [point(item.mapping(("on", "at"), ()), frames) for item in points.items()]
+    try:
+        return Wire(name, tuple(through))
+    except ValueError as error:
+        raise at.wrong(str(error)) from None
+
+
+def _is_amount(text: str) -> bool:
+    try:
+        units.parse_amount(text)
+    except units.UnitError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""The model `mechanism` and its tasks: inverse dynamics, simulation, equilibrium, trajectory, kinematics."""

@@ -1,0 +1,269 @@
+"""The task `equilibrium`: a posture at rest, whether it is stable, its stiffness, and the load at which it buckles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from designopt.arrays import Vector
+from designopt.lazy import casadi as ca
+from designopt.plugin import Array, Declared, Diverged, InvalidSetting, Quantity
+from designopt.study.language.findings import nearest_or_all
+from designopt_mechanics.mechanism.forces import LoopForces, MotionRows, RedundantLoop
+from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
+from designopt_mechanics.mechanism.mechanism import Mechanism, MechanismParameter, PointLoad, ScopeValue, value_in
+from designopt_mechanics.mechanism.scene import scene_of
+from designopt_mechanics.mechanism.signals import Signals
+from designopt_mechanics.tasks.drives import check_drives, check_initial, with_drives
+from designopt_mechanics.tasks.simulation import initial_state
+from designopt_mechanics.tasks.task import TaskSettings
+from designopt_mechanics.tree import TreeError
+
+_STEPS = 200
+#: Residual below which a posture is at rest, relative to the forces that act and to the stiffness times 1 rad or 1 m.
+_AT_REST = 1e-12
+#: Longest step (rad, m).
+_LONGEST = 0.2
+#: Load factor up to which buckling is sought, and its relative accuracy.
+_LARGEST_FACTOR, _ACCURACY = 1e6, 1e-9
+_FACTOR = "buckling_load_factor_"
+
+
+class NoRest(ValueError):
+    """No posture at rest was reached."""
+
+
+@dataclass(frozen=True, eq=False)
+class RestPosture:
+    """A posture `z` (m,) at rest with its `stiffness` (f, f) by the independent coordinates."""
+
+    z: Vector
+    stiffness: Vector
+
+    @property
+    def smallest(self) -> float:
+        """The smallest eigenvalue of the symmetric part of the stiffness."""
+        return float(np.linalg.eigvalsh(0.5 * (self.stiffness + self.stiffness.T))[0])
+
+
+class EquilibriumTask:
+    """The posture at rest near the `initial` one under weight, springs, loads, laws and drives at time 0.
+
+    The search descends in the potential, so that it leaves unstable postures unless it starts in one. `buckling` names
+    loads that grow together from 0; the critical factor is that at which the posture loses its stiffness.
+    """
+
+    def __init__(self, settings: TaskSettings) -> None:
+        self.settings = settings
+
+    def check(self) -> Iterator[InvalidSetting]:
+        """Mistakes in drives, start and loads."""
+        mechanism = self.settings.mechanism
+        mistakes = [*check_drives(mechanism, self.settings.drives), *check_initial(mechanism, self.settings.initial)]
+        loads = [load.name for load in mechanism.loads]
+        for name in self.settings.buckling:
+            if name not in loads:
+                hint = nearest_or_all(name, loads)
+                mistakes.append(InvalidSetting("buckling", f"the mechanism has no load '{name}'{hint}"))
+        yield from mistakes
+        if mistakes:
+            return
+        try:
+            outputs = self._every_output
+        except (TreeError, CannotClose) as error:
+            yield InvalidSetting("file", str(error))
+            return
+        for name in self.settings.outputs:
+            if name not in outputs:
+                yield InvalidSetting("outputs", f"there is no output '{name}'{nearest_or_all(name, outputs)}")
+
+    @cached_property
+    def loops(self) -> LoopSolver:
+        """The loops of the mechanism; with `buckling` its loads have a factor, the last parameter."""
+        mechanism = with_drives(self.settings.mechanism, self.settings.drives)
+        if self.settings.buckling:
+            mechanism = _with_factor(mechanism, self.settings.buckling)
+        return self.settings.loops if mechanism is self.settings.mechanism else LoopSolver(mechanism)
+
+    @cached_property
+    def signals(self) -> Signals:
+        """Forces and measures of the posture."""
+        return Signals(LoopForces(self.loops, (), self.settings.redundant))
+
+    @cached_property
+    def _every_output(self) -> dict[str, Quantity]:
+        tree = self.loops.mechanism.tree
+        outputs = {
+            s.name: Quantity(s.unit, s.meaning)
+            for s in self.signals.signals
+            if not s.name.startswith("power_") and not s.name.endswith("_speed")
+        }
+        outputs["stable"] = Quantity("", "1 where every small displacement is resisted, else 0")
+        outputs["stiffness_min"] = Quantity("", "smallest eigenvalue of the stiffness by the independent coordinates")
+        for i in self.loops.independent:
+            c = tree.coordinates[i]
+            unit = "N m/rad" if c.unit == "rad" else "N/m"
+            outputs[f"stiffness_{c.name}"] = Quantity(unit, "effort per displacement, other independent ones fixed")
+        if self.settings.buckling:
+            outputs["buckling_factor"] = Quantity("", "factor of the loads at which the posture loses its stiffness")
+        return outputs
+
+    def declares(self) -> Declared:
+        """Outputs, and the scene."""
+        outputs = {
+            n: q for n, q in self._every_output.items() if not self.settings.outputs or n in self.settings.outputs
+        }
+        arrays = {
+            "time": Array(("time",), "s", "0 of the start, 1 of the posture at rest"),
+            "scene": Array(("time", "vertex", "axis"), "m", "start and rest; lines end where a place is not a number"),
+        }
+        return Declared(outputs=outputs, arrays=arrays)
+
+    def evaluate(
+        self, numbers: Mapping[str, float], scenario: Mapping[str, Any], arrays: Set[str]
+    ) -> tuple[dict[str, float], dict[str, Vector]]:
+        """Find the posture. Raises `Diverged` if there is none near, or the loops do not close."""
+        loops, p = self.loops, self.loops.mechanism.column(numbers)
+        branch = str(scenario.get("branch", self.settings.branch))
+        try:
+            m = len(loops.mechanism.tree.names)
+            start = initial_state(loops, self.settings, p, branch)[:m]
+            rest = self.rest(start, p)
+            factor = self._buckling(start, p) if self.settings.buckling else 0.0
+        except CannotClose as error:
+            raise Diverged(str(error), reason="cannot_close") from None
+        except NoRest as error:
+            raise Diverged(str(error), reason="no_equilibrium") from None
+        zero = np.zeros((1, m))
+        motion = MotionRows(np.zeros(1), rest.z[None], zero, zero)
+        try:
+            values = self.signals.rows(motion, self.signals.forces.solve(motion, p), p)[0]
+        except RedundantLoop as error:
+            raise Diverged(str(error), reason="redundant") from None
+        results = dict(zip(self.signals.names, (float(v) for v in values), strict=True))
+        results |= {"stable": float(rest.smallest > 0.0), "stiffness_min": rest.smallest, "buckling_factor": factor}
+        for k, i in enumerate(loops.independent):
+            results[f"stiffness_{loops.mechanism.tree.names[i]}"] = float(rest.stiffness[k, k])
+        every: dict[str, Vector] = {"time": np.array([0.0, 1.0])}
+        if "scene" in arrays:
+            every["scene"] = scene_of(loops.mechanism, np.stack([start, rest.z]), p)
+        return {n: results[n] for n in self.declares().outputs}, {name: every[name] for name in arrays}
+
+    # ------------------------------------------------------------------------------------------------------- solution
+
+    def rest(self, z: Vector, p: Sequence[float], *, descend: bool = True) -> RestPosture:
+        """The posture at rest near the closed posture `z`. Raises `NoRest`.
+
+        The steps are Newton's with the absolute values of the stiffness' eigenvalues (they `descend`), or plain.
+        """
+        for _ in range(_STEPS):
+            force, stiffness, size = self._reduced(z, p)
+            if not np.isfinite(force).all():
+                break
+            if np.abs(force).max(initial=0.0) <= _AT_REST * size:
+                return RestPosture(z, stiffness)
+            z = self._stepped(z, p, force, _step(force, stiffness, descend=descend))
+        raise NoRest(f"no posture at rest was reached in {_STEPS} steps from the start; give another one in 'initial'")
+
+    def _stepped(self, z: Vector, p: Sequence[float], force: Vector, step: Vector) -> Vector:
+        """The posture after a step that does not increase the force, or the shortest tried."""
+        free = self.loops.independent
+        step = step * min(1.0, _LONGEST / max(float(np.abs(step).max()), 1e-300))
+        best, smallest = z, np.inf
+        for _ in range(8):
+            row = self.loops.follow(z, (z[free] + step)[None], p)
+            if row.closed[0]:
+                size = float(np.linalg.norm(self._reduced(row.z[0], p)[0]))
+                if size < smallest:
+                    best, smallest = row.z[0], size
+                if size <= 1.5 * float(np.linalg.norm(force)):
+                    break
+            step = 0.5 * step
+        return best
+
+    def _reduced(self, z: Vector, p: Sequence[float]) -> tuple[Vector, Vector, float]:
+        """Force and stiffness by the independent coordinates, and the size of the forces that act.
+
+        With multipliers mu that balance the dependent rows, the derivative of T' h is T' d(h - J' mu)/dz T exactly.
+        """
+        loops = self.loops
+        column = np.asarray(p, dtype=np.float64)
+        T = self.signals.forces.tangent(z[None], column)[0]
+        h, J, _ = (np.asarray(r, dtype=np.float64) for r in self._statics(z, np.zeros(len(loops.labels)), column))
+        h = h.ravel()
+        mu: Vector = np.zeros(len(loops.labels))
+        if len(loops.dependent):
+            mu = np.asarray(np.linalg.solve(J[:, loops.dependent].T, h[loops.dependent]), dtype=np.float64)
+        K = np.asarray(self._statics(z, mu, column)[2], dtype=np.float64)
+        size = float(max(np.abs(part).max(initial=0.0) for part in (h, J.T @ mu, K)))
+        return T.T @ h, T.T @ K @ T, size
+
+    @cached_property
+    def _statics(self) -> Any:
+        """(z, mu, p) -> needed forces h at rest, Jacobian of the loops, and d(h - J' mu)/dz."""
+        forces, loops = self.signals.forces, self.loops
+        state = forces.state
+        zero = ca.SX.zeros(state.z.numel())
+        h = ca.substitute([forces.needed], [state.dz, state.ddz, forces.time], [zero, zero, ca.SX(0.0)])[0]
+        mu = ca.SX.sym("mu", len(loops.labels))
+        J = loops.jacobian if loops.labels else ca.SX(0, state.z.numel())
+        K = ca.jacobian(h - J.T @ mu, state.z)
+        return ca.Function("statics", [state.z, mu, forces.p], ca.cse([ca.densify(e) for e in (h, J, K)]))
+
+    def _buckling(self, start: Vector, p: Sequence[float]) -> float:
+        """The factor of the loads at which the smallest stiffness becomes zero; infinite if it does not."""
+
+        def at(factor: float, z: Vector) -> RestPosture | None:
+            try:
+                return self.rest(z, [*p[:-1], factor], descend=False)
+            except NoRest:
+                return None
+
+        posture = at(0.0, start)
+        if posture is None or posture.smallest <= 0.0:
+            raise NoRest("without the loads of 'buckling' there is no stable posture")
+        low, high = 0.0, 1e-3
+        while True:
+            ahead = at(high, posture.z)
+            if ahead is None or ahead.smallest <= 0.0:
+                break
+            posture, low = ahead, high
+            if high >= _LARGEST_FACTOR:
+                return float("inf")
+            high *= 1.25
+        while high - low > _ACCURACY * high:
+            middle = 0.5 * (low + high)
+            ahead = at(middle, posture.z)
+            if ahead is not None and ahead.smallest > 0.0:
+                posture, low = ahead, middle
+            else:
+                high = middle
+        return 0.5 * (low + high)
+
+
+def _step(force: Vector, stiffness: Vector, *, descend: bool) -> Vector:
+    if not descend:
+        return -np.asarray(np.linalg.lstsq(stiffness, force, rcond=None)[0])
+    values, vectors = np.linalg.eigh(0.5 * (stiffness + stiffness.T))
+    sizes = np.maximum(np.abs(values), 1e-9 * max(float(np.abs(values).max()), 1e-9))
+    return np.asarray(-vectors @ ((vectors.T @ force) / sizes))
+
+
+def _with_factor(mechanism: Mechanism, names: Sequence[str]) -> Mechanism:
+    """The mechanism with the loads `names` times a further parameter, of value 1."""
+    factor = MechanismParameter(_FACTOR, "", 1.0)
+
+    def scaled(value: ScopeValue) -> ScopeValue:
+        return lambda scope: factor.symbol * value_in(scope, value)
+
+    loads: list[PointLoad] = [
+        replace(load, force=[scaled(v) for v in load.force], moment=[scaled(v) for v in load.moment])
+        if load.name in names
+        else load
+        for load in mechanism.loads
+    ]
+    return replace(mechanism, loads=tuple(loads), parameters=(*mechanism.parameters, factor))

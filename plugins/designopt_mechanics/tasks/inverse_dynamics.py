@@ -1,0 +1,164 @@
+"""The task `inverse_dynamics`: the efforts and forces that a prescribed motion needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from designopt.arrays import Vector
+from designopt.plugin import Declared, Diverged, InvalidSetting
+from designopt_mechanics.mechanism.forces import LoopForces, MotionRows, RedundantLoop, SolvedForces
+from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
+from designopt_mechanics.mechanism.scene import scene_of
+from designopt_mechanics.mechanism.signals import Signals
+from designopt_mechanics.tasks.motion import MotionFormulas, PrescribedMotion, check_formulas, read_motion
+from designopt_mechanics.tasks.results import MotionResults
+from designopt_mechanics.tasks.task import TaskSettings
+from designopt_mechanics.tree import TreeError
+
+#: Condition of the loops beyond which a posture is a dead centre.
+_DEAD_CENTRE = 1e8
+
+
+class InverseDynamicsTask:
+    """A motion of the coordinates in `motion` (formulas of time) or `motion_file` (a table); the loops move the others.
+
+    The moved coordinates have drives; their efforts and the forces of all joints and cuts follow.
+    """
+
+    def __init__(self, settings: TaskSettings) -> None:
+        self.settings = settings
+
+    def check(self) -> Iterator[InvalidSetting]:
+        """Mistakes in the motion and the requested outputs."""
+        settings, tree = self.settings, self.settings.mechanism.tree
+        if bool(settings.motion) == (settings.motion_file is not None):
+            yield InvalidSetting("motion", "state a motion: motion: {crank: 2*pi*time}, or motion_file: a CSV table")
+            return
+        mistakes = check_formulas("motion", settings.mechanism, settings.motion)
+        yield from mistakes
+        if mistakes:
+            return
+        try:
+            moved = self.motion.names
+        except ValueError as error:
+            yield InvalidSetting("motion_file", str(error))
+            return
+        free = len(settings.loops.independent)
+        if len(moved) != free:
+            names = ", ".join(tree.names[i] for i in settings.loops.independent)
+            yield InvalidSetting(
+                "motion", f"moves {', '.join(moved)}; the mechanism has {free} degrees of freedom, such as {names}"
+            )
+            return
+        try:
+            yield from self.results.check()
+        except (TreeError, CannotClose) as error:
+            yield InvalidSetting("file", str(error))
+
+    @cached_property
+    def motion(self) -> PrescribedMotion:
+        """The prescribed motion."""
+        if self.settings.motion_file is not None:
+            return read_motion(self.settings.motion_file, self.settings.mechanism)
+        return MotionFormulas(self.settings.mechanism, self.settings.motion)
+
+    @cached_property
+    def loops(self) -> LoopSolver:
+        """The loops, led by the moved coordinates."""
+        settings = self.settings
+        names = [settings.mechanism.tree.names[i] for i in settings.loops.independent]
+        if set(names) == set(self.motion.names):
+            return settings.loops
+        return LoopSolver(replace(settings.mechanism, independent=self.motion.names))
+
+    @cached_property
+    def results(self) -> MotionResults:
+        """Signals, outputs and arrays."""
+        forces = LoopForces(self.loops, redundant=self.settings.redundant)
+        return MotionResults(Signals(forces), self.settings.outputs, self.settings.targets)
+
+    @cached_property
+    def time(self) -> Vector:
+        """(n,) s the samples."""
+        if self.settings.motion_file is not None:
+            table = self.motion
+            first, last = (float(table.time[i]) for i in (0, -1))  # type: ignore[union-attr]
+            return np.linspace(first, last, self.settings.samples)
+        return np.linspace(0.0, self.settings.duration, self.settings.samples)
+
+    def declares(self) -> Declared:
+        """Outputs and arrays."""
+        return self.results.declares()
+
+    def evaluate(
+        self, numbers: Mapping[str, float], scenario: Mapping[str, Any], arrays: Set[str]
+    ) -> tuple[dict[str, float], dict[str, Vector]]:
+        """Follow the motion. Raises `Diverged` where the loops do not close, or a redundant loop is refused."""
+        p = self.loops.mechanism.column(numbers)
+        motion, solved = self._solved(p, scenario)
+        values = self.results.signals.rows(motion, solved, p)
+        everything: dict[str, Vector] = self.results.arrays(self.time, values)
+        if "scene" in arrays:
+            everything["scene"] = scene_of(self.loops.mechanism, motion.z, p)
+        return self.results.outputs(self.time, values), {name: everything[name] for name in arrays}
+
+    def gradient(
+        self, numbers: Mapping[str, float], scenario: Mapping[str, Any], names: Sequence[str]
+    ) -> dict[str, dict[str, float]]:
+        """Derivatives of all outputs by the parameters `names`, by implicit differentiation of all equations."""
+        p = self.loops.mechanism.column(numbers)
+        motion, solved = self._solved(p, scenario)
+        prescribed = self._ordered(self.motion.slopes(self.time, p))
+        signals = self.results.signals
+        slopes = signals.slopes(motion, solved, p, prescribed)
+        derivatives = self.results.gradient(self.time, signals.rows(motion, solved, p), slopes)
+        columns = [parameter.name for parameter in self.loops.mechanism.parameters]
+        return {
+            output: {name: float(row[columns.index(name)]) for name in names} for output, row in derivatives.items()
+        }
+
+    def _ordered(self, slopes: Vector) -> Vector:
+        """Slopes (n, 3 f, np) of the motion in the order of the independent coordinates."""
+        order, f = self._order, len(self.motion.names)
+        return slopes[:, [block * f + i for block in range(3) for i in order]]
+
+    @property
+    def _order(self) -> list[int]:
+        names = self.loops.mechanism.tree.names
+        return [self.motion.names.index(names[i]) for i in self.loops.independent]
+
+    def _solved(self, p: Sequence[float], scenario: Mapping[str, Any]) -> tuple[MotionRows, SolvedForces]:
+        loops, time = self.loops, self.time
+        values, rates, accelerations = (part[:, self._order] for part in self.motion.rows(time, p))
+        try:
+            start = loops.start(p, str(scenario.get("branch", self.settings.branch)))
+        except CannotClose as error:
+            raise Diverged(str(error), reason="cannot_close") from None
+        closed = loops.follow(start, values, p)
+        if not closed.closed.all():
+            raise Diverged(cannot_close(closed.gap, closed.closed, time), reason="cannot_close")
+        condition = loops.condition(closed.z, p)
+        if not condition.max() < _DEAD_CENTRE:
+            at = float(time[int(np.argmax(np.nan_to_num(condition, nan=np.inf)))])
+            raise Diverged(f"a dead centre at {at:.6g} s: the moved coordinates do not determine the posture",
+                           reason="dead_centre")  # fmt: skip
+        dz = loops.rates(closed.z, rates, p)
+        motion = MotionRows(time, closed.z, dz, loops.accelerations(closed.z, dz, accelerations, p))
+        try:
+            return motion, self.results.signals.forces.solve(motion, p)
+        except RedundantLoop as error:
+            raise Diverged(str(error), reason="redundant") from None
+
+
+def cannot_close(gap: Vector, closed: Any, time: Vector) -> str:
+    """Where a motion cannot close, with the gap."""
+    open_rows = np.flatnonzero(~closed)
+    return (
+        f"the mechanism cannot close from {time[open_rows[0]]:.6g} s on ({len(open_rows)} of {len(time)} samples): "
+        f"the largest gap is {gap.max():.3g} m (or rad)"
+    )

@@ -1,0 +1,218 @@
+"""The model ``mechanism``: a mechanism in a YAML, URDF or MJCF file, and what a study asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import field, fields, replace
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from designopt.arrays import Vector
+from designopt.collocation import ProblemError, TrajectoryProblem
+from designopt.lazy import casadi as ca
+from designopt.plugin import Declared, InputFile, InvalidDesign, InvalidSetting, Quantity, closest, model
+from designopt.study.language.errors import StudyError
+from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
+from designopt_mechanics.mechanism.mechanism import Mechanism, MechanismParameter
+from designopt_mechanics.model_file.reading import read
+from designopt_mechanics.robot_files.reading import read_robot
+from designopt_mechanics.robot_files.xml import ModelError
+from designopt_mechanics.tasks.equilibrium import EquilibriumTask
+from designopt_mechanics.tasks.inverse_dynamics import InverseDynamicsTask
+from designopt_mechanics.tasks.kinematics import GridSection, KinematicsTask
+from designopt_mechanics.tasks.simulation import SimulationTask
+from designopt_mechanics.tasks.task import MechanismTask, TaskSettings
+from designopt_mechanics.tasks.trajectory import ProgramSection, TrajectoryTask
+from designopt_mechanics.tree import TreeError
+
+TASKS: Mapping[str, Any] = {
+    "inverse_dynamics": InverseDynamicsTask,
+    "simulation": SimulationTask,
+    "equilibrium": EquilibriumTask,
+    "trajectory": TrajectoryTask,
+    "kinematics": KinematicsTask,
+}
+Point3 = list[float]
+
+
+@model("mechanism", version=1)
+class MechanismModel:
+    """A mechanism of rigid bodies with closed loops, from a file, in one of five tasks.
+
+    `inverse_dynamics`: efforts and joint forces of a motion. `simulation`: motion from an initial state under drives,
+    springs, dampers and contacts. `equilibrium`: posture at rest, its stiffness, buckling load. `trajectory`: optimal
+    motion between postures. `kinematics`: a grid of postures. The parameters of the file are design inputs; `set` adds
+    any other number of the file by its path, such as ``frames.rod.body.mass``.
+    """
+
+    file: Annotated[InputFile, Quantity("", "mechanism file (YAML), or a robot file (URDF, MJCF)")]
+    task: Annotated[
+        Literal["inverse_dynamics", "simulation", "equilibrium", "trajectory", "kinematics"],
+        Quantity("", "the question"),
+    ]
+    set: Annotated[dict[str, str], Quantity("", "further design inputs by name: the path of a number of the file")] = (
+        field(default_factory=dict)
+    )
+    conditions: Annotated[list[str], Quantity("", "parameters that scenarios set instead of designs")] = field(
+        default_factory=list
+    )
+    branch: Annotated[str, Quantity("", "branch of the file in which the loops are assembled; default: reference")] = ""
+    motion: Annotated[dict[str, str], Quantity("", "formulas of time (s) by coordinate, for inverse_dynamics")] = field(
+        default_factory=dict
+    )
+    motion_file: Annotated[InputFile | None, Quantity("", "CSV table of the motion: time and coordinates")] = None
+    duration: Annotated[float, Quantity("s", "of the motion", gt=0)] = 1.0
+    samples: Annotated[int, Quantity("", "of the motion", ge=2, le=100_001)] = 201
+    initial: Annotated[
+        dict[str, float], Quantity("", "initial coordinates and <coordinate>_speed, SI, for simulation and equilibrium")
+    ] = field(default_factory=dict)
+    drives: Annotated[
+        dict[str, str], Quantity("", "efforts by coordinate: formulas of time, coordinates and <coordinate>_speed")
+    ] = field(default_factory=dict)
+    targets: Annotated[
+        dict[str, list[Point3]], Quantity("", "points (m) that the path of a point of the file should meet")
+    ] = field(default_factory=dict)
+    outputs: Annotated[list[str], Quantity("", "outputs that are reported; default: all")] = field(default_factory=list)
+    redundant: Annotated[
+        Literal["refuse", "least_squares"], Quantity("", "forces of loops that rigid bodies leave undetermined")
+    ] = "refuse"
+    buckling: Annotated[
+        list[str], Quantity("", "loads of the file whose critical factor is sought, in equilibrium")
+    ] = field(default_factory=list)
+    grid: Annotated[GridSection, Quantity("", "the postures of kinematics")] = field(default_factory=GridSection)
+    program: Annotated[ProgramSection, Quantity("", "the program of trajectory")] = field(
+        default_factory=ProgramSection
+    )
+
+    # -------------------------------------------------------------------------------------------------------- settings
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """The mechanism in the file. Raises `InvalidSetting`."""
+        try:
+            if is_robot_file(self.file.content):
+                if self.set:
+                    raise InvalidSetting("set", "paths of numbers are available in YAML files, not in robot files")
+                return read_robot(self.file.content, self.file.name).mechanism
+            return read(self.file.content, self.file.name, self.set)
+        except ModelError as error:
+            raise InvalidSetting("file", f"{self.file.name}:{error}") from None
+        except InvalidSetting:
+            raise
+        except StudyError as error:
+            messages = [f"{i.file}:{i.line}:{i.column}: {i.path}: {i.message}" for i in error.issues[:5]]
+            raise InvalidSetting("file", "; ".join(messages)) from None
+        except ValueError as error:
+            raise InvalidSetting("set", str(error)) from None
+
+    @cached_property
+    def _task(self) -> MechanismTask:
+        names = [f.name for f in fields(TaskSettings) if f.name not in ("mechanism", "loops")]
+        settings = TaskSettings(self.mechanism, LoopSolver(self.mechanism), **{n: getattr(self, n) for n in names})
+        task: MechanismTask = TASKS[self.task](settings)
+        return task
+
+    def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
+        """What a robot file has and the mechanism does not."""
+        if not is_robot_file(self.file.content):
+            return []
+        omissions = read_robot(self.file.content, self.file.name).omissions
+        return [f"{self.file.name}: {omission}" for omission in omissions]
+
+    def check(self) -> Iterator[InvalidSetting]:
+        """Read the file and check the settings of the task."""
+        try:
+            mechanism = self.mechanism
+        except InvalidSetting as mistake:
+            yield mistake
+            return
+        names = [p.name for p in mechanism.parameters]
+        for name in self.conditions:
+            if name not in names:
+                near = closest(name, names)
+                hint = f"; did you mean '{near}'?" if near else f"; there are {', '.join(names) or 'none'}"
+                yield InvalidSetting("conditions", f"the file has no parameter '{name}'{hint}")
+        if self.branch and self.branch not in mechanism.branches:
+            known = ", ".join(mechanism.branches) or "none"
+            yield InvalidSetting("branch", f"there is no branch '{self.branch}' (in the file: {known})")
+            return
+        try:
+            yield from self._task.check()
+        except (TreeError, CannotClose) as error:
+            yield InvalidSetting("file", str(error))
+
+    def declares(self) -> Declared:
+        """The parameters of the file as inputs and conditions, and the outputs and arrays of the task."""
+        declared = self._task.declares()
+        parameters = {p.name: _quantity(p) for p in self.mechanism.parameters}
+        conditions = {n: q for n, q in parameters.items() if n in self.conditions}
+        inputs = {n: q for n, q in parameters.items() if n not in self.conditions}
+        texts = frozenset[str]()
+        if self.mechanism.branches:
+            conditions["branch"] = Quantity("", "branch in which the loops are assembled")
+            texts = frozenset({"branch"})
+        return replace(
+            declared,
+            inputs={**inputs, **declared.inputs},
+            conditions={**conditions, **declared.conditions},
+            optional=declared.optional | frozenset(inputs) | frozenset(conditions),
+            texts=declared.texts | texts,
+        )
+
+    # ------------------------------------------------------------------------------------------------------ evaluation
+
+    def evaluate(
+        self, design: Mapping[str, Any], scenario: Mapping[str, Any], arrays: Set[str]
+    ) -> tuple[dict[str, float], dict[str, Vector]]:
+        """The outputs of the task. Raises `Diverged` and `InvalidDesign`."""
+        return self._task.evaluate(self._numbers(design, scenario), scenario, arrays)
+
+    def gradient(self, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+        """Derivatives of the outputs of `inverse_dynamics` by the design inputs; none of other tasks."""
+        if not isinstance(self._task, InverseDynamicsTask):
+            return {}
+        names = [n for n in design if n in self.mechanism.values]
+        return self._task.gradient(self._numbers(design, scenario), scenario, names)
+
+    def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
+        """The program of the task `trajectory`. Raises `ProblemError` for another task."""
+        if not isinstance(self._task, TrajectoryTask):
+            raise ProblemError("bad_bounds", "task", f"the task is {self.task}; a program needs task: trajectory")
+        return self._task.trajectory_problem(scenario)
+
+    def _numbers(self, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, float]:
+        """All parameters by name: of the design, the scenario, or the file. Raises `InvalidDesign`."""
+        values = self.mechanism.values
+        values |= {n: float(v) for source in (scenario, design) for n, v in source.items() if n in values}
+        wrong = self._negative(values)
+        if wrong:
+            raise InvalidDesign(wrong)
+        return values
+
+    def _negative(self, values: Mapping[str, float]) -> str:
+        """A sentence about a body whose mass or inertia is not positive."""
+        bodies = [f for f in self.mechanism.tree.frames if f.body is not None]
+        if not self.mechanism.parameters or not bodies:
+            return ""
+        masses = np.asarray(self._masses(self.mechanism.column(values)), dtype=np.float64).ravel()
+        for frame, mass in zip(bodies, masses, strict=True):
+            if not mass >= 0.0:
+                return f"the body of '{frame.name}' has the mass {mass:g} kg"
+        return ""
+
+    @cached_property
+    def _masses(self) -> Any:
+        masses = [ca.SX(f.body.mass) for f in self.mechanism.tree.frames if f.body is not None]
+        return ca.Function("masses", [self.mechanism.p], [ca.vertcat(*masses)])
+
+
+def is_robot_file(content: bytes) -> bool:
+    """Whether a file is XML: URDF or MJCF."""
+    return content.lstrip()[:1] == b"<"
+
+
+def _quantity(parameter: MechanismParameter) -> Quantity:
+    """The quantity of a parameter; its range of the file is a proposal for the study, not a limit."""
+    return Quantity(parameter.unit, parameter.why or "parameter of the mechanism file", default=parameter.value)

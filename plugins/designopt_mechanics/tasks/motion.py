@@ -1,0 +1,150 @@
+"""The prescribed motion of independent coordinates: formulas of time, or a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from designopt.arrays import Vector
+from designopt.dynamics.rows import Rows
+from designopt.lazy import casadi as ca
+from designopt.lazy import scipy
+from designopt.plugin import InputFile, InvalidSetting, closest
+from designopt.study.language import units
+from designopt.study.language.tables import TableError, read_table
+from designopt_mechanics.functions.formula import Formula, FormulaError
+from designopt_mechanics.mechanism.mechanism import Mechanism
+
+
+@dataclass(frozen=True, eq=False)
+class MotionFormulas:
+    """Coordinates as formulas of ``time`` (s) and of the mechanism's parameters."""
+
+    mechanism: Mechanism
+    formulas: Mapping[str, str]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The coordinates that it moves."""
+        return tuple(self.formulas)
+
+    def rows(self, time: Vector, p: Sequence[float]) -> tuple[Vector, Vector, Vector]:
+        """Values, rates and accelerations (n, f)."""
+        parts = self._rows(time, p)[0].reshape(len(time), -1)
+        values, rates, accelerations = np.split(parts, 3, axis=1)
+        return values, rates, accelerations
+
+    def slopes(self, time: Vector, p: Sequence[float]) -> Vector:
+        """(n, 3 f, np) their derivatives by the parameters."""
+        return self._slopes(time, p)[0].reshape(len(time), 3 * len(self.formulas), len(p))
+
+    @cached_property
+    def _expressions(self) -> Any:
+        time = self.mechanism.time
+        scope = {p.name: p.symbol for p in self.mechanism.parameters} | {"time": time}
+        values = ca.vertcat(*(ca.SX(Formula(text)(scope)) for text in self.formulas.values()))
+        rates = ca.jacobian(values, time)
+        return ca.vertcat(values, rates, ca.jacobian(rates, time))
+
+    @cached_property
+    def _rows(self) -> Rows:
+        arguments = [self.mechanism.time, self.mechanism.p]
+        return Rows(ca.Function("motion", arguments, [ca.densify(self._expressions)]), compiled=False)
+
+    @cached_property
+    def _slopes(self) -> Rows:
+        arguments = [self.mechanism.time, self.mechanism.p]
+        slopes = ca.densify(ca.jacobian(self._expressions, self.mechanism.p))
+        return Rows(ca.Function("motion_slopes", arguments, [slopes]), compiled=False)
+
+
+@dataclass(frozen=True, eq=False)
+class MotionTable:
+    """Coordinates from a table: quintic splines through its rows, so that accelerations are smooth."""
+
+    names: tuple[str, ...]
+    time: Vector
+    values: Vector
+
+    @cached_property
+    def _spline(self) -> Any:
+        return scipy.interpolate.make_interp_spline(self.time, self.values, k=min(5, len(self.time) - 1))
+
+    def rows(self, time: Vector, p: Sequence[float]) -> tuple[Vector, Vector, Vector]:
+        """Values, rates and accelerations (n, f)."""
+        values, rates, accelerations = (np.asarray(self._spline(time, nu), dtype=np.float64) for nu in (0, 1, 2))
+        return values, rates, accelerations
+
+    def slopes(self, time: Vector, p: Sequence[float]) -> Vector:
+        """(n, 3 f, np) zeros: a table does not depend on the parameters."""
+        return np.zeros((len(time), 3 * len(self.names), len(p)))
+
+
+PrescribedMotion = MotionFormulas | MotionTable
+
+
+def check_formulas(setting: str, mechanism: Mechanism, formulas: Mapping[str, str]) -> list[InvalidSetting]:
+    """Mistakes in formulas of time by coordinate."""
+    mistakes = []
+    scope = {"time", *(p.name for p in mechanism.parameters)}
+    for name, text in formulas.items():
+        if name not in mechanism.tree.names:
+            near = closest(name, mechanism.tree.names)
+            hint = f"; did you mean '{near}'?" if near else f"; there are {', '.join(mechanism.tree.names)}"
+            mistakes.append(InvalidSetting(f"{setting}.{name}", f"the mechanism has no coordinate '{name}'{hint}"))
+            continue
+        try:
+            unknown = [n for n in Formula(text).coordinates if n not in scope]
+        except FormulaError as error:
+            mistakes.append(InvalidSetting(f"{setting}.{name}", error.message))
+            continue
+        if unknown:
+            message = f"'{unknown[0]}' is neither time nor a parameter of the file"
+            mistakes.append(InvalidSetting(f"{setting}.{name}", message))
+    return mistakes
+
+
+def read_motion(file: InputFile, mechanism: Mechanism) -> MotionTable:
+    """The motion in a CSV table with the column ``time`` (s) and one for each coordinate that moves; a heading such as
+    ``crank [deg]`` states a unit. Raises `ValueError` with the position in the file."""
+    try:
+        table = read_table(file)
+    except TableError as error:
+        raise ValueError(str(error)) from None
+    unit_of = {"time": "s"} | {c.name: c.unit for c in mechanism.tree.coordinates}
+    columns: dict[str, list[float]] = {}
+    for heading in table.columns:
+        if heading.name not in unit_of:
+            near = closest(heading.name, unit_of)
+            hint = f"; did you mean '{near}'?" if near else f"; there are {', '.join(unit_of)}"
+            raise ValueError(f"{table.position(heading.cell)}: no coordinate '{heading.name}'{hint}")
+        columns[heading.name] = []
+    if "time" not in columns or len(columns) < 2:
+        raise ValueError(f"{file.name}: needs a column 'time' and one of a coordinate")
+    for row in table.rows:
+        cells = table.values(row)
+        for name, entries in columns.items():
+            if name not in cells:
+                raise ValueError(f"{table.position(row[0])}: no value for '{name}' in this row")
+            value, cell = cells[name]
+            entries.append(_number(value, unit_of[name], table.position(cell)))
+    time = np.array(columns.pop("time"))
+    if len(time) < 4 or not (np.diff(time) > 0.0).all():
+        at = int(np.argmin(np.diff(time) > 0.0)) + 1 if len(time) > 1 else 0
+        raise ValueError(f"{file.name}: time must increase over at least 4 rows (row {at + 1})")
+    return MotionTable(tuple(columns), time, np.column_stack(list(columns.values())))
+
+
+def _number(value: Any, unit: str, position: str) -> float:
+    try:
+        amount = units.parse_amount(value) if isinstance(value, str) else units.Amount(float(value))
+        number = amount.value if amount.unit in (None, unit) else units.convert(amount.value, str(amount.unit), unit)
+    except (units.UnitError, TypeError, ValueError) as error:
+        raise ValueError(f"{position}: {error}") from None
+    if not np.isfinite(number):
+        raise ValueError(f"{position}: is {number}, not a finite number")
+    return float(number)

@@ -1,0 +1,122 @@
+"""Outputs and arrays of a task with a motion: reductions of its signals, and how far paths miss their targets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from designopt.arrays import Vector
+from designopt.plugin import Array, Declared, InvalidSetting, Quantity
+from designopt.study.language.findings import nearest_or_all
+from designopt_mechanics.mechanism.signals import TAKES, MechanismSignal, Signals, reduced, unit_of
+
+#: Reductions of the distances of a path from its targets.
+_MISSES = {"rms": "root mean square", "max": "largest"}
+
+
+@dataclass(frozen=True, eq=False)
+class MotionResults:
+    """Results of `signals`; `requested` outputs, all when it is empty; `targets` (n, 3) m by path point."""
+
+    signals: Signals
+    requested: Sequence[str] = ()
+    targets: Mapping[str, Sequence[Sequence[float]]] = ()  # type: ignore[assignment]
+
+    @cached_property
+    def _reductions(self) -> dict[str, tuple[int, str, MechanismSignal]]:
+        """Column, reduction and signal of every output that is one."""
+        every = {
+            f"{signal.name}_{take}": (i, take, signal)
+            for i, signal in enumerate(self.signals.signals)
+            for take in TAKES
+        }
+        return {n: r for n, r in every.items() if not self.requested or n in self.requested}
+
+    @cached_property
+    def _misses(self) -> dict[str, tuple[str, str]]:
+        """Path point and reduction of every output about targets."""
+        every = {f"miss_{point}_{take}": (point, take) for point in dict(self.targets) for take in _MISSES}
+        return {n: m for n, m in every.items() if not self.requested or n in self.requested}
+
+    def check(self) -> Iterator[InvalidSetting]:
+        """Unknown outputs and targets."""
+        points = self.signals.forces.loops.mechanism.points
+        for name, rows in dict(self.targets).items():
+            if name not in points:
+                hint = nearest_or_all(name, points)
+                yield InvalidSetting(f"targets.{name}", f"the mechanism has no point '{name}'{hint}")
+            elif not rows or any(len(row) not in (2, 3) or not np.isfinite(row).all() for row in rows):
+                yield InvalidSetting(f"targets.{name}", "must be a list of points [x, y] or [x, y, z] in m")
+        names = [f"{s.name}_{take}" for s in self.signals.signals for take in TAKES]
+        names += [f"miss_{point}_{take}" for point in dict(self.targets) for take in _MISSES]
+        for name in self.requested:
+            if name not in names:
+                yield InvalidSetting("outputs", f"there is no output '{name}'{nearest_or_all(name, names)}")
+
+    def declares(self) -> Declared:
+        """Outputs, and an array for each signal."""
+        outputs = {
+            name: Quantity(unit_of(take, signal.unit), f"{TAKES[take]}: {signal.meaning}")
+            for name, (_, take, signal) in self._reductions.items()
+        }
+        for name, (point, take) in self._misses.items():
+            outputs[name] = Quantity("m", f"{_MISSES[take]} distance of the targets from the path of {point}")
+        arrays = {"time": Array(("time",), "s", "of the motion")}
+        arrays |= {s.name: Array(("time",), s.unit, s.meaning) for s in self.signals.signals}
+        arrays["scene"] = Array(("time", "vertex", "axis"), "m", "drawing; lines end where a place is not a number")
+        return Declared(outputs=outputs, arrays=arrays)
+
+    def outputs(self, time: Vector, values: Vector) -> dict[str, float]:
+        """All outputs from the signals (n, s)."""
+        numbers = {n: reduced(take, time, values[:, i])[0] for n, (i, take, _) in self._reductions.items()}
+        for name, (point, take) in self._misses.items():
+            distances = self._distances(point, values)[0]
+            numbers[name] = float(np.sqrt((distances**2).mean()) if take == "rms" else distances.max())
+        return numbers
+
+    def gradient(self, time: Vector, values: Vector, slopes: Vector) -> dict[str, Vector]:
+        """Derivatives (np,) of all outputs from those of the signals (n, s, np)."""
+        derivatives = {
+            name: reduced(take, time, values[:, i])[1] @ slopes[:, i] for name, (i, take, _) in self._reductions.items()
+        }
+        for name, (point, take) in self._misses.items():
+            distances, weights = self._distances(point, values)
+            columns = self._columns(point)
+            by_target = np.einsum("tnk,nkp->tp", weights, slopes[:, columns])
+            if take == "rms":
+                size = float(np.sqrt((distances**2).mean())) or 1.0
+                derivatives[name] = distances @ by_target / (len(distances) * size)
+            else:
+                derivatives[name] = by_target[int(np.argmax(distances))]
+        return derivatives
+
+    def arrays(self, time: Vector, values: Vector) -> dict[str, Vector]:
+        """Time and all signals."""
+        return {"time": time, **{s.name: values[:, i] for i, s in enumerate(self.signals.signals)}}
+
+    def _columns(self, point: str) -> list[int]:
+        return [self.signals.names.index(f"path_{point}_{axis}") for axis in "xyz"]
+
+    def _distances(self, point: str, values: Vector) -> tuple[Vector, Vector]:
+        """(t,) m from each target to the nearest point of the polyline through the path, and their derivatives (t, n,
+        3) by its points."""
+        path = values[:, self._columns(point)]
+        begin, way = path[:-1], np.diff(path, axis=0)
+        squares = np.maximum((way**2).sum(axis=1), 1e-300)
+        distances, weights = [], []
+        for row in dict(self.targets)[point]:
+            target = np.array([*row, 0.0][:3], dtype=np.float64)
+            share = np.clip(((target - begin) * way).sum(axis=1) / squares, 0.0, 1.0)
+            gaps = target - begin - share[:, None] * way
+            lengths = np.linalg.norm(gaps, axis=1)
+            at = int(np.argmin(lengths))
+            slope: Any = np.zeros_like(path)
+            direction = -gaps[at] / max(float(lengths[at]), 1e-300)
+            slope[at], slope[at + 1] = (1.0 - share[at]) * direction, share[at] * direction
+            distances.append(float(lengths[at]))
+            weights.append(slope)
+        return np.array(distances), np.array(weights)

@@ -1,0 +1,119 @@
+"""The task `simulation`: the motion from an initial state under drives, springs, dampers, stops, friction, contacts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from designopt.arrays import Vector
+from designopt.dynamics import SimulationStatus, Simulator
+from designopt.plugin import Declared, Diverged, InvalidSetting
+from designopt_mechanics.mechanism.equations import mechanism_system
+from designopt_mechanics.mechanism.forces import LoopForces, MotionRows, RedundantLoop
+from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
+from designopt_mechanics.mechanism.scene import scene_of
+from designopt_mechanics.mechanism.signals import Signals
+from designopt_mechanics.tasks.drives import check_drives, check_initial, with_drives
+from designopt_mechanics.tasks.results import MotionResults
+from designopt_mechanics.tasks.task import TaskSettings
+from designopt_mechanics.tree import TreeError
+
+#: Relative and absolute tolerance of the integration.
+_RTOL, _ATOL = 1e-8, 1e-10
+
+
+class SimulationTask:
+    """`duration` seconds from the `initial` state: values and speeds of independent coordinates, the rest follows."""
+
+    def __init__(self, settings: TaskSettings) -> None:
+        self.settings = settings
+
+    def check(self) -> Iterator[InvalidSetting]:
+        """Mistakes in drives, initial state and requested outputs."""
+        mistakes = [
+            *check_drives(self.settings.mechanism, self.settings.drives),
+            *check_initial(self.settings.mechanism, self.settings.initial),
+        ]
+        yield from mistakes
+        if mistakes:
+            return
+        try:
+            yield from self.results.check()
+        except (TreeError, CannotClose) as error:
+            yield InvalidSetting("file", str(error))
+
+    @cached_property
+    def loops(self) -> LoopSolver:
+        """The loops of the mechanism with the study's drives."""
+        if not self.settings.drives:
+            return self.settings.loops
+        return LoopSolver(with_drives(self.settings.mechanism, self.settings.drives))
+
+    @cached_property
+    def results(self) -> MotionResults:
+        """Signals, outputs and arrays."""
+        forces = LoopForces(self.loops, (), self.settings.redundant)
+        return MotionResults(Signals(forces), self.settings.outputs, self.settings.targets)
+
+    @cached_property
+    def simulator(self) -> Simulator:
+        """Integrates the motion, with the accelerations as outputs."""
+        tree, state = self.loops.mechanism.tree, self.loops.state
+        outputs = {f"{c.name}_second": (f"{c.unit}/s^2", state.ddz[i]) for i, c in enumerate(tree.coordinates)}
+        return Simulator(mechanism_system(self.loops, outputs=outputs), rtol=_RTOL, atol=_ATOL, max_steps=1_000_000)
+
+    def declares(self) -> Declared:
+        """Outputs and arrays."""
+        return self.results.declares()
+
+    def evaluate(
+        self, numbers: Mapping[str, float], scenario: Mapping[str, Any], arrays: Set[str]
+    ) -> tuple[dict[str, float], dict[str, Vector]]:
+        """Integrate the motion. Raises `Diverged` if the loops do not close or the integration ends early."""
+        loops, p = self.loops, self.loops.mechanism.column(numbers)
+        time = np.linspace(0.0, self.settings.duration, self.settings.samples)
+        try:
+            x0 = initial_state(loops, self.settings, p, str(scenario.get("branch", self.settings.branch)))
+        except CannotClose as error:
+            raise Diverged(str(error), reason="cannot_close") from None
+        run = self.simulator.run(x0, time, p=p)
+        if run.status is not SimulationStatus.DONE:
+            raise Diverged(run.message, reason=run.status.name.lower())
+        m = len(loops.mechanism.tree.names)
+        motion = MotionRows(time, run.x[:, :m], run.x[:, m:], run.y)
+        signals = self.results.signals
+        try:
+            values = signals.rows(motion, signals.forces.solve(motion, p), p)
+        except RedundantLoop as error:
+            raise Diverged(str(error), reason="redundant") from None
+        every: dict[str, Vector] = self.results.arrays(time, values)
+        if "scene" in arrays:
+            every["scene"] = scene_of(loops.mechanism, motion.z, p)
+        return self.results.outputs(time, values), {name: every[name] for name in arrays}
+
+
+def initial_state(loops: LoopSolver, settings: TaskSettings, p: Sequence[float], branch: str) -> Vector:
+    """(2 m,) coordinates and rates that close the loops, with the `initial` values of independent coordinates.
+
+    Values of dependent coordinates say where the loops' solution starts. Raises `CannotClose`.
+    """
+    names, initial = loops.mechanism.tree.names, settings.initial
+    start = loops.start(p, branch)
+    near = start.copy()
+    for i, name in enumerate(names):
+        near[i] = initial.get(name, near[i])
+    free = loops.independent
+    if any(names[i] in initial for i in loops.dependent):
+        z = loops.start(p, "", near)
+    else:
+        row = loops.follow(start, near[free][None], p)
+        if not row.closed[0]:
+            raise CannotClose(
+                f"the loops do not close in the initial state: a gap of {row.gap[0]:.3g} stays", row.gap[0]
+            )
+        z = row.z[0]
+    speeds = np.array([[initial.get(f"{names[i]}_speed", 0.0) for i in free]])
+    return np.concatenate([z, loops.rates(z[None], speeds, p)[0]])

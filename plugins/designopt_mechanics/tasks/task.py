@@ -1,0 +1,53 @@
+"""What a task of the model `mechanism` gets and provides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from designopt.arrays import Vector
+from designopt.plugin import Declared, InputFile, InvalidSetting
+from designopt_mechanics.mechanism.loops import LoopSolver
+from designopt_mechanics.mechanism.mechanism import Mechanism
+
+
+@dataclass(frozen=True, eq=False)
+class TaskSettings:
+    """The settings of the model, and the mechanism with its solved loops.
+
+    `motion` are formulas of time by coordinate, `motion_file` a table; `initial` are values of coordinates and
+    ``<coordinate>_speed``; `targets` are points that a path should meet, by path; `outputs` names the outputs that are
+    reported, all when it is empty. `grid` and `program` are the sections of their tasks.
+    """
+
+    mechanism: Mechanism
+    loops: LoopSolver
+    motion: Mapping[str, str] = field(default_factory=dict)
+    motion_file: InputFile | None = None
+    duration: float = 1.0
+    samples: int = 201
+    branch: str = ""
+    initial: Mapping[str, float] = field(default_factory=dict)
+    drives: Mapping[str, str] = field(default_factory=dict)
+    targets: Mapping[str, Any] = field(default_factory=dict)
+    outputs: Sequence[str] = ()
+    grid: Mapping[str, Any] = field(default_factory=dict)
+    program: Mapping[str, Any] = field(default_factory=dict)
+    buckling: Sequence[str] = ()
+    redundant: Literal["refuse", "least_squares"] = "refuse"
+
+
+class MechanismTask(Protocol):
+    """One task; its class is constructed with `TaskSettings`."""
+
+    def check(self) -> Iterable[InvalidSetting]:
+        """Mistakes in the settings."""
+
+    def declares(self) -> Declared:
+        """Outputs and arrays."""
+
+    def evaluate(
+        self, numbers: Mapping[str, float], scenario: Mapping[str, Any], arrays: Set[str]
+    ) -> tuple[dict[str, float], dict[str, Vector]]:
+        """Outputs and arrays at the `numbers` of all parameters. Raises `Diverged` and `InvalidDesign`."""

@@ -1,0 +1,330 @@
+"""The task `trajectory`: a motion from posture to posture by optimal control, with limits on efforts and clearances."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import replace
+from functools import cached_property
+from typing import Annotated, Any, Literal, TypedDict
+
+import numpy as np
+
+from designopt.arrays import Vector
+from designopt.collocation import (
+    Constraint,
+    Integral,
+    Options,
+    Phase,
+    Refinement,
+    Solution,
+    TrajectoryProblem,
+    solve_design,
+)
+from designopt.collocation.statement.symbols import Symbols
+from designopt.dynamics.system import System, Variable
+from designopt.lazy import casadi as ca
+from designopt.plugin import Declared, Diverged, InvalidSetting
+from designopt.plugin import Quantity as Q
+from designopt.study.language.findings import nearest_or_all
+from designopt_mechanics.dynamics.recursion import inverse_dynamics
+from designopt_mechanics.mechanism.forces import LoopForces, MotionRows, RedundantLoop
+from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
+from designopt_mechanics.mechanism.measures import measures
+from designopt_mechanics.mechanism.scene import scene_of
+from designopt_mechanics.mechanism.signals import Signals
+from designopt_mechanics.tasks.results import MotionResults
+from designopt_mechanics.tasks.task import TaskSettings
+from designopt_mechanics.tree import TreeError
+
+#: The size of a power is rounded below so many watts.
+_ROUNDED = 0.1
+
+
+class ProgramSection(TypedDict, total=False):
+    """The motion of the task `trajectory`, from rest to rest."""
+
+    start: Annotated[
+        dict[str, float], Q("", "coordinates at the start, in SI units; others follow or are at reference")
+    ]
+    end: Annotated[dict[str, float], Q("", "coordinates at the end, in SI units; others follow or are at reference")]
+    drives: Annotated[list[str], Q("", "coordinates with drives; by default the independent ones")]
+    shortest: Annotated[float, Q("s", "least duration", gt=0, default=1.0)]
+    longest: Annotated[float, Q("s", "largest duration; by default the least one", gt=0)]
+    minimize: Annotated[
+        Literal["effort", "work", "duration"],
+        Q("", "integral of squared efforts, of the size of the power, or the duration", default="effort"),
+    ]
+    intervals: Annotated[int, Q("", "of the mesh", ge=2, le=1000, default=50)]
+    refine_to: Annotated[float, Q("", "error estimate to which the mesh is refined; default: no refinement", gt=0)]
+
+
+class TrajectoryTask:
+    """The motion from one posture to another that needs least effort, work or time.
+
+    The largest efforts, speeds and ranges of the coordinates are limits, as are the file's clearances, which stay
+    positive. The dependent coordinates are algebraic variables, so that the loops close at every collocation point.
+    """
+
+    def __init__(self, settings: TaskSettings) -> None:
+        self.settings = settings
+        self.mechanism = settings.mechanism
+        self.program = settings.program
+
+    def check(self) -> Iterable[InvalidSetting]:
+        """Mistakes in `program`."""
+        names = self.mechanism.tree.names
+        if not self.program.get("end"):
+            yield InvalidSetting("program", "needs end: {coordinate: value}, and start where it is not the reference")
+            return
+        for key in ("start", "end", "drives"):
+            for name in self.program.get(key, ()):
+                if name not in names:
+                    yield InvalidSetting("program", f"{key}: no coordinate '{name}'{nearest_or_all(name, names)}")
+                    return
+        if not self._shortest <= self._longest:
+            yield InvalidSetting("program", f"longest: {self._longest:g} s is below the shortest {self._shortest:g} s")
+            return
+        try:
+            yield from self._results.check()
+            for side in ("start", "end"):
+                self._posture(side, np.array(self.mechanism.column()))
+        except (TreeError, CannotClose, ValueError) as error:
+            yield InvalidSetting("program", str(error))
+
+    def declares(self) -> Declared:
+        """The outputs of a motion, and those of the program."""
+        declared = self._results.declares()
+        squared = {"rad": "N^2 m^2 s", "m": "N^2 s"}
+        units = {self._unit(name) for name in self._driven}
+        outputs = {
+            "duration": Q("s", "of the motion"),
+            "effort": Q(squared[units.pop()] if len(units) == 1 else "", "integral of the sum of squared efforts"),
+            "work": Q("J", "integral of the size of the drives' power, rounded below 0.1 W"),
+            "error_estimate": Q("", "of the discretisation, relative to the states"),
+            "resimulation_error": Q("", "of a simulation with the same efforts, relative to the states"),
+        }
+        return replace(declared, outputs={**outputs, **declared.outputs})
+
+    def evaluate(
+        self, numbers: Mapping[str, float], scenario: Mapping[str, Any], arrays: Set[str]
+    ) -> tuple[dict[str, float], dict[str, Vector]]:
+        """Solve the program. Raises `Diverged` where there is no such motion."""
+        p = self.mechanism.column(numbers)
+        solution = solve_design(self.trajectory_problem(numbers), numbers, self._options)
+        motion = self._motion(solution)
+        try:
+            solved = self._forces.solve(motion, p)
+        except RedundantLoop as error:
+            raise Diverged(str(error), reason="redundant") from None
+        values = self._results.signals.rows(motion, solved, p)
+        outputs = {
+            "duration": solution.phase.tf,
+            "effort": solution.figures["effort"],
+            "work": solution.figures["work"],
+            "error_estimate": solution.error_estimate,
+            "resimulation_error": solution.phase.resimulation_error,
+        }
+        everywhere = self._results.arrays(motion.time, values)
+        if "scene" in arrays:
+            everywhere["scene"] = scene_of(self.mechanism, motion.z, p)
+        outputs |= self._results.outputs(motion.time, values)
+        return outputs, {name: everywhere[name] for name in arrays}
+
+    def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
+        """The motion as a program; `scenario` may have numbers of parameters.
+
+        Raises `Diverged` for postures that do not close.
+        """
+        numbers = self.mechanism.values | {n: v for n, v in scenario.items() if n in self.mechanism.values}
+        p = np.array(self.mechanism.column(numbers))
+        try:
+            start, end = (self._posture(side, p) for side in ("start", "end"))
+        except CannotClose as error:
+            raise Diverged(str(error), reason="cannot_close") from None
+        names = self.mechanism.tree.names
+        speeds = [f"{names[i]}_speed" for i in self._loops.independent]
+        still = dict.fromkeys(speeds, 0.0)
+        phase = Phase(
+            self._system,
+            tf=self._shortest if self._shortest == self._longest else (self._shortest, self._longest),
+            name="motion",
+            initial={**self._stated("start", start), **still},
+            final={**self._stated("end", end), **still},
+            path={name: Constraint(_output(name), 0.0, unit="m") for name in self._clearances},
+            integrals={
+                "effort": Integral(lambda v: sum(v[n] ** 2 for n in self._efforts)),
+                "work": Integral(self._power, unit="J"),
+            },
+            guess={name: (float(a), float(b)) for name, a, b in zip(names, start, end, strict=True)},
+        )
+        kind = self.program.get("minimize", "effort")
+        return TrajectoryProblem(
+            [phase],
+            cost=(lambda e: e.duration) if kind == "duration" else (lambda e: e.integral[kind]),
+            parameters=numbers,
+            guess=numbers,
+            figures={"effort": lambda e: e.integral["effort"], "work": lambda e: e.integral["work"]},
+        )
+
+    # ------------------------------------------------------------------------------------------------------ statement
+
+    @property
+    def _loops(self) -> LoopSolver:
+        return self.settings.loops
+
+    @property
+    def _shortest(self) -> float:
+        return float(self.program.get("shortest", 1.0))
+
+    @property
+    def _longest(self) -> float:
+        return float(self.program.get("longest", self._shortest))
+
+    @property
+    def _options(self) -> Options:
+        refine = Refinement(tolerance=self.program["refine_to"]) if "refine_to" in self.program else None
+        return Options(intervals=int(self.program.get("intervals", 50)), refine=refine)
+
+    @cached_property
+    def _forces(self) -> LoopForces:
+        return LoopForces(self._loops, self.program.get("drives") or None, self.settings.redundant)
+
+    @cached_property
+    def _results(self) -> MotionResults:
+        return MotionResults(Signals(self._forces), self.settings.outputs, self.settings.targets)
+
+    @property
+    def _driven(self) -> tuple[str, ...]:
+        return self._forces.driven
+
+    @property
+    def _efforts(self) -> list[str]:
+        return [f"effort_{name}" for name in self._driven]
+
+    @property
+    def _clearances(self) -> list[str]:
+        return [f"clearance_{name}" for name in self.mechanism.clearances]
+
+    def _unit(self, name: str) -> str:
+        return self.mechanism.tree.coordinates[self.mechanism.tree.names.index(name)].unit
+
+    def _power(self, v: Symbols) -> Any:
+        powers = [v[f"effort_{name}"] * v[f"{name}_speed"] for name in self._driven]
+        return sum(ca.sqrt(power**2 + _ROUNDED**2) - _ROUNDED for power in powers)
+
+    def _posture(self, side: str, p: Vector) -> Vector:
+        """(m,) the closed posture at the start or the end. Raises `CannotClose` and `ValueError`."""
+        loops, tree = self._loops, self.mechanism.tree
+        stated: Mapping[str, float] = self.program.get(side, {})
+        closed = loops.start(p, self.settings.branch)
+        leading = [tree.names[i] for i in loops.independent]
+        if not set(stated) <= set(leading):
+            if len(stated) != len(leading):
+                raise ValueError(
+                    f"{side}: give values of the independent coordinates ({', '.join(leading)}), or of as many others"
+                )
+            leading = list(stated)
+            loops = LoopSolver(replace(self.mechanism, independent=tuple(leading)))
+        target = closed[loops.independent].copy()
+        for i, index in enumerate(loops.independent):
+            target[i] = stated.get(tree.names[index], target[i])
+        rows = loops.follow(closed, target[None], p)
+        if not rows.closed[0]:
+            text = ", ".join(f"{n} = {v:g}" for n, v in stated.items())
+            raise CannotClose(
+                f"{side}: the loops do not close at {text}: a gap of {rows.gap[0]:.3g} stays", rows.gap[0]
+            )
+        posture: Vector = rows.z[0]
+        return posture
+
+    def _stated(self, side: str, posture: Vector) -> dict[str, float]:
+        """The coordinates that the program fixes at a side: those that it states, or the independent ones."""
+        names = self.mechanism.tree.names
+        leading = [names[i] for i in self._loops.independent]
+        stated = self.program.get(side, {})
+        fixed = leading if set(stated) <= set(leading) else list(stated)
+        return {name: float(posture[names.index(name)]) for name in fixed}
+
+    @cached_property
+    def _system(self) -> System:
+        """Independent coordinates and their speeds are states; the dependent ones are algebraic; accelerations and the
+        multipliers of the loops are unknowns."""
+        mechanism, loops = self.mechanism, self._loops
+        state, tree = loops.state, mechanism.tree
+        free, bound = [int(i) for i in loops.independent], [int(i) for i in loops.dependent]
+        columns = [tree.names.index(name) for name in self._driven]
+        effort = ca.SX.sym("effort", len(columns))
+        multipliers = ca.SX.sym("multiplier", len(bound))
+        passive = mechanism.passive(state) + _without(mechanism.driven(state), columns)
+        needed = inverse_dynamics(state, mechanism.gravity, mechanism.forces_on(state)) - passive
+        motion = ca.SX.eye(len(tree.names))[:, columns] @ effort
+        slopes = loops.jacobian if bound else ca.SX(0, len(tree.names))
+        residual = ca.cse(ca.densify(needed - motion - slopes.T @ multipliers))
+        gap, curved = loops.equations() if bound else (ca.SX(0, 1), ca.SX(0, 1))
+        rates, second = slopes @ state.dz, slopes @ state.ddz + curved
+        laws = mechanism.laws
+        speeds = {name: laws[name].largest_speed if name in laws else math.inf for name in tree.names}
+
+        def coordinate(i: int) -> Variable:
+            c = tree.coordinates[i]
+            return Variable(c.name, "" if c.unit == "1" else c.unit, c.low, c.high)
+
+        def speed(i: int) -> Variable:
+            c = tree.coordinates[i]
+            return Variable(f"{c.name}_speed", f"{c.unit}/s", -speeds[c.name], speeds[c.name])
+
+        accelerations = [
+            (Variable(f"{c.name}_acceleration", f"{c.unit}/s^2"), state.ddz[i], residual[i])
+            for i, c in enumerate(tree.coordinates)
+        ]
+        return System.from_expressions(
+            "mechanism",
+            states=[
+                *((coordinate(i), state.z[i], state.dz[i]) for i in free),
+                *((speed(i), state.dz[i], state.ddz[i]) for i in free),
+            ],
+            algebraic=[
+                *((coordinate(i), state.z[i], gap[k]) for k, i in enumerate(bound)),
+                *((speed(i), state.dz[i], rates[k]) for k, i in enumerate(bound)),
+            ],
+            unknowns=[
+                *accelerations,
+                *((Variable(f"multiplier_{k}", ""), multipliers[k], second[k]) for k in range(len(bound))),
+            ],
+            controls=[(self._control(name), effort[i]) for i, name in enumerate(self._driven)],
+            parameters=[(Variable(q.name, q.unit, q.low, q.high), q.symbol) for q in mechanism.parameters],
+            outputs=[
+                (Variable(n, m.unit), m.expression)
+                for n, m in measures(mechanism, state).items()
+                if n in self._clearances
+            ],
+            time=mechanism.time,
+        )
+
+    def _control(self, name: str) -> Variable:
+        law = self.mechanism.laws.get(name)
+        largest = math.inf if law is None else float(law.largest_effort)
+        return Variable(f"effort_{name}", "N m" if self._unit(name) == "rad" else "N", -largest, largest)
+
+    def _motion(self, solution: Solution) -> MotionRows:
+        """The motion at equal time steps, with the loops closed again."""
+        loops, names = self._loops, self.mechanism.tree.names
+        p = np.array([solution.parameters[q.name] for q in self.mechanism.parameters])
+        time = np.linspace(solution.phase.t0, solution.phase.tf, self.settings.samples)
+        values = solution.phase.interpolate(time)
+        leading = [names[i] for i in loops.independent]
+        z = loops.follow(self._posture("start", p), np.column_stack([values[n] for n in leading]), p).z
+        dz = loops.rates(z, np.column_stack([values[f"{n}_speed"] for n in leading]), p)
+        ddz = loops.accelerations(z, dz, np.column_stack([values[f"{n}_acceleration"] for n in leading]), p)
+        return MotionRows(time, z, dz, ddz)
+
+
+def _output(name: str) -> Callable[[Symbols], Any]:
+    return lambda v: v[name]
+
+
+def _without(column: Any, rows: Iterable[int]) -> Any:
+    """A column with zeros in some rows."""
+    chosen = set(rows)
+    return ca.vertcat(ca.SX(0, 1), *(0.0 if i in chosen else column[i] for i in range(column.numel())))

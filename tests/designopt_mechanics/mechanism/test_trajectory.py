@@ -1,0 +1,87 @@
+"""The task `trajectory`: optimal motions against closed forms, with loops, limits and clearances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from designopt_mechanics.mechanism.loops import LoopSolver
+from designopt_mechanics.model_file.reading import read
+from designopt_mechanics.tasks.task import TaskSettings
+from designopt_mechanics.tasks.trajectory import TrajectoryTask
+
+CART = b"""
+gravity: [0, 0, 0]
+coordinates: {x: {unit: m, range: [-1, 2], largest_effort: 8 N}}
+frames: {cart: {motions: [slide: {axis: [1, 0, 0], by: x}], body: {mass: 2 kg}}}
+"""
+
+FIVE_BAR = b"""
+gravity: [0, 0, 0]
+coordinates:
+  left: {unit: rad, reference: 2.0, range: [0, 3.1]}
+  right: {unit: rad, reference: 1.1, range: [0, 3.1]}
+  left_fore: {unit: rad, reference: -1.2}
+  right_fore: {unit: rad, reference: 1.2}
+frames:
+  left: {place: [-0.12, 0, 0], motions: [rotate: {axis: [0, 0, 1], by: left}],
+         body: {mass: 0.3 kg, centre: [0.1, 0, 0], inertia: 0.001}}
+  left_fore: {parent: left, place: [0.2, 0, 0], motions: [rotate: {axis: [0, 0, 1], by: left_fore}],
+              body: {mass: 0.2 kg, centre: [0.15, 0, 0], inertia: 0.001}}
+  right: {place: [0.12, 0, 0], motions: [rotate: {axis: [0, 0, 1], by: right}],
+          body: {mass: 0.3 kg, centre: [0.1, 0, 0], inertia: 0.001}}
+  right_fore: {parent: right, place: [0.2, 0, 0], motions: [rotate: {axis: [0, 0, 1], by: right_fore}],
+               body: {mass: 0.2 kg, centre: [0.15, 0, 0], inertia: 0.001}}
+meet: [{on: left_fore, at: [0.3, 0, 0]}, {on: right_fore, at: [0.3, 0, 0]}]
+independent: [left, right]
+points: {tool: {on: left_fore, at: [0.3, 0, 0]}}
+clearances: {post: {points: [{on: left_fore, at: [0.3, 0, 0]}, {on: ground, at: [0, 0.43, 0]}], radius: 20 mm}}
+"""
+
+
+def task(content: bytes, **program: Any) -> TrajectoryTask:
+    mechanism = read(content, "file.yaml")
+    settings = TaskSettings(mechanism, LoopSolver(mechanism), samples=101, program=program)
+    return TrajectoryTask(settings)
+
+
+def test_the_least_effort_of_a_cart_is_that_of_the_cubic_motion() -> None:
+    outputs, arrays = task(CART, end={"x": 0.5}, intervals=10).evaluate({}, {}, {"effort_x"})
+    # u = m d (6 - 12 t) / T^2; its square integrates to 12 m^2 d^2 / T^3
+    assert outputs["effort"] == pytest.approx(12.0 * 2.0**2 * 0.5**2, rel=1e-6)
+    np.testing.assert_allclose(arrays["effort_x"], 2.0 * 0.5 * (6.0 - 12.0 * np.linspace(0.0, 1.0, 101)), atol=1e-5)
+
+
+def test_the_shortest_motion_of_a_cart_uses_the_largest_effort_throughout() -> None:
+    outputs, _ = task(CART, end={"x": 1.0}, shortest=0.1, longest=5.0, minimize="duration").evaluate({}, {}, set())
+    assert outputs["duration"] == pytest.approx(2.0 * np.sqrt(1.0 * 2.0 / 8.0), rel=1e-3)  # bang-bang
+
+
+def test_a_closed_loop_moves_from_posture_to_posture_around_an_obstacle_with_true_efforts() -> None:
+    program = {"start": {"left": 2.4, "right": 1.4}, "end": {"left": 1.75, "right": 0.75}, "refine_to": 1e-5}
+    five_bar = task(FIVE_BAR, **program)
+    assert list(five_bar.check()) == []
+    outputs, arrays = five_bar.evaluate({}, {}, {"effort_left", "power_left", "power_right", "scene", "time"})
+    assert outputs["clearance_post_min"] >= -1e-4
+    assert outputs["resimulation_error"] < 1e-3
+    # from rest to rest without gravity the drives do no work in all
+    total = np.trapezoid(arrays["power_left"] + arrays["power_right"], arrays["time"])
+    assert abs(total) < 1e-2 * outputs["work"]
+    assert arrays["scene"].shape[0] == 101
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ({}, "needs end"),
+        ({"end": {"lift": 1.0}}, "no coordinate 'lift'; did you mean 'left'"),
+        ({"end": {"left": 3.1, "right": 0.0}}, "end: the loops do not close at left = 3.1, right = 0"),
+        ({"end": {"left_fore": 0.1}}, "or of as many others"),
+        ({"end": {"left": 2.0}, "shortest": 2.0, "longest": 1.0}, "is below the shortest"),
+        ({"end": {"left": 2.0}, "drives": ["left"]}, "do not determine"),
+    ],
+)
+def test_a_mistake_in_a_program_is_reported(program: dict[str, Any], message: str) -> None:
+    mistakes = list(task(FIVE_BAR, **program).check())
+    assert any(message in str(mistake) for mistake in mistakes), mistakes

@@ -1,0 +1,193 @@
+"""Robots from URDF and MJCF: the same equations as in MuJoCo, and what is not carried over by line.
+
+No public robot is at hand without a network: the ten robots were written for these tests (see `robots`).
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+import pytest
+from designopt_mechanics.dynamics.matrices import bias, gravity_force, mass_matrix
+from designopt_mechanics.mechanism.mechanism import Mechanism
+from designopt_mechanics.motions import Ball, Rotate
+from designopt_mechanics.robot_files.reading import read_robot
+from designopt_mechanics.robot_files.xml import ModelError
+from designopt_mechanics.springs import tensions
+from designopt_mechanics.state import TreeState
+from designopt_mechanics.wires import lengths, moment_arms
+
+from designopt.arrays import Vector
+
+sys.path.insert(0, str(Path(__file__).parent))
+from robots import FOUR_BAR, MJCF, URDF
+
+ROBOTS = {**URDF, **MJCF}
+
+
+class Engine:
+    """A robot in MuJoCo, without what is soft there: damping, springs, stops and constraints."""
+
+    def __init__(self, text: str) -> None:
+        self.mujoco = pytest.importorskip("mujoco", reason="the rigid-body engine of the comparison is not installed")
+        self.model = self.mujoco.MjModel.from_xml_string(text)
+        if text.startswith("<robot"):
+            self.model.opt.gravity[:] = (0.0, 0.0, -9.81)
+        self.data = self.mujoco.MjData(self.model)
+
+    def matrices(self, q: Vector, v: Vector) -> tuple[Vector, Vector, Vector]:
+        """Mass matrix, bias and gravity force in MuJoCo's velocities."""
+        model, data = self.model, self.data
+        matrix = np.zeros((model.nv, model.nv))
+        data.qpos[:], data.qvel[:] = q, v
+        self.mujoco.mj_forward(model, data)
+        self.mujoco.mj_fullM(model, data, matrix)
+        moving = data.qfrc_bias.copy()
+        data.qvel[:] = 0.0
+        self.mujoco.mj_forward(model, data)
+        return matrix, moving, -data.qfrc_bias.copy()
+
+
+def in_velocities(engine: Engine, mechanism: Mechanism, z: Vector, dz: Vector) -> tuple[Vector, Vector, Vector]:
+    """Positions and velocities of MuJoCo, and the (v, m) derivative of these by the rates of the coordinates.
+
+    The joints of a body are the motions of its frame, without the constant shifts to and from an anchor; a quaternion
+    has an angular velocity about the axes of the body.
+    """
+    model, names = engine.model, list(mechanism.tree.names)
+    state = TreeState.symbols(mechanism.tree)
+    q, E = np.zeros(model.nq), np.zeros((model.nv, len(names)))
+    for frame in mechanism.tree.frames:
+        motions = [m for m in frame.motions if not isinstance(getattr(m, "distance", None), float)]
+        if not motions:
+            continue
+        body = model.body(frame.name)
+        at, dof = model.jnt_qposadr[body.jntadr[0]], body.dofadr[0]
+        for motion in motions:
+            if isinstance(motion, Ball):
+                columns = [names.index(str(component)) for component in motion.quaternion]
+                w, x, y, k = q[at : at + 4] = z[columns]
+                E[dof : dof + 3, columns] = 2.0 * np.array([[-x, w, k, -y], [-y, -k, w, x], [-k, y, -x, w]])
+                continue
+            value = motion.angle if isinstance(motion, Rotate) else motion.distance
+            variable = ca.SX(state.named[value] if isinstance(value, str) else value(state.named))
+            function = ca.Function("v", [state.z], [variable, ca.jacobian(variable, state.z)])
+            displacement, slope = (np.asarray(r).ravel() for r in function(z))
+            q[at], E[dof] = displacement[0] + model.qpos0[at] * (body.name != "trunk"), slope
+            at, dof = at + 1, dof + 1
+    return q, E @ dz, E
+
+
+def posture(mechanism: Mechanism, seed: int) -> tuple[Vector, Vector]:
+    """A random posture with unit quaternions, and rates that keep their length."""
+    rng = np.random.default_rng(seed)
+    names = mechanism.tree.names
+    z, dz = rng.uniform(-1.2, 1.2, len(names)), rng.normal(size=len(names))
+    for i, name in enumerate(names):
+        if name.endswith("_qw"):
+            part = slice(i, i + 4)
+            z[part] /= np.linalg.norm(z[part])
+            dz[part] -= z[part] * (z[part] @ dz[part])
+    return z, dz
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_mass_matrix_bias_and_gravity_force_are_those_of_mujoco(name: str) -> None:
+    engine, mechanism = Engine(ROBOTS[name]), read_robot(ROBOTS[name].encode(), name).mechanism
+    state = TreeState.symbols(mechanism.tree)
+    functions = [mass_matrix(state), bias(state, mechanism.gravity), gravity_force(state, mechanism.gravity)]
+    ours = ca.Function("ours", [state.z, state.dz], functions)
+    for seed in range(3):
+        z, dz = posture(mechanism, seed)
+        q, v, E = in_velocities(engine, mechanism, z, dz)
+        M, moving, weight = engine.matrices(q, v)
+        matrix, ours_moving, ours_weight = (np.asarray(r) for r in ours(z, dz))
+        for i, label in enumerate(mechanism.tree.names):  # the length of a quaternion has an inertia of its own
+            if label.endswith("_qw"):
+                matrix[i : i + 4, i : i + 4] -= np.outer(z[i : i + 4], z[i : i + 4])
+        np.testing.assert_allclose(matrix, E.T @ M @ E, atol=1e-10)
+        np.testing.assert_allclose(ours_weight.ravel(), E.T @ weight, atol=1e-10)
+        if "qw" not in "".join(mechanism.tree.names) and "coupled" not in name:
+            np.testing.assert_allclose(ours_moving.ravel(), E.T @ moving, atol=1e-10)
+
+
+def test_a_tendon_through_sites_has_the_length_the_moment_arms_and_the_spring_force_of_mujoco() -> None:
+    text = MJCF["tendon and springs"]
+    engine, mechanism = Engine(text), read_robot(text.encode(), "tendon.xml").mechanism
+    state = TreeState.symbols(mechanism.tree)
+    function = ca.Function(
+        "t",
+        [state.z, state.dz],
+        [lengths(state, mechanism.wires), moment_arms(state, mechanism.wires), tensions(state, mechanism.springs)],
+    )
+    z, dz = np.array([0.4, -0.9]), np.zeros(2)
+    length, arms, tension = (np.asarray(r).ravel() for r in function(z, dz))
+    engine.matrices(z, dz)
+    assert length[0] == pytest.approx(engine.data.ten_length[0], abs=1e-12)
+    springs = (
+        arms * tension[0] + np.asarray(ca.Function("p", [state.z, state.dz], [mechanism.passive(state)])(z, dz)).ravel()
+    )
+    np.testing.assert_allclose(springs, engine.data.qfrc_spring, atol=1e-10)
+
+
+def test_a_connect_closes_a_loop_where_the_points_lie_in_the_reference_posture() -> None:
+    mechanism = read_robot(FOUR_BAR.encode(), "four_bar.xml").mechanism
+    (pin,) = mechanism.meets
+    assert (pin.first.frame, pin.second.frame) == ("coupler", "rocker")
+    np.testing.assert_allclose(pin.second.position, (0.0, 0.0, 0.3), atol=1e-12)
+
+
+def test_limits_damping_friction_and_gears_of_joints_become_laws() -> None:
+    elbow = read_robot(URDF["arm of three turns"].encode(), "arm.urdf").mechanism.laws["elbow"]
+    assert (elbow.damping, elbow.friction, elbow.largest_effort, elbow.largest_speed) == (0.2, 0.1, 40.0, 3.0)
+    motor = MJCF["pendulum from geoms"].replace(
+        "</mujoco>", '<actuator><motor joint="hinge" gear="50" ctrlrange="-2 1"/></actuator></mujoco>'
+    )
+    hinge = read_robot(motor.encode(), "p.xml").mechanism.laws["hinge"]
+    assert (hinge.ratio, hinge.largest_effort) == (50.0, 100.0)
+
+
+def test_a_stated_total_mass_scales_all_bodies() -> None:
+    text = MJCF["coupled joints"].replace("<worldbody>", '<compiler settotalmass="5"/><worldbody>')
+    frames = read_robot(text.encode(), "scaled.xml").mechanism.tree.frames
+    assert sum(f.body.mass for f in frames if f.body is not None) == pytest.approx(5.0)
+
+
+def test_what_is_not_carried_over_is_listed_with_its_line() -> None:
+    text = URDF["gantry"].replace("</robot>", "<gazebo/>\n<material name='red'/></robot>")
+    omissions = read_robot(text.encode(), "gantry.urdf").omissions
+    assert [(o.line, o.path) for o in omissions] == [(9, 'robot "small"/gazebo'), (10, 'robot "small"/material "red"')]
+    mimics = read_robot(URDF["gripper with mimic"].encode(), "gripper.urdf").omissions
+    assert [str(o) for o in mimics] == [
+        'line 9: robot "small"/joint "finger_right"/limit: the joint follows \'finger_left\', which has its own',
+        'line 10: robot "small"/joint "tip_slide"/limit: the joint follows \'finger_left\', which has its own',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("<robot", 1, "not well-formed"),
+        ('<!DOCTYPE r [<!ENTITY a "b">]><robot>&a;</robot>', 1, "document types and entities are not supported"),
+        ("<sdf/>", 1, "begins with <sdf>"),
+        ("<robot name='r'/>", 1, "has no link"),
+        ("<mujoco><include file='/etc/passwd'/></mujoco>", 1, "is not supported"),
+        (URDF["gantry"].replace('axis xyz="1 0 0"', 'axis xyz="1 0 nan"'), 6, "holds NaN"),
+        (URDF["gantry"].replace('axis xyz="1 0 0"', 'axis xyz="0 0 0"'), 6, "length 0"),
+        (URDF["gantry"].replace('mass value="3.0"', 'mass value="-3"'), 4, "-3 kg is not a mass"),
+        (URDF["gantry"].replace('<child link="hoist"/>', '<child link="hook"/>'), 8, "there is no link 'hook'"),
+        (URDF["gantry"].replace('upper="2"', 'upper="-3"', 1), 6, "is not below"),
+        (URDF["gripper with mimic"].replace('joint="finger_left"', 'joint="finger_right"', 1), 9, "circle"),
+        (MJCF["ball joint and hinges"].replace('type="ball"', 'type="bal"'), 2, "'bal' is not one of"),
+        (MJCF["pendulum from geoms"].replace('size="0.04"', 'size="-1"'), 3, "positive numbers"),
+        (MJCF["pendulum from geoms"].replace('type="capsule"', 'type="mesh"'), 3, "give the body an <inertial>"),
+        (MJCF["tendon and springs"].replace('site site="via"', 'site site="v"'), 6, "there is no site 'v'"),
+    ],
+)
+def test_a_mistake_in_a_robot_file_is_reported_with_its_line(text: str, line: int, message: str) -> None:
+    with pytest.raises(ModelError, match=message) as raised:
+        read_robot(text.encode(), "robot.xml")
+    assert raised.value.line == line

@@ -1,0 +1,47 @@
+"""Objectives that vary less over the front than the tolerances are named: there is nothing to choose from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from given_results import GivenResult, minimize, result
+
+from designopt.report import summary_table
+from designopt.report.parts.answer.overview import overview
+from designopt.study.study import Tolerance, Tolerances
+
+X = [(10.0 + i, 0.5) for i in range(4)]
+MASS = [1.0, 2.0, 3.0, 4.0]
+
+
+@pytest.fixture(autouse=True)
+def _without_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(GivenResult, "tolerated", lambda self: None)
+
+
+def with_tolerance(sag: list[float], percent: float, *, assumed: bool = False) -> GivenResult:
+    given = result(X, {"mass": MASS, "sag": sag}, objectives=(minimize("mass", "kg"), minimize("sag", "mm")))
+    tolerance = Tolerance("width", percent / 100.0, relative=True)
+    return replace(given, study=replace(given.study, tolerances=Tolerances((tolerance,), assumed=assumed)))
+
+
+def test_an_objective_that_varies_less_than_the_tolerances_is_named_with_its_range() -> None:
+    given = with_tolerance([240.0, 239.5, 239.0, 238.0], percent=2.0)
+    clause = (
+        "over the front sag (238 to 240 mm) varies less than the tolerances; the front has no trade-off to choose from"
+    )
+    assert f"note: {clause}" in summary_table(given)
+    assert any(clause in finding.lower() for finding in overview(given).findings)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        with_tolerance([240.0, 200.0, 150.0, 100.0], percent=2.0),
+        with_tolerance([240.0, 239.5, 239.0, 238.0], percent=0.1),
+        with_tolerance([240.0, 239.5, 239.0, 238.0], percent=2.0, assumed=True),
+    ],
+)
+def test_a_front_wider_than_the_stated_tolerances_needs_no_note(given: GivenResult) -> None:
+    assert "trade-off" not in summary_table(given)
