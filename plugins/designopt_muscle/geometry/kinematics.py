@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from designopt.arrays import Vector
-from designopt_muscle.osim.model import GROUND, Axis, OsimModel
+from designopt_muscle.osim.functions import is_constant
+from designopt_muscle.osim.model import GROUND, Axis, Joint, OsimModel
 from designopt_muscle.osim.places import inverse
 
 
@@ -59,39 +60,67 @@ def kinematics(model: OsimModel, values: dict[str, Vector]) -> Kinematics:
     origin = {GROUND: np.zeros((n, 3))}
     turning = {name: np.zeros((n, 3)) for name in model.names}
     moving = {name: np.zeros((n, 3)) for name in model.names}
-    for joint in model.joints:
-        base = rotation[joint.parent] @ joint.in_parent[:3, :3]
-        at = origin[joint.parent] + turned(rotation[joint.parent], joint.in_parent[:3, 3])
-        for step in joint.translations:
-            at = at + turned(base, step.axis) * _value(step, q, n)[:, None]
-        for step in joint.translations:
+    for joint, steps in _moving_steps(model):
+        parent = rotation[joint.parent]
+        turn = parent @ joint.in_parent[:3, :3]
+        at = origin[joint.parent] + turned(parent, joint.in_parent[:3, 3])
+        for step in steps.translations:
+            along = turned(turn, step.axis)
+            at = at + along * _value(step, q, n)[:, None]
             if step.coordinate:
-                rate = step.function.slope(q[step.coordinate])
-                moving[step.coordinate] += turned(base, step.axis) * rate[:, None]
-        turn = base
-        for step in joint.rotations:
+                moving[step.coordinate] += along * step.function.slope(q[step.coordinate])[:, None]
+        for step, cross_product in steps.rotations:
             if step.coordinate:
-                rate = step.function.slope(q[step.coordinate])
-                omega = turned(turn, step.axis) * rate[:, None]
+                omega = turned(turn, step.axis) * step.function.slope(q[step.coordinate])[:, None]
                 turning[step.coordinate] += omega
                 moving[step.coordinate] += cross(at, omega)
-            turn = turn @ rotations(step.axis, _value(step, q, n))
-        back = inverse(joint.in_child)
-        rotation[joint.child] = turn @ back[:3, :3]
-        origin[joint.child] = at + turned(turn, back[:3, 3])
+            turn = turn @ _rotations(cross_product, _value(step, q, n))
+        rotation[joint.child] = turn @ steps.back[:3, :3]
+        origin[joint.child] = at + turned(turn, steps.back[:3, 3])
     return Kinematics(model, q, rotation, origin, turning, moving)
+
+
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """Steps of a joint that are not always 0; rotations with the matrix of their axis' cross product."""
+
+    translations: tuple[Axis, ...]
+    rotations: tuple[tuple[Axis, Vector], ...]
+    back: Vector
+
+
+@lru_cache(maxsize=8)
+def _moving_steps(model: OsimModel) -> tuple[tuple[Joint, _Steps], ...]:
+    def moves(step: Axis) -> bool:
+        return not is_constant(step.function) or bool(step.function.value(np.zeros(1))[0])
+
+    def steps(joint: Joint) -> _Steps:
+        rotations = tuple((step, _cross_matrix(step.axis)) for step in joint.rotations if moves(step))
+        return _Steps(tuple(step for step in joint.translations if moves(step)), rotations, inverse(joint.in_child))
+
+    return tuple((joint, steps(joint)) for joint in model.joints)
 
 
 def _value(step: Axis, q: dict[str, Vector], n: int) -> Vector:
     return step.function.value(q[step.coordinate] if step.coordinate else np.zeros(n))
 
 
+def _cross_matrix(axis: Vector) -> Vector:
+    x, y, z = axis
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
 def rotations(axis: Vector, angle: Vector) -> Vector:
     """(n, 3, 3) turns by `angle` (n,) about the unit vector `axis` (3,) (Rodrigues)."""
-    x, y, z = axis
-    k = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return _rotations(_cross_matrix(axis), angle)
+
+
+def _rotations(k: Vector, angle: Vector) -> Vector:
     s, c = np.sin(angle)[:, None, None], np.cos(angle)[:, None, None]
-    return np.asarray(np.eye(3) + s * k + (1.0 - c) * (k @ k))
+    return np.asarray(_UNIT + s * k + (1.0 - c) * (k @ k))
+
+
+_UNIT = np.eye(3)
 
 
 def turned(rotation: Vector, vector: Vector) -> Vector:
@@ -101,7 +130,8 @@ def turned(rotation: Vector, vector: Vector) -> Vector:
 
 def cross(a: Vector, b: Vector) -> Vector:
     """(..., 3) a x b."""
-    x = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
-    y = a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2]
-    z = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
-    return np.stack([x, y, z], axis=-1)
+    product = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    product[..., 0] = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
+    product[..., 1] = a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2]
+    product[..., 2] = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+    return product
