@@ -42,6 +42,15 @@ class ExternalLoads:
     forces: InputFile
 
 
+@dataclass(frozen=True)
+class Contraction:
+    """How fibres and tendons give forces, as `strengths` has it."""
+
+    tendon: Literal["rigid", "equilibrium"] = "rigid"
+    passive: bool = False
+    curves: Literal["opensim", "publication"] = "opensim"
+
+
 @dataclass(frozen=True, eq=False)
 class MovedCoordinates:
     """Free coordinates `names` at `time` (n,) s: `values`, `rates`, `accelerations` (n, m) in rad or m and seconds."""
@@ -182,9 +191,8 @@ def read_trial(
             )
         moved, net = moved.take(frames), NetMoments(net.rows, net.values[frames])
         moving = None if moving is None else moving.take(frames)
-    trial = trial_of(
-        skeleton, moved, net, moving, inner=inner_times(table.time), tendon=tendon, passive=passive, curves=curves
-    )
+    contraction = Contraction(tendon, passive, curves)
+    trial = trial_of(skeleton, moved, net, moving, inner=inner_times(table.time), contraction=contraction)
     return replace(trial, notes=tuple(dict.fromkeys([*skeleton.notes, *remarks, *trial.notes])))
 
 
@@ -200,14 +208,12 @@ def trial_of(
     moving: Dynamics | None = None,
     *,
     inner: tuple[float, float] = (-np.inf, np.inf),
-    tendon: Literal["rigid", "equilibrium"] = "rigid",
-    passive: bool = False,
-    curves: Literal["opensim", "publication"] = "opensim",
+    contraction: Contraction | None = None,
 ) -> Trial:
     """The trial of moved coordinates with their net moments; `moving` has the same frames.
 
     Frames with numbers that are not finite stay, with a status; those outside of the times `inner` (s) are marked as
-    near an end. The last three arguments are those of `strengths`.
+    near an end.
     """
     time, is_finite = moved.time, moved.is_finite
     values = {name: moved.values[:, i] for i, name in enumerate(moved.names)}
@@ -215,8 +221,10 @@ def trial_of(
     speeds = np.zeros((len(time), len(geometry.coordinates)))
     for i, name in enumerate(moved.names):
         speeds[:, geometry.coordinates.index(name)] = np.where(is_finite, moved.rates[:, i], 0.0)
+    paths = MusclePaths(geometry.lengths, geometry.speeds(speeds))
+    how = contraction or Contraction()
     muscles, fibres = strengths(
-        model.muscles, geometry.lengths, geometry.speeds(speeds), tendon=tendon, passive=passive, curves=curves
+        model.muscles, paths.lengths, paths.speeds, tendon=how.tendon, passive=how.passive, curves=how.curves
     )
     status = np.where(is_finite & np.isfinite(net.values).all(axis=1), 0, 120)
     near = (time < inner[0] - 1e-9) | (time > inner[1] + 1e-9)
@@ -232,7 +240,6 @@ def trial_of(
     )
     found_jumps = [str(jump) for jump in jumps(geometry, time, values)] if is_finite.all() else []
     by_name = {name: moved.rates[:, i] for i, name in enumerate(moved.names)}
-    paths = MusclePaths(geometry.lengths, geometry.speeds(speeds))
     return Trial(model, balance, muscles, fibres, values, by_name, (*fibres.outside(), *found_jumps), moving, paths)
 
 
