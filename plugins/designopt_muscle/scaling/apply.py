@@ -86,11 +86,9 @@ class _Scaling:
         self.model = root.need("Model")
         self.factors = factors
         self.elements = [e for part in self.model.children if part.tag != "defaults" for e in part.walk()]
-        self.frames = {
-            element.name: last_name(element.word("socket_parent"))
-            for element in self.elements
-            if element.tag == "PhysicalOffsetFrame"
-        }
+        offsets = [e for e in self.elements if e.tag == "PhysicalOffsetFrame"]
+        #: The frame that each offset frame is on, by the names of its component (a joint, a body) and its own.
+        self.frames = {(_owner(e), e.name): e.word("socket_parent") for e in offsets}
 
     def apply(self) -> None:
         """Scale every element in place."""
@@ -99,8 +97,9 @@ class _Scaling:
                 case "Body" | "Ground":
                     self._body(element, self.factors[element.name or GROUND])
                 case "PhysicalOffsetFrame":
-                    self._lengths(element, "translation", self.of(last_name(element.word("socket_parent"))))
-                    self._geometry(element, self.of(element.name))
+                    factor = self.of(element.word("socket_parent"), _owner(element))
+                    self._lengths(element, "translation", factor)
+                    self._geometry(element, factor)
                 case "PathPoint" | "ConditionalPathPoint" | "Marker" | "Station":
                     self._lengths(element, "location", self._parent(element))
                 case "MovingPathPoint":
@@ -110,14 +109,24 @@ class _Scaling:
                 case "CoordinateCouplerConstraint":
                     self._coupler(element)
 
-    def of(self, frame: str) -> Vector | None:
-        """The factors of the body that a frame is fixed to; None for what is no body."""
-        while frame in self.frames and frame not in self.factors:
-            frame = self.frames[frame]
-        return self.factors.get(frame)
+    def of(self, path: str, component: str = "") -> Vector | None:
+        """The factors of the body that the frame at a path is fixed to; None for what is no body.
+
+        Offset frames are looked for in the `component` first, then in the one that the path names, then anywhere.
+        """
+        for _ in range(len(self.frames) + 1):
+            *parents, name = path.strip().rstrip("/").split("/")
+            if name in self.factors:
+                return self.factors[name]
+            owners = [component, *parents[-1:], *(owner for owner, frame in self.frames if frame == name)]
+            owner = next((o for o in owners if (o, name) in self.frames), None)
+            if owner is None:
+                return None
+            path, component = self.frames[owner, name], owner
+        return None
 
     def _parent(self, element: Element) -> Vector | None:
-        return self.of(last_name(element.word("socket_parent_frame") or element.word("body")))
+        return self.of(element.word("socket_parent_frame") or element.word("body"))
 
     def _lengths(self, element: Element, tag: str, factor: Vector | None) -> None:
         if factor is not None and element.find(tag) is not None:
@@ -144,7 +153,7 @@ class _Scaling:
             part.put_numbers("scale_factors", np.array(part.numbers("scale_factors", 3, (1.0, 1.0, 1.0))) * factor)
 
     def _joint_parent(self, joint: Element) -> Vector | None:
-        return self.of(last_name(joint.word("socket_parent_frame") or joint.word("parent_body")))
+        return self.of(joint.word("socket_parent_frame") or joint.word("parent_body"), joint.name)
 
     def _translations(self, joint: Element) -> None:
         factor = self._joint_parent(joint)
@@ -176,6 +185,11 @@ class _Scaling:
                 if np.ptp(factor) > 1e-12:
                     raise element.error(f"couples the translation '{name}' of a body that is scaled unevenly")
                 element.put_numbers("scale_factor", [element.number("scale_factor", 1.0) * float(factor[0])])
+
+
+def _owner(frame: Element) -> str:
+    """The name of the component that lists a frame in its <frames> or <components>."""
+    return "" if frame.parent is None or frame.parent.parent is None else frame.parent.parent.name
 
 
 def _is_coordinate(function: Element) -> bool:
