@@ -18,7 +18,7 @@ from designopt_laboratory.curves.strikes import Source, cycles_of, strikes_of, s
 from designopt_laboratory.declared import ARRAYS, TrialFigures
 from designopt_laboratory.trial.feet import SIDES, bodies_of_feet
 from designopt_laboratory.trial.files import TrialFiles
-from designopt_laboratory.trial.steps import Steps, root_rows
+from designopt_laboratory.trial.steps import TrialSteps, root_rows
 
 _AXES = "xyz"
 
@@ -28,7 +28,7 @@ class TrialResults:
     """Results of the `steps` of a trial, whose cycles come from a `source`; `signals` (n, k) is measured activity, NaN
     without; `labels` are subject and group."""
 
-    steps: Steps
+    steps: TrialSteps
     files: TrialFiles
     source: Source
     signals: Vector | None

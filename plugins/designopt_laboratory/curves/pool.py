@@ -94,8 +94,8 @@ def _set(group: str, side: str, by_subject: Mapping[str, list[Array]]) -> CurveS
     return CurveSet(group, side, np.stack(some), (subject,) * len(some), False)
 
 
-def normal_walk(name: str, like: Array) -> Array | None:
-    """(101,) deg of a joint angle in normal walking, with the sign of the curve `like` (101,); None for other names.
+def normal_walk(name: str, shown_curve: Array) -> Array | None:
+    """(101,) deg of a joint angle in normal walking, with the sign of `shown_curve` (101,); else None.
 
     From the file normal.mot of OpenSim's introductory tutorial (opensim-models, CC BY 3.0); one averaged cycle, without
     a deviation.
@@ -107,5 +107,5 @@ def normal_walk(name: str, like: Array) -> Array | None:
     columns = lines[0].split(",")
     table = np.array([[float(cell) for cell in line.split(",")] for line in lines[1:]])
     curve = np.interp(np.linspace(0.0, 100.0, SAMPLES), table[:, 0], table[:, columns.index(name)])
-    against = np.ptp(like) > 0.0 and np.corrcoef(curve, like)[0, 1] < 0.0
+    against = np.ptp(shown_curve) > 0.0 and np.corrcoef(curve, shown_curve)[0, 1] < 0.0
     return np.asarray(-curve if against else curve)

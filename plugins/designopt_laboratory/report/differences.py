@@ -49,8 +49,8 @@ def laboratory_differences(
             introduction="There are fewer than three curves on each side and in each group: nothing can be tested.",
         )
     rows = tuple(_row(one, pair, difference) for one, pair, difference in tests)
-    drawn = sorted(tests, key=lambda test: float(test[2].p.min()))[:60]
-    names = [f"{one.kind} {one.name}: {label(pair[0])} - {label(pair[1])}" for one, pair, _ in drawn]
+    most_different = sorted(tests, key=lambda test: float(test[2].p.min()))[:60]
+    names = [f"{one.kind} {one.name}: {label(pair[0])} - {label(pair[1])}" for one, pair, _ in most_different]
     count = len(tests)
     expected = f"Of {count} tests, {level * count:.1f} find a difference by chance."
     return Section(
@@ -61,12 +61,12 @@ def laboratory_differences(
         ),
         figures=(
             selected(
-                "Curves that differ most", {"Curve": names}, lambda k: _draw(*drawn[k]),
+                "Curves that differ most", {"Curve": names}, lambda k: _draw(*most_different[k]),
                 layout(
                     xaxis=axis("cycle [%]", range=[0, 100], anchor="y2"),
                     yaxis=axis("", domain=above(2, 0.1)[0]), yaxis2=axis("statistic t", domain=above(2, 0.1)[1]),
                 ),
-                view=lambda k: {"yaxis": axis(drawn[k][0].title)}, height=480,
+                view=lambda k: {"yaxis": axis(most_different[k][0].title)}, height=480,
             ),
         ),
         tables=(Table("Tests", ("quantity", "name", "first", "second", "p", "differs at [% of the cycle]",

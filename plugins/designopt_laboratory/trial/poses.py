@@ -94,11 +94,14 @@ def poses(
                 f"{nearest_or_all(unknown[0], sorted(shared))}"
             )
         tasks = replace(tasks, markers={**(tasks.markers or shared), **weights})
+    if len(recording.time) < 2:
+        raise TrialError(f"{files.name}: a single frame is no motion")
     fit = fit_motion(files.model, markers, recording, tasks)
     columns = [i for i, name in enumerate(fit.coordinates) if name in files.model.free]
     values = np.where(np.asarray(fit.status)[:, None] >= 100, np.nan, fit.values[:, columns])
     names = tuple(fit.coordinates[i] for i in columns)
-    return PoseSeries(fit.time, names, values, tuple(fit.markers), fit.errors, np.asarray(fit.status), tuple(fit.notes))
+    time = np.linspace(fit.time[0], fit.time[-1], len(fit.time))  # files round the times: accelerations would show it
+    return PoseSeries(time, names, values, tuple(fit.markers), fit.errors, np.asarray(fit.status), tuple(fit.notes))
 
 
 def _measured(table: TimeTable, model: OsimModel, name: str) -> PoseSeries:

@@ -78,7 +78,7 @@ class Processing:
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class TrialSteps:
     """Results of the steps that were taken, in n frames; None for later ones.
 
     `status` (n,) of poses and loads, below 100 where a frame is usable. `net` has the free coordinates that are not
@@ -118,7 +118,7 @@ def varied(model: OsimModel, factors: Factors) -> OsimModel:
 
 def take_steps(
     files: TrialFiles, series: PoseSeries, chain: Chain, processing: Processing, signals: Tracking | None = None
-) -> Steps:
+) -> TrialSteps:
     """The steps from the poses `series` of a trial to the last one of `chain`; `signals` (frames of the series) are
     measured activity that activations follow.
 
@@ -146,7 +146,7 @@ def take_steps(
         notes += feet.notes
         status = worst(status, feet.status)
     if chain.until == "angles":
-        return _cut(Steps(model, series, moved, motion, status, feet, notes=tuple(notes)), frames)
+        return _cut(TrialSteps(model, series, moved, motion, status, feet, notes=tuple(notes)), frames)
     loads = {} if feet is None else dict(feet.by_body)
     if files.assignments is not None and files.reactions is not None:
         loads = read_loads(files.assignments, files.reactions, motion, moved.time)
@@ -159,7 +159,7 @@ def take_steps(
     notes += off_plates
     unusable = status >= 100
     net = NetMoments(net.rows, np.where(unusable[:, None], np.nan, net.values))
-    steps = Steps(model, series, moved, motion, status, feet, net, residual, notes=tuple(notes))
+    steps = TrialSteps(model, series, moved, motion, status, feet, net, residual, notes=tuple(notes))
     steps = _cut(steps, frames)
     if chain.until == "moments" or not model.muscles:
         return steps
@@ -185,7 +185,7 @@ def _few(notes: tuple[str, ...]) -> list[str]:
     return [*(note for note in notes if note not in jumps[_JUMPS:]), more]
 
 
-def net_of(steps: Steps) -> NetMoments:
+def net_of(steps: TrialSteps) -> NetMoments:
     """The net moments of steps that have them."""
     assert steps.net is not None
     return steps.net
@@ -203,7 +203,7 @@ def _frames(time: Vector, window: tuple[float, float] | None, name: str) -> Inte
     return frames
 
 
-def _cut(steps: Steps, frames: Integers) -> Steps:
+def _cut(steps: TrialSteps, frames: Integers) -> TrialSteps:
     """Some of the frames of steps up to the net moments."""
     series, feet, motion = steps.series, steps.feet, steps.motion
     series = replace(
@@ -267,7 +267,7 @@ def _unmeasured(
     ]
 
 
-def _shared(steps: Steps, chain: Chain, processing: Processing, tracking: Tracking | None) -> Steps:
+def _shared(steps: TrialSteps, chain: Chain, processing: Processing, tracking: Tracking | None) -> TrialSteps:
     assert steps.trial is not None
     trial = steps.trial
     muscles = trial.muscles.scaled(processing.factors.strength)
@@ -285,7 +285,7 @@ def _shared(steps: Steps, chain: Chain, processing: Processing, tracking: Tracki
     return replace(steps, sharing=sharing, fibre_forces=active, metabolic=metabolic)
 
 
-def _loaded(steps: Steps, chain: Chain) -> Steps:
+def _loaded(steps: TrialSteps, chain: Chain) -> TrialSteps:
     if chain.until != "reactions":
         return steps
     assert steps.trial is not None
