@@ -300,6 +300,6 @@ def write(folder: Path) -> None:
     (folder / "walker.osim").write_bytes(model_text())
     (folder / "static.trc").write_bytes(standing().trc())
     for name, speed, seed in (("walk_slow", 1.1, 1), ("walk_fast", 1.4, 2)):
-        trial = walk(speed, seed=seed, noise=0.0005)
+        trial = walk(speed, 2.9, seed=seed, noise=0.0005)
         (folder / f"{name}.trc").write_bytes(trial.trc())
         (folder / f"{name}_reactions.mot").write_bytes(trial.mot())

@@ -61,12 +61,13 @@ class PooledCurves:
 def pooled(trials: Iterable[Arrays]) -> list[PooledCurves]:
     """The curves of trials of one design, whose arrays are `NEEDED`, in the order of their first appearance.
 
-    The label of a trial's subject, or else its own name, tells whose cycles are averaged: several subjects of a group
-    are summarised by the curves of its subjects, a single one by its cycles. Cycles with a gap do not count.
+    The label of a trial's subject tells whose cycles are averaged (those without one belong to the same subject):
+    several subjects of a group are summarised by the curves of its subjects, a single one by its cycles. Cycles with a
+    gap do not count.
     """
     cycles: dict[tuple[str, str, str], dict[tuple[str, str], dict[str, list[Array]]]] = {}
     for trial in trials:
-        subject, group, name_of_trial = (str(label) for label in trial["labels"])
+        subject, group, _ = (str(label) for label in trial["labels"])
         keys = zip(trial["curve_kinds"], trial["curve_names"], trial["curve_units"], strict=True)
         values = np.asarray(trial["curves"], dtype=float)
         for column, (kind, name, unit) in enumerate(keys):
@@ -75,7 +76,7 @@ def pooled(trials: Iterable[Arrays]) -> list[PooledCurves]:
             if len(complete):
                 sets = cycles.setdefault((str(kind), base, str(unit)), {})
                 by_subject = sets.setdefault((group, side), {})
-                by_subject.setdefault(subject or name_of_trial, []).extend(complete)
+                by_subject.setdefault(subject, []).extend(complete)
     return [
         PooledCurves(kind, name, unit, tuple(_set(group, side, some) for (group, side), some in _ordered(sets)))
         for (kind, name, unit), sets in cycles.items()
