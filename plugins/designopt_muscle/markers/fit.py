@@ -11,7 +11,7 @@ from designopt_recordings.table import TimeTable
 
 from designopt.arrays import Integers, Mask, Vector
 from designopt.study.language.findings import nearest_or_all
-from designopt_muscle.geometry.kinematics import kinematics
+from designopt_muscle.geometry.kinematics import all_coordinates
 from designopt_muscle.markers.minimise import Minimum, minimise, unobservable
 from designopt_muscle.markers.mislabelled import mislabelled
 from designopt_muscle.markers.problem import Limits, MotionProblem, motion_problem
@@ -21,7 +21,7 @@ from designopt_muscle.osim.markers import OsimMarker
 from designopt_muscle.osim.model import GROUND, OsimModel
 
 #: Every so many frames one is solved first; those between start from them.
-_STRIDE = 16
+_STRIDE = 6
 #: Steps towards a pose from which others start.
 _ROUGH = 5
 #: RMS error (m) of the first pose from the model's default beyond which other directions are tried.
@@ -120,7 +120,7 @@ def fit_motion(
     notes += mislabelled(objective.take(seen), fit, problem.low, problem.high, tasks.large)
     order = [objective.layout.coordinates.index(c) if c in objective.layout.coordinates else m for c in model.names]
     at_limit, lost = (np.pad(mask, ((0, 0), (0, 1)))[:, order] for mask in (at_limit, lost))
-    values = kinematics(model, dict(zip(objective.layout.coordinates, q.T, strict=True))).coordinates
+    values = all_coordinates(model, dict(zip(objective.layout.coordinates, q.T, strict=True)), n)
     columns = np.column_stack([values[name] for name in model.names])
     columns[status == MotionStatus.NO_MARKER] = np.nan
     time = recording.time[problem.frames]
@@ -149,10 +149,7 @@ def first_pose(problem: MotionProblem) -> Vector:
     fit = descend(problem.defaults[None])
     errors = objective.take(np.array([best])).errors(fit.q)
     if np.sqrt(np.nanmean(errors**2)) > _FAR:
-        turning = {c.name for c in objective.layout.model.coordinates if c.rotational}
-        turns = np.flatnonzero(
-            [r and name in turning for r, name in zip(root, objective.layout.coordinates, strict=True)]
-        )
+        turns = np.flatnonzero(root & objective.layout.turning)
         quarters = np.array(list(itertools.product((0.0, 0.5 * np.pi, np.pi, -0.5 * np.pi), repeat=len(turns))))
         starts = np.tile(problem.defaults, (len(quarters), 1))
         starts[:, turns] += quarters
@@ -170,11 +167,12 @@ def _solve(problem: MotionProblem, seen: Integers) -> Minimum:
     pilots = np.unique([*range(0, len(seen), _STRIDE), len(seen) - 1])
     coarse = objective.take(pilots)
     start = np.repeat(first, len(pilots), axis=0)
-    start = minimise(coarse, start, low, high, _root(problem), steps=_ROUGH).q
-    start = minimise(coarse, start, low, high, steps=_ROUGH).q
+    start = minimise(coarse, start, low, high, _root(problem), steps=_ROUGH - 1).q
+    rough = minimise(coarse, start, low, high, steps=_ROUGH)
+    good = rough.cost <= _WORSE * np.median(rough.cost)
     frames = np.arange(len(seen))
-    spread = np.column_stack([np.interp(frames, pilots, column) for column in start.T])
-    fit = minimise(objective, spread, low, high)
+    spread = _between(pilots[good], rough.q[good], frames)
+    fit = minimise(objective, spread, low, high, near=True)
     for neighbour in (np.maximum(frames - 1, 0), np.minimum(frames + 1, len(frames) - 1)):
         bad = np.flatnonzero(fit.cost > _WORSE * fit.cost[neighbour] + 1e-12)
         if len(bad):
@@ -190,3 +188,11 @@ def _root(problem: MotionProblem) -> Mask:
     joints = {joint.name for joint in model.joints if joint.parent == GROUND}
     root = {c.name for c in model.coordinates if c.joint in joints}
     return np.array([name in root for name in problem.objective.layout.coordinates])
+
+
+def _between(frames: Integers, q: Vector, at: Integers) -> Vector:
+    """(k, m) coordinates at the frames `at` (k,) by a cubic spline through `q` (n, m), lines through less than four."""
+    from scipy.interpolate import make_interp_spline
+
+    degree = 3 if len(frames) > 3 else min(len(frames) - 1, 1)
+    return np.asarray(make_interp_spline(frames, q, k=degree)(np.clip(at, frames[0], frames[-1])))

@@ -11,13 +11,15 @@ from designopt.arrays import Mask, Vector
 from designopt_muscle.markers.residuals import MarkerResiduals
 
 #: Frames that share one array operation.
-_BATCH = 256
-#: A step of all coordinates (rad, m) below this is the last one.
-_STEP = 1e-8
+_BATCH = 128
+#: A step of all coordinates (rad, m) below this is the last one; Newton's leave the square of it.
+_STEP = 1e-5
 #: After a step below this the second derivatives count too: the minimum is close.
 _CLOSE = 0.1
 #: Two objectives (m^2) as far apart as this are the same.
 _ROUNDING = 1e-17
+#: No step turns a coordinate by more than this (rad).
+_TURN = 1.0
 _DAMPING, _STRONGEST = 1e-8, 1e8
 
 
@@ -48,28 +50,32 @@ def minimise(
     free: Mask | None = None,
     *,
     steps: int = 100,
+    near: bool = False,
 ) -> Minimum:
     """A minimum of the objective of each frame from `start` (n, m) with `low` <= q <= `high` (m,).
 
     Levenberg-Marquardt with projected steps (Kanzow, Yamashita and Fukushima 2004): coordinates at a bound that the
-    gradient pushes against are kept there for the step. Close to the minimum the steps are Newton's. Only `free` (m,)
-    coordinates move; those that the markers do not determine stay at their start. Frames do not influence each other.
-    A frame whose last step of at most `steps` was below 1e-8 (rad, m) has converged.
+    gradient pushes against are kept there for the step. Close to the minimum, or if `start` is `near` it, the steps
+    are Newton's. Only `free` (m,) coordinates move; those that the markers do not determine stay at their start.
+    Frames do not influence each other. A frame whose last step of at most `steps` was below 1e-5 (rad, m) has
+    converged.
     """
     free = np.ones(len(low), dtype=bool) if free is None else free
     parts = [
-        _minimise(objective.take(frames), np.clip(start[frames], low, high), low, high, free, steps)
+        _minimise(objective.take(frames), np.clip(start[frames], low, high), low, high, free, (steps, near))
         for frames in (np.arange(i, min(i + _BATCH, len(start))) for i in range(0, len(start), _BATCH))
     ]
     arrays = zip(*((p.q, p.cost, p.converged, p.matrix) for p in parts), strict=True)
     return Minimum(*(np.concatenate(column) for column in arrays))
 
 
-def _minimise(objective: MarkerResiduals, q: Vector, low: Vector, high: Vector, free: Mask, steps: int) -> Minimum:
-    n = len(q)
+def _minimise(
+    objective: MarkerResiduals, q: Vector, low: Vector, high: Vector, free: Mask, course: tuple[int, bool]
+) -> Minimum:
+    n, (steps, near) = len(q), course
     cost, gradient, matrix, hessian = objective.normal_equations(q)
     damping = np.full(n, _DAMPING)
-    moved = np.full(n, np.inf)
+    moved = np.full(n, 0.0 if near else np.inf)
     converged = np.zeros(n, dtype=bool)
     active, part = np.arange(n), objective
     for _ in range(steps):
@@ -77,7 +83,9 @@ def _minimise(objective: MarkerResiduals, q: Vector, low: Vector, high: Vector, 
         fixed = ~free | ((x <= low) & (g > 0.0)) | ((x >= high) & (g < 0.0))
         close = moved[active] < _CLOSE
         model = np.where(close[:, None, None], hessian[active], matrix[active])
-        trial = np.clip(x + _step(model, g, damping[active], fixed), low, high)
+        step = _step(model, g, damping[active], fixed)
+        turn = np.abs(step[:, objective.layout.turning]).max(axis=1, initial=_TURN)
+        trial = np.clip(x + step * (_TURN / turn)[:, None], low, high)
         values = part.normal_equations(trial)
         length = np.abs(trial - x).max(axis=1)
         better = values[0] <= cost[active] + _ROUNDING
@@ -117,6 +125,13 @@ def unobservable(matrix: Vector) -> Mask:
     flat = size <= 1e-7 * size.max(axis=1, keepdims=True)
     unit = np.where(flat, 1.0, size)
     scaled = matrix / (unit[:, :, None] * unit[:, None, :])
-    values, vectors = np.linalg.eigh(scaled)
-    null = values < 1e-9
-    return np.asarray(flat | ((vectors**2 * null[:, None, :]).sum(axis=2) > 1e-6))
+    lost = np.zeros(flat.shape, dtype=bool)
+    # the smallest eigenvalue is at least the inverse of the inverse's trace; few frames need the eigenvectors
+    shifted = np.linalg.inv(scaled + 1e-13 * np.eye(matrix.shape[1]))
+    trace = np.einsum("nii->n", shifted)
+    doubtful = np.flatnonzero(~((trace > 0.0) & (trace < 1e8)))
+    if len(doubtful):
+        values, vectors = np.linalg.eigh(scaled[doubtful])
+        null = values < 1e-9
+        lost[doubtful] = (vectors**2 * null[:, None, :]).sum(axis=2) > 1e-6
+    return np.asarray(flat | lost)

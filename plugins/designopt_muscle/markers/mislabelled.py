@@ -13,7 +13,7 @@ from designopt_muscle.markers.residuals import MarkerResiduals
 #: Frames that are looked at, spread evenly.
 _FRAMES = 12
 #: Error (m) at which the weight of a marker has dropped to a quarter, rounds of weighing and steps in each.
-_SCALE, _ROUNDS, _STEPS = 0.03, 5, 3
+_SCALE, _ROUNDS, _STEPS = 0.03, 3, 2
 #: A marker may be swapped if a median frame has it farther than this (m) from the model's, fitted without it.
 _DISTANCE = 0.05
 
@@ -28,16 +28,15 @@ def mislabelled(objective: MarkerResiduals, fit: Minimum, low: Vector, high: Vec
 
     frames = np.unique(np.linspace(0, len(fit.q) - 1, min(_FRAMES, len(fit.q))).astype(int))
     part, start = objective.take(frames), fit.q[frames]
-    if np.nanmax(part.errors(start), initial=0.0) < _DISTANCE:
+    if np.nan_to_num(part.errors(start)).max() < _DISTANCE:
         return []
     share = objective.weights
     for _ in range(_ROUNDS):
-        error = np.nanmedian(np.where(np.isfinite(part.errors(start)), part.errors(start), np.nan), axis=0)
-        weights = share / (1.0 + (np.nan_to_num(error) / _SCALE) ** 2) ** 2
+        weights = share / (1.0 + (np.nan_to_num(_medians(part.errors(start))) / _SCALE) ** 2) ** 2
         start = minimise(replace(part, weights=weights), start, low, high, steps=_STEPS).q
     model, names = part.positions(start), [m.name for m in objective.layout.markers]
     apart = np.linalg.norm(model[:, :, None] - part.recorded[:, None], axis=3)  # (n, model's, recorded)
-    distance = np.nan_to_num(np.nanmedian(apart, axis=0), nan=1e3)
+    distance = np.nan_to_num(_medians(apart), nan=1e3)
     away = np.diag(distance)
     suspects = np.flatnonzero((away > _DISTANCE) & (away < 1e3))
     notes = []
@@ -61,3 +60,9 @@ def mislabelled(objective: MarkerResiduals, fit: Minimum, low: Vector, high: Vec
                 " name, its spot on the body and its location on the model"
             )
     return notes
+
+
+def _medians(values: Vector) -> Vector:
+    """The lower median of each column over the first axis, without NaN; NaN for columns of NaN alone."""
+    middle = np.maximum(np.isfinite(values).sum(axis=0) - 1, 0) // 2
+    return np.asarray(np.take_along_axis(np.sort(values, axis=0), middle[None], axis=0)[0])

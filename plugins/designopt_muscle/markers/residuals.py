@@ -39,6 +39,12 @@ class MarkerLayout:
         return np.array([[m.body in beyond[name] for name in self.model.names] for m in self.markers], dtype=float)
 
     @cached_property
+    def turning(self) -> Mask:
+        """(m,) which coordinates are angles."""
+        rotational = {c.name for c in self.model.coordinates if c.rotational}
+        return np.array([name in rotational for name in self.coordinates])
+
+    @cached_property
     def _nested(self) -> Mask:
         """(c, c) where the second coordinate moves what the first has moved before: a body beyond it, or a later step
         of its joint. Translations are the first steps.
@@ -73,23 +79,24 @@ class MarkerLayout:
         the sums over its points need only moments of the weights and of f. J' are second derivatives: a coordinate
         turns the velocities of all that it carries. Those of the functions of joints and couplers are left out.
         """
-        names, moved = self.model.names, self._moved
+        names, n = self.model.names, len(positions)
         w = np.stack([motion.turning[name] for name in names], axis=1)
         v = np.stack([motion.moving[name] for name in names], axis=1)
-
-        def over(values: Vector) -> Vector:
-            return np.asarray((values.reshape(*values.shape[:2], -1).transpose(0, 2, 1) @ moved).transpose(0, 2, 1))
+        first = positions * weights[:, :, None]
+        moments = [weights[:, :, None], first, pull, first[..., :, None] * positions[..., None, :]]
+        moments.append(positions[..., :, None] * pull[..., None, :])
+        features = np.concatenate([part.reshape(n, len(self.markers), -1) for part in moments], axis=2)
+        sums = np.split(self._moved.T @ features, (1, 4, 7, 16), axis=2)
+        mass, centre, force, second, virial = sums
 
         def applied(tensor: Vector) -> Vector:
             """(tr(T) 1 - T) w of the sums T (n, c, 9)."""
+            trace = tensor[..., 0] + tensor[..., 4] + tensor[..., 8]
             square = tensor.reshape(*w.shape, 3)
-            return np.asarray(np.einsum("ncii->nc", square)[..., None] * w - (square @ w[..., None])[..., 0])
+            return np.asarray(trace[..., None] * w - (square * w[..., None, :]).sum(axis=3))
 
-        first = positions * weights[:, :, None]
-        mass, centre, force = over(weights), over(first), over(pull)
-        virial = over(positions[..., :, None] * pull[..., None, :])
         moment = virial[..., [5, 6, 1]] - virial[..., [7, 2, 3]]
-        turning = applied(over(first[..., :, None] * positions[..., None, :])) + cross(centre, v)
+        turning = applied(second) + cross(centre, v)
         sliding = mass * v - cross(centre, w)
         bending = cross(v, force) - applied(virial)
         vector = (w * moment).sum(axis=2) + (v * force).sum(axis=2)
@@ -156,7 +163,8 @@ class MarkerResiduals:
         """The objective (n,), half its gradient (n, m), half its Gauss-Newton and its Newton matrix (n, m, m)."""
         motion = self.layout.motion(q)
         positions = self.layout.positions(motion)
-        error = np.nan_to_num(positions - self.recorded)
+        error = positions - self.recorded
+        error[np.isnan(error)] = 0.0
         weighted = error * self.share[:, :, None]
         gradient, *matrices = self.layout.sums(motion, positions, weighted, self.share)
         off = q - self.targets

@@ -159,7 +159,12 @@ def test_swapped_markers_are_named(noisy, pair):
 def test_a_marker_on_the_wrong_spot_is_named(noisy):
     model, markers, recording, fit = noisy
     assert not any("probably" in note or "mm" in note for note in fit.notes)
-    moved = with_markers(recording, lambda at: at.__setitem__((slice(None), 5), at[:, 5] + [0.0, 0.25, 0.0]))
+
+    def spoil(at):
+        at[:, 5] += [0.0, 0.25, 0.0]
+        at[:, 7] = np.nan
+
+    moved = with_markers(recording, spoil)
     assert any(f"'{markers[5].name}' is" in note for note in fit_motion(model, markers, moved).notes)
 
 
