@@ -153,6 +153,7 @@ _PACKAGES = {
     "designopt_motion": "Models: motions",
     "designopt_mechanics": "Models: mechanics",
     "designopt_recordings": "Models: recordings",
+    "designopt_laboratory": "Models: laboratories",
     "designopt_muscle": "Models: muscles",
     "designopt_wholebody": "Models: the whole body",
     "designopt_external": "Models: external programs",

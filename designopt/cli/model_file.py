@@ -1,4 +1,5 @@
-"""A model file of other software, such as an FMU: ``designopt show model.fmu``, ``designopt new fmu model.fmu``."""
+"""A model file of other software, such as an FMU: ``designopt show model.fmu``, ``designopt new fmu model.fmu``; and
+folders of files: ``designopt new laboratory FOLDER``."""
 
 from __future__ import annotations
 
@@ -8,6 +9,9 @@ from pathlib import Path
 from designopt import plugin
 from designopt.cli.exit import WRONG_INPUT, fail
 from designopt.files import InputFile
+
+#: By template, the model whose studies are written from a folder.
+FOLDER_MODELS = {"laboratory": "laboratory_trial"}
 
 
 def reader(path: str) -> plugin.ModelPlugin | None:
@@ -44,3 +48,25 @@ def write_study(model: plugin.ModelPlugin, path: str, output: Path | None, name:
     with target.open("x", encoding="utf-8") as stream:
         stream.write(text)
     return target, f"designopt run {target} --allow {file.name}"
+
+
+def write_folder_study(
+    template: str, folder: str, output: Path | None, name: str | None
+) -> tuple[Path, list[str], str]:
+    """Write a study of the files in a folder, into it without an `output`; return its path, sentences on what it
+    assumes, and the command that runs it.
+
+    Raises `ValueError` for a folder without what a study needs, `FileExistsError`, `OSError`.
+    """
+    try:
+        model = plugin.find("model", FOLDER_MODELS[template])
+    except plugin.PluginError as error:
+        fail(f"error: {error}", WRONG_INPUT)
+    target = output or Path(folder) / f"{template}.yaml"
+    if target.exists():
+        raise FileExistsError(17, "exists already", str(target))
+    name = name or re.sub(r"\W+", "_", Path(folder).resolve().name).strip("_").lower() or template
+    text, sentences = model.target.folder_study(Path(folder), target, name)  # type: ignore[attr-defined]
+    with target.open("x", encoding="utf-8") as stream:
+        stream.write(text)
+    return target, sentences[:-1], sentences[-1]

@@ -105,6 +105,19 @@ def strengths(
     return muscles_of_trial, Fibres(names, length, speed, cosine, strain, tuple(overloaded))
 
 
+def isometric_curve(muscles: tuple[OsimMuscle, ...], lengths: Vector) -> Vector:
+    """(n, k) active force at rest and full activation for fibre `lengths` (n, k), both relative to those of the muscles
+    at optimal length."""
+    curve = np.empty(lengths.shape)
+    for j, muscle in enumerate(muscles):
+        still = np.zeros(len(lengths))
+        if muscle.model == "thelen":
+            curve[:, j] = _thelen(muscle, lengths[:, j], still)[0]
+        else:
+            curve[:, j] = _degroote(muscle, lengths[:, j], still, OPENSIM)[0]
+    return curve
+
+
 def _shortest(muscle: OsimMuscle) -> float:
     """The least length of the fibre (m): at the maximum pennation, as in OpenSim."""
     if muscle.pennation <= 0.0:

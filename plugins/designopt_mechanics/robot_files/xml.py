@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import xml.parsers.expat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from xml.sax.saxutils import escape, quoteattr
 
 #: Elements within elements, beyond which a file is no model.
 _DEEPEST = 200
@@ -28,9 +29,9 @@ class Element:
 
     tag: str
     attributes: dict[str, str]
-    line: int
-    column: int
-    parent: Element | None
+    line: int = 0
+    column: int = 0
+    parent: Element | None = None
     children: list[Element] = field(default_factory=list)
     text: str = ""
 
@@ -72,6 +73,18 @@ class Element:
         tags = {child.tag for child in self.children}
         more = [] if default is None else [child for child in default.children if child.tag not in tags]
         return replace(self, children=[*self.children, *more])
+
+    def put(self, tag: str, text: str) -> None:
+        """Set the text of a child, which is appended if it is not there."""
+        element = self.find(tag)
+        if element is None:
+            element = Element(tag, {}, self.line, self.column, self)
+            self.children.append(element)
+        element.text = text
+
+    def put_numbers(self, tag: str, values: Iterable[float]) -> None:
+        """Set the numbers in a child, with all their digits."""
+        self.put(tag, " ".join(repr(float(value)) for value in values))
 
     def walk(self) -> Iterator[Element]:
         """This element and all within it."""
@@ -188,3 +201,24 @@ def parse(content: bytes) -> Element:
         message = xml.parsers.expat.ErrorString(error.code)
         raise ModelError("", error.lineno, error.offset + 1, f"is not well-formed XML: {message}") from None
     return root[0]
+
+
+def document(root: Element) -> bytes:
+    """The XML file of an element and all within it, in UTF-8; comments of a file that was read are not kept."""
+    lines = ['<?xml version="1.0" encoding="UTF-8" ?>']
+
+    def write(element: Element, indent: str) -> None:
+        attributes = "".join(f" {name}={quoteattr(value)}" for name, value in element.attributes.items())
+        head = f"{indent}<{element.tag}{attributes}"
+        if element.children:
+            lines.append(f"{head}>")
+            for child in element.children:
+                write(child, f"{indent}\t")
+            lines.append(f"{indent}</{element.tag}>")
+        elif text := element.text.strip():
+            lines.append(f"{head}>{escape(text)}</{element.tag}>")
+        else:
+            lines.append(f"{head} />")
+
+    write(root, "")
+    return ("\n".join(lines) + "\n").encode()

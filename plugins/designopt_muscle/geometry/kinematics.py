@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from designopt.arrays import Vector
-from designopt_muscle.osim.model import GROUND, Axis, OsimModel
+from designopt_muscle.osim.functions import is_constant
+from designopt_muscle.osim.model import GROUND, Axis, Joint, OsimModel
 from designopt_muscle.osim.poses import inverse
 
 
@@ -52,46 +53,108 @@ def kinematics(model: OsimModel, values: dict[str, Vector]) -> Kinematics:
     if len(sizes) > 1:
         raise ValueError(f"coordinates have {sorted(sizes)} frames; all must have the same number")
     n = sizes.pop() if sizes else 1
-    q = {c.name: np.asarray(values.get(c.name, np.full(n, c.default)), dtype=np.float64) for c in model.coordinates}
-    for coupler in model.couplers:
-        q[coupler.dependent] = coupler.function.value(q[coupler.independent])
+    q = all_coordinates(model, values, n)
     rotation = {GROUND: np.broadcast_to(np.eye(3), (n, 3, 3))}
     origin = {GROUND: np.zeros((n, 3))}
     turning = {name: np.zeros((n, 3)) for name in model.names}
     moving = {name: np.zeros((n, 3)) for name in model.names}
-    for joint in model.joints:
-        base = rotation[joint.parent] @ joint.in_parent[:3, :3]
-        at = origin[joint.parent] + turned(rotation[joint.parent], joint.in_parent[:3, 3])
-        for step in joint.translations:
-            at = at + turned(base, step.axis) * _value(step, q, n)[:, None]
-        for step in joint.translations:
+    for joint, steps in _moving_steps(model):
+        turn, at = _offset(rotation[joint.parent], origin[joint.parent], steps.ahead)
+        for step, unit in steps.translations:
+            along = _along(turn, step.axis, unit)
+            at = at + along * _value(step, q, n)[:, None]
             if step.coordinate:
-                rate = step.function.slope(q[step.coordinate])
-                moving[step.coordinate] += turned(base, step.axis) * rate[:, None]
-        turn = base
-        for step in joint.rotations:
+                moving[step.coordinate] += along * step.function.slope(q[step.coordinate])[:, None]
+        for step, unit, about in steps.rotations:
             if step.coordinate:
-                rate = step.function.slope(q[step.coordinate])
-                omega = turned(turn, step.axis) * rate[:, None]
+                omega = _along(turn, step.axis, unit) * step.function.slope(q[step.coordinate])[:, None]
                 turning[step.coordinate] += omega
                 moving[step.coordinate] += cross(at, omega)
-            turn = turn @ rotations(step.axis, _value(step, q, n))
-        back = inverse(joint.in_child)
-        rotation[joint.child] = turn @ back[:3, :3]
-        origin[joint.child] = at + turned(turn, back[:3, 3])
+            turn = turn @ _rotations(about, _value(step, q, n))
+        rotation[joint.child], origin[joint.child] = _offset(turn, at, steps.back)
     return Kinematics(model, q, rotation, origin, turning, moving)
+
+
+def all_coordinates(model: OsimModel, values: dict[str, Vector], n: int) -> dict[str, Vector]:
+    """Values (n,) of every coordinate: those in `values`, defaults for others, and those that couplers drive."""
+    q = {c.name: np.asarray(values.get(c.name, np.full(n, c.default)), dtype=np.float64) for c in model.coordinates}
+    for coupler in model.couplers:
+        q[coupler.dependent] = coupler.function.value(q[coupler.independent])
+    return q
+
+
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """Steps of a joint that are not always 0, with the number of a unit axis (see `_along`); rotations with the matrix
+    of their axis' cross product and its square.
+
+    `ahead` and `back` are the poses (3, 3), (3,) of the joint in the parent and of the child in it; None where a
+    rotation or translation is none.
+    """
+
+    translations: tuple[tuple[Axis, int], ...]
+    rotations: tuple[tuple[Axis, int, tuple[Vector, Vector]], ...]
+    ahead: tuple[Vector | None, Vector | None]
+    back: tuple[Vector | None, Vector | None]
+
+
+@lru_cache(maxsize=8)
+def _moving_steps(model: OsimModel) -> tuple[tuple[Joint, _Steps], ...]:
+    def moves(step: Axis) -> bool:
+        return not is_constant(step.function) or bool(step.function.value(np.zeros(1))[0])
+
+    def parts(pose: Vector) -> tuple[Vector | None, Vector | None]:
+        turn, shift = pose[:3, :3], pose[:3, 3]
+        return None if (turn == np.eye(3)).all() else turn, shift if shift.any() else None
+
+    def steps(joint: Joint) -> _Steps:
+        rotations = tuple((s, _unit(s.axis), _cross_matrices(s.axis)) for s in joint.rotations if moves(s))
+        translations = tuple((s, _unit(s.axis)) for s in joint.translations if moves(s))
+        return _Steps(translations, rotations, parts(joint.in_parent), parts(inverse(joint.in_child)))
+
+    return tuple((joint, steps(joint)) for joint in model.joints)
+
+
+def _offset(rotation: Vector, origin: Vector, pose: tuple[Vector | None, Vector | None]) -> tuple[Vector, Vector]:
+    """Rotation (n, 3, 3) and origin (n, 3) of a frame fixed with a pose in another one."""
+    turn, shift = pose
+    return (
+        rotation if turn is None else rotation @ turn,
+        origin if shift is None else origin + turned(rotation, shift),
+    )
+
+
+def _along(turn: Vector, axis: Vector, unit: int) -> Vector:
+    """(n, 3) an axis of a joint in the ground: mostly that with the number `unit`, -1 if it is none of x, y and z."""
+    return turned(turn, axis) if unit < 0 else turn[:, :, unit] * axis[unit]
+
+
+def _unit(axis: Vector) -> int:
+    places = np.flatnonzero(axis)
+    return int(places[0]) if len(places) == 1 else -1
 
 
 def _value(step: Axis, q: dict[str, Vector], n: int) -> Vector:
     return step.function.value(q[step.coordinate] if step.coordinate else np.zeros(n))
 
 
-def rotations(axis: Vector, angle: Vector) -> Vector:
-    """(n, 3, 3) turns by `angle` (n,) about the unit vector `axis` (3,) (Rodrigues)."""
+def _cross_matrices(axis: Vector) -> tuple[Vector, Vector]:
     x, y, z = axis
     k = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return k, k @ k
+
+
+def rotations(axis: Vector, angle: Vector) -> Vector:
+    """(n, 3, 3) turns by `angle` (n,) about the unit vector `axis` (3,) (Rodrigues)."""
+    return _rotations(_cross_matrices(axis), angle)
+
+
+def _rotations(about: tuple[Vector, Vector], angle: Vector) -> Vector:
     s, c = np.sin(angle)[:, None, None], np.cos(angle)[:, None, None]
-    return np.asarray(np.eye(3) + s * k + (1.0 - c) * (k @ k))
+    return np.asarray(_UNIT + s * about[0] + (1.0 - c) * about[1])
+
+
+_UNIT = np.eye(3)
 
 
 def turned(rotation: Vector, vector: Vector) -> Vector:
@@ -101,7 +164,8 @@ def turned(rotation: Vector, vector: Vector) -> Vector:
 
 def cross(a: Vector, b: Vector) -> Vector:
     """(..., 3) a x b."""
-    x = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
-    y = a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2]
-    z = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
-    return np.stack([x, y, z], axis=-1)
+    product = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    product[..., 0] = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
+    product[..., 1] = a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2]
+    product[..., 2] = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+    return product

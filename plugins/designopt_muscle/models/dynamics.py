@@ -58,8 +58,12 @@ class Dynamics:
 
     def joint_forces(self, children: Sequence[str]) -> dict[str, Vector]:
         """(n, 3) N by child body: the force of the parent on it if no muscle pulls, in the axes of the ground."""
-        forces = self.rows.joint_forces(self.z, self.dz, self.ddz, self.loads)
-        return {child: forces[joint_frame(child)][:, :3] for child in children}
+        return {child: wrench[:, :3] for child, wrench in self.joint_wrenches(children).items()}
+
+    def joint_wrenches(self, children: Sequence[str]) -> dict[str, Vector]:
+        """(n, 6) by child body: that force (N), then the moment (N m) about the centre of the joint on the child."""
+        wrenches = self.rows.joint_forces(self.z, self.dz, self.ddz, self.loads)
+        return {child: wrenches[joint_frame(child)] for child in children}
 
     def take(self, frames: Integers) -> Dynamics:
         """Some of the frames."""

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Integers, Vector
 from designopt.plugin import Quantity as Q
 from designopt_muscle.geometry.geometry import stretched
-from designopt_muscle.geometry.kinematics import kinematics
+from designopt_muscle.geometry.kinematics import Kinematics, cross, kinematics
 from designopt_muscle.geometry.paths import wrapped_paths
 from designopt_muscle.models.trial import Trial
-from designopt_muscle.osim.model import OsimModel
+from designopt_muscle.osim.model import GROUND, OsimModel
 from designopt_muscle.sharing.statement.criteria import JointReaction
 
 _COMPONENTS = {"norm": None, "x": 0, "y": 1, "z": 2}
@@ -67,22 +67,99 @@ def reaction_gains(model: OsimModel, values: dict[str, Vector], joints: Sequence
     The muscles pull at the bodies beyond the joint with the resultant of their tensions, which the parent balances.
     Raises `ValueError` for unknown joints or coordinates.
     """
-    names = [joint.name for joint in model.joints]
-    if unknown := [name for name in joints if name not in names]:
-        raise ValueError(f"'{unknown[0]}' is not a joint of the model '{model.name}' ({', '.join(names)})")
     motion = kinematics(model, values)
-    n, k = len(motion.origin["ground"]), len(model.muscles)
-    beyond = {joint.name: bodies_beyond(model, joint.name) for joint in model.joints if joint.name in joints}
+    gains = {name: np.zeros((len(motion.origin[GROUND]), 3, len(model.muscles))) for name in joints}
+    for pull in _pulls(model, motion, joints):
+        gains[pull.joint][pull.frames, :, pull.muscle] = pull.force
+    return gains
+
+
+@dataclass(frozen=True, eq=False)
+class JointWrenches:
+    """What the parents of `joints` put on their children in n frames: `force` (n, j, 3) N and `moment` (n, j, 3) N m
+    about `point` (n, j, 3) m, the centre of the joint on the child."""
+
+    joints: tuple[str, ...]
+    force: Vector
+    moment: Vector
+    point: Vector
+
+
+def joint_wrenches(trial: Trial, forces: Vector, joints: Sequence[str], axes: str = "child") -> JointWrenches:
+    """The reactions of `joints` under muscle `forces` (n, k) N along the tendons; NaN where they are.
+
+    The wrench balances everything beyond the joint: masses, motion, external loads and muscles; reserves and other
+    drives of coordinates act within it, as part of its moment. All is given in the axes of the ``child``, the
+    ``parent``, the ``ground`` or the body with this name, points from the origin of that body. `trial` was read with
+    its dynamics. Raises `ValueError` for unknown joints or bodies.
+    """
+    assert trial.dynamics is not None, "the trial was read without its dynamics"
+    joint_of = {joint.name: joint for joint in trial.model.joints}
+    motion = kinematics(trial.model, trial.finite_values)
+    bodies = {name: _axes_body(trial.model, name, axes) for name in joints}
+    offsets = trial.dynamics.joint_wrenches([joint_of[name].child for name in joints])
+    wrenches = {name: np.array(offsets[joint_of[name].child]) for name in joints}
+    for pull in _pulls(trial.model, motion, joints):
+        tension = forces[pull.frames, pull.muscle][:, None]
+        wrenches[pull.joint][pull.frames, :3] += tension * pull.force
+        wrenches[pull.joint][pull.frames, 3:] += tension * pull.moment
+    missing = ~(trial.balance.usable & np.isfinite(forces).all(axis=1))
+    parts: list[Vector] = []
+    for name in joints:
+        turn, origin = motion.rotation[bodies[name]].transpose(0, 2, 1), motion.origin[bodies[name]]
+        centre = motion.position(joint_of[name].child, joint_of[name].in_child[:3, 3])
+        wrench = np.where(missing[:, None], np.nan, wrenches[name])
+        vectors = np.stack([wrench[:, :3], wrench[:, 3:], centre - origin], axis=2)
+        parts.append(turn @ vectors)
+    force, moment, point = np.moveaxis(np.stack(parts, axis=1), 3, 0)
+    return JointWrenches(tuple(joints), force, moment, point)
+
+
+def _axes_body(model: OsimModel, name: str, axes: str) -> str:
+    """The body whose axes a reaction has. Raises `ValueError` for an unknown joint or body."""
+    by_name = {joint.name: joint for joint in model.joints}
+    if name not in by_name:
+        raise ValueError(f"'{name}' is not a joint of the model '{model.name}' ({', '.join(by_name)})")
+    bodies = {body.name: body.name for body in model.bodies} | {GROUND: GROUND}
+    bodies |= {"child": by_name[name].child, "parent": by_name[name].parent}
+    if axes not in bodies:
+        raise ValueError(f"'{axes}' is not child, parent, ground or a body of the model '{model.name}'")
+    return bodies[axes]
+
+
+@dataclass(frozen=True, eq=False)
+class _Pull:
+    """What a unit force of a `muscle` adds to the wrench of the parent on the child of a `joint` in some `frames`."""
+
+    joint: str
+    muscle: int
+    frames: Integers
+    force: Vector
+    moment: Vector
+
+
+def _pulls(model: OsimModel, motion: Kinematics, joints: Sequence[str]) -> Iterator[_Pull]:
+    """The parents balance the tensions on the bodies beyond their joints, about the joint's centre on the child, in
+    ground axes. Raises `ValueError` for unknown joints."""
+    for name in joints:
+        _axes_body(model, name, GROUND)
+    chosen = {joint.name: joint for joint in model.joints if joint.name in joints}
+    beyond = {name: bodies_beyond(model, name) for name in chosen}
+    centres = {name: motion.position(joint.child, joint.in_child[:3, 3]) for name, joint in chosen.items()}
     surfaces = {w.name: w for w in model.wraps}
-    gains = {name: np.zeros((n, 3, k)) for name in joints}
     for j, muscle in enumerate(model.muscles):
         for path in wrapped_paths(muscle, surfaces, motion):
             _, slope = stretched(path)
-            for name in joints:
-                mask = np.array([node.body in beyond[name] for node in path.nodes])
-                if mask.any() and not mask.all():
-                    gains[name][path.frames, :, j] = slope[mask].sum(axis=0)
-    return gains
+            turning = cross(np.stack([node.x for node in path.nodes]), slope)
+            sums: dict[tuple[bool, ...], tuple[Vector, Vector]] = {}
+            for name in chosen:
+                mask = tuple(node.body in beyond[name] for node in path.nodes)
+                if all(mask) or not any(mask):
+                    continue
+                if mask not in sums:
+                    sums[mask] = slope[np.array(mask)].sum(axis=0), turning[np.array(mask)].sum(axis=0)
+                force, moment = sums[mask]
+                yield _Pull(name, j, path.frames, force, moment - cross(centres[name][path.frames], force))
 
 
 def bodies_beyond(model: OsimModel, joint: str) -> frozenset[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from typing import Literal
 
@@ -17,7 +17,7 @@ from designopt_recordings.signals.even_steps import check_steps, for_filter, gap
 from designopt_recordings.signals.filters import lowpass
 from designopt_recordings.table import TimeTable
 
-from designopt.arrays import Vector
+from designopt.arrays import Integers, Mask, Vector
 from designopt.plugin import InputFile
 from designopt_muscle.geometry.geometry import muscle_geometry
 from designopt_muscle.geometry.jumps import jumps
@@ -42,11 +42,65 @@ class ExternalLoads:
     forces: InputFile
 
 
+@dataclass(frozen=True)
+class Contraction:
+    """How fibres and tendons give forces, as `strengths` has it."""
+
+    tendon: Literal["rigid", "equilibrium"] = "rigid"
+    passive: bool = False
+    curves: Literal["opensim", "publication"] = "opensim"
+
+
+@dataclass(frozen=True, eq=False)
+class MovedCoordinates:
+    """Free coordinates `names` at `time` (n,) s: `values`, `rates`, `accelerations` (n, m) in rad or m and seconds."""
+
+    time: Vector
+    names: tuple[str, ...]
+    values: Vector
+    rates: Vector = field(default_factory=lambda: np.zeros((0, 0)))
+    accelerations: Vector = field(default_factory=lambda: np.zeros((0, 0)))
+
+    @property
+    def is_finite(self) -> Mask:
+        """(n,) frames in which values and rates are finite."""
+        return np.asarray(np.isfinite(self.values).all(axis=1) & np.isfinite(self.rates).all(axis=1))
+
+    @property
+    def states(self) -> dict[str, tuple[Vector, Vector, Vector]]:
+        """By name, value, rate and acceleration (n,) each."""
+        return {
+            name: (self.values[:, i], self.rates[:, i], self.accelerations[:, i]) for i, name in enumerate(self.names)
+        }
+
+    def take(self, frames: Integers) -> MovedCoordinates:
+        """Some of the frames."""
+        return MovedCoordinates(
+            self.time[frames], self.names, self.values[frames], self.rates[frames], self.accelerations[frames]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class NetMoments:
+    """Net generalised forces `values` (n, m), N m or N, about the coordinates `rows`."""
+
+    rows: tuple[str, ...]
+    values: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class MusclePaths:
+    """`lengths` (n, k) m of muscles with their tendons, and the `speeds` (n, k) m/s at which they lengthen."""
+
+    lengths: Vector
+    speeds: Vector
+
+
 @dataclass(frozen=True, eq=False)
 class Trial:
     """Frames of a motion. `balance` contains the net moments as read; `muscles` the capacities at full strength.
     `values` and `rates` (n,) are the coordinates by name, in rad or m, and per second; `notes` are remarks for the
-    reader. `dynamics` is the moving model with its loads, if requested.
+    reader. `dynamics` is the moving model with its loads, if requested; `paths` are those of the muscles.
     """
 
     model: OsimModel
@@ -57,6 +111,7 @@ class Trial:
     rates: dict[str, Vector]
     notes: tuple[str, ...]
     dynamics: Dynamics | None = None
+    paths: MusclePaths | None = None
 
     @property
     def finite_values(self) -> dict[str, Vector]:
@@ -112,57 +167,80 @@ def read_trial(
             coordinate_values = lowpass(coordinate_values, 1.0 / float(np.median(np.diff(recorded))), cutoff, _ORDER)
         check_steps(recorded)
         if times is None:
-            rates, seconds = derivatives(recorded, coordinate_values)
+            moved = MovedCoordinates(
+                recorded, tuple(free), coordinate_values, *derivatives(recorded, coordinate_values)
+            )
         else:
-            recorded, coordinate_values, rates, seconds = _resampled(motion, recorded, coordinate_values, times)
+            moved = _resampled(motion, MovedCoordinates(recorded, tuple(free), coordinate_values), times)
     moving = None
     if dynamics or inverse_dynamics == "compute":
-        moved = {name: (coordinate_values[:, i], rates[:, i], seconds[:, i]) for i, name in enumerate(free)}
-        moving = Dynamics.from_model(skeleton, moved, _loads(external, skeleton, recorded, moved))
-    column_of = {name: coordinate_values[:, i] for i, name in enumerate(free)}
-    column_of = {
-        c.name: column_of.get(c.name, np.full(len(coordinate_values), c.default)) for c in skeleton.coordinates
-    }
+        moving = Dynamics.from_model(skeleton, moved.states, _loads(external, skeleton, moved))
     if moving is not None and inverse_dynamics == "compute":
-        rows, needed = _computed(skeleton, moving)
+        net = computed_moments(skeleton, moving)
     else:
         source = read_trial_table(moments) if moments else table
-        rows, needed = _moments(source, moments or motion, skeleton, recorded, column_of)
-    frames = np.arange(len(recorded))
+        column_of = {c.name: np.full(len(moved.time), c.default) for c in skeleton.coordinates}
+        column_of |= {name: moved.values[:, i] for i, name in enumerate(free)}
+        net = _moments(source, moments or motion, skeleton, moved.time, column_of)
     if window is not None:
-        frames = np.flatnonzero((recorded >= window[0] - 1e-9) & (recorded <= window[1] + 1e-9))
+        frames = np.flatnonzero((moved.time >= window[0] - 1e-9) & (moved.time <= window[1] + 1e-9))
         if not len(frames):
             raise TrialError(
                 f"{motion.name}: no frame lies between {window[0]:g} and {window[1]:g} s; it runs from"
                 f" {table.time[0]:g} to {table.time[-1]:g} s"
             )
-    time = recorded[frames]
-    values = {name: coordinate_values[frames, i] for i, name in enumerate(free)}
-    is_finite = np.isfinite(coordinate_values[frames]).all(axis=1) & np.isfinite(rates[frames]).all(axis=1)
-    geometry = muscle_geometry(skeleton, {name: np.where(is_finite, v, 0.0) for name, v in values.items()})
-    speeds = np.zeros((len(frames), len(geometry.coordinates)))
-    for i, name in enumerate(free):
-        speeds[:, geometry.coordinates.index(name)] = np.where(is_finite, rates[frames, i], 0.0)
+        moved, net = moved.take(frames), NetMoments(net.rows, net.values[frames])
+        moving = None if moving is None else moving.take(frames)
+    contraction = Contraction(tendon, passive, curves)
+    trial = trial_of(skeleton, moved, net, moving, inner=inner_times(table.time), contraction=contraction)
+    return replace(trial, notes=tuple(dict.fromkeys([*skeleton.notes, *remarks, *trial.notes])))
+
+
+def inner_times(time: Vector) -> tuple[float, float]:
+    """The times (s) of a recording between which frames are at least five samples from both ends."""
+    return float(time[:6][-1]), float(time[-6:][0])
+
+
+def trial_of(
+    model: OsimModel,
+    moved: MovedCoordinates,
+    net: NetMoments,
+    moving: Dynamics | None = None,
+    *,
+    inner: tuple[float, float] = (-np.inf, np.inf),
+    contraction: Contraction | None = None,
+) -> Trial:
+    """The trial of moved coordinates with their net moments; `moving` has the same frames.
+
+    Frames with numbers that are not finite stay, with a status; those outside of the times `inner` (s) are marked as
+    near an end.
+    """
+    time, is_finite = moved.time, moved.is_finite
+    values = {name: moved.values[:, i] for i, name in enumerate(moved.names)}
+    geometry = muscle_geometry(model, {name: np.where(is_finite, v, 0.0) for name, v in values.items()})
+    speeds = np.zeros((len(time), len(geometry.coordinates)))
+    for i, name in enumerate(moved.names):
+        speeds[:, geometry.coordinates.index(name)] = np.where(is_finite, moved.rates[:, i], 0.0)
+    paths = MusclePaths(geometry.lengths, geometry.speeds(speeds))
+    how = contraction or Contraction()
     muscles, fibres = strengths(
-        skeleton.muscles, geometry.lengths, geometry.speeds(speeds), tendon=tendon, passive=passive, curves=curves
+        model.muscles, paths.lengths, paths.speeds, tendon=how.tendon, passive=how.passive, curves=how.curves
     )
-    status = np.where(is_finite & np.isfinite(needed[frames]).all(axis=1), 0, 120)
-    near = (time < table.time[:6][-1] - 1e-9) | (time > table.time[-6:][0] + 1e-9)
+    status = np.where(is_finite & np.isfinite(net.values).all(axis=1), 0, 120)
+    near = (time < inner[0] - 1e-9) | (time > inner[1] + 1e-9)
     status[near & (status == 0)] = 10
     balance = MomentBalance(
         time=time,
-        rows=rows,
+        rows=net.rows,
         columns=geometry.muscles,
-        arms=geometry.arms[:, [geometry.coordinates.index(row) for row in rows]],
-        moments=needed[frames],
-        row_units=_units(skeleton, rows),
+        arms=geometry.arms[:, [geometry.coordinates.index(row) for row in net.rows]],
+        moments=net.values,
+        row_units=_units(model, net.rows),
         status=status.astype(np.int64),
     )
     found_jumps = [str(jump) for jump in jumps(geometry, time, values)] if is_finite.all() else []
-    notes = tuple(dict.fromkeys([*skeleton.notes, *remarks, *fibres.outside(), *found_jumps]))
-    by_name = {name: rates[frames, i] for i, name in enumerate(free)}
-    cut_dynamics = None if moving is None else moving.take(frames)
-    return Trial(skeleton, balance, muscles, fibres, values, by_name, notes, cut_dynamics)
+    by_name = {name: moved.rates[:, i] for i, name in enumerate(moved.names)}
+    return Trial(model, balance, muscles, fibres, values, by_name, (*fibres.outside(), *found_jumps), moving, paths)
 
 
 def _motion_table(model: OsimModel, motion: InputFile, cutoff: float | None) -> tuple[TimeTable, list[str]]:
@@ -200,10 +278,11 @@ def trial_notes(
     return notes
 
 
-def _resampled(file: InputFile, time: Vector, values: Vector, at: Vector) -> tuple[Vector, Vector, Vector, Vector]:
-    """Times `at` within the recording, and coordinates, rates and accelerations there."""
+def _resampled(file: InputFile, moved: MovedCoordinates, at: Vector) -> MovedCoordinates:
+    """The coordinates, with rates and accelerations, at times `at` within the recording."""
     from scipy.interpolate import make_interp_spline
 
+    time, values = moved.time, moved.values
     if at[0] < time[0] - 1e-9 or at[-1] > time[-1] + 1e-9:
         raise TrialError(f"{file.name}: it runs from {time[0]:g} to {time[-1]:g} s, not from {at[0]:g} to {at[-1]:g} s")
     if not np.isfinite(values).all() or len(time) < 6:
@@ -211,7 +290,7 @@ def _resampled(file: InputFile, time: Vector, values: Vector, at: Vector) -> tup
     at = np.clip(at, time[0], time[-1])
     spline = make_interp_spline(time, values, k=5)
     first, second = (np.asarray(spline.derivative(order)(at)) for order in (1, 2))
-    return at, np.asarray(spline(at)), first, second
+    return MovedCoordinates(at, moved.names, np.asarray(spline(at)), first, second)
 
 
 def recorded_times(motion: InputFile) -> Vector:
@@ -237,8 +316,8 @@ def _as_trial_errors(file: InputFile) -> Iterator[None]:
 
 def _moments(
     table: TimeTable, file: InputFile, model: OsimModel, time: Vector, values: dict[str, Vector]
-) -> tuple[tuple[str, ...], Vector]:
-    """Rows and net moments (n, m) at `time`; `values` (n,) are the free coordinates."""
+) -> NetMoments:
+    """Net moments at `time`; `values` (n,) are the free coordinates."""
     columns = _moment_columns(table, file, model)
     if len(table.time) != len(time) or np.abs(table.time - time).max() > 1e-9:
         columns = {name: _interpolated(table.time, column, time) for name, column in columns.items()}
@@ -247,7 +326,7 @@ def _moments(
             rate = coupler.function.slope(values[coupler.independent])
             columns[coupler.independent] = columns.get(coupler.independent, 0.0) + columns[coupler.dependent] * rate
     rows = tuple(name for name in model.free if name in columns)
-    return rows, np.column_stack([columns[name] for name in rows])
+    return NetMoments(rows, np.column_stack([columns[name] for name in rows]))
 
 
 def _moment_columns(table: TimeTable, file: InputFile, model: OsimModel) -> dict[str, Vector]:
@@ -266,21 +345,19 @@ def _moment_columns(table: TimeTable, file: InputFile, model: OsimModel) -> dict
     return columns
 
 
-def _loads(
-    external: ExternalLoads | None, model: OsimModel, time: Vector, moved: Mapping[str, tuple[Vector, ...]]
-) -> dict[str, Vector]:
-    """(n, 6) on each body that is loaded; `moved` has the coordinates (n,) first."""
+def _loads(external: ExternalLoads | None, model: OsimModel, moved: MovedCoordinates) -> dict[str, Vector]:
+    """(n, 6) on each body that is loaded."""
     if external is None:
         return {}
-    places = kinematics(model, {name: np.nan_to_num(parts[0]) for name, parts in moved.items()})
-    return read_loads(external.assignments, read_trial_table(external.forces), places, time)
+    places = kinematics(model, {name: np.nan_to_num(moved.values[:, i]) for i, name in enumerate(moved.names)})
+    return read_loads(external.assignments, read_trial_table(external.forces), places, moved.time)
 
 
-def _computed(model: OsimModel, moving: Dynamics) -> tuple[tuple[str, ...], Vector]:
-    """Rows and net moments (n, m) by inverse dynamics; locked coordinates need no muscles."""
+def computed_moments(model: OsimModel, moving: Dynamics) -> NetMoments:
+    """Net moments by inverse dynamics; locked coordinates need no muscles."""
     locked = {c.name for c in model.coordinates if c.locked}
     unlocked = [i for i, name in enumerate(moving.coordinates) if name not in locked]
-    return tuple(moving.coordinates[i] for i in unlocked), moving.moments()[:, unlocked]
+    return NetMoments(tuple(moving.coordinates[i] for i in unlocked), moving.moments()[:, unlocked])
 
 
 def _units(model: OsimModel, rows: tuple[str, ...]) -> tuple[str, ...]:

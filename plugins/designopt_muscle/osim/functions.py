@@ -31,9 +31,11 @@ class Polynomial:
     coefficients: tuple[float, ...]
 
     def value(self, x: Vector) -> Vector:
-        return np.asarray(np.polyval(self.coefficients, x))
+        return x if self.coefficients == (1.0, 0.0) else np.asarray(np.polyval(self.coefficients, x))
 
     def slope(self, x: Vector) -> Vector:
+        if len(self.coefficients) == 2:
+            return np.full(np.shape(x), self.coefficients[0])
         return np.asarray(np.polyval(np.polyder(np.asarray(self.coefficients)), x))
 
     def expression(self, x: Any) -> Any:

@@ -51,7 +51,10 @@ class Joint:
 
 @dataclass(frozen=True)
 class OsimCoordinate:
-    """A coordinate: `rotational` (rad) or not (m), its default and range, and the joint that it belongs to."""
+    """A coordinate: `rotational` (rad) or not (m), its default and range, and the joint that it belongs to.
+
+    A `locked` one keeps its default; the range of a `clamped` one is a limit of its motion.
+    """
 
     name: str
     joint: str
@@ -60,6 +63,7 @@ class OsimCoordinate:
     low: float
     high: float
     locked: bool = False
+    clamped: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,8 @@ from designopt_muscle.osim.model import (
 from designopt_muscle.osim.poses import last_name, only
 from designopt_muscle.osim.read_functions import TAGS, function_in
 
-_MODELS = {
+#: Muscles that are read, with the names of their models.
+MUSCLES = {
     "Thelen2003Muscle": "thelen",
     "Millard2012EquilibriumMuscle": "millard",
     "DeGrooteFregly2016Muscle": "degroote",
@@ -80,7 +81,7 @@ def read_forces(
         if not element.name or element.name in names:
             raise element.error("has no name of its own")
         names.add(element.name)
-        if element.tag in _MODELS:
+        if element.tag in MUSCLES:
             muscles.append(_muscle(element, bodies, coordinates, wraps))
         elif element.tag == "CoordinateActuator":
             drives.append(_drive(element, coordinates))
@@ -111,7 +112,7 @@ def _muscle(
     coordinates: set[str],
     wraps: Mapping[str, WrapObject],
 ) -> OsimMuscle:
-    model = _MODELS[element.tag]
+    model = MUSCLES[element.tag]
     shapes = _SHAPES[model]
     only(element, _COMMON | set(shapes) | _MORE[model])
 

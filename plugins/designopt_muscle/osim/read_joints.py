@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from designopt_mechanics.robot_files.xml import Element
 
@@ -138,6 +140,7 @@ class Joints:
                 low,
                 high,
                 element.flag("locked", False),
+                element.flag("clamped", False),
             )
         )
         return element.name
@@ -147,7 +150,7 @@ class Joints:
         turning = {a.coordinate for a in joint.rotations}
         for i, c in enumerate(self.coordinates):
             if c.joint == joint.name and c.name not in turning:
-                self.coordinates[i] = OsimCoordinate(c.name, c.joint, False, c.default, c.low, c.high, c.locked)
+                self.coordinates[i] = replace(c, rotational=False)
 
 
 def _plain(element: Element, names: list[str]) -> tuple[Axis, ...]:

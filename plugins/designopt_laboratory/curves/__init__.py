@@ -1,0 +1,1 @@
+"""Curves over normalised cycles: foot strikes, values, statistics."""

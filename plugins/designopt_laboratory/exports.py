@@ -1,0 +1,80 @@
+"""Exports of a laboratory's trials: one tidy table of all curves, and the subjects' models."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from designopt import exporter
+from designopt.exports import ExportError
+from designopt_laboratory.curves.pool import NEEDED
+
+if TYPE_CHECKING:
+    from designopt.store.result import Result
+
+_COLUMNS = ("design", "subject", "group", "trial", "cycle", "side", "quantity", "variable", "unit", "percent", "value")
+
+
+@exporter("cycles", version=1)
+def write_cycles(result: Result, folder: Path, prefix: str) -> list[Path]:
+    """All curves over all cycles as one tidy table, a row for each value: ``cycles.csv``.
+
+    Columns are design, subject, group, trial, cycle (from 1), side, quantity, variable, unit, percent and value; cycles
+    with a gap are left out. Raises `ExportError` where the arrays of the curves are not kept.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    count = 0
+    for row, scenario, arrays in _evaluations(result, NEEDED):
+        subject, group, _ = (str(text_label) for text_label in arrays["labels"])
+        values = np.asarray(arrays["curves"], dtype=float)
+        percent = np.linspace(0.0, 100.0, values.shape[1]).tolist()
+        for cycle, side in enumerate(arrays["cycle_sides"]):
+            for column, name in enumerate(arrays["curve_names"]):
+                curve = values[cycle, :, column]
+                if np.isfinite(curve).all():
+                    kind, unit = str(arrays["curve_kinds"][column]), str(arrays["curve_units"][column])
+                    head = (row, subject, group, scenario, cycle + 1, str(side), kind, str(name), unit)
+                    writer.writerows((*head, x, y) for x, y in zip(percent, curve.tolist(), strict=True))
+                    count += 1
+    if not count:
+        raise ExportError(
+            f"{result.path}: no complete cycle is kept; name the arrays in the study: execution: {{arrays:"
+            f" [{', '.join(NEEDED)}]}}"
+        )
+    return [_file(folder / f"{prefix}cycles.csv", text.getvalue())]
+
+
+@exporter("osim", version=1)
+def write_osim(result: Result, folder: Path, prefix: str) -> list[Path]:
+    """The model of each trial's subject, scaled if the study says so, as OpenSim opens it: ``designROW.SCENARIO.osim``.
+
+    Equal models of a study are written once. Raises `ExportError` where the array `scaled_model` is not kept.
+    """
+    texts: dict[str, str] = {}
+    for row, scenario, arrays in _evaluations(result, ("scaled_model",)):
+        texts.setdefault("\n".join(arrays["scaled_model"].tolist()) + "\n", f"{prefix}design{row}.{scenario}.osim")
+    if not texts:
+        raise ExportError(f"{result.path}: the array scaled_model is not kept; name it in execution: {{arrays: [...]}}")
+    return [_file(folder / name, text) for text, name in texts.items()]
+
+
+def _evaluations(result: Result, names: tuple[str, ...]) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Row, scenario and arrays of the evaluations that keep all of `names`."""
+    from designopt.exports.arrays import stored_arrays
+
+    for stored in stored_arrays(result):
+        arrays = result.arrays(stored.row, stored.scenario)
+        if set(names) <= arrays.keys():
+            yield stored.row, result.problem.scenarios[stored.scenario].name, dict(arrays)
+
+
+def _file(file: Path, text: str) -> Path:
+    file.write_text(text, encoding="utf-8")
+    return file

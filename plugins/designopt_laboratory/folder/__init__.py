@@ -1,0 +1,1 @@
+"""A study from a folder of files."""

@@ -1,0 +1,176 @@
+"""What the files of a folder are: models, set-ups, static poses, trials, ground reactions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from designopt_mechanics.robot_files.xml import ModelError, parse
+from designopt_muscle.models.columns import present
+from designopt_muscle.osim.model import OsimModel
+from designopt_muscle.osim.read import read_model
+from designopt_recordings.errors import RecordingError
+from designopt_recordings.files.read import read_recording, read_table
+from designopt_recordings.loads.tables import ground_reactions
+from designopt_recordings.recording import Recording
+
+from designopt.plugin import InputFile
+
+#: Roots of OpenSim's set-up files, and what they are here.
+_SETUPS = {
+    "ScaleTool": "scaling",
+    "InverseKinematicsTool": "tasks",
+    "IKTaskSet": "tasks",
+    "ExternalLoads": "external_loads",
+    "MarkerSet": "marker_set",
+}
+_STATIC = re.compile(
+    r"static|stat(?=[_\W\d]|$)|standing|t[_-]?pose|neutral|calib|(?<![a-z])cal(?=[_\W\d]|$)", re.IGNORECASE
+)
+#: Travel of the median marker (m) below which a recording without a telling name is a static pose.
+_STILL = 0.05
+#: Folders that are not searched, and the largest number of files that are.
+_SKIPPED, _MOST = {"results", "__pycache__"}, 2000
+#: Columns of a table that must be coordinates of the model, for it to be a motion.
+_COORDINATES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class FolderContents:
+    """Files below a folder by kind, as paths relative to it; `recordings` are those of `statics` and `trials`.
+
+    `reactions` are tables of ground reactions, `motions` tables of coordinates, `setups` by kind OpenSim's XML files;
+    `unused` says why a file is of no use.
+    """
+
+    models: dict[str, OsimModel] = field(default_factory=dict)
+    setups: dict[str, list[str]] = field(default_factory=dict)
+    statics: list[str] = field(default_factory=list)
+    trials: list[str] = field(default_factory=list)
+    recordings: dict[str, Recording] = field(default_factory=dict)
+    reactions: list[str] = field(default_factory=list)
+    motions: list[str] = field(default_factory=list)
+    loads_tables: dict[str, str] = field(default_factory=dict)
+    unused: dict[str, str] = field(default_factory=dict)
+
+
+def contents_of(folder: Path) -> FolderContents:
+    """The files below `folder`, read to tell what they are. Raises `ValueError` for a folder with too many files."""
+    contents = FolderContents()
+    files = _files(folder)
+    if len(files) > _MOST:
+        raise ValueError(f"{folder} has {len(files)} files; name the folder of one study, with at most {_MOST}")
+    for name in files:
+        if name.lower().endswith(".osim"):
+            _model(folder, name, contents)
+    for name in files:
+        suffix = Path(name).suffix.lower()
+        if suffix in (".c3d", ".trc"):
+            _recording(folder, name, contents)
+        elif suffix == ".xml":
+            _setup(folder, name, contents)
+        elif suffix in (".mot", ".sto", ".csv"):
+            _table(folder, name, contents)
+    return contents
+
+
+def _files(folder: Path) -> list[str]:
+    names = []
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        hidden = any(part.startswith(".") or part in _SKIPPED or part.endswith(".study") for part in parts)
+        if path.is_file() and not hidden:
+            names.append("/".join(parts))
+    return names
+
+
+def _model(folder: Path, name: str, contents: FolderContents) -> None:
+    try:
+        contents.models[name] = read_model((folder / name).read_bytes())
+    except ModelError as error:
+        contents.unused[name] = f"cannot be used as a model: {error}"
+
+
+def _recording(folder: Path, name: str, contents: FolderContents) -> None:
+    try:
+        recording = read_recording(InputFile.at(folder / name, name))
+    except RecordingError as error:
+        contents.unused[name] = str(error).removeprefix(f"{name}: ")
+        return
+    if not recording.marker_names:
+        contents.unused[name] = "has no markers"
+        return
+    contents.recordings[name] = recording
+    (contents.statics if _is_static(name, recording) else contents.trials).append(name)
+
+
+def _is_static(name: str, recording: Recording) -> bool:
+    if _STATIC.search(Path(name).stem):
+        return True
+    with np.errstate(all="ignore"):
+        finite = recording.markers[:, np.isfinite(recording.markers).any(axis=(0, 2))]
+        travel = np.nanmax(finite, axis=0) - np.nanmin(finite, axis=0)
+    return bool(np.median(np.linalg.norm(travel, axis=1)) < _STILL)
+
+
+def _setup(folder: Path, name: str, contents: FolderContents) -> None:
+    try:
+        root = parse((folder / name).read_bytes())
+    except ModelError as error:
+        contents.unused[name] = str(error)
+        return
+    for tag, kind in _SETUPS.items():
+        element = root.find(tag) if root.tag == "OpenSimDocument" else None
+        if element is not None:
+            contents.setups.setdefault(kind, []).append(name)
+            if tag == "ExternalLoads":
+                contents.loads_tables[name] = Path(element.word("datafile").replace("\\", "/")).name
+            return
+    contents.unused[name] = "no set-up that is read here (ScaleTool, InverseKinematicsTool, ExternalLoads, MarkerSet)"
+
+
+def _table(folder: Path, name: str, contents: FolderContents) -> None:
+    try:
+        table = read_table(InputFile.at(folder / name, name))
+    except RecordingError as error:
+        contents.unused[name] = str(error).removeprefix(f"{name}: ")
+        return
+    if ground_reactions(table) or name.split("/")[-1] in contents.loads_tables.values():
+        contents.reactions.append(name)
+    elif any(len(present(table, model.free)) >= _COORDINATES for model in contents.models.values()):
+        contents.motions.append(name)
+    else:
+        contents.unused[name] = "neither coordinates of a model nor ground reactions"
+
+
+def partner(name: str, candidates: Iterable[str], exclusive: Mapping[str, int]) -> str | None:
+    """The candidate whose name is most like that of a trial: in the same folder, or the nearest above, with the longest
+    common beginning; None where none shares a word with it, unless it is the only one for a single trial.
+
+    `exclusive` counts the trials of each folder.
+    """
+    folder, stem = _folder(name), Path(name).stem.lower()
+    near = [c for c in candidates if _folder(c) == folder]
+    near = near or [c for c in candidates if folder.startswith(_folder(c))]
+    if not near:
+        return None
+    if len(near) == 1 and exclusive.get(folder, 0) == 1:
+        return near[0]
+    scored = sorted(near, key=lambda c: (-_common(stem, Path(c).stem.lower()), len(c), c))
+    return scored[0] if _common(stem, Path(scored[0]).stem.lower()) >= min(3, len(stem)) else None
+
+
+def _folder(name: str) -> str:
+    return name.rpartition("/")[0]
+
+
+def _common(one: str, another: str) -> int:
+    count = 0
+    for a, b in zip(one, another, strict=False):
+        if a != b:
+            break
+        count += 1
+    return count

@@ -1,0 +1,187 @@
+"""A study of the files in a folder: scenarios, model and set-ups, and what was assumed."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections import Counter
+from pathlib import Path, PurePath
+from typing import Any
+
+import yaml
+
+from designopt_laboratory.folder.contents import FolderContents, contents_of, partner
+from designopt_laboratory.trial.feet import bodies_of_feet
+
+#: Name of the data root in a study that is not in the folder of its files.
+_ROOT = "laboratory"
+_ARRAYS = (
+    "time", "pose_status", "angles", "coordinate_names", "markers", "marker_errors", "moment_names", "moments",
+    "powers", "feet", "foot_forces", "foot_points", "muscles", "coordinates", "activations", "forces", "muscle_moments",
+    "net_moments", "reserves", "shortfall", "strength_factor", "status", "signals", "fibre_lengths", "joints",
+    "reactions", "reaction_moments", "cycle_sides", "cycle_times", "percent", "curve_kinds",
+    "curve_names", "curve_units", "curves", "labels", "scaled_model", "skeleton", "paths", "notes",
+)  # fmt: skip
+
+
+def study_of_folder(folder: Path, target: Path, name: str) -> tuple[str, list[str]]:
+    """The text of a study of all trials below `folder`, for a file `target`, and sentences on what it assumes.
+
+    Raises `ValueError` for a folder without a model or without trials, with what was found.
+    """
+    contents = contents_of(folder)
+    if not contents.models:
+        raise ValueError(f"{folder} has no OpenSim model (.osim) that can be used{_why(contents)}")
+    if not contents.trials and not contents.motions:
+        raise ValueError(
+            f"{folder} has no trial: no C3D or TRC file besides static poses, and no table of coordinates of a model"
+            f"{_why(contents)}"
+        )
+    assumed: list[str] = []
+    prefix, root = _prefix(folder, target)
+    model = _model(contents, assumed)
+    settings: dict[str, Any] = {"use": "laboratory_trial", "model": prefix + model}
+    settings |= _setups(contents, model, prefix, assumed)
+    if not contents.models[model].muscles:
+        settings["until"] = "moments"
+        assumed.append(f"{model} has no muscles: the last step is the net moments")
+    scenarios = _scenarios(contents, prefix, bool({"scaling", "scale_to_static"} & settings.keys()), assumed)
+    _feet(contents, model, scenarios, assumed)
+    assumed += [f"not used: {file}: {reason}" for file, reason in contents.unused.items()]
+    command = f"designopt run {target}" + (f" --data {root}" if root else "")
+    return _text(name, settings, scenarios, assumed, command), [*assumed, command]
+
+
+def _why(contents: FolderContents) -> str:
+    return "".join(f"\n  {file}: {reason}" for file, reason in contents.unused.items())
+
+
+def _prefix(folder: Path, target: Path) -> tuple[str, str]:
+    """What stands before the names of files in the study, and the option that it needs when it is run."""
+    above = target.resolve().parent
+    if folder.resolve().is_relative_to(above):
+        relative = folder.resolve().relative_to(above).as_posix()
+        return ("" if relative == "." else f"{relative}/"), ""
+    return f"{_ROOT}:", f"{_ROOT}={folder}"
+
+
+def _model(contents: FolderContents, assumed: list[str]) -> str:
+    names = list(contents.models)
+    if len(names) == 1:
+        return names[0]
+    generic = [n for n in names if "generic" in n.lower()] if contents.setups.get("scaling") else []
+    chosen = max(generic or names, key=lambda n: (len(contents.models[n].muscles), -n.count("/"), -len(n)))
+    more = ", ".join(n for n in names if n != chosen)
+    assumed.append(f"model: {chosen}, the one with most muscles; the folder also has {more}")
+    return chosen
+
+
+def _setups(contents: FolderContents, model: str, prefix: str, assumed: list[str]) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    for kind, meaning in (
+        ("scaling", "scaling by the set-up"),
+        ("marker_set", "markers on the bodies by"),
+        ("tasks", "weights of markers by"),
+    ):
+        if names := contents.setups.get(kind):
+            settings[kind] = prefix + names[0]
+            others_of_kind = f" (not {', '.join(names[1:])})" if len(names) > 1 else ""
+            assumed.append(f"{meaning} {names[0]}{others_of_kind}")
+    if "scaling" in settings and not contents.statics:
+        del settings["scaling"]
+        assumed.append("no static pose was found: the model is used as it is, without scaling")
+    if "scaling" not in settings and contents.statics:
+        if "scaled" in model.lower():
+            assumed.append(f"{model} is scaled already, as its name says")
+        else:
+            settings["scale_to_static"] = True
+            assumed.append(f"no ScaleTool set-up was found: {model} is scaled to all markers of the static pose")
+    return settings
+
+
+def _scenarios(contents: FolderContents, prefix: str, scaled: bool, assumed: list[str]) -> list[dict[str, Any]]:
+    trials = contents.trials or contents.motions
+    if contents.trials and contents.motions:
+        assumed.append(f"coordinates come from markers; not used: {', '.join(contents.motions)}")
+    counts = Counter(name.rpartition("/")[0] for name in trials)
+    stems = Counter(PurePath(name).stem for name in trials)
+    scenarios = []
+    for trial in trials:
+        stem, folder = PurePath(trial).stem, trial.rpartition("/")[0]
+        scenario: dict[str, Any] = {"name": stem if stems[stem] == 1 else f"{folder.replace('/', '_')}_{stem}"}
+        scenario["recording" if contents.trials else "motion"] = prefix + trial
+        recording = contents.recordings.get(trial)
+        if scaled:
+            static = partner(trial, contents.statics, {folder: 1}) or contents.statics[0]
+            scenario["static"] = prefix + static
+            assumed.append(f"{trial}: static pose {static}")
+        if recording is None or not recording.plates:
+            scenario |= _reactions(trial, contents, counts, prefix, assumed)
+        if recording is not None and (mass := recording.parameters.get("Bodymass", 0.0)) > 0.0:
+            scenario["mass"] = f"{mass:g} kg"
+            assumed.append(f"{trial}: mass of {mass:g} kg, as the recording says")
+        if folder:
+            scenario["subject"] = folder.split("/")[-1]
+        scenarios.append(scenario)
+    return scenarios
+
+
+def _reactions(
+    trial: str, contents: FolderContents, counts: Counter[str], prefix: str, assumed: list[str]
+) -> dict[str, str]:
+    """Ground reactions of a trial, with their assignment to bodies."""
+    assignments = contents.setups.get("external_loads", [])
+    loads = partner(trial, assignments, counts)
+    if loads is not None:
+        tables = [t for t in contents.reactions if t.split("/")[-1] == contents.loads_tables[loads]]
+        if tables:
+            assumed.append(f"{trial}: ground reactions {tables[0]}, assigned to bodies by {loads}")
+            return {"reactions": prefix + tables[0], "external_loads": prefix + loads}
+    table = partner(trial, contents.reactions, counts)
+    if loads is not None and table is not None:
+        missing = contents.loads_tables[loads]
+        assumed.append(f"{trial}: ground reactions {table}, assigned to bodies by {loads}, which names {missing}")
+        return {"reactions": prefix + table, "external_loads": prefix + loads}
+    if table is None:
+        assumed.append(f"{trial}: no plates and no table of ground reactions: moments without forces of the ground")
+        return {}
+    assumed.append(f"{trial}: ground reactions {table}, assigned to the feet by position")
+    return {"reactions": prefix + table}
+
+
+def _feet(contents: FolderContents, model: str, scenarios: list[dict[str, Any]], assumed: list[str]) -> None:
+    """The bodies of the feet, where plates are assigned by position."""
+    if all("external_loads" in scenario for scenario in scenarios):
+        return
+    try:
+        feet = bodies_of_feet(contents.models[model])
+    except ValueError as error:
+        assumed.append(str(error))
+    else:
+        assumed.append(f"the bodies on the plates are {feet['right']} and {feet['left']}")
+
+
+def _text(name: str, settings: dict[str, Any], scenarios: list[dict[str, Any]], assumed: list[str], run: str) -> str:
+    comments = "\n".join(f"#   {line}" for sentence in assumed for line in sentence.splitlines())
+    muscles = settings.get("until") != "moments"
+    plots = ["laboratory_curves", "laboratory_differences", "laboratory_markers", "overview"]
+    scene: dict[str, Any] = {"use": "scene", "title": "The trial in motion", "lines": ["skeleton"]}
+    if muscles:
+        plots.insert(2, "muscle_sharing")
+        scene |= {"wires": "paths", "colour": "activations", "lowest": 0, "highest": 1}
+    body = {
+        "model": {**settings, "cycles": "auto"},
+        "scenarios": scenarios,
+        "solver": {"use": "evaluate"},
+        "report": {"plots": [*plots, scene, "failures"]},
+    }
+    parts = [
+        yaml.safe_dump({key: value}, sort_keys=False, width=110, allow_unicode=True) for key, value in body.items()
+    ]
+    arrays = textwrap.fill(", ".join(_ARRAYS), 110, initial_indent="    ", subsequent_indent="    ")
+    parts.insert(3, f"execution:\n  arrays: [\n{arrays}\n  ]\n")
+    head = f"study: {name}\ntitle: {json.dumps(f'Trials of {name}')}\n"
+    return (
+        f"# Joint angles, moments, muscle forces and joint loads of {len(scenarios)} trial"
+        f"{'s' if len(scenarios) > 1 else ''}.\n#\n#   {run}\n#\n# Assumed:\n{comments}\n\n" + "\n".join([head, *parts])
+    )

@@ -1,0 +1,246 @@
+"""The model ``laboratory_trial``: from a laboratory's files to joint angles, moments, muscle forces and joint loads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+import numpy as np
+from designopt_mechanics.robot_files.xml import ModelError
+from designopt_muscle.markers.status import MarkerError
+from designopt_muscle.models.emg import MeasuredActivity, measured
+from designopt_muscle.models.errors import TrialError
+from designopt_muscle.models.static_inputs import criterion_of
+from designopt_muscle.osim.read import read_model
+from designopt_muscle.sharing.statement.criteria import Tracking
+from designopt_recordings.errors import RecordingError
+from numpy.typing import NDArray
+
+from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, filled, model
+from designopt.plugin import Quantity as Q
+from designopt.study.language.findings import nearest_or_all
+from designopt_laboratory.curves.strikes import Source
+from designopt_laboratory.declared import ARRAYS, LaboratoryDesign, TrialConditions, TrialFigures
+from designopt_laboratory.results import TrialResults
+from designopt_laboratory.trial.feet import bodies_of_feet
+from designopt_laboratory.trial.files import FILE_CONDITIONS, SubjectFiles, TrialFiles, read_files
+from designopt_laboratory.trial.poses import MarkerErrors, PoseSeries, poses
+from designopt_laboratory.trial.steps import STEPS, Chain, Factors, Processing, Step, take_steps
+
+#: Poses of a trial that are kept for designs with the same errors of markers.
+_KEPT_POSES = 4
+
+
+@dataclass(frozen=True, eq=False)
+class ReadTrial:
+    """The files of a trial, and the poses that were computed from them by errors of markers."""
+
+    files: TrialFiles
+    poses: dict[MarkerErrors, PoseSeries] = field(default_factory=dict)
+
+
+@model("laboratory_trial", version=1, arrays=ARRAYS)
+class LaboratoryTrial:
+    """From markers or coordinates and force plates to joint angles, moments, muscle forces and joint loads.
+
+    The steps are those of a laboratory with OpenSim: scaling of a generic model to a static pose, inverse kinematics,
+    a filter, inverse dynamics, static sharing among the muscles, joint reactions. `until` names the last one. Plates
+    are assigned to feet by position, or columns of a table to bodies by OpenSim's ExternalLoads. Curves are cut into
+    cycles at foot strikes. Every result is an array; what is not known exactly is an input of designs and scenarios.
+    """
+
+    model: Annotated[InputFile, Q("", "OpenSim model (.osim): generic, or of the subject")]
+    scaling: Annotated[InputFile | None, Q("", "OpenSim's ScaleTool file; the model is not scaled without")] = None
+    scale_to_static: Annotated[
+        bool, Q("", "without a set-up: scale by least squares on all markers of the static pose, and place them there")
+    ] = False
+    marker_set: Annotated[InputFile | None, Q("", "markers on the bodies (MarkerSet XML), if the model has none")] = (
+        None
+    )
+    tasks: Annotated[
+        InputFile | None, Q("", "weights of inverse kinematics (OpenSim's InverseKinematicsTool or IKTaskSet)")
+    ] = None
+    marker_weights: Annotated[
+        dict[str, float], Q("", "weights of single markers; 1, or that of the tasks, for others", ge=0)
+    ] = field(default_factory=dict)
+    until: Annotated[Step, Q("", "last step")] = "reactions"
+    window: Annotated[tuple[float, float] | None, Q("s", "first and last time; the complete trial if none")] = None
+    max_gap: Annotated[float, Q("s", "of unusable frames that is bridged", ge=0)] = 0.1
+    feet: Annotated[
+        dict[str, str] | None, Q("", "bodies that stand on plates: {right: BODY, left: BODY}; calcn_r, calcn_l if none")
+    ] = None
+    residual_limit: Annotated[
+        float | None, Q("", "share of the weight that plates may fail to carry; frames beyond have no moments", gt=0)
+    ] = 0.25
+    cycles: Annotated[Source, Q("", "where foot strikes come from; auto: events, plates or feet")] = "auto"
+    reserve: Annotated[float, Q("N m", "generalised force of a reserve at control 1 (N for translations)", ge=0)] = 1.0
+    tendon: Annotated[Literal["rigid", "equilibrium"], Q("", "rigid, or in static equilibrium with the fibre")] = (
+        "rigid"
+    )
+    passive: Annotated[bool, Q("", "count the passive forces of the fibres")] = False
+    linear: Annotated[float, Q("", "linear part of the criterion 'quadratic_linear'", ge=0)] = 0.1
+    tie_break: Annotated[float, Q("", "share of the squares in the criterion 'minmax'", gt=0, lt=1)] = 1e-4
+    emg: Annotated[
+        MeasuredActivity | None,
+        Q("", "measured activity: shown beside activations, followed where its weight is not 0"),
+    ] = None
+    joints: Annotated[list[str] | None, Q("", "joints with reactions; all that move if none")] = None
+    reaction_axes: Annotated[str, Q("", "of the reactions: child, parent, ground or the name of a body")] = "child"
+    metabolics: Annotated[
+        Literal["none", "bhargava", "umberger"], Q("", "metabolic rates: Bhargava et al. (2004), Umberger (2010)")
+    ] = "none"
+
+    _last_files: dict[tuple[Any, ...], TrialFiles] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def check(self) -> None:
+        """Read the model before the run. Raises `InvalidSetting` for an unusable file and unknown names."""
+        try:
+            skeleton = read_model(self.model.content)
+        except ModelError as error:
+            raise InvalidSetting("model", f"{self.model.name}: {error}") from None
+        if STEPS.index(self.until) >= STEPS.index("forces") and not skeleton.muscles:
+            raise InvalidSetting("until", f"{self.model.name} has no muscle; the last step can be angles or moments")
+        muscles, joints = [m.name for m in skeleton.muscles], [j.name for j in skeleton.joints]
+        for setting, chosen, names, what in (
+            ("joints", self.joints or [], joints, "joint"),
+            ("emg", list(self.emg.track) if self.emg else [], muscles, "muscle"),
+        ):
+            for name in chosen:
+                if name not in names:
+                    raise InvalidSetting(setting, f"'{name}' is not a {what}{nearest_or_all(name, sorted(names))}")
+        bodies = ["child", "parent", "ground", *(b.name for b in skeleton.bodies)]
+        if self.reaction_axes not in bodies:
+            near = nearest_or_all(self.reaction_axes, bodies)
+            raise InvalidSetting("reaction_axes", f"'{self.reaction_axes}' is not a body of the model{near}")
+        if self.scaling is not None and self.scale_to_static:
+            raise InvalidSetting("scale_to_static", "the set-up 'scaling' says how to scale: give one of the two")
+        if self.window is not None and not self.window[0] < self.window[1]:
+            raise InvalidSetting("window", f"from {self.window[0]:g} to {self.window[1]:g} s is empty")
+        if self.feet is not None:
+            try:
+                bodies_of_feet(skeleton, self.feet)
+            except TrialError as error:
+                raise InvalidSetting("feet", str(error).removeprefix("feet: ")) from None
+
+    def check_scenario(self, conditions: Mapping[str, Any]) -> None:
+        """Open the files of a trial. Raises `InvalidSetting` for unusable ones."""
+        with _as_mistakes(conditions):
+            self._read(conditions)
+
+    def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
+        """What the readers of the files left out or assumed."""
+        with _as_mistakes(conditions):
+            return list(self._read(conditions).notes)
+
+    def prepare_scenario(self, conditions: TrialConditions) -> ReadTrial:
+        """Read the files and scale the model. Raises `Diverged` for unusable ones."""
+        try:
+            return ReadTrial(self._read(conditions))
+        except TrialError as error:
+            raise Diverged(str(error), reason="unreadable") from None
+
+    def evaluate(
+        self, design: LaboratoryDesign, scenario: TrialConditions, arrays: Set[str], prepared: ReadTrial
+    ) -> tuple[TrialFigures, dict[str, NDArray[Any]]]:
+        """Take the steps. Raises `InvalidDesign` for an impossible cut-off, `Diverged` for a trial without a result."""
+        values, conditions = (
+            cast(Mapping[str, Any], filled(declared, stated))
+            for declared, stated in ((LaboratoryDesign, design), (TrialConditions, scenario))
+        )
+        try:
+            series = self._poses(prepared, _marker_errors(values, conditions))
+            signals = self._signals(conditions, prepared.files, series)
+            steps = take_steps(
+                prepared.files, series, self._chain, self._processing(values, conditions), self._tracking(signals)
+            )
+        except RecordingError as error:
+            raise InvalidDesign(str(error)) from None
+        except (TrialError, ModelError, MarkerError) as error:
+            raise Diverged(str(error), reason="unusable") from None
+        if not (steps.status < 100).any():
+            raise Diverged(f"{prepared.files.name}: no frame is usable; {'; '.join(steps.notes[-3:])}", reason="frames")
+        if signals is not None:
+            signals = signals[np.isin(series.time, steps.moved.time)]
+        labels = (conditions["subject"], conditions["group"])
+        results = TrialResults(steps, prepared.files, self.cycles, signals, labels)
+        return results.figures(), results.arrays(arrays)
+
+    @staticmethod
+    def folder_study(folder: Path, target: Path, name: str) -> tuple[str, list[str]]:
+        """A study of the files in a `folder`, to be written to `target`, and sentences on what it assumes."""
+        from designopt_laboratory.folder.study import study_of_folder
+
+        return study_of_folder(folder, target, name)
+
+    # ---------------------------------------------------------------------------------------------------------- parts
+
+    def _read(self, conditions: Mapping[str, Any]) -> TrialFiles:
+        """The files of a trial; the last one is kept, since checks and remarks read it too."""
+        files = [conditions.get(name) for name in FILE_CONDITIONS]
+        key = (*("" if file is None else file.digest for file in files), conditions.get("mass"))
+        if key not in self._last_files:
+            self._last_files.clear()
+            settings = SubjectFiles(self.model, self.scaling, self.marker_set, self.tasks, self.scale_to_static)
+            self._last_files[key] = read_files(settings, conditions)
+        return self._last_files[key]
+
+    def _poses(self, prepared: ReadTrial, errors: MarkerErrors) -> PoseSeries:
+        """Inverse kinematics, once for the same errors of markers."""
+        if errors not in prepared.poses:
+            if len(prepared.poses) >= _KEPT_POSES:
+                del prepared.poses[next(iter(prepared.poses))]
+            prepared.poses[errors] = poses(prepared.files, errors, self.marker_weights)
+        return prepared.poses[errors]
+
+    @property
+    def _chain(self) -> Chain:
+        return Chain(
+            self.until, self.window, self.max_gap, self.feet, self.residual_limit, self.reserve, self.tendon,
+            self.passive, None if self.joints is None else tuple(self.joints), self.reaction_axes,
+            None if self.metabolics == "none" else self.metabolics,
+        )  # fmt: skip
+
+    def _processing(self, values: Mapping[str, Any], conditions: Mapping[str, Any]) -> Processing:
+        factors = Factors(
+            *(values[name] * conditions[name] for name in ("mass_factor", "strength", "fibre_factor", "slack_factor"))
+        )
+        criterion = criterion_of(values, self.linear, self.tie_break)
+        return Processing(values["cutoff"], values["load_cutoff"], criterion, factors)
+
+    def _signals(
+        self, conditions: Mapping[str, Any], files: TrialFiles, series: PoseSeries
+    ) -> NDArray[np.float64] | None:
+        """(n, k) measured activity of the muscles at the frames of a series."""
+        file = conditions.get("emg") or conditions.get("recording")
+        if self.emg is None or file is None or STEPS.index(self.until) < STEPS.index("forces"):
+            return None
+        return measured(file, self.emg, tuple(m.name for m in files.model.muscles), series.time)
+
+    def _tracking(self, signals: NDArray[np.float64] | None) -> Tracking | None:
+        if self.emg is None or signals is None or (self.emg.weight == 0.0 and self.emg.band is None):
+            return None
+        return Tracking(signals, self.emg.weight, self.emg.scale == "free", self.emg.band)
+
+
+def _marker_errors(values: Mapping[str, Any], conditions: Mapping[str, Any]) -> MarkerErrors:
+    """Of design and scenario together; the seed is that of the scenario unless only the design has one."""
+    sizes = {name: float(np.hypot(values[name], conditions[name])) for name in ("skin", "placement")}
+    seed = int(conditions["seed"]) if values["seed"] == 1 else int(values["seed"])
+    if not any(sizes.values()):
+        return MarkerErrors()
+    return replace(MarkerErrors(), **sizes, seed=seed)
+
+
+@contextmanager
+def _as_mistakes(conditions: Mapping[str, Any]) -> Iterator[None]:
+    """Errors of a trial become an `InvalidSetting` at the condition whose file they name, else at its first file."""
+    files = {name: conditions[name] for name in FILE_CONDITIONS if conditions.get(name) is not None}
+    try:
+        yield
+    except (TrialError, ModelError, MarkerError) as error:
+        text = str(error)
+        name = next((n for n, file in files.items() if text.startswith(file.name)), next(iter(files), "recording"))
+        raise InvalidSetting(name, text) from None

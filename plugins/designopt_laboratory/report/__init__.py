@@ -1,0 +1,1 @@
+"""Report parts of a laboratory's trials."""

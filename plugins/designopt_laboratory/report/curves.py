@@ -1,0 +1,225 @@
+"""Report part `laboratory_curves`: curves over the cycle, mean and deviation, by side and group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from designopt.plugin import report
+from designopt.report.colours import axis, category, layout
+from designopt.report.designs import Arrays, missing, stored_arrays
+from designopt.report.section import Figure, Section, Table
+from designopt.report.traces import Trace, selected
+from designopt.store.result import Result
+from designopt_laboratory.curves.pool import NEEDED, CurveSet, PooledCurves, normal_walk, pooled
+
+#: Joints of the first figure: those that a model has of these, else the ones that move most.
+_USUAL = ("hip_flexion", "hip_adduction", "hip_rotation", "knee_angle", "ankle_angle")
+_ROWS = ("angle", "moment", "power")
+_JOINTS = 4
+#: Designs with a selector of their own.
+_DESIGNS = 3
+
+
+def trials_by_design(result: Result, *names: str) -> dict[str, list[Arrays]]:
+    """The arrays of all trials by design; none without stored ones."""
+    by_design: dict[str, list[Arrays]] = {}
+    for (design, _), arrays in stored_arrays(result, *names).items():
+        by_design.setdefault(design, []).append(arrays)
+    return by_design
+
+
+@report("laboratory_curves", version=1)
+def laboratory_curves(result: Result) -> Section | None:
+    """Angles, moments, powers, activations with EMG, muscle and joint forces over the normalised cycle.
+
+    Lines are means, bands one standard deviation: over the cycles of a single subject, over subjects where there are
+    several. Needs the arrays `NEEDED`.
+    """
+    title = "Curves over the cycle"
+    by_design = trials_by_design(result, *NEEDED)
+    if not by_design:
+        return missing(title, *NEEDED) if len(result.outcomes.X) else None
+    curves = {design: pooled(trials) for design, trials in list(by_design.items())[:_DESIGNS]}
+    if not any(curves.values()):
+        return Section(
+            title,
+            introduction="No trial has a complete cycle: two foot strikes of a side with all frames between them."
+            " Choose a longer window, or where strikes come from (setting cycles: plates, feet or events).",
+        )
+    kinds = list(dict.fromkeys(c.kind for some in curves.values() for c in some))
+    figures = [_gait(curves), *(_kind(kind, curves) for kind in kinds)]
+    return Section(
+        title,
+        introduction="Cycles run from a foot strike to the next one of the same side. " + _counts(curves),
+        figures=tuple(figure for figure in figures if figure is not None),
+        tables=(_peaks(curves),),
+        notes=(
+            "Normal walking: OpenSim's introductory tutorial, one averaged cycle without a deviation, with the signs of"
+            " the model's coordinates.",
+        ),
+    )
+
+
+def _counts(curves: Mapping[str, list[PooledCurves]]) -> str:
+    first = next(some for some in curves.values() if some)[0]
+    parts = [f"{label(one)}: {len(one.curves)} {'subjects' if one.of_subjects else 'cycles'}" for one in first.sets]
+    return f"Curves of {first.name}: {', '.join(parts)}."
+
+
+def label(curves: CurveSet) -> str:
+    """Group and side in words."""
+    return " ".join(filter(None, [curves.group, curves.side])) or "all"
+
+
+def band_traces(curves: CurveSet, colour: str, *, name: str = "", dash: str = "", **more: Any) -> list[Trace]:
+    """The mean and a band of one deviation, if there is one."""
+    percent = np.linspace(0.0, 100.0, len(curves.mean))
+    traces: list[Trace] = []
+    if np.isfinite(curves.deviation).all():
+        edge = np.concatenate([curves.mean + curves.deviation, (curves.mean - curves.deviation)[::-1]])
+        traces.append(
+            {
+                "type": "scatter", "mode": "lines", "x": np.concatenate([percent, percent[::-1]]), "y": _digits(edge),
+                "fill": "toself", "opacity": 0.25, "line": {"color": colour, "width": 0}, "showlegend": False,
+                "hoverinfo": "skip", **({"legendgroup": name} if name else {}), **more,
+            }
+        )  # fmt: skip
+    line = {"color": colour, "width": 2, **({"dash": dash} if dash else {})}
+    hover = f"{name or label(curves)}, %{{x:.0f}} %: <b>%{{y:.4g}}</b><extra></extra>"
+    legend = {"name": name, "legendgroup": name} if name else {"showlegend": False}
+    traces.append(
+        {
+            "type": "scatter", "mode": "lines", "x": percent, "y": _digits(curves.mean), "line": line,
+            "hovertemplate": hover, **legend, **more,
+        }
+    )  # fmt: skip
+    return traces
+
+
+def _digits(values: Any) -> Any:
+    """Four digits of the largest value: pages stay small."""
+    largest = float(np.nanmax(np.abs(values), initial=0.0))
+    return np.round(values, max(0, 4 - int(np.floor(np.log10(largest))))) if largest > 0.0 else values
+
+
+def _colours(curves: PooledCurves) -> dict[tuple[str, str], str]:
+    return {(one.group, one.side): category(k) for k, one in enumerate(curves.sets)}
+
+
+def _gait(curves: Mapping[str, list[PooledCurves]]) -> Figure | None:
+    """Angle, moment and power of the main joints, one below the other."""
+    designs = list(curves)
+    by_key = {design: {(c.kind, c.name): c for c in some} for design, some in curves.items()}
+    first = by_key[designs[0]]
+    names = [name for name in _USUAL if ("angle", name) in first and ("moment", name) in first]
+    if not names:
+        moving = [
+            c for c in curves[designs[0]] if c.kind == "angle" and c.unit == "deg" and ("moment", c.name) in first
+        ]
+        names = [c.name for c in sorted(moving, key=lambda c: -float(np.ptp(c.sets[0].mean)))]
+    names = names[:_JOINTS]
+    if not names:
+        return None
+    units = {kind: next((c.unit for c in first.values() if c.kind == kind and c.name in names), "") for kind in _ROWS}
+
+    def draw(k: int) -> list[Trace]:
+        traces: list[Trace] = []
+        for row, kind in enumerate(_ROWS):
+            for column, name in enumerate(names):
+                number = row * len(names) + column + 1
+                axes = {"xaxis": f"x{number}", "yaxis": f"y{number}"}
+                one = by_key[designs[k]].get((kind, name))
+                for some in () if one is None else one.sets:
+                    named = label(some) if number == 1 else ""
+                    traces += band_traces(some, _colours(one)[some.group, some.side], name=named, **axes)  # type: ignore[arg-type]
+                reference = normal_walk(name, one.sets[0].mean) if kind == "angle" and one is not None else None
+                if reference is not None:
+                    traces.append(_normal(reference, number == 1, **axes))
+        return traces
+
+    return selected(
+        "Joints over the cycle", {"Design": designs}, draw, _grid(names, units), height=640, width=220 * len(names)
+    )
+
+
+def _normal(curve: Any, named: bool, **more: Any) -> Trace:
+    legend = {"name": "normal walking"} if named else {"showlegend": False}
+    line = {"color": "@good", "width": 1.5, "dash": "dash"}
+    percent = np.linspace(0.0, 100.0, len(curve))
+    return {"type": "scatter", "mode": "lines", "x": percent, "y": np.round(curve, 2), "line": line,
+            "hoverinfo": "skip", **legend, **more}  # fmt: skip
+
+
+def _grid(names: Sequence[str], units: Mapping[str, str]) -> dict[str, Any]:
+    axes: dict[str, Any] = {}
+    width, height = 1.0 / len(names), 1.0 / len(_ROWS)
+    for row, kind in enumerate(_ROWS):
+        for column in range(len(names)):
+            number = row * len(names) + column + 1
+            left, top = column * width, 1.0 - row * height
+            bottom = top - height * 0.78
+            x_title = "cycle [%]" if row == len(_ROWS) - 1 else ""
+            y_title = f"{kind} [{units[kind]}]" if column == 0 else ""
+            axes[f"xaxis{number}"] = axis(
+                x_title, domain=[left, left + width * 0.8], anchor=f"y{number}", range=[0, 100], dtick=25
+            )
+            axes[f"yaxis{number}"] = axis(y_title, domain=[max(bottom, 0.0), top], anchor=f"x{number}")
+    captions = [
+        {"text": name.replace("_", " "), "x": (column + 0.4) * width, "y": 1.0, "xref": "paper", "yref": "paper",
+         "xanchor": "center", "yanchor": "bottom", "showarrow": False}
+        for column, name in enumerate(names)
+    ]  # fmt: skip
+    return layout(annotations=captions, legend={"orientation": "h", "y": -0.12, "x": 0}, **axes)
+
+
+def _kind(kind: str, curves: Mapping[str, list[PooledCurves]]) -> Figure | None:
+    """All curves of one kind, with a selector of the name."""
+    designs = list(curves)
+    by_name = [{c.name: c for c in curves[design] if c.kind == kind} for design in designs]
+    names = list(dict.fromkeys(name for some in by_name for name in some))
+    if not names or kind == "EMG":
+        return None
+    measured = [{c.name: c for c in curves[design] if c.kind == "EMG"} for design in designs]
+
+    def draw(k: int, n: int) -> list[Trace]:
+        one = by_name[k].get(names[n])
+        if one is None:
+            return []
+        colours = _colours(one)
+        traces = [t for some in one.sets for t in band_traces(some, colours[some.group, some.side], name=label(some))]
+        if kind == "activation" and names[n] in measured[k]:
+            for some in measured[k][names[n]].sets:
+                colour = colours.get((some.group, some.side), "@muted")
+                traces += band_traces(some, colour, name=f"EMG {label(some)}", dash="dot")
+        reference = normal_walk(one.name, one.sets[0].mean) if kind == "angle" else None
+        return [*traces, *([] if reference is None else [_normal(reference, True)])]
+
+    def view(k: int, n: int) -> dict[str, Any]:
+        one = by_name[k].get(names[n])
+        return {"yaxis": axis(names[n] if one is None else one.title)}
+
+    return selected(
+        f"{kind[0].upper()}{kind[1:]}", {"Design": designs, kind.capitalize(): names}, draw,
+        layout(xaxis=axis("cycle [%]", range=[0, 100]), yaxis=axis("")), view=view, height=380,
+    )  # fmt: skip
+
+
+#: Kinds whose largest values are listed.
+_LISTED = ("angle", "moment", "power", "joint force", "metabolic rate")
+
+
+def _peaks(curves: Mapping[str, list[PooledCurves]]) -> Table:
+    rows = []
+    for design, some in curves.items():
+        for one in (c for c in some if c.kind in _LISTED):
+            for part in one.sets:
+                low, high = part.curves.min(axis=1), part.curves.max(axis=1)
+                spread = [float(x.std(ddof=1)) if len(x) > 1 else "" for x in (low, high)]
+                peak = float(np.argmax(part.mean)) * 100.0 / (len(part.mean) - 1)
+                cells = (float(low.mean()), spread[0], float(high.mean()), spread[1], peak, len(part.curves))
+                rows.append((design, one.kind, one.name, one.unit, label(part), *cells))
+    columns = ("design", "quantity", "name", "unit", "of", "minimum", "± SD", "maximum", "± SD ", "at [%]", "curves")
+    return Table("Extremes over the cycle", columns, tuple(rows), note="Means over the extremes of the curves.")

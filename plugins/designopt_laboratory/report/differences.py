@@ -1,0 +1,129 @@
+"""Report part `laboratory_differences`: where curves of sides and groups differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Annotated, Any
+
+import numpy as np
+
+from designopt.plugin import Quantity, report
+from designopt.report.colours import axis, category, layout
+from designopt.report.designs import missing
+from designopt.report.section import Section, Table
+from designopt.report.traces import Trace, above, selected
+from designopt.store.result import Result
+from designopt_laboratory.curves.differences import CurveDifference, curve_difference
+from designopt_laboratory.curves.pool import NEEDED, CurveSet, PooledCurves, pooled
+from designopt_laboratory.report.curves import band_traces, label, trials_by_design
+
+#: Quantities that are tested; others need the module `curves.differences`.
+_KINDS = ("angle", "moment", "power", "joint force")
+
+
+@report("laboratory_differences", version=1)
+def laboratory_differences(
+    result: Result,
+    *,
+    level: Annotated[float, Quantity("", "probability of a false difference in a curve", gt=0, lt=1)] = 0.05,
+) -> Section | None:
+    """Sides and groups compared over the complete cycle by permutation tests, with the stretches that differ.
+
+    The first design is tested. Subjects are the observations where a group has several, else the cycles of one subject:
+    then a difference holds for that subject alone.
+    """
+    title = "Differences between curves"
+    by_design = trials_by_design(result, *NEEDED)
+    if not by_design:
+        return missing(title, *NEEDED) if len(result.outcomes.X) else None
+    tests = [
+        (one, pair, difference)
+        for one in pooled(next(iter(by_design.values())))
+        if one.kind in _KINDS
+        for pair, difference in _tests(one, level)
+    ]
+    if not tests:
+        return Section(
+            title,
+            introduction="There are fewer than three curves on each side and in each group: nothing can be tested.",
+        )
+    rows = tuple(_row(one, pair, difference) for one, pair, difference in tests)
+    most_different = sorted(tests, key=lambda test: float(test[2].p.min()))[:60]
+    names = [f"{one.kind} {one.name}: {label(pair[0])} - {label(pair[1])}" for one, pair, _ in most_different]
+    count = len(tests)
+    expected = f"Of {count} tests, {level * count:.1f} find a difference by chance."
+    return Section(
+        title,
+        introduction=(
+            "Permutation tests of the largest statistic of a curve (Nichols & Holmes 2002): the probability of a false"
+            f" difference anywhere in a curve is at most {level:g}. {expected if count > 1 else ''}"
+        ),
+        figures=(
+            selected(
+                "Curves that differ most", {"Curve": names}, lambda k: _draw(*most_different[k]),
+                layout(
+                    xaxis=axis("cycle [%]", range=[0, 100], anchor="y2"),
+                    yaxis=axis("", domain=above(2, 0.1)[0]), yaxis2=axis("statistic t", domain=above(2, 0.1)[1]),
+                ),
+                view=lambda k: {"yaxis": axis(most_different[k][0].title)}, height=480,
+            ),
+        ),
+        tables=(Table("Tests", ("quantity", "name", "first", "second", "p", "differs at [% of the cycle]",
+                                "largest difference", "at [%]", "curves"), rows, visible_rows=40),),
+        notes=() if tests[0][1][0].of_subjects else (
+            "Observations are cycles of one subject: a difference holds for this subject, not for a population.",
+        ),
+    )  # fmt: skip
+
+
+def _tests(one: PooledCurves, level: float) -> Iterator[tuple[tuple[CurveSet, CurveSet], CurveDifference]]:
+    """Both sides of each group, and groups on each side, as far as there are three curves of each."""
+    for first, second in combinations(one.sets, 2):
+        if (first.group == second.group) == (first.side == second.side):
+            continue
+        if min(len(first.curves), len(second.curves)) < 3 or first.of_subjects != second.of_subjects:
+            continue
+        paired = first.of_subjects and first.subjects == second.subjects
+        yield (first, second), curve_difference(first.curves, second.curves, paired=paired, level=level)
+
+
+def _row(one: PooledCurves, pair: tuple[CurveSet, CurveSet], difference: CurveDifference) -> tuple[Any, ...]:
+    ranges = ", ".join(f"{a:.0f}-{b:.0f}" for a, b in difference.ranges()) or "nowhere"
+    most = int(np.argmax(np.abs(difference.difference)))
+    counts = f"{len(pair[0].curves)} and {len(pair[1].curves)} {'subjects' if pair[0].of_subjects else 'cycles'}"
+    size = f"{difference.difference[most]:.4g} {one.unit}".strip()
+    percent = 100.0 * most / (len(difference.p) - 1)
+    return (
+        one.kind,
+        one.name,
+        label(pair[0]),
+        label(pair[1]),
+        float(difference.p.min()),
+        ranges,
+        size,
+        percent,
+        counts,
+    )
+
+
+def _draw(one: PooledCurves, pair: tuple[CurveSet, CurveSet], difference: CurveDifference) -> list[Trace]:
+    percent = np.linspace(0.0, 100.0, len(difference.p))
+    traces = [t for k, some in enumerate(pair) for t in band_traces(some, category(k), name=label(some))]
+    statistic = np.round(difference.statistic, 3)
+    inside = np.where(difference.significant, statistic, np.nan)
+    edge = [difference.threshold] * 2
+    for y, colour, name, dash in (
+        (statistic, "@muted", "t", "solid"),
+        (inside, "@mark", "differs", "solid"),
+    ):
+        traces.append(
+            {"type": "scatter", "mode": "lines", "x": percent, "y": y, "yaxis": "y2", "name": name,
+             "line": {"color": colour, "width": 2 if colour == "@muted" else 4, "dash": dash}, "hoverinfo": "skip"}
+        )  # fmt: skip
+    for sign in (1.0, -1.0):
+        traces.append(
+            {"type": "scatter", "mode": "lines", "x": [0, 100], "y": [sign * v for v in edge], "yaxis": "y2",
+             "line": {"color": "@faint", "dash": "dash"}, "showlegend": False, "hoverinfo": "skip"}
+        )  # fmt: skip
+    return traces

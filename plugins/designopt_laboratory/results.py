@@ -1,0 +1,290 @@
+"""Figures, arrays and curves of the steps of a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from designopt_muscle.geometry.drawing import drawing
+from designopt_muscle.sharing.status import SharingStatus
+from numpy.typing import NDArray
+
+from designopt.arrays import Vector
+from designopt_laboratory.curves.curves import SAMPLES, CurveBlock, CycleCurves, cycle_curves
+from designopt_laboratory.curves.strikes import Source, cycles_of, strikes_of, strikes_of_events, strikes_of_feet
+from designopt_laboratory.declared import ARRAYS, TrialFigures
+from designopt_laboratory.trial.feet import SIDES, bodies_of_feet
+from designopt_laboratory.trial.files import TrialFiles
+from designopt_laboratory.trial.steps import TrialSteps, root_rows
+
+_AXES = "xyz"
+
+
+@dataclass(frozen=True)
+class TrialResults:
+    """Results of the `steps` of a trial, whose cycles come from a `source`; `signals` (n, k) is measured activity, NaN
+    without; `labels` are subject and group."""
+
+    steps: TrialSteps
+    files: TrialFiles
+    source: Source
+    signals: Vector | None
+    labels: tuple[str, str]
+
+    @cached_property
+    def _strikes(self) -> tuple[dict[str, tuple[float, ...]], tuple[str, ...]]:
+        steps = self.steps
+        plates = {} if steps.feet is None else steps.feet.strikes
+        recording = self.files.recording
+        events = strikes_of_events(() if recording is None else recording.events)
+        try:
+            feet = strikes_of_feet(steps.motion, steps.moved.time, bodies_of_feet(steps.model))
+        except ValueError:  # a model without feet has no steps
+            feet = {}
+        return strikes_of(self.source, plates, feet, events)
+
+    @cached_property
+    def curves(self) -> CycleCurves:
+        """All signals over normalised cycles."""
+        time = self.steps.moved.time
+        return cycle_curves(time, self._blocks(), cycles_of(self._strikes[0], (float(time[0]), float(time[-1]))))
+
+    def figures(self) -> TrialFigures:
+        """Figures over the usable frames."""
+        steps = self.steps
+        good = steps.status < 100
+        figures: dict[str, float] = {
+            "frames": float(len(good)),
+            "usable": float(good.mean()),
+            "cycles": float(len(self.curves.sides)),
+            "mass": steps.mass,
+        }
+        if np.isfinite(steps.series.errors).any():
+            figures["marker_rms"] = float(np.sqrt(np.nanmean(steps.series.errors**2)))
+            figures["marker_max"] = float(np.nanmax(steps.series.errors))
+        if steps.net is not None:
+            figures |= self._moment_figures(good)
+        if steps.sharing is not None:
+            figures |= self._force_figures()
+        return cast(TrialFigures, {name: value for name, value in figures.items() if np.isfinite(value)})
+
+    def _moment_figures(self, good: NDArray[np.bool_]) -> dict[str, float]:
+        steps = self.steps
+        assert steps.net is not None
+        figures: dict[str, float] = {}
+        if steps.residual is not None and steps.residual.shape[1] and good.any():
+            force, *moment = np.sqrt(np.nanmean(steps.residual[good] ** 2, axis=0))
+            figures["residual_force"] = float(force)
+            figures |= {"residual_moment": float(moment[0])} if moment else {}
+        at_root = {name for names in root_rows(steps.model) for name in names}
+        turning = {c.name for c in steps.model.coordinates if c.rotational} - at_root
+        inner = np.abs(steps.net.values[:, [i for i, name in enumerate(steps.net.rows) if name in turning]])
+        if np.isfinite(inner).any():
+            figures["peak_moment"] = float(np.nanmax(inner)) / steps.mass
+        return figures
+
+    def _force_figures(self) -> dict[str, float]:
+        steps = self.steps
+        assert steps.sharing is not None
+        sharing, a = steps.sharing, steps.sharing.activations
+        answered = np.isfinite(a).all(axis=1)
+        figures = {"infeasible_frames": float((sharing.status == SharingStatus.INFEASIBLE).sum())}
+        if not answered.any():
+            return figures
+        figures |= {
+            "mean_cost": float(sharing.cost[answered].mean()),
+            "peak_activation": float(a[answered].max()),
+            "mean_activation": float(a[answered].mean()),
+            "peak_reserve": float(np.abs(sharing.reserves[answered]).max(initial=0.0)),
+        }
+        if self.signals is not None:
+            figures["emg_correlation"] = emg_correlation(a, self.signals)
+        if steps.metabolic is not None:
+            figures["metabolic_rate"] = float(np.nansum(steps.metabolic[answered], axis=1).mean()) / steps.mass
+        if steps.wrenches is not None and steps.wrenches.joints:
+            sizes = np.linalg.norm(steps.wrenches.force, axis=2)
+            figures["peak_joint_force"] = float(np.nanmax(sizes)) / self._weight
+        return figures
+
+    @property
+    def _weight(self) -> float:
+        """N, of the model; its mass where there is no gravity."""
+        return self.steps.mass * (float(np.linalg.norm(self.steps.model.gravity)) or 1.0)
+
+    # --------------------------------------------------------------------------------------------------------- curves
+
+    def _blocks(self) -> list[CurveBlock]:
+        steps = self.steps
+        turning = {c.name: c.rotational for c in steps.model.coordinates}
+        lost = (steps.status >= 100)[:, None]
+        degrees = np.array([180.0 / np.pi if turning[name] else 1.0 for name in steps.moved.names])
+        units = tuple("deg" if turning[name] else "m" for name in steps.moved.names)
+        no_pose = (steps.series.status >= 100)[:, None]
+        angles = np.where(no_pose, np.nan, steps.moved.values * degrees)
+        blocks = [CurveBlock("angle", steps.moved.names, units, angles)]
+        if steps.feet is not None:
+            names = tuple(f"ground_{side[0]}_{axis}" for side in SIDES for axis in _AXES)
+            force = steps.feet.force.reshape(len(lost), -1) / self._weight
+            blocks.append(CurveBlock("ground force", names, ("BW",) * len(names), force))
+        if steps.net is not None:
+            rows = steps.net.rows
+            units = tuple("N m/kg" if turning[name] else "N/kg" for name in rows)
+            blocks.append(CurveBlock("moment", rows, units, steps.net.values / steps.mass))
+            blocks.append(CurveBlock("power", rows, ("W/kg",) * len(rows), self._powers() / steps.mass))
+        if steps.sharing is not None:
+            blocks += self._muscle_blocks()
+        if steps.wrenches is not None:
+            joints = steps.wrenches.joints
+            names = tuple(f"{joint}_{part}" for joint in joints for part in ("size", *_AXES))
+            force = steps.wrenches.force
+            sized = np.concatenate([np.linalg.norm(force, axis=2, keepdims=True), force], axis=2)
+            values = sized.reshape(len(lost), -1) / self._weight
+            blocks.append(CurveBlock("joint force", names, ("BW",) * len(names), values))
+            names = tuple(f"{joint}_{axis}" for joint in joints for axis in _AXES)
+            values = steps.wrenches.moment.reshape(len(lost), -1) / steps.mass
+            blocks.append(CurveBlock("joint reaction moment", names, ("N m/kg",) * len(names), values))
+        return blocks
+
+    def _muscle_blocks(self) -> list[CurveBlock]:
+        steps = self.steps
+        assert steps.sharing is not None
+        assert steps.trial is not None
+        names = steps.trial.muscles.names
+        count = len(names)
+        blocks = [
+            CurveBlock("activation", names, ("",) * count, steps.sharing.activations),
+            CurveBlock("muscle force", names, ("N",) * count, steps.sharing.forces),
+            CurveBlock("fibre length", names, ("optimal lengths",) * count, steps.trial.fibres.length),
+        ]
+        if self.signals is not None:
+            measured = [j for j in range(count) if np.isfinite(self.signals[:, j]).any()]
+            signals = self.signals[:, measured]
+            blocks.append(CurveBlock("EMG", tuple(names[j] for j in measured), ("",) * len(measured), signals))
+        if steps.metabolic is not None:
+            total = steps.metabolic.sum(axis=1, keepdims=True) / steps.mass
+            blocks.append(CurveBlock("metabolic rate", names, ("W",) * count, steps.metabolic))
+            blocks.append(CurveBlock("metabolic rate", ("all_muscles",), ("W/kg",), total))
+        return blocks
+
+    def _powers(self) -> Vector:
+        steps = self.steps
+        assert steps.net is not None
+        columns = {name: steps.moved.rates[:, i] for i, name in enumerate(steps.moved.names)}
+        zero = np.zeros(len(steps.moved.time))
+        return steps.net.values * np.column_stack([columns.get(name, zero) for name in steps.net.rows])
+
+    # --------------------------------------------------------------------------------------------------------- arrays
+
+    def arrays(self, names: Set[str]) -> dict[str, NDArray[Any]]:
+        """The arrays with these names; those of steps that were not taken are empty."""
+        available: dict[str, Callable[[], Any]] = {**self._of_motion(), **self._of_muscles(), **self._of_cycles()}
+        if names & {"skeleton", "paths"}:
+            finite = {name: np.nan_to_num(self.steps.motion.coordinates[name]) for name in self.steps.model.free}
+            skeleton, paths = drawing(self.steps.model, finite)
+            available |= {"skeleton": lambda: skeleton, "paths": lambda: paths}
+        return {name: np.asarray(available[name]() if name in available else self._empty(name)) for name in names}
+
+    def _empty(self, name: str) -> NDArray[Any]:
+        declared, n = ARRAYS[name], len(self.steps.moved.time)
+        shape = tuple(n if axis == "time" else 0 for axis in declared.axes)
+        if shape == (n,):
+            return np.full(n, np.nan)
+        return np.zeros(shape, dtype=str if declared.dtype == "str" else float)
+
+    def _of_motion(self) -> dict[str, Callable[[], Any]]:
+        steps, series = self.steps, self.steps.series
+        arrays: dict[str, Callable[[], Any]] = {
+            "time": lambda: steps.moved.time,
+            "pose_status": lambda: steps.status,
+            "angles": lambda: steps.moved.values,
+            "rates": lambda: steps.moved.rates,
+            "coordinate_names": lambda: np.array(steps.moved.names),
+            "markers": lambda: np.array(series.markers, dtype=str),
+            "marker_errors": lambda: series.errors,
+            "measured_markers": self._measured_markers,
+            "labels": lambda: np.array([*self.labels, self.files.name]),
+            "scaled_model": lambda: np.array(self.files.content.decode("utf-8", "replace").splitlines()),
+            "notes": lambda: np.array([*steps.notes, *self._strikes[1]], dtype=str),
+        }
+        if (feet := steps.feet) is not None:
+            arrays |= {
+                "feet": lambda: np.array(SIDES),
+                "foot_forces": lambda: feet.force,
+                "foot_points": lambda: feet.point,
+                "foot_torques": lambda: feet.torque,
+            }
+        if (net := steps.net) is not None:
+            arrays |= {
+                "moment_names": lambda: np.array(net.rows),
+                "moments": lambda: net.values,
+                "powers": self._powers,
+                "residuals": lambda: steps.residual,
+            }
+        return arrays
+
+    def _measured_markers(self) -> Vector:
+        recording, steps = self.files.recording, self.steps
+        if recording is None:
+            return np.zeros((len(steps.moved.time), 0, 3))
+        frames = np.searchsorted(recording.time, steps.moved.time - 0.25 / recording.rate)
+        return recording.selected(steps.series.markers)[np.clip(frames, 0, len(recording.time) - 1)]
+
+    def _of_muscles(self) -> dict[str, Callable[[], Any]]:
+        sharing, trial, wrenches = self.steps.sharing, self.steps.trial, self.steps.wrenches
+        if sharing is None or trial is None or trial.paths is None:
+            return {}
+        paths = trial.paths
+        nothing = np.full(sharing.forces.shape, np.nan)
+        arrays: dict[str, Callable[[], Any]] = {
+            "muscles": lambda: np.array(sharing.balance.columns),
+            "coordinates": lambda: np.array(sharing.balance.rows),
+            "activations": lambda: sharing.activations,
+            "forces": lambda: sharing.forces,
+            "muscle_moments": lambda: sharing.moments,
+            "net_moments": lambda: sharing.balance.moments,
+            "reserves": lambda: sharing.reserves,
+            "shortfall": lambda: sharing.shortfall,
+            "strength_factor": lambda: sharing.strength_factor,
+            "status": lambda: sharing.status,
+            "signals": lambda: nothing if self.signals is None else self.signals * sharing.scales,
+            "muscle_lengths": lambda: paths.lengths,
+            "moment_arms": lambda: sharing.balance.arms,
+            "fibre_lengths": lambda: trial.fibres.length,
+            "fibre_speeds": lambda: trial.fibres.speed,
+            "muscle_powers": lambda: -sharing.forces * paths.speeds,
+        }
+        if (rates := self.steps.metabolic) is not None:
+            arrays["metabolic_rates"] = lambda: rates
+        if wrenches is not None:
+            arrays |= {
+                "joints": lambda: np.array(wrenches.joints),
+                "reactions": lambda: wrenches.force,
+                "reaction_moments": lambda: wrenches.moment,
+                "reaction_points": lambda: wrenches.point,
+            }
+        return arrays
+
+    def _of_cycles(self) -> dict[str, Callable[[], Any]]:
+        return {
+            "cycle_sides": lambda: np.array(self.curves.sides, dtype=str),
+            "cycle_times": lambda: np.stack([self.curves.starts, self.curves.ends], axis=1),
+            "percent": lambda: np.linspace(0.0, 100.0, SAMPLES),
+            "curve_kinds": lambda: np.array(self.curves.kinds, dtype=str),
+            "curve_names": lambda: np.array(self.curves.names, dtype=str),
+            "curve_units": lambda: np.array(self.curves.units, dtype=str),
+            "curves": lambda: self.curves.values,
+        }
+
+
+def emg_correlation(activations: Vector, signals: Vector) -> float:
+    """Mean over the measured muscles of the correlation (Pearson) between `activations` and `signals` (n, k); NaN
+    without one that varies."""
+    correlations = []
+    for a, e in zip(activations.T, signals.T, strict=True):
+        both_finite = np.isfinite(a) & np.isfinite(e)
+        if both_finite.sum() > 2 and np.ptp(a[both_finite]) > 0.0 and np.ptp(e[both_finite]) > 0.0:
+            correlations.append(float(np.corrcoef(a[both_finite], e[both_finite])[0, 1]))
+    return float(np.mean(correlations)) if correlations else float("nan")

@@ -1,0 +1,168 @@
+"""The files of one trial, read: model of the subject, markers or coordinates, plates, external loads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from designopt_mechanics.robot_files.xml import ModelError
+from designopt_muscle.markers.status import MarkerError
+from designopt_muscle.markers.tasks import IkTasks, read_ik_setup
+from designopt_muscle.models.errors import TrialError
+from designopt_muscle.osim.markers import OsimMarker, read_markers
+from designopt_muscle.osim.model import OsimModel
+from designopt_muscle.osim.read import read_model
+from designopt_muscle.scaling.apply import scaled
+from designopt_muscle.scaling.scale import scale_subject
+from designopt_muscle.scaling.setup import ScaleSetup, read_scale_setup
+from designopt_recordings.errors import RecordingError, about
+from designopt_recordings.files.read import read_recording, read_table
+from designopt_recordings.loads.tables import plates_from_table
+from designopt_recordings.plate import ForcePlate
+from designopt_recordings.recording import Recording
+from designopt_recordings.table import TimeTable
+
+from designopt.plugin import InputFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: Conditions of a scenario that are files.
+FILE_CONDITIONS = (
+    "recording", "motion", "static", "reactions", "external_loads", "emg", "subject_model",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SubjectFiles:
+    """Settings that are files: the generic or scaled `model`, OpenSim's set-up of the `scaling`, a `marker_set`, and
+    the `tasks` (weights) of inverse kinematics. `to_static` scales by all markers of the static pose, without a set-up.
+    """
+
+    model: InputFile
+    scaling: InputFile | None = None
+    marker_set: InputFile | None = None
+    tasks: InputFile | None = None
+    to_static: bool = False
+
+    @property
+    def scales(self) -> bool:
+        """Whether the model is scaled."""
+        return self.scaling is not None or self.to_static
+
+
+@dataclass(frozen=True, eq=False)
+class TrialFiles:
+    """One trial. `content` is the subject's model file, scaled if the settings say so, and `model` the same as values.
+
+    `recording` are measured markers, placed on the model as `markers` say and weighted by `tasks`; `table` are
+    coordinates, in place of a recording. `plates` are force plates; `assignments` (OpenSim's ExternalLoads) with the
+    table `reactions` are loads on bodies, in place of plates. `notes` are remarks of the readers.
+    """
+
+    name: str
+    content: bytes
+    model: OsimModel
+    markers: tuple[OsimMarker, ...]
+    tasks: IkTasks
+    recording: Recording | None
+    table: TimeTable | None
+    plates: tuple[ForcePlate, ...]
+    assignments: InputFile | None
+    reactions: TimeTable | None
+    notes: tuple[str, ...]
+
+
+@contextmanager
+def readable(file: InputFile) -> Iterator[None]:
+    """What is wrong with a file becomes a `TrialError` that begins with its name."""
+    try:
+        with about(file.name):
+            yield
+    except (RecordingError, ModelError, MarkerError) as error:
+        text = str(error)
+        raise TrialError(text if text.startswith(file.name) else f"{file.name}: {text}") from None
+
+
+def read_files(settings: SubjectFiles, conditions: Mapping[str, Any]) -> TrialFiles:
+    """The files of a trial. Raises `TrialError` that names the file, for unusable ones and for combinations without
+    a meaning."""
+    files: dict[str, InputFile | None] = {name: conditions.get(name) for name in FILE_CONDITIONS}
+    _refuse(files, settings)
+    content, markers, notes = _subject(settings, files, conditions.get("mass"))
+    recording = table = None
+    if (file := files["recording"]) is not None:
+        with readable(file):
+            recording = read_recording(file)
+        notes += [f"{file.name}: {note}" for note in recording.notes]
+    elif (file := files["motion"]) is not None:
+        with readable(file):
+            table = read_table(file)
+        notes += [f"{file.name}: {note}" for note in table.notes]
+    assert file is not None
+    reactions, plates = None, () if recording is None else recording.plates
+    if (loads := files["reactions"]) is not None:
+        with readable(loads):
+            reactions = read_table(loads)
+            if files["external_loads"] is None:
+                plates = (*plates, *plates_from_table(reactions))
+        notes += [f"{loads.name}: {note}" for note in reactions.notes]
+    tasks = IkTasks()
+    if settings.tasks is not None:
+        with readable(settings.tasks):
+            tasks = replace(read_ik_setup(settings.tasks.content).tasks, window=None)
+    name = PurePath(file.name).stem
+    return TrialFiles(
+        name, content, read_model(content), markers, tasks, recording, table, plates, files["external_loads"],
+        reactions, tuple(notes),
+    )  # fmt: skip
+
+
+def _refuse(files: Mapping[str, InputFile | None], settings: SubjectFiles) -> None:
+    """Raise `TrialError` for files that contradict or miss each other."""
+    if (files["recording"] is None) == (files["motion"] is None):
+        raise TrialError(
+            "a trial has either markers (recording: a C3D or TRC file) or coordinates (motion: a MOT, STO or CSV"
+            f" file); this one has {'neither' if files['recording'] is None else 'both'}"
+        )
+    if files["external_loads"] is not None and files["reactions"] is None:
+        raise TrialError(
+            "external_loads assigns columns of a table of forces to bodies: name that table with reactions"
+        )
+    if settings.scales and files["static"] is None and files["subject_model"] is None:
+        raise TrialError("scaling needs the recording of a static pose: name it with static")
+
+
+def _subject(
+    settings: SubjectFiles, files: Mapping[str, InputFile | None], mass: float | None
+) -> tuple[bytes, tuple[OsimMarker, ...], list[str]]:
+    """The subject's model file, the markers on it, and notes."""
+    scaled_before = files["subject_model"]
+    source = scaled_before or settings.model
+    with readable(source):
+        model = read_model(source.content)
+        has_markers = (files["recording"] is not None or settings.scales) and (
+            settings.marker_set is None or scaled_before is not None
+        )
+        markers = read_markers(source.content) if has_markers else ()
+    notes = [f"{source.name}: {note}" for note in model.notes]
+    if settings.marker_set is not None and scaled_before is None:
+        with readable(settings.marker_set):
+            markers = read_markers(settings.marker_set.content)
+    static = files["static"]
+    if settings.scales and scaled_before is None and static is not None:
+        setup = ScaleSetup(order=("least_squares",), placing=IkTasks())
+        if settings.scaling is not None:
+            with readable(settings.scaling):
+                setup = read_scale_setup(settings.scaling.content)
+        if mass is not None:
+            setup = replace(setup, mass=float(mass))
+        with readable(static):
+            subject = scale_subject(source.content, read_recording(static), setup, markers)
+        return subject.content, subject.markers, [*notes, *(f"{static.name}: {note}" for note in subject.notes)]
+    if mass is not None and scaled_before is None:
+        return scaled(source.content, {}, float(mass)), markers, notes
+    return source.content, markers, notes

@@ -1,0 +1,170 @@
+"""Coordinates of a trial at even times: measured, or by inverse kinematics from markers; then filtered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from designopt_muscle.markers.fit import fit_motion
+from designopt_muscle.markers.status import MotionStatus
+from designopt_muscle.models.columns import motion_notes, present
+from designopt_muscle.models.errors import TrialError
+from designopt_muscle.models.trial import MovedCoordinates
+from designopt_muscle.osim.markers import OsimMarker
+from designopt_muscle.osim.model import OsimModel
+from designopt_recordings.frames import FrameStatus, StatusEnum
+from designopt_recordings.gaps.spline import interpolated
+from designopt_recordings.recording import Recording
+from designopt_recordings.signals.derivatives import derivatives
+from designopt_recordings.signals.even_steps import EVEN, deviations, for_filter
+from designopt_recordings.signals.filters import lowpass
+from designopt_recordings.table import TimeTable
+
+from designopt.arrays import Array, Integers, Vector
+from designopt.study.language.findings import nearest_or_all
+from designopt_laboratory.trial.files import TrialFiles
+
+#: Order of the zero-phase low-pass filter of coordinates.
+_ORDER = 3
+#: Frequency (Hz) of the motion of skin over bones that a study assumes.
+_SKIN_FREQUENCY = 3.0
+
+
+class TrialStatus(StatusEnum):
+    """Outcome of poses and loads for one frame; those of inverse kinematics have the numbers of `MotionStatus`."""
+
+    OK = 0, "the pose is determined"
+    MISSING_MARKER = 10, MotionStatus.MISSING_MARKER.sentence
+    AT_LIMIT = 20, MotionStatus.AT_LIMIT.sentence
+    LARGE_ERROR = 30, MotionStatus.LARGE_ERROR.sentence
+    AMBIGUOUS_PLATE = 35, FrameStatus.AMBIGUOUS_PLATE.sentence
+    UNOBSERVABLE = 40, MotionStatus.UNOBSERVABLE.sentence
+    BESIDE_PLATES = 105, "the loads leave much of the weight at the root: a foot stands beside the plates"
+    NOT_CONVERGED = 110, MotionStatus.NOT_CONVERGED.sentence
+    MISSING_LOAD = 115, FrameStatus.MISSING_LOAD.sentence
+    NO_POSE = 120, "no marker or no coordinates are there"
+
+
+@dataclass(frozen=True)
+class MarkerErrors:
+    """Assumed errors of markers: motion of the `skin` (RMS, m), error of the `placement` (RMS, m), and the `seed` of
+    both."""
+
+    skin: float = 0.0
+    placement: float = 0.0
+    seed: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class PoseSeries:
+    """Free coordinates `names` at `time` (n,) s: `values` (n, m) rad or m, NaN where unusable.
+
+    `markers` and `errors` (n, k) m are the distances of measured markers from those on the model, NaN where missing;
+    empty for measured coordinates. `status` (n,) are numbers of `TrialStatus`: below 100 a frame is usable.
+    """
+
+    time: Vector
+    names: tuple[str, ...]
+    values: Vector
+    markers: tuple[str, ...]
+    errors: Vector
+    status: Integers
+    notes: tuple[str, ...] = ()
+
+
+def poses(
+    files: TrialFiles, errors: MarkerErrors | None = None, weights: Mapping[str, float] | None = None
+) -> PoseSeries:
+    """The coordinates of a trial, not filtered; `errors` are added to the markers, `weights` replace those of single
+    markers.
+
+    Raises `TrialError` for files that do not fit the model.
+    """
+    if files.recording is None:
+        assert files.table is not None
+        return _measured(files.table, files.model, files.name)
+    recording, markers = with_errors(files.recording, files.markers, errors or MarkerErrors())
+    tasks = files.tasks
+    if weights:
+        shared = {m.name: 1.0 for m in markers if m.name in recording.marker_names}
+        if unknown := sorted(set(weights) - set(shared)):
+            raise TrialError(
+                f"{files.name}: '{unknown[0]}' is not a marker of both recording and model"
+                f"{nearest_or_all(unknown[0], sorted(shared))}"
+            )
+        tasks = replace(tasks, markers={**(tasks.markers or shared), **weights})
+    if len(recording.time) < 2:
+        raise TrialError(f"{files.name}: a single frame is no motion")
+    fit = fit_motion(files.model, markers, recording, tasks)
+    columns = [i for i, name in enumerate(fit.coordinates) if name in files.model.free]
+    values = np.where(np.asarray(fit.status)[:, None] >= 100, np.nan, fit.values[:, columns])
+    names = tuple(fit.coordinates[i] for i in columns)
+    time = np.linspace(fit.time[0], fit.time[-1], len(fit.time))  # files round the times: accelerations would show it
+    return PoseSeries(time, names, values, tuple(fit.markers), fit.errors, np.asarray(fit.status), tuple(fit.notes))
+
+
+def _measured(table: TimeTable, model: OsimModel, name: str) -> PoseSeries:
+    moving = present(table, model.names)
+    names = tuple(n for n in model.free if n in moving)
+    if not names:
+        raise TrialError(f"{name}: none of its columns is a coordinate of the model '{model.name}'")
+    notes = motion_notes(table, name, model, moments=False)
+    turns = {c.name for c in model.coordinates if c.rotational}
+    if float(np.max(deviations(table.time), initial=0.0)) > EVEN:
+        table = for_filter(table, 0.5)
+    radians = table.radians([n for n in names if n in turns])
+    values = np.column_stack([radians.column(n) for n in names])
+    n = len(table.time)
+    status = np.where(np.isfinite(values).all(axis=1), int(TrialStatus.OK), int(TrialStatus.NO_POSE))
+    more = tuple(f"{name}: {note}" for note in radians.notes if note not in table.notes)
+    return PoseSeries(table.time, names, values, (), np.zeros((n, 0)), status, (*notes, *more))
+
+
+def filtered(series: PoseSeries, cutoff: float, max_gap: float) -> tuple[MovedCoordinates, Integers]:
+    """The coordinates filtered at `cutoff` Hz (0: as they are), with rates and accelerations; and statuses (n,).
+
+    Unusable frames between usable ones are bridged by a spline over at most `max_gap` s, so that a frame is lost
+    without its neighbours; they keep their status. Longer gaps part the motion.
+    """
+    bridged, _ = interpolated(series.time, series.values, max_gap)
+    rate = (len(series.time) - 1) / (series.time[-1] - series.time[0])
+    smooth = lowpass(bridged, rate, cutoff, _ORDER) if cutoff > 0.0 else bridged
+    rates, accelerations = derivatives(series.time, smooth)
+    return MovedCoordinates(series.time, series.names, smooth, rates, accelerations), series.status
+
+
+def with_errors(
+    recording: Recording, markers: tuple[OsimMarker, ...], errors: MarkerErrors
+) -> tuple[Recording, tuple[OsimMarker, ...]]:
+    """Markers with assumed errors: the recorded ones with a slow motion of the skin, those on the model out of place.
+
+    Each marker has its own errors, which depend on its name and the seed and not on the other markers.
+    """
+    if errors.skin > 0.0:
+        moved = recording.markers + np.stack(
+            [_slow(name, recording, errors) for name in recording.marker_names], axis=1
+        )
+        recording = replace(recording, markers=moved)
+    if errors.placement > 0.0:
+        markers = tuple(
+            replace(
+                m, location=m.location + errors.placement / np.sqrt(3.0) * _random(m.name, errors).standard_normal(3)
+            )
+            for m in markers
+        )
+    return recording, markers
+
+
+def _slow(name: str, recording: Recording, errors: MarkerErrors) -> Array:
+    """(n, 3) m of smooth noise with the RMS distance of the skin's motion."""
+    noise = _random(f"{name} skin", errors).standard_normal((len(recording.time), 3))
+    if recording.rate > 2.5 * _SKIN_FREQUENCY:
+        noise = lowpass(noise, recording.rate, _SKIN_FREQUENCY)
+    noise = noise - noise.mean(axis=0)
+    size = np.sqrt((noise**2).sum(axis=1).mean())
+    return np.asarray(noise * (errors.skin / size if size > 0.0 else 0.0))
+
+
+def _random(name: str, errors: MarkerErrors) -> np.random.Generator:
+    return np.random.default_rng([errors.seed, *name.encode()])

@@ -1,0 +1,1 @@
+"""Joint motion from markers: inverse kinematics of OpenSim models, all frames of a trial at once."""

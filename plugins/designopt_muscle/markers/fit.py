@@ -1,0 +1,198 @@
+"""Inverse kinematics: the coordinates of a model that bring its markers closest to the recorded ones."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+from designopt_recordings.recording import Recording
+from designopt_recordings.table import TimeTable
+
+from designopt.arrays import Integers, Mask, Vector
+from designopt.study.language.findings import nearest_or_all
+from designopt_muscle.geometry.kinematics import all_coordinates
+from designopt_muscle.markers.minimise import Minimum, minimise, unobservable
+from designopt_muscle.markers.mislabelled import mislabelled
+from designopt_muscle.markers.problem import Limits, MotionProblem, motion_problem
+from designopt_muscle.markers.status import MarkerError, MotionStatus
+from designopt_muscle.markers.tasks import IkTasks
+from designopt_muscle.osim.markers import OsimMarker
+from designopt_muscle.osim.model import GROUND, OsimModel
+
+#: Every so many frames one is solved first; those between start from them.
+_STRIDE = 6
+#: Steps towards a pose from which others start.
+_ROUGH = 5
+#: RMS error (m) of the first pose from the model's default beyond which other directions are tried.
+_FAR = 0.05
+#: A frame with this many times the objective of a neighbour starts anew from it.
+_WORSE = 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class MotionFit:
+    """The motion of a model that follows the markers of n frames.
+
+    `values` (n, c) rad or m of all `coordinates`, those that couplers drive too; `errors` (n, k) m of the `markers`,
+    NaN where one is missing; `cost` (n,) m^2, the objective of `MarkerResiduals`. `status` (n,) are numbers of
+    `MotionStatus`; `at_limit` and `unobservable` (n, c) name the coordinates. Frames without a marker have NaN.
+    `notes` are sentences for people: markers that do not take part or were probably swapped, coordinates at limits.
+    """
+
+    time: Vector
+    coordinates: tuple[str, ...]
+    values: Vector
+    markers: tuple[str, ...]
+    errors: Vector
+    cost: Vector
+    status: Integers
+    at_limit: Mask
+    unobservable: Mask
+    notes: tuple[str, ...]
+
+    def column(self, name: str) -> Vector:
+        """(n,) values of one coordinate. Raises `MarkerError` for other names."""
+        if name not in self.coordinates:
+            raise MarkerError(f"'{name}' is not a coordinate{nearest_or_all(name, self.coordinates)}")
+        return self.values[:, self.coordinates.index(name)]
+
+    def table(self) -> TimeTable:
+        """The coordinates over time, in rad and m."""
+        return TimeTable(self.time, self.coordinates, self.values, title="Coordinates")
+
+    @property
+    def rms(self) -> Vector:
+        """(n,) m root of the mean squared error of the markers that a frame has."""
+        present = np.isfinite(self.errors)
+        total = np.where(present, self.errors, 0.0) ** 2
+        return np.asarray(np.sqrt(total.sum(axis=1) / np.maximum(present.sum(axis=1), 1)))
+
+
+def fit_motion(
+    model: OsimModel,
+    markers: tuple[OsimMarker, ...],
+    recording: Recording,
+    tasks: IkTasks | None = None,
+    *,
+    limits: Limits = "clamped",
+) -> MotionFit:
+    """The coordinates in every frame of `recording` at which the `markers` of a model are closest to the recorded ones.
+
+    The objective is OpenSim's (`MarkerResiduals`), minimised to rounding by Gauss-Newton steps with exact derivatives,
+    all frames together. `limits` are the ranges of the coordinates that the model clamps ("clamped", as OpenSim), all
+    ranges ("hard"), all as a penalty ("penalty"), or "none". Coordinates of couplers follow their drivers, locked ones
+    keep their defaults. Frames that lack a marker use the others.
+
+    Raises `MarkerError` for tasks with names that model or recording do not have, without a shared marker, and for a
+    window without frames.
+    """
+    tasks = tasks or IkTasks()
+    problem = motion_problem(model, markers, recording, tasks, limits)
+    objective = problem.objective
+    present = np.isfinite(objective.recorded).all(axis=2) & (objective.weights > 0.0)
+    seen = np.flatnonzero(present.any(axis=1))
+    fit = _solve(problem, seen)
+    n, m = len(problem.frames), len(objective.layout.coordinates)
+    q = np.full((n, m), np.nan)
+    cost, errors = np.full(n, np.nan), np.full(present.shape, np.nan)
+    at_limit, lost = np.zeros((n, m), dtype=bool), np.zeros((n, m), dtype=bool)
+    q[seen], cost[seen] = fit.q, fit.cost
+    errors[seen] = objective.take(seen).errors(fit.q)
+    at_limit[seen] = (fit.q <= problem.ranges[0]) | (fit.q >= problem.ranges[1])
+    lost[seen] = unobservable(fit.matrix)
+    status = np.full(n, MotionStatus.NO_MARKER, dtype=np.int64)
+    status[seen] = MotionStatus.OPTIMAL
+    for mark, where in (
+        (MotionStatus.MISSING_MARKER, (~present & (objective.weights > 0.0)).any(axis=1)),
+        (MotionStatus.AT_LIMIT, at_limit.any(axis=1)),
+        (MotionStatus.LARGE_ERROR, np.nan_to_num(errors).max(axis=1) > tasks.large),
+        (MotionStatus.UNOBSERVABLE, lost.any(axis=1)),
+    ):
+        status[where & (status < MotionStatus.NOT_CONVERGED)] = mark
+    status[seen[~fit.converged]] = MotionStatus.NOT_CONVERGED
+    names = [marker.name for marker in objective.layout.markers]
+    notes = [*problem.notes]
+    notes += _counted(names, ~present & (objective.weights > 0.0), "the marker '{}' is missing in")
+    notes += _counted(names, np.nan_to_num(errors) > tasks.large, "the marker '{}' is far from the model's in")
+    notes += _counted(objective.layout.coordinates, at_limit, "the coordinate '{}' is at an end of its range in")
+    notes += _counted(objective.layout.coordinates, lost, "the markers do not determine the coordinate '{}' in")
+    notes += mislabelled(objective.take(seen), fit, problem.low, problem.high, tasks.large)
+    order = [objective.layout.coordinates.index(c) if c in objective.layout.coordinates else m for c in model.names]
+    at_limit, lost = (np.pad(mask, ((0, 0), (0, 1)))[:, order] for mask in (at_limit, lost))
+    values = all_coordinates(model, dict(zip(objective.layout.coordinates, q.T, strict=True)), n)
+    columns = np.column_stack([values[name] for name in model.names])
+    columns[status == MotionStatus.NO_MARKER] = np.nan
+    time = recording.time[problem.frames]
+    return MotionFit(time, model.names, columns, tuple(names), errors, cost, status, at_limit, lost, tuple(notes))
+
+
+def _counted(names: tuple[str, ...] | list[str], where: Mask, sentence: str) -> list[str]:
+    n = len(where)
+    return [
+        f"{sentence.format(name)} {count} of {n} frames"
+        for name, count in zip(names, where.sum(axis=0), strict=True)
+        if count
+    ]
+
+
+def first_pose(problem: MotionProblem) -> Vector:
+    """(1, m) the pose in the frame with most markers; far from the markers from other directions too."""
+    objective = problem.objective
+    best = int(np.argmax((objective.share > 0.0).sum(axis=1)))
+    low, high, root = problem.low, problem.high, _root(problem)
+
+    def descend(starts: Vector) -> Minimum:
+        many = objective.take(np.full(len(starts), best))
+        return minimise(many, minimise(many, starts, low, high, root, steps=2 * _ROUGH).q, low, high)
+
+    fit = descend(problem.defaults[None])
+    errors = objective.take(np.array([best])).errors(fit.q)
+    if np.sqrt(np.nanmean(errors**2)) > _FAR:
+        turns = np.flatnonzero(root & objective.layout.turning)
+        quarters = np.array(list(itertools.product((0.0, 0.5 * np.pi, np.pi, -0.5 * np.pi), repeat=len(turns))))
+        starts = np.tile(problem.defaults, (len(quarters), 1))
+        starts[:, turns] += quarters
+        fit = descend(starts)
+        near = fit.cost <= fit.cost.min() * 1.01 + 1e-12
+        off = np.where(near, np.abs(fit.q - problem.defaults)[:, root].sum(axis=1), np.inf)
+        return fit.q[[int(np.argmin(off))]]
+    return fit.q
+
+
+def _solve(problem: MotionProblem, seen: Integers) -> Minimum:
+    """The minimum in the frames `seen`: a first one from the default pose, then some along the trial, then all."""
+    objective, low, high = problem.objective.take(seen), problem.low, problem.high
+    first = first_pose(problem)
+    pilots = np.unique([*range(0, len(seen), _STRIDE), len(seen) - 1])
+    coarse = objective.take(pilots)
+    start = np.repeat(first, len(pilots), axis=0)
+    start = minimise(coarse, start, low, high, _root(problem), steps=_ROUGH - 1).q
+    rough = minimise(coarse, start, low, high, steps=_ROUGH)
+    good = rough.cost <= _WORSE * np.median(rough.cost)
+    frames = np.arange(len(seen))
+    spread = _between(pilots[good], rough.q[good], frames)
+    fit = minimise(objective, spread, low, high, near=True)
+    for neighbour in (np.maximum(frames - 1, 0), np.minimum(frames + 1, len(frames) - 1)):
+        bad = np.flatnonzero(fit.cost > _WORSE * fit.cost[neighbour] + 1e-12)
+        if len(bad):
+            again = minimise(objective.take(bad), fit.q[neighbour[bad]], low, high)
+            better = again.cost < fit.cost[bad]
+            fit.replace(bad[better], again.take(better))
+    return fit
+
+
+def _root(problem: MotionProblem) -> Mask:
+    """(m,) which coordinates place the bodies at the ground."""
+    model = problem.objective.layout.model
+    joints = {joint.name for joint in model.joints if joint.parent == GROUND}
+    root = {c.name for c in model.coordinates if c.joint in joints}
+    return np.array([name in root for name in problem.objective.layout.coordinates])
+
+
+def _between(frames: Integers, q: Vector, at: Integers) -> Vector:
+    """(k, m) coordinates at the frames `at` (k,) by a cubic spline through `q` (n, m), lines through less than four."""
+    from scipy.interpolate import make_interp_spline
+
+    degree = 3 if len(frames) > 3 else min(len(frames) - 1, 1)
+    return np.asarray(make_interp_spline(frames, q, k=degree)(np.clip(at, frames[0], frames[-1])))

@@ -1,0 +1,222 @@
+"""Scale factors of bodies from markers of a static pose: by distances of pairs, or by least squares on all markers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from designopt_recordings.recording import Recording
+
+from designopt.arrays import Integers, Mask, Vector
+from designopt.study.language.findings import nearest_or_all
+from designopt_muscle.geometry.kinematics import kinematics
+from designopt_muscle.markers.fit import first_pose
+from designopt_muscle.markers.minimise import minimise
+from designopt_muscle.markers.problem import MotionProblem, motion_problem
+from designopt_muscle.markers.status import MarkerError
+from designopt_muscle.markers.tasks import IkTasks
+from designopt_muscle.osim.functions import Polynomial, Scaled
+from designopt_muscle.osim.markers import OsimMarker
+from designopt_muscle.osim.model import GROUND, Axis, OsimModel
+from designopt_muscle.scaling.setup import Measurement, ScaleSetup
+
+_IDENTITY = Polynomial((1.0, 0.0))
+#: Change of the factors at which least squares end, and their most rounds.
+_CHANGE, _ROUNDS = 1e-7, 50
+#: Weight of the factors' distance from 1, in m^2 of mean squared marker error: what no marker measures stays as it is.
+_PRIOR = 1e-6
+
+
+def body_factors(
+    model: OsimModel, markers: tuple[OsimMarker, ...], static: Recording, setup: ScaleSetup
+) -> tuple[dict[str, Vector], list[str]]:
+    """Factors (3,) of all bodies by the methods of the set-up in its order, and notes on measurements left out.
+
+    Raises `MarkerError` for bodies that the model does not have, and for a window without frames.
+    """
+    bodies = [GROUND, *(body.name for body in model.bodies)]
+    factors = {body: np.ones(3) for body in bodies}
+    notes: list[str] = []
+    for part in (setup.manual, *(m.bodies for m in setup.measurements)):
+        unknown = [body for body in part if body not in factors]
+        if unknown and (part is setup.manual or len(unknown) == len(part)):
+            raise MarkerError(
+                f"the scaling names '{unknown[0]}', which is not a body{nearest_or_all(unknown[0], bodies)}"
+            )
+        if unknown:
+            notes.append(f"the scaling names bodies that the model does not have: {', '.join(unknown)}")
+    for method in setup.order:
+        if method == "manualScale":
+            factors |= {body: np.array(values, dtype=float) for body, values in setup.manual.items()}
+        elif method == "measurements":
+            for measurement in setup.measurements:
+                factor = _measured(model, markers, static, measurement, setup, notes)
+                for body, axes in measurement.bodies.items() if factor else ():
+                    if body in factors:
+                        factors[body] = _along(factors[body], axes, factor)
+        else:
+            factors |= least_squares_factors(model, markers, static, setup)
+    return factors, notes
+
+
+def _along(factors: Vector, axes: str, factor: float) -> Vector:
+    new = factors.copy()
+    new[["XYZ".index(axis) for axis in axes]] = factor
+    return new
+
+
+def window_of(static: Recording, window: tuple[float, float] | None) -> Integers:
+    """The frames of the static pose within a window of times (s). Raises `MarkerError` without any."""
+    first, last = window or (-np.inf, np.inf)
+    frames = np.flatnonzero((static.time >= first - 1e-9) & (static.time <= last + 1e-9))
+    if not len(frames):
+        raise MarkerError(
+            f"no frame of the static pose lies between {first:g} and {last:g} s; it runs from {static.time[0]:g} to"
+            f" {static.time[-1]:g} s"
+        )
+    return frames
+
+
+def _measured(
+    model: OsimModel,
+    markers: tuple[OsimMarker, ...],
+    static: Recording,
+    measurement: Measurement,
+    setup: ScaleSetup,
+    notes: list[str],
+) -> float:
+    """The mean of recorded / model distance over the pairs; 0 with a note if a marker is missing."""
+    location = {marker.name: marker for marker in markers}
+    still = kinematics(model, {})
+    frames = window_of(static, setup.window)
+    ratios = []
+    for pair in measurement.pairs:
+        for name in pair:
+            where = [w for w, names in (("model", location), ("static pose", static.marker_names)) if name not in names]
+            if where:
+                notes.append(f"the measurement '{measurement.name}' is not used: '{name}' is not in the {where[0]}")
+                return 0.0
+        first, second = (still.position(location[name].body, location[name].location)[0] for name in pair)
+        distance = float(np.linalg.norm(first - second))
+        recorded = np.linalg.norm(static.marker(pair[0])[frames] - static.marker(pair[1])[frames], axis=1)
+        if distance == 0.0 or not np.isfinite(recorded).any():
+            where_ = "apart on the model" if distance == 0.0 else "recorded together in a frame of the window"
+            notes.append(f"the measurement '{measurement.name}' is not used: {' and '.join(pair)} are not {where_}")
+            return 0.0
+        ratios.append(float(np.nanmean(recorded)) / distance)
+    return float(np.mean(ratios))
+
+
+def scaled_skeleton(model: OsimModel, factors: Mapping[str, Vector]) -> OsimModel:
+    """The joints of a model with its bodies scaled by `factors` (3,); masses, muscles and surfaces as they were."""
+    joints = []
+    for joint in model.joints:
+        parent, child = factors.get(joint.parent, np.ones(3)), factors.get(joint.child, np.ones(3))
+        in_parent, in_child = joint.in_parent.copy(), joint.in_child.copy()
+        in_parent[:3, 3] *= parent
+        in_child[:3, 3] *= child
+        translations = tuple(_scaled_step(step, parent) for step in joint.translations)
+        joints.append(replace(joint, in_parent=in_parent, in_child=in_child, translations=translations))
+    return replace(model, joints=tuple(joints))
+
+
+def _scaled_step(step: Axis, factor: Vector) -> Axis:
+    if step.coordinate and step.function == _IDENTITY:
+        return step
+    return replace(step, function=Scaled(step.function, float(np.abs(step.axis) @ factor)))
+
+
+def mean_pose(static: Recording, window: tuple[float, float] | None) -> Recording:
+    """A recording of one frame: the mean position of every marker over the frames that have it within the window."""
+    frames = window_of(static, window)
+    present: Mask = np.asarray(np.isfinite(static.markers[frames]).all(axis=2))
+    total = np.where(present[:, :, None], static.markers[frames], 0.0).sum(axis=0)
+    count = present.sum(axis=0)[:, None]
+    mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    return Recording(static.rate, static.time[frames][:1], static.marker_names, mean[None])
+
+
+def moved_markers(markers: tuple[OsimMarker, ...], factors: Mapping[str, Vector]) -> tuple[OsimMarker, ...]:
+    """The markers on scaled bodies."""
+    return tuple(replace(m, location=m.location * factors.get(m.body, 1.0)) for m in markers)
+
+
+def least_squares_factors(
+    model: OsimModel, markers: tuple[OsimMarker, ...], static: Recording, setup: ScaleSetup
+) -> dict[str, Vector]:
+    """Factors of groups of bodies that, with the pose, bring all markers of the static pose closest to the recorded.
+
+    The groups are the bodies and axes of `setup.measurements`; without any, each body with its counterpart on the other
+    side (names that end in _r and _l), alike along all axes. Markers count with the weights of `setup.placing`. A weak
+    pull towards 1 keeps what no marker measures.
+
+    Gauss-Newton steps for the factors, with the pose at its minimum for them (variable projection, Golub and Pereyra
+    1973); the markers' positions are linear in the factors.
+    """
+    tasks = replace(setup.placing or IkTasks(), window=None)
+    recorded = mean_pose(static, setup.window)
+    groups = [dict(m.bodies) for m in setup.measurements] or _sides(model)
+    values = np.ones(len(groups))
+    q = None
+    for _ in range(_ROUNDS):
+        problem = _problem_at(model, markers, recorded, tasks, _grouped(groups, values))
+        q = first_pose(problem) if q is None else minimise(problem.objective, q, problem.low, problem.high).q
+        layout = problem.objective.layout
+        here = layout.positions(layout.motion(q))[0]
+        columns = []
+        for unit in np.eye(len(groups)):
+            other = _problem_at(model, markers, recorded, tasks, _grouped(groups, values + unit)).objective.layout
+            columns.append((other.positions(other.motion(q))[0] - here).ravel())
+        step = _step(problem, q, np.array(columns).T, values)
+        values = np.clip(values + step, 0.2, 5.0)
+        if np.abs(step).max(initial=0.0) < _CHANGE:
+            break
+    return _grouped(groups, values)
+
+
+def _step(problem: MotionProblem, q: Vector, slopes: Vector, values: Vector) -> Vector:
+    """The change of the factors `values` (g,) by their `slopes` (3 k, g) of the positions, the pose following."""
+    objective = problem.objective
+    m, h = q.shape[1], 1e-6
+    around = objective.layout.positions(objective.layout.motion(np.concatenate([q + h * np.eye(m), q - h * np.eye(m)])))
+    poses = (around[:m] - around[m:]).reshape(m, -1).T / (2.0 * h)
+    inside = (q[0] > problem.low) & (q[0] < problem.high)
+    root = np.sqrt(np.repeat(objective.share[0], 3))
+    error = root * np.nan_to_num(objective.positions(q)[0] - objective.recorded[0]).ravel()
+    pull = np.sqrt(objective.pull)[inside]
+    left = np.vstack([root[:, None] * poses[:, inside], np.diag(pull)])
+    right = np.concatenate([error, pull * (q - objective.targets)[0, inside]])
+    effect = np.vstack([root[:, None] * slopes, np.zeros((len(pull), len(values)))])
+    basis = np.linalg.svd(left, full_matrices=False)
+    across = basis.U[:, basis.S / basis.S.max(initial=1e-300) > 1e-9]
+    effect, right = effect - across @ (across.T @ effect), right - across @ (across.T @ right)
+    prior = np.sqrt(_PRIOR)
+    full = np.vstack([effect, prior * np.eye(len(values))])
+    return np.asarray(-np.linalg.lstsq(full, np.concatenate([right, prior * (values - 1.0)]), rcond=None)[0])
+
+
+def _problem_at(
+    model: OsimModel,
+    markers: tuple[OsimMarker, ...],
+    recorded: Recording,
+    tasks: IkTasks,
+    factors: Mapping[str, Vector],
+) -> MotionProblem:
+    return motion_problem(scaled_skeleton(model, factors), moved_markers(markers, factors), recorded, tasks, "clamped")
+
+
+def _sides(model: OsimModel) -> list[dict[str, str]]:
+    """Bodies along all axes; those whose names differ in the end _r or _l alone together."""
+    groups: dict[str, dict[str, str]] = {}
+    for body in model.bodies:
+        groups.setdefault(body.name.removesuffix("_r").removesuffix("_l"), {})[body.name] = "XYZ"
+    return list(groups.values())
+
+
+def _grouped(groups: list[dict[str, str]], values: Vector) -> dict[str, Vector]:
+    factors: dict[str, Vector] = {}
+    for group, value in zip(groups, values, strict=True):
+        for body, axes in group.items():
+            factors[body] = _along(factors.get(body, np.ones(3)), axes, float(value))
+    return factors

@@ -1,0 +1,125 @@
+"""From a folder of files to report and exports: `designopt new laboratory`, the study that it writes, what it wrote."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import walking_laboratory as laboratory
+from click.testing import CliRunner
+from designopt_muscle.osim.read import read_model
+from designopt_recordings.files.read import read_table
+
+import designopt
+from designopt.cli import main
+from designopt.exports import export
+from designopt.plugin import InputFile, find
+from designopt.report.section import Section
+
+STUDIES = Path(__file__).parents[2] / "studies" / "laboratory"
+
+
+def command(*arguments: str):
+    return CliRunner().invoke(main, list(arguments))
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    """The bundled laboratory, with the study that the command writes for its folder."""
+    folder = tmp_path_factory.mktemp("laboratory") / "laboratory"
+    shutil.copytree(STUDIES, folder, ignore=shutil.ignore_patterns("laboratory.yaml", "results"))
+    done = command("new", "laboratory", str(folder))
+    assert done.exit_code == 0, done.output
+    file = folder / "laboratory.yaml"
+    text = file.read_text().replace("  cycles: auto", "  metabolics: bhargava")
+    file.write_text(text.replace("execution:", "execution:\n  executor: serial"))
+    return designopt.load(file).run(folder / "results" / "laboratory.study")
+
+
+def test_the_bundled_files_and_study_are_those_that_the_programs_write(tmp_path):
+    laboratory.write(tmp_path / "laboratory")
+    names = sorted(path.name for path in (tmp_path / "laboratory").iterdir())
+    assert names == sorted(path.name for path in STUDIES.iterdir() if path.suffix not in (".yaml", ""))
+    for name in names:
+        assert (tmp_path / "laboratory" / name).read_bytes() == (STUDIES / name).read_bytes(), name
+    done = command("new", "laboratory", str(tmp_path / "laboratory"))
+    assert done.exit_code == 0, done.output
+    written = (tmp_path / "laboratory" / "laboratory.yaml").read_text()
+    place = str(tmp_path / "laboratory" / "laboratory.yaml")
+    assert written.replace(place, "laboratory.yaml") == (STUDIES / "laboratory.yaml").read_text()
+
+
+def test_the_study_of_a_folder_runs_and_its_report_has_every_part(result):
+    figures = result.outcomes.figures
+    assert (figures["marker_rms"][0] < 2e-3).all()
+    assert (figures["cycles"][0] >= 2).all()
+    assert (figures["metabolic_rate"][0] > 0.5).all()
+    assert (figures["metabolic_rate"][0] < 20.0).all()  # W/kg
+    sections = {}
+    for part in ("laboratory_curves", "laboratory_differences", "laboratory_markers", "muscle_sharing"):
+        sections[part] = find("report", part).build({})(result)
+        assert isinstance(sections[part], Section)
+    titles = [figure.title for figure in sections["laboratory_curves"].figures]
+    assert titles[0] == "Joints over the cycle"
+    assert {"Angle", "Moment", "Power", "Activation", "Joint force", "Metabolic rate"} <= set(titles)
+    tests = sections["laboratory_differences"].tables[0]
+    assert {"right", "left"} == {row[2] for row in tests.rows} | {row[3] for row in tests.rows}
+
+
+def test_exports_are_a_tidy_table_tables_for_opensim_and_the_scaled_model(result, tmp_path):
+    files = {file.name: file for file in export(result, tmp_path, ["cycles", "osim", "sto", "mot"])}
+    with files["cycles.csv"].open() as stream:
+        rows = [
+            row for row in csv.DictReader(stream) if row["variable"] == "knee_angle_r" and row["quantity"] == "angle"
+        ]
+    assert {row["trial"] for row in rows} == {"walk_slow", "walk_fast"}
+    assert [float(row["percent"]) for row in rows[:101]] == list(range(101))
+    assert -80.0 < min(float(row["value"]) for row in rows) < -40.0  # deg
+    angles = read_table(InputFile("a.sto", files["design0.walk_slow.angles.sto"].read_bytes()))
+    assert "knee_angle_r" in angles.names
+    assert np.abs(angles.column("knee_angle_r")).max() < 2.0  # rad
+    (model,) = [file for name, file in files.items() if name.endswith(".osim")]
+    assert len(read_model(model.read_bytes()).muscles) == 20
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        ((), "has no OpenSim model"),
+        (("walk_slow.trc",), "has no OpenSim model"),
+        (("walker.osim",), "has no trial"),
+        (("walker.osim", "static.trc"), "has no trial"),
+    ],
+)
+def test_a_folder_without_what_a_study_needs_is_refused(tmp_path, names, text):
+    for name in names:
+        shutil.copy(STUDIES / name, tmp_path)
+    done = command("new", "laboratory", str(tmp_path))
+    assert done.exit_code != 0
+    assert text in done.output
+    assert not (tmp_path / "laboratory.yaml").exists()
+
+
+def test_what_a_folder_lacks_or_has_too_much_of_is_said(tmp_path):
+    (tmp_path / "ana").mkdir()
+    for name, place in (("walker.osim", ""), ("walk_slow.trc", "ana"), ("static.trc", "ana")):
+        shutil.copy(STUDIES / name, tmp_path / place / name)
+    shutil.copy(STUDIES / "walker.osim", tmp_path / "another.osim")
+    (tmp_path / "broken.trc").write_text("nothing")
+    (tmp_path / "setup.xml").write_text("<OpenSimDocument><CMCTool/></OpenSimDocument>")
+    done = command("new", "laboratory", str(tmp_path), "-o", str(tmp_path / "study.yaml"))
+    assert done.exit_code == 0, done.output
+    for text in (
+        "the folder also has", "no plates and no table of ground reactions", "static pose ana/static.trc",
+        "not used: broken.trc:", "not used: setup.xml:",
+    ):  # fmt: skip
+        assert text in done.output
+    text = (tmp_path / "study.yaml").read_text()
+    assert "subject: ana" in text
+    again = command("new", "laboratory", str(tmp_path), "-o", str(tmp_path / "study.yaml"))
+    assert "already exists" in again.output
+    missing = command("new", "laboratory")
+    assert "designopt new laboratory FOLDER" in missing.output

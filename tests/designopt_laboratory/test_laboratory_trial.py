@@ -1,0 +1,254 @@
+"""The chain of a laboratory: true motions come back, other axes change nothing, spoilt frames stay alone."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import walking_laboratory as laboratory
+from designopt_laboratory.model import LaboratoryTrial
+from designopt_recordings.placement import about_vertical
+
+from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting
+
+WALK = laboratory.walk(cycles=1.3)
+MOMENTS = ("moments", "moment_names", "pose_status")
+JOINTS = ("hip_flexion", "hip_adduction", "hip_rotation", "knee_angle", "ankle_angle")
+
+
+def by_joint(arrays, what="moments", names="moment_names"):
+    """(n, joints, 2) of both legs, right first."""
+    columns = list(arrays[names])
+    return np.stack([arrays[what][:, [columns.index(f"{joint}_{side}") for joint in JOINTS]] for side in "rl"], axis=2)
+
+
+@pytest.fixture(scope="module")
+def reference(analysed):
+    return analysed(WALK, *MOMENTS, "angles", "coordinate_names", until="moments")
+
+
+def test_the_true_coordinates_of_a_walk_come_back_from_its_markers(analysed):
+    _, arrays = analysed(WALK, "angles", "coordinate_names", until="angles", design={"cutoff": 0.0})
+    true = np.column_stack([WALK.values[name] for name in arrays["coordinate_names"]])
+    assert np.abs(arrays["angles"] - true).max() < 2e-4  # the files have 0.01 mm
+
+
+def test_the_ground_carries_the_walker(reference):
+    figures, _ = reference
+    assert figures["residual_force"] < 0.05 * 67.4 * 9.81  # its forces come from the same motion, without the filter
+    assert figures["usable"] > 0.98  # derivatives at the last frame are poor
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda walk: walk.turned(about_vertical(0.7), (0.0, 0.0, 0.0)), id="turned"),
+        pytest.param(lambda walk: walk.turned(about_vertical(np.pi), (0.0, 0.0, 0.0)), id="turned round"),
+        pytest.param(lambda walk: walk.turned(np.eye(3), (3.0, 0.2, -5.0)), id="shifted"),
+    ],
+)
+def test_another_place_of_the_laboratorys_axes_changes_no_moment(analysed, reference, change):
+    walk = change(WALK)
+    _, arrays = analysed(walk, *MOMENTS, until="moments")
+    assert np.nanmax(np.abs(by_joint(arrays) - by_joint(reference[1]))) < 0.1  # N m: files have 0.01 mm
+
+
+def test_the_order_of_markers_and_plates_changes_no_moment(analysed, reference):
+    order = np.random.default_rng(0).permutation(len(WALK.recording.marker_names))
+    names = tuple(WALK.recording.marker_names[i] for i in order)
+    recording = replace(WALK.recording, marker_names=names, markers=WALK.recording.markers[:, order])
+    _, arrays = analysed(replace(WALK, recording=recording, plates=WALK.plates[::-1]), *MOMENTS, until="moments")
+    assert np.nanmax(np.abs(by_joint(arrays) - by_joint(reference[1]))) < 1e-6
+
+
+def test_the_mirror_image_of_a_walk_has_the_moments_of_the_other_side(analysed, reference):
+    _, arrays = analysed(WALK.mirrored(), *MOMENTS, until="moments")
+    assert np.nanmax(np.abs(by_joint(arrays)[:, :, ::-1] - by_joint(reference[1]))) < 1e-4
+
+
+def test_a_spoilt_frame_changes_no_pose_and_no_moment_of_others(analysed, reference):
+    markers = np.array(WALK.recording.markers)
+    spoilt = 30
+    markers[spoilt] = np.nan
+    walk = replace(WALK, recording=replace(WALK.recording, markers=markers))
+    _, raw = analysed(walk, "angles", until="angles", design={"cutoff": 0.0}, max_gap=0.0)
+    _, true = analysed(WALK, "angles", until="angles", design={"cutoff": 0.0})
+    others = np.delete(np.arange(len(markers) - 1), spoilt)  # the last frame has no moments
+    assert np.isnan(raw["angles"][spoilt]).all()
+    assert np.abs(raw["angles"][others] - true["angles"][others]).max() < 1e-9
+    _, arrays = analysed(walk, *MOMENTS, until="moments")
+    difference = np.abs(by_joint(arrays) - by_joint(reference[1])).max(axis=(1, 2))
+    assert arrays["pose_status"][spoilt] >= 100
+    assert np.isnan(difference[spoilt])
+    assert difference[others].max() < 0.2  # N m, where a spline bridges the frame
+    assert difference[others][np.abs(others - spoilt) > 15].max() < 0.01
+
+
+def test_each_step_may_be_the_last_and_leaves_later_arrays_empty(analysed):
+    names = ("angles", "moments", "activations", "reactions", "curves", "metabolic_rates")
+    sizes = {}
+    for until in ("angles", "moments", "forces", "reactions"):
+        _, arrays = analysed(WALK, *names, until=until, metabolics="umberger")
+        sizes[until] = [arrays[name].size > 0 for name in names]
+    assert sizes["angles"] == [True, False, False, False, True, False]
+    assert sizes["moments"] == [True, True, False, False, True, False]
+    assert sizes["forces"] == [True, True, True, False, True, True]
+    assert sizes["reactions"] == [True] * 6
+
+
+def test_a_joint_carries_about_its_axis_only_what_the_reserve_gives(analysed):
+    """Muscles balance the moment about the axis of a hinge; what is left of the reaction's moment is the reserve."""
+    names = ("reaction_moments", "joints", "reserves", "coordinates", "reactions", "reaction_points")
+    _, arrays = analysed(WALK, *names, design={"cutoff": 8.0})
+    for joint, coordinate in (("knee_r", "knee_angle_r"), ("ankle_l", "ankle_angle_l")):
+        moment = arrays["reaction_moments"][:, list(arrays["joints"]).index(joint), 2]
+        reserve = arrays["reserves"][:, list(arrays["coordinates"]).index(coordinate)]
+        assert moment == pytest.approx(reserve, abs=1e-6, nan_ok=True)
+    _, ground = analysed(WALK, *names, design={"cutoff": 8.0}, reaction_axes="ground", joints=["knee_r"])
+    sizes = [np.linalg.norm(a["reactions"][:, list(a["joints"]).index("knee_r")], axis=1) for a in (arrays, ground)]
+    assert sizes[0] == pytest.approx(sizes[1], nan_ok=True)
+    assert np.ptp(ground["reaction_points"][:, 0, 0]) > 1.0  # m: the knee walks through the laboratory
+    assert np.abs(arrays["reaction_points"][:, list(arrays["joints"]).index("knee_r")]).max() < 1e-9
+
+
+def test_errors_of_markers_are_those_that_a_study_assumes_and_factors_change_the_body(analysed):
+    assumed, _ = analysed(WALK, until="moments", design={"skin": 0.01, "seed": 3})
+    again, _ = analysed(WALK, until="moments", design={"skin": 0.01, "seed": 3})
+    other, _ = analysed(WALK, until="moments", design={"skin": 0.01, "seed": 4})
+    heavy, _ = analysed(WALK, until="moments", design={"mass_factor": 1.1})
+    assert 0.003 < assumed["marker_rms"] < 0.01  # the model follows a part of 10 mm
+    assert assumed == again
+    assert assumed["marker_rms"] != other["marker_rms"]
+    assert heavy["mass"] == pytest.approx(1.1 * 67.4)
+
+
+def test_feet_beside_the_plates_leave_their_frames_without_moments(analysed):
+    walk = replace(WALK, plates=WALK.plates[:1])
+    figures, arrays = analysed(walk, *MOMENTS, "notes", until="moments")
+    left_alone = np.asarray(WALK.plates[0].force[:, 1]) < 0.5 * 67.4 * 9.81
+    assert (arrays["pose_status"][left_alone] == 105).all()
+    assert np.isnan(arrays["moments"][left_alone]).all()
+    assert 0.2 < figures["usable"] < 0.7
+    assert any("residual_limit" in note for note in arrays["notes"])
+
+
+def test_scaling_to_the_static_pose_finds_the_size_of_a_subject(analysed):
+    tall = replace(laboratory.standing().recording, markers=1.1 * laboratory.standing().recording.markers)
+    static = replace(laboratory.standing(), recording=tall)
+    walk = replace(WALK, recording=replace(WALK.recording, markers=1.1 * WALK.recording.markers))
+    conditions = {
+        "recording": InputFile("walk.trc", walk.trc()),
+        "static": InputFile("static.trc", static.trc()),
+        "mass": 80.0,
+    }
+    figures, arrays = analysed(conditions, "scaled_model", "angles", until="angles", scale_to_static=True)
+    assert figures["marker_rms"] < 2e-3
+    assert figures["mass"] == pytest.approx(80.0)
+    assert arrays["scaled_model"][0].startswith("<?xml")
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"joints": ["kne_r"]}, "'kne_r' is not a joint; did you mean 'knee_r'"),
+        ({"feet": {"right": "foot"}}, "'foot' is not a body"),
+        ({"feet": {"both": "calcn_r"}}, "write right and left"),
+        ({"reaction_axes": "tibia"}, "'tibia' is not a body"),
+        ({"window": (1.0, 1.0)}, "is empty"),
+        ({"model": InputFile("m.osim", b"<no")}, "m.osim"),
+    ],
+)
+def test_a_wrong_setting_is_named_with_the_way_out(settings, text):
+    model = LaboratoryTrial(**{"model": InputFile("walker.osim", laboratory.model_text()), **settings})
+    with pytest.raises(InvalidSetting, match=text):
+        model.check()
+
+
+TRC, MOT = InputFile("walk.trc", WALK.trc()), InputFile("walk.mot", WALK.mot())
+
+
+@pytest.mark.parametrize(
+    ("conditions", "name", "text"),
+    [
+        ({}, "recording", "has neither"),
+        ({"recording": TRC, "motion": MOT}, "recording", "has both"),
+        ({"recording": InputFile("w.trc", b"PathFileType")}, "recording", "w.trc"),
+        ({"recording": TRC, "reactions": InputFile("r.mot", b"time")}, "reactions", "r.mot"),
+        (
+            {"recording": TRC, "reactions": InputFile("r.csv", b"time,x\n0,1\n1,2\n")},
+            "reactions",
+            "no columns of ground",
+        ),
+        ({"recording": TRC, "external_loads": MOT}, "recording", "name that table with reactions"),
+        ({"recording": TRC, "subject_model": InputFile("s.osim", b"")}, "subject_model", "s.osim"),
+        ({"motion": InputFile("m.csv", b"time,x\n0,1\n1,2\n")}, None, "none of its columns is a coordinate"),
+    ],
+)
+def test_a_wrong_file_is_named_with_the_way_out(conditions, name, text):
+    model = LaboratoryTrial(model=InputFile("walker.osim", laboratory.model_text()))
+    if name is None:
+        with pytest.raises(Diverged, match=text):
+            model.evaluate({}, conditions, frozenset(), model.prepare_scenario(conditions))
+        return
+    with pytest.raises(InvalidSetting, match=text) as error:
+        model.check_scenario(conditions)
+    assert error.value.name == name
+
+
+def test_a_cut_off_that_the_rate_excludes_rejects_the_design(analysed):
+    with pytest.raises(InvalidDesign, match="cut-off of 40 Hz is not possible at 50 Hz"):
+        analysed(WALK, until="angles", design={"cutoff": 40.0})
+
+
+def test_a_window_beyond_the_trial_gives_no_result(analysed):
+    with pytest.raises(Diverged, match="no frame lies between 8 and 9 s"):
+        analysed(WALK, until="angles", window=(8.0, 9.0))
+
+
+def test_given_coordinates_have_the_moments_and_the_sharing_of_opensim(analysed, shared):
+    """gait2392: the reference net moments of OpenSim 4.6, and the cost of the reference minimiser."""
+    import csv
+
+    conditions = {
+        "motion": shared("opensim/motion/gait2392_kinematics.sto"),
+        "external_loads": shared("opensim/motion/gait2392_walk1_grf.xml"),
+        "reactions": shared("opensim/motion/subject01_walk_grf.mot"),
+    }
+    model = shared("opensim/models/gait2392_subject01.osim")
+    names = ("moments", "moment_names", "activations")
+    figures, arrays = analysed(conditions, *names, model=model, window=(0.6, 1.6), design={"cutoff": 0.0})
+    header, *rows = csv.reader(shared("opensim/reference/gait2392_inverse_dynamics.csv").content.decode().splitlines())
+    table = np.array(rows, dtype=float)
+    for name in ("hip_flexion_r", "knee_angle_l", "ankle_angle_r"):
+        true = np.interp(arrays["time"], table[:, 0], table[:, header.index(f"{name}_moment")])
+        assert arrays["moments"][:, list(arrays["moment_names"]).index(name)] == pytest.approx(true, abs=1e-2)
+    assert figures["mean_cost"] == pytest.approx(1.9247636, rel=1e-4)
+
+
+def test_the_public_pipeline_goes_from_markers_to_moments_near_those_of_opensims_coordinates(analysed, shared):
+    """Scaling, inverse kinematics and inverse dynamics of gait2392 against those by OpenSim's own coordinates."""
+    folder = "opensim/pipeline_gait2392"
+    loads = {
+        "reactions": shared("opensim/motion/subject01_walk_grf.mot"),
+        "external_loads": shared(f"{folder}/subject01_walk1_grf.xml"),
+    }
+    settings = {"model": shared(f"{folder}/gait2392_generic.osim"), "until": "moments"}
+    markers = {"recording": shared(f"{folder}/subject01_walk1.trc"), "static": shared(f"{folder}/subject01_static.trc")}
+    chain = {
+        "scaling": shared(f"{folder}/subject01_Setup_Scale.xml"),
+        "marker_set": shared(f"{folder}/gait2392_Scale_MarkerSet.xml"),
+        "tasks": shared(f"{folder}/subject01_Setup_IK.xml"),
+    }
+    _, arrays = analysed({**markers, **loads}, *MOMENTS, **settings, **chain)
+    theirs = {
+        "motion": shared(f"{folder}/reference/subject01_walk1_ik.mot"),
+        "subject_model": shared(f"{folder}/reference/subject01_simbody.osim"),
+    }
+    _, reference_arrays = analysed({**theirs, **loads}, *MOMENTS, **settings)
+    at = reference_arrays["time"]
+    inner = (at > 0.7) & (at < 2.0)
+    for name in ("hip_flexion_r", "knee_angle_r", "ankle_angle_r"):
+        ours, reference_moment = (
+            a["moments"][:, list(a["moment_names"]).index(name)] for a in (arrays, reference_arrays)
+        )
+        moment = np.interp(at[inner], arrays["time"], ours)
+        assert np.sqrt(np.mean((moment - reference_moment[inner]) ** 2)) < 2.0  # N m of up to 120
