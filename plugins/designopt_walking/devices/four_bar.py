@@ -1,13 +1,12 @@
 """The four-bar knee of `designopt_knee` as a knee joint of a walker: its polycentric path and its damper.
 
 Lü et al. (2020), see `designopt_knee.linkage`. There the angle of the rear link BC describes the linkage; a walker has
-the knee angle as coordinate, and the pose follows from it in closed form: the knee angle gives the direction of CD, and D
-is where a circle about A meets one about B shifted along CD.
+the knee angle as coordinate, and the pose follows from it in closed form: the knee angle gives the direction of CD, and
+D is where a circle about A meets one about B shifted along CD.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,8 +18,8 @@ from designopt_mechanics.motions import Motion, Rotate, Slide
 
 from designopt.dynamics import Variable
 from designopt.lazy import casadi as ca
-from designopt_walking.devices.device import Device
-from designopt_walking.devices.joint_springs import stop_torque
+from designopt_walking.devices.joint_springs import angle_and_rate, stop_torque
+from designopt_walking.walker import Device, DeviceForces, Walker
 
 
 @dataclass(frozen=True)
@@ -79,22 +78,20 @@ class FourBar:
 
         Parameters `damper_stiffness` (N/m) and `damper_damping` (N s/m): tau = -(K (l - l0) + C dl/dt) dl/dq.
         """
-        knee = f"knee_angle_{side}"
         angle = ca.SX.sym("angle")
-        length = self.damper_length(angle, ca)
-        line = ca.Function("damper", [angle], [length, ca.gradient(length, angle)])
+        of_angle = self.damper_length(angle, ca)
+        line = ca.Function("damper", [angle], [of_angle, ca.gradient(of_angle, angle)])
 
-        def torques(q: Mapping[str, Any], dq: Mapping[str, Any], p: Mapping[str, Any]) -> dict[str, Any]:
-            l, arm = line(q[knee])
-            stretch = l - self.geometry["damper_rest_length"]
-            pull = p["damper_stiffness"] * stretch + p["damper_damping"] * arm * dq[knee]
-            return {knee: -pull * arm + stop_torque(q[knee])}
+        def device(walker: Walker) -> DeviceForces:
+            q, dq = angle_and_rate(walker, f"knee_angle_{side}")
+            stiffness = Variable("damper_stiffness", "N/m", 0.0, 1.5e5, "spring along the damper of the four-bar knee")
+            damping = Variable("damper_damping", "N s/m", 0.0, 5e4, "damper of the four-bar knee")
+            k, c = ca.SX.sym(stiffness.name), ca.SX.sym(damping.name)
+            length, arm = line(q)
+            pull = k * (length - self.geometry["damper_rest_length"]) + c * arm * dq
+            return DeviceForces({f"knee_angle_{side}": -pull * arm + stop_torque(q)}, [(stiffness, k), (damping, c)])
 
-        parameters = (
-            Variable("damper_stiffness", "N/m", 0.0, 1.5e5, "spring along the damper of the four-bar knee"),
-            Variable("damper_damping", "N s/m", 0.0, 5e4, "damper of the four-bar knee"),
-        )
-        return Device("knee", (knee,), torques, parameters)
+        return device
 
     @cached_property
     def _branch(self) -> float:

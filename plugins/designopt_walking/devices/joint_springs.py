@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from designopt.dynamics import Variable
 from designopt.lazy import casadi as ca
-from designopt_walking.devices.device import Device, positive_part
+from designopt_walking.walker import Device, DeviceForces, Walker
 
-#: Extension stop of a prosthetic knee, N m/rad, and damping of an elastic ankle, N m s/rad.
+#: Extension stop of a prosthetic knee (N m/rad), and damping of an elastic ankle (N m s/rad).
 STOP, ANKLE_DAMPING = 1500.0, 1.0
+#: Rounding of stops and of springs that act on one side (rad).
+ROUNDING = 0.02
 
 
 def single_axis_knee(side: str) -> Device:
@@ -18,62 +20,65 @@ def single_axis_knee(side: str) -> Device:
 
     Parameters: `knee_stiffness` (N m/rad), `knee_damping` (N m s/rad).
     """
-    knee = f"knee_angle_{side}"
 
-    def torques(q: Mapping[str, Any], dq: Mapping[str, Any], p: Mapping[str, Any]) -> dict[str, Any]:
-        return {knee: -p["knee_stiffness"] * q[knee] - p["knee_damping"] * dq[knee] + stop_torque(q[knee])}
+    def device(walker: Walker) -> DeviceForces:
+        q, dq = angle_and_rate(walker, f"knee_angle_{side}")
+        k = Variable("knee_stiffness", "N m/rad", 0.0, 60.0, "spring of the prosthetic knee")
+        c = Variable("knee_damping", "N m s/rad", 0.0, 20.0, "damper of the prosthetic knee")
+        return _forces((k, c), lambda k, c: {f"knee_angle_{side}": -k * q - c * dq + stop_torque(q)})
 
-    parameters = (
-        Variable("knee_stiffness", "N m/rad", 0.0, 60.0, "spring of the prosthetic knee"),
-        Variable("knee_damping", "N m s/rad", 0.0, 20.0, "damper of the prosthetic knee"),
-    )
-    return Device("knee", (knee,), torques, parameters)
+    return device
 
 
 def stop_torque(angle: Any) -> Any:
-    """N m of the extension stop at a knee `angle` (rad, flexion negative), flexing."""
-    return -STOP * positive_part(angle, ca)
+    """N m of the extension stop at a knee `angle` (rad, flexion negative); it flexes."""
+    return -STOP * positive_part(angle)
 
 
 def elastic_ankle(side: str) -> Device:
-    """Spring about the ankle of a `side`, relaxed in the neutral position, with little damping.
+    """Spring about the ankle of a `side`, relaxed in its neutral position, with little damping.
 
     Parameter: `ankle_stiffness` (N m/rad).
     """
-    ankle = f"ankle_angle_{side}"
 
-    def torques(q: Mapping[str, Any], dq: Mapping[str, Any], p: Mapping[str, Any]) -> dict[str, Any]:
-        return {ankle: -p["ankle_stiffness"] * q[ankle] - ANKLE_DAMPING * dq[ankle]}
+    def device(walker: Walker) -> DeviceForces:
+        q, dq = angle_and_rate(walker, f"ankle_angle_{side}")
+        k = Variable("ankle_stiffness", "N m/rad", 50.0, 1000.0, "spring of the prosthetic ankle")
+        return _forces((k,), lambda k: {f"ankle_angle_{side}": -k * q - ANKLE_DAMPING * dq})
 
-    stiffness = Variable("ankle_stiffness", "N m/rad", 50.0, 1000.0, "spring of the prosthetic ankle")
-    return Device("ankle", (ankle,), torques, (stiffness,))
+    return device
 
 
-def hip_springs() -> Device:
+def hip_springs(walker: Walker) -> DeviceForces:
     """Equal springs at both hips; parameters `spring_stiffness` (N m/rad) and `spring_rest` (rad)."""
-    coordinates = ("hip_flexion_r", "hip_flexion_l")
-
-    def torques(q: Mapping[str, Any], dq: Mapping[str, Any], p: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: -p["spring_stiffness"] * (q[name] - p["spring_rest"]) for name in coordinates}
-
-    return Device("spring", coordinates, torques, _spring_parameters("hip"))
+    return _both_sides(walker, "hip_flexion", lambda stretch: stretch)
 
 
-def ankle_springs() -> Device:
-    """Equal springs at both ankles that act beyond the rest angle in dorsiflexion alone.
+def ankle_springs(walker: Walker) -> DeviceForces:
+    """Equal springs at both ankles that act in dorsiflexion alone, from the rest angle on.
 
     Parameters `spring_stiffness` (N m/rad) and `spring_rest` (rad).
     """
-    coordinates = ("ankle_angle_r", "ankle_angle_l")
-
-    def torques(q: Mapping[str, Any], dq: Mapping[str, Any], p: Mapping[str, Any]) -> dict[str, Any]:
-        return {n: -p["spring_stiffness"] * positive_part(q[n] - p["spring_rest"], ca) for n in coordinates}
-
-    return Device("spring", coordinates, torques, _spring_parameters("ankle"))
+    return _both_sides(walker, "ankle_angle", positive_part)
 
 
-def _spring_parameters(joint: str) -> tuple[Variable, ...]:
-    return (
-        Variable("spring_stiffness", "N m/rad", 0.0, 300.0, f"spring at each {joint}"),
-        Variable("spring_rest", "rad", -0.3, 0.6, f"{joint} angle at which the spring is relaxed"),
-    )
+def _both_sides(walker: Walker, joint: str, acting: Callable[[Any], Any]) -> DeviceForces:
+    angles = {name: walker.state.named[name] for name in (f"{joint}_r", f"{joint}_l")}
+    k = Variable("spring_stiffness", "N m/rad", 0.0, 300.0, "spring on each side")
+    rest = Variable("spring_rest", "rad", -0.3, 0.6, "angle at which the springs are relaxed")
+    return _forces((k, rest), lambda k, rest: {name: -k * acting(q - rest) for name, q in angles.items()})
+
+
+def positive_part(x: Any) -> Any:
+    """x (rad) where it is positive, 0 elsewhere, rounded over `ROUNDING`."""
+    return 0.5 * (x + ca.sqrt(x**2 + ROUNDING**2))
+
+
+def angle_and_rate(walker: Walker, coordinate: str) -> tuple[Any, Any]:
+    """A coordinate of a walker and its rate."""
+    return walker.state.named[coordinate], walker.named(walker.state.dz)[coordinate]
+
+
+def _forces(variables: Sequence[Variable], moments: Callable[..., dict[str, Any]]) -> DeviceForces:
+    symbols = [ca.SX.sym(v.name) for v in variables]
+    return DeviceForces(moments(*symbols), list(zip(variables, symbols, strict=True)))

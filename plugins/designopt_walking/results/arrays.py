@@ -1,0 +1,83 @@
+"""Arrays of a solved walk over one cycle, at equal steps from right heel strike on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import Array
+from designopt_walking.results.cycle import SolvedWalk
+from designopt_walking.results.observables import ORIGINS
+
+#: Declaration of the arrays; feet are right and left.
+WALK_ARRAYS: Mapping[str, Array] = {
+    "time": Array(("time",), "s", "from right heel strike"),
+    "percent": Array(("time",), "", "of the cycle"),
+    "muscles": Array(("muscle",), "", "names", dtype="str"),
+    "coordinates": Array(("coordinate",), "", "names", dtype="str"),
+    "positions": Array(("time", "coordinate"), "", "coordinates, in rad or m"),
+    "speeds": Array(("time", "coordinate"), "", "their rates, in rad/s or m/s"),
+    "activations": Array(("time", "muscle"), "", "from 0 to 1"),
+    "excitations": Array(("time", "muscle"), "", "from 0 to 1"),
+    "forces": Array(("time", "muscle"), "N", "along the tendons"),
+    "fibre_lengths": Array(("time", "muscle"), "", "in optimal lengths"),
+    "fibre_speeds": Array(("time", "muscle"), "", "in maximum speeds of shortening; shortening is negative"),
+    "metabolic_rates": Array(("time", "muscle"), "W", "heat and work, without the basal rate"),
+    "muscle_moments": Array(("time", "coordinate"), "", "generalised forces of the muscles, in N m or N"),
+    "device_moments": Array(("time", "coordinate"), "", "of devices, in N m or N"),
+    "contact_moments": Array(("time", "coordinate"), "", "of the ground, in N m or N"),
+    "drive_moments": Array(("time", "coordinate"), "", "of drives such as that of the trunk, in N m or N"),
+    "ground_force": Array(("time", "foot", "axis"), "N", "on each foot, forward and up"),
+    "centre_of_pressure": Array(("time", "foot"), "m", "forward; NaN while the foot is in the air"),
+    "effort_shares": Array(("muscle",), "", "share of each muscle in the integral of squared excitations"),
+    "peak_activations": Array(("muscle",), "", "over the cycle"),
+    "mean_activations": Array(("muscle",), "", "over the cycle"),
+    "skeleton": Array(("time", "vertex", "axis"), "m", "drawing of trunk and right leg; NaN between lines"),
+    "left_leg": Array(("time", "vertex", "axis"), "m", "drawing of the left leg"),
+    "ground_arrows": Array(("time", "foot", "end", "axis"), "", "point of application (m) and force (N)"),
+}
+
+#: Vertical force (N) below which a foot has no centre of pressure.
+_LIFTED = 10.0
+
+
+def walk_arrays(walk: SolvedWalk) -> dict[str, NDArray[Any]]:
+    """All of `WALK_ARRAYS`."""
+    samples, walker = walk.samples, walk.walker
+    observed, muscles = samples.observed, walker.muscles.names
+
+    def columns(pattern: str, names: tuple[str, ...]) -> NDArray[Any]:
+        return np.stack([samples.values[pattern.format(name)] for name in names], axis=1)
+
+    excitations, activations = columns("excitation_{}", muscles), columns("activation_{}", muscles)
+    effort = samples.integral(excitations**2)
+    force = observed.ground_force
+    centre = np.where(force[:, :, 1] > _LIFTED, observed.pressure_centre, np.nan)
+    applied = np.stack([centre, np.where(np.isfinite(centre), 0.0, np.nan)], axis=2)
+    moments = {name: observed.moments[:, i] for i, name in enumerate(ORIGINS)}
+    return {
+        "time": samples.time,
+        "percent": 100.0 * samples.time / walk.stride_time,
+        "muscles": np.array(muscles, dtype=str),
+        "coordinates": np.array(walker.coordinates, dtype=str),
+        "positions": columns("{}", walker.coordinates),
+        "speeds": columns("{}_speed", walker.coordinates),
+        "activations": activations,
+        "excitations": excitations,
+        "forces": observed.force,
+        "fibre_lengths": observed.fibre_length,
+        "fibre_speeds": observed.fibre_speed,
+        "metabolic_rates": observed.metabolic_rate,
+        **{f"{name[:-1]}_moments": values for name, values in moments.items()},
+        "ground_force": force,
+        "centre_of_pressure": centre,
+        "effort_shares": effort / effort.sum(),
+        "peak_activations": activations.max(axis=0),
+        "mean_activations": samples.integral(activations) / walk.stride_time,
+        "skeleton": observed.skeleton,
+        "left_leg": observed.left_leg,
+        "ground_arrows": np.stack([applied, force], axis=2),
+    }
