@@ -21,7 +21,8 @@ SHARPNESS = 0.1
 class MuscleStates:
     """Of k muscles in the order of `muscles`, columns (k, 1) of CasADi expressions.
 
-    Symbols: `activation`, `excitation`. `length` (m) and `speed` (m/s, lengthening) of the paths; `fibre_length` in
+    Symbols: `activation`, `excitation`. `length` (m) and `speed` (m/s, lengthening) of the paths, `arms` (m, k) their
+    moment arms -dl/dz; `fibre_length` in
     optimal lengths, `fibre_speed` in maximum speeds of shortening, lengthening positive, and `fibre_velocity` in m/s;
     `active_force` F_o a f_L f_V, `fibre_force` with the passive force and damping, and `force` along the tendon (N);
     `activation_rate` (1/s).
@@ -32,6 +33,7 @@ class MuscleStates:
     excitation: Any
     length: Any
     speed: Any
+    arms: Any
     fibre_length: Any
     fibre_speed: Any
     fibre_velocity: Any
@@ -55,7 +57,8 @@ def muscle_states(state: TreeState, muscles: Sequence[OsimMuscle], lengths: Mapp
     k = len(muscles)
     a, e = ca.SX.sym("a", k), ca.SX.sym("e", k)
     length = ca.vertcat(ca.SX(0, 1), *(lengths[m.name] for m in muscles))
-    speed = state.rate(length)
+    arms = -ca.jacobian(length, state.z).T
+    speed = -arms.T @ state.dz
     columns: dict[str, list[Any]] = {
         n: [ca.SX(0, 1)]
         for n in ("fibre_length", "fibre_speed", "fibre_velocity", "active_force", "fibre_force", "force")
@@ -66,7 +69,7 @@ def muscle_states(state: TreeState, muscles: Sequence[OsimMuscle], lengths: Mapp
             columns[name].append(value)
         rates.append(activation_rate(e[j], a[j], rise=muscle.rise, fall=muscle.fall, sharpness=SHARPNESS))
     named = {name: ca.vertcat(*column) for name, column in columns.items()}
-    return MuscleStates(tuple(muscles), a, e, length, speed, activation_rate=ca.vertcat(*rates), **named)
+    return MuscleStates(tuple(muscles), a, e, length, speed, arms, activation_rate=ca.vertcat(*rates), **named)
 
 
 def _fibre(muscle: OsimMuscle, a: Any, length: Any, speed: Any) -> dict[str, Any]:

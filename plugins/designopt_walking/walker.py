@@ -128,7 +128,9 @@ def walker_of(
     """
     state = TreeState.symbols(tree or tree_of(model))
     fitted = lengths(state) if lengths is not None else {}
-    paths = {m.name: fitted[m.name] if m.name in fitted else path_length(state, model, m, ranges) for m in model.muscles}
+    paths = {
+        m.name: fitted[m.name] if m.name in fitted else path_length(state, model, m, ranges) for m in model.muscles
+    }
     muscles = muscle_states(state, model.muscles, paths)
     spheres = [replace(contact, friction=friction) for contact in model.contacts]
     forces, points = sphere_forces(state, spheres)
@@ -145,9 +147,8 @@ def walker_of(
     driven = ca.SX.zeros(state.z.shape)
     for actuator in model.actuators:
         driven[state.tree.names.index(actuator.coordinate)] += actuator.optimal * drives[actuator.name]
-    pull = -ca.jtimes(muscles.length, state.z, muscles.force, True) if model.muscles else ca.SX.zeros(state.z.shape)
     moments = {
-        "muscles": pull,
+        "muscles": ca.densify(muscles.arms @ muscles.force),
         "contacts": generalised_force(state, sphere_loads(state, spheres)),
         "drives": driven,
     }
