@@ -1,4 +1,4 @@
-"""Springs and dampers about one joint: single-axis knee, elastic ankle, exoskeleton springs at hip and ankle."""
+"""Springs and dampers about one joint: the single-axis knee and the elastic ankle of a prosthesis."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def single_axis_knee(side: str) -> Device:
         q, dq = angle_and_rate(walker, f"knee_angle_{side}")
         k = Variable("knee_stiffness", "N m/rad", 0.0, 60.0, "spring of the prosthetic knee")
         c = Variable("knee_damping", "N m s/rad", 0.0, 20.0, "damper of the prosthetic knee")
-        return _forces((k, c), lambda k, c: {f"knee_angle_{side}": -k * q - c * dq + stop_torque(q)})
+        return device_forces((k, c), lambda k, c: {f"knee_angle_{side}": -k * q - c * dq + stop_torque(q)})
 
     return device
 
@@ -44,29 +44,9 @@ def elastic_ankle(side: str) -> Device:
     def device(walker: Walker) -> DeviceForces:
         q, dq = angle_and_rate(walker, f"ankle_angle_{side}")
         k = Variable("ankle_stiffness", "N m/rad", 50.0, 1000.0, "spring of the prosthetic ankle")
-        return _forces((k,), lambda k: {f"ankle_angle_{side}": -k * q - ANKLE_DAMPING * dq})
+        return device_forces((k,), lambda k: {f"ankle_angle_{side}": -k * q - ANKLE_DAMPING * dq})
 
     return device
-
-
-def hip_springs(walker: Walker) -> DeviceForces:
-    """Equal springs at both hips; parameters `spring_stiffness` (N m/rad) and `spring_rest` (rad)."""
-    return _both_sides(walker, "hip_flexion", lambda stretch: stretch)
-
-
-def ankle_springs(walker: Walker) -> DeviceForces:
-    """Equal springs at both ankles that act in dorsiflexion alone, from the rest angle on.
-
-    Parameters `spring_stiffness` (N m/rad) and `spring_rest` (rad).
-    """
-    return _both_sides(walker, "ankle_angle", positive_part)
-
-
-def _both_sides(walker: Walker, joint: str, acting: Callable[[Any], Any]) -> DeviceForces:
-    angles = {name: walker.state.named[name] for name in (f"{joint}_r", f"{joint}_l")}
-    k = Variable("spring_stiffness", "N m/rad", 0.0, 300.0, "spring on each side")
-    rest = Variable("spring_rest", "rad", -0.3, 0.6, "angle at which the springs are relaxed")
-    return _forces((k, rest), lambda k, rest: {name: -k * acting(q - rest) for name, q in angles.items()})
 
 
 def positive_part(x: Any) -> Any:
@@ -79,6 +59,7 @@ def angle_and_rate(walker: Walker, coordinate: str) -> tuple[Any, Any]:
     return walker.state.named[coordinate], walker.named(walker.state.dz)[coordinate]
 
 
-def _forces(variables: Sequence[Variable], moments: Callable[..., dict[str, Any]]) -> DeviceForces:
+def device_forces(variables: Sequence[Variable], moments: Callable[..., dict[str, Any]]) -> DeviceForces:
+    """The forces of a device with these parameters; `moments` by coordinate, of a symbol for each of them."""
     symbols = [ca.SX.sym(v.name) for v in variables]
     return DeviceForces(moments(*symbols), list(zip(variables, symbols, strict=True)))
