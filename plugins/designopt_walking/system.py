@@ -7,11 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from designopt.dynamics.system import System, Variable
-from designopt.lazy import casadi as ca
 from designopt_walking.walker import Walker
 
-#: Controls and activations where the model has no smaller range.
-LEAST, MOST = 0.01, 1.0
 #: Speeds without a range of their own: rad/s or m/s.
 FASTEST = 50.0
 
@@ -22,12 +19,15 @@ def side_of(body: str) -> str:
     return match.group(1) if match else body
 
 
-def walking_system(walker: Walker, outputs: Sequence[tuple[Variable, Any]] = ()) -> System:
+Entries = Sequence[tuple[Variable, Any]]
+
+
+def walking_system(walker: Walker, outputs: Entries = (), data: Entries = ()) -> System:
     """The equations of motion and of the activations.
 
     States: the coordinates, ``<coordinate>_speed``, ``activation_<muscle>``. Controls: ``excitation_<muscle>``, the
     drives by name, those of devices. Unknowns: ``<coordinate>_acceleration``. Parameters: those of devices. Outputs:
-    `walker_outputs` and further ones.
+    the ground forces, ``ground_x_<side>`` and ``ground_y_<side>``, and further ones; `data` as stated.
     """
     state, muscles = walker.state, walker.muscles
     coordinates = state.tree.coordinates
@@ -55,16 +55,14 @@ def walking_system(walker: Walker, outputs: Sequence[tuple[Variable, Any]] = ())
         unknowns=unknowns,
         controls=controls,
         parameters=[entry for device in walker.devices for entry in device.parameters],
-        outputs=[*walker_outputs(walker), *outputs],
+        data=data,
+        outputs=[*ground_outputs(walker), *outputs],
     )
 
 
-def walker_outputs(walker: Walker) -> Iterator[tuple[Variable, Any]]:
-    """Ground forces and centres of pressure of each foot, forces and fibres of the muscles, moments by origin."""
+def ground_outputs(walker: Walker) -> Iterator[tuple[Variable, Any]]:
+    """The ground force of each foot (N), forward and upward."""
     for foot, force in walker.ground_forces.items():
         side = side_of(foot)
         yield Variable(f"ground_x_{side}", "N"), force[0]
         yield Variable(f"ground_y_{side}", "N"), force[1]
-    for j, name in enumerate(walker.muscles.names):
-        yield Variable(f"force_{name}", "N"), walker.muscles.force[j]
-    return
