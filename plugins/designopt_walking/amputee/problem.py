@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from designopt.lazy import casadi as ca
 from designopt_walking.devices.amputation import amputated, with_four_bar
 from designopt_walking.devices.four_bar import FourBar
 from designopt_walking.devices.joint_springs import ROUNDING, STOP, elastic_ankle, single_axis_knee
+from designopt_walking.programs.gait import ACCELERATION_SIZE, FORWARD, SPEED_SIZE, distance
 from designopt_walking.system import walking_system
 from designopt_walking.walker import DeviceForces, Walker, walker_of
 
@@ -44,8 +45,8 @@ DURATION = (0.8, 1.4)
 #: Help at the amputated side that stages of the start may use: torque (N m) at a control of 1, range of the control.
 HELP, MOST_HELP = 100.0, 2.0
 HELPED = ("hip_flexion", "knee_angle", "ankle_angle")
-#: Scales of the variables' kinds in the program.
-SPEED_SCALE, ACCELERATION_SCALE, TRUNK_SCALE = 3.0, 50.0, 30.0
+#: Scale of the trunk's torque in the program (N m).
+TRUNK_SCALE = 30.0
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,7 @@ def amputee_problem(
             **dict.fromkeys(drives, (-TRUNK, TRUNK)),
             **dict.fromkeys(helps, allowed),
         },
+        scales=_scales(system, drives),
         integrals={
             "effort": Integral(effort, unit="s"),
             "help": Integral(lambda v: sum(v[n] ** 2 for n in helps), unit="s"),
@@ -143,9 +145,6 @@ def amputee_problem(
             "impulse_l": Integral(lambda v: v["ground_y_l"], unit="N s"),
         },
     )
-
-    def distance(e: Ends) -> Any:
-        return e.final["pelvis_tx"] - e.initial["pelvis_tx"]
 
     def imbalance(e: Ends) -> Any:
         right, left = e.integral["impulse_r"], e.integral["impulse_l"]
@@ -156,7 +155,7 @@ def amputee_problem(
         "asymmetry": lambda e: e["asymmetry_weight"] * imbalance(e) ** 2,
         "help": lambda e: e["help_price"] * e.integral["help"] / distance(e),
     }
-    repeated = [n for n in coordinates if n != "pelvis_tx"] + others + drives
+    repeated = [n for n in coordinates if n != FORWARD] + others + drives
     return TrajectoryProblem(
         [phase],
         cost=lambda e: sum(term(e) for term in terms.values()),
@@ -175,17 +174,6 @@ def amputee_problem(
     )
 
 
-def scales(system: System) -> dict[str, float]:
-    """Scales of speeds, accelerations and the trunk's torque, whose ranges are far wider than a walk needs."""
-    form = system.residual_form
-    accelerations = [v.name for v in form.unknowns] if form else []
-    return {
-        **{v.name: SPEED_SCALE for v in system.states if v.name.endswith("_speed")},
-        **dict.fromkeys(accelerations, ACCELERATION_SCALE),
-        **{v.name: TRUNK_SCALE for v in system.controls if not v.name.startswith(("excitation_", "help_"))},
-    }
-
-
 def _ranged(tree: Tree, prosthesis: Prosthesis, limits: Limits) -> Tree:
     """The tree with the ranges of its coordinates; those of `RANGES` mirrored for a prosthesis on the left."""
     flip = {"r": "l", "l": "r"}
@@ -202,6 +190,15 @@ def _ranged(tree: Tree, prosthesis: Prosthesis, limits: Limits) -> Tree:
             low, high = limits.knee_range(extension)
         coordinates.append(Coordinate(c.name, c.unit, low, high, min(max(c.reference, low), high)))
     return Tree(tuple(coordinates), tree.frames)
+
+
+def _scales(system: System, drives: Sequence[str]) -> dict[str, float]:
+    """Scales of speeds, accelerations and the trunk's torque, whose ranges are far wider than a walk needs."""
+    form = system.residual_form
+    accelerations = [v.name for v in form.unknowns] if form else []
+    speeds = [v.name for v in system.states if v.name.endswith("_speed")]
+    sizes = ((speeds, SPEED_SIZE), (accelerations, ACCELERATION_SIZE), (drives, TRUNK_SCALE))
+    return {name: size for names, size in sizes for name in names}
 
 
 def _speed_range(name: str) -> tuple[float, float]:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
-
-from designopt.collocation import Guess, Options, Program, Sampled, Solution, TrajectoryProblem, checked, sampled
+from designopt.collocation import Guess, Program, Sampled, Solution, TrajectoryProblem, checked
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
-from designopt.dynamics import System
 from designopt.plugin import Diverged
-from designopt_walking.amputee.problem import AmputeeCost, Prosthesis, amputee_problem, amputee_system, scales
-from designopt_walking.results.cycle import SolvedWalk
+from designopt_walking.amputee.problem import AmputeeCost, Prosthesis, amputee_problem, amputee_system
+from designopt_walking.programs.gait import program_options
 from designopt_walking.walker import Walker
 
 #: Devices of the start: with help, and of the walk from which all designs are solved; knee, damper, ankle.
@@ -36,17 +33,6 @@ class SolveSettings:
     intervals: int = 40
     tolerance: float = 1e-6
     iterations: int = 400
-
-    def options(self, system: System, iterations: int) -> Options:
-        """Options of a program with at most that many iterations."""
-        return Options(
-            scheme="hermite_simpson",
-            intervals=self.intervals,
-            midpoint_control="linear",
-            tolerance=self.tolerance,
-            max_iterations=iterations,
-            scales=scales(system),
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +60,8 @@ class Predicted:
 
 
 class AmputeeWalks:
-    """Walks of a `walker` with a `prosthesis` at one `speed` (m/s), from a symmetric walk at that speed.
+    """Walks of a `walker` with a `prosthesis` at one `speed` (m/s); `symmetric` computes the symmetric walk at that
+    speed over a full cycle, with all muscles.
 
     Every design is solved from one walk, that of the middle device: results do not depend on the order of designs.
     """
@@ -85,7 +72,7 @@ class AmputeeWalks:
         prosthesis: Prosthesis,
         speed: float,
         cost: AmputeeCost,
-        symmetric: Sampled,
+        symmetric: Callable[[], Sampled],
         settings: SolveSettings,
     ) -> None:
         self.walker, self.prosthesis, self.speed = walker, prosthesis, speed
@@ -98,6 +85,13 @@ class AmputeeWalks:
         """The program with these `values` of device parameters; others are unknowns within their ranges."""
         stated = amputee_problem(self.system, self.prosthesis.side, self.speed, self._cost, help_price=help_price)
         return replace(stated, parameters={**stated.parameters, **values})
+
+    def free_problem(self) -> TrajectoryProblem:
+        """The program in which all device parameters are unknowns, which starts from the middle walk."""
+        stated = self.problem({})
+        (phase,) = stated.phases
+        starting = replace(phase, start=lambda _values, _rng: self.middle.phase)
+        return replace(stated, phases=[starting], guess=self._named(MIDDLE))
 
     def walk(self, values: Mapping[str, float]) -> Predicted:
         """The walk with fixed `values` of all device parameters: warm from the middle walk, else cold.
@@ -158,7 +152,9 @@ class AmputeeWalks:
     def _helped(self) -> Solution:
         """The last iterate with help torques, from the symmetric walk; it need not be solved."""
         values = self._named(HELPED)
-        guess = Guess({"cycle": self._symmetric}, values)
+        symmetric = self._symmetric()
+        names = [v.name for v in self.system.states + self.system.controls if v.name in symmetric.values]
+        guess = Guess({"cycle": symmetric.only(names)}, values)
         solution: Solution | None = None
         for price in PRICES:
             solution = self._solve(self.problem(values, price), guess, STAGE_ITERATIONS)
@@ -178,7 +174,8 @@ class AmputeeWalks:
         return Guess({"cycle": self._helped.phase}, dict(values))
 
     def _program(self, problem: TrajectoryProblem, guess: Guess, iterations: int) -> Program:
-        options = self._settings.options(self.system, iterations)
+        settings = self._settings
+        options = program_options(settings.intervals, settings.tolerance, max_iterations=iterations)
         program = Program(problem, options, guess, statement=self._statement)
         self._statement = program.statement
         return program
@@ -194,13 +191,6 @@ class AmputeeWalks:
     ) -> Predicted:
         assert self._statement is not None
         return Predicted(checked(problem, self._statement, solution), way, attempts, objectives)
-
-
-def full_cycle(walk: SolvedWalk) -> Sampled:
-    """All variables of a solved walk over the full cycle, as a guess."""
-    points = walk.points
-    once = np.concatenate([[True], np.diff(points.time) > 1e-9])
-    return sampled(points.time[once], {name: values[once] for name, values in points.values.items()})
 
 
 def _unsolved(solution: Solution) -> Diverged:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +10,7 @@ import numpy as np
 
 from designopt.arrays import Vector
 from designopt.collocation import PhaseSolution, Solution
+from designopt_walking.programs.gait import FORWARD, mirrored
 from designopt_walking.results.observables import Observables, observables
 from designopt_walking.walker import Walker
 
@@ -18,15 +18,8 @@ from designopt_walking.walker import Walker
 CONTACT = 0.05
 #: Instants of the arrays of a cycle, its end included.
 SAMPLES = 201
-FORWARD = "pelvis_tx"
 
 Values = Mapping[str, Vector]
-_SIDE = re.compile(r"_([rl])(?=$|_speed$|_acceleration$)")
-
-
-def mirrored(name: str) -> str:
-    """The name of the same quantity of the other side; names without a side are their own."""
-    return _SIDE.sub(lambda match: "_l" if match.group(1) == "r" else "_r", name)
 
 
 @dataclass(frozen=True, eq=False)
