@@ -77,8 +77,9 @@ def polynomial_paths(
 ) -> PolynomialPaths:
     """Fits of the paths that wrap, or of `every` path, over random postures within the `ranges` of the coordinates.
 
-    Lengths and moment arms of all crossed coordinates are fitted together by least squares. Raises `ValueError` for a
-    crossed coordinate without a finite range.
+    Lengths and moment arms of all crossed coordinates are fitted together by least squares. The postures are denser at
+    the ends of the ranges (the distribution of Chebyshev), where polynomials are worst and motions begin and end. Raises
+    `ValueError` for a crossed coordinate without a finite range.
     """
     chosen = [muscle.name for muscle in model.muscles if every or wraps(model, muscle)]
     if not chosen:
@@ -88,7 +89,7 @@ def polynomial_paths(
     for name in model.free:
         low, high = ranges.get(name, (np.nan, np.nan))
         if np.isfinite(low) and np.isfinite(high) and low < high:
-            values[name] = rng.uniform(low, high, POSTURES)
+            values[name] = low + (high - low) * 0.5 * (1.0 - np.cos(np.pi * rng.uniform(size=POSTURES)))
     geometry = muscle_geometry(model, values)
     fits = []
     for name in chosen:

@@ -191,14 +191,15 @@ def program_options(intervals: int, tolerance: float, **more: Any) -> Options:
     )
 
 
-def check_speed(speed: float, gait: Gait, forward: tuple[float, float]) -> None:
+def check_speed(walker: Walker, gait: Gait, speed: float) -> None:
     """Raise `GaitError` for a speed (m/s) whose half cycle is longer than the range of the forward coordinate."""
     shortest, longest = gait.duration
     if not 0.0 < speed < np.inf:
         raise GaitError("speed", f"{speed:g} m/s is not positive")
     if not 0.0 < shortest <= longest:
         raise GaitError("duration", f"from {shortest:g} to {longest:g} s is not a range of durations")
-    room = forward[1] - forward[0]
+    forward = next(c for c in walker.state.tree.coordinates if c.name == FORWARD)
+    room = forward.high - forward.low
     if speed * shortest > room:
         raise GaitError(
             "speed",

@@ -12,7 +12,6 @@ from designopt.collocation import Constraint, Integral, Phase, PhaseGuess, Symbo
 from designopt.dynamics.system import Variable
 from designopt.lazy import casadi as ca
 from designopt_walking.programs.gait import (
-    FORWARD,
     Gait,
     bounds_and_scales,
     check_contact,
@@ -63,8 +62,7 @@ def predicted_walk(
     """
     check_contact(walker)
     check_mirror(walker)
-    forward = next(c for c in walker.state.tree.coordinates if c.name == FORWARD)
-    check_speed(speed, gait, (forward.low, forward.high))
+    check_speed(walker, gait, speed)
     system = walking_system(walker, data=((Variable("speed", "m/s"), ca.SX.sym("speed")),))
     bounds, scales = bounds_and_scales(walker, gait)
     phase = Phase(
@@ -89,7 +87,6 @@ def predicted_walk(
                 lambda e: (distance(e) - e.data["speed"] * e.duration) / e.data["speed"], 0.0, 0.0, "s"
             ),
         },
-        terms={"effort": cost},
         figures={
             "objective": cost,
             "effort": cost,
