@@ -15,20 +15,16 @@ from numpy.typing import NDArray
 from designopt.collocation import TrajectoryProblem
 from designopt.plugin import Fidelity, InputFile, InvalidDesign, InvalidSetting, filled, model
 from designopt.plugin import Quantity as Q
-from designopt_walking.amputee.problem import AmputeeCost, Limits, Prosthesis, amputee_walker
+from designopt_walking.amputee.problem import AmputeeCost, KneeLimits, Prosthesis, amputee_walker
 from designopt_walking.amputee.start import symmetric_walk
 from designopt_walking.amputee.walks import AmputeeWalks, Predicted, SolveSettings
 from designopt_walking.bundled import planar_walker
 from designopt_walking.devices.four_bar import FourBar
 from designopt_walking.devices.joint_springs import stop_torque
-from designopt_walking.programs.gait import Gait, GaitError, check_speed
 from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.outputs import WalkOutputs, walk_outputs
 from designopt_walking.results.physics import refuse_implausible
-
-#: Room of the pelvis forward (m) in the symmetric walk of the start.
-_ROOM = (0.0, 1.0)
 
 
 class AmputeeDesign(TypedDict, total=False):
@@ -112,13 +108,6 @@ class AmputeeWalk:
         except InvalidDesign as error:
             raise InvalidSetting("linkage", str(error)) from None
 
-    def check_scenario(self, conditions: Mapping[str, Any]) -> None:
-        """Raises `InvalidSetting` for a speed that is out of reach."""
-        try:
-            check_speed(filled(Walking, conditions)["speed"], Gait(), _ROOM)
-        except GaitError as error:
-            raise InvalidSetting("speed", error.message) from None
-
     def prepare_scenario(self, conditions: Walking) -> AmputeeWalks:
         """The walk from which all designs start."""
         return self._walks(filled(Walking, conditions)["speed"])
@@ -139,10 +128,9 @@ class AmputeeWalk:
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The walk as a program in which all parameters of the device are unknowns; it starts from the middle device.
 
-        Raises `InvalidSetting` for a model or a scenario that cannot be.
+        Raises `InvalidSetting` for an unusable model.
         """
         self.check()
-        self.check_scenario(scenario)
         return self._walks(filled(Walking, scenario)["speed"]).free_problem()
 
     # ---------------------------------------------------------------------------------------------------------- parts
@@ -161,8 +149,8 @@ class AmputeeWalk:
         return Prosthesis(self.side, linkage, self.myodesis)
 
     @property
-    def _limits(self) -> Limits:
-        return Limits(self.max_swing_flexion, self.max_stop_torque)
+    def _limits(self) -> KneeLimits:
+        return KneeLimits(self.max_swing_flexion, self.max_stop_torque)
 
     def _walks(self, speed: float) -> AmputeeWalks:
         settings = SolveSettings(self.intervals, self.tolerance, self.max_iterations)

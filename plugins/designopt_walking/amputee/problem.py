@@ -50,7 +50,7 @@ TRUNK_SCALE = 30.0
 
 
 @dataclass(frozen=True)
-class Limits:
+class KneeLimits:
     """What the prosthetic knee may do: largest flexion (rad), and torque of its extension stop (N m; None: any)."""
 
     swing_flexion: float = float(np.radians(80.0))
@@ -80,7 +80,7 @@ class Prosthesis:
         return (*knee, "ankle_stiffness")
 
 
-def amputee_walker(model: OsimModel, prosthesis: Prosthesis, limits: Limits) -> Walker:
+def amputee_walker(model: OsimModel, prosthesis: Prosthesis, limits: KneeLimits) -> Walker:
     """The walker with its prosthesis and, as controls of the start, the help torques."""
     side = prosthesis.side
     body = amputated(model, side, myodesis=prosthesis.myodesis)
@@ -122,7 +122,7 @@ def amputee_problem(
     drives = [v.name for v in system.controls if not v.name.startswith(("excitation_", "help_"))]
     helps = help_names(side)
     coordinates = [v.name for v in system.states if v.name in RANGES]
-    others = [v.name for v in system.states if v.name not in RANGES]
+    further_states = [v.name for v in system.states if v.name not in RANGES]
     allowed = (0.0, 0.0) if help_price is None else (-MOST_HELP, MOST_HELP)
 
     def effort(v: Symbols) -> Any:
@@ -155,7 +155,7 @@ def amputee_problem(
         "asymmetry": lambda e: e["asymmetry_weight"] * imbalance(e) ** 2,
         "help": lambda e: e["help_price"] * e.integral["help"] / distance(e),
     }
-    repeated = [n for n in coordinates if n != FORWARD] + others + drives
+    repeated = [n for n in coordinates if n != FORWARD] + further_states + drives
     return TrajectoryProblem(
         [phase],
         cost=lambda e: sum(term(e) for term in terms.values()),
@@ -174,7 +174,7 @@ def amputee_problem(
     )
 
 
-def _ranged(tree: Tree, prosthesis: Prosthesis, limits: Limits) -> Tree:
+def _ranged(tree: Tree, prosthesis: Prosthesis, limits: KneeLimits) -> Tree:
     """The tree with the ranges of its coordinates; those of `RANGES` mirrored for a prosthesis on the left."""
     flip = {"r": "l", "l": "r"}
     coordinates = []

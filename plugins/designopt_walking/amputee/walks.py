@@ -126,18 +126,16 @@ class AmputeeWalks:
                     best = last, name
         if best is None:
             raise _unsolved(last)
-        while True:
-            again, attempts = (
-                self._solve(problem, Guess.from_solution(best[0]), self._settings.iterations),
-                attempts + 1,
-            )
-            gain = 1.0 - again.objective / best[0].objective if again.success else 0.0
-            if again.success:
-                objectives.append(again.objective)
+        gain = 1.0
+        while gain > POLISHED:
+            polished = self._solve(problem, Guess.from_solution(best[0]), self._settings.iterations)
+            attempts += 1
+            gain = 1.0 - polished.objective / best[0].objective if polished.success else 0.0
+            if polished.success:
+                objectives.append(polished.objective)
             if gain > 0.0:
-                best = again, f"{best[1]}, polished"
-            if gain <= POLISHED:
-                return self._result(problem, best[0], best[1], attempts, tuple(objectives))
+                best = polished, f"{best[1]}, polished"
+        return self._result(problem, best[0], best[1], attempts, tuple(objectives))
 
     @cached_property
     def middle(self) -> Solution:

@@ -27,9 +27,9 @@ def amputated(model: OsimModel, side: str = "r", *, myodesis: bool = False) -> O
     ends are with the knee straight. Raises `ValueError` for a model without one of the muscles and bodies.
     """
     bodies, muscles = {b.name for b in model.bodies}, {m.name for m in model.muscles}
-    for kind, names, known in (("body", REPLACED, bodies), ("muscle", LOST, muscles)):
+    for kind, names, available in (("body", REPLACED, bodies), ("muscle", LOST, muscles)):
         for name in names:
-            if f"{name}_{side}" not in known:
+            if f"{name}_{side}" not in available:
                 raise ValueError(
                     f"the model has no {kind} '{name}_{side}', which an amputation above the knee concerns"
                 )

@@ -37,7 +37,7 @@ def _curves(result: Result, title: str, names: str, values: str, recorded: str) 
     if not motions:
         return missing(title, *needed) if len(result.outcomes.X) else None
     first = next(iter(motions.values()))
-    columns = by_quantity(_drawn(first[names]))
+    columns = by_quantity(_without_lengths(first[names]))
     banded = all(recorded in arrays for arrays in motions.values())
 
     def plot(arrays: Arrays) -> Plot:
@@ -50,7 +50,7 @@ def _curves(result: Result, title: str, names: str, values: str, recorded: str) 
     return Section(title, figures=(figure,), tables=tables)
 
 
-def _drawn(names: Iterable[Any]) -> list[str]:
+def _without_lengths(names: Iterable[Any]) -> list[str]:
     return [str(name) for name in names if str(name) not in _LENGTHS]
 
 
@@ -58,13 +58,13 @@ def _plot(arrays: Arrays, columns: Mapping[str, Mapping[str, int]], names: tuple
     quantities, (labels, values, recorded) = list(columns), names
     factor = np.degrees(1.0) if labels == "coordinates" else 1.0
     every = [str(name) for name in arrays[labels]]
-    drawn = _drawn(every)
+    shown_names = _without_lengths(every)
     percent, y = np.asarray(arrays["percent"], dtype=float), factor * np.asarray(arrays[values], dtype=float)
 
     def draw(i: int) -> list[dict[str, Any]]:
         traces: list[dict[str, Any]] = []
         for side, column in columns[quantities[i]].items():
-            k = every.index(drawn[column])
+            k = every.index(shown_names[column])
             if recorded:
                 band = factor * np.asarray(arrays[recorded], dtype=float)[:, k]
                 traces += _band(percent, band, STYLES[side]["color"])

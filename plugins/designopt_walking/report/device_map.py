@@ -25,28 +25,28 @@ class DeviceMap:
     point of a curve.
     """
 
-    of: Annotated[list[str] | None, Quantity("", "outputs to draw; by default effort, cost and asymmetry")] = None
+    outputs: Annotated[list[str] | None, Quantity("", "outputs to draw; by default effort, cost and asymmetry")] = None
 
     def __call__(self, result: Result) -> Section | None:
         """The section; None without a free parameter or an evaluation."""
         free = [k for k, p in enumerate(result.problem.space.parameters) if p.kind not in ("fixed", "choice")][:2]
-        names = self.of or ["effort", "cost_of_transport", "loading_asymmetry"]
-        drawn = [name for name in names if name in result.outcomes.figures]
-        if not free or not drawn or not len(result.outcomes.X):
+        names = self.outputs or ["effort", "cost_of_transport", "loading_asymmetry"]
+        shown_outputs = [name for name in names if name in result.outcomes.figures]
+        if not free or not shown_outputs or not len(result.outcomes.X):
             return None
         scenarios = [scenario.name for scenario in result.problem.scenarios]
         x, y = (result.outcomes.X[:, k] for k in (free[0], free[-1]))
-        finite = np.isfinite(np.stack([result.outcomes.figures[name] for name in drawn]))
+        finite = np.isfinite(np.stack([result.outcomes.figures[name] for name in shown_outputs]))
         failed: NDArray[np.bool_] = np.asarray(~finite.all(axis=0))
         reasons = result.reason
         labels = [parameter_label(result.problem.space.parameters[k]) for k in free]
         several = len(free) > 1
 
         def draw(figure: int, scenario: int) -> list[dict[str, Any]]:
-            values = result.outcomes.figures[drawn[figure]][:, scenario]
+            values = result.outcomes.figures[shown_outputs[figure]][:, scenario]
             some, none = ~failed[:, scenario], failed[:, scenario]
             vertical = y if several else values
-            title = with_unit(drawn[figure], figure_unit(result.problem, drawn[figure]))
+            title = with_unit(shown_outputs[figure], figure_unit(result.problem, shown_outputs[figure]))
             colours = {"color": values[some], "colorscale": ORDERED, "colorbar": colour_bar(title)}
             marks: dict[str, Any] = colours if several else {"color": "@accent"}
             lowest = float(np.nanmin(values)) if some.any() else 0.0
@@ -61,12 +61,12 @@ class DeviceMap:
             ]  # fmt: skip
 
         def view(figure: int, scenario: int) -> dict[str, Any]:
-            title = with_unit(drawn[figure], figure_unit(result.problem, drawn[figure]))
+            title = with_unit(shown_outputs[figure], figure_unit(result.problem, shown_outputs[figure]))
             return {"yaxis": {"title": {"text": plain(labels[1] if several else title)}}}
 
         figure: Figure = selected(
             "Device and walk",
-            {"Figure": drawn, "Scenario": scenarios},
+            {"Figure": shown_outputs, "Scenario": scenarios},
             draw,
             layout(xaxis=axis(plain(labels[0])), yaxis=axis("")),
             view=view,

@@ -60,17 +60,17 @@ def _shares(arrays: Arrays) -> Plot:
 def walking_asymmetry(result: Result) -> Section | None:
     """How the sides differ: (right - left) / (right + left) of forces, steps and flexion, for the chosen designs."""
     figures = result.outcomes.figures
-    known = {name: words for name, words in ASYMMETRIES.items() if name in figures}
+    compared = {name: words for name, words in ASYMMETRIES.items() if name in figures}
     rows = list(dict.fromkeys(result.chosen().values())) or list(range(min(len(result.outcomes.X), 16)))
-    if not known or not rows:
+    if not compared or not rows:
         return None
     table = [
-        (design_label(result, row), scenario.name, *(number(float(figures[name][row, s])) for name in known))
+        (design_label(result, row), scenario.name, *(number(float(figures[name][row, s])) for name in compared))
         for row in rows
         for s, scenario in enumerate(result.problem.scenarios)
     ]
     return Section(
         "Asymmetry",
         introduction="(right - left) / (right + left): 0 for equal sides, positive where the right side has more.",
-        tables=(Table("Asymmetry of the walk", ("design", "scenario", *known.values()), tuple(table)),),
+        tables=(Table("Asymmetry of the walk", ("design", "scenario", *compared.values()), tuple(table)),),
     )

@@ -123,7 +123,7 @@ def _lines(walker: Walker) -> tuple[Any, Any]:
     """
     state, model = walker.state, walker.model
 
-    def place(body: str, position: Any = (0.0, 0.0, 0.0)) -> Any:
+    def planar(body: str, position: Any = (0.0, 0.0, 0.0)) -> Any:
         return state.position(Point(body, tuple(position)))[:2]
 
     gap = ca.SX([np.nan, np.nan])
@@ -132,13 +132,13 @@ def _lines(walker: Walker) -> tuple[Any, Any]:
     for joint in model.joints:
         side = joint.child.endswith("_l")
         if any(joint.parent == body.name for body in model.bodies):
-            parts[side] += [place(joint.parent), place(joint.child), gap]
+            parts[side] += [planar(joint.parent), planar(joint.child), gap]
     for body in model.bodies:
         if body.name not in parents and body.mass > 0.0:
             tip = tuple((2.0 * np.asarray(body.centre)).tolist())
-            parts[body.name.endswith("_l")] += [place(body.name), place(body.name, tip), gap]
+            parts[body.name.endswith("_l")] += [planar(body.name), planar(body.name, tip), gap]
     for foot in walker.ground_forces:
-        soles = [place(contact.centre.frame, contact.centre.position) for contact in model.contacts
+        soles = [planar(contact.centre.frame, contact.centre.position) for contact in model.contacts
                  if contact.centre.frame == foot]  # fmt: skip
         parts[foot.endswith("_l")] += [*soles, gap]
     right, left = (ca.vertcat(*(lines or [gap])) for lines in (parts[False], parts[True]))
