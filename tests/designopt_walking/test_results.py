@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from designopt_muscle.osim.read import read_model
+from designopt_walking.amputee.problem import KneeLimits, Prosthesis, amputee_walker
 from designopt_walking.bundled import planar_walker
 from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
@@ -103,3 +104,20 @@ def test_muscles_outside_the_range_of_their_curves_are_named(walk: SolvedWalk) -
     fast = replace(walk, solution=replace(walk.solution, phase=replace(walk.phase, values=values)))
     assert any("soleus_r" in sentence for sentence in fibre_warnings(fast))
     assert walk_outputs(fast)["fibres_outside"] >= 2.0
+
+
+def test_an_asymmetric_walk_is_read_as_a_full_cycle(walking_data: Path) -> None:
+    """The reference walk of an amputee with an ankle of 284.15 N m/rad and no knee spring: T 0.97577 s, d 1.17092 m."""
+    walker = amputee_walker(read_model(planar_walker().content), Prosthesis(), KneeLimits())
+    device = {"knee_stiffness": 0.0, "knee_damping": 0.0, "ankle_stiffness": 284.15}
+    file = walking_data / "reference" / "D_amputee_free_device.csv"
+    walk = recorded_walk(walker, file, half=False, parameters=device)
+    outputs = walk_outputs(walk)
+    assert outputs["stride_time"] == pytest.approx(0.97577, abs=1e-5)
+    assert walk.stride == pytest.approx(1.17092, abs=1e-5)
+    assert outputs["failed_checks"] == 0.0
+    assert outputs["loading_asymmetry"] ** 2 == pytest.approx(1.8e-4, abs=5e-6)
+    assert outputs["negative_device_work"] < -10.0 < 10.0 < outputs["positive_device_work"]
+    arrays = walk_arrays(walk)
+    assert arrays["device_moments"][:, list(arrays["coordinates"]).index("ankle_angle_r")].min() < -50.0
+    assert not arrays["device_moments"][:, list(arrays["coordinates"]).index("ankle_angle_l")].any()

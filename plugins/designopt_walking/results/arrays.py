@@ -35,6 +35,8 @@ WALK_ARRAYS: Mapping[str, Array] = {
     "effort_shares": Array(("muscle",), "", "share of each muscle in the integral of squared excitations"),
     "peak_activations": Array(("muscle",), "", "over the cycle"),
     "mean_activations": Array(("muscle",), "", "over the cycle"),
+    "bounds": Array(("bound",), "", "of coordinates, speeds and drives that the walk touches", dtype="str"),
+    "bound_shares": Array(("bound",), "", "share of the time that it spends at each of these bounds"),
     "skeleton": Array(("time", "vertex", "axis"), "m", "drawing of trunk and right leg; NaN between lines"),
     "left_leg": Array(("time", "vertex", "axis"), "m", "drawing of the left leg"),
     "ground_arrows": Array(("time", "foot", "end", "axis"), "", "point of application (m) and force (N)"),
@@ -42,6 +44,8 @@ WALK_ARRAYS: Mapping[str, Array] = {
 
 #: Vertical force (N) below which a foot has no centre of pressure.
 _LIFTED = 10.0
+#: Variables of muscles: their least value is where most of them are.
+_OF_MUSCLES = ("excitation_", "activation_")
 
 
 def walk_arrays(walk: SolvedWalk) -> dict[str, NDArray[Any]]:
@@ -57,6 +61,7 @@ def walk_arrays(walk: SolvedWalk) -> dict[str, NDArray[Any]]:
     force = observed.ground_force
     centre = np.where(force[:, :, 1] > _LIFTED, observed.pressure_centre, np.nan)
     applied = np.stack([centre, np.where(np.isfinite(centre), 0.0, np.nan)], axis=2)
+    bounds = touched_bounds(walk)
     moments = {name: observed.moments[:, i] for i, name in enumerate(ORIGINS)}
     return {
         "time": samples.time,
@@ -77,7 +82,24 @@ def walk_arrays(walk: SolvedWalk) -> dict[str, NDArray[Any]]:
         "effort_shares": effort / effort.sum(),
         "peak_activations": activations.max(axis=0),
         "mean_activations": samples.integral(activations) / walk.stride_time,
+        "bounds": np.array(list(bounds), dtype=str),
+        "bound_shares": np.array(list(bounds.values()), dtype=float),
         "skeleton": observed.skeleton,
         "left_leg": observed.left_leg,
         "ground_arrows": np.stack([applied, force], axis=2),
     }
+
+
+def touched_bounds(walk: SolvedWalk) -> dict[str, float]:
+    """The share of the time at each bound of a coordinate, a speed or a drive that the solved walk touches."""
+    phase, shares = walk.phase, {}
+    for name, at in phase.saturation.items():
+        if name.startswith(_OF_MUSCLES):
+            continue
+        for word, limit, share in zip(("least", "largest"), phase.bounds[name], at, strict=True):
+            if share > 0.0:
+                degrees = phase.units[name].startswith("rad")
+                value = f"{np.degrees(limit) if degrees else limit:.4g}"
+                unit = phase.units[name].replace("rad", "deg")
+                shares[f"{name}, {word}: {value} {unit}".strip()] = share
+    return shares

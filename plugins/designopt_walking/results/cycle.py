@@ -104,9 +104,11 @@ class SolvedWalk:
         later = time + strike > cycle  # continues at the beginning of the solved cycle
         wrapped = time + strike - np.where(later, cycle, 0.0)
         duration = self.phase.tf - self.phase.t0
-        second = self.half & (wrapped > duration)
-        at = self.phase.at(np.clip((wrapped - np.where(second, duration, 0.0)) / duration, 0.0, 1.0))
-        values = {n: np.where(second, w, v) for (n, v), w in zip(at.items(), self._second(at), strict=True)}
+        second = wrapped > duration if self.half else np.zeros(SAMPLES, bool)
+        values = self.phase.at(np.clip((wrapped - np.where(second, duration, 0.0)) / duration, 0.0, 1.0))
+        if self.half:
+            mirror_image = self._second(values)
+            values = {n: np.where(second, w, v) for (n, v), w in zip(values.items(), mirror_image, strict=True)}
         values[FORWARD] = values[FORWARD] + np.where(later, self.stride, 0.0)
         weights = np.full(SAMPLES, cycle / (SAMPLES - 1))
         weights[[0, -1]] *= 0.5
