@@ -21,6 +21,7 @@ from designopt_walking.amputee.walks import AmputeeWalks, Predicted, SolveSettin
 from designopt_walking.bundled import planar_walker
 from designopt_walking.devices.four_bar import FourBar
 from designopt_walking.devices.joint_springs import stop_torque
+from designopt_walking.models.predict import Walking
 from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.outputs import WalkOutputs, walk_outputs
@@ -35,12 +36,6 @@ class AmputeeDesign(TypedDict, total=False):
     damper_stiffness: Annotated[float, Q("N/m", "spring along the four-bar's damper", ge=0, le=1.5e5, default=2e4)]
     damper_damping: Annotated[float, Q("N s/m", "damper of the four-bar knee", ge=0, le=5e4, default=2.5e3)]
     ankle_stiffness: Annotated[float, Q("N m/rad", "spring of the ankle", ge=50, le=1000, default=400.0)]
-
-
-class Walking(TypedDict, total=False):
-    """Conditions of the walk."""
-
-    speed: Annotated[float, Q("m/s", "of walking", gt=0, le=2.5, default=1.2)]
 
 
 class AmputeeResults(WalkOutputs):
