@@ -191,15 +191,20 @@ def program_options(intervals: int, tolerance: float, **more: Any) -> Options:
     )
 
 
-def check_speed(walker: Walker, gait: Gait, speed: float) -> None:
+def forward_range(walker: Walker) -> tuple[float, float]:
+    """The range (m) of the forward coordinate."""
+    forward = next(c for c in walker.state.tree.coordinates if c.name == FORWARD)
+    return forward.low, forward.high
+
+
+def check_speed(speed: float, gait: Gait, forward: tuple[float, float]) -> None:
     """Raise `GaitError` for a speed (m/s) whose half cycle is longer than the range of the forward coordinate."""
     shortest, longest = gait.duration
     if not 0.0 < speed < np.inf:
         raise GaitError("speed", f"{speed:g} m/s is not positive")
     if not 0.0 < shortest <= longest:
         raise GaitError("duration", f"from {shortest:g} to {longest:g} s is not a range of durations")
-    forward = next(c for c in walker.state.tree.coordinates if c.name == FORWARD)
-    room = forward.high - forward.low
+    room = forward[1] - forward[0]
     if speed * shortest > room:
         raise GaitError(
             "speed",

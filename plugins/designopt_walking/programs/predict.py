@@ -19,6 +19,7 @@ from designopt_walking.programs.gait import (
     check_speed,
     distance,
     excitations,
+    forward_range,
     mirror_constraints,
     powered,
 )
@@ -62,7 +63,7 @@ def predicted_walk(
     """
     check_contact(walker)
     check_mirror(walker)
-    check_speed(walker, gait, speed)
+    check_speed(speed, gait, forward_range(walker))
     system = walking_system(walker, data=((Variable("speed", "m/s"), ca.SX.sym("speed")),))
     bounds, scales = bounds_and_scales(walker, gait)
     phase = Phase(

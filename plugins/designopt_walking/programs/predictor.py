@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from designopt.collocation import Guess, PhaseGuess, Program, Solution, StartRecord, TrajectoryProblem
+from designopt.collocation import Guess, PhaseGuess, Program, Solution, StartRecord, TrajectoryProblem, checked
 from designopt.collocation.solution.status import Status
-from designopt_walking.programs.gait import Gait, check_speed, program_options
+from designopt_walking.programs.gait import Gait, check_speed, forward_range, program_options
 from designopt_walking.programs.predict import Effort, predicted_walk
 from designopt_walking.programs.synthetic import SyntheticWalk, track_synthetic
 from designopt_walking.walker import Walker
@@ -53,7 +53,7 @@ class Predictor:
 
         Raises `GaitError`.
         """
-        check_speed(self.walker, self.gait, speed)
+        check_speed(speed, self.gait, forward_range(self.walker))
         phase = replace(self._stated.phases[0], data={"speed": speed}, start=self._phase_start(speed))
         return replace(self._stated, phases=[phase])
 
@@ -115,6 +115,11 @@ class Predictor:
             near = next((s for s in reversed(solutions) if s.success), None)
             solutions.append(self.solve(speed, parameters, near=near))
         return solutions
+
+    def checked(self, speed: float, solution: Solution) -> Solution:
+        """`solution` with its error estimate and re-simulations of all intervals."""
+        problem = self.problem(speed)
+        return checked(problem, self._program(problem, MOST).statement, solution)
 
     def _anchor(self, speed: float, problem: TrajectoryProblem) -> Solution | None:
         """The walk with the least parameters at this speed; None for a walker without any."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 from designopt_mechanics.tree import Tree
@@ -11,7 +12,7 @@ from designopt_muscle.geometry.fits import PolynomialPaths, polynomial_paths
 from designopt_muscle.osim.model import CoordinateActuator, OsimModel, OsimMuscle
 from designopt_muscle.osim.tree import tree_of
 
-from designopt.collocation import Constraint, Integral, Phase, TrajectoryProblem
+from designopt.collocation import Constraint, Ends, Integral, Phase, TrajectoryProblem
 from designopt.dynamics.system import Variable
 from designopt.lazy import casadi as ca
 from designopt_walking.programs.gait import GaitError, excitations, plain, powered
@@ -109,9 +110,13 @@ def squat_to_stand(walker: Walker, squat: Squat) -> TrajectoryProblem:
         [phase],
         cost=effort,
         constraints=constraints,
-        terms={name: lambda e, n=name: e.integral[n] for name in phase.integrals},
+        terms={name: partial(_integral, name) for name in phase.integrals},
         figures={"effort": effort},
     )
+
+
+def _integral(name: str, e: Ends) -> Any:
+    return e.integral[name]
 
 
 def _muscle(muscle: OsimMuscle, squat: Squat) -> OsimMuscle:
