@@ -8,16 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 from designopt_muscle.osim.read import read_model
+from designopt_recordings.errors import RecordingError
 from designopt_walking.amputee.problem import KneeLimits, Prosthesis, amputee_walker
 from designopt_walking.bundled import planar_walker
 from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.outputs import WalkOutputs, walk_outputs
 from designopt_walking.results.physics import fibre_warnings, refuse_implausible
+from designopt_walking.results.recording import bands, recorded_cycle
 from designopt_walking.walker import walker_of
 from recorded_walks import recorded_walk
 
-from designopt.plugin import Diverged
+from designopt.plugin import Diverged, InputFile
 
 
 @pytest.fixture(scope="module")
@@ -121,3 +123,31 @@ def test_an_asymmetric_walk_is_read_as_a_full_cycle(walking_data: Path) -> None:
     arrays = walk_arrays(walk)
     assert arrays["device_moments"][:, list(arrays["coordinates"]).index("ankle_angle_r")].min() < -50.0
     assert not arrays["device_moments"][:, list(arrays["coordinates"]).index("ankle_angle_l")].any()
+
+
+def test_a_recorded_cycle_becomes_a_band_over_the_cycle(tmp_path: Path) -> None:
+    rows = [f"{t},{10.0 * t},{2.0},{0.1}" for t in range(5)]
+    file = tmp_path / "cycle.csv"
+    file.write_text("# inDegrees=yes\ntime,knee_angle_r,knee_angle_r_deviation,soleus_r\n" + "\n".join(rows) + "\n")
+    cycle = recorded_cycle(InputFile("cycle.csv", file.read_bytes()))
+    angles = bands(cycle, ("hip_flexion_r", "knee_angle_r"), ("hip_flexion_r", "knee_angle_r"))
+    assert np.isnan(angles[:, 0]).all()
+    np.testing.assert_allclose(angles[[0, 100, 200], 1, 0], np.radians([0.0, 20.0, 40.0]))
+    np.testing.assert_allclose(angles[:, 1, 1], np.radians(2.0))
+    activations = bands(cycle, ("soleus_r",))
+    np.testing.assert_allclose(activations[:, 0, 0], 0.1)
+    assert np.isnan(activations[:, 0, 1]).all()
+    assert np.isnan(bands(None, ("soleus_r",))).all()
+
+
+@pytest.mark.parametrize(
+    ("head", "value", "message"),
+    [
+        ("knee_angle_r_deviation", 1.0, "there is no column 'knee_angle_r' for 'knee_angle_r_deviation'"),
+        ("knee_angle_r,knee_angle_r_deviation", -1.0, "'knee_angle_r_deviation' has negative values"),
+    ],
+)
+def test_unusable_recordings_are_refused_by_column(head: str, value: float, message: str) -> None:
+    rows = "\n".join(f"{t}{f',{value}' * (head.count(',') + 1)}" for t in range(5))
+    with pytest.raises(RecordingError, match=message):
+        recorded_cycle(InputFile("cycle.csv", f"time,{head}\n{rows}\n".encode()))

@@ -25,12 +25,11 @@ from designopt_walking.walker import walker_of
 from recorded_walks import recorded_walk
 
 import designopt
-from designopt.plugin import Array, Diverged, model
+from designopt.plugin import Diverged, model
 from designopt.report.section import Section
 from designopt.store.result import Result
 
 _REFERENCE = "data/walking/reference/C_walk_1p2_smooth.csv"
-_BAND = {"recorded_positions": Array(("time", "coordinate", "part"), "", "mean and deviation of a recording")}
 
 
 @lru_cache(maxsize=1)
@@ -43,7 +42,7 @@ def _recorded() -> tuple[WalkOutputs, dict[str, Any]]:
     return walk_outputs(walk), {**arrays, "recorded_positions": band}
 
 
-@model("recorded_walk", version=1, arrays={**WALK_ARRAYS, **_BAND})
+@model("recorded_walk", version=1, arrays=WALK_ARRAYS)
 def recorded(
     design: Mapping[str, Any], scenario: Mapping[str, Any], arrays: frozenset[str]
 ) -> tuple[WalkOutputs, dict[str, Any]]:
@@ -70,7 +69,7 @@ def result(walking_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Resu
         },
         objectives=[{"name": "effort", "minimize": "effort"}],
         solver={"use": "full_factorial", "levels": {"stiffness": 5, "damping": 2}},
-        execution={"executor": "serial", "arrays": dict.fromkeys([*WALK_ARRAYS, *_BAND], "all")},
+        execution={"executor": "serial", "arrays": dict.fromkeys(WALK_ARRAYS, "all")},
     )
     return study.run(tmp_path_factory.mktemp("walks") / "walks.study")
 

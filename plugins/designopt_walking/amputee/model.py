@@ -10,6 +10,8 @@ import numpy as np
 from designopt_muscle.osim.model import OsimModel
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.osim.xml import ModelError
+from designopt_recordings.errors import RecordingError
+from designopt_recordings.table import TimeTable
 from numpy.typing import NDArray
 
 from designopt.collocation import TrajectoryProblem
@@ -26,6 +28,7 @@ from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.outputs import WalkOutputs, walk_outputs
 from designopt_walking.results.physics import refuse_implausible
+from designopt_walking.results.recording import recorded_cycle
 
 
 class AmputeeDesign(TypedDict, total=False):
@@ -86,12 +89,19 @@ class AmputeeWalk:
     choose: Annotated[list[str], Q("", "device parameters that the program chooses, instead of the design")] = field(
         default_factory=list
     )
+    recording: Annotated[
+        InputFile | None, Q("", "means and deviations of a recorded cycle, drawn beside the walk (STO, MOT or CSV)")
+    ] = None
     intervals: Annotated[int, Q("", "of the mesh of a cycle", ge=8)] = 40
     tolerance: Annotated[float, Q("", "of the solver", gt=0, lt=1e-2)] = 1e-6
     max_iterations: Annotated[int, Q("", "of the solver, for one solve", ge=1)] = 400
 
     def check(self) -> None:
-        """Raises `InvalidSetting` for an unusable model file and for names of parameters that this knee lacks."""
+        """Raises `InvalidSetting` for unusable files and for names of parameters that this knee lacks."""
+        try:
+            _ = self._recording
+        except RecordingError as error:
+            raise InvalidSetting("recording", str(error)) from None
         for name in self.choose:
             if name not in self._prosthesis.parameters:
                 listed = ", ".join(self._prosthesis.parameters)
@@ -115,7 +125,7 @@ class AmputeeWalk:
         predicted = prepared.best_device(values) if self.choose else prepared.walk(values)
         walk = SolvedWalk(prepared.walker, predicted.solution, half=False)
         outputs = self._outputs(walk, predicted)
-        every = walk_arrays(walk)
+        every = walk_arrays(walk, self._recording)
         stored = {name: every[name] for name in arrays}
         refuse_implausible(outputs, stored)
         return outputs, stored
@@ -142,6 +152,10 @@ class AmputeeWalk:
     def _prosthesis(self) -> Prosthesis:
         linkage = FourBar(self.linkage, self.linkage_rise) if self.knee == "four_bar" else None
         return Prosthesis(self.side, linkage, self.myodesis)
+
+    @property
+    def _recording(self) -> TimeTable | None:
+        return None if self.recording is None else recorded_cycle(self.recording)
 
     @property
     def _limits(self) -> KneeLimits:

@@ -38,7 +38,7 @@ def _curves(result: Result, title: str, names: str, values: str, recorded: str) 
         return missing(title, *needed) if len(result.outcomes.X) else None
     first = next(iter(motions.values()))
     columns = by_quantity(_without_lengths(first[names]))
-    banded = all(recorded in arrays for arrays in motions.values())
+    banded = any(np.isfinite(arrays[recorded]).any() for arrays in motions.values() if recorded in arrays)
 
     def plot(arrays: Arrays) -> Plot:
         return _plot(arrays, columns, (names, values, recorded if banded else ""))
@@ -46,8 +46,7 @@ def _curves(result: Result, title: str, names: str, values: str, recorded: str) 
     unit = "in degrees" if names == "coordinates" else "from 0 to 1"
     note = f"{unit.capitalize()}, right and left. {_BAND if banded else ''}".strip()
     figure = selectable(title, motions, plot, height=panel_height(len(columns)), note=note)
-    tables = (_inside(motions, names, values, recorded),) if banded else ()
-    return Section(title, figures=(figure,), tables=tables)
+    return Section(title, figures=(figure,), tables=_inside(motions, names, values, recorded))
 
 
 def _without_lengths(names: Iterable[Any]) -> list[str]:
@@ -65,7 +64,7 @@ def _plot(arrays: Arrays, columns: Mapping[str, Mapping[str, int]], names: tuple
         traces: list[dict[str, Any]] = []
         for side, column in columns[quantities[i]].items():
             k = every.index(shown_names[column])
-            if recorded:
+            if recorded in arrays:
                 band = factor * np.asarray(arrays[recorded], dtype=float)[:, k]
                 traces += _band(percent, band, STYLES[side]["color"])
             traces.append(line(percent, y[:, k], SIDES[side], line=STYLES[side]))
@@ -77,28 +76,30 @@ def _plot(arrays: Arrays, columns: Mapping[str, Mapping[str, int]], names: tuple
 
 def _band(percent: Array, band: Array, colour: Any) -> list[dict[str, Any]]:
     """Areas of mean ± 2 and ± 1 deviations; `band` (time, 2) has mean and deviation, NaN where nothing is recorded."""
-    some = np.isfinite(band).all(axis=1)
-    x, (mean, deviation) = percent[some], band[some].T
+    some = np.isfinite(band[:, 0])
+    x, (mean, deviation) = percent[some], np.nan_to_num(band[some].T)  # a mean alone is drawn as a line
     traces = []
     for width in (2.0, 1.0) if len(x) else ():
         around = np.concatenate([mean + width * deviation, (mean - width * deviation)[::-1]])
         traces.append(
-            line(np.concatenate([x, x[::-1]]), around, line={"color": colour, "width": 0}, fill="toself",
+            line(np.concatenate([x, x[::-1]]), around, line={"color": colour, "width": 0.8}, fill="toself",
                  fillcolor=colour, opacity=0.12)
         )  # fmt: skip
     return traces
 
 
-def _inside(motions: Mapping[tuple[str, str], Arrays], names: str, values: str, recorded: str) -> Table:
+def _inside(motions: Mapping[tuple[str, str], Arrays], names: str, values: str, recorded: str) -> tuple[Table, ...]:
     """Share of the cycle within 1 and 2 standard deviations of the recorded mean."""
     rows = []
     for (design, scenario), arrays in motions.items():
+        if recorded not in arrays:
+            continue
         y, band = np.asarray(arrays[values], dtype=float), np.asarray(arrays[recorded], dtype=float)
         for k, name in enumerate(arrays[names]):
             some = np.isfinite(band[:, k]).all(axis=1)
-            if some.any():
+            if some.any() and (band[some, k, 1] > 0.0).all():
                 off = np.abs(y[some, k] - band[some, k, 0]) / band[some, k, 1]
                 shares = [f"{100.0 * float((off <= width).mean()):.0f} %" for width in (1.0, 2.0)]
                 rows.append((design, scenario, str(name), *shares))
     columns = ("design", "scenario", "quantity", "within 1 deviation", "within 2 deviations")
-    return Table("Share of the cycle inside the recorded band", columns, tuple(rows))
+    return (Table("Share of the cycle inside the recorded band", columns, tuple(rows)),) if rows else ()

@@ -55,7 +55,8 @@ class DeviceMap:
                  "marker": {"size": 11, **marks}, "customdata": values[some],
                  "hovertemplate": "%{x:.4~g}, %{y:.4~g}: <b>%{customdata:.5~g}</b><extra></extra>"},
                 {"type": "scatter", "mode": "markers", "name": "no result", "x": x[none],
-                 "y": y[none] if several else np.full(int(none.sum()), lowest), "text": _words(reasons[:, scenario], none),
+                 "y": y[none] if several else np.full(int(none.sum()), lowest),
+                 "text": _words(reasons[:, scenario], none),
                  "marker": {"size": 10, "symbol": "x", "color": "@mark"},
                  "hovertemplate": "%{x:.4~g}, %{y:.4~g}: %{text}<extra></extra>"},
             ]  # fmt: skip

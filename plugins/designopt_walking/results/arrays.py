@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from designopt_recordings.table import TimeTable
 from numpy.typing import NDArray
 
 from designopt.plugin import Array
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.observables import ORIGINS
+from designopt_walking.results.recording import bands
 
 #: Declaration of the arrays; feet are right and left.
 WALK_ARRAYS: Mapping[str, Array] = {
@@ -32,6 +34,8 @@ WALK_ARRAYS: Mapping[str, Array] = {
     "drive_moments": Array(("time", "coordinate"), "", "of drives such as that of the trunk, in N m or N"),
     "ground_force": Array(("time", "foot", "axis"), "N", "on each foot, forward and up"),
     "centre_of_pressure": Array(("time", "foot"), "m", "forward; NaN while the foot is in the air"),
+    "recorded_positions": Array(("time", "coordinate", "part"), "", "mean and deviation of a recording, or NaN"),
+    "recorded_activations": Array(("time", "muscle", "part"), "", "mean and deviation of a recording, or NaN"),
     "effort_shares": Array(("muscle",), "", "share of each muscle in the integral of squared excitations"),
     "peak_activations": Array(("muscle",), "", "over the cycle"),
     "mean_activations": Array(("muscle",), "", "over the cycle"),
@@ -48,8 +52,8 @@ _LIFTED = 10.0
 _OF_MUSCLES = ("excitation_", "activation_")
 
 
-def walk_arrays(walk: SolvedWalk) -> dict[str, NDArray[Any]]:
-    """All of `WALK_ARRAYS`."""
+def walk_arrays(walk: SolvedWalk, recording: TimeTable | None = None) -> dict[str, NDArray[Any]]:
+    """All of `WALK_ARRAYS`, with the bands of a recorded cycle (`recorded_cycle`)."""
     samples, walker = walk.samples, walk.walker
     observed, muscles = samples.observed, walker.muscles.names
 
@@ -62,6 +66,7 @@ def walk_arrays(walk: SolvedWalk) -> dict[str, NDArray[Any]]:
     centre = np.where(force[:, :, 1] > _LIFTED, observed.pressure_centre, np.nan)
     applied = np.stack([centre, np.where(np.isfinite(centre), 0.0, np.nan)], axis=2)
     bounds = touched_bounds(walk)
+    rotations = [c.name for c in walker.state.tree.coordinates if c.unit == "rad"]
     moments = {name: observed.moments[:, i] for i, name in enumerate(ORIGINS)}
     return {
         "time": samples.time,
@@ -79,6 +84,8 @@ def walk_arrays(walk: SolvedWalk) -> dict[str, NDArray[Any]]:
         **{f"{name[:-1]}_moments": values for name, values in moments.items()},
         "ground_force": force,
         "centre_of_pressure": centre,
+        "recorded_positions": bands(recording, walker.coordinates, rotations),
+        "recorded_activations": bands(recording, muscles),
         "effort_shares": effort / effort.sum(),
         "peak_activations": activations.max(axis=0),
         "mean_activations": samples.integral(activations) / walk.stride_time,
