@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from designopt.collocation import Solution, TrajectoryProblem, solve_design
 from designopt.plugin import Array, InputFile, InvalidSetting, model
 from designopt.plugin import Quantity as Q
+from designopt_walking.bundled import squat_leg
 from designopt_walking.programs.gait import GaitError, program_options
 from designopt_walking.programs.squat import STIFFEST, Squat, squat_to_stand, squat_walker
 from designopt_walking.walker import Walker
@@ -66,7 +67,9 @@ class SquatToStand:
     activations at the start would be free of charge on ever finer meshes.
     """
 
-    model: Annotated[InputFile, Q("", "OpenSim model (.osim) of a leg with one hip, knee and ankle")]
+    model: Annotated[
+        InputFile | None, Q("", "OpenSim model (.osim) of a leg with one hip, knee and ankle; the bundled one if none")
+    ] = None
     drive: Annotated[Literal["torques", "muscles"], Q("", "what moves the joints")] = "torques"
     duration: Annotated[float, Q("s", "of the motion", gt=0.1, le=10)] = 1.0
     excitation_weight: Annotated[float, Q("", "of squared excitations beside squared activations", gt=0)] = 0.1
@@ -105,11 +108,12 @@ class SquatToStand:
 
     @cached_property
     def _leg(self) -> tuple[Walker, PolynomialPaths]:
+        file = self.model if self.model is not None else squat_leg()
         try:
-            return squat_walker(read_model(self.model.content), self._squat)
+            return squat_walker(read_model(file.content), self._squat)
         except (ModelError, GaitError, ValueError) as error:
             message = error.message if isinstance(error, GaitError) else str(error)
-            raise InvalidSetting("model", f"{self.model.name}: {message}") from None
+            raise InvalidSetting("model", f"{file.name}: {message}") from None
 
     @property
     def _squat(self) -> Squat:

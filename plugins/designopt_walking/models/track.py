@@ -34,12 +34,17 @@ class Recorded(TypedDict, total=False):
     ground: Annotated[InputFile, Q("", "ground forces of both feet (STO, MOT or CSV)")]
 
 
-class TrackedOutputs(WalkOutputs):
+class FollowedOutputs(WalkOutputs):
     """Outputs besides those of any walk."""
 
     states: Annotated[float, Q("", "the cost's term of coordinates and speeds")]
     contact: Annotated[float, Q("", "the cost's term of ground forces")]
     angle_error: Annotated[float, Q("rad", "root mean square distance of the joint angles from the recording")]
+
+
+class TrackedOutputs(FollowedOutputs, total=False):
+    """Outputs of a walk, with those of recorded ground forces where there are any."""
+
     force_error: Annotated[float, Q("", "root mean square distance of the ground forces, body weights")]
 
 
@@ -151,7 +156,7 @@ def _distances(walker: Walker, recorded: RecordedWalk, solution: Solution) -> di
     angles = [c.name for c in walker.state.tree.coordinates if c.unit == "rad"]
     squares = [np.mean((values[name] - recorded.values[name]) ** 2) for name in angles]
     forces = [np.mean((values[name] - recorded.values[name]) ** 2) for name in recorded.forces]
-    return {
-        "angle_error": float(np.sqrt(np.mean(squares))),
-        "force_error": float(np.sqrt(np.mean(forces))) / walker.weight if forces else float("nan"),
-    }
+    errors = {"angle_error": float(np.sqrt(np.mean(squares)))}
+    if forces:
+        errors["force_error"] = float(np.sqrt(np.mean(forces))) / walker.weight
+    return errors

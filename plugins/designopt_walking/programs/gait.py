@@ -186,7 +186,7 @@ def program_options(intervals: int, tolerance: float, **more: Any) -> Options:
         midpoint_control="linear",
         intervals=intervals,
         tolerance=tolerance,
-        acceptable_tolerance=max(1e-6, tolerance),
+        acceptable_tolerance=max(1e-6, 10.0 * tolerance),
         **settings,
     )
 

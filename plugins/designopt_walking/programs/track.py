@@ -66,8 +66,8 @@ class TrackingWeights:
 @dataclass(frozen=True, eq=False)
 class WalkTables:
     """What was recorded: `motion` with coordinates (and speeds), `ground` with forces, whose columns begin, by side,
-    with `columns`; `window` (s) of the half cycle, all of the motion if None; `cutoff` (Hz) of a low-pass filter for the
-    coordinates, whose recorded speeds are then not used."""
+    with `columns`; `window` (s) of the half cycle, all of the motion if None; `cutoff` (Hz) of a low-pass filter for
+    the coordinates, whose recorded speeds are then not used."""
 
     motion: TimeTable
     ground: TimeTable | None = None
