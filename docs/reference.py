@@ -155,6 +155,7 @@ _PACKAGES = {
     "designopt_recordings": "Models: recordings",
     "designopt_muscle": "Models: muscles",
     "designopt_wholebody": "Models: the whole body",
+    "designopt_walking": "Models: walking",
     "designopt_external": "Models: external programs",
 }
 
