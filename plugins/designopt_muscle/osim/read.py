@@ -93,8 +93,8 @@ class _Reader:
         forces = [e for e in _force_elements(self.model) if not is_off(e)]
         shapes = contact_shapes(_objects(self.model, "ContactGeometrySet"), body_names)
         contacts = tuple(sphere_contact(e, shapes) for e in forces if e.tag == CONTACT)
-        others = [e for e in forces if e.tag != CONTACT]
-        muscles, actuators, notes = read_forces(others, body_names, names, {w.name: w for w in wraps})
+        loads = [e for e in forces if e.tag != CONTACT]
+        muscles, actuators, notes = read_forces(loads, body_names, names, {w.name: w for w in wraps})
         if contacts:
             listed = ", ".join(contact.name for contact in contacts)
             notes = (*notes, f"contacts do not take part in the sharing: {listed}")

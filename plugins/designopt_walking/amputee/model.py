@@ -61,7 +61,7 @@ class AmputeeOutputs(AmputeeResults, total=False):
     chosen_ankle_stiffness: Annotated[float, Q("N m/rad", "of the ankle")]
 
 
-@model("amputee_walk", version=1, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 24}, 0.5))
+@model("amputee_walk", version=1, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 30}, 0.5))
 class AmputeeWalk:
     """Predicted walk of a transfemoral amputee with a prosthetic knee and an elastic ankle.
 
@@ -92,7 +92,7 @@ class AmputeeWalk:
     recording: Annotated[
         InputFile | None, Q("", "means and deviations of a recorded cycle, drawn beside the walk (STO, MOT or CSV)")
     ] = None
-    intervals: Annotated[int, Q("", "of the mesh of a cycle", ge=8)] = 40
+    intervals: Annotated[int, Q("", "of the mesh of a cycle: 50 to search, 100 to report", ge=8)] = 50
     tolerance: Annotated[float, Q("", "of the solver", gt=0, lt=1e-2)] = 1e-6
     max_iterations: Annotated[int, Q("", "of the solver, for one solve", ge=1)] = 400
 

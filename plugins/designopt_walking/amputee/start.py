@@ -6,7 +6,7 @@ from designopt_muscle.osim.model import OsimModel
 
 from designopt.collocation import Program, Sampled, sampled
 from designopt.plugin import Diverged
-from designopt_walking.programs.gait import Gait, program_options, ranged_tree
+from designopt_walking.programs.gait import GaitRanges, program_options, ranged_tree
 from designopt_walking.programs.predict import Effort, predicted_walk
 from designopt_walking.programs.synthetic import SyntheticWalk, track_synthetic
 from designopt_walking.results.cycle import SolvedWalk
@@ -22,7 +22,7 @@ def symmetric_walk(model: OsimModel, speed: float, intervals: int, tolerance: fl
 
     Raises `Diverged` where it is not solved, and `programs.gait.GaitError` for a model or a speed that cannot be.
     """
-    gait = Gait()
+    gait = GaitRanges()
     tree = ranged_tree(model, gait)
     walker = walker_of(model, tree=tree, ranges={c.name: (c.low, c.high) for c in tree.coordinates})
     tracked = track_synthetic(walker, gait, SyntheticWalk(speed), intervals)

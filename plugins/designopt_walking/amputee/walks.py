@@ -30,7 +30,7 @@ AGREE = 1e-3
 class SolveSettings:
     """Mesh and limits of the programs: `intervals` of a cycle, `tolerance` and `iterations` of the solver."""
 
-    intervals: int = 40
+    intervals: int = 50
     tolerance: float = 1e-6
     iterations: int = 400
 

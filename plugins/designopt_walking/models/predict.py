@@ -12,6 +12,7 @@ from designopt_muscle.osim.read import read_model
 from designopt_muscle.osim.xml import ModelError
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_table
+from designopt_recordings.table import TimeTable
 from numpy.typing import NDArray
 
 from designopt.collocation import Solution, TrajectoryProblem
@@ -19,13 +20,14 @@ from designopt.plugin import Declared, Diverged, Fidelity, InputFile, InvalidSet
 from designopt.plugin import Quantity as Q
 from designopt_walking.bundled import planar_walker
 from designopt_walking.devices import DEVICES, loaded
-from designopt_walking.programs.gait import Gait, GaitError, check_speed, forward_range, ranged_tree
+from designopt_walking.programs.gait import GaitError, GaitRanges, check_speed, forward_range, ranged_tree
 from designopt_walking.programs.predict import Effort
-from designopt_walking.programs.predictor import PredictionMesh, Predictor, agreeing, spread_of_costs
+from designopt_walking.programs.predictor import PredictionMesh, WalkPredictor, agreeing, spread_of_costs
 from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.outputs import WalkOutputs, walk_outputs
 from designopt_walking.results.physics import refuse_implausible
+from designopt_walking.results.recording import recorded_cycle
 from designopt_walking.storage import guess_from_table
 from designopt_walking.walker import Walker, walker_of
 
@@ -93,17 +95,24 @@ class WalkPredict:
     guess: Annotated[
         InputFile | None, Q("", "trajectories (.sto) of OpenSim to start from; a synthetic walk if none")
     ] = None
+    recording: Annotated[
+        InputFile | None, Q("", "means and deviations of a recorded cycle, drawn beside the walk (STO, MOT or CSV)")
+    ] = None
     starts: Annotated[int, Q("", "number of synthetic walks to start from; the best result counts", ge=1, le=100)] = 1
     intervals: Annotated[int, Q("", "of the mesh of the half cycle: 25 to search, 50 to report", ge=4, le=400)] = 25
     tolerance: Annotated[float, Q("", "of the solver", gt=0, lt=1e-2)] = 1e-5
 
     def check(self) -> None:
         """Raises `InvalidSetting` for unusable files, ranges, and names of parameters that the device lacks."""
+        try:
+            _ = self._recording
+        except RecordingError as error:
+            raise InvalidSetting("recording", str(error)) from None
         predictor = self._predictor()[0]
-        known = [v.name for device in predictor.walker.devices for v, _ in device.parameters]
+        names = [v.name for device in predictor.walker.devices for v, _ in device.parameters]
         for name in self.choose:
-            if name not in known:
-                raise InvalidSetting("choose", f"'{name}' is no parameter of the device ({', '.join(known) or 'none'})")
+            if name not in names:
+                raise InvalidSetting("choose", f"'{name}' is no parameter of the device ({', '.join(names) or 'none'})")
         if self.mass and self.device is None:
             raise InvalidSetting("mass", "there is no device that could have a mass; name it with 'device'")
 
@@ -125,7 +134,7 @@ class WalkPredict:
         outputs = {f"chosen_{name}": Q(q.unit, f"chosen {q.description}") for name, q in quantities.items()}
         return Declared(inputs=inputs, outputs={n: q for n, q in outputs.items() if n[7:] in self.choose})
 
-    def prepare_scenario(self, conditions: Walking) -> tuple[Predictor, PolynomialPaths]:
+    def prepare_scenario(self, conditions: Walking) -> tuple[WalkPredictor, PolynomialPaths]:
         """The program, whose starts are kept from design to design."""
         return self._predictor()
 
@@ -134,7 +143,7 @@ class WalkPredict:
         design: dict[str, float],
         scenario: Walking,
         arrays: Set[str],
-        prepared: tuple[Predictor, PolynomialPaths],
+        prepared: tuple[WalkPredictor, PolynomialPaths],
     ) -> tuple[PredictedOutputs, dict[str, NDArray[Any]]]:
         """The walk with this device. Raises `Diverged` without one, and for an implausible one."""
         predictor, fits = prepared
@@ -156,7 +165,7 @@ class WalkPredict:
             "path_error": max((fit.length_error for fit in fits.fits), default=0.0),
             **{f"chosen_{name}": solution.parameters[name] for name in self.choose},
         }
-        every = walk_arrays(walk)
+        every = walk_arrays(walk, self._recording)
         stored = {name: every[name] for name in arrays}
         refuse_implausible(outputs, stored)
         return cast(PredictedOutputs, outputs), stored
@@ -173,12 +182,16 @@ class WalkPredict:
         return self.model if self.model is not None else planar_walker()
 
     @property
+    def _recording(self) -> TimeTable | None:
+        return None if self.recording is None else recorded_cycle(self.recording)
+
+    @property
     def _model(self) -> OsimModel:
         return read_model(self._file.content)
 
-    def _predictor(self) -> tuple[Predictor, PolynomialPaths]:
+    def _predictor(self) -> tuple[WalkPredictor, PolynomialPaths]:
         """The predictor, and the fits of muscle paths. Raises `InvalidSetting`."""
-        gait = Gait(self.duration, self.ranges, self.speeds, self.drive_limit)
+        gait = GaitRanges(self.duration, self.ranges, self.speeds, self.drive_limit)
         try:
             osim = self._model
             if self.device is not None:
@@ -190,14 +203,15 @@ class WalkPredict:
             if self.device is not None:
                 walker = walker.with_device(DEVICES[self.device])
             first = None if self.guess is None else guess_from_table(walker, read_table(self.guess))
-            predictor = Predictor(
+            predictor = WalkPredictor(
                 walker, gait, self._effort(osim), PredictionMesh(self.intervals, self.tolerance), first
             )
             predictor.problem(1.0)
         except GaitError as error:
             field_name = error.field.split(".")[0]
-            known = field_name in ("model", "ranges", "speeds", "duration")
-            raise InvalidSetting(error.field if known else "model", error.message if known else str(error)) from None
+            is_setting = field_name in ("model", "ranges", "speeds", "duration")
+            setting, message = (error.field, error.message) if is_setting else ("model", str(error))
+            raise InvalidSetting(setting, message) from None
         except (ModelError, ValueError) as error:
             if isinstance(error, RecordingError):
                 raise InvalidSetting("guess", str(error)) from None

@@ -18,7 +18,14 @@ from designopt.collocation import Solution, solve
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt_walking.bundled import planar_walker
-from designopt_walking.programs.gait import Gait, GaitError, check_contact, check_mirror, program_options, ranged_tree
+from designopt_walking.programs.gait import (
+    GaitError,
+    GaitRanges,
+    check_contact,
+    check_mirror,
+    program_options,
+    ranged_tree,
+)
 from designopt_walking.programs.track import RecordedWalk, TrackingWeights, WalkTables, recorded_guess, tracked_walk
 from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
@@ -27,7 +34,7 @@ from designopt_walking.results.physics import refuse_implausible
 from designopt_walking.walker import Walker, walker_of
 
 
-class Recorded(TypedDict, total=False):
+class WalkRecording(TypedDict, total=False):
     """What was recorded of half a cycle."""
 
     motion: Required[Annotated[InputFile, Q("", "coordinates, and speeds if there are any (STO, MOT or CSV)")]]
@@ -97,13 +104,13 @@ class WalkTrack:
                 raise InvalidSetting("motion", str(error)) from None
 
     def evaluate(
-        self, design: dict[str, float], scenario: Recorded, arrays: Set[str] = frozenset()
+        self, design: dict[str, float], scenario: WalkRecording, arrays: Set[str] = frozenset()
     ) -> tuple[TrackedOutputs, dict[str, NDArray[Any]]]:
         """Solve for the walk. Raises `Diverged` without one, and for an implausible one."""
         walker = self._walker()
         recorded = self._recorded(walker, scenario)
         weights = TrackingWeights(self.effort_weight, self.state_weight, self.force_weight)
-        problem = tracked_walk(walker, Gait(ranges=self.ranges), recorded, weights)
+        problem = tracked_walk(walker, GaitRanges(ranges=self.ranges), recorded, weights)
         options = program_options(self.intervals, self.tolerance, check=True, max_iterations=800)
         solution = solve(problem, options, recorded_guess(walker, recorded))
         if not solution.success:
@@ -126,7 +133,7 @@ class WalkTrack:
         file = self.model if self.model is not None else planar_walker()
         try:
             osim = read_model(file.content)
-            tree = ranged_tree(osim, Gait(ranges=self.ranges))
+            tree = ranged_tree(osim, GaitRanges(ranges=self.ranges))
             ranges = {c.name: (c.low, c.high) for c in tree.coordinates}
             fits = polynomial_paths(osim, ranges)
             return walker_of(osim, tree=tree, ranges=ranges, friction=self.friction, lengths=fits)

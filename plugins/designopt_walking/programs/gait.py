@@ -61,7 +61,7 @@ def plain(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Gait:
+class GaitRanges:
     """What the coordinates may do: `ranges` and `speeds` by name, with or without a side, and `duration` (s) of the
     half cycle; `drive` is the largest control of the drives (N m at an optimal force of 1), None that of the model.
     """
@@ -88,16 +88,16 @@ class Gait:
         return -JOINT_SPEED, JOINT_SPEED
 
 
-def ranged_tree(model: OsimModel, gait: Gait) -> Tree:
+def ranged_tree(model: OsimModel, gait: GaitRanges) -> Tree:
     """The tree of a model whose coordinates have the ranges of a gait, where it has none those of the model.
 
     Raises `GaitError` for ranges of unknown coordinates and empty ones.
     """
     tree = tree_of(model)
-    known = {*tree.names, *map(plain, tree.names)}
+    names = {*tree.names, *map(plain, tree.names)}
     for field_name, table in (("ranges", gait.ranges), ("speeds", gait.speeds)):
         for name, (low, high) in table.items():
-            if name not in known:
+            if name not in names:
                 raise GaitError(f"{field_name}.{name}", f"is no coordinate; the model has {', '.join(tree.names)}")
             if not (np.isfinite(low) and np.isfinite(high) and low < high):
                 raise GaitError(f"{field_name}.{name}", f"from {low:g} to {high:g} is not a range")
@@ -139,7 +139,7 @@ def check_contact(walker: Walker) -> None:
         raise GaitError("model", "has no contact sphere (SmoothSphereHalfSpaceForce), so that nothing carries it")
 
 
-def bounds_and_scales(walker: Walker, gait: Gait) -> tuple[dict[str, tuple[float, float]], dict[str, float]]:
+def bounds_and_scales(walker: Walker, gait: GaitRanges) -> tuple[dict[str, tuple[float, float]], dict[str, float]]:
     """Of the phase of a walker: bounds of speeds and drives, scales of speeds, accelerations and drives."""
     bounds = {f"{c}_speed": gait.speed_range(c) for c in walker.coordinates}
     drives = [actuator.name for actuator in walker.model.actuators]
@@ -197,7 +197,7 @@ def forward_range(walker: Walker) -> tuple[float, float]:
     return forward.low, forward.high
 
 
-def check_speed(speed: float, gait: Gait, forward: tuple[float, float]) -> None:
+def check_speed(speed: float, gait: GaitRanges, forward: tuple[float, float]) -> None:
     """Raise `GaitError` for a speed (m/s) whose half cycle is longer than the range of the forward coordinate."""
     shortest, longest = gait.duration
     if not 0.0 < speed < np.inf:

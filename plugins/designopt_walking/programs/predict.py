@@ -12,7 +12,7 @@ from designopt.collocation import Constraint, Integral, Phase, PhaseGuess, Symbo
 from designopt.dynamics.system import Variable
 from designopt.lazy import casadi as ca
 from designopt_walking.programs.gait import (
-    Gait,
+    GaitRanges,
     bounds_and_scales,
     check_contact,
     check_mirror,
@@ -53,7 +53,7 @@ class Effort:
 
 
 def predicted_walk(
-    walker: Walker, gait: Gait, effort: Effort, speed: float, start: Start | None = None
+    walker: Walker, gait: GaitRanges, effort: Effort, speed: float, start: Start | None = None
 ) -> TrajectoryProblem:
     """The program of half a cycle at `speed` (m/s), with the parameters of the walker's devices; the phase is
     "motion" and its first trajectories are those of `start`.

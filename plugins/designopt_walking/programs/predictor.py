@@ -11,7 +11,7 @@ import numpy as np
 
 from designopt.collocation import Guess, PhaseGuess, Program, Solution, StartRecord, TrajectoryProblem, checked
 from designopt.collocation.solution.status import Status
-from designopt_walking.programs.gait import Gait, check_speed, forward_range, program_options
+from designopt_walking.programs.gait import GaitRanges, check_speed, forward_range, program_options
 from designopt_walking.programs.predict import Effort, predicted_walk
 from designopt_walking.programs.synthetic import SyntheticWalk, track_synthetic
 from designopt_walking.walker import Walker
@@ -31,7 +31,7 @@ class PredictionMesh:
 
 
 @dataclass(frozen=True, eq=False)
-class Predictor:
+class WalkPredictor:
     """Predicted walks of a `walker`; one program serves all speeds and parameters of its devices.
 
     The first trajectories are `first` (such as a recorded walk), else a synthetic walk that is tracked first. A design
@@ -40,7 +40,7 @@ class Predictor:
     """
 
     walker: Walker
-    gait: Gait = field(default_factory=Gait)
+    gait: GaitRanges = field(default_factory=GaitRanges)
     effort: Effort = field(default_factory=Effort)
     mesh: PredictionMesh = field(default_factory=PredictionMesh)
     first: PhaseGuess | None = None
@@ -135,9 +135,9 @@ class Predictor:
         """The program with a limit of iterations; all have the same expressions and scales."""
         if iterations not in self._programs:
             options = program_options(self.mesh.intervals, self.mesh.tolerance, max_iterations=iterations)
-            other = next(iter(self._programs.values()), None)
-            first = other.problem if other else problem
-            statement = other.statement if other else None
+            built = next(iter(self._programs.values()), None)
+            first = built.problem if built else problem
+            statement = built.statement if built else None
             self._programs[iterations] = Program(first, options, statement=statement)
         return self._programs[iterations]
 

@@ -11,7 +11,7 @@ from designopt.arrays import Vector
 from designopt.collocation import Guess, Integral, Phase, Program, Solution, Symbols, TrajectoryProblem, sampled
 from designopt.lazy import casadi as ca
 from designopt_walking.programs.gait import (
-    Gait,
+    GaitRanges,
     bounds_and_scales,
     excitations,
     mirror_constraints,
@@ -64,7 +64,7 @@ class SyntheticWalk:
         }
 
 
-def track_synthetic(walker: Walker, gait: Gait, walk: SyntheticWalk, intervals: int) -> Solution:
+def track_synthetic(walker: Walker, gait: GaitRanges, walk: SyntheticWalk, intervals: int) -> Solution:
     """The walk nearest to a synthetic one that the walker can do: int (sum e^2 + tau^2) + 50 int sum (q - q_ref)^2,
     under half-cycle symmetry. The devices of the walker have their least parameters."""
     system = walking_system(walker)

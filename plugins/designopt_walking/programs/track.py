@@ -17,7 +17,7 @@ from designopt.dynamics.system import Variable
 from designopt.lazy import casadi as ca
 from designopt.lazy import scipy
 from designopt_walking.programs.gait import (
-    Gait,
+    GaitRanges,
     bounds_and_scales,
     check_contact,
     check_mirror,
@@ -130,7 +130,7 @@ def _spline(table: TimeTable, label: str, begin: float, end: float) -> Any:
 
 
 def tracked_walk(
-    walker: Walker, gait: Gait, walk: RecordedWalk, weights: TrackingWeights | None = None
+    walker: Walker, gait: GaitRanges, walk: RecordedWalk, weights: TrackingWeights | None = None
 ) -> TrajectoryProblem:
     """The half cycle nearest to a recorded one, of the same duration, with the least effort.
 
