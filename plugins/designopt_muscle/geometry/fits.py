@@ -78,8 +78,8 @@ def polynomial_paths(
     """Fits of the paths that wrap, or of `every` path, over random postures within the `ranges` of the coordinates.
 
     Lengths and moment arms of all crossed coordinates are fitted together by least squares. The postures are denser at
-    the ends of the ranges (the distribution of Chebyshev), where polynomials are worst and motions begin and end. Raises
-    `ValueError` for a crossed coordinate without a finite range.
+    the ends of the ranges (the distribution of Chebyshev), where polynomials are worst and motions begin and end.
+    Raises `ValueError` for a crossed coordinate without a finite range.
     """
     chosen = [muscle.name for muscle in model.muscles if every or wraps(model, muscle)]
     if not chosen:

@@ -80,7 +80,7 @@ def _length(state: TreeState, model: OsimModel, points: Sequence[tuple[PathPoint
 
 
 def _position(state: TreeState, model: OsimModel, point: PathPoint, way: Sequence[int]) -> Any:
-    """(3, 1) m of a point, in the axes before the steps of its `way`: only the coordinates that a path crosses count."""
+    """(3, 1) m of a point, in the axes before the steps of its `way`: only coordinates that a path crosses count."""
     location = ca.SX(point.location.tolist())
     if point.moving:
         location = ca.SX.zeros(3)

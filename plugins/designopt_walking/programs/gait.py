@@ -89,11 +89,12 @@ class GaitRanges:
 
 
 def ranged_tree(model: OsimModel, gait: GaitRanges) -> Tree:
-    """The tree of a model whose coordinates have the ranges of a gait, where it has none those of the model.
+    """The tree of a model whose coordinates have the ranges of a gait, where it has none those of the model; locked
+    ones are fixed.
 
     Raises `GaitError` for ranges of unknown coordinates and empty ones.
     """
-    tree = tree_of(model)
+    tree = tree_of(model, fixed=[c.name for c in model.coordinates if c.locked])
     names = {*tree.names, *map(plain, tree.names)}
     for field_name, table in (("ranges", gait.ranges), ("speeds", gait.speeds)):
         for name, (low, high) in table.items():
@@ -101,10 +102,9 @@ def ranged_tree(model: OsimModel, gait: GaitRanges) -> Tree:
                 raise GaitError(f"{field_name}.{name}", f"is no coordinate; the model has {', '.join(tree.names)}")
             if not (np.isfinite(low) and np.isfinite(high) and low < high):
                 raise GaitError(f"{field_name}.{name}", f"from {low:g} to {high:g} is not a range")
-    of_model = {c.name: (c.low, c.high) for c in model.coordinates}
     coordinates = []
     for c in tree.coordinates:
-        low, high = gait.range_of(c.name) or of_model[c.name]
+        low, high = gait.range_of(c.name) or (c.low, c.high)
         coordinates.append(replace(c, low=low, high=high, reference=min(max(c.reference, low), high)))
     return Tree(tuple(coordinates), tree.frames)
 

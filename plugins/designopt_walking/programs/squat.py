@@ -52,7 +52,7 @@ def squat_walker(model: OsimModel, squat: Squat) -> tuple[Walker, PolynomialPath
 
     Raises `GaitError` for a model without the three joints, and for muscles where there are none.
     """
-    tree = tree_of(model)
+    tree = tree_of(model, fixed=[c.name for c in model.coordinates if c.locked])
     joints = [c.name for c in tree.coordinates]
     if {plain(name) for name in joints} != set(SQUAT):
         raise GaitError("model", f"has the coordinates {', '.join(joints)}; a squat needs one hip, knee and ankle")
