@@ -156,6 +156,7 @@ _PACKAGES = {
     "designopt_laboratory": "Models: laboratories",
     "designopt_muscle": "Models: muscles",
     "designopt_wholebody": "Models: the whole body",
+    "designopt_walking": "Models: walking",
     "designopt_external": "Models: external programs",
 }
 

@@ -391,6 +391,7 @@ TRIED: dict[str, Iterable[str]] = {
         "python subclass",
     },
     "dynamic_sharing.md": {"python", "yaml"},  # tests/designopt_muscle/dynamic/test_dynamic_studies.py
+    "walking.md": {"python", "yaml"},  # tests/designopt_walking/test_documentation.py
 }
 
 

@@ -14,8 +14,8 @@ motions; nothing here depends on muscles.
   `loads.Load` on any frame; `dynamics.matrices`: mass matrix, bias, Coriolis matrix, forward dynamics, energies;
 - `wires.lengths`, `moment_arms` (R = -dl/dz) and `pulls` of `wires.Wire`; `loads.generalised_force` (J' w) for
   whatever pulls otherwise;
-- `springs.Spring` along a wire and `contacts.Contact` of a point with a plane of any frame: their loads, smooth in z
-  and its rates;
+- `springs.Spring` along a wire, `contacts.Contact` of a point and `contacts.SphereContact` of a sphere with a plane of
+  any frame: their loads, smooth in z and its rates;
 - `equations.equations_of`: states and unknowns of a `designopt.dynamics.system.System` in residual form, the only way
   out to simulation, linearisation and collocation;
 - `tree_rows.TreeRows`: all of it over the frames of a trial, as arrays, up to a `moment_balance.MomentBalance`.

@@ -12,7 +12,8 @@ class PhaseValues:
     """Values of one phase at the variables of a program.
 
     `constants` (nc,) are its numeric data, then its fixed times; `signals` (points, ns) its sampled data. `rates`
-    (points, nx) of the states, times the duration; `path` (points, np); `integrals` of the whole phase.
+    (points, nx) of the states, times the duration; `path` (points, np); `outputs` (points, no); `integrals` of the
+    whole phase.
     """
 
     constants: Vector
@@ -21,6 +22,7 @@ class PhaseValues:
     tf: float
     rates: Matrix
     path: Matrix
+    outputs: Matrix
     integrals: Vector
 
     @property

@@ -47,7 +47,7 @@ class Reader:
         fixed = list(constants[len(point.constant_names) :])
         t0 = float(x[layout.t0]) if layout.t0 >= 0 else float(fixed.pop(0))
         tf = float(x[layout.tf]) if layout.tf >= 0 else float(fixed.pop(0))
-        rates, path, integrands = self._of_points[i](
+        rates, path, integrands, outputs = self._of_points[i](
             x[layout.point], x[layout.theta], constants, signals, mesh.fractions[mesh.first :, None]
         )
         integrals = mesh.weights[mesh.first :] @ integrands
@@ -55,7 +55,7 @@ class Reader:
             if sample.phase == i and sample.kind == "sum":
                 arguments = numeric_arguments(sample, at, x, x[layout.theta], constants, parameters)
                 integrals[sample.number] = float(np.asarray(sample.values.map(at.count)(*arguments), float).sum())
-        return PhaseValues(constants, signals, t0, tf, rates, path, integrals)
+        return PhaseValues(constants, signals, t0, tf, rates, path, outputs, integrals)
 
     def ends(self, phases: Sequence[PhaseValues], x: Vector) -> list[Any]:
         """The arguments of all functions of the ends."""
@@ -140,11 +140,16 @@ def _phase(
         ("control", system.controls),
         ("algebraic", system.algebraic),
     ]
+    outputs = [(j, v) for j, v in enumerate(point.outputs) if v.name not in point.names]
     at_points = x[layout.point]
     first = mesh.left[None, :] if mesh.first else np.empty((0, 1))
     all_points = np.vstack([first @ at_points[: first.shape[1]], at_points])
     all_points[: mesh.first, : point.nx] = x[layout.states[: mesh.first]]
-    rates = np.vstack([first @ of_points.rates[: first.shape[1]], of_points.rates]) / of_points.duration
+    rates, at_outputs = (
+        np.vstack([first @ of_collocated[: first.shape[1]], of_collocated])
+        for of_collocated in (of_points.rates, of_points.outputs)
+    )
+    rates = rates / of_points.duration
     bounds, ends = {}, {}
     for j, name in enumerate(point.names):
         inner = layout.point[0, j]
@@ -164,10 +169,13 @@ def _phase(
         t0=of_points.t0,
         tf=of_points.tf,
         times=of_points.t0 + mesh.fractions * of_points.duration,
-        values={name: all_points[:, j] for j, name in enumerate(point.names)},
+        values={
+            **{name: all_points[:, j] for j, name in enumerate(point.names)},
+            **{v.name: at_outputs[:, j] for j, v in outputs},
+        },
         rates={v.name: rates[:, j] for j, v in enumerate(system.states)},
-        kinds={v.name: kind for kind, table in tables for v in table},
-        units={v.name: v.unit for _, table in tables for v in table},
+        kinds={v.name: kind for kind, table in tables for v in table} | {v.name: "output" for _, v in outputs},
+        units={v.name: v.unit for _, table in tables for v in table} | {v.name: v.unit for _, v in outputs},
         bounds=bounds,
         ends=ends,
         path=dict(zip(names, of_points.path.T, strict=True)),

@@ -16,7 +16,7 @@ from designopt.collocation.solution.optimality.constraints import ConstraintValu
 from designopt.collocation.solution.status import Status
 from designopt.collocation.transcription.mesh.mesh import Mesh
 
-Kind = Literal["state", "unknown", "control", "algebraic"]
+Kind = Literal["state", "unknown", "control", "algebraic", "output"]
 #: Lower and upper share.
 Limits = tuple[float, float]
 #: Distance to a bound, as a share of the range, within which a variable is at the bound.
@@ -59,13 +59,13 @@ class StartRecord(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PhaseSolution:
-    """The trajectories of all variables of a phase.
+    """The trajectories of all variables and outputs of a phase.
 
     `times` (slots,) in s of all points of `mesh`, nodes and interior ones; `values` (slots,) by name, in the units
-    `units`; `kinds` gives the kind of each, `bounds` its limits along the phase. `rates` (slots,) are the time
-    derivatives of the states. If the scheme has no collocation point at the left end, controls, algebraic variables and
-    unknown rates are extrapolated there. `path` (points,) contains the path constraints at the collocation points with
-    their `path_limits`, `integrals` the integrals by name. `ends` has the limits of the states at both ends.
+    `units`; `kinds` gives the kind of each, `bounds` the limits of a variable along the phase. `rates` (slots,) are the
+    time derivatives of the states. If the scheme has no collocation point at the left end, all but states are
+    extrapolated there. `path` (points,) contains the path constraints at the collocation points with their
+    `path_limits`, `integrals` the integrals by name. `ends` has the limits of the states at both ends.
 
     Every multiplier is the derivative of the objective with respect to the number it belongs to: `costates` (slots,) to
     the states, `end_multipliers` to the limits of the states at both ends, `bound_multipliers` (slots,) and

@@ -158,11 +158,12 @@ def _conditioning(solution: Solution) -> str:
 def _growing(solution: Solution) -> Iterator[str]:
     sentences = []
     for phase in solution.phases.values():
-        for name, values in phase.values.items():
+        for name, limits in phase.bounds.items():
+            values = phase.values[name]
             slot = int(np.abs(values).argmax())
             where = f"{name} of {phase.name} reaches {values[slot]:.3g} {phase.units[name]}".rstrip()
             scale = solution.scales.get(f"{phase.name}.{name}", 1.0)
-            sentences.append(_runaway(where, float(values[slot]), scale, phase.bounds[name]))
+            sentences.append(_runaway(where, float(values[slot]), scale, limits))
         for name, time in (("t0", phase.t0), ("tf", phase.tf)):
             if f"{phase.name}.{name}" in solution.scales:
                 scale = solution.scales[f"{phase.name}.{name}"]

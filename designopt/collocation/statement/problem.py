@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from reprlib import repr as short
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from designopt.collocation.statement.complementary import Complementary
 from designopt.collocation.statement.delay import Delay
+from designopt.collocation.statement.guess import PhaseGuess
 from designopt.collocation.statement.stated_values import (
     Box,
     ProblemError,
@@ -44,6 +46,7 @@ PHASE_TABLES = (
     "held_controls",
     "samples",
     "delays",
+    "scales",
 )
 PROBLEM_TABLES = ("constraints", "parameters", "guess", "terms", "figures", "peaks", "complementary")
 
@@ -59,8 +62,10 @@ class Phase:
     every data entry of the system a number or a `Signal`. `guess` has first and last values of variables: the initial
     guess is linear between them. `held` controls are constant on equal pieces of the phase, as with a digital
     controller: their number, or the fixed values on the pieces. `delays` replace controls: each is the value of another
-    variable some time ago. A vector of the system may replace its components everywhere, and a `SignalTable` its
-    columns.
+    variable some time ago. `scales` are sizes of variables, where those of their ranges do not suit; scales of the
+    options have precedence. `start` returns first trajectories for values of the parameters, computed when a solve
+    begins without a guess of this phase; with a random generator, other ones for a further start. A vector of the
+    system may replace its components everywhere, and a `SignalTable` its columns.
     """
 
     system: System
@@ -77,6 +82,8 @@ class Phase:
     held_controls: Mapping[str, int | Sequence[float]] = field(default_factory=dict)
     samples: Mapping[str, Constraint] = field(default_factory=dict)
     delays: Mapping[str, Delay] = field(default_factory=dict)
+    scales: Mapping[str, float] = field(default_factory=dict)
+    start: Callable[[Mapping[str, float], np.random.Generator | None], PhaseGuess] | None = None
 
     @property
     def pieces(self) -> dict[str, int]:
@@ -111,6 +118,10 @@ class Phase:
         object.__setattr__(
             self, "held_controls", {name: held_values(entries) for name, entries in self.held_controls.items()}
         )
+        for name, scale in self.scales.items():
+            if not isinstance(scale, Real) or not 0.0 < float(scale) < float("inf"):
+                text = f"must be positive and finite, not {short(scale)}"
+                raise ProblemError("bad_statement", f"{self.name}: scales.{name}", text)
         for name in ("t0", "tf"):
             if name == "tf" or self.t0 is not None:
                 object.__setattr__(self, name, stated_time(f"{self.name}: {name}", getattr(self, name)))

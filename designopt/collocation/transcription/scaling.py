@@ -20,24 +20,26 @@ def scales(
     statement: ProblemFunctions, places: Layout, boxes: ProgramBounds, guess: Vector, stated: Mapping[str, float]
 ) -> tuple[Vector, Vector]:
     """Scale and shift (n,) of all variables: half the range and its middle if the box is finite and at most `WIDEST`,
-    else the largest guess, at least 1, and 0. Integrals have the size of their guess. `stated` scales, by name, take
-    precedence; those of free times are t0 and tf, for all phases.
+    else the largest guess, at least 1, and 0. Integrals have the size of their guess. The scales of a phase, and before
+    them `stated` ones, by name, take precedence; those of free times are t0 and tf, for all phases.
     """
     scale, shift = np.ones(places.size), np.zeros(places.size)
     named = set()
     for i, layout in enumerate(places.phases):
         point = statement.points[i]
+        of_phase = {**point.phase.scales, **stated}
+        check_names(f"{point.phase.name}: scales", point.phase.scales, [*point.names, "t0", "tf"], "variable")
         for j, name in enumerate(point.names):
             where = layout.states[:, j] if j < point.nx else layout.point[:, j]
             named.add(name)
             # the ends may have boxes of their own
             inner = where[1:-1] if len(where) > 2 else where
-            _set(scale, shift, where, boxes.low[inner[0]], boxes.high[inner[0]], guess[where], stated.get(name))
+            _set(scale, shift, where, boxes.low[inner[0]], boxes.high[inner[0]], guess[where], of_phase.get(name))
         for name, index in (("t0", layout.t0), ("tf", layout.tf)):
             if index >= 0:
                 named.add(name)
                 one = np.array([index])
-                _set(scale, shift, one, boxes.low[index], boxes.high[index], guess[one], stated.get(name))
+                _set(scale, shift, one, boxes.low[index], boxes.high[index], guess[one], of_phase.get(name))
     for name, index in places.parameters.items():
         named.add(name)
         one = np.array([index])

@@ -86,7 +86,8 @@ class StudyPrograms:
 
     def check(self) -> None:
         """Raises `ProblemError` for mistakes in the statement of the model or of the study; nothing is solved."""
-        Program(_first_of(self._study.base), self._options)
+        base = _first_of(self._study.base)
+        Program(replace(base, phases=[replace(phase, start=None) for phase in base.phases]), self._options)
 
     @cached_property
     def _built(self) -> tuple[StudyTrajectory, Program]:

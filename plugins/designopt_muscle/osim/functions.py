@@ -120,6 +120,18 @@ class Pieces:
         return ((c[0] * h + c[1]) * h + c[2]) * h + c[3] + (x - inner) * ((3 * c[0] * h + 2 * c[1]) * h + c[2])
 
 
+def within(function: Function, low: float, high: float) -> Function:
+    """The same function from `low` to `high`; further out it may have fewer pieces, and so a smaller expression."""
+    if isinstance(function, Scaled):
+        return Scaled(within(function.inner, low, high), function.scale)
+    if not isinstance(function, Pieces):
+        return function
+    first = max(int(np.searchsorted(function.knots, low, side="right")) - 1, 0)
+    last = min(int(np.searchsorted(function.knots, high, side="left")), len(function.knots) - 1)
+    first, last = min(first, len(function.knots) - 2), max(last, 1)
+    return Pieces(function.knots[first : last + 1], function.coefficients[:, first:last])
+
+
 def _chosen(x: Any, inner: Vector, columns: list[Vector]) -> list[Any]:
     """The entry of each of `columns` for the interval of `x` between the `inner` knots, by bisection."""
     if not len(inner):

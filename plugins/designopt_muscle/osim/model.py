@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+from designopt_mechanics.contacts import SphereContact
 
 from designopt.arrays import Vector
 from designopt_muscle.osim.functions import Function
@@ -159,7 +160,10 @@ class CoordinateActuator:
 
 @dataclass(frozen=True, eq=False)
 class OsimModel:
-    """A model. Bodies are in the order of their joints, parents first; `notes` list replaced elements of the file."""
+    """A model. Bodies are in the order of their joints, parents first; `notes` list replaced elements of the file.
+
+    `contacts` are spheres on half spaces, with the friction of the file (with its kink).
+    """
 
     name: str
     gravity: Vector
@@ -171,6 +175,7 @@ class OsimModel:
     muscles: tuple[OsimMuscle, ...]
     actuators: tuple[CoordinateActuator, ...]
     notes: tuple[str, ...] = ()
+    contacts: tuple[SphereContact, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -9,7 +9,9 @@ from designopt_mechanics.robot_files.xml import Element, parse
 
 from designopt_muscle.osim.model import GROUND, Coupler, OsimBody, OsimModel, WrapObject
 from designopt_muscle.osim.poses import last_name, only, pose
-from designopt_muscle.osim.read_forces import read_forces
+from designopt_muscle.osim.read_contacts import TAG as CONTACT
+from designopt_muscle.osim.read_contacts import contact_shapes, sphere_contact
+from designopt_muscle.osim.read_forces import FORCES, is_off, read_forces
 from designopt_muscle.osim.read_functions import function_in
 from designopt_muscle.osim.read_joints import Joints
 
@@ -88,7 +90,14 @@ class _Reader:
             wraps += _wraps(ground, GROUND)
         names = {c.name for c in joints.coordinates}
         couplers = tuple(c for e in _objects(self.model, "ConstraintSet") if (c := _coupler(e, names)) is not None)
-        muscles, actuators, notes = read_forces(self.model, body_names, names, {w.name: w for w in wraps})
+        forces = [e for e in _force_elements(self.model) if not is_off(e)]
+        shapes = contact_shapes(_objects(self.model, "ContactGeometrySet"), body_names)
+        contacts = tuple(sphere_contact(e, shapes) for e in forces if e.tag == CONTACT)
+        loads = [e for e in forces if e.tag != CONTACT]
+        muscles, actuators, notes = read_forces(loads, body_names, names, {w.name: w for w in wraps})
+        if contacts:
+            listed = ", ".join(contact.name for contact in contacts)
+            notes = (*notes, f"contacts do not take part in the sharing: {listed}")
         gravity = self.model.find("gravity")
         return OsimModel(
             self.model.name,
@@ -101,6 +110,7 @@ class _Reader:
             muscles,
             actuators,
             (*joints.notes, *notes, *_controllers(self.model)),
+            contacts,
         )
 
     def _joint_elements(self, elements: dict[str, Element]) -> list[tuple[Element, str]]:
@@ -138,13 +148,26 @@ def _refuse_unread(model: Element) -> None:
             if len([child for child in holder.children if child.tag == "objects"]) > 1:
                 raise holder.error("has more than one <objects>; join them")
     lists = [e for e in model.walk() if e.tag == "components"]
+    forces = _force_elements(model)
     lists += [e for name in ("ComponentSet", "MiscModelComponents") if (e := model.find(name, "objects")) is not None]
     for holder in lists:
         where = holder.tag if holder.parent is None or holder.tag != "objects" else holder.parent.tag
         for member in holder.children:
-            disabled = not member.flag("appliesForce", True) or member.flag("isDisabled", False)
-            if not (disabled or member.tag in _HARMLESS or member.tag.endswith(_REPORTING)):
+            if not (member in forces or is_off(member) or member.tag in _HARMLESS or member.tag.endswith(_REPORTING)):
                 raise member.error(f"is not read within <{where}>; move it into the set of its kind, or remove it")
+
+
+def _force_elements(model: Element) -> list[Element]:
+    """The forces in the set and those among the model's own components. Raises `ModelError` for names given twice."""
+    holder, components = model.find("ForceSet", "objects"), model.find("components")
+    forces = [] if holder is None else list(holder.children)
+    forces += [] if components is None else [e for e in components.children if e.tag in FORCES or e.tag == CONTACT]
+    active = [e for e in forces if not is_off(e)]
+    names = [e.name for e in active]
+    for element in active:
+        if not element.name or names.count(element.name) > 1:
+            raise element.error("has no name of its own")
+    return forces
 
 
 def _controllers(model: Element) -> list[str]:

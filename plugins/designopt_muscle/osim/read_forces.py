@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from designopt_mechanics.robot_files.xml import Element
@@ -66,21 +66,23 @@ _DRIVE = {
 }  # fmt: skip
 
 
+#: The forces that are read here.
+FORCES = {*MUSCLES, "CoordinateActuator"}
+
+
+def is_off(element: Element) -> bool:
+    """Whether a force is switched off."""
+    return not element.flag("appliesForce", True) or element.flag("isDisabled", False)
+
+
 def read_forces(
-    model: Element, bodies: set[str], coordinates: set[str], wraps: Mapping[str, WrapObject]
+    elements: Sequence[Element], bodies: set[str], coordinates: set[str], wraps: Mapping[str, WrapObject]
 ) -> tuple[tuple[OsimMuscle, ...], tuple[CoordinateActuator, ...], tuple[str, ...]]:
-    """Muscles, drives, and notes. Forces that are switched off are omitted with their contents."""
+    """Muscles, drives, and notes, from the forces that are switched on."""
     muscles: list[OsimMuscle] = []
     drives: list[CoordinateActuator] = []
     notes: list[str] = []
-    holder = model.find("ForceSet", "objects")
-    names: set[str] = set()
-    for element in [] if holder is None else holder.children:
-        if not element.flag("appliesForce", True) or element.flag("isDisabled", False):
-            continue
-        if not element.name or element.name in names:
-            raise element.error("has no name of its own")
-        names.add(element.name)
+    for element in elements:
         if element.tag in MUSCLES:
             muscles.append(_muscle(element, bodies, coordinates, wraps))
         elif element.tag == "CoordinateActuator":

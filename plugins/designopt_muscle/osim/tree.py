@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,24 +18,30 @@ from designopt_muscle.osim.poses import inverse
 _JOINT = "_joint"
 
 
-def tree_of(model: OsimModel) -> Tree:
-    """The tree of a model, with its free coordinates; coordinates that couplers drive are functions of them.
+def tree_of(model: OsimModel, fixed: Collection[str] = ()) -> Tree:
+    """The tree of a model, with its free coordinates and their ranges; coordinates that couplers drive are functions of
+    them, and `fixed` ones (such as those that are locked) numbers, their defaults.
 
     Every body is a frame of its own name, on a frame ``NAME_joint`` that its joint moves. Bodies without mass are empty
     frames. Inertias of no mass distribution, as in some published models, are accepted.
     """
     driven = {c.dependent: c for c in model.couplers}
+    numbers = {c.name: c.default for c in model.coordinates if c.name in fixed}
 
     def variable(step: Axis) -> Any:
         """The joint variable of a step: a number, or a function of the coordinates."""
         if not step.coordinate or is_constant(step.function):
             return float(step.function.value(np.zeros(1))[0])
         coupler = driven.get(step.coordinate)
+        source = step.coordinate if coupler is None else coupler.independent
+        if source in numbers:
+            q = np.array([numbers[source]])
+            return float(step.function.value(q if coupler is None else coupler.function.value(q))[0])
         if coupler is None and step.function == Polynomial((1.0, 0.0)):
             return step.coordinate
 
         def value(z: Mapping[str, Any]) -> Any:
-            q = z[step.coordinate] if coupler is None else coupler.function.expression(z[coupler.independent])
+            q = z[source] if coupler is None else coupler.function.expression(z[source])
             return step.function.expression(q)
 
         return value
@@ -58,9 +64,11 @@ def tree_of(model: OsimModel) -> Tree:
         if body.mass > 0:
             carried = Body(body.mass, _vector(body.centre), body.inertia, triangle="ignored")
         frames.append(Frame(joint.child, between, (), carried, _vector(back[:3, 3]), back[:3, :3]))
-    free = set(model.free)
+    free = set(model.free) - set(numbers)
     coordinates = tuple(
-        Coordinate(c.name, "rad" if c.rotational else "m", reference=c.default)
+        Coordinate(
+            c.name, "rad" if c.rotational else "m", min(c.low, c.default), max(c.high, c.default), reference=c.default
+        )
         for c in model.coordinates
         if c.name in free
     )

@@ -98,6 +98,24 @@ def test_arrays_are_taken_linearly_and_what_they_leave_out_is_guessed() -> None:
     assert first["angle"] == pytest.approx(np.linspace(0.0, math.pi, 17))
 
 
+def test_the_start_of_a_phase_is_computed_for_the_parameters_and_used_where_no_guess_is_given() -> None:
+    calls: list[tuple[Mapping[str, float], bool]] = []
+
+    def start(parameters: Mapping[str, float], rng: np.random.Generator | None) -> Sampled:
+        calls.append((parameters, rng is not None))
+        height = 3.0 if rng is None else 0.0
+        return sampled([0.0, 0.5, 1.0], {"x": [0.0, height, 1.0]})
+
+    problem = TrajectoryProblem([replace(block(), start=start)], cost=lambda e: e.integral["effort"])
+    assert begin(problem)["x"].max() == pytest.approx(3.0)
+    assert begin(problem, Guess({"move": sampled([0.0, 1.0], {"x": [0.0, 1.0]})}))["x"].max() == pytest.approx(1.0)
+    assert {with_rng for _, with_rng in calls} == {False}
+    solution = solve(problem, Options(intervals=8, starts=2))
+    assert solution.success
+    assert len(solution.starts) == 2
+    assert calls[-1][1]
+
+
 def test_unknown_rates_are_the_slopes_of_the_guessed_states() -> None:
     times = np.linspace(0.0, 2.0, 201)
     guess = Guess({"motion": sampled(times, {"v": times**2, "omega": np.sin(times)})})

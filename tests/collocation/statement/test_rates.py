@@ -109,7 +109,7 @@ def test_other_controls_algebraic_variables_outputs_and_path_constraints_stay_wh
     assert free.objective == pytest.approx(plain.objective, rel=1e-6)
     assert slow.objective > plain.objective * (1.0 + 1e-6)
     assert np.ptp(slow.phase.values["w"]) <= 0.1 + 1e-7
-    assert list(slow.phase.values) == ["x", "y", "w", "u", "w_rate", "z"]
+    assert list(slow.phase.values) == ["x", "y", "w", "u", "w_rate", "z", "power"]
 
 
 def test_components_of_a_vector_may_have_rates() -> None:

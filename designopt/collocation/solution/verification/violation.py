@@ -73,5 +73,5 @@ def point_values(
         np.array(signals).reshape(-1, count),
         fractions[None, :],
     )
-    _, path, integrands = point.all_expressions.map(count)(*arguments)
+    _, path, integrands, _ = point.all_expressions.map(count)(*arguments)
     return np.asarray(path, float).T.reshape(count, -1), np.asarray(integrands, float).T.reshape(count, -1)

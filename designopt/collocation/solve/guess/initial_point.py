@@ -78,6 +78,8 @@ def initial_point(
     before = 0.0
     for i, (phase, layout) in enumerate(zip(problem.phases, places.phases, strict=True)):
         phase_guess = guess.phases.get(phase.name)
+        if phase_guess is None and phase.start is not None:
+            phase_guess = phase.start(parameters, None)
         default = default_trajectory(phase, phase_guess, before)
         before = default.tf
         fractions = layout.mesh.fractions
@@ -115,7 +117,8 @@ def _values(phase: Phase, trajectory: PhaseGuess, fractions: Vector) -> Mapping[
     form = phase.system.residual_form
     unknowns = form.unknowns if form else ()
     names = [v.name for v in (*phase.system.states, *phase.system.controls, *phase.system.algebraic, *unknowns)]
-    values = trajectory.at(fractions)
+    outputs = {v.name for v in phase.system.outputs} - set(names)  # of a solution
+    values = {name: array for name, array in trajectory.at(fractions).items() if name not in outputs}
     if unknown := sorted(set(values) - set(names)):
         text = f"there is no such variable; known: {', '.join(names)}"
         raise ProblemError("bad_guess", f"{phase.name}: {unknown[0]}", text)

@@ -14,7 +14,7 @@ from designopt.collocation.solution.status import Status
 from designopt.collocation.solve.guess.initial_point import default_trajectory, middle
 from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.program import Program
-from designopt.collocation.statement.guess import Guess, Sampled
+from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.statement.stated_values import Box, ProblemError, ends
 from designopt.collocation.transcription.scaling import WIDEST
@@ -57,7 +57,8 @@ def solve_from_starts(program: Program, guess: Guess | None, *, roll: bool = Fal
 def perturbed(problem: TrajectoryProblem, guess: Guess | None, rng: np.random.Generator) -> Guess:
     """A guess near `guess`, within all bounds.
 
-    States and controls are perturbed by smooth waves, which do not change fixed end values; parameters and free times
+    A phase with a start of its own has that start perturbed in its own way. Otherwise states and controls are perturbed
+    by smooth waves, which do not change fixed end values; parameters and free times
     are redrawn from their boxes, or vary by a third if these are not finite. Trajectories that are not arrays (results
     of a solve) are replaced by the default.
     """
@@ -67,10 +68,14 @@ def perturbed(problem: TrajectoryProblem, guess: Guess | None, rng: np.random.Ge
     for v in problem.variables:
         box = problem.parameters.get(v.name, (v.low, v.high))
         parameters[v.name] = _random_number(box, first.get(v.name, middle(ends(box))), rng)
-    phases: dict[str, Sampled] = {}
+    phases: dict[str, PhaseGuess] = {}
     before = 0.0
     for phase in problem.phases:
         trajectory = guess.phases.get(phase.name)
+        if phase.start is not None and trajectory is None:
+            phases[phase.name] = phase.start(parameters, rng)
+            before = phases[phase.name].tf
+            continue
         phases[phase.name] = _perturbed_trajectory(
             phase, trajectory if isinstance(trajectory, Sampled) else None, before, rng
         )

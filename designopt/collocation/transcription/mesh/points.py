@@ -81,7 +81,8 @@ class CollocationPoint:
         p = column([symbols[n] for n in self.parameter_names])
         q = column([data[v.name] for v in system.data])
         arguments = (x, u, z, p, q, t)
-        outputs = {}
+        outputs: dict[str, Any] = {}
+        self.outputs = system.outputs if system.output is not None else ()
         if system.output is not None:
             y = _evaluated(phase, "output", system.output, arguments)
             outputs = {v.name: y[i] for i, v in enumerate(system.outputs)}
@@ -109,14 +110,15 @@ class CollocationPoint:
             else duration * stated(f"{phase.name}: integrals.{name}", integral.value, self.symbols, scalar=True)
             for name, integral in phase.integrals.items()
         ]
+        self._outputs = column(list(outputs.values()))
         self.rates = duration * rates
         self._equations = [residuals, algebraic, ca.vertcat(*path) if path else ca.SX(0, 1)]
         self.arguments = [self.w, self.theta, self.constants, self.signals, self.fraction]
 
     @cached_property
     def all_expressions(self) -> ca.Function:
-        """Rates times the duration, path constraints, integrands times the duration: to read a solution."""
-        results = [self.rates, self._equations[2], column(self.integrands)]
+        """Rates times the duration, path constraints, integrands times the duration, outputs: to read a solution."""
+        results = [self.rates, self._equations[2], column(self.integrands), self._outputs]
         return ca.Function("everything", self.arguments, [ca.densify(r) for r in results])
 
     def equations(self, integrals: Sequence[int]) -> tuple[Any, PointRows]:

@@ -1,0 +1,197 @@
+"""The model ``amputee_walk``: a prosthetic knee and ankle in, the walk that a transfemoral amputee then chooses out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import field
+from typing import Annotated, Any, Literal, TypedDict, cast
+
+import numpy as np
+from designopt_mechanics.robot_files.xml import ModelError
+from designopt_muscle.osim.model import OsimModel
+from designopt_muscle.osim.read import read_model
+from designopt_recordings.errors import RecordingError
+from designopt_recordings.table import TimeTable
+from numpy.typing import NDArray
+
+from designopt.collocation import TrajectoryProblem
+from designopt.plugin import Fidelity, InputFile, InvalidDesign, InvalidSetting, filled, model
+from designopt.plugin import Quantity as Q
+from designopt_walking.amputee.problem import AmputeeCost, KneeLimits, Prosthesis, amputee_walker
+from designopt_walking.amputee.start import symmetric_walk
+from designopt_walking.amputee.walks import AmputeeWalks, Predicted, SolveSettings
+from designopt_walking.bundled import planar_walker
+from designopt_walking.devices.four_bar import FourBar
+from designopt_walking.devices.joint_springs import stop_torque
+from designopt_walking.models.predict import Walking
+from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
+from designopt_walking.results.cycle import SolvedWalk
+from designopt_walking.results.outputs import WalkOutputs, walk_outputs
+from designopt_walking.results.physics import refuse_implausible
+from designopt_walking.results.recording import recorded_cycle
+
+
+class AmputeeDesign(TypedDict, total=False):
+    """Values of a design: the knee (single axis: about its axis; four-bar: along its damper) and the ankle."""
+
+    knee_stiffness: Annotated[float, Q("N m/rad", "spring of the single-axis knee", ge=0, le=60, default=15.0)]
+    knee_damping: Annotated[float, Q("N m s/rad", "damper of the single-axis knee", ge=0, le=20, default=2.0)]
+    damper_stiffness: Annotated[float, Q("N/m", "spring along the four-bar's damper", ge=0, le=1.5e5, default=2e4)]
+    damper_damping: Annotated[float, Q("N s/m", "damper of the four-bar knee", ge=0, le=5e4, default=2.5e3)]
+    ankle_stiffness: Annotated[float, Q("N m/rad", "spring of the ankle", ge=50, le=1000, default=400.0)]
+
+
+class AmputeeResults(WalkOutputs):
+    """Outputs besides those of any walk."""
+
+    peak_stop_torque: Annotated[float, Q("N m", "largest, of the extension stop of the knee")]
+    warm: Annotated[float, Q("", "1 where the walk was solved from that of the middle device with its multipliers")]
+    attempts: Annotated[float, Q("", "number of solves")]
+    agreeing_starts: Annotated[float, Q("", "number of starts that end in the least objective")]
+    start_spread: Annotated[float, Q("", "of the objectives of all starts, relative to the least")]
+
+
+class AmputeeOutputs(AmputeeResults, total=False):
+    """Outputs of the walk, among them the device: given, or chosen by the program."""
+
+    chosen_knee_stiffness: Annotated[float, Q("N m/rad", "of the single-axis knee")]
+    chosen_knee_damping: Annotated[float, Q("N m s/rad", "of the single-axis knee")]
+    chosen_damper_stiffness: Annotated[float, Q("N/m", "along the four-bar's damper")]
+    chosen_damper_damping: Annotated[float, Q("N s/m", "along the four-bar's damper")]
+    chosen_ankle_stiffness: Annotated[float, Q("N m/rad", "of the ankle")]
+
+
+@model("amputee_walk", version=1, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 30}, 0.5))
+class AmputeeWalk:
+    """Predicted walk of a transfemoral amputee with a prosthetic knee and an elastic ankle.
+
+    Skeleton, muscles, ground contact and device are one program: J = (10/d) times the integral of the squared
+    excitations, plus `asymmetry_weight` times the squared asymmetry of the vertical impulses, at least over a full
+    cycle at the speed of the scenario. On the amputated side the muscles of knee and ankle are missing, and the mass
+    below the knee is 0.65 of the healthy one.
+
+    Every design is solved from the walk with a middle device, which takes a few minutes once for each speed and worker:
+    a symmetric walk, then one with help torques, then without. A result is a local optimum. Walks that sink into the
+    ground by more than 30 mm, or press a foot with more than 4 body weights, have no result (``implausible``).
+    """
+
+    model: Annotated[InputFile | None, Q("", "OpenSim model of a planar walker; the bundled one if none")] = None
+    side: Annotated[Literal["r", "l"], Q("", "amputated: right or left")] = "r"
+    knee: Annotated[Literal["single_axis", "four_bar"], Q("", "of the prosthesis")] = "single_axis"
+    linkage: Annotated[
+        Literal["substitute_v1", "substitute_v2"], Q("", "parameter set of the four-bar knee, as in four_bar_knee")
+    ] = "substitute_v2"
+    linkage_rise: Annotated[float, Q("m", "of the linkage's upper front joint above the healthy knee's axis")] = 0.0
+    myodesis: Annotated[bool, Q("", "hamstrings and rectus femoris stay, fixed to the femur")] = False
+    asymmetry_weight: Annotated[float, Q("", "of the squared asymmetry of the vertical impulses", ge=0)] = 1.0
+    max_swing_flexion: Annotated[float, Q("rad", "of the prosthetic knee", gt=0.2, le=2.0)] = float(np.radians(80.0))
+    max_stop_torque: Annotated[float | None, Q("N m", "of the extension stop; default: no limit", ge=1)] = None
+    choose: Annotated[list[str], Q("", "device parameters that the program chooses, instead of the design")] = field(
+        default_factory=list
+    )
+    recording: Annotated[
+        InputFile | None, Q("", "means and deviations of a recorded cycle, drawn beside the walk (STO, MOT or CSV)")
+    ] = None
+    intervals: Annotated[int, Q("", "of the mesh of a cycle: 50 to search, 100 to report", ge=8)] = 50
+    tolerance: Annotated[float, Q("", "of the solver", gt=0, lt=1e-2)] = 1e-6
+    max_iterations: Annotated[int, Q("", "of the solver, for one solve", ge=1)] = 400
+
+    def check(self) -> None:
+        """Raises `InvalidSetting` for unusable files and for names of parameters that this knee lacks."""
+        try:
+            _ = self._recording
+        except RecordingError as error:
+            raise InvalidSetting("recording", str(error)) from None
+        for name in self.choose:
+            if name not in self._prosthesis.parameters:
+                listed = ", ".join(self._prosthesis.parameters)
+                raise InvalidSetting("choose", f"'{name}' is no parameter of this device; known: {listed}")
+        try:
+            amputee_walker(self._model, self._prosthesis, self._limits)
+        except (ModelError, ValueError) as error:
+            raise InvalidSetting("model", f"{self._file.name}: {error}") from None
+        except InvalidDesign as error:
+            raise InvalidSetting("linkage", str(error)) from None
+
+    def prepare_scenario(self, conditions: Walking) -> AmputeeWalks:
+        """The walk from which all designs start."""
+        return self._walks(filled(Walking, conditions)["speed"])
+
+    def evaluate(
+        self, design: AmputeeDesign, scenario: Walking, arrays: Set[str], prepared: AmputeeWalks
+    ) -> tuple[AmputeeOutputs, dict[str, NDArray[Any]]]:
+        """The walk with this device. Raises `InvalidDesign` for values of another knee, `Diverged` without a walk."""
+        values = self._values(design)
+        predicted = prepared.best_device(values) if self.choose else prepared.walk(values)
+        walk = SolvedWalk(prepared.walker, predicted.solution, half=False)
+        outputs = self._outputs(walk, predicted)
+        every = walk_arrays(walk, self._recording)
+        stored = {name: every[name] for name in arrays}
+        refuse_implausible(outputs, stored)
+        return outputs, stored
+
+    def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
+        """The walk as a program in which all parameters of the device are unknowns; it starts from the middle device.
+
+        Raises `InvalidSetting` for an unusable model.
+        """
+        self.check()
+        return self._walks(filled(Walking, scenario)["speed"]).free_problem()
+
+    # ---------------------------------------------------------------------------------------------------------- parts
+
+    @property
+    def _file(self) -> InputFile:
+        return self.model if self.model is not None else planar_walker()
+
+    @property
+    def _model(self) -> OsimModel:
+        return read_model(self._file.content)
+
+    @property
+    def _prosthesis(self) -> Prosthesis:
+        linkage = FourBar(self.linkage, self.linkage_rise) if self.knee == "four_bar" else None
+        return Prosthesis(self.side, linkage, self.myodesis)
+
+    @property
+    def _recording(self) -> TimeTable | None:
+        return None if self.recording is None else recorded_cycle(self.recording)
+
+    @property
+    def _limits(self) -> KneeLimits:
+        return KneeLimits(self.max_swing_flexion, self.max_stop_torque)
+
+    def _walks(self, speed: float) -> AmputeeWalks:
+        settings = SolveSettings(self.intervals, self.tolerance, self.max_iterations)
+        osim = self._model
+        return AmputeeWalks(
+            amputee_walker(osim, self._prosthesis, self._limits),
+            self._prosthesis,
+            speed,
+            AmputeeCost(self.asymmetry_weight),
+            lambda: symmetric_walk(osim, speed, max(8, self.intervals // 2), self.tolerance),
+            settings,
+        )
+
+    def _values(self, design: Mapping[str, Any]) -> dict[str, float]:
+        """Values of the device's parameters that the design fixes."""
+        names, usual = self._prosthesis.parameters, cast(Mapping[str, float], filled(AmputeeDesign, {}))
+        for name in design:
+            if name not in names:
+                raise InvalidDesign(f"{name}: the knee is {self.knee}, which has {', '.join(names)}")
+            if name in self.choose:
+                raise InvalidDesign(f"{name}: the program chooses it (setting 'choose'): leave it out of the space")
+        return {name: float(design.get(name, usual[name])) for name in names if name not in self.choose}
+
+    def _outputs(self, walk: SolvedWalk, predicted: Predicted) -> AmputeeOutputs:
+        parameters = predicted.solution.parameters
+        outputs = {
+            **walk_outputs(walk),
+            "peak_stop_torque": -float(stop_torque(float(walk.points.values[f"knee_angle_{self.side}"].max()))),
+            "warm": float(predicted.way == "warm"),
+            "attempts": float(predicted.attempts),
+            "agreeing_starts": float(predicted.agreeing),
+            "start_spread": predicted.spread,
+            **{f"chosen_{name}": parameters[name] for name in self._prosthesis.parameters},
+        }
+        return cast(AmputeeOutputs, outputs)

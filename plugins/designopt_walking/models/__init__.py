@@ -1,0 +1,1 @@
+"""Models for studies: predicted and tracked walks, standing up from a squat."""

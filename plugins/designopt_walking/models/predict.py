@@ -1,0 +1,231 @@
+"""The model ``walk_predict``: a device and a speed in, the walk that a person then chooses out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import field
+from typing import Annotated, Any, Literal, TypedDict, cast
+
+from designopt_mechanics.robot_files.xml import ModelError
+from designopt_muscle.geometry.fits import PolynomialPaths, polynomial_paths
+from designopt_muscle.osim.model import OsimModel
+from designopt_muscle.osim.read import read_model
+from designopt_recordings.errors import RecordingError
+from designopt_recordings.files.read import read_table
+from designopt_recordings.table import TimeTable
+from numpy.typing import NDArray
+
+from designopt.collocation import Solution, TrajectoryProblem
+from designopt.plugin import Declared, Diverged, Fidelity, InputFile, InvalidSetting, filled, model
+from designopt.plugin import Quantity as Q
+from designopt_walking.bundled import planar_walker
+from designopt_walking.devices import DEVICES, loaded
+from designopt_walking.programs.gait import GaitError, GaitRanges, check_speed, forward_range, ranged_tree
+from designopt_walking.programs.predict import Effort
+from designopt_walking.programs.predictor import PredictionMesh, WalkPredictor, agreeing, spread_of_costs
+from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
+from designopt_walking.results.cycle import SolvedWalk
+from designopt_walking.results.outputs import WalkOutputs, walk_outputs
+from designopt_walking.results.physics import refuse_implausible
+from designopt_walking.results.recording import recorded_cycle
+from designopt_walking.storage import guess_from_table
+from designopt_walking.walker import Walker, walker_of
+
+
+class Walking(TypedDict, total=False):
+    """Conditions of the walk."""
+
+    speed: Annotated[float, Q("m/s", "of walking", gt=0, le=2.5, default=1.2)]
+
+
+class PredictedOutputs(WalkOutputs):
+    """Outputs besides those of any walk."""
+
+    warm: Annotated[float, Q("", "1 where the walk was solved from that without the device, with its multipliers")]
+    agreeing_starts: Annotated[float, Q("", "number of starts that end within 0.1 % of the least objective")]
+    start_spread: Annotated[float, Q("", "of the objectives of all starts, relative to the least")]
+    bounds_active: Annotated[float, Q("", "coordinates at the end of their range for a part of the time", notable=True)]
+    path_error: Annotated[float, Q("m", "largest, of polynomials for the lengths of muscle paths")]
+
+
+@model("walk_predict", version=1, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 15}, 0.6))
+class WalkPredict:
+    """Predicted walk of a musculoskeletal model with contact: the motion is the answer, not a recording.
+
+    Half a cycle at the speed of the scenario, which its mirror image continues, with the least J = (10/d) times the
+    integral of the excitations to a power (Ackermann and van den Bogert 2010). No data are needed: a synthetic walk is
+    tracked first, and the prediction starts from there. With a `device`, its parameters are the inputs; those of
+    `choose`, and all with the solver ``collocation``, are unknowns of the program.
+
+    The feet are rigid, the model is planar, tendons are rigid, and a prediction is a local optimum: `starts` shows how
+    many others agree. Walks that sink into the ground by more than 30 mm, or press a foot with more than 4 body
+    weights, have no result (``implausible``). The bundled model is not for research or clinical use.
+    """
+
+    model: Annotated[InputFile | None, Q("", "OpenSim model (.osim) of a walker; the bundled planar one if none")] = (
+        None
+    )
+    device: Annotated[
+        Literal["hip_springs", "ankle_springs"] | None, Q("", "springs on both sides; none by default")
+    ] = None
+    mass: Annotated[float, Q("kg", "of the device on each leg", ge=0)] = 0.0
+    choose: Annotated[list[str], Q("", "parameters of the device that the program chooses")] = field(
+        default_factory=list
+    )
+    exponent: Annotated[int, Q("", "of the excitations in the cost", ge=2, le=10)] = 3
+    weights: Annotated[Literal["none", "volume"], Q("", "of the muscles in the cost")] = "none"
+    torque_scale: Annotated[
+        float, Q("N m", "size of the torque of drives in the cost; 1 as in the literature", gt=0)
+    ] = 1.0
+    friction: Annotated[
+        Literal["smooth", "opensim"], Q("", "of the feet; opensim has a kink at its transition speed")
+    ] = "smooth"
+    paths: Annotated[
+        Literal["exact", "polynomial"], Q("", "of muscles; those that wrap are polynomials in any case")
+    ] = "exact"
+    duration: Annotated[tuple[float, float], Q("s", "range of the duration of the half cycle")] = (0.4, 0.6)
+    ranges: Annotated[
+        dict[str, tuple[float, float]],
+        Q("", "of coordinates in rad or m, by name with or without the side, where the usual ones do not suit"),
+    ] = field(default_factory=dict)
+    speeds: Annotated[
+        dict[str, tuple[float, float]], Q("", "ranges of the coordinates' speeds in rad/s or m/s, by name")
+    ] = field(default_factory=dict)
+    drive_limit: Annotated[float | None, Q("", "largest control of drives; null: that of the model", gt=0)] = 5.0
+    guess: Annotated[
+        InputFile | None, Q("", "trajectories (.sto) of OpenSim to start from; a synthetic walk if none")
+    ] = None
+    recording: Annotated[
+        InputFile | None, Q("", "means and deviations of a recorded cycle, drawn beside the walk (STO, MOT or CSV)")
+    ] = None
+    starts: Annotated[int, Q("", "number of synthetic walks to start from; the best result counts", ge=1, le=100)] = 1
+    intervals: Annotated[int, Q("", "of the mesh of the half cycle: 25 to search, 50 to report", ge=4, le=400)] = 25
+    tolerance: Annotated[float, Q("", "of the solver", gt=0, lt=1e-2)] = 1e-5
+
+    def check(self) -> None:
+        """Raises `InvalidSetting` for unusable files, ranges, and names of parameters that the device lacks."""
+        try:
+            _ = self._recording
+        except RecordingError as error:
+            raise InvalidSetting("recording", str(error)) from None
+        predictor = self._predictor()[0]
+        names = [v.name for device in predictor.walker.devices for v, _ in device.parameters]
+        for name in self.choose:
+            if name not in names:
+                raise InvalidSetting("choose", f"'{name}' is no parameter of the device ({', '.join(names) or 'none'})")
+        if self.mass and self.device is None:
+            raise InvalidSetting("mass", "there is no device that could have a mass; name it with 'device'")
+
+    def check_scenario(self, conditions: Mapping[str, Any]) -> None:
+        """Raises `InvalidSetting` for a speed that is out of reach."""
+        predictor = self._predictor()[0]
+        try:
+            check_speed(filled(Walking, conditions)["speed"], predictor.gait, forward_range(predictor.walker))
+        except GaitError as error:
+            raise InvalidSetting(error.field, error.message) from None
+
+    def declares(self) -> Declared:
+        """Parameters of the device are inputs, those that the program chooses outputs."""
+        if self.device is None:
+            return Declared()
+        symbols = DEVICES[self.device](walker_of(self._model)).parameters
+        quantities = {v.name: Q(v.unit, v.description, ge=v.low, le=v.high) for v, _ in symbols}
+        inputs = {name: q for name, q in quantities.items() if name not in self.choose}
+        outputs = {f"chosen_{name}": Q(q.unit, f"chosen {q.description}") for name, q in quantities.items()}
+        return Declared(inputs=inputs, outputs={n: q for n, q in outputs.items() if n[7:] in self.choose})
+
+    def prepare_scenario(self, conditions: Walking) -> tuple[WalkPredictor, PolynomialPaths]:
+        """The program, whose starts are kept from design to design."""
+        return self._predictor()
+
+    def evaluate(
+        self,
+        design: dict[str, float],
+        scenario: Walking,
+        arrays: Set[str],
+        prepared: tuple[WalkPredictor, PolynomialPaths],
+    ) -> tuple[PredictedOutputs, dict[str, NDArray[Any]]]:
+        """The walk with this device. Raises `Diverged` without one, and for an implausible one."""
+        predictor, fits = prepared
+        speed = filled(Walking, scenario)["speed"]
+        try:
+            solution = predictor.solve(speed, design, starts=self.starts)
+        except GaitError as error:
+            raise InvalidSetting(error.field, error.message) from None
+        if not solution.success:
+            raise Diverged(solution.message, reason=solution.status.name.lower())
+        solution = predictor.checked(speed, solution)
+        walk = SolvedWalk(predictor.walker, solution, half=True)
+        outputs = {
+            **walk_outputs(walk),
+            "warm": float(solution.warm_path == ("full",)),
+            "agreeing_starts": float(agreeing(solution)),
+            "start_spread": spread_of_costs(solution),
+            "bounds_active": float(_at_bounds(predictor.walker, solution)),
+            "path_error": max((fit.length_error for fit in fits.fits), default=0.0),
+            **{f"chosen_{name}": solution.parameters[name] for name in self.choose},
+        }
+        every = walk_arrays(walk, self._recording)
+        stored = {name: every[name] for name in arrays}
+        refuse_implausible(outputs, stored)
+        return cast(PredictedOutputs, outputs), stored
+
+    def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
+        """The walk as a program in which all parameters of the device are unknowns."""
+        self.check_scenario(scenario)
+        return self._predictor()[0].problem(filled(Walking, scenario)["speed"])
+
+    # ---------------------------------------------------------------------------------------------------------- parts
+
+    @property
+    def _file(self) -> InputFile:
+        return self.model if self.model is not None else planar_walker()
+
+    @property
+    def _recording(self) -> TimeTable | None:
+        return None if self.recording is None else recorded_cycle(self.recording)
+
+    @property
+    def _model(self) -> OsimModel:
+        return read_model(self._file.content)
+
+    def _predictor(self) -> tuple[WalkPredictor, PolynomialPaths]:
+        """The predictor, and the fits of muscle paths. Raises `InvalidSetting`."""
+        gait = GaitRanges(self.duration, self.ranges, self.speeds, self.drive_limit)
+        try:
+            osim = self._model
+            if self.device is not None:
+                osim = loaded(osim, self.device, self.mass)
+            tree = ranged_tree(osim, gait)
+            ranges = {c.name: (c.low, c.high) for c in tree.coordinates}
+            fits = polynomial_paths(osim, ranges, every=self.paths == "polynomial")
+            walker = walker_of(osim, tree=tree, ranges=ranges, friction=self.friction, lengths=fits)
+            if self.device is not None:
+                walker = walker.with_device(DEVICES[self.device])
+            first = None if self.guess is None else guess_from_table(walker, read_table(self.guess))
+            predictor = WalkPredictor(
+                walker, gait, self._effort(osim), PredictionMesh(self.intervals, self.tolerance), first
+            )
+            predictor.problem(1.0)
+        except GaitError as error:
+            field_name = error.field.split(".")[0]
+            is_setting = field_name in ("model", "ranges", "speeds", "duration")
+            setting, message = (error.field, error.message) if is_setting else ("model", str(error))
+            raise InvalidSetting(setting, message) from None
+        except (ModelError, ValueError) as error:
+            if isinstance(error, RecordingError):
+                raise InvalidSetting("guess", str(error)) from None
+            raise InvalidSetting("model", f"{self._file.name}: {error}") from None
+        return predictor, fits
+
+    def _effort(self, osim: OsimModel) -> Effort:
+        volumes = {m.name: m.force * m.fibre for m in osim.muscles}
+        mean = sum(volumes.values()) / max(len(volumes), 1)
+        weights = {n: v / mean for n, v in volumes.items()} if self.weights == "volume" else {}
+        return Effort(self.exponent, weights, self.torque_scale)
+
+
+def _at_bounds(walker: Walker, solution: Solution) -> int:
+    """How many coordinates are at a bound for more than an instant."""
+    shares = solution.phase.saturation
+    return sum(max(shares.get(name, (0.0, 0.0))) > 0.0 for name in walker.coordinates)

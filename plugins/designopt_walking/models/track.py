@@ -1,0 +1,169 @@
+"""The model ``walk_track``: a recorded half cycle in, the muscles and ground forces that follow it out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import field
+from typing import Annotated, Any, Literal, Required, TypedDict, cast
+
+import numpy as np
+from designopt_mechanics.robot_files.xml import ModelError
+from designopt_muscle.geometry.fits import polynomial_paths
+from designopt_muscle.osim.read import read_model
+from designopt_recordings.errors import RecordingError
+from designopt_recordings.files.read import read_table
+from numpy.typing import NDArray
+
+from designopt.collocation import Solution, solve
+from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, model
+from designopt.plugin import Quantity as Q
+from designopt_walking.bundled import planar_walker
+from designopt_walking.programs.gait import (
+    GaitError,
+    GaitRanges,
+    check_contact,
+    check_mirror,
+    program_options,
+    ranged_tree,
+)
+from designopt_walking.programs.track import RecordedWalk, TrackingWeights, WalkTables, recorded_guess, tracked_walk
+from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
+from designopt_walking.results.cycle import SolvedWalk
+from designopt_walking.results.outputs import WalkOutputs, walk_outputs
+from designopt_walking.results.physics import refuse_implausible
+from designopt_walking.walker import Walker, walker_of
+
+
+class WalkRecording(TypedDict, total=False):
+    """What was recorded of half a cycle."""
+
+    motion: Required[Annotated[InputFile, Q("", "coordinates, and speeds if there are any (STO, MOT or CSV)")]]
+    ground: Annotated[InputFile, Q("", "ground forces of both feet (STO, MOT or CSV)")]
+
+
+class FollowedOutputs(WalkOutputs):
+    """Outputs besides those of any walk."""
+
+    states: Annotated[float, Q("", "the cost's term of coordinates and speeds")]
+    contact: Annotated[float, Q("", "the cost's term of ground forces")]
+    angle_error: Annotated[float, Q("rad", "root mean square distance of the joint angles from the recording")]
+
+
+class TrackedOutputs(FollowedOutputs, total=False):
+    """Outputs of a walk, with those of recorded ground forces where there are any."""
+
+    force_error: Annotated[float, Q("", "root mean square distance of the ground forces, body weights")]
+
+
+@model("walk_track", version=1, arrays=WALK_ARRAYS)
+class WalkTrack:
+    """Follows a recorded half gait cycle with muscles and smooth contact, after example2DWalking of OpenSim Moco.
+
+    The least weighted sum of squared excitations, of squared distances of coordinates and speeds from the recording,
+    and of squared distances of the ground forces by body weight, over a half cycle that its mirror image continues.
+
+    The feet are rigid, the model is planar, tendons are rigid. The bundled model is not for research or clinical use.
+    """
+
+    model: Annotated[InputFile | None, Q("", "OpenSim model (.osim) of a walker; the bundled planar one if none")] = (
+        None
+    )
+    window: Annotated[tuple[float, float] | None, Q("s", "of the half cycle; the whole recording by default")] = None
+    cutoff: Annotated[float | None, Q("Hz", "of a low-pass filter for the coordinates; default: none", gt=0)] = None
+    force_columns: Annotated[
+        dict[str, str], Q("", "beginnings of the columns of ground forces by side, before x and y")
+    ] = field(default_factory=lambda: {"r": "ground_force_r_v", "l": "ground_force_l_v"})
+    effort_weight: Annotated[float, Q("", "of squared excitations", gt=0)] = 10.0
+    state_weight: Annotated[float, Q("", "of squared distances of coordinates and speeds", ge=0)] = 1.0
+    force_weight: Annotated[float, Q("", "of squared distances of ground forces by body weight", ge=0)] = 1.0
+    friction: Annotated[
+        Literal["smooth", "opensim"], Q("", "of the feet; opensim has a kink at its transition speed")
+    ] = "smooth"
+    ranges: Annotated[
+        dict[str, tuple[float, float]],
+        Q("", "of coordinates in rad or m, by name with or without the side, where the usual ones do not suit"),
+    ] = field(default_factory=dict)
+    intervals: Annotated[int, Q("", "of the mesh of the half cycle", ge=4, le=400)] = 24
+    tolerance: Annotated[float, Q("", "of the solver", gt=0, lt=1e-2)] = 1e-5
+
+    def check(self) -> None:
+        """Raises `InvalidSetting` for an unusable model and ranges."""
+        walker = self._walker()
+        try:
+            check_contact(walker)
+            check_mirror(walker)
+        except GaitError as error:
+            raise InvalidSetting("model", str(error)) from None
+
+    def check_scenario(self, conditions: Mapping[str, Any]) -> None:
+        """Raises `InvalidSetting` for recordings that do not suit the model."""
+        if conditions.get("motion") is not None:
+            try:
+                self._recorded(self._walker(), conditions)
+            except InvalidDesign as error:
+                raise InvalidSetting("motion", str(error)) from None
+
+    def evaluate(
+        self, design: dict[str, float], scenario: WalkRecording, arrays: Set[str] = frozenset()
+    ) -> tuple[TrackedOutputs, dict[str, NDArray[Any]]]:
+        """Solve for the walk. Raises `Diverged` without one, and for an implausible one."""
+        walker = self._walker()
+        recorded = self._recorded(walker, scenario)
+        weights = TrackingWeights(self.effort_weight, self.state_weight, self.force_weight)
+        problem = tracked_walk(walker, GaitRanges(ranges=self.ranges), recorded, weights)
+        options = program_options(self.intervals, self.tolerance, check=True, max_iterations=800)
+        solution = solve(problem, options, recorded_guess(walker, recorded))
+        if not solution.success:
+            raise Diverged(solution.message, reason=solution.status.name.lower())
+        walk = SolvedWalk(walker, solution, half=True)
+        outputs = {
+            **walk_outputs(walk),
+            "states": solution.figures["states"],
+            "contact": solution.figures["contact"],
+            **_distances(walker, recorded, solution),
+        }
+        every = walk_arrays(walk)
+        stored = {name: every[name] for name in arrays}
+        refuse_implausible(outputs, stored)
+        return cast(TrackedOutputs, outputs), stored
+
+    # ---------------------------------------------------------------------------------------------------------- parts
+
+    def _walker(self) -> Walker:
+        file = self.model if self.model is not None else planar_walker()
+        try:
+            osim = read_model(file.content)
+            tree = ranged_tree(osim, GaitRanges(ranges=self.ranges))
+            ranges = {c.name: (c.low, c.high) for c in tree.coordinates}
+            fits = polynomial_paths(osim, ranges)
+            return walker_of(osim, tree=tree, ranges=ranges, friction=self.friction, lengths=fits)
+        except GaitError as error:
+            raise InvalidSetting(error.field, error.message) from None
+        except (ModelError, ValueError) as error:
+            raise InvalidSetting("model", f"{file.name}: {error}") from None
+
+    def _recorded(self, walker: Walker, scenario: Mapping[str, Any]) -> RecordedWalk:
+        ground = scenario.get("ground")
+        try:
+            tables = WalkTables(
+                read_table(scenario["motion"]),
+                None if ground is None else read_table(ground),
+                self.force_columns,
+                self.window,
+                self.cutoff,
+            )
+            return tables.walk(walker)
+        except RecordingError as error:
+            raise InvalidDesign(str(error)) from None
+
+
+def _distances(walker: Walker, recorded: RecordedWalk, solution: Solution) -> dict[str, float]:
+    """Root mean square distances from the recording, at its times."""
+    values = solution.phase.interpolate(np.minimum(recorded.time, solution.phase.tf))
+    angles = [c.name for c in walker.state.tree.coordinates if c.unit == "rad"]
+    squares = [np.mean((values[name] - recorded.values[name]) ** 2) for name in angles]
+    forces = [np.mean((values[name] - recorded.values[name]) ** 2) for name in recorded.forces]
+    errors = {"angle_error": float(np.sqrt(np.mean(squares)))}
+    if forces:
+        errors["force_error"] = float(np.sqrt(np.mean(forces))) / walker.weight
+    return errors

@@ -1,0 +1,213 @@
+"""One half of a symmetric gait cycle: ranges, scales, and the mirror that continues it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from designopt_mechanics.tree import Tree
+from designopt_muscle.osim.model import OsimModel
+from designopt_muscle.osim.tree import tree_of
+
+from designopt.collocation import Constraint, Ends, Options, periodic
+from designopt.lazy import casadi as ca
+from designopt_walking.walker import Ranges, Walker
+
+#: The coordinate that advances, and those with ranges of speeds of their own.
+FORWARD = "pelvis_tx"
+#: Ranges of the coordinates (rad; m for the position of the pelvis), by name or by name without its side.
+RANGES: Ranges = {
+    "pelvis_tilt": (np.radians(-20.0), np.radians(-10.0)),
+    "pelvis_tx": (0.0, 1.0),
+    "pelvis_ty": (0.75, 1.25),
+    "hip_flexion": (np.radians(-10.0), np.radians(60.0)),
+    "knee_angle": (np.radians(-50.0), 0.0),
+    "ankle_angle": (np.radians(-15.0), np.radians(25.0)),
+    "lumbar": (0.0, np.radians(20.0)),
+}
+#: Ranges of speeds, rad/s or m/s; of other coordinates +-12 rad/s.
+SPEEDS: Ranges = {
+    "pelvis_tilt": (-5.0, 5.0),
+    "pelvis_tx": (0.0, 3.0),
+    "pelvis_ty": (-1.5, 1.5),
+    "lumbar": (-5.0, 5.0),
+}
+JOINT_SPEED = 12.0
+#: Sizes of speeds and accelerations in the program, and of drives.
+SPEED_SIZE, ACCELERATION_SIZE, DRIVE_SIZE = 3.0, 50.0, 1.0
+_SIDE = re.compile(r"_([rl])(?=$|_speed$|_acceleration$)")
+
+
+class GaitError(ValueError):
+    """A gait that no program states: `field` says what of it."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}")
+        self.field = field
+        self.message = message
+
+
+def mirrored(name: str) -> str:
+    """The name of the same quantity of the other side; names without a side are their own."""
+    return _SIDE.sub(lambda match: "_l" if match.group(1) == "r" else "_r", name)
+
+
+def plain(name: str) -> str:
+    """The name without its side."""
+    return re.sub(r"_[rl]$", "", name)
+
+
+@dataclass(frozen=True)
+class GaitRanges:
+    """What the coordinates may do: `ranges` and `speeds` by name, with or without a side, and `duration` (s) of the
+    half cycle; `drive` is the largest control of the drives (N m at an optimal force of 1), None that of the model.
+    """
+
+    duration: tuple[float, float] = (0.4, 0.6)
+    ranges: Ranges = field(default_factory=dict)
+    speeds: Ranges = field(default_factory=dict)
+    drive: float | None = 5.0
+
+    def range_of(self, coordinate: str, table: Ranges = RANGES) -> tuple[float, float] | None:
+        """The range of a coordinate, stated or usual; None where there is none."""
+        for entries in (self.ranges, table):
+            for name in (coordinate, plain(coordinate)):
+                if name in entries:
+                    return entries[name]
+        return None
+
+    def speed_range(self, coordinate: str) -> tuple[float, float]:
+        """The range of a coordinate's speed."""
+        for entries in (self.speeds, SPEEDS):
+            for name in (coordinate, plain(coordinate)):
+                if name in entries:
+                    return entries[name]
+        return -JOINT_SPEED, JOINT_SPEED
+
+
+def ranged_tree(model: OsimModel, gait: GaitRanges) -> Tree:
+    """The tree of a model whose coordinates have the ranges of a gait, where it has none those of the model; locked
+    ones are fixed.
+
+    Raises `GaitError` for ranges of unknown coordinates and empty ones.
+    """
+    tree = tree_of(model, fixed=[c.name for c in model.coordinates if c.locked])
+    names = {*tree.names, *map(plain, tree.names)}
+    for field_name, table in (("ranges", gait.ranges), ("speeds", gait.speeds)):
+        for name, (low, high) in table.items():
+            if name not in names:
+                raise GaitError(f"{field_name}.{name}", f"is no coordinate; the model has {', '.join(tree.names)}")
+            if not (np.isfinite(low) and np.isfinite(high) and low < high):
+                raise GaitError(f"{field_name}.{name}", f"from {low:g} to {high:g} is not a range")
+    coordinates = []
+    for c in tree.coordinates:
+        low, high = gait.range_of(c.name) or (c.low, c.high)
+        coordinates.append(replace(c, low=low, high=high, reference=min(max(c.reference, low), high)))
+    return Tree(tuple(coordinates), tree.frames)
+
+
+def check_mirror(walker: Walker) -> None:
+    """Raise `GaitError` where the mirror image of a walker is another walker: names without a partner, muscles, bodies
+    or spheres that differ from their partner's, a device on one side."""
+    model, hint = walker.model, "a half cycle needs a symmetric model; use a full cycle"
+    muscles = {m.name: m for m in model.muscles}
+    groups: list[tuple[str, Mapping[str, tuple[float, ...]]]] = [
+        ("coordinate", dict.fromkeys(walker.coordinates, ())),
+        ("muscle", {n: (m.force, m.fibre, m.slack, m.pennation, m.fastest) for n, m in muscles.items()}),
+        ("body", {b.name: (b.mass, *b.centre[:2].tolist(), float(b.inertia[2, 2])) for b in model.bodies}),
+        ("sphere", {c.name: (c.radius, *map(float, c.centre.position[:2])) for c in model.contacts}),
+    ]
+    for kind, entries in groups:
+        for name, numbers in entries.items():
+            partner = mirrored(name)
+            if partner not in entries:
+                raise GaitError(kind, f"'{name}' has no partner '{partner}' on the other side: {hint}")
+            if not np.allclose(numbers, entries[partner], rtol=1e-6, atol=1e-9):
+                raise GaitError(kind, f"'{name}' and '{partner}' have different numbers: {hint}")
+    for device in walker.devices:
+        for name in device.moments:
+            if mirrored(name) not in device.moments:
+                raise GaitError("device", f"acts on '{name}' and not on '{mirrored(name)}': {hint}")
+
+
+def check_contact(walker: Walker) -> None:
+    """Raise `GaitError` for a model without contact spheres, or with one foot only."""
+    if not walker.ground_forces:
+        raise GaitError("model", "has no contact sphere (SmoothSphereHalfSpaceForce), so that nothing carries it")
+
+
+def bounds_and_scales(walker: Walker, gait: GaitRanges) -> tuple[dict[str, tuple[float, float]], dict[str, float]]:
+    """Of the phase of a walker: bounds of speeds and drives, scales of speeds, accelerations and drives."""
+    bounds = {f"{c}_speed": gait.speed_range(c) for c in walker.coordinates}
+    drives = [actuator.name for actuator in walker.model.actuators]
+    scales = {f"{c}_speed": SPEED_SIZE for c in walker.coordinates}
+    scales |= {f"{c}_acceleration": ACCELERATION_SIZE for c in walker.coordinates}
+    if gait.drive is not None:
+        bounds |= dict.fromkeys(drives, (-gait.drive, gait.drive))
+        scales |= dict.fromkeys(drives, DRIVE_SIZE)
+    return bounds, scales
+
+
+def excitations(walker: Walker) -> list[str]:
+    """Names of the excitations."""
+    return [f"excitation_{name}" for name in walker.muscles.names]
+
+
+def mirror_constraints(walker: Walker) -> dict[str, Constraint]:
+    """The second half of the cycle is the mirror image of the first: coordinates but the forward one, speeds,
+    activations, controls of drives."""
+    coordinates = walker.coordinates
+    names = [c for c in coordinates if c != FORWARD]
+    names += [f"{c}_speed" for c in coordinates] + [f"activation_{m}" for m in walker.muscles.names]
+    names += [actuator.name for actuator in walker.model.actuators]
+    return {"cycle": periodic(names, mirror={name: mirrored(name) for name in names})}
+
+
+def distance(e: Ends) -> Any:
+    """The way of the pelvis (m)."""
+    return e.final[FORWARD] - e.initial[FORWARD]
+
+
+def powered(values: Sequence[Any], exponent: int) -> Any:
+    """The sum of the sizes of `values` to a power."""
+    if exponent % 2 == 0:
+        return sum((value**exponent for value in values), ca.SX(0))
+    return sum((ca.sqrt(value**2 + 1e-12) ** exponent for value in values), ca.SX(0))
+
+
+def program_options(intervals: int, tolerance: float, **more: Any) -> Options:
+    """Separated Hermite-Simpson with linear controls."""
+    settings: dict[str, Any] = {"persistent": False, "check": False, "max_iterations": 500, **more}
+    return Options(
+        scheme="hermite_simpson",
+        midpoint_control="linear",
+        intervals=intervals,
+        tolerance=tolerance,
+        acceptable_tolerance=max(1e-6, 10.0 * tolerance),
+        **settings,
+    )
+
+
+def forward_range(walker: Walker) -> tuple[float, float]:
+    """The range (m) of the forward coordinate."""
+    forward = next(c for c in walker.state.tree.coordinates if c.name == FORWARD)
+    return forward.low, forward.high
+
+
+def check_speed(speed: float, gait: GaitRanges, forward: tuple[float, float]) -> None:
+    """Raise `GaitError` for a speed (m/s) whose half cycle is longer than the range of the forward coordinate."""
+    shortest, longest = gait.duration
+    if not 0.0 < speed < np.inf:
+        raise GaitError("speed", f"{speed:g} m/s is not positive")
+    if not 0.0 < shortest <= longest:
+        raise GaitError("duration", f"from {shortest:g} to {longest:g} s is not a range of durations")
+    room = forward[1] - forward[0]
+    if speed * shortest > room:
+        raise GaitError(
+            "speed",
+            f"{speed:g} m/s needs {shortest:g} s x {speed:g} = {speed * shortest:.3g} m .. {speed * longest:.3g} m; "
+            f"{FORWARD} allows {room:g} m",
+        )

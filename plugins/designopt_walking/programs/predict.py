@@ -1,0 +1,97 @@
+"""A predicted walk: least effort by distance at a speed, with half-cycle symmetry (Ackermann, van den Bogert 2010)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from designopt.collocation import Constraint, Integral, Phase, PhaseGuess, Symbols, TrajectoryProblem
+from designopt.dynamics.system import Variable
+from designopt.lazy import casadi as ca
+from designopt_walking.programs.gait import (
+    GaitRanges,
+    bounds_and_scales,
+    check_contact,
+    check_mirror,
+    check_speed,
+    distance,
+    excitations,
+    forward_range,
+    mirror_constraints,
+    powered,
+)
+from designopt_walking.system import walking_system
+from designopt_walking.walker import Walker
+
+#: First trajectories for values of the parameters; with a random generator, other ones.
+Start = Callable[[Mapping[str, float], np.random.Generator | None], PhaseGuess]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """J = (10/d) int (sum w e^p + sum |tau/torque_scale|^p): `exponent` p, `weights` w of muscles by name (1), and
+    `torque_scale` (N m)."""
+
+    exponent: int = 3
+    weights: Mapping[str, float] = field(default_factory=dict)
+    torque_scale: float = 1.0
+
+    def rate(self, walker: Walker) -> Callable[[Symbols], Any]:
+        """The integrand."""
+        names = excitations(walker)
+        weights = [self.weights.get(name, 1.0) for name in walker.muscles.names]
+        drives = [actuator.name for actuator in walker.model.actuators]
+
+        def rate(v: Symbols) -> Any:
+            muscles = sum((w * v[n] ** self.exponent for w, n in zip(weights, names, strict=True)), ca.SX(0))
+            return muscles + powered([v[n] / self.torque_scale for n in drives], self.exponent)
+
+        return rate
+
+
+def predicted_walk(
+    walker: Walker, gait: GaitRanges, effort: Effort, speed: float, start: Start | None = None
+) -> TrajectoryProblem:
+    """The program of half a cycle at `speed` (m/s), with the parameters of the walker's devices; the phase is
+    "motion" and its first trajectories are those of `start`.
+
+    The speed is data: it may change from solve to solve of one program. Figures: `objective`, `effort`, `final_time`,
+    `step_length`. Raises `GaitError` for a walker without contact or symmetry, and for a speed out of reach.
+    """
+    check_contact(walker)
+    check_mirror(walker)
+    check_speed(speed, gait, forward_range(walker))
+    system = walking_system(walker, data=((Variable("speed", "m/s"), ca.SX.sym("speed")),))
+    bounds, scales = bounds_and_scales(walker, gait)
+    phase = Phase(
+        system,
+        tf=gait.duration,
+        integrals={"effort": Integral(effort.rate(walker), unit="s")},
+        data={"speed": speed},
+        start=start,
+        bounds=bounds,
+        scales=scales,
+    )
+
+    def cost(e: Any) -> Any:
+        return 10.0 * e.integral["effort"] / distance(e)
+
+    return TrajectoryProblem(
+        [phase],
+        cost=cost,
+        constraints={
+            **mirror_constraints(walker),
+            "speed": Constraint(
+                lambda e: (distance(e) - e.data["speed"] * e.duration) / e.data["speed"], 0.0, 0.0, "s"
+            ),
+        },
+        figures={
+            "objective": cost,
+            "effort": cost,
+            "final_time": lambda e: e.duration,
+            "step_length": distance,
+        },
+    )

@@ -1,0 +1,192 @@
+"""A walk that follows a recorded one, with its ground forces, by muscles and contact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from designopt_recordings.errors import RecordingError
+from designopt_recordings.signals.filters import lowpass
+from designopt_recordings.table import TimeTable
+
+from designopt.arrays import Vector
+from designopt.collocation import Ends, Guess, Integral, Phase, Signal, Symbols, TrajectoryProblem, sampled
+from designopt.dynamics.system import Variable
+from designopt.lazy import casadi as ca
+from designopt.lazy import scipy
+from designopt_walking.programs.gait import (
+    GaitRanges,
+    bounds_and_scales,
+    check_contact,
+    check_mirror,
+    excitations,
+    mirror_constraints,
+    powered,
+)
+from designopt_walking.system import FASTEST, side_of, walking_system
+from designopt_walking.walker import Walker
+
+#: Degree of the splines through a recording, and samples between its rows at which their cubics are formed.
+DEGREE, DENSER = 5, 8
+#: Activation in the guess.
+ACTIVATION = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedWalk:
+    """Half a cycle: `values` (n,) by coordinate, ``<coordinate>_speed`` and, if recorded, ``ground_x_<side>`` and
+    ``ground_y_<side>`` (N) at `time` (n,) s, which begins with 0."""
+
+    time: Vector
+    values: Mapping[str, Vector]
+
+    @property
+    def duration(self) -> float:
+        """In s."""
+        return float(self.time[-1])
+
+    @property
+    def forces(self) -> list[str]:
+        """Names of the recorded ground forces."""
+        return [name for name in self.values if name.startswith("ground_")]
+
+
+@dataclass(frozen=True)
+class TrackingWeights:
+    """Of squared excitations and drives, squared distances of coordinates and speeds (rad, m, s), and squared distances
+    of ground forces (N) by body weight."""
+
+    effort: float = 10.0
+    states: float = 1.0
+    forces: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class WalkTables:
+    """What was recorded: `motion` with coordinates (and speeds), `ground` with forces, whose columns begin, by side,
+    with `columns`; `window` (s) of the half cycle, all of the motion if None; `cutoff` (Hz) of a low-pass filter for
+    the coordinates, whose recorded speeds are then not used."""
+
+    motion: TimeTable
+    ground: TimeTable | None = None
+    columns: Mapping[str, str] = field(default_factory=lambda: {"r": "ground_force_r_v", "l": "ground_force_l_v"})
+    window: tuple[float, float] | None = None
+    cutoff: float | None = None
+
+    def walk(self, walker: Walker) -> RecordedWalk:
+        """The recording for the coordinates and feet of `walker`, by quintic splines.
+
+        Raises `RecordingError` for columns that are not there, gaps, and tables that are shorter than the window.
+        """
+        motion = self.motion.radians([c.name for c in walker.state.tree.coordinates if c.unit == "rad"])
+        if self.cutoff is not None:
+            motion = _filtered(motion, [motion.label(name, "value") for name in walker.coordinates], self.cutoff)
+        begin, end = self.window or (float(motion.time[0]), float(motion.time[-1]))
+        if not begin < end:
+            raise RecordingError(f"the window from {begin:g} to {end:g} s is empty")
+        rows = int(np.count_nonzero((motion.time >= begin) & (motion.time <= end)))
+        time = np.linspace(begin, end, DENSER * max(rows - 1, DEGREE) + 1)
+        values: dict[str, Vector] = {}
+        for name in walker.coordinates:
+            spline = _spline(motion, motion.label(name, "value"), begin, end)
+            values[name] = np.asarray(spline(time), dtype=np.float64)
+            recorded = [label for label in motion.names if label.split("/")[-2:] == [name, "speed"]]
+            rate = _spline(motion, recorded[0], begin, end) if recorded else spline.derivative()
+            values[f"{name}_speed"] = np.asarray(rate(time), dtype=np.float64)
+        if self.ground is not None:
+            for foot in walker.ground_forces:
+                side = side_of(foot)
+                if side not in self.columns:
+                    raise RecordingError(f"no column of the ground forces is named for the foot '{side}'")
+                for axis in "xy":
+                    spline = _spline(self.ground, f"{self.columns[side]}{axis}", begin, end)
+                    values[f"ground_{axis}_{side}"] = np.asarray(spline(time), dtype=np.float64)
+        return RecordedWalk(time - begin, values)
+
+
+def _filtered(motion: TimeTable, labels: list[str], cutoff: float) -> TimeTable:
+    """The columns `labels` of `motion`, filtered."""
+    steps = np.diff(motion.time)
+    if np.ptp(steps) > 1e-3 * steps.mean():
+        raise RecordingError("a filter needs equal steps of time; resample the motion, or leave the cut-off out")
+    columns = np.column_stack([motion.column(label) for label in labels])
+    return TimeTable(motion.time, tuple(labels), lowpass(columns, 1.0 / float(steps.mean()), cutoff))
+
+
+def _spline(table: TimeTable, label: str, begin: float, end: float) -> Any:
+    """The spline of a column that covers a window."""
+    values = table.column(label)
+    if not np.isfinite(values).all():
+        raise RecordingError(f"column '{label}' has gaps; fill them")
+    slack = 1e-6 * (end - begin)
+    if table.time[0] > begin + slack or table.time[-1] < end - slack:
+        recorded = f"{table.time[0]:g} to {table.time[-1]:g} s"
+        raise RecordingError(f"column '{label}' is recorded from {recorded}, not from {begin:g} to {end:g} s")
+    if len(table.time) <= DEGREE:
+        raise RecordingError(f"column '{label}' has {len(table.time)} rows; a spline needs at least {DEGREE + 1}")
+    return scipy.interpolate.make_interp_spline(table.time, values, k=DEGREE)
+
+
+def tracked_walk(
+    walker: Walker, gait: GaitRanges, walk: RecordedWalk, weights: TrackingWeights | None = None
+) -> TrajectoryProblem:
+    """The half cycle nearest to a recorded one, of the same duration, with the least effort.
+
+    J = w_e int (sum e^2 + tau^2) + w_s int sum (x - x_ref)^2 + w_f int sum |F - F_ref|^2 / (m g). Figures: `objective`
+    and its terms `effort`, `states`, `contact`. Raises `GaitError` for a walker without contact or symmetry.
+    """
+    check_contact(walker)
+    check_mirror(walker)
+    w = weights or TrackingWeights()
+    forces = walk.forces
+    states = [name for name in walk.values if name not in forces]
+    references = {name: ca.SX.sym(f"recorded_{name}") for name in walk.values}
+    units = {**dict.fromkeys(states, ""), **dict.fromkeys(forces, "N")}
+    system = walking_system(
+        walker, data=[(Variable(f"recorded_{name}", units[name]), symbol) for name, symbol in references.items()]
+    )
+    charged = [*excitations(walker), *walker.drives]
+
+    def squares(v: Symbols, names: list[str]) -> Any:
+        return sum(((v[n] - v[f"recorded_{n}"]) ** 2 for n in names), ca.SX(0))
+
+    bounds, scales = bounds_and_scales(walker, replace(gait, drive=None))
+    speeds = {f"{c}_speed": gait.speeds.get(c, (-FASTEST, FASTEST)) for c in walker.coordinates}
+    phase = Phase(
+        system,
+        tf=walk.duration,
+        bounds={**bounds, **speeds},
+        scales=scales,
+        integrals={
+            "effort": Integral(lambda v: powered([v[n] for n in charged], 2)),
+            "states": Integral(lambda v: squares(v, states)),
+            "contact": Integral(lambda v: squares(v, forces) / walker.weight),
+        },
+        data={f"recorded_{name}": Signal(walk.time, values) for name, values in walk.values.items()},
+    )
+    parts: dict[str, Callable[[Ends], Any]] = {
+        "effort": lambda e: w.effort * e.integral["effort"],
+        "states": lambda e: w.states * e.integral["states"],
+        "contact": lambda e: w.forces * e.integral["contact"],
+    }
+
+    def cost(e: Ends) -> Any:
+        return sum(part(e) for part in parts.values())
+
+    return TrajectoryProblem(
+        [phase],
+        cost=cost,
+        constraints=mirror_constraints(walker),
+        figures={"objective": cost, **parts},
+    )
+
+
+def recorded_guess(walker: Walker, walk: RecordedWalk) -> Guess:
+    """The recorded motion, with all muscles half active."""
+    values = {name: column for name, column in walk.values.items() if name not in walk.forces}
+    half = np.full(len(walk.time), ACTIVATION)
+    for name in walker.muscles.names:
+        values[f"activation_{name}"] = values[f"excitation_{name}"] = half
+    return Guess({"motion": sampled(walk.time, values)})

@@ -1,0 +1,81 @@
+"""Report part `walking_checks`: whether a walk obeys mechanics, how it was solved, and which bounds it touches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from designopt.plugin import report
+from designopt.report.designs import design_label, stored_arrays
+from designopt.report.labels import listed, number
+from designopt.report.section import Section, Table
+from designopt.store.result import Result
+from designopt_walking.results.physics import ENERGY_ERROR, FORCE_ERROR, IMPULSE_ERROR
+
+_PHYSICS = {
+    "mean_force_error": f"mean vertical force (at most {FORCE_ERROR:g})",
+    "impulse_error": f"fore-aft impulse (at most {IMPULSE_ERROR:g})",
+    "energy_error": f"energy (at most {ENERGY_ERROR:g})",
+    "resimulation_error": "re-simulation of intervals",
+    "error_estimate": "estimate of the discretisation",
+    "constraint_violation": "constraints",
+}
+_SOLVED = {
+    "iterations": "iterations",
+    "attempts": "solves",
+    "warm": "warm",
+    "starts": "starts",
+    "agreeing_starts": "starts that agree",
+    "start_spread": "spread of the starts",
+}
+#: Designs in the tables.
+_ROWS = 60
+
+
+@report("walking_checks", version=1)
+def walking_checks(result: Result) -> Section | None:
+    """Errors of the balances of every walk, how it was solved with the spread of its starts, and bounds it touches."""
+    figures = result.outcomes.figures
+    if not len(result.outcomes.X) or "mean_force_error" not in figures:
+        return None
+    chosen = list(dict.fromkeys(result.chosen().values()))
+    rows = [*chosen, *(k for k in range(len(result.outcomes.X)) if k not in chosen)][:_ROWS]
+    failed = np.isfinite(figures["mean_force_error"]).sum(axis=None)
+    missed = int((figures["failed_checks"] > 0.0).sum())
+    findings = [f"{failed} of {figures['mean_force_error'].size} walks have a result."]
+    if missed:
+        findings.append(f"{missed} of them fail a check of mechanics and are not to be used.")
+    if "warm" in figures and failed:
+        findings.append(f"{int(np.nansum(figures['warm']))} started warm, with multipliers.")
+    tables = [
+        _table(result, rows, "Errors relative to weight, impulse and muscle work", _PHYSICS),
+        _table(result, rows, "How each walk was solved", {n: words for n, words in _SOLVED.items() if n in figures}),
+        *_bounds(result),
+    ]
+    return Section("Checks of the walks", findings=tuple(findings), tables=tuple(tables))
+
+
+def _table(result: Result, rows: Sequence[int], title: str, columns: dict[str, str]) -> Table:
+    figures, entries = result.outcomes.figures, []
+    for row in rows:
+        for s, scenario in enumerate(result.problem.scenarios):
+            values = [float(figures[name][row, s]) for name in columns]
+            reason = str(result.reason[row, s]) or str(result.status[row, s])
+            entries.append((design_label(result, row), scenario.name, reason, *map(number, values)))
+    return Table(title, ("design", "scenario", "status", *columns.values()), tuple(entries))
+
+
+def _bounds(result: Result) -> tuple[Table, ...]:
+    entries = [
+        (design, scenario, str(name), f"{100.0 * float(share):.3g} %")
+        for (design, scenario), arrays in stored_arrays(result, "bounds", "bound_shares").items()
+        for name, share in zip(arrays["bounds"], arrays["bound_shares"], strict=True)
+    ]
+    if not entries:
+        return ()
+    joints = sorted({str(name).partition(",")[0] for _, _, name, _ in entries})
+    note = f"Without the bounds of {listed(joints)} the walks would be others."
+    return (
+        Table("Bounds that the walks touch", ("design", "scenario", "bound", "share of time"), tuple(entries), note),
+    )

@@ -1,0 +1,105 @@
+"""Report parts `walking_angles` and `walking_activations`: over the cycle, against bands of recorded data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from designopt.arrays import Array
+from designopt.plugin import report
+from designopt.report.designs import Arrays, Plot, line, missing, selectable, stored_arrays
+from designopt.report.section import Section, Table
+from designopt.store.result import Result
+from designopt_walking.report.panels import SIDES, STYLES, by_quantity, panel_height, panels
+
+#: Coordinates that are lengths.
+_LENGTHS = ("pelvis_tx", "pelvis_ty")
+_BAND = "Shaded: mean of the recorded cycles ± 1 and 2 standard deviations."
+
+
+@report("walking_angles", version=1)
+def walking_angles(result: Result) -> Section | None:
+    """Angles of pelvis, trunk and joints over the cycle, with bands of a recording where the model has one."""
+    return _curves(result, "Angles", "coordinates", "positions", "recorded_positions")
+
+
+@report("walking_activations", version=1)
+def walking_activations(result: Result) -> Section | None:
+    """Activations of all muscles over the cycle, with bands of a recording where the model has one."""
+    return _curves(result, "Activations", "muscles", "activations", "recorded_activations")
+
+
+def _curves(result: Result, title: str, names: str, values: str, recorded: str) -> Section | None:
+    needed = ("percent", names, values)
+    motions = stored_arrays(result, *needed)
+    if not motions:
+        return missing(title, *needed) if len(result.outcomes.X) else None
+    first = next(iter(motions.values()))
+    columns = by_quantity(_without_lengths(first[names]))
+    banded = any(np.isfinite(arrays[recorded]).any() for arrays in motions.values() if recorded in arrays)
+
+    def plot(arrays: Arrays) -> Plot:
+        return _plot(arrays, columns, (names, values, recorded if banded else ""))
+
+    unit = "in degrees" if names == "coordinates" else "from 0 to 1"
+    note = f"{unit.capitalize()}, right and left. {_BAND if banded else ''}".strip()
+    figure = selectable(title, motions, plot, height=panel_height(len(columns)), note=note)
+    return Section(title, figures=(figure,), tables=_inside(motions, names, values, recorded))
+
+
+def _without_lengths(names: Iterable[Any]) -> list[str]:
+    return [str(name) for name in names if str(name) not in _LENGTHS]
+
+
+def _plot(arrays: Arrays, columns: Mapping[str, Mapping[str, int]], names: tuple[str, str, str]) -> Plot:
+    quantities, (labels, values, recorded) = list(columns), names
+    factor = np.degrees(1.0) if labels == "coordinates" else 1.0
+    every = [str(name) for name in arrays[labels]]
+    shown_names = _without_lengths(every)
+    percent, y = np.asarray(arrays["percent"], dtype=float), factor * np.asarray(arrays[values], dtype=float)
+
+    def draw(i: int) -> list[dict[str, Any]]:
+        traces: list[dict[str, Any]] = []
+        for side, column in columns[quantities[i]].items():
+            k = every.index(shown_names[column])
+            if recorded in arrays:
+                band = factor * np.asarray(arrays[recorded], dtype=float)[:, k]
+                traces += _band(percent, band, STYLES[side]["color"])
+            traces.append(line(percent, y[:, k], SIDES[side], line=STYLES[side]))
+        return traces
+
+    limits = {"rangemode": "tozero"} if labels == "muscles" else {}
+    return panels([name.replace("_", " ") for name in quantities], draw, **limits)
+
+
+def _band(percent: Array, band: Array, colour: Any) -> list[dict[str, Any]]:
+    """Areas of mean ± 2 and ± 1 deviations; `band` (time, 2) has mean and deviation, NaN where nothing is recorded."""
+    some = np.isfinite(band[:, 0])
+    x, (mean, deviation) = percent[some], np.nan_to_num(band[some].T)  # a mean alone is drawn as a line
+    traces = []
+    for width in (2.0, 1.0) if len(x) else ():
+        around = np.concatenate([mean + width * deviation, (mean - width * deviation)[::-1]])
+        traces.append(
+            line(np.concatenate([x, x[::-1]]), around, line={"color": colour, "width": 0.8}, fill="toself",
+                 fillcolor=colour, opacity=0.12)
+        )  # fmt: skip
+    return traces
+
+
+def _inside(motions: Mapping[tuple[str, str], Arrays], names: str, values: str, recorded: str) -> tuple[Table, ...]:
+    """Share of the cycle within 1 and 2 standard deviations of the recorded mean."""
+    rows = []
+    for (design, scenario), arrays in motions.items():
+        if recorded not in arrays:
+            continue
+        y, band = np.asarray(arrays[values], dtype=float), np.asarray(arrays[recorded], dtype=float)
+        for k, name in enumerate(arrays[names]):
+            some = np.isfinite(band[:, k]).all(axis=1)
+            if some.any() and (band[some, k, 1] > 0.0).all():
+                off = np.abs(y[some, k] - band[some, k, 0]) / band[some, k, 1]
+                shares = [f"{100.0 * float((off <= width).mean()):.0f} %" for width in (1.0, 2.0)]
+                rows.append((design, scenario, str(name), *shares))
+    columns = ("design", "scenario", "quantity", "within 1 deviation", "within 2 deviations")
+    return (Table("Share of the cycle inside the recorded band", columns, tuple(rows)),) if rows else ()

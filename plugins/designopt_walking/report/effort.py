@@ -1,0 +1,76 @@
+"""Report parts `effort_shares` and `walking_asymmetry`: which muscles a walk costs, and how the sides differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from designopt.plugin import report
+from designopt.report.colours import axis, layout
+from designopt.report.designs import Arrays, Plot, design_label, missing, selectable, stored_arrays
+from designopt.report.labels import number
+from designopt.report.section import Section, Table
+from designopt.store.result import Result
+from designopt_walking.report.panels import STYLES, by_quantity
+
+#: Outputs that compare the sides, with what they compare.
+ASYMMETRIES = {
+    "loading_asymmetry": "vertical impulse",
+    "peak_force_asymmetry": "largest vertical force",
+    "stance_asymmetry": "duration of stance",
+    "step_length_asymmetry": "length of the steps",
+    "step_time_asymmetry": "time between strikes",
+    "swing_flexion_asymmetry": "knee flexion in swing",
+}
+
+
+@report("effort_shares", version=1)
+def effort_shares(result: Result) -> Section | None:
+    """Share of each muscle in the integral of the squared excitations, right and left."""
+    title, needed = "Effort by muscle", ("muscles", "effort_shares", "peak_activations")
+    motions = stored_arrays(result, *needed)
+    if not motions:
+        return missing(title, *needed) if len(result.outcomes.X) else None
+    count = max(len(by_quantity([str(n) for n in arrays["muscles"]])) for arrays in motions.values())
+    note = "Share in the integral of the squared excitations of all muscles. The pointer shows peak activations."
+    return Section(title, figures=(selectable(title, motions, _shares, height=120 + 32 * count, note=note),))
+
+
+def _shares(arrays: Arrays) -> Plot:
+    shares, peaks = (100.0 * np.asarray(arrays[name], dtype=float) for name in ("effort_shares", "peak_activations"))
+    columns = by_quantity([str(name) for name in arrays["muscles"]])
+    order = sorted(columns, key=lambda name: sum(shares[k] for k in columns[name].values()))
+    data: list[dict[str, Any]] = []
+    for side, label in (("r", "right"), ("l", "left"), ("", "")):
+        some = [name for name in order if side in columns[name]]
+        rows = [columns[name][side] for name in some]
+        if some:
+            data.append(
+                {"type": "bar", "orientation": "h", "name": label, "x": np.round(shares[rows], 2),
+                 "y": [name.replace("_", " ") for name in some], "marker": {"color": STYLES[side]["color"]},
+                 "customdata": np.round(peaks[rows], 1), "showlegend": bool(label),
+                 "hovertemplate": "%{y}: %{x:.1f} %<br>peak activation %{customdata:.1f} %<extra></extra>"}
+            )  # fmt: skip
+    names = {"type": "category", "automargin": True}
+    return {"data": data, "layout": layout(xaxis=axis("share [%]"), yaxis=axis("", **names), barmode="group")}
+
+
+@report("walking_asymmetry", version=1)
+def walking_asymmetry(result: Result) -> Section | None:
+    """How the sides differ: (right - left) / (right + left) of forces, steps and flexion, for the chosen designs."""
+    figures = result.outcomes.figures
+    compared = {name: words for name, words in ASYMMETRIES.items() if name in figures}
+    rows = list(dict.fromkeys(result.chosen().values())) or list(range(min(len(result.outcomes.X), 16)))
+    if not compared or not rows:
+        return None
+    table = [
+        (design_label(result, row), scenario.name, *(number(float(figures[name][row, s])) for name in compared))
+        for row in rows
+        for s, scenario in enumerate(result.problem.scenarios)
+    ]
+    return Section(
+        "Asymmetry",
+        introduction="(right - left) / (right + left): 0 for equal sides, positive where the right side has more.",
+        tables=(Table("Asymmetry of the walk", ("design", "scenario", *compared.values()), tuple(table)),),
+    )

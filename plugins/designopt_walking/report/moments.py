@@ -1,0 +1,90 @@
+"""Report parts `walking_moments` and `walking_device`: who turns the joints, and what a device does."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from designopt.plugin import report
+from designopt.report.colours import axis, category, layout
+from designopt.report.designs import Arrays, Plot, line, missing, selectable, stored_arrays
+from designopt.report.section import Section
+from designopt.store.result import Result
+from designopt_walking.report.panels import panel_height, panels
+
+_PARTS = {"muscle_moments": "muscles", "device_moments": "device", "contact_moments": "ground"}
+_PELVIS = "pelvis_"
+
+
+@report("walking_moments", version=1)
+def walking_moments(result: Result) -> Section | None:
+    """Moments about every joint over the cycle: of the muscles, of the device and of the ground force."""
+    title, needed = "Joint moments", ("percent", "coordinates", *_PARTS)
+    motions = stored_arrays(result, *needed)
+    if not motions:
+        return missing(title, *needed) if len(result.outcomes.X) else None
+    first = next(iter(motions.values()))
+    joints = [k for k, name in enumerate(first["coordinates"]) if not str(name).startswith(_PELVIS)]
+    note = "In N m, positive as the coordinates: hip flexion, knee extension, toe up. The rest is weight and inertia."
+    plot = partial(_moments, joints=joints)
+    return Section(title, figures=(selectable(title, motions, plot, height=panel_height(len(joints)), note=note),))
+
+
+def _moments(arrays: Arrays, *, joints: list[int]) -> Plot:
+    def draw(i: int) -> list[dict[str, Any]]:
+        traces = []
+        for n, (name, label) in enumerate(_PARTS.items()):
+            values = np.asarray(arrays[name], dtype=float)[:, joints[i]]
+            if np.abs(np.nan_to_num(values)).max(initial=0.0) > 1e-9:
+                traces.append(line(arrays["percent"], values, label, line={"color": category(n), "width": 1.8}))
+        return traces
+
+    return panels([str(arrays["coordinates"][k]).replace("_", " ") for k in joints], draw)
+
+
+@report("walking_device", version=1)
+def walking_device(result: Result) -> Section | None:
+    """Torque of the device over the angle, and its power over the cycle, for every joint on which it acts."""
+    title, needed = "The device", ("percent", "coordinates", "positions", "speeds", "device_moments")
+    motions = stored_arrays(result, *needed)
+    if not motions:
+        return missing(title, *needed) if len(result.outcomes.X) else None
+    if not any(_acting(arrays) for arrays in motions.values()):
+        return Section(title, introduction="No device acts on this walker.")
+    around = "A loop run through clockwise takes energy from the joint; a spring alone is a line."
+    return Section(
+        title,
+        figures=(
+            selectable("Torque over the angle", motions, _over_angle, height=380, note=around),
+            selectable("Power", motions, _power, height=320, note="Positive: the device drives the joint."),
+        ),
+    )
+
+
+def _acting(arrays: Arrays) -> list[int]:
+    size = np.abs(np.nan_to_num(np.asarray(arrays["device_moments"], dtype=float))).max(axis=0)
+    return [int(k) for k in np.flatnonzero(size > 1e-9)]
+
+
+def _over_angle(arrays: Arrays) -> Plot:
+    angle, torque = (np.asarray(arrays[name], dtype=float) for name in ("positions", "device_moments"))
+    data = [
+        line(np.degrees(angle[:, k]), torque[:, k], _name(arrays, k), line={"color": category(n), "width": 2})
+        for n, k in enumerate(_acting(arrays))
+    ]
+    return {"data": data, "layout": layout(xaxis=axis("angle [deg]"), yaxis=axis("torque [N m]"))}
+
+
+def _power(arrays: Arrays) -> Plot:
+    rate, torque = (np.asarray(arrays[name], dtype=float) for name in ("speeds", "device_moments"))
+    data = [
+        line(arrays["percent"], rate[:, k] * torque[:, k], _name(arrays, k), line={"color": category(n), "width": 2})
+        for n, k in enumerate(_acting(arrays))
+    ]
+    return {"data": data, "layout": layout(xaxis=axis("cycle [%]", range=[0, 100]), yaxis=axis("power [W]"))}
+
+
+def _name(arrays: Arrays, k: int) -> str:
+    return str(arrays["coordinates"][k]).replace("_", " ")

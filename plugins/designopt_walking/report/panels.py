@@ -1,0 +1,62 @@
+"""A figure of small panels over the cycle, one for each quantity, with both sides in one panel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from designopt.report.colours import axis, layout
+from designopt.report.designs import Plot
+
+#: Panels beside each other.
+COLUMNS = 3
+#: Style of the lines of the right side, the left side and what has no side.
+STYLES = {
+    "r": {"color": "@accent", "width": 2},
+    "l": {"color": "@mark", "width": 2, "dash": "dash"},
+    "": {"color": "@ink", "width": 2},
+}
+SIDES = {"r": "right", "l": "left", "": ""}
+
+
+def by_quantity(names: Sequence[str]) -> dict[str, dict[str, int]]:
+    """Columns of each quantity by side ("r", "l" or ""), from names such as ``hip_flexion_r``."""
+    columns: dict[str, dict[str, int]] = {}
+    for k, name in enumerate(names):
+        side = name[-1] if name[-2:] in ("_r", "_l") else ""
+        columns.setdefault(name[:-2] if side else name, {})[side] = k
+    return columns
+
+
+def panels(titles: Sequence[str], draw: Callable[[int], Sequence[dict[str, Any]]], **axes_of: Any) -> Plot:
+    """A panel for each title, with the traces of ``draw(number)`` without their axes; `axes_of` concerns all y axes."""
+    rows = -(-len(titles) // COLUMNS)
+    width, height = (1.0 - 0.06 * (COLUMNS - 1)) / COLUMNS, (1.0 - 0.1 * (rows - 1)) / rows
+    data: list[dict[str, Any]] = []
+    axes: dict[str, Any] = {}
+    annotations = []
+    named: set[str] = set()
+    for i, title in enumerate(titles):
+        row, column = divmod(i, COLUMNS)
+        suffix = "" if i == 0 else str(i + 1)
+        left, upper = column * (width + 0.06), 1.0 - row * (height + 0.1)
+        for trace in draw(i):
+            name = str(trace.get("name", ""))
+            legend = {"legendgroup": name, "showlegend": name not in named} if name else {}
+            named.add(name)
+            data.append({**trace, **legend, "xaxis": f"x{suffix}", "yaxis": f"y{suffix}"})
+        last = i + COLUMNS >= len(titles)
+        axes[f"xaxis{suffix}"] = axis(
+            "cycle [%]" if last else "", domain=[left, left + width], anchor=f"y{suffix}", range=[0, 100], dtick=50
+        )
+        axes[f"yaxis{suffix}"] = axis("", domain=[upper - height, upper], anchor=f"x{suffix}", **axes_of)
+        annotations.append(
+            {"text": title, "showarrow": False, "font": {"size": 12}, "x": left, "y": upper, "xref": "paper",
+             "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
+        )  # fmt: skip
+    return {"data": data, "layout": layout(**axes, annotations=annotations)}
+
+
+def panel_height(count: int) -> int:
+    """Pixels of a figure of `count` panels."""
+    return 90 + 170 * -(-count // COLUMNS)

@@ -1,0 +1,112 @@
+"""Arrays of a solved walk over one cycle, at equal steps from right heel strike on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from designopt_recordings.table import TimeTable
+from numpy.typing import NDArray
+
+from designopt.plugin import Array
+from designopt_walking.results.cycle import SolvedWalk
+from designopt_walking.results.observables import ORIGINS
+from designopt_walking.results.recording import bands
+
+#: Declaration of the arrays; feet are right and left.
+WALK_ARRAYS: Mapping[str, Array] = {
+    "time": Array(("time",), "s", "from right heel strike"),
+    "percent": Array(("time",), "", "of the cycle"),
+    "muscles": Array(("muscle",), "", "names", dtype="str"),
+    "coordinates": Array(("coordinate",), "", "names", dtype="str"),
+    "positions": Array(("time", "coordinate"), "", "coordinates, in rad or m"),
+    "speeds": Array(("time", "coordinate"), "", "their rates, in rad/s or m/s"),
+    "activations": Array(("time", "muscle"), "", "from 0 to 1"),
+    "excitations": Array(("time", "muscle"), "", "from 0 to 1"),
+    "forces": Array(("time", "muscle"), "N", "along the tendons"),
+    "fibre_lengths": Array(("time", "muscle"), "", "in optimal lengths"),
+    "fibre_speeds": Array(("time", "muscle"), "", "in maximum speeds of shortening; shortening is negative"),
+    "metabolic_rates": Array(("time", "muscle"), "W", "heat and work, without the basal rate"),
+    "muscle_moments": Array(("time", "coordinate"), "", "generalised forces of the muscles, in N m or N"),
+    "device_moments": Array(("time", "coordinate"), "", "of devices, in N m or N"),
+    "contact_moments": Array(("time", "coordinate"), "", "of the ground, in N m or N"),
+    "drive_moments": Array(("time", "coordinate"), "", "of drives such as that of the trunk, in N m or N"),
+    "ground_force": Array(("time", "foot", "axis"), "N", "on each foot, forward and up"),
+    "centre_of_pressure": Array(("time", "foot"), "m", "forward; NaN while the foot is in the air"),
+    "recorded_positions": Array(("time", "coordinate", "part"), "", "mean and deviation of a recording, or NaN"),
+    "recorded_activations": Array(("time", "muscle", "part"), "", "mean and deviation of a recording, or NaN"),
+    "effort_shares": Array(("muscle",), "", "share of each muscle in the integral of squared excitations"),
+    "peak_activations": Array(("muscle",), "", "over the cycle"),
+    "mean_activations": Array(("muscle",), "", "over the cycle"),
+    "bounds": Array(("bound",), "", "of coordinates, speeds and drives that the walk touches", dtype="str"),
+    "bound_shares": Array(("bound",), "", "share of the time that it spends at each of these bounds"),
+    "skeleton": Array(("time", "vertex", "axis"), "m", "drawing of trunk and right leg; NaN between lines"),
+    "left_leg": Array(("time", "vertex", "axis"), "m", "drawing of the left leg"),
+    "ground_arrows": Array(("time", "foot", "end", "axis"), "", "point of application (m) and force (N)"),
+}
+
+#: Vertical force (N) below which a foot has no centre of pressure.
+_LIFTED = 10.0
+#: Variables of muscles: their least value is where most of them are.
+_OF_MUSCLES = ("excitation_", "activation_")
+
+
+def walk_arrays(walk: SolvedWalk, recording: TimeTable | None = None) -> dict[str, NDArray[Any]]:
+    """All of `WALK_ARRAYS`, with the bands of a recorded cycle (`recorded_cycle`)."""
+    samples, walker = walk.samples, walk.walker
+    observed, muscles = samples.observed, walker.muscles.names
+
+    def columns(pattern: str, names: tuple[str, ...]) -> NDArray[Any]:
+        return np.stack([samples.values[pattern.format(name)] for name in names], axis=1)
+
+    excitations, activations = columns("excitation_{}", muscles), columns("activation_{}", muscles)
+    effort = samples.integral(excitations**2)
+    force = observed.ground_force
+    centre = np.where(force[:, :, 1] > _LIFTED, observed.pressure_centre, np.nan)
+    applied = np.stack([centre, np.where(np.isfinite(centre), 0.0, np.nan)], axis=2)
+    bounds = touched_bounds(walk)
+    rotations = [c.name for c in walker.state.tree.coordinates if c.unit == "rad"]
+    moments = {name: observed.moments[:, i] for i, name in enumerate(ORIGINS)}
+    return {
+        "time": samples.time,
+        "percent": 100.0 * samples.time / walk.stride_time,
+        "muscles": np.array(muscles, dtype=str),
+        "coordinates": np.array(walker.coordinates, dtype=str),
+        "positions": columns("{}", walker.coordinates),
+        "speeds": columns("{}_speed", walker.coordinates),
+        "activations": activations,
+        "excitations": excitations,
+        "forces": observed.force,
+        "fibre_lengths": observed.fibre_length,
+        "fibre_speeds": observed.fibre_speed,
+        "metabolic_rates": observed.metabolic_rate,
+        **{f"{name[:-1]}_moments": values for name, values in moments.items()},
+        "ground_force": force,
+        "centre_of_pressure": centre,
+        "recorded_positions": bands(recording, walker.coordinates, rotations),
+        "recorded_activations": bands(recording, muscles),
+        "effort_shares": effort / effort.sum(),
+        "peak_activations": activations.max(axis=0),
+        "mean_activations": samples.integral(activations) / walk.stride_time,
+        "bounds": np.array(list(bounds), dtype=str),
+        "bound_shares": np.array(list(bounds.values()), dtype=float),
+        "skeleton": observed.skeleton,
+        "left_leg": observed.left_leg,
+        "ground_arrows": np.stack([applied, force], axis=2),
+    }
+
+
+def touched_bounds(walk: SolvedWalk) -> dict[str, float]:
+    """The share of the time at each bound of a coordinate, a speed or a drive that the solved walk touches."""
+    phase, shares = walk.phase, {}
+    for name, at in phase.saturation.items():
+        if name.startswith(_OF_MUSCLES):
+            continue
+        for word, limit, share in zip(("least", "largest"), phase.bounds[name], at, strict=True):
+            if share > 0.0:
+                degrees = phase.units[name].startswith("rad")
+                value = f"{np.degrees(limit) if degrees else limit:.4g}"
+                unit = phase.units[name].replace("rad", "deg")
+                shares[f"{name}, {word}: {value} {unit}".strip()] = share
+    return shares

@@ -1,0 +1,145 @@
+"""What follows from the state of a walker: forces, moments, energies and places, over the instants of a walk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from designopt_mechanics.tree import Point
+
+from designopt.arrays import Array, Vector
+from designopt.dynamics.rows import Rows
+from designopt.lazy import casadi as ca
+from designopt_walking.metabolics import metabolic_rates
+from designopt_walking.walker import Walker
+
+#: Origins of generalised forces, in the order of `Observables.moments`.
+ORIGINS = ("muscles", "devices", "contacts", "drives")
+
+
+@dataclass(frozen=True, eq=False)
+class Observables:
+    """Over n instants, for k muscles and m coordinates; feet are right and left, axes x and y.
+
+    `ground_force` (n, 2, 2) N and `pressure_centre` (n, 2) m along x; `heel` (n, 2) m along x of each foot's
+    rear sphere; `indentation` (n,) m of the deepest sphere.
+    `force` (n, k) N along the tendons, `fibre_length` (n, k) in optimal lengths, `fibre_speed` (n, k) in maximum speeds
+    of shortening, `metabolic_rate` (n, k) W. `moments` (n, 4, m) in N m or N, by `ORIGINS`. `energy` (n, 2) J, kinetic
+    and potential. `skeleton` and `left_leg` (n, v, 2) m are lines, separated by NaN.
+    """
+
+    ground_force: Array
+    pressure_centre: Array
+    heel: Array
+    indentation: Vector
+    force: Array
+    fibre_length: Array
+    fibre_speed: Array
+    metabolic_rate: Array
+    moments: Array
+    energy: Array
+    skeleton: Array
+    left_leg: Array
+
+
+def observables(walker: Walker, values: Mapping[str, Vector], parameters: Mapping[str, float]) -> Observables:
+    """Of a walker whose variables have these `values` (n,) by name, and its devices these `parameters`."""
+    rows, controls, names = _rows(walker)
+    columns = [
+        [values[name] for name in walker.coordinates],
+        [values[f"{name}_speed"] for name in walker.coordinates],
+        [values[f"activation_{name}"] for name in walker.muscles.names],
+        [values[f"excitation_{name}"] for name in walker.muscles.names],
+        [values[name] for name in controls],
+    ]
+    n = len(next(iter(values.values())))
+    arguments = [np.stack(column, axis=1) if column else np.zeros((n, 0)) for column in columns]
+    results = rows(*arguments, np.array([parameters[name] for name in names]))
+    k, m = len(walker.muscles.names), len(walker.coordinates)
+    shapes = {
+        "ground_force": (n, 2, 2), "moments": (n, len(ORIGINS), m), "energy": (n, 2), "skeleton": (n, -1, 2),
+        "left_leg": (n, -1, 2), "pressure_centre": (n, 2), "heel": (n, 2),
+        "indentation": (n,),
+    }  # fmt: skip
+    named = {
+        field.name: array.reshape(shapes.get(field.name, (n, k)))
+        for field, array in zip(fields(Observables), results, strict=True)
+    }
+    return Observables(**named)
+
+
+@lru_cache(maxsize=8)
+def _rows(walker: Walker) -> tuple[Rows, tuple[str, ...], tuple[str, ...]]:
+    """The function of a walker over rows, the names of its controls besides excitations, and of its parameters."""
+    muscles, state = walker.muscles, walker.state
+    controls = [*walker.drives.items(), *((v.name, s) for device in walker.devices for v, s in device.controls)]
+    parameters = [(v.name, s) for device in walker.devices for v, s in device.parameters]
+    feet = sorted(walker.ground_forces, reverse=True)  # right before left
+    none = ca.SX.zeros(state.z.shape)
+    right, left = _lines(walker)
+    results = [
+        ca.vertcat(*(walker.ground_forces[foot][:2] for foot in feet)),
+        ca.vertcat(*(walker.pressure_centres[foot][0] for foot in feet)),
+        ca.vertcat(*(_heel(walker, foot) for foot in feet)),
+        _largest(list(walker.indentation.values())),
+        muscles.force,
+        muscles.fibre_length,
+        muscles.fibre_speed,
+        metabolic_rates(muscles),
+        ca.vertcat(*(walker.moments.get(origin, none) for origin in ORIGINS)),
+        ca.vertcat(*walker.energy),
+        right,
+        left,
+    ]
+    arguments = [
+        state.z, state.dz, muscles.activation, muscles.excitation,
+        ca.vertcat(ca.SX(0, 1), *(s for _, s in controls)), ca.vertcat(ca.SX(0, 1), *(s for _, s in parameters)),
+    ]  # fmt: skip
+    function = ca.Function("walk", arguments, [ca.vec(ca.SX(result)) for result in results])
+    return Rows(function, compiled=False), tuple(n for n, _ in controls), tuple(n for n, _ in parameters)
+
+
+def _heel(walker: Walker, foot: str) -> Any:
+    """Forward position of the rear sphere of a foot."""
+    spheres = [contact.centre for contact in walker.model.contacts if contact.centre.frame == foot]
+    return walker.state.position(min(spheres, key=lambda centre: float(centre.position[0])))[0]
+
+
+def _largest(values: Sequence[Any]) -> Any:
+    largest = values[0]
+    for value in values[1:]:
+        largest = ca.fmax(largest, value)
+    return largest
+
+
+def _lines(walker: Walker) -> tuple[Any, Any]:
+    """Two columns of places x, y: bones of trunk and right leg, and of the left leg.
+
+    Bones go from joint to joint; the last one to twice the distance of its mass centre. Below the foot a line joins the
+    spheres.
+    """
+    state, model = walker.state, walker.model
+
+    def planar(body: str, position: Any = (0.0, 0.0, 0.0)) -> Any:
+        return state.position(Point(body, tuple(position)))[:2]
+
+    gap = ca.SX([np.nan, np.nan])
+    parts: dict[bool, list[Any]] = {True: [], False: []}
+    parents = {joint.parent for joint in model.joints}
+    for joint in model.joints:
+        side = joint.child.endswith("_l")
+        if any(joint.parent == body.name for body in model.bodies):
+            parts[side] += [planar(joint.parent), planar(joint.child), gap]
+    for body in model.bodies:
+        if body.name not in parents and body.mass > 0.0:
+            tip = tuple((2.0 * np.asarray(body.centre)).tolist())
+            parts[body.name.endswith("_l")] += [planar(body.name), planar(body.name, tip), gap]
+    for foot in walker.ground_forces:
+        soles = [planar(contact.centre.frame, contact.centre.position) for contact in model.contacts
+                 if contact.centre.frame == foot]  # fmt: skip
+        parts[foot.endswith("_l")] += [*soles, gap]
+    right, left = (ca.vertcat(*(lines or [gap])) for lines in (parts[False], parts[True]))
+    return right, left

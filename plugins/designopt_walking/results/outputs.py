@@ -1,0 +1,146 @@
+"""Outputs of a solved walk: effort, pace, ground forces, symmetry, device, checks."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict, cast
+
+import numpy as np
+
+from designopt.arrays import Vector
+from designopt.plugin import Quantity as Q
+from designopt_walking.metabolics import BASAL
+from designopt_walking.results.cycle import SolvedWalk
+from designopt_walking.results.observables import ORIGINS
+from designopt_walking.results.physics import physics
+
+
+class WalkOutputs(TypedDict):
+    """Outputs of a walk over one full cycle; r is the right side, l the left."""
+
+    objective: Annotated[float, Q("", "the minimised cost")]
+    effort: Annotated[float, Q("1/m", "the cost's term of excitations and drives, by distance")]
+    cost_of_transport: Annotated[float, Q("J/(kg m)", "metabolic energy by mass and distance, with the basal rate")]
+    net_cost_of_transport: Annotated[float, Q("J/(kg m)", "the same without the basal rate")]
+    speed: Annotated[float, Q("m/s", "of the pelvis over the cycle")]
+    final_time: Annotated[float, Q("s", "duration of the solved half or full cycle")]
+    stride_time: Annotated[float, Q("s", "duration of the full cycle")]
+    step_length: Annotated[float, Q("m", "half of the distance of the full cycle")]
+    cadence: Annotated[float, Q("1/min", "steps per minute")]
+    early_peak_r: Annotated[float, Q("", "vertical force in the first half of stance, body weights")]
+    early_peak_l: Annotated[float, Q("", "vertical force in the first half of stance, body weights")]
+    late_peak_r: Annotated[float, Q("", "vertical force in the second half of stance, body weights")]
+    late_peak_l: Annotated[float, Q("", "vertical force in the second half of stance, body weights")]
+    stance_r: Annotated[float, Q("", "share of the cycle with the foot on the ground")]
+    stance_l: Annotated[float, Q("", "share of the cycle with the foot on the ground")]
+    braking_impulse: Annotated[float, Q("N s", "of the fore-aft force where a foot brakes, both feet")]
+    propulsion_impulse: Annotated[float, Q("N s", "of the fore-aft force where a foot propels, both feet")]
+    stance_flexion_r: Annotated[float, Q("rad", "largest knee flexion in stance")]
+    stance_flexion_l: Annotated[float, Q("rad", "largest knee flexion in stance")]
+    swing_flexion_r: Annotated[float, Q("rad", "largest knee flexion in swing")]
+    swing_flexion_l: Annotated[float, Q("rad", "largest knee flexion in swing")]
+    loading_asymmetry: Annotated[float, Q("", "of the vertical impulse: right less left by their sum")]
+    peak_force_asymmetry: Annotated[float, Q("", "of the largest vertical force")]
+    stance_asymmetry: Annotated[float, Q("", "of the durations of stance")]
+    step_length_asymmetry: Annotated[float, Q("", "of the steps onto the right and onto the left foot")]
+    step_time_asymmetry: Annotated[float, Q("", "of the times between foot strikes, the step onto the right first")]
+    swing_flexion_asymmetry: Annotated[float, Q("", "of the largest knee flexion in swing")]
+    positive_device_work: Annotated[float, Q("J", "per cycle, where the device drives a joint")]
+    negative_device_work: Annotated[float, Q("J", "per cycle, where it brakes one")]
+    peak_activation: Annotated[float, Q("", "largest of any muscle")]
+    mean_activation: Annotated[float, Q("", "over the cycle and all muscles")]
+    mean_force_error: Annotated[float, Q("", "of the mean vertical force, relative to the weight")]
+    impulse_error: Annotated[float, Q("", "of the fore-aft impulse, by weight times duration")]
+    energy_error: Annotated[float, Q("", "of the energy balance, relative to the work of the muscles")]
+    failed_checks: Annotated[float, Q("", "balances beyond their limits: the result is not to be used", notable=True)]
+    penetration: Annotated[float, Q("m", "largest, of a foot into the ground")]
+    peak_foot_force: Annotated[float, Q("", "on one foot, body weights")]
+    fibres_outside: Annotated[float, Q("", "muscles whose fibres leave the range of their curves", notable=True)]
+    constraint_violation: Annotated[float, Q("", "largest, relative to the scales of the program")]
+    error_estimate: Annotated[float, Q("", "of the discretisation, relative to the states")]
+    resimulation_error: Annotated[float, Q("", "of simulations of single intervals, relative to the states")]
+    iterations: Annotated[float, Q("", "of the solver, in the last solve")]
+
+
+def walk_outputs(walk: SolvedWalk) -> WalkOutputs:
+    """All outputs of a solved walk; terms of the cost are those of its solution."""
+    solution, points, mass = walk.solution, walk.points, walk.walker.mass
+    heat = float(points.integral(points.observed.metabolic_rate.sum(axis=1)))
+    basal = BASAL * mass * walk.stride_time
+    fore_aft = points.observed.ground_force[:, :, 0]
+    power = device_power(walk)
+    activations = np.stack([points.values[f"activation_{n}"] for n in walk.walker.muscles.names], axis=1)
+    outputs = {
+        "objective": solution.objective,
+        "effort": solution.terms.get("effort", solution.figures.get("effort", solution.objective)),
+        "cost_of_transport": (heat + basal) / (mass * walk.stride),
+        "net_cost_of_transport": heat / (mass * walk.stride),
+        "speed": walk.stride / walk.stride_time,
+        "final_time": walk.phase.tf - walk.phase.t0,
+        "stride_time": walk.stride_time,
+        "step_length": 0.5 * walk.stride,
+        "cadence": 120.0 / walk.stride_time,
+        "braking_impulse": -float(points.integral(np.minimum(fore_aft, 0.0)).sum()),
+        "propulsion_impulse": float(points.integral(np.maximum(fore_aft, 0.0)).sum()),
+        **_sides(walk),
+        "positive_device_work": float(points.integral(np.maximum(power, 0.0)).sum()),
+        "negative_device_work": float(points.integral(np.minimum(power, 0.0)).sum()),
+        "peak_activation": float(activations.max()),
+        "mean_activation": float(points.integral(activations.mean(axis=1)) / walk.stride_time),
+        **physics(walk),
+        "constraint_violation": solution.violation,
+        "error_estimate": solution.error_estimate,
+        "resimulation_error": float(np.max(walk.phase.segment_errors, initial=0.0)),
+        "iterations": float(solution.iterations),
+    }
+    return cast(WalkOutputs, outputs)
+
+
+def device_power(walk: SolvedWalk) -> Vector:
+    """(n, m) W of the devices at each coordinate, at the points of the mesh."""
+    points = walk.points
+    speeds = np.stack([points.values[f"{name}_speed"] for name in walk.walker.coordinates], axis=1)
+    return np.asarray(points.observed.moments[:, ORIGINS.index("devices")] * speeds)
+
+
+def asymmetry(right: float, left: float) -> float:
+    """(right - left) / (right + left); 0 where both are 0."""
+    total = right + left
+    return (right - left) / total if total else 0.0
+
+
+def _sides(walk: SolvedWalk) -> dict[str, float]:
+    """Of each side, and their asymmetry: peaks of the force, stance, knee flexion, steps."""
+    points, cycle = walk.points, walk.stride_time
+    force = points.observed.ground_force[:, :, 1] / walk.walker.weight
+    outputs: dict[str, float] = {}
+    feet = []
+    for i, side in enumerate("rl"):
+        stance = walk.stances[i]
+        progress = (points.time - stance.strike) % cycle  # s since the strike
+        standing = progress < stance.duration
+        early = standing & (progress < 0.5 * stance.duration)
+        flexion = -points.values[f"knee_angle_{side}"]
+        outputs[f"early_peak_{side}"] = _highest(force[early, i])
+        outputs[f"late_peak_{side}"] = _highest(force[standing & ~early, i])
+        outputs[f"stance_{side}"] = stance.duration / cycle
+        outputs[f"stance_flexion_{side}"] = _highest(flexion[standing])
+        outputs[f"swing_flexion_{side}"] = _highest(flexion[~standing])
+        feet.append(float(np.interp(stance.strike, points.time, points.observed.heel[:, i])))
+    right, left = walk.stances
+    later = left.strike > right.strike
+    to_left = left.strike - right.strike + (0.0 if later else cycle)
+    onto_left = feet[1] - feet[0] + (0.0 if later else walk.stride)
+    impulses = points.integral(points.observed.ground_force[:, :, 1]).tolist()
+    peaks = [max(outputs[f"early_peak_{side}"], outputs[f"late_peak_{side}"]) for side in "rl"]
+    outputs["loading_asymmetry"] = asymmetry(*impulses)
+    outputs["peak_force_asymmetry"] = asymmetry(*peaks)
+    outputs["stance_asymmetry"] = asymmetry(right.duration, left.duration)
+    outputs["step_time_asymmetry"] = asymmetry(cycle - to_left, to_left)
+    outputs["step_length_asymmetry"] = asymmetry(walk.stride - onto_left, onto_left)
+    outputs["swing_flexion_asymmetry"] = asymmetry(outputs["swing_flexion_r"], outputs["swing_flexion_l"])
+    return outputs
+
+
+def _highest(values: Vector) -> float:
+    """The largest of the values; NaN without any."""
+    return float(values.max()) if len(values) else np.nan

@@ -1,0 +1,81 @@
+"""Checks of a solved walk against mechanics, and of its plausibility."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from designopt.plugin import Diverged
+from designopt_walking.results.cycle import SolvedWalk
+from designopt_walking.results.observables import ORIGINS
+
+#: Relative errors above which a check fails: of the mean vertical force, the fore-aft impulse, the energy balance.
+FORCE_ERROR, IMPULSE_ERROR, ENERGY_ERROR = 1e-3, 5e-3, 1e-2
+#: What no foot does: sink in deeper (m), or press harder (body weights).
+DEEP, HARD = 0.030, 4.0
+#: Fibre lengths (optimal lengths) and speeds (maximum speeds of shortening) for which the curves of muscles hold.
+FIBRES, FIBRE_SPEEDS = (0.2, 1.8), (-1.0, 1.0)
+
+
+def physics(walk: SolvedWalk) -> dict[str, float]:
+    """Relative errors of balances that hold over any cycle, the sinking and the peak force of the feet, fibres.
+
+    `mean_force_error` compares the mean vertical force with the weight, `impulse_error` the fore-aft impulse with
+    weight times duration, `energy_error` the work of muscles, devices, drives and ground, whose sum is the change of
+    energy, with the work of the muscles without signs. `failed_checks` counts those beyond their limits.
+    """
+    points = walk.points
+    observed, weight, duration = points.observed, walk.walker.weight, walk.stride_time
+    total = observed.ground_force.sum(axis=1)
+    speeds = np.stack([points.values[f"{name}_speed"] for name in walk.walker.coordinates], axis=1)
+    powers = (observed.moments * speeds[:, None]).sum(axis=2)
+    works = points.integral(powers)
+    change = float(observed.energy[-1].sum() - observed.energy[0].sum())
+    size = float(points.integral(np.abs(powers[:, ORIGINS.index("muscles")])))
+    outputs = {
+        "mean_force_error": float(abs(points.integral(total[:, 1]) / (weight * duration) - 1.0)),
+        "impulse_error": float(abs(points.integral(total[:, 0])) / (weight * duration)),
+        "energy_error": abs(float(works.sum()) - change) / size if size else 0.0,
+    }
+    limits = {"mean_force_error": FORCE_ERROR, "impulse_error": IMPULSE_ERROR, "energy_error": ENERGY_ERROR}
+    outputs["failed_checks"] = float(sum(not outputs[name] <= limit for name, limit in limits.items()))
+    outputs["penetration"] = float(observed.indentation.max())
+    outputs["peak_foot_force"] = float(np.linalg.norm(observed.ground_force, axis=2).max() / weight)
+    lengths, rates = observed.fibre_length, observed.fibre_speed
+    outside = (lengths < FIBRES[0]) | (lengths > FIBRES[1]) | (np.abs(rates) > FIBRE_SPEEDS[1])
+    outputs["fibres_outside"] = float(outside.any(axis=0).sum())
+    return outputs
+
+
+def refuse_implausible(outputs: dict[str, float] | Any, arrays: dict[str, Any]) -> None:
+    """Raise `Diverged` with the reason ``implausible``, and the `arrays`, for a walk that no foot can do: such a design
+    has no result, so that it never leads a front."""
+    deep, hard = outputs["penetration"], outputs["peak_foot_force"]
+    if deep <= DEEP and hard <= HARD:
+        return
+    figures = f"effort {outputs['effort']:.4g}, cost of transport {outputs['cost_of_transport']:.4g} J/(kg m)"
+    raise Diverged(
+        f"implausible: a foot sinks {1e3 * deep:.1f} mm into the ground (at most {1e3 * DEEP:.0f} mm) with at most "
+        f"{hard:.2f} body weights (at most {HARD:.0f}); {figures}",
+        reason="implausible",
+        arrays=arrays,
+    )
+
+
+def fibre_warnings(walk: SolvedWalk) -> list[str]:
+    """A sentence for each muscle whose fibre leaves the range of its curves, with the time and the value."""
+    points, sentences = walk.samples, []
+    for j, name in enumerate(walk.walker.muscles.names):
+        for values, (low, high), unit in (
+            (points.observed.fibre_length[:, j], FIBRES, "optimal lengths"),
+            (points.observed.fibre_speed[:, j], FIBRE_SPEEDS, "maximum speeds of shortening"),
+        ):
+            off = np.maximum(low - values, values - high)
+            k = int(off.argmax())
+            if off[k] > 0.0:
+                sentences.append(
+                    f"the fibre of {name} is at {values[k]:.3g} {unit} at {points.time[k]:.3g} s after right heel "
+                    f"strike; its curves hold from {low:g} to {high:g}"
+                )
+    return sentences

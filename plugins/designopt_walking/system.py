@@ -1,0 +1,68 @@
+"""A walker as a system for collocation: residual form, accelerations are unknowns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from designopt.dynamics.system import System, Variable
+from designopt_walking.walker import Walker
+
+#: Speeds without a range of their own: rad/s or m/s.
+FASTEST = 50.0
+
+
+def side_of(body: str) -> str:
+    """The part of an output's name that says which foot: the ending of a body's name, or all of it."""
+    match = re.search(r"_([rl])$", body)
+    return match.group(1) if match else body
+
+
+Entries = Sequence[tuple[Variable, Any]]
+
+
+def walking_system(walker: Walker, outputs: Entries = (), data: Entries = ()) -> System:
+    """The equations of motion and of the activations.
+
+    States: the coordinates, ``<coordinate>_speed``, ``activation_<muscle>``. Controls: ``excitation_<muscle>``, the
+    drives by name, those of devices. Unknowns: ``<coordinate>_acceleration``. Parameters: those of devices. Outputs:
+    the ground forces, ``ground_x_<side>`` and ``ground_y_<side>``, and further ones; `data` as stated.
+    """
+    state, muscles = walker.state, walker.muscles
+    coordinates = state.tree.coordinates
+    residual = walker.residual
+    states: list[tuple[Variable, Any, Any]] = []
+    unknowns: list[tuple[Variable, Any, Any]] = []
+    for i, c in enumerate(coordinates):
+        states.append((Variable(c.name, c.unit, c.low, c.high), state.z[i], state.dz[i]))
+        unknowns.append((Variable(f"{c.name}_acceleration", f"{c.unit}/s^2"), state.ddz[i], residual[i]))
+    for i, c in enumerate(coordinates):
+        states.append((Variable(f"{c.name}_speed", f"{c.unit}/s", -FASTEST, FASTEST), state.dz[i], state.ddz[i]))
+    controls: list[tuple[Variable, Any]] = []
+    for j, muscle in enumerate(muscles.muscles):
+        low, high = muscle.min_control, muscle.max_control
+        activation = Variable(f"activation_{muscle.name}", "", low, high)
+        states.append((activation, muscles.activation[j], muscles.activation_rate[j]))
+        controls.append((Variable(f"excitation_{muscle.name}", "", low, high), muscles.excitation[j]))
+    for actuator in walker.model.actuators:
+        controls.append((Variable(actuator.name, "", actuator.low, actuator.high), walker.drives[actuator.name]))
+    for device in walker.devices:
+        controls += device.controls
+    return System.from_expressions(
+        "walker",
+        states=states,
+        unknowns=unknowns,
+        controls=controls,
+        parameters=[entry for device in walker.devices for entry in device.parameters],
+        data=data,
+        outputs=[*ground_outputs(walker), *outputs],
+    )
+
+
+def ground_outputs(walker: Walker) -> Iterator[tuple[Variable, Any]]:
+    """The ground force of each foot (N), forward and upward."""
+    for foot, force in walker.ground_forces.items():
+        side = side_of(foot)
+        yield Variable(f"ground_x_{side}", "N"), force[0]
+        yield Variable(f"ground_y_{side}", "N"), force[1]

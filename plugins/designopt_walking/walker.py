@@ -1,0 +1,156 @@
+"""A musculoskeletal model with contact as expressions of its coordinates, speeds and activations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+from designopt_mechanics.contacts import indentations, sphere_forces, sphere_loads
+from designopt_mechanics.dynamics.matrices import kinetic_energy, potential_energy
+from designopt_mechanics.dynamics.recursion import inverse_dynamics
+from designopt_mechanics.loads import generalised_force
+from designopt_mechanics.state import TreeState
+from designopt_mechanics.tree import Point, Tree
+from designopt_muscle.geometry.symbolic import path_length
+from designopt_muscle.osim.model import OsimModel
+from designopt_muscle.osim.tree import tree_of
+
+from designopt.dynamics.system import Variable
+from designopt.lazy import casadi as ca
+from designopt_walking.muscles import MuscleStates, muscle_states
+
+Ranges = Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceForces:
+    """What a device adds to a walker: generalised forces `moments` (N m or N) by coordinate, as expressions.
+
+    `parameters` are design variables with their symbols and ranges, `controls` further controls (help torques, motors).
+    """
+
+    moments: Mapping[str, Any]
+    parameters: Sequence[tuple[Variable, Any]] = ()
+    controls: Sequence[tuple[Variable, Any]] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Walker:
+    """A `model` as expressions of a `state` (coordinates z, speeds dz, accelerations ddz) and of `muscles`.
+
+    `drives` are the symbols of the controls of coordinate actuators by their names. `ground_forces` (3, 1) N on each
+    foot, by the body that carries its spheres, in the axes of the ground, and `pressure_centres` (3, 1) m: points of
+    action on the floor, weighted by the normal forces. `devices` act on coordinates. `moments` are generalised forces
+    (m, 1) by their origin: muscles, contacts, drives, devices.
+    """
+
+    model: OsimModel
+    state: TreeState
+    muscles: MuscleStates
+    drives: Mapping[str, Any]
+    ground_forces: Mapping[str, Any]
+    pressure_centres: Mapping[str, Any]
+    indentation: Mapping[str, Any]
+    moments: Mapping[str, Any]
+    devices: Sequence[DeviceForces] = field(default_factory=tuple)
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of the free coordinates, in the order of the state."""
+        return self.state.tree.names
+
+    @property
+    def mass(self) -> float:
+        """Of all bodies (kg)."""
+        return float(sum(f.body.mass for f in self.state.tree.frames if f.body is not None))
+
+    @property
+    def weight(self) -> float:
+        """Mass times gravity (N)."""
+        return float(self.mass * sum(g**2 for g in self.model.gravity.tolist()) ** 0.5)
+
+    @cached_property
+    def residual(self) -> Any:
+        """(m, 1) equations of motion, zero for the accelerations of the motion: M ddz + h - J' w - moments."""
+        applied = sum((value for value in self.moments.values()), ca.SX.zeros(self.state.z.shape))
+        gravity = tuple(self.model.gravity.tolist())
+        return ca.cse(inverse_dynamics(self.state, gravity) - applied)
+
+    @cached_property
+    def energy(self) -> tuple[Any, Any]:
+        """Kinetic and potential energy (J)."""
+        gravity = tuple(self.model.gravity.tolist())
+        return kinetic_energy(self.state), potential_energy(self.state, gravity)
+
+    def centre_of_mass(self) -> Any:
+        """(3, 1) m."""
+        bodies = [f for f in self.state.tree.frames if f.body is not None]
+        moment = sum(
+            (f.body.mass * self.state.position(Point(f.name, f.body.centre)) for f in bodies if f.body is not None),
+            ca.SX.zeros(3),
+        )
+        return moment / self.mass
+
+    def named(self, column: Any) -> dict[str, Any]:
+        """The entries of a column (m, 1) by coordinate."""
+        return {name: column[i] for i, name in enumerate(self.coordinates)}
+
+    def with_device(self, device: Device) -> Walker:
+        """The walker with a further device. Raises `ValueError` for a moment of an unknown coordinate."""
+        forces = device(self)
+        column = ca.SX.zeros(self.state.z.shape)
+        for name, value in forces.moments.items():
+            if name not in self.coordinates:
+                raise ValueError(f"the device acts on '{name}', which is no coordinate ({', '.join(self.coordinates)})")
+            column[self.coordinates.index(name)] += value
+        devices = self.moments.get("devices", ca.SX.zeros(self.state.z.shape)) + column
+        return replace(self, moments={**self.moments, "devices": devices}, devices=(*self.devices, forces))
+
+
+#: A device: what it adds to a walker, from the walker's coordinates, speeds and muscles.
+Device = Callable[[Walker], DeviceForces]
+
+
+def walker_of(
+    model: OsimModel,
+    *,
+    tree: Tree | None = None,
+    ranges: Ranges | None = None,
+    friction: Literal["opensim", "smooth"] = "smooth",
+    lengths: Callable[[TreeState], Mapping[str, Any]] | None = None,
+) -> Walker:
+    """The walker of a `model`: its own tree or another one with the same body names, muscles with rigid tendons.
+
+    `ranges` of the coordinates decide which conditional points of paths need a switch. `lengths` gives expressions of
+    the path lengths by muscle, such as `fits.PolynomialPaths`; others are straight between their points.
+    """
+    state = TreeState.symbols(tree or tree_of(model))
+    fitted = lengths(state) if lengths is not None else {}
+    paths = {
+        m.name: fitted[m.name] if m.name in fitted else path_length(state, model, m, ranges) for m in model.muscles
+    }
+    muscles = muscle_states(state, model.muscles, paths)
+    spheres = [replace(contact, friction=friction) for contact in model.contacts]
+    forces, points = sphere_forces(state, spheres)
+    feet = list(dict.fromkeys(sphere.centre.frame for sphere in spheres))
+    grounded: dict[str, Any] = {}
+    centres: dict[str, Any] = {}
+    for foot in feet:
+        some = [i for i, sphere in enumerate(spheres) if sphere.centre.frame == foot]
+        grounded[foot] = sum((forces[:, i] for i in some), ca.SX.zeros(3))
+        normal = [ca.dot(forces[:, i], ca.SX(list(spheres[i].plane.normal))) for i in some]
+        centres[foot] = sum((n * points[:, i] for n, i in zip(normal, some, strict=True)), ca.SX.zeros(3)) / sum(normal)
+    depth = indentations(state, spheres)
+    drives = {actuator.name: ca.SX.sym(actuator.name) for actuator in model.actuators}
+    driven = ca.SX.zeros(state.z.shape)
+    for actuator in model.actuators:
+        driven[state.tree.names.index(actuator.coordinate)] += actuator.optimal * drives[actuator.name]
+    moments = {
+        "muscles": ca.densify(muscles.arms @ muscles.force),
+        "contacts": generalised_force(state, sphere_loads(state, spheres)),
+        "drives": driven,
+    }
+    depths = {sphere.name: depth[i] for i, sphere in enumerate(spheres)}
+    return Walker(model, state, muscles, drives, grounded, centres, depths, moments)

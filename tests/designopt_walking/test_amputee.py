@@ -1,0 +1,175 @@
+"""Walks of an amputee: the program's mirror image, limits of the knee, failures with a reason, reference values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from designopt_muscle.osim.read import read_model
+from designopt_walking.amputee import model as amputee_model
+from designopt_walking.amputee import walks
+from designopt_walking.amputee.model import AmputeeWalk
+from designopt_walking.amputee.problem import (
+    RANGES,
+    AmputeeCost,
+    KneeLimits,
+    Prosthesis,
+    amputee_problem,
+    amputee_system,
+    amputee_walker,
+)
+from designopt_walking.bundled import planar_walker
+from designopt_walking.devices.four_bar import FourBar
+from designopt_walking.devices.joint_springs import stop_torque
+from designopt_walking.programs.gait import mirrored, program_options
+from designopt_walking.walker import Walker
+from recorded_walks import guess
+
+import designopt
+from designopt.collocation import Guess, Program
+from designopt.lazy import casadi as ca
+from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting
+from designopt.study.language.errors import StudyError
+
+MODEL = read_model(planar_walker().content)
+
+
+def residual(walker: Walker) -> ca.Function:
+    state, muscles = walker.state, walker.muscles
+    parameters = [s for device in walker.devices for _, s in device.parameters]
+    controls = [s for device in walker.devices for _, s in device.controls]
+    arguments = [state.z, state.dz, state.ddz, muscles.activation, ca.vertcat(*controls), ca.vertcat(*parameters)]
+    return ca.Function("residual", [*arguments, *walker.drives.values()], [walker.residual])
+
+
+@pytest.mark.parametrize("linkage", [None, FourBar()])
+def test_an_amputation_of_the_left_leg_is_the_mirror_image_of_one_of_the_right(linkage: FourBar | None) -> None:
+    """Equal equations make equal optima: the same objective for both sides."""
+    right, left = (amputee_walker(MODEL, Prosthesis(side, linkage), KneeLimits()) for side in "rl")
+    rng = np.random.default_rng(0)
+    swap = [left.coordinates.index(mirrored(name)) for name in right.coordinates]
+    muscles = [left.muscles.names.index(mirrored(name)) for name in right.muscles.names]
+    z, dz, ddz = rng.uniform(-0.3, 0.0, 10), rng.normal(size=10), rng.normal(size=10)
+    z[right.coordinates.index("pelvis_ty")] = 0.87
+    a, help_controls, device = rng.uniform(0.1, 0.9, 11), rng.normal(size=3), np.array([2e4, 2e3, 300.0])
+
+    def image(values: np.ndarray, order: list[int]) -> np.ndarray:
+        result = np.empty_like(values)
+        result[order] = values
+        return result
+
+    one = np.asarray(residual(right)(z, dz, ddz, a, help_controls, device, 3.0)).ravel()
+    other = np.asarray(
+        residual(left)(*(image(v, swap) for v in (z, dz, ddz)), image(a, muscles), help_controls, device, 3.0)
+    ).ravel()
+    np.testing.assert_allclose(image(one, swap), other, rtol=1e-12, atol=1e-9)
+    ranges = [{c.name: (c.low, c.high) for c in w.state.tree.coordinates} for w in (right, left)]
+    assert ranges[1] == {mirrored(name): values for name, values in ranges[0].items()}
+
+
+def test_limits_of_the_knee_bound_its_angle_where_the_stop_has_that_torque() -> None:
+    low, high = KneeLimits(swing_flexion=1.1, stop_torque=40.0).knee_range(0.05)
+    assert low == -1.1
+    assert -float(stop_torque(high)) == pytest.approx(40.0)
+    assert KneeLimits().knee_range(0.05)[1] == 0.05
+    walker = amputee_walker(MODEL, Prosthesis(), KneeLimits(1.1, 40.0))
+    knee = next(c for c in walker.state.tree.coordinates if c.name == "knee_angle_r")
+    assert (knee.low, knee.high) == (low, high)
+
+
+def test_help_torques_are_zero_without_a_price_and_the_expressions_stay() -> None:
+    system = amputee_system(amputee_walker(MODEL, Prosthesis(), KneeLimits()))
+    plain = amputee_problem(system, "r", 1.2, AmputeeCost())
+    helped = amputee_problem(system, "r", 1.2, AmputeeCost(), help_price=30.0)
+    names = [v.name for v in system.controls if v.name.startswith("help_")]
+    assert [plain.phases[0].bounds[n] for n in names] == [(0.0, 0.0)] * 3
+    assert [helped.phases[0].bounds[n] for n in names] == [(-2.0, 2.0)] * 3
+    assert helped.parameters["help_price"] == 30.0
+    assert {v.name for v in plain.variables} == {v.name for v in helped.variables}
+    assert {"knee_stiffness", "knee_damping", "ankle_stiffness"} <= {v.name for v in plain.variables}
+
+
+@pytest.mark.parametrize(
+    ("settings", "field", "message"),
+    [
+        ({"choose": ["knee_spring"]}, "choose", "'knee_spring' is no parameter of this device; known: knee_stiffness"),
+        ({"knee": "four_bar", "choose": ["knee_damping"]}, "choose", "known: damper_stiffness, damper_damping"),
+        ({"model": InputFile("leg.osim", b"<a/>")}, "model", "leg.osim: "),
+        ({"recording": InputFile("cycle.txt", b"")}, "recording", r"from \.sto, \.mot and \.csv"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_by_name(settings: dict, field: str, message: str) -> None:
+    with pytest.raises(InvalidSetting, match=message) as refused:
+        AmputeeWalk(**settings).check()
+    assert refused.value.name == field
+
+
+@pytest.fixture
+def at_reference(walking_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The symmetric walk is the reference, doubled roughly; stages of the start end after one iteration."""
+    file = walking_data / "reference" / "D_amputee_fixed_15_2_400.csv"
+    names = list(RANGES) + [f"{name}_speed" for name in RANGES]
+    monkeypatch.setattr(amputee_model, "symmetric_walk", lambda *_: guess(file, names))
+    monkeypatch.setattr(walks, "STAGE_ITERATIONS", 1)
+
+
+@pytest.mark.usefixtures("at_reference")
+def test_a_walk_that_is_not_solved_has_the_reason_and_no_numbers() -> None:
+    walk = AmputeeWalk(intervals=12, max_iterations=1)
+    prepared = walk.prepare_scenario({"speed": 1.2})
+    with pytest.raises(Diverged) as refused:
+        walk.evaluate({}, {"speed": 1.2}, frozenset(), prepared)
+    assert refused.value.reason == "iteration_limit"
+
+
+@pytest.mark.parametrize(
+    ("settings", "design", "message"),
+    [
+        ({}, {"damper_stiffness": 2e4}, "damper_stiffness: the knee is single_axis, which has knee_stiffness"),
+        ({"choose": ["knee_damping"]}, {"knee_damping": 1.0}, "knee_damping: the program chooses it"),
+    ],
+)
+def test_values_of_another_device_are_refused(settings: dict, design: dict, message: str) -> None:
+    walk = AmputeeWalk(**settings)
+    with pytest.raises(InvalidDesign, match=message):
+        walk.evaluate(design, {}, frozenset(), None)  # type: ignore[arg-type]
+
+
+def test_a_device_outside_its_range_is_refused_before_the_run() -> None:
+    with pytest.raises(StudyError, match="knee_stiffness"):
+        designopt.define(
+            study="stiff", model={"use": "amputee_walk"}, space={"knee_stiffness": -1.0},
+            solver={"use": "evaluate", "designs": [{"name": "one"}]}, execution={"executor": "serial"},
+        )  # fmt: skip
+
+
+FIXED = {"knee_stiffness": 15.0, "knee_damping": 2.0, "ankle_stiffness": 400.0}
+REFERENCES = [
+    ("D_amputee_free_device.csv", {}, 0.524325, 0.97577),
+    ("D_amputee_fixed_15_2_400.csv", FIXED, 0.820503, None),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("file", "device", "objective", "duration"), REFERENCES)
+def test_reference_walks_are_reproduced_on_their_mesh(
+    walking_data: Path, file: str, device: dict[str, float], objective: float, duration: float | None
+) -> None:
+    """Prototype of the specification, 40 intervals, at 1.2 m/s: objectives within 3 %, here within 0.1 %."""
+    walker = amputee_walker(MODEL, Prosthesis(), KneeLimits())
+    system = amputee_system(walker)
+    problem = amputee_problem(system, "r", 1.2, AmputeeCost())
+    problem = replace(problem, parameters={**problem.parameters, **device})
+    form = system.residual_form
+    assert form is not None
+    names = [v.name for v in (*system.states, *system.controls, *form.unknowns)]
+    start = Guess({"cycle": guess(walking_data / "reference" / file, names)}, device)
+    solution = Program(problem, program_options(40, 1e-6), start).solve(guess=start)
+    assert solution.success
+    assert solution.objective == pytest.approx(objective, rel=1e-3)
+    if duration is not None:
+        assert solution.phase.tf == pytest.approx(duration, rel=2e-3)
+        assert solution.parameters["knee_stiffness"] == pytest.approx(0.0, abs=1e-3)
+        assert solution.parameters["ankle_stiffness"] == pytest.approx(284.15, rel=1e-2)

@@ -1,0 +1,154 @@
+"""Outputs, arrays and checks of a solved walk: those that the reference walks are known to have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from designopt_muscle.osim.read import read_model
+from designopt_recordings.errors import RecordingError
+from designopt_walking.amputee.problem import KneeLimits, Prosthesis, amputee_walker
+from designopt_walking.bundled import planar_walker
+from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
+from designopt_walking.results.cycle import SolvedWalk
+from designopt_walking.results.outputs import WalkOutputs, walk_outputs
+from designopt_walking.results.physics import fibre_warnings, refuse_implausible
+from designopt_walking.results.recording import bands, recorded_cycle
+from designopt_walking.walker import walker_of
+from recorded_walks import recorded_walk
+
+from designopt.plugin import Diverged, InputFile
+
+
+@pytest.fixture(scope="module")
+def walk(walking_data: Path) -> SolvedWalk:
+    walker = walker_of(read_model(planar_walker().content), friction="opensim")
+    return recorded_walk(walker, walking_data / "reference" / "C_walk_1p2_opensim_friction.csv", half=True)
+
+
+@pytest.fixture(scope="module")
+def outputs(walk: SolvedWalk) -> WalkOutputs:
+    return walk_outputs(walk)
+
+
+def test_the_reference_walk_has_its_published_outputs(outputs: WalkOutputs) -> None:
+    """Walk at 1.2 m/s, 50 intervals: cost of transport 3.377 (2.377 net), peak 1.561 body weights, T 0.498454 s."""
+    assert outputs["cost_of_transport"] == pytest.approx(3.377, abs=5e-4)
+    assert outputs["net_cost_of_transport"] == pytest.approx(2.377, abs=5e-4)
+    assert outputs["early_peak_r"] == pytest.approx(1.561, abs=5e-4)
+    assert outputs["final_time"] == pytest.approx(0.498454, abs=1e-6)
+    assert outputs["step_length"] == pytest.approx(0.598144, abs=1e-6)
+    assert outputs["speed"] == pytest.approx(1.2, abs=1e-6)
+    assert outputs["cadence"] == pytest.approx(60.0 / 0.498454, rel=1e-5)
+    assert outputs["peak_activation"] == pytest.approx(0.26, abs=0.005)
+
+
+def test_the_reference_walk_passes_the_checks_of_physics(walk: SolvedWalk, outputs: WalkOutputs) -> None:
+    assert outputs["mean_force_error"] < 1e-4
+    assert outputs["impulse_error"] < 1e-4
+    assert outputs["energy_error"] < 0.01
+    assert outputs["failed_checks"] == 0.0
+    assert outputs["fibres_outside"] == 0.0
+    assert outputs["braking_impulse"] == pytest.approx(outputs["propulsion_impulse"], rel=1e-4)
+    assert fibre_warnings(walk) == []
+
+
+def test_a_half_cycle_and_its_mirror_image_are_symmetric(outputs: WalkOutputs) -> None:
+    for name in ("loading", "peak_force", "stance", "step_length", "step_time", "swing_flexion"):
+        assert abs(outputs[f"{name}_asymmetry"]) < 1e-9  # type: ignore[literal-required]
+
+
+def test_arrays_begin_at_right_heel_strike_and_go_on_where_the_cycle_ends(walk: SolvedWalk) -> None:
+    arrays = walk_arrays(walk)
+    assert arrays.keys() == WALK_ARRAYS.keys()
+    for name, declared in WALK_ARRAYS.items():
+        assert arrays[name].ndim == len(declared.axes), name
+    force = arrays["ground_force"][:, 0, 1] / walk.walker.weight
+    assert force[0] == pytest.approx(0.05, abs=0.02)
+    assert force[3] > 0.05
+    assert arrays["percent"][[0, -1]].tolist() == [0.0, 100.0]
+    forward = arrays["positions"][:, list(arrays["coordinates"]).index("pelvis_tx")]
+    assert (np.diff(forward) > 0.0).all()
+    assert forward[-1] - forward[0] == pytest.approx(walk.stride, rel=1e-9)
+    others = [k for k, name in enumerate(arrays["coordinates"]) if name != "pelvis_tx"]
+    np.testing.assert_allclose(arrays["positions"][0, others], arrays["positions"][-1, others], atol=1e-6)
+    assert arrays["effort_shares"].sum() == pytest.approx(1.0)
+
+
+def test_the_right_side_half_a_cycle_later_is_the_left_side(walk: SolvedWalk) -> None:
+    arrays = walk_arrays(walk)
+    right, left = arrays["ground_force"][:-1, 0, 1], arrays["ground_force"][:-1, 1, 1]
+    np.testing.assert_allclose(np.roll(right, len(right) // 2), left, atol=2.0)
+
+
+@pytest.mark.parametrize(("name", "value"), [("penetration", 0.031), ("peak_foot_force", 4.1)])
+def test_an_implausible_walk_has_no_result(name: str, value: float) -> None:
+    plausible = {"penetration": 0.029, "peak_foot_force": 3.9, "effort": 0.1, "cost_of_transport": 3.0}
+    refuse_implausible(plausible, {})
+    with pytest.raises(Diverged, match=r"sinks .* body weights") as refused:
+        refuse_implausible({**plausible, name: value}, {"time": np.zeros(2)})
+    assert refused.value.reason == "implausible"
+    assert "time" in refused.value.arrays
+
+
+def test_a_wrong_walk_fails_the_checks(walk: SolvedWalk) -> None:
+    """A walk whose pelvis is 5 mm higher does not carry its weight."""
+    values = {**walk.phase.values, "pelvis_ty": walk.phase.values["pelvis_ty"] + 0.005}
+    lifted = replace(walk, solution=replace(walk.solution, phase=replace(walk.phase, values=values)))
+    assert walk_outputs(lifted)["failed_checks"] >= 1.0
+
+
+def test_muscles_outside_the_range_of_their_curves_are_named(walk: SolvedWalk) -> None:
+    values = dict(walk.phase.values)
+    for side in "rl":
+        values[f"ankle_angle_{side}_speed"] = 60.0 + 0.0 * values[f"ankle_angle_{side}_speed"]
+    fast = replace(walk, solution=replace(walk.solution, phase=replace(walk.phase, values=values)))
+    assert any("soleus_r" in sentence for sentence in fibre_warnings(fast))
+    assert walk_outputs(fast)["fibres_outside"] >= 2.0
+
+
+def test_an_asymmetric_walk_is_read_as_a_full_cycle(walking_data: Path) -> None:
+    """The reference walk of an amputee with an ankle of 284.15 N m/rad and no knee spring: T 0.97577 s, d 1.17092 m."""
+    walker = amputee_walker(read_model(planar_walker().content), Prosthesis(), KneeLimits())
+    device = {"knee_stiffness": 0.0, "knee_damping": 0.0, "ankle_stiffness": 284.15}
+    file = walking_data / "reference" / "D_amputee_free_device.csv"
+    walk = recorded_walk(walker, file, half=False, parameters=device)
+    outputs = walk_outputs(walk)
+    assert outputs["stride_time"] == pytest.approx(0.97577, abs=1e-5)
+    assert walk.stride == pytest.approx(1.17092, abs=1e-5)
+    assert outputs["failed_checks"] == 0.0
+    assert outputs["loading_asymmetry"] ** 2 == pytest.approx(1.8e-4, abs=5e-6)
+    assert outputs["negative_device_work"] < -10.0 < 10.0 < outputs["positive_device_work"]
+    arrays = walk_arrays(walk)
+    assert arrays["device_moments"][:, list(arrays["coordinates"]).index("ankle_angle_r")].min() < -50.0
+    assert not arrays["device_moments"][:, list(arrays["coordinates"]).index("ankle_angle_l")].any()
+
+
+def test_a_recorded_cycle_becomes_a_band_over_the_cycle(tmp_path: Path) -> None:
+    rows = [f"{t},{10.0 * t},{2.0},{0.1}" for t in range(5)]
+    file = tmp_path / "cycle.csv"
+    file.write_text("# inDegrees=yes\ntime,knee_angle_r,knee_angle_r_deviation,soleus_r\n" + "\n".join(rows) + "\n")
+    cycle = recorded_cycle(InputFile("cycle.csv", file.read_bytes()))
+    angles = bands(cycle, ("hip_flexion_r", "knee_angle_r"), ("hip_flexion_r", "knee_angle_r"))
+    assert np.isnan(angles[:, 0]).all()
+    np.testing.assert_allclose(angles[[0, 100, 200], 1, 0], np.radians([0.0, 20.0, 40.0]))
+    np.testing.assert_allclose(angles[:, 1, 1], np.radians(2.0))
+    activations = bands(cycle, ("soleus_r",))
+    np.testing.assert_allclose(activations[:, 0, 0], 0.1)
+    assert np.isnan(activations[:, 0, 1]).all()
+    assert np.isnan(bands(None, ("soleus_r",))).all()
+
+
+@pytest.mark.parametrize(
+    ("head", "value", "message"),
+    [
+        ("knee_angle_r_deviation", 1.0, "there is no column 'knee_angle_r' for 'knee_angle_r_deviation'"),
+        ("knee_angle_r,knee_angle_r_deviation", -1.0, "'knee_angle_r_deviation' has negative values"),
+    ],
+)
+def test_unusable_recordings_are_refused_by_column(head: str, value: float, message: str) -> None:
+    rows = "\n".join(f"{t}{f',{value}' * (head.count(',') + 1)}" for t in range(5))
+    with pytest.raises(RecordingError, match=message):
+        recorded_cycle(InputFile("cycle.csv", f"time,{head}\n{rows}\n".encode()))

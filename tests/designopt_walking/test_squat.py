@@ -1,0 +1,71 @@
+"""Standing up from a squat: costs and springs of the specification of predicted walking, section 5 (problem A)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from designopt_muscle.osim.read import read_model
+from designopt_walking.bundled import planar_walker, squat_leg
+from designopt_walking.models.squat import ARRAYS, SquatToStand
+from designopt_walking.programs.gait import GaitError, program_options
+from designopt_walking.programs.squat import Squat, squat_to_stand, squat_walker
+
+from designopt.collocation import Program, Solution, TrajectoryProblem
+from designopt.plugin import InputFile, InvalidSetting
+
+
+def stated(squat: Squat, **parameters: float) -> TrajectoryProblem:
+    walker, _ = squat_walker(read_model(squat_leg().content), squat)
+    return replace(squat_to_stand(walker, squat), parameters=parameters)
+
+
+def solved(problem: TrajectoryProblem, intervals: int = 25) -> Solution:
+    solution = Program(problem, program_options(intervals, 1e-6)).solve()
+    assert solution.success
+    return solution
+
+
+@pytest.mark.parametrize(
+    ("drive", "parameters", "cost", "stiffness"),
+    [
+        ("torques", {"knee_stiffness": 0.0}, 0.2292160, 0.0),
+        ("torques", {}, 0.1051563, 82.955),
+        ("muscles", {}, 0.1470708, 74.99),
+    ],
+)
+def test_costs_and_springs_are_those_of_the_reference(drive, parameters, cost: float, stiffness: float) -> None:  # type: ignore[no-untyped-def]
+    solution = solved(stated(Squat(drive=drive), **parameters))
+    assert solution.objective == pytest.approx(cost, rel=1e-3)
+    assert solution.parameters["knee_stiffness"] == pytest.approx(stiffness, rel=5e-3)
+
+
+def test_the_slope_of_the_cost_is_its_difference_between_springs() -> None:
+    slope = solved(stated(Squat(), knee_stiffness=40.0)).parameter_multipliers["knee_stiffness"]
+    low, high = (solved(stated(Squat(), knee_stiffness=k)).objective for k in (39.5, 40.5))
+    assert slope == pytest.approx(high - low, rel=1e-2)
+
+
+def test_the_model_returns_outputs_and_arrays() -> None:
+    outputs, arrays = SquatToStand(intervals=20).evaluate({"knee_stiffness": 80.0}, {}, set(ARRAYS))
+    assert outputs["effort"] == pytest.approx(0.1052, rel=5e-3)
+    assert outputs["device_work"] == pytest.approx(0.5 * 80.0 * 2.0**2, rel=1e-6)
+    assert outputs["resimulation_error"] < 2e-2
+    assert arrays["angles"][0] == pytest.approx([-0.5, -2.0, -2.0])
+    assert np.abs(arrays["speeds"][[0, -1]]).max() < 1e-9
+
+
+def test_fits_of_paths_that_wrap_are_as_exact_as_stated() -> None:
+    _, paths = squat_walker(read_model(squat_leg().content), Squat(drive="muscles"))
+    assert {fit.muscle for fit in paths.fits} >= {"rect_fem_r", "vas_int_r", "psoas_r"}
+    assert max(fit.length_error for fit in paths.fits) < 0.09e-3
+    assert max(fit.arm_error for fit in paths.fits) < 0.4e-3
+    assert max(fit.largest_arm_error for fit in paths.fits) < 2.2e-3
+
+
+def test_a_model_that_is_no_such_leg_is_refused() -> None:
+    with pytest.raises(GaitError, match="needs one hip, knee and ankle"):
+        squat_walker(read_model(planar_walker().content), Squat())
+    with pytest.raises(InvalidSetting, match=r"leg\.osim.*not well-formed"):
+        SquatToStand(model=InputFile("leg.osim", b"<x")).check()

@@ -1,0 +1,167 @@
+"""The report parts of predicted walks: what they draw of which arrays, and what they say of walks without a result."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from designopt_muscle.osim.read import read_model
+from designopt_walking.bundled import planar_walker
+from designopt_walking.report.checks import walking_checks
+from designopt_walking.report.curves import walking_activations, walking_angles
+from designopt_walking.report.device_map import DeviceMap
+from designopt_walking.report.effort import effort_shares, walking_asymmetry
+from designopt_walking.report.figure import ASSUMPTIONS, ground_force, walking_figure
+from designopt_walking.report.moments import walking_device, walking_moments
+from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
+from designopt_walking.results.outputs import WalkOutputs, walk_outputs
+from designopt_walking.results.physics import refuse_implausible
+from designopt_walking.walker import walker_of
+from recorded_walks import recorded_walk
+
+import designopt
+from designopt.plugin import Diverged, model
+from designopt.report.section import Section
+from designopt.store.result import Result
+
+_REFERENCE = "data/walking/reference/C_walk_1p2_smooth.csv"
+
+
+@lru_cache(maxsize=1)
+def _recorded() -> tuple[WalkOutputs, dict[str, Any]]:
+    shared = Path(os.environ.get("DESIGNOPT_SHARED", Path(__file__).parents[3] / "shared"))
+    walker = walker_of(read_model(planar_walker().content))
+    walk = recorded_walk(walker, shared / _REFERENCE, half=True)
+    arrays = walk_arrays(walk)
+    band = np.stack([arrays["positions"], np.full_like(arrays["positions"], 0.1)], axis=2)
+    return walk_outputs(walk), {**arrays, "recorded_positions": band}
+
+
+@model("recorded_walk", version=1, arrays=WALK_ARRAYS)
+def recorded(
+    design: Mapping[str, Any], scenario: Mapping[str, Any], arrays: frozenset[str]
+) -> tuple[WalkOutputs, dict[str, Any]]:
+    """The reference walk, whose effort grows with the stiffness; stiff springs sink in, stiffer ones are not solved."""
+    outputs, every = _recorded()
+    stored = {name: every[name] for name in arrays}
+    k = float(design["stiffness"])
+    if k > 30.0:
+        raise Diverged("not solved within the limit", reason="iteration_limit")
+    deep = {**outputs, "effort": outputs["effort"] * (1.0 + k / 100.0), "penetration": 0.05 if k > 20.0 else 0.02}
+    refuse_implausible(deep, stored)
+    return deep, stored  # type: ignore[return-value]
+
+
+@pytest.fixture(scope="module")
+def result(walking_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    study = designopt.define(
+        study="walks",
+        title="Recorded walks",
+        model={"use": "recorded_walk"},
+        space={
+            "stiffness": {"low": 0.0, "high": 40.0},
+            "damping": {"low": 0.0, "high": 4.0},
+        },
+        objectives=[{"name": "effort", "minimize": "effort"}],
+        solver={"use": "full_factorial", "levels": {"stiffness": 5, "damping": 2}},
+        execution={"executor": "serial", "arrays": dict.fromkeys(WALK_ARRAYS, "all")},
+    )
+    return study.run(tmp_path_factory.mktemp("walks") / "walks.study")
+
+
+def plots(section: Section | None) -> dict[str, Any]:
+    assert section is not None
+    return {figure.title: figure.plot for figure in section.figures}
+
+
+def test_implausible_and_unsolved_walks_never_lead(result: Result) -> None:
+    values = dict(zip(result.outcomes.X[:, 0].tolist(), result.reason[:, 0].tolist(), strict=True))
+    assert values == {0.0: "", 10.0: "", 20.0: "", 30.0: "implausible", 40.0: "iteration_limit"}
+    assert set(result.outcomes.X[result.front(), 0].tolist()) == {0.0}
+
+
+def test_the_figure_moves_through_a_cycle_with_the_ground_forces_and_says_what_is_assumed(result: Result) -> None:
+    section = walking_figure(result)
+    (plot,) = plots(section).values()
+    assert len(plot["frames"]) > 50
+    assert plot["layout"]["sliders"]
+    assert [trace["name"] for trace in plot["data"]] == ["trunk and right leg", "left leg", "ground", "ground force"]
+    assert section is not None
+    assert section.notes == ASSUMPTIONS
+
+
+def test_ground_forces_carry_the_weight(result: Result) -> None:
+    forces = plots(ground_force(result))
+    assert list(forces) == ["Vertical force", "Fore-aft force"]
+    both = np.asarray(forces["Vertical force"]["data"][-1]["y"])
+    assert both.mean() == pytest.approx(62.0 * 9.80665, rel=0.02)
+
+
+def test_angles_have_a_panel_for_each_joint_with_both_sides_and_the_recorded_band(result: Result) -> None:
+    section = walking_angles(result)
+    (plot,) = plots(section).values()
+    names = [annotation["text"] for annotation in plot["layout"]["annotations"]]
+    assert set(names) == {"pelvis tilt", "hip flexion", "knee angle", "ankle angle", "lumbar"}
+    assert sum(trace.get("fill") == "toself" for trace in plot["data"]) == 2 * 8  # two widths, three joints twice
+    assert section is not None
+    (table,) = section.tables
+    assert {row[-1] for row in table.rows} == {"100 %"}
+
+
+def test_activations_moments_and_efforts_are_drawn_for_every_muscle_and_joint(result: Result) -> None:
+    (activations,) = plots(walking_activations(result)).values()
+    assert len(activations["layout"]["annotations"]) == 9
+    (moments,) = plots(walking_moments(result)).values()
+    assert len(moments["layout"]["annotations"]) == 7
+    assert {trace["name"] for trace in moments["data"]} == {"muscles", "ground"}
+    (shares,) = plots(effort_shares(result)).values()
+    assert sum(float(np.sum(trace["x"])) for trace in shares["data"]) == pytest.approx(100.0, abs=0.2)
+    device = walking_device(result)
+    assert device is not None
+    assert device.introduction == "No device acts on this walker."
+
+
+def test_asymmetry_is_a_table_of_the_chosen_designs(result: Result) -> None:
+    section = walking_asymmetry(result)
+    assert section is not None
+    (table,) = section.tables
+    assert len(table.columns) == 2 + 6
+
+
+def test_the_map_marks_failed_designs_with_their_reasons_and_draws_nothing_between(result: Result) -> None:
+    section = DeviceMap()(result)
+    (plot,) = plots(section).values()
+    solved, failed = plot["data"][:2]
+    assert all(trace["mode"] == "markers" for trace in plot["data"])
+    assert (len(solved["x"]), len(failed["x"])) == (6, 4)
+    assert set(failed["text"]) == {"implausible", "iteration_limit"}
+    assert section is not None
+    assert section.introduction == "4 of 10 designs have no result in some scenario."
+
+
+def test_checks_list_errors_and_how_each_walk_ended(result: Result) -> None:
+    section = walking_checks(result)
+    assert section is not None
+    assert section.findings[0] == "6 of 10 walks have a result."
+    statuses = [row[2] for row in section.tables[0].rows]
+    assert sorted(set(statuses)) == ["implausible", "iteration_limit", "ok"]
+
+
+def test_without_arrays_a_part_says_how_to_store_them(walking_data: Path, tmp_path: Path) -> None:
+    study = designopt.define(
+        study="bare",
+        title="Bare",
+        model={"use": "recorded_walk"},
+        space={"stiffness": 1.0},
+        objectives=[{"name": "effort", "minimize": "effort"}],
+        solver={"use": "evaluate", "designs": [{"name": "only"}]},
+        execution={"executor": "serial"},
+    )
+    section = walking_figure(study.run(tmp_path / "bare.study"))
+    assert section is not None
+    assert "skeleton: all" in section.introduction

@@ -1,0 +1,117 @@
+"""Tracked and predicted walks against the references of the specification (section 5, problems B and C). Slow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from designopt_muscle.osim.read import read_model
+from designopt_recordings.files.read import read_table
+from designopt_recordings.table import TimeTable
+from designopt_walking.bundled import planar_walker
+from designopt_walking.programs.gait import GaitRanges, program_options, ranged_tree
+from designopt_walking.programs.predict import Effort, predicted_walk
+from designopt_walking.programs.predictor import PredictionMesh, WalkPredictor, agreeing
+from designopt_walking.programs.track import WalkTables, recorded_guess, tracked_walk
+from designopt_walking.results.cycle import SolvedWalk
+from designopt_walking.results.outputs import walk_outputs
+from designopt_walking.walker import Walker, walker_of
+
+from designopt.collocation import Guess, Program, Solution
+from designopt.plugin import InputFile
+
+pytestmark = pytest.mark.slow
+
+
+def walker(friction: str = "smooth") -> Walker:
+    model = read_model(planar_walker().content)
+    tree = ranged_tree(model, GaitRanges())
+    ranges = {c.name: (c.low, c.high) for c in tree.coordinates}
+    return walker_of(model, tree=tree, ranges=ranges, friction=friction)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def predictor() -> WalkPredictor:
+    return WalkPredictor(walker(), mesh=PredictionMesh(25))
+
+
+@pytest.fixture(scope="module")
+def tracked(walking_data: Path) -> Solution:
+    """Problem B with OpenSim's friction."""
+
+    def table(name: str) -> TimeTable:
+        return read_table(InputFile(name, (walking_data / name).read_bytes()))
+
+    body = walker("opensim")
+    walk = WalkTables(table("tracked_states.sto"), table("referenceGRF.sto")).walk(body)
+    guess = recorded_guess(body, walk)
+    solution = Program(tracked_walk(body, GaitRanges(), walk), program_options(24, 1e-6), guess).solve(guess=guess)
+    assert solution.success
+    return solution
+
+
+def compare(solution: Solution, walking_data: Path, name: str) -> None:
+    """Angles within 0.3 degrees and activations within 0.005 (root mean square) of a solution of OpenSim Moco."""
+    moco = read_table(InputFile(name, (walking_data / "reference" / name).read_bytes()))
+    duration = solution.phase.tf
+    values = solution.phase.interpolate(np.clip(moco.time * duration / moco.time[-1], 0.0, duration))
+    model = read_model(planar_walker().content)
+    angles = [values[c.name] - moco.column(c.name) for c in model.coordinates if c.rotational]
+    activations = [
+        values[f"activation_{m.name}"] - moco.column(moco.label(m.name, "activation")) for m in model.muscles
+    ]
+    assert np.sqrt(np.mean(np.square(angles))) < np.radians(0.3)
+    assert np.sqrt(np.mean(np.square(activations))) < 0.005
+
+
+def test_a_tracked_walk_is_that_of_the_reference_and_of_moco(tracked: Solution, walking_data: Path) -> None:
+    figures = tracked.figures
+    assert tracked.objective == pytest.approx(1.563486, rel=1e-3)
+    assert [figures[n] for n in ("effort", "states", "contact")] == pytest.approx(
+        [0.811984, 0.351473, 0.400029], rel=1e-3
+    )
+    compare(tracked, walking_data, "B_track_moco_4.6.sto")
+    outputs = walk_outputs(SolvedWalk(walker("opensim"), tracked, half=True))
+    assert outputs["failed_checks"] == 0.0
+    assert outputs["cost_of_transport"] == pytest.approx(4.015, rel=1e-3)
+    assert outputs["early_peak_r"] == pytest.approx(1.823, rel=2e-3)
+
+
+def test_a_walk_predicted_with_the_friction_of_opensim_is_that_of_moco(tracked: Solution, walking_data: Path) -> None:
+    problem = predicted_walk(walker("opensim"), GaitRanges(), Effort(), 1.2)
+    guess = Guess({"motion": tracked.phase})
+    solution = Program(problem, program_options(25, 1e-6), guess).solve(guess=guess)
+    assert solution.success
+    assert solution.objective <= 0.1348292 * 1.005
+    compare(solution, walking_data, "C_walk_1p2_moco_4.6_mesh25.sto")
+
+
+def test_a_walk_from_the_synthetic_start_is_that_of_the_reference(predictor: WalkPredictor) -> None:
+    solution = predictor.solve(1.2)
+    assert solution.success
+    assert solution.objective == pytest.approx(0.1349437, rel=5e-3)
+    assert solution.phase.tf == pytest.approx(0.4986, rel=5e-3)
+    outputs = walk_outputs(SolvedWalk(predictor.walker, solution, half=True))
+    assert outputs["failed_checks"] == 0.0
+    assert outputs["early_peak_r"] == pytest.approx(1.56, rel=0.03)
+    assert outputs["net_cost_of_transport"] == pytest.approx(2.377, rel=0.02)
+
+
+def test_speeds_in_a_chain_cost_what_they_cost_from_the_synthetic_start(predictor: WalkPredictor) -> None:
+    speeds = [1.2, 1.1, 1.3]
+    chained = [predictor.solve(speeds[0])]
+    chained += [predictor.solve(speed, near=chained[0]) for speed in speeds[1:]]
+    cold = [predictor.solve(speed) for speed in speeds]
+    assert all(solution.success for solution in (*chained, *cold))
+    assert [s.objective for s in chained] == pytest.approx([s.objective for s in cold], rel=1e-2)
+    assert {s.warm_path for s in chained[1:]} == {("full",)}
+
+
+def test_several_starts_are_reported_with_their_costs() -> None:
+    coarse = WalkPredictor(walker(), mesh=PredictionMesh(12))
+    solution = coarse.solve(1.2, starts=3, seed=1)
+    assert len(solution.starts) == 3
+    assert 1 <= agreeing(solution) <= 3
+    best = min(record.objective for record in solution.starts if record.status.success)
+    assert solution.objective == pytest.approx(best)
