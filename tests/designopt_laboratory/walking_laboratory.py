@@ -266,7 +266,7 @@ def _plates(
         )
         for name, v in values.items()
     }
-    dynamics = Dynamics.of_model(model, moved_values, {})
+    dynamics = Dynamics.from_model(model, moved_values, {})
     needed = dynamics.moments()
     force = needed[:, [dynamics.coordinates.index(f"pelvis_t{axis}") for axis in "xyz"]]
     poses = kinematics(model, values)
