@@ -20,9 +20,6 @@ def check_statement(problem: TrajectoryProblem) -> None:
     """Raises `ProblemError` (bad_statement) for inconsistent phases and names."""
     if not problem.phases:
         raise ProblemError("bad_statement", "phases", "there are none: give at least one")
-    if problem.complementary:
-        text = "a single program cannot contain them: use solve_complementary, or a study with the solver collocation"
-        raise ProblemError("bad_statement", "complementary", text)
     names = [phase.name for phase in problem.phases]
     if twice := _twice(names):
         raise ProblemError("bad_statement", "phases", f"two are called '{twice}': give each a name of its own")

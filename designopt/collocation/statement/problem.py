@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from designopt.collocation.statement.complementary import Complementary
 from designopt.collocation.statement.delay import Delay
 from designopt.collocation.statement.stated_values import (
     Box,
@@ -45,7 +44,7 @@ PHASE_TABLES = (
     "samples",
     "delays",
 )
-PROBLEM_TABLES = ("constraints", "parameters", "guess", "terms", "figures", "peaks", "complementary")
+PROBLEM_TABLES = ("constraints", "parameters", "guess", "terms", "figures", "peaks")
 
 
 @dataclass(frozen=True)
@@ -164,8 +163,7 @@ class TrajectoryProblem:
     quantities. `parameters` gives every parameter of the systems (shared by name) a number or a range; omitted ones
     have the range of their variable. `guess` gives parameters an initial value, by default the middle of the range.
     `extra` are parameters of the cost and the constraints alone. `peaks` are figures that studies and `with_peaks` add
-    on request; `complementary` are pairs of which one is zero at any time, such as contacts, for `solve_complementary`
-    and studies. Phases whose ranges of times overlap get a constraint "duration of <name>" against negative durations.
+    on request. Phases whose ranges of times overlap get a constraint "duration of <name>" against negative durations.
     """
 
     phases: Sequence[Phase]
@@ -177,7 +175,6 @@ class TrajectoryProblem:
     figures: Mapping[str, Callable[[Ends], Any]] = field(default_factory=dict)
     extra: tuple[Variable, ...] = ()
     peaks: Mapping[str, Peak] = field(default_factory=dict)
-    complementary: Mapping[str, Complementary] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, kind in (("phases", Phase), ("extra", Variable)):
