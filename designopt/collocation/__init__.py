@@ -21,7 +21,6 @@ from designopt.collocation.solve.program import Program
 from designopt.collocation.solve.solve import checked, solve
 from designopt.collocation.statement.added.peaks import with_peaks
 from designopt.collocation.statement.added.rates import Rate, with_rates
-from designopt.collocation.statement.delay import Delay
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled, sampled
 from designopt.collocation.statement.options import Options, Refinement
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem, periodic
@@ -35,7 +34,6 @@ from designopt.dynamics.signals import Signal, SignalTable
 __all__ = [
     "ConfidenceInterval",
     "Constraint",
-    "Delay",
     "Difference",
     "Ends",
     "Estimate",

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from designopt.collocation.statement.delay import Delay
 from designopt.collocation.statement.stated_values import (
     Box,
     ProblemError,
@@ -42,7 +41,6 @@ PHASE_TABLES = (
     "guess",
     "held_controls",
     "samples",
-    "delays",
 )
 PROBLEM_TABLES = ("constraints", "parameters", "guess", "terms", "figures", "peaks")
 
@@ -57,9 +55,8 @@ class Phase:
     motion"). `path` constraints hold at every collocation point, those of `samples` at their own times. `data` gives
     every data entry of the system a number or a `Signal`. `guess` has first and last values of variables: the initial
     guess is linear between them. `held` controls are constant on equal pieces of the phase, as with a digital
-    controller: their number, or the fixed values on the pieces. `delays` replace controls: each is the value of another
-    variable some time ago. A vector of the system may replace its components everywhere, and a `SignalTable` its
-    columns.
+    controller: their number, or the fixed values on the pieces. A vector of the system may replace its components
+    everywhere, and a `SignalTable` its columns.
     """
 
     system: System
@@ -75,7 +72,6 @@ class Phase:
     guess: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     held_controls: Mapping[str, int | Sequence[float]] = field(default_factory=dict)
     samples: Mapping[str, Constraint] = field(default_factory=dict)
-    delays: Mapping[str, Delay] = field(default_factory=dict)
 
     @property
     def pieces(self) -> dict[str, int]:

@@ -497,7 +497,7 @@ def test_phases_with_overlapping_times_do_not_run_backwards():
 
 
 TABLES = {
-    "phase": ("bounds", "initial", "final", "path", "integrals", "data", "guess", "held_controls", "samples", "delays"),
+    "phase": ("bounds", "initial", "final", "path", "integrals", "data", "guess", "held_controls", "samples"),
     "problem": ("constraints", "parameters", "guess", "terms", "figures", "peaks"),
 }
 
