@@ -19,7 +19,6 @@ REASONS = {
     ("designopt/study/sections/choose.py", "of"): "key of the study language",
     ("designopt/study/sections/schema.py", "of"): "key of the study language",
     ("designopt/report/parts/motion/frames.py", "of"): "setting of a part of the report",
-    ("designopt/solvers/collocation/controls.py", "others"): "setting of a solver",
     ("designopt/solvers/collocation/solver.py", "held"): "setting of a solver",
     ("designopt/study/study.py", "of"): "the form of the study in stores",
     ("designopt/store/views/table.py", "of"): "key in exported tables",

@@ -1,6 +1,5 @@
 """Direct collocation: trajectories and design parameters in one sparse program, solved by an interior point method."""
 
-from designopt.collocation.contact.solve_complementary import Complemented, Relaxed, solve_complementary
 from designopt.collocation.design import solve_design
 from designopt.collocation.estimation.fitting import with_measurements
 from designopt.collocation.estimation.inference import FitError, estimate, inference
@@ -20,11 +19,8 @@ from designopt.collocation.solve.guess.shift import shifted
 from designopt.collocation.solve.guess.warm import Difference, solve_chain, solve_near, verify
 from designopt.collocation.solve.program import Program
 from designopt.collocation.solve.solve import checked, solve
-from designopt.collocation.statement.added.margins import with_margins
 from designopt.collocation.statement.added.peaks import with_peaks
 from designopt.collocation.statement.added.rates import Rate, with_rates
-from designopt.collocation.statement.complementary import Complementary
-from designopt.collocation.statement.delay import Delay
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled, sampled
 from designopt.collocation.statement.options import Options, Refinement
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem, periodic
@@ -32,17 +28,12 @@ from designopt.collocation.statement.scheme import Scheme, hermite_simpson, rada
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.statement.symbols import Ends, Symbols
 from designopt.collocation.statement.terms import Constraint, Integral, Peak, Samples
-from designopt.collocation.switching.solve_switched import Switch, Switched, solve_switched
-from designopt.collocation.switching.sum_up import sum_up, sum_up_one_of
 from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.dynamics.signals import Signal, SignalTable
 
 __all__ = [
-    "Complementary",
-    "Complemented",
     "ConfidenceInterval",
     "Constraint",
-    "Delay",
     "Difference",
     "Ends",
     "Estimate",
@@ -65,7 +56,6 @@ __all__ = [
     "Program",
     "Rate",
     "Refinement",
-    "Relaxed",
     "Resimulation",
     "Round",
     "Sampled",
@@ -79,8 +69,6 @@ __all__ = [
     "Spread",
     "StartRecord",
     "Status",
-    "Switch",
-    "Switched",
     "Symbols",
     "TrajectoryProblem",
     "Violation",
@@ -103,16 +91,11 @@ __all__ = [
     "shifted",
     "solve",
     "solve_chain",
-    "solve_complementary",
     "solve_design",
     "solve_near",
-    "solve_switched",
     "spread",
-    "sum_up",
-    "sum_up_one_of",
     "trapezoidal",
     "verify",
-    "with_margins",
     "with_measurements",
     "with_peaks",
     "with_rates",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from designopt.collocation.contact.solve_complementary import solve_complementary
 from designopt.collocation.solution.solution import Solution
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solve.solve import solve
@@ -35,15 +34,7 @@ def solve_design(problem: TrajectoryProblem, design: Mapping[str, float], option
     fixed = {v.name: float(design[v.name]) for v in problem.variables if v.name in design}
     once = replace(options or Options(), persistent=False)
     stated = replace(problem, parameters={**problem.parameters, **fixed})
-    if problem.complementary:
-        solved = solve_complementary(stated, options=once)
-        solution = (
-            solved.solution
-            if solved.success
-            else replace(solved.solution, status=solved.status, message=solved.message)
-        )
-    else:
-        solution = solve(stated, once)
+    solution = solve(stated, once)
     if solution.status is Status.CANCELLED:
         raise KeyboardInterrupt(solution.message)
     if not solution.success:

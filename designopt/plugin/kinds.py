@@ -49,7 +49,7 @@ class Plugin:
 
 @dataclass(frozen=True)
 class ModelPlugin(Plugin):
-    """A model (see `designopt.plugin.protocols.Model`).
+    """A model (see `designopt.model`).
 
     `inputs` and `conditions` (names of design and scenario values) are ``None`` if any name is accepted. `batch_size`
     is the number of evaluations per call. `takes_prepared`: its class has ``prepare_scenario(conditions)``, and its
@@ -108,7 +108,7 @@ class ObjectivePlugin(Plugin):
 
 @dataclass(frozen=True)
 class SolverPlugin(Plugin):
-    """A solver (see `designopt.plugin.protocols.Solver`).
+    """A solver (see `designopt.solver`).
 
     `needs_budget`: it never ends by itself. `uses_start`: it uses designs of an earlier stage. `needs_objectives`,
     `needs_parameters`: a study with no other solver must have some. `takes_designs`: it evaluates the designs of its

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,8 +12,14 @@ from numpy.typing import NDArray
 
 from designopt.arrays import Matrix
 
-#: In place of the position of an evaluation: several of a chunk are evaluated in one call of the model.
-TOGETHER = -2
+
+class Position(IntEnum):
+    """In place of the position of an evaluation in its chunk: the first has not begun, several are evaluated in one
+    call of the model, or all are complete."""
+
+    PREPARING = -1
+    TOGETHER = -2
+    ENDED = -3
 
 
 class Break(KeyboardInterrupt):

@@ -2,7 +2,8 @@
 
 import numpy as np
 from designopt_regulator.carrier.simulation import Manoeuvre, simulate
-from designopt_regulator.carrier.vehicle import TERRAINS, Vehicle, plant
+from designopt_regulator.carrier.terrains import TERRAINS
+from designopt_regulator.carrier.vehicle import Vehicle, plant
 from designopt_regulator.controllers.pid import pid
 
 T = 0.05

@@ -56,35 +56,3 @@ class MovedBlock:
     def evaluate(self, design: Move, scenario: Load) -> Spent:
         found = solve_design(self.trajectory_problem(scenario), design)
         return {"effort": found.figures["effort"], "time": found.figures["time"]}
-
-
-class Heater(TypedDict):
-    power: Annotated[float, Quantity("1/s", "of the heater, rise of the temperature", gt=0)]
-
-
-class Warmth(TypedDict):
-    off: Annotated[float, Quantity("s", "integral of the squared distance to 1")]
-
-
-@model("thermostat", version=1)
-class Thermostat:
-    """x' = power w - x from 0 towards 1 with w between 0 and 1 for 4 s."""
-
-    def trajectory_problem(self, scenario):
-        x, w, power = (ca.SX.sym(n) for n in ("x", "w", "power"))
-        system = System.from_expressions(
-            "thermostat",
-            states=[(Variable("warmth", ""), x, power * w - x)],
-            controls=[(Variable("heater", "", 0.0, 1.0), w)],
-            parameters=[(Variable("power", "1/s", 0.1, 10.0), power)],
-        )
-        heating = Phase(
-            system, tf=4.0, initial={"warmth": 0.0}, integrals={"off": Integral(lambda s: (s["warmth"] - 1.0) ** 2)}
-        )
-        return TrajectoryProblem(
-            [heating], cost=lambda e: e.integral["off"], figures={"off": lambda e: e.integral["off"]}
-        )
-
-    def evaluate(self, design: Heater, scenario: Load) -> Warmth:
-        found = solve_design(self.trajectory_problem(scenario), design)
-        return {"off": found.figures["off"]}

@@ -56,7 +56,7 @@ def test_a_held_force_costs_what_a_sampled_controller_spends(tmp_path: Path) -> 
     assert np.ptp(force, axis=1).max() < 1e-9
     # the model's own motion has a free force, and the run says why the two differ
     (event,) = [e["text"] for e in result.events if e["kind"] == "objective_differs"]
-    assert "the model's own motions do not include the solver's 'rates', 'held' and 'switches'" in event
+    assert "the model's own motions do not include the solver's 'rates' and 'held'" in event
     assert result.outcomes.objectives[0, 0] == pytest.approx(12.0, rel=1e-6)  # 12 m^2 d^2 / T^3
 
 
@@ -131,69 +131,4 @@ def test_what_cannot_be_asked_of_controls_is_refused_at_its_place(setting: str, 
     (issue,) = caught.value.issues
     assert issue.line == 5
     assert issue.column > 28
-    assert message in issue.message
-
-
-# -------------------------------------------------------------------------------------------------- switches
-
-
-def exact_distance(power: float, levels: Any) -> float:
-    """Integral of (x - 1)^2 over 4 s with x' = power w - x from 0 and a level of w on each piece: exponentials."""
-    h, x, off = 4.0 / len(levels), 0.0, 0.0
-    for level in np.rint(levels):
-        end = power * level
-        a, b = end - 1.0, x - end  # x - 1 = a + b exp(-t)
-        off += a**2 * h + 2.0 * a * b * (1.0 - np.exp(-h)) + 0.5 * b**2 * (1.0 - np.exp(-2.0 * h))
-        x = end + b * np.exp(-h)
-    return float(off)
-
-
-def test_a_switch_is_rounded_and_what_that_costs_is_a_figure(tmp_path: Path) -> None:
-    result = run(
-        tmp_path,
-        {"switches": {"heater": {"pieces": 40}}, "intervals": 40},
-        model={"use": "thermostat"},
-        space={"power": {"low": 1.0, "high": 2.5, "unit": "1/s"}},
-        objectives=[{"name": "off", "minimize": "off"}],
-    )
-    (record,) = result.programs()
-    assert record.status == "solved"
-    levels = record.solution.phase.at((np.arange(40) + 0.5) / 40)["heater"]
-    assert np.minimum(np.abs(levels), np.abs(levels - 1.0)).max() < 1e-12
-    figures = record.figures
-    assert 0.0 < figures["switches(integral_deviation)"] <= figures["switches(bound)"] == pytest.approx(0.05)
-    assert figures["switches(gap)"] > 0.0
-    off = exact_distance(figures["optimum(power)"], levels)
-    assert figures["program(objective)"] == pytest.approx(off, rel=1e-7)
-    assert any(e["kind"] == "objective_differs" for e in result.events)  # the model's own heater is anything between
-
-
-def test_the_mesh_of_what_is_rounded_is_checked_too(tmp_path: Path) -> None:
-    solver = {"switches": {"heater": {"pieces": 5}}, "intervals": 5, "degree": 2}
-    about = {"model": {"use": "thermostat"}, "space": {"power": [1.5, 2.5]}}
-    objective = [{"name": "off", "minimize": "off"}]
-    (record,) = run(tmp_path, solver, **about, objectives=objective).programs()
-    levels = record.solution.phase.at((np.arange(5) + 0.5) / 5)["heater"]
-    exact = exact_distance(record.figures["optimum(power)"], levels)
-    assert record.figures["program(error_estimate)"] <= 1e-4
-    assert record.figures["program(objective)"] == pytest.approx(exact, rel=3e-3)  # without the check 0.1
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ("switches: {forse: {pieces: 4}}", "there is no such control; known: force"),
-        ("switches: {force: {pieces: 4, step: 3}}", "is not a multiple of the step 3"),
-        ("switches: {force: {step: 3}}", "pieces"),
-        ("switches: {force: {pieces: 4}}, scheme: trapezoidal", "use radau"),
-        ("switches: {force: {pieces: 1000000000}}", "at most 100000"),
-        ("switches: {force: {pieces: 4}}, held: {force: 2}", "'force' is a switch"),
-        ("switches: {force: {pieces: 4}}, rates: {force: {}}", "the rate of 'force' has limits"),
-    ],
-)
-def test_switches_that_cannot_be_are_refused_at_their_place(setting: str, message: str) -> None:
-    with pytest.raises(StudyError) as caught:
-        load_text(TEXT.replace("SETTING", setting), "moved.yaml", problem_of=Problem.from_study)
-    (issue,) = caught.value.issues
-    assert (issue.line, issue.column > 28) == (5, True)
     assert message in issue.message

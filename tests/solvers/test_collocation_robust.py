@@ -1,4 +1,4 @@
-"""Robust programs of studies: the mean with its deviation over scenarios, and limits with margins."""
+"""Robust programs of studies: the mean with its deviation over scenarios."""
 
 from __future__ import annotations
 
@@ -70,61 +70,6 @@ def test_a_limit_on_the_mean_and_its_deviation_is_active(tmp_path: Path) -> None
     assert figures["optimum(damping)"] == pytest.approx(2.0 + math.sqrt(4.0 - size), rel=1e-4)
 
 
-def test_a_limit_keeps_its_margin(tmp_path: Path) -> None:
-    """d error/d m = 1/(2 c) at m = 1, so that c/2 + (1 + 2 s)/(2 c) <= 1.5 to two deviations s."""
-    s = 0.1
-    result, figures = optimum(
-        tmp_path,
-        objectives=[{"name": "loss", "minimize": "loss"}],
-        constraints=[{"name": "decay", "of": "error", "max": 1.5}],
-        solver={
-            "use": "collocation", "scheme": "radau", "degree": 5, "intervals": 100, "margin": 0.0,
-            "deviations": {"mass": s}, "margins": {"decay": 2.0},
-        },
-    )  # fmt: skip
-    best = 1.5 + math.sqrt(2.25 - 1.0 - 2.0 * s)
-    assert figures["optimum(damping)"] == pytest.approx(best, rel=1e-4)
-    assert figures["margin(decay)"] == pytest.approx(2.0 * s / (2.0 * best), rel=2e-4)
-    assert result.outcomes.feasible.all()
-    masses = 1.0 + s * np.random.default_rng(0).standard_normal(4000)
-    kept = (best / 2.0 + masses / (2.0 * best) <= 1.5).mean()
-    assert kept == pytest.approx(0.97725, abs=0.01)
-
-
-def test_an_objective_is_lowered_with_its_deviation(tmp_path: Path) -> None:
-    """c/2 + m/(2 c) + k s/(2 c) with m = 1: least at c^2 = 1 + k s; the program tells the objective without it."""
-    result, figures = optimum(
-        tmp_path,
-        solver={
-            "use": "collocation", "scheme": "radau", "degree": 5, "intervals": 100,
-            "deviations": {"mass": 0.2}, "margins": {"decay": 3.0},
-        },
-    )  # fmt: skip
-    best = math.sqrt(1.6)
-    assert figures["optimum(damping)"] == pytest.approx(best, rel=1e-4)
-    assert figures["program(objective)"] == pytest.approx(best / 2.0 + 0.5 / best, rel=1e-4)
-    assert "objective_differs" not in {event["kind"] for event in result.events}
-
-
-def test_a_peak_keeps_its_margin(tmp_path: Path) -> None:
-    """The largest travel of a quarter car stays within its room for a mass that is not known exactly."""
-    given = {
-        "model": {"use": "quarter_car"},
-        "space": {
-            "stiffness": {"low": "2 kN/m", "high": "200 kN/m", "unit": "N/m", "scale": "log"},
-            "damping": {"low": 100, "high": 20000, "unit": "N s/m", "scale": "log"},
-        },
-        "objectives": [{"name": "ride", "minimize": "cost"}],
-        "constraints": [{"name": "room", "of": "peak_travel", "max": "60 mm"}],
-    }
-    plain = {"use": "collocation", "intervals": 40}
-    _, figures = optimum(tmp_path / "plain", **given, solver=plain)
-    _, careful = optimum(
-        tmp_path / "careful", **given, solver={**plain, "deviations": {"body_mass": 20.0}, "margins": {"room": 2.0}}
-    )
-    assert careful["program(objective)"] > figures["program(objective)"] * 1.001
-
-
 def refused(**sections: Any) -> str:
     with pytest.raises(StudyError) as caught:
         study(**sections)
@@ -139,22 +84,6 @@ def test_what_would_reward_a_worse_motion_is_refused() -> None:
         objectives=[{"name": "decay", "minimize": "error", "over": over(1.0)}],
     )
     assert "adds 1 standard deviations over 3 scenarios, each with its own controls (force): above 1/sqrt(2)" in text
-
-
-@pytest.mark.parametrize(
-    ("solver", "text"),
-    [
-        ({"margins": {"decay": 2.0}}, "but no number has one: give 'deviations'"),
-        (
-            {"margins": {"decay": 2.0}, "deviations": {"decay.tf": 0.1}},
-            "is not a number whose deviation moves a motion",
-        ),
-        ({"margins": {"room": 2.0}, "deviations": {"mass": 0.1}}, "there is no such limit; known: position, speed"),
-        ({"margins": {"decay": -2.0}, "deviations": {"mass": 0.1}}, "at least 0"),
-    ],
-)
-def test_margins_of_nothing_are_refused(solver: dict[str, Any], text: str) -> None:
-    assert text in refused(solver={"use": "collocation", **solver})
 
 
 def test_a_deviation_is_no_equality() -> None:

@@ -15,8 +15,8 @@ from designopt.store.journal.writer import Journal
 from designopt.workers.dask import Dask
 from designopt.workers.evaluation.evaluate import Evaluator
 from designopt.workers.evaluation.serial import Serial
-from designopt.workers.executor import TOGETHER, Chunk, Completion, Loss
-from designopt.workers.supervision.death import CRASHED, ENDED, IDLE, LOST, PREPARING, TIMEOUT, Death
+from designopt.workers.executor import Chunk, Completion, Loss, Position
+from designopt.workers.supervision.death import CRASHED, LOST, TIMEOUT, Death, NoChunk
 
 
 def run_on(monkeypatch, executor, path, values=(0.25, 0.5, 0.75), **options):
@@ -70,7 +70,13 @@ def test_an_evaluation_goes_again_until_it_has_been_seen_to_end_its_worker(monke
 
 
 @pytest.mark.parametrize(
-    ("chunk", "position", "later"), [(8, 0, True), (8, PREPARING, False), (8, ENDED, False), (IDLE, PREPARING, False)]
+    ("chunk", "position", "later"),
+    [
+        (8, 0, True),
+        (8, Position.PREPARING, False),
+        (8, Position.ENDED, False),
+        (NoChunk.IDLE, Position.PREPARING, False),
+    ],
 )
 def test_a_worker_that_dies_in_an_evaluation_of_a_later_chunk_says_so(chunk, position, later):
     death = Death("tls://w", chunk, position, before=7, exit_code=7)
@@ -161,11 +167,11 @@ def test_a_time_out_is_that_of_the_active_evaluation_alone():
 
 
 def test_of_several_that_are_evaluated_together_none_is_the_suspect():
-    assert death(8, TOGETHER).loss(8, None).suspect is None
+    assert death(8, Position.TOGETHER).loss(8, None).suspect is None
     assert death(8, 4).loss(8, None).suspect == 4
 
 
-@pytest.mark.parametrize("position", [PREPARING, 0])
+@pytest.mark.parametrize("position", [Position.PREPARING, 0])
 def test_a_chunk_that_has_not_begun_is_no_cause(position):
     assert death(8, position).loss(9, None) == Loss(
         LOST, "the worker process ended itself with exit code 7", started=False
@@ -183,7 +189,13 @@ def test_a_process_is_lost_by_a_signal_from_outside_and_crashes_by_any_other_end
 
 @pytest.mark.parametrize(
     ("chunk", "position", "before", "unfinished"),
-    [(8, ENDED, 7, (8, 7)), (8, 0, 7, (7,)), (IDLE, PREPARING, 7, (7,)), (8, ENDED, IDLE, (8,)), (8, 0, IDLE, ())],
+    [
+        (8, Position.ENDED, 7, (8, 7)),
+        (8, 0, 7, (7,)),
+        (NoChunk.IDLE, Position.PREPARING, 7, (7,)),
+        (8, Position.ENDED, NoChunk.IDLE, (8,)),
+        (8, 0, NoChunk.IDLE, ()),
+    ],
 )
 def test_results_that_were_complete_and_may_have_died_with_their_worker_are_named(chunk, position, before, unfinished):
     assert death(chunk, position, before=before).unfinished == unfinished
@@ -194,7 +206,7 @@ def test_workers_that_die_at_their_start_end_the_run_if_no_result_comes_between_
     executor._failed_starts = executor._killed = 0
     executor._path, executor._flight = Path("s"), {}
     executor._counted = (np.inf, 1)  # one worker, counted in the future
-    at_start = death(IDLE, PREPARING, before=IDLE)
+    at_start = death(NoChunk.IDLE, Position.PREPARING, before=NoChunk.IDLE)
 
     def result():
         executor._flight[1] = Chunk(1, np.zeros((1, 1)), np.zeros(1, np.int32))

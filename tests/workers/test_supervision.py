@@ -11,9 +11,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from designopt.workers.executor import Position
 from designopt.workers.remote.delivery import preparation_limit
 from designopt.workers.supervision import supervisor, watch
-from designopt.workers.supervision.death import CRASHED, ENDED, IDLE, PREPARING, TIMEOUT
+from designopt.workers.supervision.death import CRASHED, TIMEOUT, NoChunk
 from designopt.workers.supervision.supervisor import LOOK, Supervisor
 from designopt.workers.supervision.watch import Watch, read_note
 
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="re
 
 
 def write_note(place, chunk, position, beat, pulse=0):
-    (place / "note").write_bytes(watch._NOTE.pack(chunk, position, IDLE, beat, pulse) + bytes(watch._SIZE))
+    (place / "note").write_bytes(watch._NOTE.pack(chunk, position, NoChunk.IDLE, beat, pulse) + bytes(watch._SIZE))
 
 
 def supervised(place, limit, preparation=None, pid=None):
@@ -61,7 +62,7 @@ def test_an_evaluation_is_ended_a_quarter_beyond_its_limit_and_the_next_one_has_
 
 def test_a_set_up_has_the_limit_of_preparations_not_that_of_evaluations(tmp_path):
     judge = supervised(tmp_path, limit=2.0, preparation=60.0)
-    write_note(tmp_path, 1, PREPARING, beat=0)
+    write_note(tmp_path, 1, Position.PREPARING, beat=0)
     assert [judge.check(10.0) for _ in range(7)] == [None] * 7
     assert judge.check(10.0) == (
         TIMEOUT,
@@ -78,7 +79,10 @@ def test_a_set_up_may_take_ten_time_outs_and_at_least_a_minute(timeout, limit):
 
 @pytest.mark.parametrize(("limit", "patience"), [(None, 30.0), (1.0, 5.0), (8.0, 10.0), (1e4, 30.0)])
 def test_a_worker_that_does_not_deliver_or_does_not_answer_is_waited_for_by_its_limit(tmp_path, limit, patience):
-    for chunk, position, words in ((1, ENDED, "had not delivered its results"), (IDLE, PREPARING, "had not answered")):
+    for chunk, position, words in (
+        (1, Position.ENDED, "had not delivered its results"),
+        (NoChunk.IDLE, Position.PREPARING, "had not answered"),
+    ):
         judge = supervised(tmp_path, limit)
         write_note(tmp_path, chunk, position, beat=0)
         assert judge.check(1.0) is None
@@ -91,7 +95,7 @@ def test_a_worker_that_does_not_deliver_or_does_not_answer_is_waited_for_by_its_
 def test_a_worker_that_answers_may_have_nothing_to_do_for_long(tmp_path):
     judge = supervised(tmp_path, limit=1.0)
     for pulse in range(9):
-        write_note(tmp_path, IDLE, PREPARING, beat=0, pulse=pulse)
+        write_note(tmp_path, NoChunk.IDLE, Position.PREPARING, beat=0, pulse=pulse)
         assert judge.check(20.0) is None
 
 
@@ -177,10 +181,10 @@ def test_a_chunk_is_handed_over_when_its_evaluations_have_ended(tmp_path, monkey
     notes.begin(0)
     notes.hand_over(3)
     notes.hand_over(2)
-    assert (notes.chunk, notes.before) == (3, IDLE)
+    assert (notes.chunk, notes.before) == (3, NoChunk.IDLE)
     notes.end()
     notes.hand_over(2)
     assert notes.busy
     notes.hand_over(3)
-    assert (notes.chunk, notes.before) == (IDLE, 3)
+    assert (notes.chunk, notes.before) == (NoChunk.IDLE, 3)
     notes.close(busy=False)

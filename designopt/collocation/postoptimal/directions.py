@@ -45,9 +45,9 @@ def all_names(problem: TrajectoryProblem) -> list[str]:
 
 
 def _is_timed(phase: Phase) -> bool:
-    """Whether samples at given times, or delays, move over the mesh with the ends of their phase."""
+    """Whether samples at given times move over the mesh with the ends of their phase."""
     entries: list[Constraint | Integral] = [*phase.samples.values(), *phase.integrals.values()]
-    return bool(phase.delays) or any(entry.at is not None and not entry.at.of_duration for entry in entries)
+    return any(entry.at is not None and not entry.at.of_duration for entry in entries)
 
 
 def directions(
@@ -59,7 +59,7 @@ def directions(
     A parameter, or a data entry of all phases that have it, is given by its name; "phase.entry" is that of one phase.
     "phase.t0" and "phase.tf" are fixed times, "phase.initial.x" and "phase.final.x" fixed end values. A signal is
     shifted as a whole; a time shifts the samples of signals over time, and the phase that follows. Times of phases with
-    delays, or samples at given times, are excluded.
+    samples at given times are excluded.
     """
     shape = len(names)
     moves = Directions(

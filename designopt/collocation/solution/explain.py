@@ -24,7 +24,6 @@ WORDS = {
     "path": "path constraint",
     "control": "linear control",
     "held": "held control",
-    "delay": "delayed variable",
     "integral": "integral",
     "sample": "constraint at samples",
     "ends": "constraint",
@@ -170,7 +169,7 @@ def worst_violations(constraints: ConstraintValues, phases: Mapping[str, PhaseSo
 
 
 def _unit(block: Block, name: str, phase: PhaseSolution | None) -> str:
-    if phase is None or block.kind not in ("defect", "control", "held", "delay"):
+    if phase is None or block.kind not in ("defect", "control", "held"):
         return ""
     return phase.units.get(name, "")
 

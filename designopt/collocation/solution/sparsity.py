@@ -26,7 +26,6 @@ TOGETHER = {
     "algebraic": "algebraic equations",
     "control": "controls of the scheme",
     "held": "held controls",
-    "delay": "delays",
     "integral": "integrals",
     "ends": "between ends",
 }

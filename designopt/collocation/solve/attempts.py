@@ -9,7 +9,6 @@ import numpy as np
 
 from designopt.collocation.solution.solution import Attempt, Iterate, Solution
 from designopt.collocation.solution.status import Status
-from designopt.collocation.solve.first_mesh import first_mesh
 from designopt.collocation.solve.guess.initial_point import default_trajectory
 from designopt.collocation.solve.guess.multistart import perturbed, rolled
 from designopt.collocation.solve.guess.rollout import rollout
@@ -17,6 +16,7 @@ from designopt.collocation.solve.program import Program
 from designopt.collocation.statement.guess import Guess, Sampled
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.statement.stated_values import Box, ProblemError, ends
+from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.scaling import WIDEST
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.dynamics.system import Variable
@@ -96,7 +96,7 @@ def ways(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> I
 def _from_coarse(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> tuple[Solution, ...]:
     meshes = []
     for phase, mesh in zip(problem.phases, program.meshes, strict=True):
-        meshes.append(first_mesh(phase, mesh.schemes[0], max(len(mesh) // COARSER, FEWEST)))
+        meshes.append(Mesh.uniform(mesh.schemes[0], max(len(mesh) // COARSER, FEWEST), phase.pieces.values()))
     coarse = Program(problem, program.options, guess, meshes=meshes, statement=program.statement).solve(guess=guess)
     return (coarse, program.solve(problem, guess=Guess.from_solution(coarse))) if coarse.success else (coarse,)
 

@@ -26,7 +26,6 @@ from designopt.collocation.solution.versions import versions
 from designopt.collocation.solve.argument_checks import check_arguments, check_guess
 from designopt.collocation.solve.conditioning import Conditioning, conditioning
 from designopt.collocation.solve.finish import finished
-from designopt.collocation.solve.first_mesh import first_mesh, with_later_nodes
 from designopt.collocation.solve.guess.initial_point import initial_point
 from designopt.collocation.solve.invalid import invalid_number
 from designopt.collocation.solve.ipopt import COLD, WARM, check_settings, linear_solver
@@ -65,8 +64,7 @@ BESIDE, LOWER = 0.1, 1e-6
 
 
 class Program:
-    """The program of `problem` on `meshes` (one per phase, with additional nodes where delayed controls jump; by
-    default uniform ones of the options).
+    """The program of `problem` on `meshes` (one per phase; by default uniform ones of the options).
 
     Boxes, limits, data and fixed times may change from solve to solve; expressions and meshes may not. Scales follow
     from the boxes of `problem` and from `guess`. Raises `ProblemError` for statements that cannot be solved.
@@ -94,9 +92,7 @@ class Program:
         compiled = time.perf_counter()
         if meshes is None:
             scheme = options.scheme_for(problem)
-            meshes = [first_mesh(phase, scheme, options.intervals) for phase in problem.phases]
-        else:
-            meshes = [with_later_nodes(phase, mesh) for phase, mesh in zip(problem.phases, meshes, strict=True)]
+            meshes = [Mesh.uniform(scheme, options.intervals, phase.pieces.values()) for phase in problem.phases]
         self.meshes = self.statement.meshes(meshes)
         places = layout(
             problem, self.statement.points, self.meshes, self.statement.integral_variables, self.statement.samples

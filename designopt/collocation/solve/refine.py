@@ -18,7 +18,6 @@ from designopt.collocation.solution.solution import Attempt, PhaseSolution, Roun
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solution.verification.error import interval_errors, pulse_errors
 from designopt.collocation.solution.verification.resimulate import resimulate
-from designopt.collocation.solve.first_mesh import errors_with_delays, with_later_nodes
 from designopt.collocation.solve.program import Program
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Refinement
@@ -93,14 +92,13 @@ def refine(program: Program, first: Solution, refinement: Refinement, start: Gue
         meshes = [
             finer_mesh(
                 solution.phases[phase.name].mesh,
-                errors_with_delays(phase, solution.phases[phase.name].mesh, solution.phases[phase.name].error),
+                solution.phases[phase.name].error,
                 refinement,
                 options.scheme_for(problem),
                 options.defects,
             )
             for phase in problem.phases
         ]
-        meshes = [with_later_nodes(phase, mesh) for phase, mesh in zip(problem.phases, meshes, strict=True)]
         result, tried = _round(program, solution, meshes, start)
         attempts += tuple(a._replace(way=f"round {len(rounds)} {a.way}") for a in tried)
         result = replace(result, starts=first.starts, seed=first.seed, warm_path=first.warm_path)

@@ -8,9 +8,8 @@ from numbers import Real
 from reprlib import repr as short
 from typing import Any
 
-from designopt.collocation.statement.delay import Delay
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
-from designopt.collocation.statement.stated_values import MOST_INTERVALS, ProblemError, ends
+from designopt.collocation.statement.stated_values import MOST_INTERVALS, ProblemError
 from designopt.collocation.statement.terms import Constraint, Integral
 from designopt.dynamics.signals import Signal
 from designopt.dynamics.system import Variable
@@ -20,9 +19,6 @@ def check_statement(problem: TrajectoryProblem) -> None:
     """Raises `ProblemError` (bad_statement) for inconsistent phases and names."""
     if not problem.phases:
         raise ProblemError("bad_statement", "phases", "there are none: give at least one")
-    if problem.complementary:
-        text = "a single program cannot contain them: use solve_complementary, or a study with the solver collocation"
-        raise ProblemError("bad_statement", "complementary", text)
     names = [phase.name for phase in problem.phases]
     if twice := _twice(names):
         raise ProblemError("bad_statement", "phases", f"two are called '{twice}': give each a name of its own")
@@ -31,7 +27,6 @@ def check_statement(problem: TrajectoryProblem) -> None:
         _check_tables(phase)
         _check_data(phase)
         _check_held_controls(phase)
-        _check_delays(phase)
         _check_constraints(f"{phase.name}: path", phase.path, Constraint)
         _check_constraints(f"{phase.name}: integrals", phase.integrals, Integral)
         _check_constraints(f"{phase.name}: samples", phase.samples, Constraint)
@@ -107,33 +102,6 @@ def _check_held_controls(phase: Phase) -> None:
             " value on each of them"
         )
         raise ProblemError("bad_statement", f"{phase.name}: held_controls.{name}", text)
-
-
-def _check_delays(phase: Phase) -> None:
-    """Checks that a delayed variable is a control without other conditions, of a phase with fixed times."""
-    system = phase.system
-    check_names(f"{phase.name}: delays", phase.delays, [v.name for v in system.controls], "control")
-    variables = [v.name for v in (*system.states, *system.controls, *system.algebraic) if v.name not in phase.delays]
-    for name, delay in phase.delays.items():
-        where = f"{phase.name}: delays.{name}"
-        if not isinstance(delay, Delay):
-            text = f"is a {type(delay).__name__}, not Delay(of, by, history)"
-            raise ProblemError("bad_statement", where, text)
-        if name in phase.held_controls:
-            raise ProblemError("bad_statement", where, "is also held: remove one of them")
-        if delay.variable not in variables:
-            text = f"there is no variable '{delay.variable}' that could be delayed; known: {', '.join(variables)}"
-            raise ProblemError("bad_statement", where, text)
-        if any(time is None or len(set(ends(time))) == 2 for time in (phase.t0, phase.tf)):
-            text = (
-                "a phase with delays has fixed times: where its points look back to follows from them; give t0 and tf"
-                " as numbers, and look for the best duration from outside"
-            )
-            raise ProblemError("bad_statement", where, text)
-        assert phase.t0 is not None
-        if not (begin := ends(phase.t0)[0]) < (end := ends(phase.tf)[0]):
-            text = f"{end:g} is not after t0 = {begin:g}: a phase must have a positive duration"
-            raise ProblemError("bad_bounds", f"{phase.name}: tf", text)
 
 
 def _check_constraints(where: str, entries: Mapping[str, Any], kind: type) -> None:

@@ -68,10 +68,10 @@ class Refinement:
 class Options:
     """Scheme, mesh and solver settings.
 
-    `scheme` auto: hermite_simpson, but radau with algebraic variables, held controls, delays, samples or refinement,
+    `scheme` auto: hermite_simpson, but radau with algebraic variables, held controls, samples or refinement,
     and the scheme of any scheme-specific setting. `degree` and `defects` apply to radau; the degree None is 3, or 5 for
     refinement below 1e-6. `midpoint_control` applies to hermite_simpson. `intervals` is per phase, rounded up to whole
-    ones in each piece of a held control and between the kinks of delays. `form` auto uses the residual form of systems
+    ones in each piece of a held control. `form` auto uses the residual form of systems
     that have one. `tolerance` is that of IPOPT, relative to the ranges of variables; if the cost then has a larger
     relative error, the solve continues. `ipopt` are settings of IPOPT and its linear solver by their own names, with
     precedence; with any of them IPOPT itself is used. `time_limit` (s) applies to each solve. `scales` replace
@@ -150,7 +150,7 @@ class Options:
         """The initial scheme of all intervals."""
         name = self.scheme
         if name == "auto":
-            has_held = any(phase.held_controls or phase.delays for phase in problem.phases)
+            has_held = any(phase.held_controls for phase in problem.phases)
             sampled = any(phase.is_sampled for phase in problem.phases)
             needs = (
                 has_held

@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from designopt.collocation.statement.complementary import Complementary
-from designopt.collocation.statement.delay import Delay
 from designopt.collocation.statement.guess import PhaseGuess
 from designopt.collocation.statement.stated_values import (
     Box,
@@ -45,10 +43,9 @@ PHASE_TABLES = (
     "guess",
     "held_controls",
     "samples",
-    "delays",
     "scales",
 )
-PROBLEM_TABLES = ("constraints", "parameters", "guess", "terms", "figures", "peaks", "complementary")
+PROBLEM_TABLES = ("constraints", "parameters", "guess", "terms", "figures", "peaks")
 
 
 @dataclass(frozen=True)
@@ -61,11 +58,10 @@ class Phase:
     motion"). `path` constraints hold at every collocation point, those of `samples` at their own times. `data` gives
     every data entry of the system a number or a `Signal`. `guess` has first and last values of variables: the initial
     guess is linear between them. `held` controls are constant on equal pieces of the phase, as with a digital
-    controller: their number, or the fixed values on the pieces. `delays` replace controls: each is the value of another
-    variable some time ago. `scales` are sizes of variables, where those of their ranges do not suit; scales of the
-    options have precedence. `start` returns first trajectories for values of the parameters, computed when a solve
-    begins without a guess of this phase; with a random generator, other ones for a further start. A vector of the
-    system may replace its components everywhere, and a `SignalTable` its columns.
+    controller: their number, or the fixed values on the pieces. `scales` are sizes of variables, where those of their
+    ranges do not suit; scales of the options have precedence. `start` returns first trajectories for values of the
+    parameters, computed when a solve begins without a guess of this phase; with a random generator, other ones for a
+    further start. A vector of the system may replace its components everywhere, and a `SignalTable` its columns.
     """
 
     system: System
@@ -81,7 +77,6 @@ class Phase:
     guess: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     held_controls: Mapping[str, int | Sequence[float]] = field(default_factory=dict)
     samples: Mapping[str, Constraint] = field(default_factory=dict)
-    delays: Mapping[str, Delay] = field(default_factory=dict)
     scales: Mapping[str, float] = field(default_factory=dict)
     start: Callable[[Mapping[str, float], np.random.Generator | None], PhaseGuess] | None = None
 
@@ -175,8 +170,7 @@ class TrajectoryProblem:
     quantities. `parameters` gives every parameter of the systems (shared by name) a number or a range; omitted ones
     have the range of their variable. `guess` gives parameters an initial value, by default the middle of the range.
     `extra` are parameters of the cost and the constraints alone. `peaks` are figures that studies and `with_peaks` add
-    on request; `complementary` are pairs of which one is zero at any time, such as contacts, for `solve_complementary`
-    and studies. Phases whose ranges of times overlap get a constraint "duration of <name>" against negative durations.
+    on request. Phases whose ranges of times overlap get a constraint "duration of <name>" against negative durations.
     """
 
     phases: Sequence[Phase]
@@ -188,7 +182,6 @@ class TrajectoryProblem:
     figures: Mapping[str, Callable[[Ends], Any]] = field(default_factory=dict)
     extra: tuple[Variable, ...] = ()
     peaks: Mapping[str, Peak] = field(default_factory=dict)
-    complementary: Mapping[str, Complementary] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, kind in (("phases", Phase), ("extra", Variable)):

@@ -35,7 +35,8 @@ class Scheme:
     estimate of an interval: one more than the degree of its states. `points` (m+1,), `P` and `Q` (m, m+1), `weights`
     (m+1,) as in the module docstring. `starts`: the left end is a collocation point; otherwise controls and algebraic
     variables have no value there. `control_rows` (k, m+1) are combinations of the controls that are zero. `degree` is
-    that of the Radau scheme, 0 for others.
+    that of the Radau scheme, 0 for others. Between the points the states are the first one plus h times the rates with
+    the `rate_factors` (n, m+1) at places (n,) in [0, 1]; without them they are the polynomial through all points.
     """
 
     name: SchemeName
@@ -48,6 +49,7 @@ class Scheme:
     starts: bool
     control_rows: Matrix
     degree: int = 0
+    rate_factors: Callable[[Matrix], Matrix] | None = None
 
     @property
     def steps(self) -> int:
@@ -62,27 +64,21 @@ class Scheme:
     def states_at(self, tau: Matrix) -> tuple[Matrix, Matrix]:
         """States at `tau` (n,) in [0, 1] as linear functions of those at the points and of h times their rates.
 
-        Two matrices (n, m+1): the Lagrange polynomial of a Radau scheme, the cubic of Hermite-Simpson, the quadratic of
-        the trapezoidal rule (Kelly 2017, sections 3.4 and 4.4).
+        Two matrices (n, m+1).
         """
         tau = np.asarray(tau, dtype=float)
-        if self.name == "radau":
+        if self.rate_factors is None:
             values = lagrange(self.points, tau)
             return values, np.zeros_like(values)
-        one = np.ones_like(tau)
-        if self.name == "trapezoidal":
-            rates = np.stack([tau - 0.5 * tau**2, 0.5 * tau**2], axis=1)
-            return np.stack([one, 0.0 * tau], axis=1), rates
-        # x0 + integral of the quadratic through the three rates
-        rates = np.stack(
-            [
-                tau - 1.5 * tau**2 + 2.0 / 3.0 * tau**3,
-                2.0 * tau**2 - 4.0 / 3.0 * tau**3,
-                -0.5 * tau**2 + 2.0 / 3.0 * tau**3,
-            ],
-            axis=1,
-        )
-        return np.stack([one, 0.0 * tau, 0.0 * tau], axis=1), rates
+        rates = self.rate_factors(tau)
+        values = np.zeros_like(rates)
+        values[:, 0] = 1.0
+        return values, rates
+
+    @property
+    def has_linear_states(self) -> bool:
+        """Whether states between points are linear in those at the points, without the rates."""
+        return self.rate_factors is None
 
     def controls_at(self, tau: Matrix) -> Matrix:
         """Matrix (n, m+1) from the controls at the points to those at `tau` (n,): the interpolating polynomial."""
@@ -117,8 +113,13 @@ def trapezoidal() -> Scheme:
     """Order 2, linear controls."""
     return Scheme(
         "trapezoidal", 2, 3, np.array([0.0, 1.0]), np.array([[-1.0, 1.0]]), np.array([[0.5, 0.5]]),
-        np.array([0.5, 0.5]), True, np.empty((0, 2)),
+        np.array([0.5, 0.5]), True, np.empty((0, 2)), rate_factors=_quadratic,
     )  # fmt: skip
+
+
+def _quadratic(tau: Matrix) -> Matrix:
+    """Integral of the line through both rates (Kelly 2017, section 3.4)."""
+    return np.stack([tau - 0.5 * tau**2, 0.5 * tau**2], axis=1)
 
 
 def hermite_simpson(*, linear_midpoint: bool = False) -> Scheme:
@@ -133,6 +134,19 @@ def hermite_simpson(*, linear_midpoint: bool = False) -> Scheme:
         np.array([1.0, 4.0, 1.0]) / 6.0,
         True,
         np.array([[-0.5, 1.0, -0.5]]) if linear_midpoint else np.empty((0, 3)),
+        rate_factors=_cubic,
+    )
+
+
+def _cubic(tau: Matrix) -> Matrix:
+    """Integral of the quadratic through the three rates (Kelly 2017, section 4.4)."""
+    return np.stack(
+        [
+            tau - 1.5 * tau**2 + 2.0 / 3.0 * tau**3,
+            2.0 * tau**2 - 4.0 / 3.0 * tau**3,
+            -0.5 * tau**2 + 2.0 / 3.0 * tau**3,
+        ],
+        axis=1,
     )
 
 

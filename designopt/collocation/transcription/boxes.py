@@ -12,7 +12,6 @@ from designopt.collocation.statement.checks import check_names
 from designopt.collocation.statement.problem import Duration, EndValue, Phase, TrajectoryProblem, is_added
 from designopt.collocation.statement.stated_values import Box, ProblemError, ends
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
-from designopt.collocation.transcription.mesh.delays import share, stencil
 from designopt.collocation.transcription.mesh.layout import Layout, PhaseLayout
 from designopt.collocation.transcription.mesh.points import CollocationPoint
 from designopt.collocation.transcription.mesh.samples import sample_numbers
@@ -61,7 +60,6 @@ def boxes(
     _limit_parameters(problem, places, low, high)
     _limit_integrals(problem, places, low, high)
     row_low, row_high = _row_limits(statement.problem, problem, blocks)
-    _take_histories(problem, statement, places, blocks, row_low, row_high)
     return ProgramBounds(low, high, row_low, row_high, np.concatenate([*parameters, np.empty(0)]))
 
 
@@ -180,27 +178,6 @@ def _row_limits(
     return np.concatenate([*lows, np.empty(0)]), np.concatenate([*highs, np.empty(0)])
 
 
-def _take_histories(
-    problem: TrajectoryProblem, statement: ProblemFunctions, places: Layout, blocks: tuple[Block, ...], low: Vector,
-    high: Vector,
-) -> None:  # fmt: skip
-    """The history of delayed variables, as the limits of their rows."""
-    for block in blocks:
-        if block.kind == "delay":
-            i = block.phase
-            delayed = stencil(problem.phases[i], block.names[0], statement.points[i], places.phases[i])
-            low[block.rows[:, 0]] = high[block.rows[:, 0]] = delayed.constant
-
-
-def _delays(phase: Phase) -> list[str]:
-    """Delays in words, equal for equal stencils."""
-    if phase.t0 is None:  # no phase with delays
-        return list(phase.delays)
-    return [
-        f"{name}: {delay.variable}, {share(phase, delay):.9f} of the phase ago" for name, delay in phase.delays.items()
-    ]
-
-
 def _box(where: str, stated: Box) -> tuple[float, float]:
     low, high = ends(stated)
     if math.isnan(low) or math.isnan(high):
@@ -221,7 +198,6 @@ def _check_same(stated: TrajectoryProblem, problem: TrajectoryProblem) -> None:
         pairs.append((f"{b.name}: integrals", list(a.integrals), list(b.integrals)))
         pairs.append((f"{b.name}: held", _pieces(a), _pieces(b)))
         pairs.append((f"{b.name}: t0", [str(a.t0 is None)], [str(b.t0 is None)]))
-        pairs.append((f"{b.name}: delays", _delays(a), _delays(b)))
     for where, before, after in pairs:
         if before != after:
             text = f"{', '.join(after) or 'none'} were {', '.join(before) or 'none'} when the program was built"

@@ -10,7 +10,6 @@ import numpy as np
 from designopt.arrays import Indices, Vector
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
-from designopt.collocation.transcription.mesh.delays import stencil
 from designopt.collocation.transcription.mesh.layout import Layout, PhaseLayout
 from designopt.collocation.transcription.mesh.mesh import Mesh
 
@@ -20,8 +19,8 @@ SAME = 1e-9
 
 @dataclass(frozen=True)
 class Block:
-    """Rows of constraints of one kind: `kind` is defect, residual, algebraic, path, control, held, delay, integral,
-    sample or ends.
+    """Rows of constraints of one kind: `kind` is defect, residual, algebraic, path, control, held, integral, sample
+    or ends.
 
     `phase` is its number (-1: the ends), `names` (k) describe the rows of one point, `slots` (n) are their points; rows
     are counted from `first`, point by point.
@@ -56,7 +55,6 @@ class RowCollector:
             self._equations(i, layout)
             self._control_rows(i, layout)
             self._held_controls(i, layout)
-            self._delays(i, layout)
             self._integrals(i, layout)
         self._samples()
         self.ends_first = self.count
@@ -77,7 +75,7 @@ class RowCollector:
         for block in self.blocks:
             if block.kind == "defect":
                 row_scales[block.rows] = scale[self.layout.phases[block.phase].states[0]]
-            elif block.kind in ("held", "delay"):
+            elif block.kind == "held":
                 column = self.statement.points[block.phase].names.index(block.names[0])
                 row_scales[block.rows] = scale[self.layout.phases[block.phase].point[0, column]]
             elif block.kind == "integral":
@@ -133,13 +131,11 @@ class RowCollector:
         of_controls = slice(point.nx + point.ns, point.nx + point.ns + point.nu)
         if not point.nu:
             return
-        late = self.statement.problem.phases[i].delays  # variables of their own at the left end
-        free = [j for j in range(of_controls.start, of_controls.stop) if point.names[j] not in late]
-        if mesh.left_point and free:
-            rows = self._block("control", i, tuple(point.names[j] for j in free), np.zeros(1, np.int64))
-            self._variables(rows, layout.point[0, free], 1.0)
+        if mesh.left_point:
+            rows = self._block("control", i, tuple(point.names[of_controls]), np.zeros(1, np.int64))
+            self._variables(rows, layout.point[0, of_controls], 1.0)
             for k, weight in enumerate(mesh.left, 1):
-                self._variables(rows, layout.point[k, free], -weight)
+                self._variables(rows, layout.point[k, of_controls], -weight)
         for scheme, some in mesh.groups:
             for combination in scheme.control_rows:
                 rows = self._block("control", i, tuple(point.names[of_controls]), mesh.bases[some] + 1)
@@ -161,16 +157,6 @@ class RowCollector:
             rows = self._block("held", i, (name,), slots)[:, 0]
             self._variables(rows, layout.point[slots - mesh.first, column], 1.0)
             self._variables(rows, layout.point[slots - 1 - mesh.first, column], -1.0)
-
-    def _delays(self, i: int, layout: PhaseLayout) -> None:
-        """Delayed variables minus the earlier values of the polynomials; their limits are the history."""
-        point, phase = self.statement.points[i], self.statement.problem.phases[i]
-        slots = np.arange(layout.mesh.first, layout.mesh.slots)
-        for name in phase.delays:
-            delayed = stencil(phase, name, point, layout)
-            rows = self._block("delay", i, (name,), slots)[:, 0]
-            self._variables(rows, layout.point[:, point.names.index(name)], 1.0)
-            self._variables(rows[delayed.at], delayed.columns, -delayed.weights)
 
     def _integrals(self, i: int, layout: PhaseLayout) -> None:
         which = self.statement.functions[i].rows

@@ -1,4 +1,4 @@
-"""Settings for the controls of a program: limits and costs of rates, piecewise constant controls, switches."""
+"""Settings for the controls of a program: limits and costs of rates, piecewise constant controls."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
-from designopt.collocation import ProblemError, Rate, Solution, Switch, TrajectoryProblem, with_rates
-from designopt.collocation.statement.stated_values import MOST_INTERVALS
-from designopt.collocation.switching.solve_switched import relaxed_problem
+from designopt.collocation import ProblemError, Rate, Solution, TrajectoryProblem, with_rates
 from designopt.plugin import InvalidSetting, Quantity, closest
 
 
@@ -25,22 +23,8 @@ class RateLimits:
 
 
 @dataclass(frozen=True)
-class SwitchSetting:
-    """A control that is on or off, or has levels."""
-
-    pieces: Annotated[
-        int, Quantity("", "number of equal pieces of a phase with a constant control", ge=1, le=MOST_INTERVALS)
-    ]
-    step: Annotated[float, Quantity("", "between its levels; default: off or on", gt=0)] | None = None
-    others: Annotated[list[str], Quantity("", "controls of which, including this one, exactly one is on")] = field(
-        default_factory=list
-    )
-
-
-@dataclass(frozen=True)
 class Controls:
-    """`rates` by the name of a control; `held` gives the number of equal pieces on which a control is constant;
-    `switches` are on or off, or have levels.
+    """`rates` by the name of a control; `held` gives the number of equal pieces on which a control is constant.
 
     A control with a rate becomes a state; its rate is the new control ``<name>_rate``. If this rate is held, the
     original control is linear on every piece.
@@ -48,12 +32,9 @@ class Controls:
 
     rates: Mapping[str, Rate] = field(default_factory=dict)
     pieces: Mapping[str, int] = field(default_factory=dict)
-    switches: Mapping[str, Switch] = field(default_factory=dict)
 
     @classmethod
-    def from_settings(
-        cls, rates: Mapping[str, Any], pieces: Mapping[str, int], switches: Mapping[str, Any]
-    ) -> Controls:
+    def from_settings(cls, rates: Mapping[str, Any], pieces: Mapping[str, int]) -> Controls:
         """From the settings of the solver. Raises `InvalidSetting` for contradictory limits."""
         limits = {}
         for name, setting in rates.items():
@@ -61,29 +42,15 @@ class Controls:
                 limits[name] = Rate(**(setting if isinstance(setting, Mapping) else vars(setting)))
             except ValueError as error:
                 raise InvalidSetting(f"rates.{name}", str(error)) from error
-        rounded = {}
-        for name, setting in switches.items():
-            switch = setting if isinstance(setting, Mapping) else vars(setting)
-            try:
-                rounded[name] = Switch(switch["pieces"], switch.get("step"), tuple(switch.get("others", ())))
-            except ValueError as error:
-                raise InvalidSetting(f"switches.{name}", str(error)) from error
-            for control in (name, *rounded[name].exclusive_with):
-                if control in rates:
-                    text = f"the rate of '{control}' has limits or a penalty: a switch jumps; leave out one of them"
-                    raise InvalidSetting(f"rates.{control}", text)
-                if control in pieces:
-                    text = f"'{control}' is a switch, which is constant on its own pieces: leave out one of them"
-                    raise InvalidSetting(f"held.{control}", text)
-        return cls(limits, dict(pieces), rounded)
+        return cls(limits, dict(pieces))
 
     def __bool__(self) -> bool:
-        return bool(self.rates or self.pieces or self.switches)
+        return bool(self.rates or self.pieces)
 
     def applied(self, problem: TrajectoryProblem, scenarios: int) -> TrajectoryProblem:
         """`problem`, with phases for that many scenarios, with these controls in all phases that contain them.
 
-        Switches are relaxed to any value between their levels. The cost includes the mean over the scenarios of the
+        The cost includes the mean over the scenarios of the
         cost of rates. Raises `InvalidSetting` for names that are not controls.
         """
         if self.rates:
@@ -93,11 +60,6 @@ class Controls:
                 problem = with_rates(problem, shared)
             except ProblemError as error:
                 raise InvalidSetting("rates", str(error)) from error
-        if self.switches:
-            try:
-                problem = relaxed_problem(problem, self.switches)
-            except ProblemError as error:
-                raise InvalidSetting(f"switches.{error.where.split('switches.')[-1]}", str(error)) from error
         if not self.pieces:
             return problem
         _check("held", self.pieces, problem)

@@ -15,7 +15,6 @@ from designopt.dynamics.system import Variable
 from designopt.lazy import casadi as ca
 from designopt.plugin import InvalidSetting
 from designopt.problem import Problem
-from designopt.solvers.collocation.margins import WORST
 from designopt.solvers.collocation.symbolic import symbolic
 from designopt.space import display_value, in_model_unit
 from designopt.study.language.expressions.expression import Expression
@@ -23,6 +22,8 @@ from designopt.study.study import Objective, StudyConstraint
 
 #: Margin of relations between parameters, relative to their size: a design that violates one is not evaluated.
 INSIDE = 1e-7
+#: The variable that bounds the objective of the worst scenario.
+WORST = "worst_of_scenarios"
 #: Relative smoothing of a standard deviation over scenarios near 0.
 NO_SPREAD = 1e-6
 
@@ -34,7 +35,6 @@ class MergedProblem:
         self.problem, self.parts, self.size = problem, parts, size
         self.scenarios = [s.name for s in problem.scenarios]
         self.alone = len(parts) == 1
-        self.limits: dict[str, list[str]] = {}  # the constraints of each limit of the study, once they are stated
 
     def _named(self, scenario: str, name: str) -> str:
         return name if self.alone else f"{scenario}: {name}"
@@ -107,7 +107,7 @@ class MergedProblem:
 
     def trajectory(self, objective: Objective, relations: Mapping[str, Expression], margin: float) -> TrajectoryProblem:
         """The whole problem; parameters of the study have their ranges, fixed ones their values."""
-        phases, constraints, figures, peaks, complementary = [], {}, {}, {}, {}
+        phases, constraints, figures, peaks = [], {}, {}, {}
         for s, (scenario, part) in enumerate(zip(self.scenarios, self.parts, strict=True)):
             phases += [replace(phase, name=self._named(scenario, phase.name)) for phase in part.phases]
             for name, rows in part.constraints.items():
@@ -115,8 +115,6 @@ class MergedProblem:
             figures.update({self._named(scenario, n): self._in(s, f) for n, f in part.figures.items()})
             for n, peak in part.peaks.items():
                 peaks[self._named(scenario, n)] = replace(peak, phase=self._named(scenario, peak.phase))
-            for n, pair in part.complementary.items():
-                complementary[self._named(scenario, n)] = replace(pair, phase=self._named(scenario, pair.phase))
         cost, extra, below = self._goal(objective)
         terms = {
             _distinct_name(f"{objective.name}{where}", "objective", figures): value
@@ -126,7 +124,6 @@ class MergedProblem:
             for where, value in self._values(c):
                 label = _distinct_name(f"{c.name}{where}", "limit", constraints)
                 constraints[label] = _limited(c, value, margin)
-                self.limits.setdefault(c.name, []).append(label)
         for name, rows in below.items():
             constraints[_distinct_name(name, "objective", constraints)] = rows
         for name, relation in relations.items():
@@ -145,7 +142,6 @@ class MergedProblem:
             figures=figures,
             extra=(*extra, *{v.name: v for part in self.parts for v in part.extra}.values()),
             peaks=peaks,
-            complementary=complementary,
         )
 
     def _boxes(self) -> dict[str, Any]:

@@ -25,8 +25,6 @@ from designopt.collocation import (
     sensitivities,
     spread,
 )
-from designopt.collocation.contact.relaxed_problem import relaxed_problem
-from designopt.collocation.contact.solve_complementary import RELAXATIONS, euler, relaxed_chain
 from designopt.collocation.estimation.fitting import is_measured, measured_guess
 from designopt.collocation.estimation.saving import estimate_arrays
 from designopt.collocation.solution.saving import to_arrays
@@ -36,9 +34,7 @@ from designopt.collocation.solve.guess.multistart import perturbed
 from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.guess.warm import solve_near
 from designopt.collocation.solve.refine import refine
-from designopt.collocation.solve.solve import checked, solve
-from designopt.collocation.statement.added.margins import OF_COST
-from designopt.collocation.switching.solve_switched import gap_of, rounded_problem, with_rounding_advice
+from designopt.collocation.solve.solve import checked
 from designopt.collocation.transcription.functions.compiled import with_compiled
 from designopt.collocation.transcription.functions.functions import state
 from designopt.problem import Solved
@@ -61,8 +57,7 @@ class StudyPrograms:
 
     `deviations` are standard deviations of numbers by name; their effect on each optimum is computed. `confidence` is
     the level of the intervals of estimated parameters. Without a refinement in the options, a mesh with an error above
-    `mesh_check` is refined until it is below (0: never). Complementary pairs make each program a chain of relaxed ones
-    on one mesh.
+    `mesh_check` is refined until it is below (0: never).
     """
 
     def __init__(
@@ -74,19 +69,15 @@ class StudyPrograms:
         confidence: float = 0.95,
         mesh_check: float = 0.0,
     ) -> None:
-        contacts = bool(study.base.complementary)
-        if contacts and study.controls.switches:
-            text = "contacts and switches each need their own sequence of programs: omit one of them"
-            raise ProblemError("bad_statement", "switches", text)
         self._study, self._expected = study, expected
-        self._options = euler(options) if contacts else options
+        self._options = options
         self._deviations, self._confidence = deviations, confidence
-        checked = Refinement(mesh_check, rounds=CHECK_ROUNDS) if mesh_check > 0.0 and not contacts else None
+        checked = Refinement(mesh_check, rounds=CHECK_ROUNDS) if mesh_check > 0.0 else None
         self._refinement = checked if options.refine is None else options.refine
 
     def check(self) -> None:
         """Raises `ProblemError` for mistakes in the statement of the model or of the study; nothing is solved."""
-        base = _first_of(self._study.base)
+        base = self._study.base
         Program(replace(base, phases=[replace(phase, start=None) for phase in base.phases]), self._options)
 
     @cached_property
@@ -94,9 +85,9 @@ class StudyPrograms:
         """The problem and its program, common to all designs."""
         study, options = self._study, self._options
         if (mean := study.with_mean) is not None:  # the bounding variable has no guess, and so no scale
-            program = Program(_first_of(mean.base), replace(options, compile="never", scales={}))
+            program = Program(mean.base, replace(options, compile="never", scales={}))
             study = study.sized(1.0 / program.transcription.cost_scale)
-        base = _first_of(study.base)
+        base = study.base
         statement = state(base, residual=options.residual_for(base))
         return study, Program(base, options, statement=with_compiled(statement, options, self._expected))
 
@@ -108,35 +99,16 @@ class StudyPrograms:
         """See `designopt.problem.Programs`: `seed` 0 is the unperturbed guess."""
         try:
             problem = self._built[0].at(x)
-            if problem.complementary:
-                problem, rounded, figures = self._in_contact(problem, seed)
-                first = solution = rounded
-            else:
-                first = replace(self._solved(problem, self._guess(problem, seed), before), seed=seed)
-                solution = self._finished(problem, first)
-                problem, rounded, figures = self._rounded(problem, solution)
+            first = replace(self._solved(problem, self._guess(problem, seed), before), seed=seed)
+            solution = self._finished(problem, first)
         except ProblemError as error:
             return Solved(False, {}, {}, error.status, str(error))
         last = solution if self._options.refine is not None else first  # a chain keeps one mesh
         cold = max(last.iterations, before.cold) if before is not None else last.iterations
-        solved = self._solved_design(problem, x, rounded, ChainState(last, cold), figures)
+        solved = self._solved_design(problem, x, solution, ChainState(last, cold))
         if before is not None:  # a chain has one structure
             return solved
         return replace(solved, arrays={**solved.arrays, **sparsity_arrays(self._program.sparsity)})
-
-    def _in_contact(
-        self, problem: TrajectoryProblem, seed: int
-    ) -> tuple[TrajectoryProblem, Solution, dict[str, float]]:
-        """The last of a chain of relaxed programs, its problem, and the remaining products."""
-        pairs, bare = problem.complementary, replace(problem, complementary={})
-        chain = relaxed_chain(self._program, bare, pairs, RELAXATIONS, self._guess(bare, seed))
-        stated = relaxed_problem(bare, pairs, chain.relaxation)
-        solution = chain.solution
-        if chain.success:
-            chain = replace(chain, solution=checked(stated, self._program.statement, solution))
-            solution = chain.solution
-        solution = replace(solution, seed=seed, status=chain.status, message=chain.message)
-        return stated, solution, {f"complementary({name})": product for name, product in chain.products.items()}
 
     def _guess(self, problem: TrajectoryProblem, seed: int) -> Guess | None:
         """The initial guess: measured trajectories, or trajectories perturbed with random numbers of `seed`; parameters
@@ -171,26 +143,6 @@ class StudyPrograms:
             program = Program(problem, self._options, statement=self._program.statement)
             solution = refine(program, solution, self._refinement, self._guess(problem, solution.seed))
         return checked(problem, self._program.statement, solution) if solution.success else solution
-
-    def _rounded(
-        self, problem: TrajectoryProblem, solution: Solution
-    ) -> tuple[TrajectoryProblem, Solution, dict[str, float]]:
-        """The rounded solution of a problem with switches, its problem, and the cost of rounding."""
-        switches = self._study.controls.switches
-        if not switches or not solution.success:
-            return problem, solution, {}
-        stated, _, apart, bound = rounded_problem(problem, switches, solution)
-        options = replace(self._options, starts=1, rollout=False)
-        rounded = solve(
-            stated, options, Guess.from_solution(solution), meshes=[phase.mesh for phase in solution.phases.values()]
-        )
-        if rounded.success and options.refine is None and self._refinement is not None:  # the check of its mesh
-            program = Program(stated, options)
-            rounded = checked(stated, program.statement, refine(program, rounded, self._refinement))
-        rounded = with_rounding_advice(stated, rounded)
-        figures = {"switches(gap)": gap_of(rounded, solution)} if rounded.success else {}
-        figures |= {"switches(integral_deviation)": apart, "switches(bound)": bound}
-        return stated, replace(rounded, seed=solution.seed), figures
 
     def _inherited(self, problem: TrajectoryProblem, solution: Solution) -> tuple[dict[str, float], tuple[str, ...]]:
         """Sensitivity of the optimum to the numbers with a deviation, in the study's units, and warnings."""
@@ -238,19 +190,15 @@ class StudyPrograms:
         doubts = tuple(f"the measurements do not determine {text}" for text in inferred.undetermined)
         return figures, estimate_arrays(inferred), (*inferred.doubts, *doubts)
 
-    def _solved_design(
-        self, stated: TrajectoryProblem, x: Matrix, solution: Solution, state: ChainState, more: Mapping[str, float]
-    ) -> Solved:
+    def _solved_design(self, stated: TrajectoryProblem, x: Matrix, solution: Solution, state: ChainState) -> Solved:
         problem = self._study.problem
         design = dict(zip(problem.space.names, self._study.design(x, solution.parameters).tolist(), strict=True))
         penalty = self._study.penalty(solution)
         figures = {
             **solution.figures,
             **peak_values(self._study.base, solution),
-            **more,
             **{f"optimum({name})": design[name] for name in self._study.released},
-            "program(objective)": problem.objectives[0].sign
-            * (solution.objective - penalty - solution.figures.get(OF_COST, 0.0)),
+            "program(objective)": problem.objectives[0].sign * (solution.objective - penalty),
             "program(iterations)": float(solution.iterations),
             "program(error_estimate)": solution.error_estimate,
             "program(resimulation_error)": max(phase.resimulation_error for phase in solution.phases.values()),
@@ -268,8 +216,3 @@ class StudyPrograms:
             messages += [f"Intervals: {text}." for text in doubts]
         status = solution.status.name.lower()
         return Solved(solution.success, figures, arrays, status, " ".join(messages), state)
-
-
-def _first_of(base: TrajectoryProblem) -> TrajectoryProblem:
-    """The first program: `base`, or with complementary pairs the first of its relaxations."""
-    return relaxed_problem(base, base.complementary, RELAXATIONS[0]) if base.complementary else base

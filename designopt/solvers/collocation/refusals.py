@@ -122,7 +122,7 @@ def _check_deviation(item: Objective | StudyConstraint, what: str, parts: Sequen
         text = "fixes a value with a deviation over scenarios, which no program can meet; use 'mean'"
         raise InvalidSetting("use", f"{what} '{item.name}' {text}")
     times, most = float(item.over.settings.get("times", TIMES)), 1.0 / math.sqrt(len(parts) - 1)
-    moved = [v.name for phase in parts[0].phases for v in phase.system.controls if v.name not in phase.delays]
+    moved = [v.name for phase in parts[0].phases for v in phase.system.controls]
     if moved and times > most * (1.0 + 1e-9):
         text = (
             f"adds {times:g} standard deviations over {len(parts)} scenarios, each with its own controls"

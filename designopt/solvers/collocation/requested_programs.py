@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from designopt.arrays import Integers, Mask, Matrix
-from designopt.collocation.statement.added.margins import OF_COST
 from designopt.problem import Outcomes, Problem, SolvedPrograms
 from designopt.solvers.collocation.controls import AS_STATED, Controls
 
@@ -33,7 +32,7 @@ def best(problem: Problem, programs: RequestedPrograms, solved: SolvedPrograms, 
     """The row of the best program for each point, the first among ties; -1 if none was solved."""
     sign = problem.objectives[0].sign
     values = sign * solved.figures.get("program(objective)", np.full(len(solved), np.nan))
-    values = values + solved.figures.get("program(rate_penalty)", 0.0) + solved.figures.get(OF_COST, 0.0)
+    values = values + solved.figures.get("program(rate_penalty)", 0.0)
     best = np.full(points, -1)
     for row in np.flatnonzero(solved.ok & np.isfinite(values)).tolist():
         point = programs.owners[row]
@@ -92,7 +91,7 @@ def compared(
             "another objective over its motions than the study"
         )
         if controls:
-            text += "; the model's own motions do not include the solver's 'rates', 'held' and 'switches'"
+            text += "; the model's own motions do not include the solver's 'rates' and 'held'"
         events.append(("objective_differs", text))
     if (broken := comparable & (outcomes.violation > 0.0)).any():
         text = (

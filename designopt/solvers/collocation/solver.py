@@ -20,8 +20,7 @@ from designopt.lazy import scipy
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.collocation import sweep
-from designopt.solvers.collocation.controls import Controls, RateLimits, SwitchSetting
-from designopt.solvers.collocation.margins import LimitMargins
+from designopt.solvers.collocation.controls import Controls, RateLimits
 from designopt.solvers.collocation.programs import StudyPrograms
 from designopt.solvers.collocation.requested_programs import RequestedPrograms, best, compared, verified
 from designopt.solvers.collocation.trajectory import StudyTrajectory, study_trajectory
@@ -64,8 +63,6 @@ class Collocation:
         "held",
         "deviations",
         "confidence",
-        "switches",
-        "margins",
     )
 
     scheme: Annotated[
@@ -124,9 +121,6 @@ class Collocation:
             "", "controls by name that are constant on this number of equal pieces of a phase", ge=1, le=MOST_INTERVALS
         ),
     ] = field(default_factory=dict)
-    switches: Annotated[
-        Mapping[str, SwitchSetting], Quantity("", "controls by name that are on or off, or have levels")
-    ] = field(default_factory=dict)
     deviations: Annotated[
         Mapping[str, float],
         Quantity(
@@ -135,10 +129,6 @@ class Collocation:
             " optimum",
             ge=0,
         ),
-    ] = field(default_factory=dict)
-    margins: Annotated[
-        Mapping[str, float],
-        Quantity("", "margin of limits in standard deviations due to 'deviations'", ge=0),
     ] = field(default_factory=dict)
     confidence: Annotated[float, Quantity("", "confidence level of estimates from measurements", gt=0, lt=1)] = (
         USUAL_LEVEL
@@ -181,9 +171,8 @@ class Collocation:
             if error.where.split(".")[0] in SETTINGS:
                 raise InvalidSetting(error.where, str(error).removeprefix(f"{error.where}: ")) from error
             name = error.where.split(": ")[-1].removeprefix("held_controls.")
-            for setting, setting_values in (("held", self.held), ("switches", self.switches)):
-                if name in setting_values:
-                    raise InvalidSetting(f"{setting}.{name}", str(error)) from error
+            if name in self.held:
+                raise InvalidSetting(f"held.{name}", str(error)) from error
             raise InvalidSetting("use", f"{error.status}: {error}") from error
 
     def minimum_budget(self, problem: Problem) -> int:
@@ -225,9 +214,8 @@ class Collocation:
     def _points(self, problem: Problem) -> tuple[StudyTrajectory, Matrix]:
         """The trajectory problem, and the points of the sweep (n, d) along their path; stated once for a problem."""
         if self._cached is None or self._cached[0] is not problem:
-            controls = Controls.from_settings(self.rates, self.held, self.switches)
-            margins = LimitMargins.from_settings(self.margins, self.deviations)
-            study = study_trajectory(problem, tuple(self.sweep), self.margin, controls=controls, margins=margins)
+            controls = Controls.from_settings(self.rates, self.held)
+            study = study_trajectory(problem, tuple(self.sweep), self.margin, controls=controls)
             fixed = sweep.levels(problem, self.sweep)
             self._cached = problem, study, sweep.points(problem, fixed, study.first(), study.released)
         return self._cached[1], self._cached[2].copy()

@@ -23,8 +23,7 @@ from designopt.lazy import casadi as ca
 from designopt.plugin import InvalidSetting, Use, find
 from designopt.problem import Problem
 from designopt.solvers.collocation.controls import AS_STATED, Controls
-from designopt.solvers.collocation.margins import NONE, WORST, LimitMargins
-from designopt.solvers.collocation.merged_problem import MergedProblem, limit_size
+from designopt.solvers.collocation.merged_problem import WORST, MergedProblem, limit_size
 from designopt.solvers.collocation.refusals import (
     check_expression,
     check_parameters,
@@ -44,7 +43,7 @@ class StudyTrajectory:
 
     `released` are the free parameters that the program optimises; the other free ones are `fixed` at their values in a
     design. `relations` are those of released parameters, by the names of their constraints; `inactive` are the values
-    of conditional parameters whose condition is false. `controls` are rate-limited or held, `margins` those of limits.
+    of conditional parameters whose condition is false. `controls` are rate-limited or held.
     `at` returns the problem for a design.
     """
 
@@ -56,7 +55,6 @@ class StudyTrajectory:
     inactive: Mapping[str, float]
     margin: float
     controls: Controls = AS_STATED
-    margins: LimitMargins = NONE
 
     @property
     def with_mean(self) -> StudyTrajectory | None:
@@ -66,13 +64,11 @@ class StudyTrajectory:
             return None
         mean = replace(self.problem.objectives[0], over=Use(find("aggregation", "mean")))
         mean_problem = replace(self.problem, objectives=(mean,))
-        return study_trajectory(mean_problem, self.fixed, self.margin, controls=self.controls, margins=self.margins)
+        return study_trajectory(mean_problem, self.fixed, self.margin, controls=self.controls)
 
     def sized(self, size: float) -> StudyTrajectory:
         """The same problem for an objective of about this size."""
-        return study_trajectory(
-            self.problem, self.fixed, self.margin, size, controls=self.controls, margins=self.margins
-        )
+        return study_trajectory(self.problem, self.fixed, self.margin, size, controls=self.controls)
 
     def penalty(self, solution: Solution) -> float:
         """The cost of control rates in a solution of the problem."""
@@ -146,12 +142,11 @@ def study_trajectory(
     size: float = 1.0,
     *,
     controls: Controls = AS_STATED,
-    margins: LimitMargins = NONE,
 ) -> StudyTrajectory:
     """State `problem` as a trajectory problem for all its scenarios; `fixed` names real parameters that stay fixed.
 
     Limits are tightened by `margin`, relative to their size. `size` scales the variable that bounds the objective of
-    the worst scenario. `controls` are rate-limited or held; `margins` tighten limits by standard deviations. Raises
+    the worst scenario. `controls` are rate-limited or held. Raises
     `InvalidSetting` ("use") for what a program cannot state, with a hint.
     """
     check_symbolic(problem)
@@ -172,11 +167,8 @@ def study_trajectory(
             raise InvalidSetting("use", text)
     merged = MergedProblem(problem, parts, size)
     base = controls.applied(merged.trajectory(objective, relations, margin), len(parts))
-    used = {item.name: item.expression.names & parts[0].peaks.keys() for item in items}
-    sizes = {c.name: limit_size(c) for c in problem.constraints}
-    base = margins.applied(base, merged.limits, sizes, objective.name, used)
     inactive = {p.name: ends(parts[0].parameters[p.name])[0] for p in problem.space.conditional}
-    return StudyTrajectory(problem, base, tuple(reals), tuple(rest), relations, inactive, margin, controls, margins)
+    return StudyTrajectory(problem, base, tuple(reals), tuple(rest), relations, inactive, margin, controls)
 
 
 def _with_used_peaks(

@@ -37,7 +37,7 @@ from designopt.study.study import Scenario, StudyDefinition
 from designopt.workers.evaluation import return_values
 from designopt.workers.evaluation.arrays import stored_arrays
 from designopt.workers.evaluation.prepared_scenarios import PreparedScenarios
-from designopt.workers.executor import TOGETHER, Break, Chunk, ChunkResult
+from designopt.workers.executor import Break, Chunk, ChunkResult, Position
 
 OK, DIVERGED, NONFINITE, ERROR, TIMEOUT, CRASHED, LOST, INVALID = range(len(STATUSES))
 
@@ -281,7 +281,7 @@ class Evaluator:
     def run(self, chunk: Chunk, begin: Callable[[int], None] | None = None) -> ChunkResult:
         """Evaluate a chunk: one after another, or as many together as the model accepts.
 
-        `begin` is called with the position of each before it starts, with `TOGETHER` before several.
+        `begin` is called with the position of each before it starts, with `Position.TOGETHER` before several.
         """
         if self.cheap is not None and chunk.cheap:
             return self.cheap.run(dataclasses.replace(chunk, cheap=False), begin)
@@ -317,7 +317,7 @@ class Evaluator:
         for first in range(0, len(designs), self.batch_size):
             some = range(first, min(first + self.batch_size, len(designs)))
             if len(some) > 1:
-                begin(TOGETHER)
+                begin(Position.TOGETHER)
                 together = self._together([designs[i] for i in some], [scenarios[i] for i in some], chunk.arrays)
                 if together is not None:
                     yield from together

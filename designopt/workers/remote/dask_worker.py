@@ -20,14 +20,13 @@ from designopt import evaluation_progress
 from designopt.files import InputFileError, provide
 from designopt.plugin import PluginError
 from designopt.workers.evaluation.evaluate import Evaluator, name_of, text_of
-from designopt.workers.executor import Chunk, ChunkResult
+from designopt.workers.executor import Chunk, ChunkResult, Position
 from designopt.workers.remote.chunks import ChunkQueue
 from designopt.workers.remote.delivery import Delivery
 from designopt.workers.remote.heap import keep_freed_memory
 from designopt.workers.remote.inbox import Inbox
 from designopt.workers.remote.warning_forwarder import WarningForwarder
 from designopt.workers.supervision import children
-from designopt.workers.supervision.death import PREPARING
 from designopt.workers.supervision.watch import Watch, folder, ignore_interrupts, read_death
 
 #: Environment variables of batch jobs: when workers stop accepting work, and when they must have ended (seconds since
@@ -229,7 +228,7 @@ class DeliveredProblem(WorkerPlugin):
     def _evaluate(self, evaluator: Evaluator, chunk: Chunk) -> ChunkResult:
         """The chunk's results, with the printed output of its evaluations."""
         prints: dict[int, str] = {}
-        at = PREPARING
+        at: int = Position.PREPARING
 
         def take() -> None:
             if text := self.watch.prints.take():

@@ -5,26 +5,30 @@ from __future__ import annotations
 import contextlib
 import signal
 from dataclasses import dataclass
+from enum import IntEnum
 
-from designopt.workers.executor import TOGETHER, Loss
+from designopt.workers.executor import Loss, Position
 
 #: Causes of a `Loss`.
 TIMEOUT, CRASHED, LOST = "timeout", "crashed", "lost_worker"
 
-#: In place of the number of a chunk: the worker has none.
-IDLE = -1
-#: In place of the position of an evaluation: the first of the chunk has not begun, or all are complete.
-PREPARING, ENDED = -1, -3
 #: Signals from outside an evaluation: another process, the kernel when out of memory, or the time limit of a job.
 _FROM_OUTSIDE = {
     -getattr(signal, name) for name in ("SIGKILL", "SIGTERM", "SIGHUP", "SIGXCPU") if hasattr(signal, name)
 }
 
 
+class NoChunk(IntEnum):
+    """In place of the number of a chunk: the worker has none."""
+
+    IDLE = -1
+
+
 @dataclass(frozen=True)
 class Death:
-    """The end of a worker process at `address`: at which `chunk` (-1: none) and `position`, and the chunk `before` it
-    (-1: none). `trace` contains stack traces, `prints` the end of the printed output of the evaluation.
+    """The end of a worker process at `address`: at which `chunk` (or `NoChunk`) and `position` (or `Position`), and the
+    chunk `before` it (or `NoChunk`). `trace` contains stack traces, `prints` the end of the printed output of the
+    evaluation.
 
     `verdict` is the cause if it was ended on purpose, by itself or its nanny, and `why` the rest of a sentence.
     """
@@ -32,7 +36,7 @@ class Death:
     address: str
     chunk: int
     position: int
-    before: int = IDLE
+    before: int = NoChunk.IDLE
     trace: str = ""
     prints: str = ""
     exit_code: int | None = None
@@ -44,15 +48,15 @@ class Death:
 
         A chunk whose result was not handed over may also be the cause: some deaths follow with a delay.
         """
-        if chunk == self.chunk and self.position == ENDED:
+        if chunk == self.chunk and self.position == Position.ENDED:
             when = "" if self.why else " before its results had arrived"
             return Loss(self.cause, f"the worker process {self.how}{when}", self.detail)
-        if chunk == self.before != IDLE and self.verdict != TIMEOUT:
-            later = self.chunk != IDLE and self.position not in (PREPARING, ENDED)
+        if chunk == self.before != NoChunk.IDLE and self.verdict != TIMEOUT:
+            later = self.chunk != NoChunk.IDLE and self.position not in (Position.PREPARING, Position.ENDED)
             return Loss(self.cause, f"the worker process {self.how} before its results had arrived", later=later)
-        if chunk != self.chunk or self.position == PREPARING:
+        if chunk != self.chunk or self.position == Position.PREPARING:
             return Loss(LOST, f"the worker process {self.how}", started=False)
-        suspect = None if self.position == TOGETHER else self.position
+        suspect = None if self.position == Position.TOGETHER else self.position
         if self.verdict == TIMEOUT:
             message = f"no result within {limit:g} s" if limit is not None else "no result in time"
             return Loss(TIMEOUT, message, self.detail, suspect=suspect)
@@ -69,13 +73,13 @@ class Death:
     @property
     def unfinished(self) -> tuple[int, ...]:
         """Completed chunks whose results died with it, unless they were handed over before."""
-        ended = (self.chunk,) if self.position == ENDED else ()
-        return tuple(number for number in (*ended, self.before) if number != IDLE)
+        ended = (self.chunk,) if self.position == Position.ENDED else ()
+        return tuple(number for number in (*ended, self.before) if number != NoChunk.IDLE)
 
     @property
     def before_work(self) -> bool:
         """Whether the worker died before its first evaluation: idle, or during the model's set-up."""
-        return self.before == IDLE and (self.chunk == IDLE or self.position == PREPARING)
+        return self.before == NoChunk.IDLE and (self.chunk == NoChunk.IDLE or self.position == Position.PREPARING)
 
     @property
     def how(self) -> str:

@@ -18,8 +18,9 @@ from typing import Any
 
 from distributed import NannyPlugin, Status
 
+from designopt.workers.executor import Position
 from designopt.workers.supervision.children import OrphanGuard, end_group, end_marked
-from designopt.workers.supervision.death import CRASHED, ENDED, IDLE, PREPARING, TIMEOUT
+from designopt.workers.supervision.death import CRASHED, TIMEOUT, NoChunk
 from designopt.workers.supervision.prints import Prints
 from designopt.workers.supervision.watch import (
     TRACE_SIGNAL,
@@ -133,14 +134,18 @@ class Supervisor(NannyPlugin):
     def _late(self, note: Note, pid: int) -> tuple[str, str] | None:
         """The cause and the words for which the worker must be ended; None otherwise."""
         patience = SILENCE if self.limit is None else min(SILENCE, max(MIN_SILENCE, SLACK * self.limit))
-        if note.position == ENDED and self._still > patience:
+        if note.position == Position.ENDED and self._still > patience:
             return CRASHED, f"was terminated because it had not delivered its results for {patience:.3g} s"
-        if note.chunk == IDLE and self._silent > patience:
+        if note.chunk == NoChunk.IDLE and self._silent > patience:
             return CRASHED, f"was terminated because it had not answered for {patience:.3g} s"
-        if note.chunk != IDLE and note.position == PREPARING:
+        if note.chunk != NoChunk.IDLE and note.position == Position.PREPARING:
             if self.preparation is not None and self._still > self.preparation:
                 return TIMEOUT, "was terminated because the set-up took longer than ten time-outs and a minute"
-        elif note.position not in (PREPARING, ENDED) and self.limit is not None and self._still > SLACK * self.limit:
+        elif (
+            note.position not in (Position.PREPARING, Position.ENDED)
+            and self.limit is not None
+            and self._still > SLACK * self.limit
+        ):
             if _stopped(pid):  # not at once: it may have continued with other evaluations
                 return CRASHED, f"was terminated because it had been stopped for {self._still:.3g} s"
             return TIMEOUT, f"was terminated after {self._still:.3g} s without a result"

@@ -19,13 +19,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from designopt.workers.executor import Position
 from designopt.workers.supervision.children import mark, notes, unmark
-from designopt.workers.supervision.death import CRASHED, ENDED, IDLE, LOST, PREPARING, Death
+from designopt.workers.supervision.death import CRASHED, LOST, Death, NoChunk
 from designopt.workers.supervision.prints import Prints
 from designopt.workers.supervision.temporary import use_folder, use_usual_folder, usual_folder
 
-#: Signal with which a process ends itself when it cannot continue.
-BROKEN = 70
+#: Exit code of a process that ends itself because it cannot continue (EX_SOFTWARE of sysexits.h).
+EXIT_UNUSABLE = 70
 #: Signal at which a worker writes its stack traces.
 TRACE_SIGNAL = getattr(signal, "SIGUSR2", None)
 
@@ -83,8 +84,8 @@ class Watch:
         self._advances = 0
         self._lock = threading.Lock()
         self._ended = False
-        self.chunk = IDLE
-        self.before = IDLE
+        self.chunk: int = NoChunk.IDLE
+        self.before: int = NoChunk.IDLE
         notes.mkdir(mode=0o700, exist_ok=True)
         (notes / "address").write_text(address)
         (notes / "pid").write_text(str(os.getpid()))
@@ -92,7 +93,7 @@ class Watch:
             stream.truncate(_SIZE)
             self._note = mmap.mmap(stream.fileno(), _SIZE)
         self._disown()
-        self._write(IDLE, PREPARING)
+        self._write(NoChunk.IDLE, Position.PREPARING)
         self.prints = Prints(notes / "prints")
         (notes / "trace").unlink(missing_ok=True)
         self._trace = (notes / "trace").open("a")
@@ -132,12 +133,12 @@ class Watch:
     @property
     def busy(self) -> bool:
         """Whether a chunk is active."""
-        return self.chunk != IDLE
+        return self.chunk != NoChunk.IDLE
 
     @property
     def fresh(self) -> bool:
         """Whether this process has completed no chunk."""
-        return self.before == IDLE
+        return self.before == NoChunk.IDLE
 
     def _write(self, chunk: int, position: int) -> None:
         self._beat += 1
@@ -146,11 +147,11 @@ class Watch:
     def begin_chunk(self, chunk: int) -> None:
         """A chunk begins; the model may be prepared before its first evaluation."""
         with self._lock:
-            if self.chunk != IDLE:
+            if self.chunk != NoChunk.IDLE:
                 self.before = self.chunk
             self.chunk = chunk
             self._ended = False
-            self._write(chunk, PREPARING)
+            self._write(chunk, Position.PREPARING)
 
     def begin(self, position: int) -> None:
         """The evaluation at `position` of the chunk begins."""
@@ -159,14 +160,14 @@ class Watch:
     def end(self) -> None:
         """All evaluations of the chunk are complete; its result is not handed over yet."""
         self._ended = True
-        self._write(self.chunk, ENDED)
+        self._write(self.chunk, Position.ENDED)
 
     def hand_over(self, chunk: int) -> None:
         """The result of a chunk is with Dask. It may still die with this process."""
         with self._lock:
             if chunk == self.chunk and self._ended:
-                self.before, self.chunk = chunk, IDLE
-                self._write(IDLE, PREPARING)
+                self.before, self.chunk = chunk, NoChunk.IDLE
+                self._write(NoChunk.IDLE, Position.PREPARING)
 
     def pulse(self) -> None:
         """The event loop has completed a round."""
@@ -185,7 +186,7 @@ class Watch:
         """End this process, which cannot continue; its replacement reports `why`."""
         with contextlib.suppress(OSError):
             judge(self._notes, CRASHED, why)
-        os._exit(BROKEN)
+        os._exit(EXIT_UNUSABLE)
 
     def intact(self) -> bool:
         """Whether this process still has its files open."""
@@ -197,7 +198,7 @@ class Watch:
     def leaving(self) -> Death | None:
         """The death of this process, reported by itself when it must end; None if it is idle."""
         note = Note.unpack(self._note[:])
-        if note.chunk == IDLE:
+        if note.chunk == NoChunk.IDLE:
             return None
         return Death(self._address, note.chunk, note.position, note.before, exit_code=-signal.SIGTERM)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, NotRequired, Required, TypedDict
 
 from designopt.plugin import Array, Quantity
-from designopt_regulator.carrier.vehicle import TerrainName
+from designopt_regulator.carrier.terrains import TerrainName
 from designopt_regulator.controllers.quantities import (
     Crossover,
     DelayMargin,

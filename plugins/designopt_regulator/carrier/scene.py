@@ -11,7 +11,8 @@ from designopt.plugin import InvalidDesign
 from designopt_regulator.carrier import soil
 from designopt_regulator.carrier.refinements import refined
 from designopt_regulator.carrier.soil import SoftGround
-from designopt_regulator.carrier.vehicle import GRAVITY, TERRAINS, Vehicle, VehicleNumbers, missing_force
+from designopt_regulator.carrier.terrains import TERRAINS
+from designopt_regulator.carrier.vehicle import GRAVITY, Vehicle, VehicleNumbers, missing_force
 
 _COEFFICIENTS = ("rolling", "turning", "adhesion")
 

@@ -20,7 +20,6 @@ from designopt.collocation import (
     TrajectoryProblem,
     periodic,
     solve,
-    solve_complementary,
 )
 from designopt.dynamics.system import System, Variable
 
@@ -498,8 +497,8 @@ def test_phases_with_overlapping_times_do_not_run_backwards():
 
 
 TABLES = {
-    "phase": ("bounds", "initial", "final", "path", "integrals", "data", "guess", "held_controls", "samples", "delays"),
-    "problem": ("constraints", "parameters", "guess", "terms", "figures", "peaks", "complementary"),
+    "phase": ("bounds", "initial", "final", "path", "integrals", "data", "guess", "held_controls", "samples"),
+    "problem": ("constraints", "parameters", "guess", "terms", "figures", "peaks"),
 }
 
 
@@ -561,10 +560,8 @@ def test_a_solve_takes_things_of_its_kinds_only(do, given, text):
         do(**{"problem": BLOCK, **given})
 
 
-def test_a_program_and_complementary_pairs_are_given_things_of_their_kinds():
+def test_a_program_and_a_guess_check_the_types_of_their_arguments():
     with pytest.raises(ProblemError, match="guess: is 3"):
         Program(BLOCK, Options(intervals=2)).solve(guess=3)
     with pytest.raises(ProblemError, match="guess: phases: is 3: give a mapping"):
         Guess(phases=3)
-    with pytest.raises(ProblemError, match="pairs: is 3: give a mapping"):
-        solve_complementary(BLOCK, pairs=3)

@@ -12,7 +12,8 @@ from designopt_regulator.carrier.declarations import ARRAYS, Conditions, Disturb
 from designopt_regulator.carrier.model import TrackedCarrier
 from designopt_regulator.carrier.refinements import RefinedConditions
 from designopt_regulator.carrier.simulation import Schedule
-from designopt_regulator.carrier.vehicle import TERRAINS, Vehicle
+from designopt_regulator.carrier.terrains import TERRAINS
+from designopt_regulator.carrier.vehicle import Vehicle
 from scipy.linalg import expm
 
 from designopt.plugin import Diverged, InvalidDesign

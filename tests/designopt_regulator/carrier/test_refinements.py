@@ -14,7 +14,8 @@ from designopt_regulator.carrier.model import TrackedCarrier
 from designopt_regulator.carrier.simulation import RateLoop
 from designopt_regulator.carrier.slip import SlippingMotion, trim_slip
 from designopt_regulator.carrier.soil import SoftGround
-from designopt_regulator.carrier.vehicle import TERRAINS, Vehicle, VehicleDynamics, course_loop, plant
+from designopt_regulator.carrier.terrains import TERRAINS
+from designopt_regulator.carrier.vehicle import Vehicle, VehicleDynamics, course_loop, plant
 from designopt_regulator.controllers.pid import pid
 from designopt_regulator.frequency.sampled_loop import measures
 from scipy.integrate import solve_ivp

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from carrier_cases import vehicles
+from designopt_regulator.carrier.terrains import TERRAINS
 from designopt_regulator.carrier.vehicle import (
-    TERRAINS,
     VehicleDynamics,
     course_loop,
     missing_force,

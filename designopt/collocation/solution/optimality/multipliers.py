@@ -26,7 +26,6 @@ import numpy as np
 from designopt.arrays import Matrix, Vector
 from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.transcription.boxes import ProgramBounds
-from designopt.collocation.transcription.mesh.delays import stencil
 from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.rows import Block
 from designopt.collocation.transcription.transcription import Transcription
@@ -125,28 +124,7 @@ def costates(transcription: Transcription, i: int, multipliers: Multipliers, x: 
         return total[:nx]
 
     first = at_point(0) if mesh.first == 0 else np.zeros(nx)
-    found_at = _trajectories(mesh, defects, first, at_point(len(layout.point) - 1), values.duration)
-    return found_at - _lookback_time(transcription, i, multipliers)
-
-
-def _lookback_time(transcription: Transcription, i: int, multipliers: Multipliers) -> Matrix:
-    """The contribution of the rows of delays to the state of a node as the left end of an interval (slots, nx)."""
-    layout, point, phase = (
-        transcription.layout.phases[i],
-        transcription.statement.points[i],
-        transcription.statement.problem.phases[i],
-    )
-    total = np.zeros((layout.mesh.slots, point.nx))
-    for block in transcription.blocks:
-        if block.kind == "delay" and block.phase == i:
-            variable = phase.delays[block.names[0]].variable
-            if variable in point.names[: point.nx]:
-                parts = stencil(phase, block.names[0], point, layout)
-                delay_multipliers = (
-                    multipliers.constraint_multipliers[block.rows[:, 0]][parts.at] * parts.weights * parts.begins
-                )
-                np.add.at(total[:, point.names.index(variable)], parts.slots, delay_multipliers)
-    return total
+    return _trajectories(mesh, defects, first, at_point(len(layout.point) - 1), values.duration)
 
 
 def _trajectories(mesh: Mesh, defects: Matrix, first: Vector, last: Vector, duration: float) -> Matrix:

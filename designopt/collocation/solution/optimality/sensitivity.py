@@ -36,8 +36,7 @@ def data_sensitivity(
     """d objective / d numeric data and fixed times, by "phase.name".
 
     The gradient of the Lagrangian at variables `x` (not scaled), where the functions of the phases have `values`. A
-    fixed time also shifts the samples of signals over time. NaN if samples at given times, or delayed points, would
-    move over the mesh.
+    fixed time also shifts the samples of signals over time. NaN if samples at given times would move over the mesh.
     """
     statement = transcription.statement
     of_points, end_multipliers = _functions(statement)
@@ -67,8 +66,8 @@ def data_sensitivity(
                 fractions = np.concatenate([fractions, at.fractions])
         total = gradient[:nc].sum(axis=1)
         fixed = [name for name, index in (("t0", phase_layout.t0), ("tf", phase_layout.tf)) if index < 0]
-        if phase.delays or any(s.phase == i and not samples_of(phase, s).of_duration for s in statement.samples):
-            total[len(point.constant_names) :] = np.nan  # samples, or delayed points, would move over the mesh
+        if any(s.phase == i and not samples_of(phase, s).of_duration for s in statement.samples):
+            total[len(point.constant_names) :] = np.nan  # samples would move over the mesh
         for j, name in enumerate(fixed, len(point.constant_names)):
             share = 1.0 - fractions if name == "t0" else fractions
             for k, entry in enumerate(point.signal_names):

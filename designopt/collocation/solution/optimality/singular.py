@@ -156,10 +156,8 @@ def _fixed_directions(
     near = NEAR * transcription.scale[columns]
     on_bound = (x[columns] <= program_bounds.low[columns] + near) | (x[columns] >= program_bounds.high[columns] - near)
     phase = transcription.statement.problem.phases[i]
-    # a constant on each piece is not a function of time; others depend on another time, or affect the cost of another
-    # time
-    apart = {*phase.held_controls, *phase.delays, *(delay.variable for delay in phase.delays.values())}
-    on_bound[:, [name in apart for name in point.names[point.nx :]]] = True
+    # a constant on each piece is not a function of time
+    on_bound[:, [name in phase.held_controls for name in point.names[point.nx :]]] = True
     at_limit = np.zeros((len(columns), len(which.path)), bool)
     path = [block for block in transcription.blocks if block.kind == "path" and block.phase == i]
     if path:

@@ -11,7 +11,6 @@ import numpy as np
 from designopt.arrays import Cube, Indices, Vector
 from designopt.collocation.solution.solution import PhaseSolution
 from designopt.collocation.statement.problem import Phase
-from designopt.collocation.transcription.mesh.delays import earlier, history, located
 from designopt.dynamics.signals import Signal
 from designopt.dynamics.system import System
 from designopt.lazy import casadi as ca
@@ -57,30 +56,8 @@ class EquationsAlong:
         scheme = mesh.schemes[some[0]]
         slots = mesh.bases[some, None] + np.arange(scheme.steps + 1)
         weights = scheme.controls_at(tau).T
-        fractions = self.fractions(some, tau)
-        trajectories = [
-            self.delayed(n, fractions)
-            if n in self.phase.delays
-            else np.clip(solved.values[n][slots] @ weights, *solved.bounds[n])
-            for n in names
-        ]
+        trajectories = [np.clip(solved.values[n][slots] @ weights, *solved.bounds[n]) for n in names]
         return np.stack(trajectories, axis=2) if names else np.empty((len(some), len(tau), 0))
-
-    def delayed(self, name: str, fractions: Vector) -> Vector:
-        """A delayed variable at any `fractions` of the phase: the value of the original one at the earlier time."""
-        delay, mesh = self.phase.delays[name], self.solution.mesh
-        query = earlier(self.phase, delay, fractions.ravel())
-        past = query <= 0.0
-        values = np.empty(len(query))
-        values[past] = history(self.phase, name, query[past])
-        intervals, places = located(mesh, query)
-        for scheme, some in mesh.groups:
-            in_scheme = np.flatnonzero(~past & np.isin(intervals, some))
-            is_state = self.solution.kinds[delay.variable] == "state"
-            weights = scheme.states_at(places[in_scheme])[0] if is_state else scheme.controls_at(places[in_scheme])
-            slots = mesh.bases[intervals[in_scheme], None] + np.arange(scheme.steps + 1)
-            values[in_scheme] = (self.solution.values[delay.variable][slots] * weights).sum(axis=1)
-        return values.reshape(fractions.shape)
 
     def data(self, fractions: Vector) -> Vector:
         """The data entries (n, nq) at `fractions` (n,) of the phase."""

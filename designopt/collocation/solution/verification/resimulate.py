@@ -110,10 +110,6 @@ class _Segments:
 
         trajectories = self.trajectories[segments]
         values_at = np.matmul(legvander(2.0 * tau - 1.0, trajectories.shape[1] - 1), trajectories)
-        mesh = self.equations.solution.mesh
-        for name in self.equations.phase.delays:
-            fractions = mesh.nodes[segments, None] + mesh.widths[segments, None] * tau
-            values_at[:, :, self.names.index(name)] = self.equations.delayed(name, fractions)
         return np.asarray(np.clip(values_at, self.low, self.high))
 
     def _stages(self, segments: Indices, tau: Vector, delta: Vector) -> tuple[Matrix, ...]:

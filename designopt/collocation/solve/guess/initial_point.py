@@ -16,7 +16,6 @@ from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.statement.stated_values import ProblemError, ends
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
-from designopt.collocation.transcription.mesh.delays import stencil
 from designopt.collocation.transcription.mesh.layout import Layout
 
 
@@ -102,9 +101,6 @@ def initial_point(
                 point[layout.states[:, j]] = trajectory
             else:
                 point[layout.point[:, j]] = trajectory[layout.mesh.first :]
-        for name in phase.delays:
-            delayed_columns = layout.point[:, statement.points[i].names.index(name)]
-            point[delayed_columns] = stencil(phase, name, statement.points[i], layout).values(point)
         for index, time in ((layout.t0, default.t0), (layout.tf, default.tf)):
             if index >= 0:
                 point[index] = time

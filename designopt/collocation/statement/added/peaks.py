@@ -68,7 +68,7 @@ class _Room:
         return -room if self.state.startswith("smallest") else room
 
 
-def rows_of(peak: Peak) -> dict[str, float]:
+def path_rows(peak: Peak) -> dict[str, float]:
     """The path constraints of a peak, with the sign of the value in them."""
     return {peak.state: 1.0, f"{peak.state} of the other sign": -1.0} if peak.extremum == "size" else {peak.state: 1.0}
 
@@ -77,7 +77,7 @@ def _phase(phase: Phase, name: str, peak: Peak, size: float) -> Phase:
     """`phase` with a constant state beyond the values of `peak`."""
     system = phase.system
     tables = (system.states, system.controls, system.algebraic, system.parameters, system.data, system.outputs)
-    rows = rows_of(peak)
+    rows = path_rows(peak)
     if peak.state in {v.name for table in tables for v in table} or set(rows) & {*phase.path, *phase.samples}:
         text = f"'{peak.state}' is the name of this peak: rename the variable or the path constraint"
         raise ProblemError("bad_statement", f"peaks.{name}", text)

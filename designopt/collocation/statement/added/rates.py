@@ -58,9 +58,6 @@ def with_rates(problem: TrajectoryProblem, rates: Mapping[str, Rate]) -> Traject
         if not isinstance(rate, Rate):
             raise ProblemError("bad_statement", f"rates.{name}", f"is {rate!r}: give a Rate, as Rate(low=-1, high=1)")
         check_names("rates", [name], controls, "control", "bad_statement")
-        if late := [phase.name for phase in problem.phases if name in phase.delays]:
-            text = f"is a delayed variable of phase {late[0]}: limit the rate of the original variable"
-            raise ProblemError("bad_statement", f"rates.{name}", text)
     phases = [_phase(phase, {n: rates[n] for n in rates if _has(phase, n)}) for phase in problem.phases]
     penalised = [
         (phase.name, f"{name}_rate_squared", rate.penalty)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -38,10 +39,13 @@ class Mesh:
             raise ValueError("all intervals of a mesh have schemes of one family")
 
     @classmethod
-    def uniform(cls, scheme: Scheme, intervals: int) -> Mesh:
-        """Equal intervals. Raises `ValueError` for fewer than one."""
+    def uniform(cls, scheme: Scheme, intervals: int, pieces: Iterable[int] = ()) -> Mesh:
+        """Equal intervals, rounded up to whole ones in each of the `pieces` of held controls. Raises `ValueError` for
+        fewer than one."""
         if intervals < 1:
             raise ValueError(f"intervals must be at least 1, not {intervals}")
+        together = math.lcm(*pieces)
+        intervals = together * math.ceil(intervals / together)
         return cls(np.linspace(0.0, 1.0, intervals + 1), (scheme,) * intervals)
 
     @classmethod

@@ -149,7 +149,7 @@ def sample_entries(
     Raises `ProblemError` for times outside the phase, and for schemes without one polynomial for all variables.
     """
     at = samples_of(phase, point)
-    if mesh.schemes[0].name != "radau":
+    if not mesh.schemes[0].has_linear_states:
         text = f"values between the points of {mesh.schemes[0].name} are not linear in the variables: use radau"
         raise ProblemError("bad_statement", point.where, text)
     fractions = fractions_of(phase, point)
