@@ -241,12 +241,12 @@ def _check_angles(columns: Mapping[str, Vector]) -> tuple[str, ...]:
         apart = float(np.abs(joint - of_links).max())
         if apart <= _INCONSISTENT_ANGLE:
             continue
-        both = _side_by_side(f"{name}_deg", joint, f"{upper}_deg - {lower}_deg", of_links)
+        curves = _side_by_side(f"{name}_deg", joint, f"{upper}_deg - {lower}_deg", of_links)
         if np.abs(joint + of_links).max() <= _INCONSISTENT_ANGLE:
-            raise _refused(f"{name}_deg has the opposite sign of {upper}_deg - {lower}_deg; reverse it ({both})")
+            raise _refused(f"{name}_deg has the opposite sign of {upper}_deg - {lower}_deg; reverse it ({curves})")
         warnings.append(
             f"gait: {name}_deg differs from {upper}_deg - {lower}_deg by up to {apart:.1f} deg; is a sign reversed, or"
-            f" an angle measured from another posture? ({both})"
+            f" an angle measured from another posture? ({curves})"
         )
     return tuple(warnings)
 
