@@ -38,6 +38,7 @@ _MIN_SAMPLES = 20
 _TIME_TOLERANCE = 0.25
 _CLOSED_ANGLE, _CLOSED_LENGTH = 2.0, 5e-3  # deg, m: a cycle ends where it began
 _INCONSISTENT_ANGLE = 5.0  # deg between a joint's angle and the difference of its links'
+_LEAST_FLEXION = 15.0  # deg: a knee that bends less in the whole cycle does not walk
 _HIP_HEIGHT = (0.3, 1.3)  # m
 _RADIANS_SUSPECTED = 3.2  # angles in deg that all stay below this in size were probably written in rad
 
@@ -99,6 +100,13 @@ def read_gait(
             f"hip height {height.min():.3f} to {height.max():.3f} m is outside {_HIP_HEIGHT[0]} to {_HIP_HEIGHT[1]} m;"
             " heights count from the ground"
         )
+    knee = np.degrees(gait.series("knee", np.linspace(0.0, 1.0, 101)))
+    if knee.max() < _LEAST_FLEXION:
+        reversed_sign = -knee.min() >= _LEAST_FLEXION
+        hint = (
+            "flexion counts positive: reverse its sign" if reversed_sign else "is it in degrees, and of a whole cycle?"
+        )
+        raise _refused(f"the knee is between {knee.min():.3g} and {knee.max():.3g} deg; {hint}")
     return gait
 
 
@@ -225,14 +233,29 @@ def _check_angles(columns: Mapping[str, Vector]) -> tuple[str, ...]:
             raise _refused(f"column '{name}': an angle of more than 180 deg")
     warnings = []
     if all(np.abs(values).max() < _RADIANS_SUSPECTED for values in angles.values()):
-        warnings.append("gait: all angles are below 3.2 but are read as degrees; are they in radians?")
+        raise _refused(
+            "all angles are below 3.2, but the columns are in degrees; convert them from radians (times 57.3)"
+        )
     for name, upper, lower in (("knee", "thigh", "shank"), ("ankle", "foot", "shank")):
-        apart = np.abs(angles[f"{name}_deg"] - angles[f"{upper}_deg"] + angles[f"{lower}_deg"]).max()
-        if apart > _INCONSISTENT_ANGLE:
-            warnings.append(
-                f"gait: {name}_deg differs from {upper}_deg - {lower}_deg by up to {apart:.1f} deg; is a sign reversed?"
-            )
+        joint, of_links = angles[f"{name}_deg"], angles[f"{upper}_deg"] - angles[f"{lower}_deg"]
+        apart = float(np.abs(joint - of_links).max())
+        if apart <= _INCONSISTENT_ANGLE:
+            continue
+        curves = _side_by_side(f"{name}_deg", joint, f"{upper}_deg - {lower}_deg", of_links)
+        if np.abs(joint + of_links).max() <= _INCONSISTENT_ANGLE:
+            raise _refused(f"{name}_deg has the opposite sign of {upper}_deg - {lower}_deg; reverse it ({curves})")
+        warnings.append(
+            f"gait: {name}_deg differs from {upper}_deg - {lower}_deg by up to {apart:.1f} deg; is a sign reversed, or"
+            f" an angle measured from another posture? ({curves})"
+        )
     return tuple(warnings)
+
+
+def _side_by_side(name: str, values: Vector, other_name: str, other_values: Vector) -> str:
+    """Two curves at quarters of the cycle."""
+    rows = np.linspace(0, len(values) - 1, 5).round().astype(int)[:-1]
+    curves = [", ".join(str(round(float(v))) for v in curve[rows]) for curve in (values, other_values)]
+    return f"at 0, 25, 50, 75 % of the cycle {name} is {curves[0]}, {other_name} {curves[1]}"
 
 
 def _check_closed(column: str, values: Vector) -> None:

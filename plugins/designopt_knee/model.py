@@ -6,7 +6,6 @@ Importing this module is fast; `FourBarKnee.prepare` imports the heavy libraries
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypedDict, cast
@@ -28,6 +27,7 @@ from designopt_knee.parameters import (
     check_ranges,
     complete,
 )
+from designopt_knee.recorded_leg import leg_remarks
 
 if TYPE_CHECKING:
     from designopt_knee.periodic.strides import Strides
@@ -192,7 +192,7 @@ class FourBarKnee:
     _cached: dict[int, Any] = field(init=False, repr=False, compare=False)
 
     def check(self) -> None:
-        """Raise `InvalidSetting` for unusable settings; warn about suspicious ones. Nothing is integrated."""
+        """Raise `InvalidSetting` for unusable settings. Nothing is integrated."""
         for name in ("analysis_cycles", "spectrum_cycles"):
             if getattr(self, name) > self.cycles:
                 raise InvalidSetting(name, f"{getattr(self, name)} is more than the {self.cycles} cycles simulated")
@@ -208,8 +208,14 @@ class FourBarKnee:
             )
         except InvalidDesign as error:
             raise InvalidSetting("parameters", str(error)) from None
-        for text in self._gait_of({}).warnings:
-            warnings.warn(text, stacklevel=2)
+        self._gait_of({})
+
+    def remarks(self, conditions: KneeConditions) -> list[str]:
+        """What does not fit in the recorded walk of a scenario, in itself and with the leg."""
+        gait = self._gait_of(conditions)
+        g = {**self._base(), **cast(Mapping[str, float], leg_conditions(conditions))}
+        g.setdefault("ad_length", linkage.straight_ad_length(g))
+        return [*gait.warnings, *leg_remarks(gait, g)]
 
     def prepare(self) -> None:
         """Read the gait, state the equations, and compile them if there is a C compiler."""

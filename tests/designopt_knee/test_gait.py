@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from designopt_knee.gait import CYCLE_COLUMNS, SIGNALS, bundled_text, read_gait
@@ -225,12 +227,29 @@ def test_missing_row_and_empty_file_are_refused():
         read_gait("# nothing here\n")
 
 
-def test_radians_and_turned_signs_are_suspected_but_read(gait):
+def test_radians_and_reversed_signs_are_refused_with_both_curves(gait):
     columns = cycle(gait)
     radians = {k: np.radians(v) if k.endswith("_deg") else v for k, v in columns.items()}
-    assert "radians" in read_gait(text_of(radians)).warnings[0]
-    turned = {**columns, "knee_deg": -columns["knee_deg"]}
-    assert "knee_deg differs from thigh_deg - shank_deg" in read_gait(text_of(turned)).warnings[0]
+    with pytest.raises(InvalidSetting, match="convert them from radians"):
+        read_gait(text_of(radians))
+    one_reversed = {**columns, "knee_deg": -columns["knee_deg"]}
+    curves = "at 0, 25, 50, 75 % of the cycle knee_deg is 0, -12, -2, -68, thigh_deg - shank_deg 0, 12, 2, 68"
+    with pytest.raises(InvalidSetting, match=rf"knee_deg has the opposite sign of thigh_deg - shank_deg.*{curves}"):
+        read_gait(text_of(one_reversed))
+    both_reversed = {**one_reversed, "shank_deg": columns["thigh_deg"] + columns["knee_deg"]}
+    with pytest.raises(
+        InvalidSetting, match=r"the knee is between -68.6 and 4.3 deg; flexion counts positive: reverse"
+    ):
+        read_gait(text_of(both_reversed))
+    shifted = {**columns, "ankle_deg": columns["ankle_deg"] + 12.0}
+    (warning,) = read_gait(text_of(shifted)).warnings
+    assert warning.startswith("gait: ankle_deg differs from foot_deg - shank_deg by up to 12.0 deg")
+
+
+def test_a_coefficient_file_in_radians_under_degrees_is_refused():
+    text = re.sub(r"^(thigh|knee|ankle),rad,", r"\1,deg,", bundled_text(), flags=re.MULTILINE)
+    with pytest.raises(InvalidSetting, match=r"the knee is between .* deg; is it in degrees"):
+        read_gait(text)
 
 
 def test_columns_may_come_in_any_order(gait):

@@ -201,15 +201,15 @@ def test_low_instant_centre_is_allowed_when_asked_for():
     FourBarKnee(parameters={"cd_length": 0.036}, allow_low_instant_centre=True).check()
 
 
-def test_suspicious_gait_file_warns(gait):
-    phase = np.linspace(0.0, 1.0, 41)
-    rows = ["phase,time_s,hip_x_m,hip_y_m,thigh_deg,shank_deg,foot_deg,knee_deg,ankle_deg"]
-    rows += [
-        f"{p},{1.2 * p},0,0.95,{0.3 * np.sin(6.283185307 * p)},0,0,{0.3 * np.sin(6.283185307 * p)},0" for p in phase
-    ]
-    knee = FourBarKnee(gait=InputFile("walk.csv", "\n".join(rows).encode()), belt_speed=1.0)
-    with pytest.warns(UserWarning, match="radians"):
-        knee.check()
+def test_a_leg_that_does_not_fit_the_recorded_walk_is_a_remark():
+    assert FourBarKnee().remarks({}) == []
+    (short,) = FourBarKnee(parameters={"shank_length": 0.445}).remarks({})
+    assert short.startswith("gait: in the recorded posture the sole stays at least 21 mm above the ground")
+    assert "hip to ankle 0.942 m, hip height 0.932 to 0.969 m" in short
+    (long,) = FourBarKnee().remarks({"shank_length": 0.53})
+    assert "below the ground" in long
+    (slow,) = FourBarKnee().remarks({"gait_speed": 0.5})
+    assert "moves backward under the hip at 1.19 m/s, but the walking speed is 0.50 m/s" in slow
 
 
 def test_recorded_cycle_file_walks_like_the_bundled_gait(knee, gait_folder):
