@@ -28,8 +28,8 @@ class BodyError(ValueError):
 class Body:
     """`mass` (kg), `centre` of mass (3) m and `inertia` about it (kg m^2) in the axes of the frame that carries it.
 
-    The inertia is three principal moments, a symmetric (3, 3) tensor, or for planar motion one number about z. Each of the three may be a CasADi expression
-    (of a parameter, say) instead of numbers; only numbers are checked.
+    The inertia is three principal moments, a symmetric (3, 3) tensor, or for planar motion one number about z. Each of
+    the three may be a CasADi expression (of a parameter, say) instead of numbers; only numbers are checked.
 
     Raises `BodyError` for negative masses, numbers that are not finite, and inertias of no mass distribution: one that
     is not symmetric or not positive semidefinite, or a principal moment larger than the sum of the other two. Some
