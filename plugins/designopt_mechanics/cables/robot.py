@@ -118,7 +118,7 @@ def _share_of_simplex(f: Vector) -> Vector:
     """
     d = f.shape[1] - 1
     positive = (f > 0.0).sum(axis=1)
-    share = (positive == d + 1).astype(np.float64)
+    share: Vector = (positive == d + 1).astype(np.float64)
     for mask, tip, side in ((positive == 1, 0, 0.0), (positive == d, d, 1.0)):  # one corner differs from the others
         g = f[mask]
         corner = np.prod([g[:, tip] / (g[:, tip] - g[:, j]) for j in range(d + 1) if j != tip], axis=0)
