@@ -367,6 +367,7 @@ TRIED: dict[str, Iterable[str]] = {
     "recordings.md": {"python"},  # tests/designopt_recordings/test_documentation.py
     "own_dynamics.md": {"python", "sh"},  # tests/models/test_documentation.py
     "mechanics.md": {"python", "yaml"},  # tests/designopt_mechanics/test_documentation.py
+    "mechanisms.md": {"python", "yaml"},  # tests/designopt_mechanics/test_mechanisms_page.py
     "dynamics.md": {"python"},  # tests/dynamics/test_documentation.py
     "simulation.md": {"python"},  # tests/dynamics/test_documentation.py
     "muscle_sharing.md": {"python", "yaml"},  # tests/designopt_muscle/test_documentation.py
