@@ -135,8 +135,8 @@ class MechanismModel:
                 hint = f"; did you mean '{near}'?" if near else f"; there are {', '.join(names) or 'none'}"
                 yield InvalidSetting("conditions", f"the file has no parameter '{name}'{hint}")
         if self.branch and self.branch not in mechanism.branches:
-            known = ", ".join(mechanism.branches) or "none"
-            yield InvalidSetting("branch", f"there is no branch '{self.branch}' (in the file: {known})")
+            names_of_branches = ", ".join(mechanism.branches) or "none"
+            yield InvalidSetting("branch", f"there is no branch '{self.branch}' (in the file: {names_of_branches})")
             return
         try:
             yield from self._task.check()

@@ -51,11 +51,11 @@ def solve(
     (`designopt show mechanism`). Raises `ValueError` for a wrong task, setting or parameter, `Diverged` where there is
     no result.
     """
-    known = [f.name for f in fields(TaskSettings) if f.name not in ("mechanism", "loops")]
+    names = [f.name for f in fields(TaskSettings) if f.name not in ("mechanism", "loops")]
     if task not in TASKS:
         raise ValueError(f"there is no task '{task}'; there are {', '.join(TASKS)}")
-    if unknown := sorted(set(settings) - set(known)):
-        raise ValueError(f"there is no setting '{unknown[0]}'; there are {', '.join(known)}")
+    if unknown := sorted(set(settings) - set(names)):
+        raise ValueError(f"there is no setting '{unknown[0]}'; there are {', '.join(names)}")
     if unknown := sorted(set(parameters or {}) - set(mechanism.values)):
         raise ValueError(f"there is no parameter '{unknown[0]}'; there are {', '.join(mechanism.values) or 'none'}")
     stated_task: MechanismTask = TASKS[task](TaskSettings(mechanism, LoopSolver(mechanism), **settings))
