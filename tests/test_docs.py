@@ -376,6 +376,7 @@ TRIED: dict[str, Iterable[str]] = {
     "recordings.md": {"python"},  # tests/designopt_recordings/test_documentation.py
     "own_dynamics.md": {"python", "sh"},  # tests/models/test_documentation.py
     "mechanics.md": {"python", "yaml"},  # tests/designopt_mechanics/test_documentation.py
+    "mechanisms.md": {"python", "yaml"},  # tests/designopt_mechanics/test_mechanisms_page.py
     "dynamics.md": {"python"},  # tests/dynamics/test_documentation.py
     "simulation.md": {"python"},  # tests/dynamics/test_documentation.py
     "laboratory.md": {"python", "sh", "yaml"},  # tests/designopt_laboratory/test_documentation.py

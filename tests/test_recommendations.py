@@ -33,6 +33,8 @@ LIMITED = {
     "knee_speeds": None,
     "knee_critical_stiffness": None,
     "exoskeleton_gait": 400,
+    "delta_robot": 400,
+    "tensegrity": 320,
 }
 #: Studies of things that are built or set, without limits: a neighbour is lost only where it has no result.
 FREE = {
@@ -59,7 +61,6 @@ EXACT = {
     "pushup_consistency": ({"contact_weight", "cutoff"}, "settings of a method"),
     "marker_filter": ({"cutoff"}, "setting of a filter"),
     "shoulder_girdle": ({"ellipsoid"}, "size of a body's surface, which markers determine"),
-    "wire_patterns": ({"activation", "angle"}, "the states in which muscles are asked about"),
 }
 #: Programs that studies run.
 PROGRAMS = {"bracket_calculix": ["ccx"]}
@@ -76,6 +77,7 @@ NOTHING = {
     "pushup_loads",
     "segments_17_21",
     "shoulder_rhythm",
+    "wire_patterns",
     "wire_sharing",
 }
 #: Of those in `EXACT` a recommendation takes minutes, of all others there seconds.

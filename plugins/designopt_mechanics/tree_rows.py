@@ -154,7 +154,10 @@ class TreeRows:
         return self._rows("joint_forces", [self._state.z, self._state.dz, self._state.ddz, symbol], wrenches_of_frames)
 
     def _rows(self, name: str, inputs: Sequence[Any], result: Any) -> Rows:
-        return Rows(ca.Function(name, list(inputs), [ca.cse(ca.densify(result))]), self._compiled)
+        state = self._state
+        names = [next((n for n in ("z", "dz", "ddz") if x is getattr(state, n)), "loads") for x in inputs]
+        function = ca.Function(name, list(inputs), [ca.cse(ca.densify(result))], names, ["rows"])
+        return Rows(function, self._compiled)
 
     def _load_symbols(self) -> tuple[Any, list[Load]]:
         symbol = ca.SX.sym("loads", 6 * len(self.loaded))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from designopt_mechanics.cables.model import CableRobot
-from designopt_mechanics.cables.robot import HEIGHT, MASS, margins, stiffness
+from designopt_mechanics.cables.robot import HEIGHT, MASS, margins, positive_share, stiffness
 from designopt_mechanics.report.scene import mechanism_scene
 from scipy.optimize import linprog, minimize
 
@@ -87,6 +88,20 @@ def test_the_effort_is_of_cables_that_pull_within_their_bounds(kind: Any) -> Non
     heavy, _ = model.evaluate({}, {"payload": 1000.0})
     assert "effort" not in heavy
     assert heavy["workspace"] == 0.0
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_the_share_of_a_box_where_a_linear_margin_is_positive_is_exact_and_without_steps(d: int) -> None:
+    axes = np.stack(np.meshgrid(*[np.linspace(0.0, 1.0, 4)] * d, indexing="ij"))
+    direction = np.array([1.0, 0.7, 0.4])[:d]
+    # the part of the unit cube with direction . x < level, by inclusion and exclusion of corners (Marichal 2008)
+    for level in (0.1, 0.33, 0.9, 1.2):
+        corners = np.array(list(itertools.product((0, 1), repeat=d)))
+        below = np.maximum(level - corners @ direction, 0.0) ** d * (-1.0) ** corners.sum(axis=1)
+        exact = below.sum() / (math.factorial(d) * direction.prod())
+        assert positive_share(level - np.tensordot(direction, axes, 1)) == pytest.approx(exact, abs=1e-12)
+    assert positive_share(np.ones((3,) * d)) == 1.0
+    assert positive_share(-np.ones((3,) * d)) == 0.0
 
 
 @pytest.mark.parametrize("kind", ["planar", "spatial"])

@@ -83,6 +83,11 @@ def test_compiled_and_interpreted_numbers_are_equal(rows: TreeRows) -> None:
     assert np.abs(a - b).max() < 1e-13 * np.abs(b).max()
 
 
+def test_an_array_of_a_wrong_shape_is_named(rows: TreeRows) -> None:
+    with pytest.raises(ValueError, match=r"lengths: z has shape \(5, 9\), not"):
+        rows.lengths(np.zeros((5, 9)))
+
+
 def test_points_of_a_wire_that_meet_are_reported_with_the_frame() -> None:
     tree = Tree((Coordinate("x", "m"),), (Frame("block", motions=(Slide((1, 0, 0), "x"),), body=Body(1.0)),))
     wire = Wire("string", (Point("ground", (0.3, 0.0, 0.0)), Point("block")))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -115,6 +116,8 @@ def _anatomy(at: At, geometry: Geometry, findings: Findings) -> Anatomy | None:
         if not any(isinstance(law, Elastic) for law in laws_of_link):
             warnings.append(f"virtual link '{link}' has neither tendon nor ligament: its pose may be undefined")
     gravity = entries["gravity"].vector("m/s^2") if "gravity" in entries else (0.0, 0.0, -9.81)
+    if "gravity" not in entries:
+        warnings.append("'gravity' is not stated: [0, 0, -9.81] m/s^2 is assumed")
     links = tuple(c.name for c in coordinates[len(joints) :])
     tree = Tree(tuple(coordinates), tuple(frames))
     return Anatomy(tree, tuple(wires), laws, joints, links, gravity, tuple(warnings))
@@ -140,7 +143,9 @@ def _bone(bone: str, at: At, geometry: Geometry) -> tuple[list[Coordinate], list
     centre = np.array(joint["center"].vector("m") if "center" in joint else pose[:3, 3])
     motions: list[Motion] = []
     coordinates = []
-    for k, item in enumerate(joint["axes"].items() if "axes" in joint else [], 1):
+    axes = joint["axes"].items() if "axes" in joint else []
+    ranges = _ranges(joint["range"], len(axes)) if "range" in joint else []
+    for k, item in enumerate(axes, 1):
         name = f"{bone}_{k}"
         slides = item.node.entries is not None
         axis = (item.mapping(("slide",), ())["slide"] if slides else item).vector("")
@@ -148,7 +153,11 @@ def _bone(bone: str, at: At, geometry: Geometry) -> tuple[list[Coordinate], list
             motions.append(Slide(axis, name) if slides else Rotate(axis, name))
         except MotionError as error:
             raise item.wrong(error.message) from None
-        coordinates.append(Coordinate(name, "m" if slides else "rad"))
+        unit: Literal["rad", "m"] = "m" if slides else "rad"
+        low, high = ranges[k - 1].numbers(unit) if ranges else (-math.inf, math.inf)
+        if not low <= 0.0 <= high:
+            raise ranges[k - 1].wrong(f"{low:g} to {high:g} does not contain 0, the posture of the file")
+        coordinates.append(Coordinate(name, unit, low, high))
     try:
         body = Body(
             entries["mass"].number("kg"),
@@ -166,6 +175,15 @@ def _bone(bone: str, at: At, geometry: Geometry) -> tuple[list[Coordinate], list
         Frame(bone, f"{bone}_joint", (), body, position=tuple(pose[:3, 3] - centre), turn=pose[:3, :3]),
     ]
     return coordinates, frames
+
+
+def _ranges(at: At, axes: int) -> list[At]:
+    """A range [low, high] for each axis of a joint; one axis may have it without the outer list."""
+    items = at.items()
+    pairs = [at] if axes == 1 and items and items[0].node.items is None else at.items(axes)
+    for pair in pairs:
+        pair.items(2)
+    return pairs
 
 
 def _virtual(link: str, at: At | None, location: Any) -> tuple[list[Coordinate], Frame]:

@@ -15,7 +15,18 @@ from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
 from designopt.plugin import Array, filled, model
 from designopt.plugin import Quantity as Q
-from designopt_mechanics.cables.robot import DEPTH, HALF, HEIGHT, MASS, WIDTH, least_tensions, margins, robot, stiffness
+from designopt_mechanics.cables.robot import (
+    DEPTH,
+    HALF,
+    HEIGHT,
+    MASS,
+    WIDTH,
+    least_tensions,
+    margins,
+    positive_share,
+    robot,
+    stiffness,
+)
 from designopt_mechanics.equations import equations_of
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.wires import moment_arms
@@ -43,7 +54,9 @@ class Task(TypedDict, total=False):
 class RobotOutputs(TypedDict):
     """Over the box of poses."""
 
-    workspace: Annotated[float, Q("", "share of the poses where every wrench of the box is feasible")]
+    workspace: Annotated[
+        float, Q("", "share of the box of poses where every wrench of the box is feasible, margins linear in between")
+    ]
     min_margin: Annotated[float, Q("N", "of all poses, along the worst direction of force and moment by 1 m")]
     stiffness: Annotated[float, Q("N/m", "least eigenvalue of the translations at the middle of the frame")]
     turning_stiffness: Annotated[float, Q("N m/rad", "least eigenvalue of the turns at the middle of the frame")]
@@ -70,7 +83,7 @@ ARRAYS = {
 }
 
 
-@model("cable_robot", version=2, arrays=ARRAYS)
+@model("cable_robot", version=3, arrays=ARRAYS)
 class CableRobot:
     """Robot whose platform hangs on cables that only pull: four in a plane, or eight in space.
 
@@ -107,7 +120,7 @@ class CableRobot:
         rest = self._arms(middle, anchors)[0][0]
         tensions = least_tensions(rest, -weight, self.min_tension, self.max_tension)
         outputs = RobotOutputs(
-            workspace=float(feasible.mean()),
+            workspace=positive_share(margin.reshape((self.grid,) * moves)),
             min_margin=float(margin.min()),
             stiffness=float(np.linalg.eigvalsh(K[:moves, :moves])[0]),
             turning_stiffness=float(np.linalg.eigvalsh(K[moves:, moves:])[0]),

@@ -93,6 +93,43 @@ def margins(arms: Vector, low: float, high: float, weight: Vector, box: Vector) 
     return worst
 
 
+def positive_share(values: Vector) -> float:
+    """Share of the box of a grid with `values` (n1, n2) or (n1, n2, n3) where they are positive, linear in between.
+
+    Each cell is cut into the triangles or tetrahedra of its axes' permutations (Kuhn 1960); within these the share is a
+    closed form, so that it changes smoothly with the values.
+    """
+    d = values.ndim
+    shares = []
+    for order in itertools.permutations(range(d)):
+        corner = [0] * d
+        corners = [tuple(corner)]
+        for axis in order:
+            corner[axis] = 1
+            corners.append(tuple(corner))
+        cells = [values[tuple(slice(c, n - 1 + c) for c, n in zip(at, values.shape, strict=True))] for at in corners]
+        shares.append(_share_of_simplex(-np.sort(-np.stack(cells, axis=-1).reshape(-1, d + 1), axis=1)))
+    return float(np.mean(shares))
+
+
+def _share_of_simplex(f: Vector) -> Vector:
+    """(n,) share of triangles or tetrahedra where a linear function is positive, from its values (n, d + 1) at the
+    corners, which decrease.
+    """
+    d = f.shape[1] - 1
+    positive = (f > 0.0).sum(axis=1)
+    share: Vector = (positive == d + 1).astype(np.float64)
+    for mask, tip, side in ((positive == 1, 0, 0.0), (positive == d, d, 1.0)):  # one corner differs from the others
+        g = f[mask]
+        corner = np.prod([g[:, tip] / (g[:, tip] - g[:, j]) for j in range(d + 1) if j != tip], axis=0)
+        share[mask] = np.abs(side - corner)
+    if d == 3:
+        a, b, c, e = f[positive == 2].T
+        top = (a * b) ** 2 - (c + e) * a * b * (a + b) + c * e * (a**2 + a * b + b**2)
+        share[positive == 2] = top / ((a - c) * (a - e) * (b - c) * (b - e))
+    return share
+
+
 def least_tensions(arms: Vector, wrench: Vector, low: float, high: float) -> Vector | None:
     """(k,) N with the least sum of squares, from `low` to `high`, whose wrench (m,) is `wrench`; None without any.
 

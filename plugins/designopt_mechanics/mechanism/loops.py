@@ -89,8 +89,8 @@ class LoopSolver:
         z = np.array(self.mechanism.tree.reference if near is None else near, dtype=np.float64)
         if branch:
             if branch not in self.mechanism.branches:
-                known = ", ".join(self.mechanism.branches) or "none"
-                raise ValueError(f"there is no branch '{branch}' (in the file: {known})")
+                branches = ", ".join(self.mechanism.branches) or "none"
+                raise ValueError(f"there is no branch '{branch}' (in the file: {branches})")
             for name, value in self.mechanism.branches[branch].items():
                 z[self.mechanism.tree.names.index(name)] = value
         solution, gap = self._newton(z, np.asarray(p, dtype=np.float64))
@@ -128,8 +128,8 @@ class LoopSolver:
         dz[:, self.independent] = dzi
         if len(self.dependent):
             (J,) = self._slopes(z, p)
-            known = np.einsum("nkm,nm->nk", J, dz)
-            dz[:, self.dependent] = -_solved(J[:, :, self.dependent], known)
+            independent_part = np.einsum("nkm,nm->nk", J, dz)
+            dz[:, self.dependent] = -_solved(J[:, :, self.dependent], independent_part)
         return dz
 
     def accelerations(self, z: Vector, dz: Vector, ddzi: ArrayLike, p: ArrayLike) -> Vector:
@@ -138,8 +138,8 @@ class LoopSolver:
         ddz[:, self.independent] = ddzi
         if len(self.dependent):
             (J,), (curved,) = self._slopes(z, p), self._curvature(z, dz, p)
-            known = np.einsum("nkm,nm->nk", J, ddz) + curved.reshape(len(z), -1)
-            ddz[:, self.dependent] = -_solved(J[:, :, self.dependent], known)
+            independent_part = np.einsum("nkm,nm->nk", J, ddz) + curved.reshape(len(z), -1)
+            ddz[:, self.dependent] = -_solved(J[:, :, self.dependent], independent_part)
         return ddz
 
     def condition(self, z: Vector, p: ArrayLike) -> Vector:

@@ -97,7 +97,7 @@ class Mechanism:
     """
 
     tree: Tree
-    gravity: Any = (0.0, 0.0, 0.0)
+    gravity: Any
     wires: tuple[Wire, ...] = ()
     springs: tuple[Spring, ...] = ()
     contacts: tuple[Contact, ...] = ()

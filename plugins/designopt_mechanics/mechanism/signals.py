@@ -38,7 +38,7 @@ class MechanismSignal:
     meaning: str
 
 
-class Signals:
+class MotionSignals:
     """All signals of a mechanism under `forces`.
 
     Names are those of the coordinates, ``<coordinate>_speed``, ``effort_<coordinate>`` and ``power_<coordinate>`` of
@@ -218,5 +218,5 @@ def _size(vector: Any) -> Any:
 
 
 def by_name(signals: Sequence[MechanismSignal]) -> Mapping[str, MechanismSignal]:
-    """Signals by name."""
+    """MotionSignals by name."""
     return {s.name: s for s in signals}

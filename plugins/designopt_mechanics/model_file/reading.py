@@ -195,9 +195,11 @@ def _check_order(entries: Mapping[str, At], scope: FileScope) -> None:
     """Raises `Wrong` for functions that use each other in a circle."""
     uses = {name: getattr(f, "names", ()) for name, f in scope.functions.items()}
 
-    def reaches(name: str, target: str, seen: set[str]) -> bool:
+    def reaches(name: str, target: str, visited: set[str]) -> bool:
         return any(
-            n == target or (n not in seen and reaches(n, target, {*seen, n})) for n in uses.get(name, ()) if n in uses
+            n == target or (n not in visited and reaches(n, target, {*visited, n}))
+            for n in uses.get(name, ())
+            if n in uses
         )
 
     for name in uses:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from designopt.arrays import Vector
-from designopt_mechanics.robot_files.parts import Pose
+from designopt_mechanics.robot_files.parts import LocalPose
 from designopt_mechanics.robot_files.xml import Element
 
 #: kg/m^3 of a geom that states neither mass nor density.
@@ -28,7 +28,7 @@ class MassPart:
     inertia: Vector
 
 
-def geom_mass(geom: Element, pose: Pose) -> MassPart:
+def geom_mass(geom: Element, pose: LocalPose) -> MassPart:
     """Of one geom, with the attributes of its class, at `pose` in its body. Raises `ModelError` for other kinds."""
     attributes = geom.attributes
     kind = attributes.get("type", "sphere")

@@ -18,7 +18,7 @@ from designopt_mechanics.motions import Motion, Rotate, Slide, Value
 from designopt_mechanics.robot_files.geoms import NO_VOLUME, geom_mass, together
 from designopt_mechanics.robot_files.mjcf_text import MjcfText
 from designopt_mechanics.robot_files.parts import (
-    Pose,
+    LocalPose,
     RobotParts,
     affine,
     axis_of,
@@ -72,7 +72,7 @@ class _Reader:
     start: dict[str, float] = field(default_factory=dict)
     followers: dict[str, Value] = field(default_factory=dict)
 
-    def body(self, element: Element, parent: str, outer: Pose, child_class: str) -> None:
+    def body(self, element: Element, parent: str, outer: LocalPose, child_class: str) -> None:
         child_class = element.attributes.get("childclass", child_class)
         name = self.parts.frame_name(element, element.name or f"body_{len(self.parts.frames) + 1}")
         pose = outer @ self.text.pose(element)
@@ -87,7 +87,7 @@ class _Reader:
                 if parent != GROUND or len(joints) > 1:
                     raise joint.error("a free joint is the only one of a body of the world")
                 motions = self.parts.free_motions(joint, label, pose.position, quaternion_from(pose.turn))
-                pose = Pose(np.zeros(3), np.eye(3))
+                pose = LocalPose(np.zeros(3), np.eye(3))
                 self._without_law(joint)
             else:
                 motions += self._joint(joint, kind, label)
@@ -97,8 +97,8 @@ class _Reader:
 
     def contents(self, element: Element, name: str, child_class: str) -> Body | None:
         """Bodies, sites and shapes in the body (or world) `element`; its mass."""
-        shapes: list[tuple[Element, Pose]] = []
-        self._children(element, name, Pose(np.zeros(3), np.eye(3)), child_class, shapes)
+        shapes: list[tuple[Element, LocalPose]] = []
+        self._children(element, name, LocalPose(np.zeros(3), np.eye(3)), child_class, shapes)
         if name == GROUND:
             return None
         inertial = element.find("inertial")
@@ -119,7 +119,7 @@ class _Reader:
         return body_of(element, total.mass, total.centre, total.inertia)
 
     def _children(
-        self, element: Element, name: str, pose: Pose, child_class: str, shapes: list[tuple[Element, Pose]]
+        self, element: Element, name: str, pose: LocalPose, child_class: str, shapes: list[tuple[Element, LocalPose]]
     ) -> None:
         for child in element.children:
             if child.tag == "frame":

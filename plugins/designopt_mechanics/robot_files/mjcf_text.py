@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from designopt.arrays import Vector
-from designopt_mechanics.robot_files.parts import Pose, rotation_from, rotation_from_quaternion
+from designopt_mechanics.robot_files.parts import LocalPose, rotation_from, rotation_from_quaternion
 from designopt_mechanics.robot_files.xml import Element
 
 #: Attributes that state an orientation; an element has one of them.
@@ -71,12 +71,12 @@ class MjcfText:
             inherited = {key: value for key, value in inherited.items() if key not in _ORIENTATIONS}
         return replace(element, attributes={**inherited, **element.attributes})
 
-    def pose(self, element: Element) -> Pose:
+    def pose(self, element: Element) -> LocalPose:
         """`pos` and orientation of an element, or those of its `fromto`."""
         if "fromto" in element.attributes:
             ends = np.array(element.attribute("fromto", (6,))).reshape(2, 3)
-            return Pose(ends.mean(axis=0), _turn_z_to(element, ends[1] - ends[0]))
-        return Pose(np.array(element.attribute("pos", (3,), _ZEROS)), self._turn(element))
+            return LocalPose(ends.mean(axis=0), _turn_z_to(element, ends[1] - ends[0]))
+        return LocalPose(np.array(element.attribute("pos", (3,), _ZEROS)), self._turn(element))
 
     def _turn(self, element: Element) -> Vector:
         stated = [key for key in _ORIENTATIONS if key in element.attributes]

@@ -38,14 +38,14 @@ class Omission:
 
 
 @dataclass(frozen=True, eq=False)
-class Pose:
+class LocalPose:
     """Where axes are in those of a parent: `position` (3) m, and `turn` (3, 3) with the axes as columns."""
 
     position: Vector
     turn: Vector
 
-    def __matmul__(self, inner: Pose) -> Pose:
-        return Pose(self.position + self.turn @ inner.position, self.turn @ inner.turn)
+    def __matmul__(self, inner: LocalPose) -> LocalPose:
+        return LocalPose(self.position + self.turn @ inner.position, self.turn @ inner.turn)
 
 
 @dataclass

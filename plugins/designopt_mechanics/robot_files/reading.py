@@ -23,6 +23,11 @@ class ImportedRobot:
     omissions: tuple[Omission, ...]
 
 
+def is_robot_file(content: bytes) -> bool:
+    """Whether the bytes are XML, as URDF and MJCF are."""
+    return content.lstrip()[:1] == b"<"
+
+
 def read_robot(content: bytes, name: str) -> ImportedRobot:
     """The mechanism in a file called `name`: URDF when it begins with <robot>, MJCF when it begins with <mujoco>.
 

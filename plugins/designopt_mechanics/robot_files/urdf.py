@@ -12,7 +12,7 @@ from designopt.arrays import Vector
 from designopt_mechanics.body import Body
 from designopt_mechanics.motions import Motion, Rotate, Slide
 from designopt_mechanics.robot_files.parts import (
-    Pose,
+    LocalPose,
     RobotParts,
     affine,
     axis_of,
@@ -186,13 +186,13 @@ def _link(joint: Element, tag: str, links: Mapping[str, Element]) -> str:
     return name
 
 
-def _origin(element: Element | None) -> Pose:
+def _origin(element: Element | None) -> LocalPose:
     origin = None if element is None else element.find("origin")
     if origin is None:
-        return Pose(np.zeros(3), np.eye(3))
+        return LocalPose(np.zeros(3), np.eye(3))
     zeros = (0.0, 0.0, 0.0)
     position = np.array(origin.attribute("xyz", (3,), zeros))
-    return Pose(position, rotation_from("XYZ", origin.attribute("rpy", (3,), zeros)))
+    return LocalPose(position, rotation_from("XYZ", origin.attribute("rpy", (3,), zeros)))
 
 
 def _body(parts: RobotParts, link: Element) -> Body | None:

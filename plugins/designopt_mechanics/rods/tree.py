@@ -61,7 +61,7 @@ class Rod:
     @property
     def second(self) -> float:
         """`spread`, or com^2."""
-        return self.com**2 if self.spread is None else self.spread
+        return self.com * self.com if self.spread is None else self.spread
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from designopt_mechanics.mechanism.forces import LoopForces, MotionRows, Redunda
 from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
 from designopt_mechanics.mechanism.mechanism import Mechanism, MechanismParameter, PointLoad, ScopeValue, value_in
 from designopt_mechanics.mechanism.scene import scene_of
-from designopt_mechanics.mechanism.signals import Signals
+from designopt_mechanics.mechanism.signals import MotionSignals
 from designopt_mechanics.tasks.drives import check_drives, check_initial, with_drives
 from designopt_mechanics.tasks.simulation import initial_state
 from designopt_mechanics.tasks.task import TaskSettings
@@ -90,9 +90,9 @@ class EquilibriumTask:
         return self.settings.loops if mechanism is self.settings.mechanism else LoopSolver(mechanism)
 
     @cached_property
-    def signals(self) -> Signals:
+    def signals(self) -> MotionSignals:
         """Forces and measures of the posture."""
-        return Signals(LoopForces(self.loops, (), self.settings.redundant))
+        return MotionSignals(LoopForces(self.loops, (), self.settings.redundant))
 
     @cached_property
     def _every_output(self) -> dict[str, Quantity]:
@@ -103,7 +103,11 @@ class EquilibriumTask:
             if not s.name.startswith("power_") and not s.name.endswith("_speed")
         }
         outputs["stable"] = Quantity("", "1 where every small displacement is resisted, else 0")
-        outputs["stiffness_min"] = Quantity("", "smallest eigenvalue of the stiffness by the independent coordinates")
+        kinds = {tree.coordinates[i].unit for i in self.loops.independent}
+        smallest = {"rad": "N m/rad", "m": "N/m"}.get(kinds.pop(), "") if len(kinds) == 1 else ""
+        outputs["stiffness_min"] = Quantity(
+            smallest, "smallest eigenvalue of the stiffness by the independent coordinates"
+        )
         for i in self.loops.independent:
             c = tree.coordinates[i]
             unit = "N m/rad" if c.unit == "rad" else "N/m"

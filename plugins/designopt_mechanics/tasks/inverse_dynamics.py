@@ -14,7 +14,7 @@ from designopt.plugin import Declared, Diverged, InvalidSetting
 from designopt_mechanics.mechanism.forces import LoopForces, MotionRows, RedundantLoop, SolvedForces
 from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
 from designopt_mechanics.mechanism.scene import scene_of
-from designopt_mechanics.mechanism.signals import Signals
+from designopt_mechanics.mechanism.signals import MotionSignals
 from designopt_mechanics.tasks.motion import MotionFormulas, PrescribedMotion, check_formulas, read_motion
 from designopt_mechanics.tasks.results import MotionResults
 from designopt_mechanics.tasks.task import TaskSettings
@@ -78,9 +78,9 @@ class InverseDynamicsTask:
 
     @cached_property
     def results(self) -> MotionResults:
-        """Signals, outputs and arrays."""
+        """MotionSignals, outputs and arrays."""
         forces = LoopForces(self.loops, redundant=self.settings.redundant)
-        return MotionResults(Signals(forces), self.settings.outputs, self.settings.targets)
+        return MotionResults(MotionSignals(forces), self.settings.outputs, self.settings.targets)
 
     @cached_property
     def time(self) -> Vector:
@@ -102,10 +102,10 @@ class InverseDynamicsTask:
         p = self.loops.mechanism.column(numbers)
         motion, solved = self._solved(p, scenario)
         values = self.results.signals.rows(motion, solved, p)
-        everything: dict[str, Vector] = self.results.arrays(self.time, values)
+        every_array: dict[str, Vector] = self.results.arrays(self.time, values)
         if "scene" in arrays:
-            everything["scene"] = scene_of(self.loops.mechanism, motion.z, p)
-        return self.results.outputs(self.time, values), {name: everything[name] for name in arrays}
+            every_array["scene"] = scene_of(self.loops.mechanism, motion.z, p)
+        return self.results.outputs(self.time, values), {name: every_array[name] for name in arrays}
 
     def gradient(
         self, numbers: Mapping[str, float], scenario: Mapping[str, Any], names: Sequence[str]

@@ -17,7 +17,7 @@ from designopt.study.language.errors import StudyError
 from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
 from designopt_mechanics.mechanism.mechanism import Mechanism, MechanismParameter
 from designopt_mechanics.model_file.reading import read
-from designopt_mechanics.robot_files.reading import read_robot
+from designopt_mechanics.robot_files.reading import is_robot_file, read_robot
 from designopt_mechanics.robot_files.xml import ModelError
 from designopt_mechanics.tasks.equilibrium import EquilibriumTask
 from designopt_mechanics.tasks.inverse_dynamics import InverseDynamicsTask
@@ -135,8 +135,8 @@ class MechanismModel:
                 hint = f"; did you mean '{near}'?" if near else f"; there are {', '.join(names) or 'none'}"
                 yield InvalidSetting("conditions", f"the file has no parameter '{name}'{hint}")
         if self.branch and self.branch not in mechanism.branches:
-            known = ", ".join(mechanism.branches) or "none"
-            yield InvalidSetting("branch", f"there is no branch '{self.branch}' (in the file: {known})")
+            names_of_branches = ", ".join(mechanism.branches) or "none"
+            yield InvalidSetting("branch", f"there is no branch '{self.branch}' (in the file: {names_of_branches})")
             return
         try:
             yield from self._task.check()
@@ -206,11 +206,6 @@ class MechanismModel:
     def _masses(self) -> Any:
         masses = [ca.SX(f.body.mass) for f in self.mechanism.tree.frames if f.body is not None]
         return ca.Function("masses", [self.mechanism.p], [ca.vertcat(*masses)])
-
-
-def is_robot_file(content: bytes) -> bool:
-    """Whether a file is XML: URDF or MJCF."""
-    return content.lstrip()[:1] == b"<"
 
 
 def _quantity(parameter: MechanismParameter) -> Quantity:

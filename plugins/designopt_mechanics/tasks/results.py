@@ -12,7 +12,7 @@ import numpy as np
 from designopt.arrays import Vector
 from designopt.plugin import Array, Declared, InvalidSetting, Quantity
 from designopt.study.language.findings import nearest_or_all
-from designopt_mechanics.mechanism.signals import TAKES, MechanismSignal, Signals, reduced, unit_of
+from designopt_mechanics.mechanism.signals import TAKES, MechanismSignal, MotionSignals, reduced, unit_of
 
 #: Reductions of the distances of a path from its targets.
 _MISSES = {"rms": "root mean square", "max": "largest"}
@@ -22,7 +22,7 @@ _MISSES = {"rms": "root mean square", "max": "largest"}
 class MotionResults:
     """Results of `signals`; `requested` outputs, all when it is empty; `targets` (n, 3) m by path point."""
 
-    signals: Signals
+    signals: MotionSignals
     requested: Sequence[str] = ()
     targets: Mapping[str, Sequence[Sequence[float]]] = ()  # type: ignore[assignment]
 

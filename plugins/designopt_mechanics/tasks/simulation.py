@@ -15,7 +15,7 @@ from designopt_mechanics.mechanism.equations import mechanism_system
 from designopt_mechanics.mechanism.forces import LoopForces, MotionRows, RedundantLoop
 from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
 from designopt_mechanics.mechanism.scene import scene_of
-from designopt_mechanics.mechanism.signals import Signals
+from designopt_mechanics.mechanism.signals import MotionSignals
 from designopt_mechanics.tasks.drives import check_drives, check_initial, with_drives
 from designopt_mechanics.tasks.results import MotionResults
 from designopt_mechanics.tasks.task import TaskSettings
@@ -54,9 +54,9 @@ class SimulationTask:
 
     @cached_property
     def results(self) -> MotionResults:
-        """Signals, outputs and arrays."""
+        """MotionSignals, outputs and arrays."""
         forces = LoopForces(self.loops, (), self.settings.redundant)
-        return MotionResults(Signals(forces), self.settings.outputs, self.settings.targets)
+        return MotionResults(MotionSignals(forces), self.settings.outputs, self.settings.targets)
 
     @cached_property
     def simulator(self) -> Simulator:

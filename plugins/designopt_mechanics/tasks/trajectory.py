@@ -32,7 +32,7 @@ from designopt_mechanics.mechanism.forces import LoopForces, MotionRows, Redunda
 from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
 from designopt_mechanics.mechanism.measures import measures
 from designopt_mechanics.mechanism.scene import scene_of
-from designopt_mechanics.mechanism.signals import Signals
+from designopt_mechanics.mechanism.signals import MotionSignals
 from designopt_mechanics.tasks.results import MotionResults
 from designopt_mechanics.tasks.task import TaskSettings
 from designopt_mechanics.tree import TreeError
@@ -192,7 +192,7 @@ class TrajectoryTask:
 
     @cached_property
     def _results(self) -> MotionResults:
-        return MotionResults(Signals(self._forces), self.settings.outputs, self.settings.targets)
+        return MotionResults(MotionSignals(self._forces), self.settings.outputs, self.settings.targets)
 
     @property
     def _driven(self) -> tuple[str, ...]:

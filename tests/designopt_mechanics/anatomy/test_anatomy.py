@@ -106,6 +106,14 @@ laws:
     assert found.pose[2] == pytest.approx(0.04, abs=1e-12)
 
 
+def test_ranges_of_joints_are_those_of_their_coordinates() -> None:
+    companion = COMPANION.replace("axes: [[1, 0, 0]]}", "axes: [[1, 0, 0]], range: [-10 deg, 2.4]}", 1)
+    anatomy = read_companion(companion.encode(), "ranges.yaml", bundled_geometry("biceps"))
+    coordinate = next(c for c in anatomy.tree.coordinates if c.name == "ulna_1")
+    assert (coordinate.low, coordinate.high) == pytest.approx((np.radians(-10.0), 2.4))
+    assert "'gravity' is not stated: [0, 0, -9.81] m/s^2 is assumed" in anatomy.warnings
+
+
 @pytest.mark.parametrize("name", BUNDLED)
 def test_written_files_read_back_to_the_same_names_order_and_places(name: str) -> None:
     one = bundled_geometry(name)
@@ -206,6 +214,8 @@ def test_vrml_that_breaks_a_rule_is_refused_with_its_place(old: str, new: str, m
         ("fork: {", "folk: {", "the geometry has no virtual link 'folk'; did you mean 'fork'?"),
         ("  R_Mus_FlexorB: {max: 400, tone: 1}\n", "", "wire 'R_Mus_FlexorB' has no law"),
         ("[0.006, 0.006, 0.0008]", "[0.006, 0.006, 0.08]", "no body has the principal moments"),
+        ("axes: [[1, 0, 0]]}", "axes: [[1, 0, 0]], range: banana}", "must be a list"),
+        ("axes: [[1, 0, 0]]}", "axes: [[1, 0, 0]], range: [0.1, 2]}", "0.1 to 2 does not contain 0"),
     ],
 )
 def test_companions_that_do_not_fit_are_refused_with_their_place(old: str, new: str, message: str) -> None:

@@ -30,7 +30,7 @@ STUDY = """\
 study: broken
 model: {{use: {use}, {settings}}}
 space: {{{parameter}: [0, 0.01]}}
-objectives: [{{name: effort, minimize: effort}}]
+objectives: [{{name: effort, minimize: {output}}}]
 stages: [{{name: some, solver: {{use: sobol, samples: 4}}}}]
 """
 RODS = """\
@@ -57,6 +57,8 @@ def sources() -> list[tuple[str, str, str]]:
     model = files("designopt_mechanics.model_file").joinpath("models")
     knee, spine = (model.joinpath(f"{n}.yaml").read_text(encoding="utf-8") for n in ("knee_patella", "lumbo_pelvic"))
     found = [("model", "", text) for text in (knee + ATTACHED, spine)] * 4 + [("rods", "", RODS)]
+    linkage = Path(__file__).parents[1] / "mechanism" / "every_entry.yaml"
+    found += [("mechanism", "", linkage.read_text(encoding="utf-8"))] * 8
     patterns = files("designopt_mechanics.anatomy").joinpath("patterns")
     for name in BUNDLED:
         found.append(("geometry", name, patterns.joinpath(f"{name}.wrl").read_text(encoding="utf-8")))
@@ -67,10 +69,17 @@ def sources() -> list[tuple[str, str, str]]:
 def study(folder: Path, kind: str, name: str, text: str) -> Path:
     """A study in `folder` whose model takes the broken text as its file."""
     path = folder / "study.yaml"
+    if kind == "mechanism":
+        (folder / "broken.yaml").write_bytes(text.encode("utf-8", errors="replace"))
+        settings = "file: broken.yaml, task: simulation"
+        path.write_text(STUDY.format(use="mechanism", settings=settings, parameter="crank", output="stroke_max"))
+        return path
     if kind == "model":
         (folder / "broken.yaml").write_bytes(text.encode("utf-8", errors="replace"))
         wire = "" if "quadriceps" in text else "wire: erector, coordinate: flexion"
-        path.write_text(STUDY.format(use="wire_arms", settings=f"file: broken.yaml, {wire}", parameter="shift_x"))
+        path.write_text(
+            STUDY.format(use="wire_arms", settings=f"file: broken.yaml, {wire}", parameter="shift_x", output="effort")
+        )
         return path
     patterns = files("designopt_mechanics.anatomy").joinpath("patterns")
     both = {"geometry": f"{name}.wrl", "companion": f"{name}.yaml"}
@@ -80,7 +89,7 @@ def study(folder: Path, kind: str, name: str, text: str) -> Path:
     (folder / broken).write_bytes(text.encode("utf-8", errors="replace"))
     both[kind] = broken
     settings = ", ".join(f"{setting}: {file}" for setting, file in both.items())
-    path.write_text(STUDY.format(use="wire_patterns", settings=settings, parameter="activation"))
+    path.write_text(STUDY.format(use="wire_patterns", settings=settings, parameter="activation", output="effort"))
     return path
 
 

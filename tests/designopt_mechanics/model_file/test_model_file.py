@@ -196,6 +196,13 @@ def test_the_wire_alone_straightens_the_knee() -> None:
     assert solution.phase.values["tension"].min() >= -1e-4
 
 
+@pytest.mark.parametrize("options", [Options(), Options(intervals=45)])
+def test_the_whole_range_is_solved_on_any_mesh_with_its_error_known(options: Options) -> None:
+    solution = solve_design(WireArms().trajectory_problem({}), {}, options)
+    assert solution.status.name == "SOLVED"
+    assert solution.error_estimate < 1e-3
+
+
 @pytest.mark.parametrize(
     ("settings", "name", "message"),
     [

@@ -391,6 +391,7 @@ def test_in_latex_the_equations_have_balanced_braces_and_as_many_terms() -> None
         ([Rod("a", mass=0.0)], "rod 'a', mass: 0 is not positive"),
         ([Rod("a", mass=np.nan)], "rod 'a', mass: nan is not finite"),
         ([Rod("a", com=1.2)], r"rod 'a', com: 1\.2 is not between 0 and 1"),
+        ([Rod("a", com=1e308)], "rod 'a', second: inf is not finite"),
         ([Rod("a", spread=0.1)], r"rod 'a', spread: 0\.1 is less than com\^2"),
         ([Rod("a", stiffness=-1.0)], "rod 'a', stiffness: -1 is negative"),
         ([Rod("a", sign=2)], "rod 'a', sign: 2 is neither 1 nor -1"),
