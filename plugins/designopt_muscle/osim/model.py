@@ -9,6 +9,7 @@ import numpy as np
 
 from designopt.arrays import Vector
 from designopt_muscle.osim.functions import Function
+from designopt_muscle.osim.laws import CoordinateLaw, PathLaw
 
 GROUND = "ground"
 
@@ -158,8 +159,45 @@ class CoordinateActuator:
 
 
 @dataclass(frozen=True, eq=False)
+class CoordinateForce:
+    """A law at a coordinate."""
+
+    name: str
+    coordinate: str
+    law: CoordinateLaw
+
+
+@dataclass(frozen=True, eq=False)
+class PathForce:
+    """A law along a path of points and surfaces, like a muscle's."""
+
+    name: str
+    points: tuple[PathPoint, ...]
+    wraps: tuple[PathWrap, ...]
+    law: PathLaw
+
+
+@dataclass(frozen=True, eq=False)
+class Bushing:
+    """Springs and dampers (6,) between frames of two bodies: three angles x-y-z of the second in the first, then its
+    position there. `frames` are the two bodies with the poses (4, 4) of the frames in them.
+    """
+
+    name: str
+    frames: tuple[tuple[str, Vector], tuple[str, Vector]]
+    stiffness: Vector
+    damping: Vector
+
+
+PassiveForce = CoordinateForce | PathForce | Bushing
+
+
+@dataclass(frozen=True, eq=False)
 class OsimModel:
-    """A model. Bodies are in the order of their joints, parents first; `notes` list replaced elements of the file."""
+    """A model. Bodies are in the order of their joints, parents first; `notes` list replaced elements of the file.
+
+    `passive` are the forces that follow from the motion alone.
+    """
 
     name: str
     gravity: Vector
@@ -171,6 +209,7 @@ class OsimModel:
     muscles: tuple[OsimMuscle, ...]
     actuators: tuple[CoordinateActuator, ...]
     notes: tuple[str, ...] = ()
+    passive: tuple[PassiveForce, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

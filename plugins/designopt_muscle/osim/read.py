@@ -6,11 +6,13 @@ from functools import lru_cache
 
 import numpy as np
 
+from designopt_muscle.osim.functions import Scaled
 from designopt_muscle.osim.model import GROUND, Coupler, OsimBody, OsimModel, WrapObject
 from designopt_muscle.osim.places import last_name, only, pose
 from designopt_muscle.osim.read_forces import read_forces
 from designopt_muscle.osim.read_functions import function_in
 from designopt_muscle.osim.read_joints import Joints
+from designopt_muscle.osim.read_passive import read_passive
 from designopt_muscle.osim.xml import Element, parse
 
 #: Parts of a model that say nothing of its mechanics.
@@ -18,11 +20,12 @@ _DECORATION = {
     "credits", "publications", "length_units", "force_units", "MarkerSet", "ProbeSet", "assembly_accuracy", "defaults",
     "ModelVisualPreferences", "Ground", "BodySet", "JointSet", "ConstraintSet", "ForceSet", "gravity",
     "ContactGeometrySet", "ControllerSet", "ComponentSet", "MiscModelComponents", "components", "use_visualizer",
+    "FrameSet",
 }  # fmt: skip
 #: Sets of a model; each has its members in <objects>.
 _SETS = (
     "BodySet", "JointSet", "ConstraintSet", "ForceSet", "ContactGeometrySet", "ControllerSet", "ComponentSet",
-    "MiscModelComponents", "MarkerSet", "ProbeSet",
+    "MiscModelComponents", "MarkerSet", "ProbeSet", "FrameSet",
 )  # fmt: skip
 #: Components without effect on the mechanics, with those whose names end in _REPORTING.
 _HARMLESS = {"Marker", "Station", "PhysicalOffsetFrame", "FrameGeometry", "Mesh", "Brick", "Sphere", "Cylinder",
@@ -89,6 +92,8 @@ class _Reader:
         names = {c.name for c in joints.coordinates}
         couplers = tuple(c for e in _objects(self.model, "ConstraintSet") if (c := _coupler(e, names)) is not None)
         muscles, actuators, notes = read_forces(self.model, body_names, names, {w.name: w for w in wraps})
+        turns = {c.name: c.rotational for c in joints.coordinates}
+        passive = read_passive(self.model, body_names, turns, {w.name: w for w in wraps})
         gravity = self.model.find("gravity")
         return OsimModel(
             self.model.name,
@@ -101,12 +106,15 @@ class _Reader:
             muscles,
             actuators,
             (*joints.notes, *notes, *_controllers(self.model)),
+            passive=passive,
         )
 
     def _joint_elements(self, elements: dict[str, Element]) -> list[tuple[Element, str]]:
         """The joints, and in files of version 3 the body that each is written in."""
         if self.new:
             return [(e, "") for e in _objects(self.model, "JointSet")]
+        if joints := _objects(self.model, "JointSet"):
+            raise joints[0].error("is of a form between versions 3 and 4; save the model with OpenSim 4")
         named_joints = []
         for name, body in elements.items():
             holder = body.find("Joint")
@@ -138,7 +146,11 @@ def _refuse_unread(model: Element) -> None:
             if len([child for child in holder.children if child.tag == "objects"]) > 1:
                 raise holder.error("has more than one <objects>; join them")
     lists = [e for e in model.walk() if e.tag == "components"]
-    lists += [e for name in ("ComponentSet", "MiscModelComponents") if (e := model.find(name, "objects")) is not None]
+    lists += [
+        e
+        for name in ("ComponentSet", "MiscModelComponents", "FrameSet")
+        if (e := model.find(name, "objects")) is not None
+    ]
     for holder in lists:
         where = holder.tag if holder.parent is None or holder.tag != "objects" else holder.parent.tag
         for member in holder.children:
@@ -239,7 +251,7 @@ def _coupler(element: Element, names: set[str]) -> Coupler | None:
     for name in (dependent, last_name(independent[0])):
         if name not in names:
             raise element.error(f"names the coordinate '{name}', which does not exist")
-    if element.number("scale_factor", 1.0) != 1.0:
-        raise element.need("scale_factor").error("scale factors other than 1 are not supported")
     function = function_in(element.need("coupled_coordinates_function"))
+    if (factor := element.number("scale_factor", 1.0)) != 1.0:
+        function = Scaled(function, factor)
     return Coupler(dependent, last_name(independent[0]), function)
