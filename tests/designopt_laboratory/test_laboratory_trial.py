@@ -74,7 +74,7 @@ def test_a_spoilt_frame_changes_no_pose_and_no_moment_of_others(analysed, refere
     _, true = analysed(WALK, "angles", until="angles", design={"cutoff": 0.0})
     others = np.delete(np.arange(len(markers) - 1), spoilt)  # the last frame has no moments
     assert np.isnan(raw["angles"][spoilt]).all()
-    assert np.abs(raw["angles"][others] - true["angles"][others]).max() < 1e-9
+    assert np.abs(raw["angles"][others] - true["angles"][others]).max() < 1e-7  # rad, of the iterations
     _, arrays = analysed(walk, *MOMENTS, until="moments")
     difference = np.abs(by_joint(arrays) - by_joint(reference[1])).max(axis=(1, 2))
     assert arrays["pose_status"][spoilt] >= 100
