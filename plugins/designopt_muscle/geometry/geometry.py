@@ -44,6 +44,11 @@ def muscle_geometry(model: OsimModel, values: dict[str, Vector]) -> MuscleGeomet
     slopes = np.zeros((len(names), len(model.muscles), n))
     wrapped = np.zeros((n, len(model.muscles)), dtype=np.int64)
     for k, muscle in enumerate(model.muscles):
+        if muscle.function is not None:
+            lengths[:, k], own_slopes = muscle.function.measure(motion.coordinates)
+            for name, slope in zip(muscle.function.coordinates, own_slopes.T, strict=True):
+                slopes[names.index(name), k] += slope
+            continue
         for path in wrapped_paths(muscle, surfaces, motion):
             lengths[path.frames, k] = measure(path, motion, names, slopes[:, k])
             wrapped[path.frames, k] = sum(node.arc is not None for node in path.nodes)

@@ -46,8 +46,11 @@ class WrappedPath:
 def wrapped_paths(
     muscle: OsimMuscle | PathForce, surfaces: dict[str, WrapObject], motion: Kinematics
 ) -> list[WrappedPath]:
-    """The path of a muscle or spring: for each set of points and surfaces that it passes, the frames and the nodes."""
+    """The path of a muscle or spring: for each set of points and surfaces that it passes, the frames and the nodes. One
+    without points has none."""
     n = len(next(iter(motion.origin.values())))
+    if not muscle.points:
+        return []
     places = [_placed(point, motion) for point in muscle.points]
     present = np.column_stack([_present(point, motion, n) for point in muscle.points])
     path_list = []

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
 from designopt.arrays import Vector
-from designopt_muscle.osim.functions import Function
+from designopt_muscle.osim.functions import Function, ManyPolynomial
 from designopt_muscle.osim.laws import CoordinateLaw, PathLaw
 
 GROUND = "ground"
@@ -122,8 +123,24 @@ class PathWrap:
 
 
 @dataclass(frozen=True, eq=False)
+class PathFunction:
+    """The length (m) of a path by `coordinates`; its moment arms are `arms`, without them the derivatives."""
+
+    coordinates: tuple[str, ...]
+    length: ManyPolynomial
+    arms: tuple[ManyPolynomial, ...] = ()
+
+    def measure(self, values: Mapping[str, Vector]) -> tuple[Vector, Vector]:
+        """Length (n,) and its derivatives (n, m) by the coordinates."""
+        x = np.column_stack([values[name] for name in self.coordinates])
+        if not self.arms:
+            return self.length.values(x), self.length.slopes(x)
+        return self.length.values(x), -np.column_stack([arm.values(x) for arm in self.arms])
+
+
+@dataclass(frozen=True, eq=False)
 class OsimMuscle:
-    """A muscle: path, wraps, and the parameters of its model.
+    """A muscle: path, wraps, and the parameters of its model. One with a `function` has no points.
 
     `model` is "thelen", "millard" or "degroote". Forces in N, lengths in m, the pennation in rad, the maximum
     shortening velocity in optimal fibre lengths per second. `shape` contains the parameters that only this model has,
@@ -145,6 +162,7 @@ class OsimMuscle:
     rise: float
     fall: float
     shape: dict[str, float] = field(default_factory=dict)
+    function: PathFunction | None = None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 from designopt_muscle.osim.model import CoordinateActuator, OsimMuscle, WrapObject
 from designopt_muscle.osim.places import last_name, only
 from designopt_muscle.osim.read_passive import PASSIVE
-from designopt_muscle.osim.read_paths import read_path
+from designopt_muscle.osim.read_paths import read_path, read_path_function
 from designopt_muscle.osim.xml import Element
 
 _MODELS = {
@@ -34,7 +34,7 @@ _COMMON = {
     "max_isometric_force", "optimal_fiber_length", "tendon_slack_length", "pennation_angle_at_optimal",
     "max_contraction_velocity", "ignore_tendon_compliance", "ignore_activation_dynamics", "activation_time_constant",
     "deactivation_time_constant", "minimum_activation", "default_activation", "default_fiber_length", "components",
-    "path", "MuscleFirstOrderActivationDynamicModel", "MuscleSecondOrderActivationDynamicModel",
+    "path", "FunctionBasedPath", "MuscleFirstOrderActivationDynamicModel", "MuscleSecondOrderActivationDynamicModel",
     "MuscleFixedWidthPennationModel",
 }  # fmt: skip
 #: What only one model has: its name in the file and OpenSim's own value where the file has none.
@@ -90,6 +90,11 @@ def read_forces(
             raise element.error("is not a supported force; switch it off (appliesForce) if it does not matter")
     if any(muscle.model == "millard" for muscle in muscles):
         notes.append("Millard2012 muscles are evaluated with the curves of De Groote et al. (2016)")
+    if by_function := [muscle.name for muscle in muscles if muscle.function]:
+        notes.append(
+            "muscles whose lengths are functions of coordinates are not drawn and press on no joint, as in OpenSim:"
+            f" {', '.join(by_function)}"
+        )
     if drives:
         listed = ", ".join(drive.name for drive in drives)
         notes.append(f"drives of coordinates do not take part in the sharing: {listed}")
@@ -127,7 +132,8 @@ def _muscle(
             raise (element.find(tag) or element).error(f"{tag} must be {bound}, not {value:g}")
         return value
 
-    points, used = read_path(element, bodies, coordinates, wraps)
+    function = read_path_function(element, coordinates)
+    points, used = ((), ()) if function else read_path(element, bodies, coordinates, wraps)
     pennation = number("pennation_angle_at_optimal", 0.0)
     if not 0.0 <= pennation < np.pi / 2:
         raise element.need("pennation_angle_at_optimal").error(f"{pennation:g} rad is not between 0 and a right angle")
@@ -157,6 +163,7 @@ def _muscle(
         rise=positive("activation_time_constant", 0.015),
         fall=positive("deactivation_time_constant", 0.060 if model == "degroote" else 0.050),
         shape=shape,
+        function=function,
     )
 
 

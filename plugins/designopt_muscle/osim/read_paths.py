@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from designopt_muscle.osim.model import Axis, PathPoint, PathWrap, WrapObject
+from designopt_muscle.osim.functions import ManyPolynomial, ordered_exponents
+from designopt_muscle.osim.model import Axis, PathFunction, PathPoint, PathWrap, WrapObject
 from designopt_muscle.osim.places import last_name, only
 from designopt_muscle.osim.read_functions import TAGS, function_in
 from designopt_muscle.osim.xml import Element
@@ -84,3 +85,48 @@ def _wrap(element: Element, wraps: Mapping[str, WrapObject], points: int) -> Pat
         if end != -1 and not 1 <= end <= points:
             raise element.need("range").error(f"names the point {end} of {points}")
     return PathWrap(name, None if first == -1 else first - 1, None if last == -1 else last - 1)
+
+
+def read_path_function(element: Element, coordinates: set[str]) -> PathFunction | None:
+    """The path of a force as functions of coordinates, None if it has points. Raises `ModelError`."""
+    path = element.find("FunctionBasedPath") or element.find("path", "FunctionBasedPath")
+    if path is None:
+        return None
+    only(path, {"coordinate_paths", "length_function", "moment_arm_functions", "lengthening_speed_function",
+                "Appearance", "components"})  # fmt: skip
+    names = tuple(last_name(word) for word in path.need("coordinate_paths").text.split())
+    if unknown := [name for name in names if name not in coordinates]:
+        raise path.need("coordinate_paths").error(f"'{unknown[0]}' is not a coordinate")
+    if not names:
+        raise path.error("names no coordinate")
+    holder = path.need("length_function")
+    if len(holder.children) != 1:
+        raise holder.error(f"contains {len(holder.children)} functions, not one")
+    length = _polynomial(holder.children[0], len(names))
+    listed = path.find("moment_arm_functions")
+    arms = tuple(_polynomial(e, len(names)) for e in ([] if listed is None else listed.children))
+    if arms and len(arms) != len(names):
+        raise path.need("moment_arm_functions").error(f"has {len(arms)} functions for {len(names)} coordinates")
+    return PathFunction(names, length, arms)
+
+
+def _polynomial(element: Element, variables: int) -> ManyPolynomial:
+    """A polynomial of as many variables; of one also OpenSim's ``PolynomialFunction``, constants and lines."""
+    match element.tag:
+        case "MultivariatePolynomialFunction":
+            stated, order = int(element.number("dimension")), int(element.number("order"))
+            if stated != variables or not 0 <= order <= 20:
+                raise element.error(f"has {stated} variables and order {order}; there are {variables} coordinates")
+            exponents = ordered_exponents(variables, order)
+            coefficients = element.numbers("coefficients", len(exponents))
+        case "Constant":
+            exponents, coefficients = np.zeros((1, variables), dtype=np.int64), [element.number("value", 0.0)]
+        case "LinearFunction":
+            exponents = np.vstack([np.eye(variables, dtype=np.int64), np.zeros((1, variables), dtype=np.int64)])
+            coefficients = element.numbers("coefficients", variables + 1)
+        case "PolynomialFunction" if variables == 1:
+            coefficients = element.numbers("coefficients")
+            exponents = np.arange(len(coefficients))[::-1, None]
+        case _:
+            raise element.error(f"is not a supported function of {variables} coordinates: polynomials are")
+    return ManyPolynomial(np.array(coefficients), exponents)
