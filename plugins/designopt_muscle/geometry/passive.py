@@ -95,12 +95,12 @@ def _bushing(force: Bushing, motion: Kinematics, speeds: Mapping[str, Vector], b
     The deflections are the body-fixed angles x-y-z and the position of the second frame in the first, and the forces
     those along them (Simbody's ``LinearBushing``).
     """
-    (body, pose), (other, other_pose) = force.frames
+    (body, pose), (second, second_pose) = force.frames
     turn, at = motion.rotation[body] @ pose[:3, :3], motion.position(body, pose[:3, 3])
-    other_turn, other_at = motion.rotation[other] @ other_pose[:3, :3], motion.position(other, other_pose[:3, 3])
+    second_turn, second_at = motion.rotation[second] @ second_pose[:3, :3], motion.position(second, second_pose[:3, 3])
     back = turn.transpose(0, 2, 1)
-    relative, place = back @ other_turn, turned(back, other_at - at)
-    spin, speed = _relative_speed(motion, speeds, body, other, other_at)
+    relative, offset = back @ second_turn, turned(back, second_at - at)
+    spin, speed = _relative_speed(motion, speeds, body, second, second_at)
     angles = np.stack(
         [
             np.arctan2(-relative[:, 1, 2], relative[:, 2, 2]),
@@ -110,24 +110,24 @@ def _bushing(force: Bushing, motion: Kinematics, speeds: Mapping[str, Vector], b
         axis=1,
     )
     rates = _angle_rates(angles)
-    angle_speed = turned(rates, turned(other_turn.transpose(0, 2, 1), spin))
-    pull = -force.stiffness[3:] * place - force.damping[3:] * turned(back, speed)
+    angle_speed = turned(rates, turned(second_turn.transpose(0, 2, 1), spin))
+    pull = -force.stiffness[3:] * offset - force.damping[3:] * turned(back, speed)
     twist = -force.stiffness[:3] * angles - force.damping[:3] * angle_speed
     pull_in_ground = turned(turn, pull)
-    moment = turned(other_turn, turned(rates.transpose(0, 2, 1), twist)) + cross(other_at, pull_in_ground)
+    moment = turned(second_turn, turned(rates.transpose(0, 2, 1), twist)) + cross(second_at, pull_in_ground)
     wrench = np.concatenate([pull_in_ground, moment], axis=1)
-    _add(bodies, other, wrench)
+    _add(bodies, second, wrench)
     _add(bodies, body, -wrench)
     return np.asarray(np.linalg.norm(pull, axis=1))
 
 
 def _relative_speed(
-    motion: Kinematics, speeds: Mapping[str, Vector], body: str, other: str, at: Vector
+    motion: Kinematics, speeds: Mapping[str, Vector], body: str, second: str, at: Vector
 ) -> tuple[Vector, Vector]:
-    """Angular velocity of `other` relative to `body` and the velocity of its point `at`, seen from `body` (n, 3)."""
+    """Angular velocity of `second` relative to `body` and the velocity of its point `at`, seen from `body` (n, 3)."""
     spin, slide = np.zeros_like(at), np.zeros_like(at)
     for name, rate in speeds.items():
-        sign = float(other in motion.beyond[name]) - float(body in motion.beyond[name])
+        sign = float(second in motion.beyond[name]) - float(body in motion.beyond[name])
         spin += sign * motion.turning[name] * rate[:, None]
         slide += sign * motion.moving[name] * rate[:, None]
     return spin, slide + cross(spin, at)
