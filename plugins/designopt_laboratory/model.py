@@ -27,7 +27,7 @@ from designopt_laboratory.declared import ARRAYS, LaboratoryDesign, TrialConditi
 from designopt_laboratory.results import TrialResults
 from designopt_laboratory.trial.feet import bodies_of_feet
 from designopt_laboratory.trial.files import FILE_CONDITIONS, SubjectFiles, TrialFiles, read_files
-from designopt_laboratory.trial.poses import MarkerErrors, PoseSeries, poses
+from designopt_laboratory.trial.poses import MarkerErrors, PoseSeries, check_poses, poses
 from designopt_laboratory.trial.steps import STEPS, Chain, Factors, Processing, Step, take_steps
 
 #: Poses of a trial that are kept for designs with the same errors of markers.
@@ -128,7 +128,10 @@ class LaboratoryTrial:
     def check_scenario(self, conditions: Mapping[str, Any]) -> None:
         """Open the files of a trial. Raises `InvalidSetting` for unusable ones."""
         with _as_mistakes(conditions):
-            self._read(conditions)
+            files = self._read(conditions)
+            check_poses(files, self.marker_weights)
+            time = (files.table or files.recording).time  # type: ignore[union-attr]
+            self._signals(conditions, files, time)
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
         """What the readers of the files left out or assumed."""
@@ -151,8 +154,9 @@ class LaboratoryTrial:
             for declared, stated in ((LaboratoryDesign, design), (TrialConditions, scenario))
         )
         try:
+            check_poses(prepared.files, self.marker_weights)
             series = self._poses(prepared, _marker_errors(values, conditions))
-            signals = self._signals(conditions, prepared.files, series)
+            signals = self._signals(conditions, prepared.files, series.time)
             steps = take_steps(
                 prepared.files, series, self._chain, self._processing(values, conditions), self._tracking(signals)
             )
@@ -211,13 +215,15 @@ class LaboratoryTrial:
         return Processing(values["cutoff"], values["load_cutoff"], criterion, factors)
 
     def _signals(
-        self, conditions: Mapping[str, Any], files: TrialFiles, series: PoseSeries
+        self, conditions: Mapping[str, Any], files: TrialFiles, time: NDArray[np.float64]
     ) -> NDArray[np.float64] | None:
-        """(n, k) measured activity of the muscles at the frames of a series."""
-        file = conditions.get("emg") or conditions.get("recording")
-        if self.emg is None or file is None or STEPS.index(self.until) < STEPS.index("forces"):
+        """(n, k) measured activity of the muscles at `time` (n,) s."""
+        if self.emg is None or STEPS.index(self.until) < STEPS.index("forces"):
             return None
-        return measured(file, self.emg, tuple(m.name for m in files.model.muscles), series.time)
+        file = conditions.get("emg") or conditions.get("recording")
+        if file is None or (conditions.get("emg") is None and not file.name.lower().endswith(".c3d")):
+            raise TrialError(f"{files.name}: the setting 'emg' needs a file of measured activity: name it with emg")
+        return measured(file, self.emg, tuple(m.name for m in files.model.muscles), time)
 
     def _tracking(self, signals: NDArray[np.float64] | None) -> Tracking | None:
         if self.emg is None or signals is None or (self.emg.weight == 0.0 and self.emg.band is None):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from designopt_recordings.frames import FrameStatus
 from designopt_wholebody.consistency.positions import ConsistencyStatus
-from designopt_wholebody.report.joint_loads import CYCLES, NAMES, VIOLATIONS, joint_loads, sentence, statuses
+from designopt_wholebody.report.joint_loads import CYCLES, MOMENTS, NAMES, VIOLATIONS, joint_loads, sentence, statuses
 from designopt_wholebody.report.load_ranking import load_ranking
 
 from designopt import define
@@ -28,7 +28,7 @@ def run(folder: Path, body: list[str] | None = None, **execution: object) -> Res
     ).run(folder / "push.study", executor="serial")
 
 
-FURTHER = (*CYCLES, *VIOLATIONS, "raw_sticks", "surfaces", "ground_forces", "differences")
+FURTHER = (*CYCLES, *MOMENTS, *VIOLATIONS, "raw_sticks", "surfaces", "ground_forces", "differences")
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +50,7 @@ def test_it_draws_the_movement_loads_and_residuals_of_every_design(section: Sect
         "Forces of the joints",
         "Angles over a cycle",
         "Torques over a cycle",
+        "Moments over a cycle",
         "Residuals",
         "Violation of the constraints",
         "Agreement of landmarks",

@@ -29,6 +29,8 @@ from designopt_laboratory.trial.files import TrialFiles
 _ORDER = 3
 #: Frequency (Hz) of the motion of skin over bones that a study assumes.
 _SKIN_FREQUENCY = 3.0
+#: Markers that a pose needs; those that a message lists.
+_LEAST_MARKERS, _NAMED = 3, 8
 
 
 class TrialStatus(StatusEnum):
@@ -73,6 +75,35 @@ class PoseSeries:
     notes: tuple[str, ...] = ()
 
 
+def check_poses(files: TrialFiles, weights: Mapping[str, float]) -> None:
+    """Raise `TrialError` where model and markers or coordinates of a trial do not fit, without solving anything."""
+    if files.recording is None:
+        assert files.table is not None
+        _measured(files.table, files.model, files.name)
+        return
+    if len(files.recording.time) < 2:
+        raise TrialError(f"{files.name}: a single frame is no motion")
+    recorded = set(files.recording.marker_names)
+    shared = sorted(m.name for m in files.markers if m.name in recorded)
+    if len(shared) < _LEAST_MARKERS:
+        raise TrialError(
+            f"{files.name}: model and recording share {', '.join(shared) or 'no marker'}; a pose needs at least"
+            f" {_LEAST_MARKERS} markers. The recording has {_some(sorted(recorded))}; the model has"
+            f" {_some([m.name for m in files.markers])}: name a marker set for the recording's markers"
+        )
+    for name in weights:
+        if name not in shared:
+            raise TrialError(
+                f"{files.name}: marker_weights: '{name}' is not a marker of both recording and model"
+                f"{nearest_or_all(name, shared)}"
+            )
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return (", ".join(names[:_NAMED]) + more) or "none"
+
+
 def poses(
     files: TrialFiles, errors: MarkerErrors | None = None, weights: Mapping[str, float] | None = None
 ) -> PoseSeries:
@@ -88,14 +119,7 @@ def poses(
     tasks = files.tasks
     if weights:
         shared = {m.name: 1.0 for m in markers if m.name in recording.marker_names}
-        if unknown := sorted(set(weights) - set(shared)):
-            raise TrialError(
-                f"{files.name}: '{unknown[0]}' is not a marker of both recording and model"
-                f"{nearest_or_all(unknown[0], sorted(shared))}"
-            )
         tasks = replace(tasks, markers={**(tasks.markers or shared), **weights})
-    if len(recording.time) < 2:
-        raise TrialError(f"{files.name}: a single frame is no motion")
     fit = fit_motion(files.model, markers, recording, tasks)
     columns = [i for i, name in enumerate(fit.coordinates) if name in files.model.free]
     values = np.where(np.asarray(fit.status)[:, None] >= 100, np.nan, fit.values[:, columns])

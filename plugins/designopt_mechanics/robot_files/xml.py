@@ -74,7 +74,7 @@ class Element:
         more = [] if default is None else [child for child in default.children if child.tag not in tags]
         return replace(self, children=[*self.children, *more])
 
-    def put(self, tag: str, text: str) -> None:
+    def set_text(self, tag: str, text: str) -> None:
         """Set the text of a child, which is appended if it is not there."""
         element = self.find(tag)
         if element is None:
@@ -82,9 +82,9 @@ class Element:
             self.children.append(element)
         element.text = text
 
-    def put_numbers(self, tag: str, values: Iterable[float]) -> None:
+    def set_numbers(self, tag: str, values: Iterable[float]) -> None:
         """Set the numbers in a child, with all their digits."""
-        self.put(tag, " ".join(repr(float(value)) for value in values))
+        self.set_text(tag, " ".join(repr(float(value)) for value in values))
 
     def walk(self) -> Iterator[Element]:
         """This element and all within it."""

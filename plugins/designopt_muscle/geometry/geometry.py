@@ -44,8 +44,13 @@ def muscle_geometry(model: OsimModel, values: dict[str, Vector]) -> MuscleGeomet
     slopes = np.zeros((len(names), len(model.muscles), n))
     wrapped = np.zeros((n, len(model.muscles)), dtype=np.int64)
     for k, muscle in enumerate(model.muscles):
+        if muscle.function is not None:
+            lengths[:, k], own_slopes = muscle.function.measure(motion.coordinates)
+            for name, slope in zip(muscle.function.coordinates, own_slopes.T, strict=True):
+                slopes[names.index(name), k] += slope
+            continue
         for path in wrapped_paths(muscle, surfaces, motion):
-            lengths[path.frames, k] = _measure(path, motion, names, slopes[:, k])
+            lengths[path.frames, k] = measure(path, motion, names, slopes[:, k])
             wrapped[path.frames, k] = sum(node.arc is not None for node in path.nodes)
     index = {name: i for i, name in enumerate(names)}
     for coupler in model.couplers:
@@ -77,7 +82,7 @@ def stretched(path: WrappedPath) -> tuple[Vector, Vector]:
     return np.asarray(length), force
 
 
-def _measure(path: WrappedPath, motion: Kinematics, names: tuple[str, ...], slopes: Vector) -> Vector:
+def measure(path: WrappedPath, motion: Kinematics, names: tuple[str, ...], slopes: Vector) -> Vector:
     """The length (n,) of a path; its derivatives are added to `slopes` (coordinates, all frames).
 
     A path over surfaces is the shortest one, so that only its straight parts pull: the derivative of the length is the

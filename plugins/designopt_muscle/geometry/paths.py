@@ -13,7 +13,7 @@ from designopt_muscle.geometry.ellipsoid import around_ellipsoid
 from designopt_muscle.geometry.kinematics import Kinematics, turned
 from designopt_muscle.geometry.torus import around_torus
 from designopt_muscle.geometry.touch import Touch
-from designopt_muscle.osim.model import OsimMuscle, PathPoint, WrapObject
+from designopt_muscle.osim.model import OsimMuscle, PathForce, PathPoint, WrapObject
 
 Frames = Integers
 
@@ -43,9 +43,14 @@ class WrappedPath:
     nodes: tuple[PathNode, ...]
 
 
-def wrapped_paths(muscle: OsimMuscle, surfaces: dict[str, WrapObject], motion: Kinematics) -> list[WrappedPath]:
-    """The path of `muscle`: for each set of points and surfaces that it passes, the frames and the nodes."""
+def wrapped_paths(
+    muscle: OsimMuscle | PathForce, surfaces: dict[str, WrapObject], motion: Kinematics
+) -> list[WrappedPath]:
+    """The path of a muscle or spring: for each set of points and surfaces that it passes, the frames and the nodes. One
+    without points has none."""
     n = len(next(iter(motion.origin.values())))
+    if not muscle.points:
+        return []
     places = [_placed(point, motion) for point in muscle.points]
     present = np.column_stack([_present(point, motion, n) for point in muscle.points])
     path_list = []
@@ -98,7 +103,7 @@ class _Contact:
 
 
 def _wrapped(
-    muscle: OsimMuscle,
+    muscle: OsimMuscle | PathForce,
     surfaces: dict[str, WrapObject],
     motion: Kinematics,
     frames: Frames,

@@ -91,18 +91,18 @@ def fit_motion(
     problem = motion_problem(model, markers, recording, tasks, limits)
     objective = problem.objective
     present = np.isfinite(objective.recorded).all(axis=2) & (objective.weights > 0.0)
-    seen = np.flatnonzero(present.any(axis=1))
-    fit = _solve(problem, seen)
+    visible = np.flatnonzero(present.any(axis=1))
+    fit = _solve(problem, visible)
     n, m = len(problem.frames), len(objective.layout.coordinates)
     q = np.full((n, m), np.nan)
     cost, errors = np.full(n, np.nan), np.full(present.shape, np.nan)
     at_limit, lost = np.zeros((n, m), dtype=bool), np.zeros((n, m), dtype=bool)
-    q[seen], cost[seen] = fit.q, fit.cost
-    errors[seen] = objective.take(seen).errors(fit.q)
-    at_limit[seen] = (fit.q <= problem.ranges[0]) | (fit.q >= problem.ranges[1])
-    lost[seen] = unobservable(fit.matrix)
+    q[visible], cost[visible] = fit.q, fit.cost
+    errors[visible] = objective.take(visible).errors(fit.q)
+    at_limit[visible] = (fit.q <= problem.ranges[0]) | (fit.q >= problem.ranges[1])
+    lost[visible] = unobservable(fit.matrix)
     status = np.full(n, MotionStatus.NO_MARKER, dtype=np.int64)
-    status[seen] = MotionStatus.OPTIMAL
+    status[visible] = MotionStatus.OPTIMAL
     for mark, where in (
         (MotionStatus.MISSING_MARKER, (~present & (objective.weights > 0.0)).any(axis=1)),
         (MotionStatus.AT_LIMIT, at_limit.any(axis=1)),
@@ -110,14 +110,14 @@ def fit_motion(
         (MotionStatus.UNOBSERVABLE, lost.any(axis=1)),
     ):
         status[where & (status < MotionStatus.NOT_CONVERGED)] = mark
-    status[seen[~fit.converged]] = MotionStatus.NOT_CONVERGED
+    status[visible[~fit.converged]] = MotionStatus.NOT_CONVERGED
     names = [marker.name for marker in objective.layout.markers]
     notes = [*problem.notes]
     notes += _counted(names, ~present & (objective.weights > 0.0), "the marker '{}' is missing in")
     notes += _counted(names, np.nan_to_num(errors) > tasks.large, "the marker '{}' is far from the model's in")
     notes += _counted(objective.layout.coordinates, at_limit, "the coordinate '{}' is at an end of its range in")
     notes += _counted(objective.layout.coordinates, lost, "the markers do not determine the coordinate '{}' in")
-    notes += mislabelled(objective.take(seen), fit, problem.low, problem.high, tasks.large)
+    notes += mislabelled(objective.take(visible), fit, problem.low, problem.high, tasks.large)
     order = [objective.layout.coordinates.index(c) if c in objective.layout.coordinates else m for c in model.names]
     at_limit, lost = (np.pad(mask, ((0, 0), (0, 1)))[:, order] for mask in (at_limit, lost))
     values = all_coordinates(model, dict(zip(objective.layout.coordinates, q.T, strict=True)), n)
@@ -160,25 +160,25 @@ def first_pose(problem: MotionProblem) -> Vector:
     return fit.q
 
 
-def _solve(problem: MotionProblem, seen: Integers) -> Minimum:
-    """The minimum in the frames `seen`: a first one from the default pose, then some along the trial, then all."""
-    objective, low, high = problem.objective.take(seen), problem.low, problem.high
+def _solve(problem: MotionProblem, visible: Integers) -> Minimum:
+    """The minimum in the frames `visible`: a first one from the default pose, then some along the trial, then all."""
+    objective, low, high = problem.objective.take(visible), problem.low, problem.high
     first = first_pose(problem)
-    pilots = np.unique([*range(0, len(seen), _STRIDE), len(seen) - 1])
+    pilots = np.unique([*range(0, len(visible), _STRIDE), len(visible) - 1])
     coarse = objective.take(pilots)
     start = np.repeat(first, len(pilots), axis=0)
     start = minimise(coarse, start, low, high, _root(problem), steps=_ROUGH - 1).q
     rough = minimise(coarse, start, low, high, steps=_ROUGH)
     good = rough.cost <= _WORSE * np.median(rough.cost)
-    frames = np.arange(len(seen))
+    frames = np.arange(len(visible))
     spread = _between(pilots[good], rough.q[good], frames)
     fit = minimise(objective, spread, low, high, near=True)
     for neighbour in (np.maximum(frames - 1, 0), np.minimum(frames + 1, len(frames) - 1)):
         bad = np.flatnonzero(fit.cost > _WORSE * fit.cost[neighbour] + 1e-12)
         if len(bad):
-            again = minimise(objective.take(bad), fit.q[neighbour[bad]], low, high)
-            better = again.cost < fit.cost[bad]
-            fit.replace(bad[better], again.take(better))
+            retried = minimise(objective.take(bad), fit.q[neighbour[bad]], low, high)
+            better = retried.cost < fit.cost[bad]
+            fit.replace(bad[better], retried.take(better))
     return fit
 
 

@@ -95,12 +95,12 @@ def _minimise(
             array[accepted] = new[better]
         moved[active] = np.where(better, length, np.inf)
         damping[active] = np.where(better, np.maximum(damping[active] / 10.0, _DAMPING), damping[active] * 10.0)
-        done = (length < _STEP) | (damping[active] > _STRONGEST)
-        converged[active[done]] = True
-        if done.all():
+        finished = (length < _STEP) | (damping[active] > _STRONGEST)
+        converged[active[finished]] = True
+        if finished.all():
             break
-        if done.any():
-            active = active[~done]
+        if finished.any():
+            active = active[~finished]
             part = objective.take(active)
     return Minimum(q, cost, converged, matrix)
 

@@ -100,14 +100,14 @@ class MarkerLayout:
         sliding = mass * v - cross(centre, w)
         bending = cross(v, force) - applied(virial)
         vector = (w * moment).sum(axis=2) + (v * force).sum(axis=2)
-        gauss_newton = self._both(w @ turning.transpose(0, 2, 1) + v @ sliding.transpose(0, 2, 1))
-        newton = gauss_newton + self._both(w @ bending.transpose(0, 2, 1))
+        gauss_newton = self._symmetric(w @ turning.transpose(0, 2, 1) + v @ sliding.transpose(0, 2, 1))
+        newton = gauss_newton + self._symmetric(w @ bending.transpose(0, 2, 1))
         reduced = [
             self._reduced(motion, self._reduced(motion, matrix).transpose(0, 2, 1)) for matrix in (gauss_newton, newton)
         ]
         return self._reduced(motion, vector[:, :, None])[..., 0], reduced[0], reduced[1]
 
-    def _both(self, product: Vector) -> Vector:
+    def _symmetric(self, product: Vector) -> Vector:
         """The symmetric matrices (n, c, c) of products that hold where the second coordinate is beyond the first."""
         return np.where(self._nested, product, np.where(self._nested.T, product.transpose(0, 2, 1), 0.0))
 

@@ -14,20 +14,26 @@ from designopt.arrays import Integers, Vector
 from designopt.plugin import InputFile
 from designopt_muscle.geometry.kinematics import Kinematics
 from designopt_muscle.geometry.loads import external_loads
+from designopt_muscle.geometry.passive import at_coordinates, passive_action
 from designopt_muscle.models.errors import TrialError
-from designopt_muscle.osim.model import OsimModel
+from designopt_muscle.osim.model import GROUND, OsimModel
 from designopt_muscle.osim.tree import joint_frame, tree_of
 
 
 @dataclass(frozen=True, eq=False)
 class Dynamics:
-    """A moving model: `z`, `dz`, `ddz` (n, m) of its free coordinates, and `loads` (n, 6) on bodies, both in SI."""
+    """A moving model: `z`, `dz`, `ddz` (n, m) of its free coordinates, and `loads` (n, 6) on bodies, both in SI.
+
+    Springs, ligaments and bushings of the model are among the loads; `passive` (n, m) are its generalised forces at
+    coordinates.
+    """
 
     rows: TreeRows
     z: Vector
     dz: Vector
     ddz: Vector
     loads: Mapping[str, Vector]
+    passive: Vector
 
     @classmethod
     def from_model(
@@ -45,16 +51,24 @@ class Dynamics:
         default = {c.name: c.default for c in model.coordinates}
         still = {name: (np.full(n, default[name]), np.zeros(n), np.zeros(n)) for name in tree.names}
         z, dz, ddz = (np.column_stack([{**still, **motion}[name][i] for name in tree.names]) for i in range(3))
-        rows = TreeRows(tree, gravity=model.gravity, loaded=tuple(loads), couplers=True)
-        return cls(rows, z, dz, ddz, dict(loads))
+        all_loads, passive = dict(loads), np.zeros(z.shape)
+        if model.passive:
+            values, rates = (dict(zip(tree.names, np.nan_to_num(part).T, strict=True)) for part in (z, dz))
+            action = passive_action(model, values, rates)
+            for body, load in action.bodies.items():
+                if body != GROUND:
+                    all_loads[body] = all_loads[body] + load if body in all_loads else load
+            passive = at_coordinates(model, action.coordinates, values)
+        rows = TreeRows(tree, gravity=model.gravity, loaded=tuple(all_loads), couplers=True)
+        return cls(rows, z, dz, ddz, all_loads, passive)
 
     @property
     def coordinates(self) -> tuple[str, ...]:
         return self.rows.tree.names
 
     def moments(self) -> Vector:
-        """(n, m) generalised forces that the motion needs beside gravity and loads."""
-        return self.rows.inverse_dynamics(self.z, self.dz, self.ddz, self.loads)
+        """(n, m) generalised forces that the motion needs beside gravity, loads and passive forces."""
+        return self.rows.inverse_dynamics(self.z, self.dz, self.ddz, self.loads) - self.passive
 
     def joint_forces(self, children: Sequence[str]) -> dict[str, Vector]:
         """(n, 3) N by child body: the force of the parent on it if no muscle pulls, in the axes of the ground."""
@@ -68,7 +82,7 @@ class Dynamics:
     def take(self, frames: Integers) -> Dynamics:
         """Some of the frames."""
         loads = {body: load[frames] for body, load in self.loads.items()}
-        return Dynamics(self.rows, self.z[frames], self.dz[frames], self.ddz[frames], loads)
+        return Dynamics(self.rows, self.z[frames], self.dz[frames], self.ddz[frames], loads, self.passive[frames])
 
 
 def read_loads(file: InputFile, table: TimeTable, motion: Kinematics, time: Vector) -> dict[str, Vector]:

@@ -72,7 +72,10 @@ class StaticSharing:
     stress: Annotated[bool, Q("", "the criterion takes forces per cross-section instead of activations")] = False
     linear: Annotated[float, Q("", "linear part of the criterion 'quadratic_linear'", ge=0)] = 0.1
     tie_break: Annotated[float, Q("", "share of the squares in the criterion 'minmax'", gt=0, lt=1)] = 1e-4
-    reserve: Annotated[float, Q("N m", "generalised force of a reserve at control 1 (N for translations)", ge=0)] = 0.0
+    reserve: Annotated[
+        float | dict[str, float],
+        Q("N m", "generalised force of a reserve at control 1 (N for translations); by coordinate, or for all", ge=0),
+    ] = 0.0
     reserve_weight: Annotated[float, Q("", "of a reserve's cost", gt=0)] = 1.0
     reserve_exponent: Annotated[float, Q("", "of a reserve's cost: 1, or at least 2", ge=1)] = 2.0
     reserve_warning: Annotated[
@@ -105,7 +108,12 @@ class StaticSharing:
             raise InvalidSetting("model", f"{self._skeleton.name}: {error}") from None
         if not skeleton.muscles:
             raise InvalidSetting("model", f"{self._skeleton.name}: has no muscle")
-        for setting, names in (("coordinates", self.coordinates or ()), ("assisted", [self.assisted or ""])):
+        by_coordinate = self.reserve if isinstance(self.reserve, dict) else {}
+        for setting, names in (
+            ("coordinates", self.coordinates or ()),
+            ("assisted", [self.assisted or ""]),
+            ("reserve", by_coordinate),
+        ):
             for name in names:
                 if name and name not in skeleton.free:
                     raise InvalidSetting(setting, f"'{name}' is not a free coordinate ({', '.join(skeleton.free)})")
@@ -286,7 +294,11 @@ class StaticSharing:
         )
         muscles = trial.muscles.scaled(values["strength"])
         crossed = (np.abs(needed.arms[needed.status < 100]) > 0).any(axis=(0, 2))
-        reserves = Reserves(np.where(crossed, self.reserve, 0.0), self.reserve_weight, self.reserve_exponent)
+        if isinstance(self.reserve, dict):
+            optimal = np.array([self.reserve.get(name, 0.0) for name in needed.rows])
+        else:
+            optimal = np.where(crossed, self.reserve, 0.0)
+        reserves = Reserves(optimal, self.reserve_weight, self.reserve_exponent)
         try:
             terms = Terms(
                 criterion_of(values, self.linear, self.tie_break),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Integers, Vector
 from designopt.lazy import casadi as ca
 
 
@@ -186,3 +187,30 @@ def _from_sixths(x: Vector, y: Vector, sixth: Vector) -> Pieces:
     h, d = np.diff(x), np.diff(y) / np.diff(x)
     linear = d - h * (sixth[1:] + 2.0 * sixth[:-1])
     return Pieces(x, np.array([np.diff(sixth) / h, 3.0 * sixth[:-1], linear, y[:-1]]))
+
+
+@dataclass(frozen=True, eq=False)
+class ManyPolynomial:
+    """A polynomial of m variables: `coefficients` (k,) of the products of powers `exponents` (k, m)."""
+
+    coefficients: Vector
+    exponents: Integers
+
+    def values(self, x: Vector) -> Vector:
+        """(n,) at `x` (n, m)."""
+        return np.asarray(np.prod(x[:, None] ** self.exponents, axis=2) @ self.coefficients)
+
+    def slopes(self, x: Vector) -> Vector:
+        """(n, m) first derivatives at `x` (n, m)."""
+        columns = []
+        for j in range(x.shape[1]):
+            lower = self.exponents.copy()
+            lower[:, j] = np.maximum(lower[:, j] - 1, 0)
+            columns.append(ManyPolynomial(self.coefficients * self.exponents[:, j], lower).values(x))
+        return np.column_stack(columns)
+
+
+def ordered_exponents(variables: int, order: int) -> Integers:
+    """(k, m) all powers whose sum is at most `order`, the last variable counting first (OpenSim's order)."""
+    every = itertools.product(range(order + 1), repeat=variables)
+    return np.array([powers for powers in every if sum(powers) <= order], dtype=np.int64)

@@ -63,9 +63,9 @@ def with_markers(root: Element, markers: Iterable[OsimMarker]) -> None:
         path = "/ground" if marker.body == GROUND else f"/bodyset/{marker.body}"
         socket = ("socket_parent_frame", path) if version >= 40000 else ("body", marker.body)
         element = Element("Marker", {"name": marker.name})
-        element.put(*socket)
-        element.put_numbers("location", marker.location)
-        element.put("fixed", str(marker.fixed).lower())
+        element.set_text(*socket)
+        element.set_numbers("location", marker.location)
+        element.set_text("fixed", str(marker.fixed).lower())
         objects.children.append(element)
     holder = model.find("MarkerSet")
     name = "markerset" if holder is None else holder.name or "markerset"

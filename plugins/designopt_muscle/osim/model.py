@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -9,7 +10,8 @@ import numpy as np
 from designopt_mechanics.contacts import SphereContact
 
 from designopt.arrays import Vector
-from designopt_muscle.osim.functions import Function
+from designopt_muscle.osim.functions import Function, ManyPolynomial
+from designopt_muscle.osim.laws import CoordinateLaw, PathLaw
 
 GROUND = "ground"
 
@@ -122,8 +124,24 @@ class PathWrap:
 
 
 @dataclass(frozen=True, eq=False)
+class PathFunction:
+    """The length (m) of a path by `coordinates`; its moment arms are `arms`, without them the derivatives."""
+
+    coordinates: tuple[str, ...]
+    length: ManyPolynomial
+    arms: tuple[ManyPolynomial, ...] = ()
+
+    def measure(self, values: Mapping[str, Vector]) -> tuple[Vector, Vector]:
+        """Length (n,) and its derivatives (n, m) by the coordinates."""
+        x = np.column_stack([values[name] for name in self.coordinates])
+        if not self.arms:
+            return self.length.values(x), self.length.slopes(x)
+        return self.length.values(x), -np.column_stack([arm.values(x) for arm in self.arms])
+
+
+@dataclass(frozen=True, eq=False)
 class OsimMuscle:
-    """A muscle: path, wraps, and the parameters of its model.
+    """A muscle: path, wraps, and the parameters of its model. One with a `function` has no points.
 
     `model` is "thelen", "millard" or "degroote". Forces in N, lengths in m, the pennation in rad, the maximum
     shortening velocity in optimal fibre lengths per second. `shape` contains the parameters that only this model has,
@@ -145,6 +163,7 @@ class OsimMuscle:
     rise: float
     fall: float
     shape: dict[str, float] = field(default_factory=dict)
+    function: PathFunction | None = None
 
 
 @dataclass(frozen=True)
@@ -159,10 +178,45 @@ class CoordinateActuator:
 
 
 @dataclass(frozen=True, eq=False)
+class CoordinateForce:
+    """A law at a coordinate."""
+
+    name: str
+    coordinate: str
+    law: CoordinateLaw
+
+
+@dataclass(frozen=True, eq=False)
+class PathForce:
+    """A law along a path of points and surfaces, like a muscle's."""
+
+    name: str
+    points: tuple[PathPoint, ...]
+    wraps: tuple[PathWrap, ...]
+    law: PathLaw
+
+
+@dataclass(frozen=True, eq=False)
+class Bushing:
+    """Springs and dampers (6,) between frames of two bodies: three angles x-y-z of the second in the first, then its
+    position there. `frames` are the two bodies with the poses (4, 4) of the frames in them.
+    """
+
+    name: str
+    frames: tuple[tuple[str, Vector], tuple[str, Vector]]
+    stiffness: Vector
+    damping: Vector
+
+
+PassiveForce = CoordinateForce | PathForce | Bushing
+
+
+@dataclass(frozen=True, eq=False)
 class OsimModel:
     """A model. Bodies are in the order of their joints, parents first; `notes` list replaced elements of the file.
 
-    `contacts` are spheres on half spaces, with the friction of the file (with its kink).
+    `contacts` are spheres on half spaces, with the friction of the file (with its kink); `passive` are the forces that
+    follow from the motion alone.
     """
 
     name: str
@@ -176,6 +230,7 @@ class OsimModel:
     actuators: tuple[CoordinateActuator, ...]
     notes: tuple[str, ...] = ()
     contacts: tuple[SphereContact, ...] = ()
+    passive: tuple[PassiveForce, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

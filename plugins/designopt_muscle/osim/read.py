@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 from designopt_mechanics.robot_files.xml import Element, parse
 
+from designopt_muscle.osim.functions import Scaled
 from designopt_muscle.osim.model import GROUND, Coupler, OsimBody, OsimModel, WrapObject
 from designopt_muscle.osim.poses import last_name, only, pose
 from designopt_muscle.osim.read_contacts import TAG as CONTACT
@@ -14,17 +15,19 @@ from designopt_muscle.osim.read_contacts import contact_shapes, sphere_contact
 from designopt_muscle.osim.read_forces import FORCES, is_off, read_forces
 from designopt_muscle.osim.read_functions import function_in
 from designopt_muscle.osim.read_joints import Joints
+from designopt_muscle.osim.read_passive import read_passive
 
 #: Parts of a model that say nothing of its mechanics.
 _DECORATION = {
     "credits", "publications", "length_units", "force_units", "MarkerSet", "ProbeSet", "assembly_accuracy", "defaults",
     "ModelVisualPreferences", "Ground", "BodySet", "JointSet", "ConstraintSet", "ForceSet", "gravity",
     "ContactGeometrySet", "ControllerSet", "ComponentSet", "MiscModelComponents", "components", "use_visualizer",
+    "FrameSet",
 }  # fmt: skip
 #: Sets of a model; each has its members in <objects>.
 _SETS = (
     "BodySet", "JointSet", "ConstraintSet", "ForceSet", "ContactGeometrySet", "ControllerSet", "ComponentSet",
-    "MiscModelComponents", "MarkerSet", "ProbeSet",
+    "MiscModelComponents", "MarkerSet", "ProbeSet", "FrameSet",
 )  # fmt: skip
 #: Components without effect on the mechanics, with those whose names end in _REPORTING.
 _HARMLESS = {"Marker", "Station", "PhysicalOffsetFrame", "FrameGeometry", "Mesh", "Brick", "Sphere", "Cylinder",
@@ -94,10 +97,12 @@ class _Reader:
         shapes = contact_shapes(_objects(self.model, "ContactGeometrySet"), body_names)
         contacts = tuple(sphere_contact(e, shapes) for e in forces if e.tag == CONTACT)
         loads = [e for e in forces if e.tag != CONTACT]
-        muscles, actuators, notes = read_forces(loads, body_names, names, {w.name: w for w in wraps})
+        surfaces = {w.name: w for w in wraps}
+        muscles, actuators, notes = read_forces(loads, body_names, names, surfaces)
         if contacts:
             listed = ", ".join(contact.name for contact in contacts)
             notes = (*notes, f"contacts do not take part in the sharing: {listed}")
+        passive = read_passive(loads, body_names, {c.name: c.rotational for c in joints.coordinates}, surfaces)
         gravity = self.model.find("gravity")
         return OsimModel(
             self.model.name,
@@ -111,12 +116,15 @@ class _Reader:
             actuators,
             (*joints.notes, *notes, *_controllers(self.model)),
             contacts,
+            passive,
         )
 
     def _joint_elements(self, elements: dict[str, Element]) -> list[tuple[Element, str]]:
         """The joints, and in files of version 3 the body that each is written in."""
         if self.new:
             return [(e, "") for e in _objects(self.model, "JointSet")]
+        if joints := _objects(self.model, "JointSet"):
+            raise joints[0].error("is of a form between versions 3 and 4; save the model with OpenSim 4")
         named_joints = []
         for name, body in elements.items():
             holder = body.find("Joint")
@@ -149,7 +157,11 @@ def _refuse_unread(model: Element) -> None:
                 raise holder.error("has more than one <objects>; join them")
     lists = [e for e in model.walk() if e.tag == "components"]
     forces = _force_elements(model)
-    lists += [e for name in ("ComponentSet", "MiscModelComponents") if (e := model.find(name, "objects")) is not None]
+    lists += [
+        e
+        for name in ("ComponentSet", "MiscModelComponents", "FrameSet")
+        if (e := model.find(name, "objects")) is not None
+    ]
     for holder in lists:
         where = holder.tag if holder.parent is None or holder.tag != "objects" else holder.parent.tag
         for member in holder.children:
@@ -262,7 +274,7 @@ def _coupler(element: Element, names: set[str]) -> Coupler | None:
     for name in (dependent, last_name(independent[0])):
         if name not in names:
             raise element.error(f"names the coordinate '{name}', which does not exist")
-    if element.number("scale_factor", 1.0) != 1.0:
-        raise element.need("scale_factor").error("scale factors other than 1 are not supported")
     function = function_in(element.need("coupled_coordinates_function"))
+    if (factor := element.number("scale_factor", 1.0)) != 1.0:
+        function = Scaled(function, factor)
     return Coupler(dependent, last_name(independent[0]), function)

@@ -7,30 +7,35 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from designopt_mechanics.robot_files.xml import Element
 
-from designopt_muscle.osim.model import (
-    Axis,
-    CoordinateActuator,
-    OsimMuscle,
-    PathPoint,
-    PathWrap,
-    WrapObject,
-)
+from designopt_muscle.osim.model import CoordinateActuator, OsimMuscle, WrapObject
 from designopt_muscle.osim.poses import last_name, only
-from designopt_muscle.osim.read_functions import TAGS, function_in
+from designopt_muscle.osim.read_passive import PASSIVE
+from designopt_muscle.osim.read_paths import read_path, read_path_function
 
-#: Muscles that are read, with the names of their models.
-MUSCLES = {
+_MODELS = {
     "Thelen2003Muscle": "thelen",
     "Millard2012EquilibriumMuscle": "millard",
     "DeGrooteFregly2016Muscle": "degroote",
 }
-_CURVES = {"ActiveForceLengthCurve", "FiberForceLengthCurve", "ForceVelocityCurve", "TendonForceLengthCurve"}
+#: Forces that are left out, each with a note on its kind: none of them acts on a recorded motion.
+_UNUSED = {
+    "PathActuator": "drives along paths do not take part in the sharing",
+    "HuntCrossleyForce": "contacts are not computed, ground forces are those of the external loads",
+    "ElasticFoundationForce": "contacts are not computed, ground forces are those of the external loads",
+}
+#: Muscles that are read.
+MUSCLES = tuple(_MODELS)
+_CURVES = {
+    "ActiveForceLengthCurve", "FiberForceLengthCurve", "ForceVelocityCurve", "TendonForceLengthCurve",
+    "ForceVelocityInverseCurve",
+}  # fmt: skip
 _COMMON = {
     "appliesForce", "isDisabled", "min_control", "max_control", "GeometryPath", "optimal_force",
     "max_isometric_force", "optimal_fiber_length", "tendon_slack_length", "pennation_angle_at_optimal",
     "max_contraction_velocity", "ignore_tendon_compliance", "ignore_activation_dynamics", "activation_time_constant",
     "deactivation_time_constant", "minimum_activation", "default_activation", "default_fiber_length", "components",
-    "path",
+    "path", "FunctionBasedPath", "MuscleFirstOrderActivationDynamicModel", "MuscleSecondOrderActivationDynamicModel",
+    "MuscleFixedWidthPennationModel",
 }  # fmt: skip
 #: What only one model has: its name in the file and OpenSim's own value where the file has none.
 _SHAPES: dict[str, dict[str, float]] = {
@@ -54,20 +59,13 @@ _STRAINS = (
     ("FiberForceLengthCurve", "passive_fiber_strain_at_one_norm_force", 0.7),
     ("TendonForceLengthCurve", "tendon_strain_at_one_norm_force", 0.049),
 )
-_POINTS = {
-    "PathPoint": set(),
-    "ConditionalPathPoint": {"socket_coordinate", "coordinate", "range"},
-    "MovingPathPoint": {f"{s}{a}_{w}" for a in "xyz" for s in ("socket_", "") for w in ("coordinate", "location")},
-}
-_POINT = {"socket_parent_frame", "body", "location", "display_preference", "VisibleObject", "Appearance"}
-_PATH = {"PathPointSet", "PathWrapSet", "Appearance", "VisibleObject", "default_color", "display_preference"}
 _DRIVE = {
     "appliesForce", "isDisabled", "min_control", "max_control", "optimal_force", "coordinate", "socket_coordinate",
 }  # fmt: skip
 
 
 #: The forces that are read here.
-FORCES = {*MUSCLES, "CoordinateActuator"}
+FORCES = {*MUSCLES, "CoordinateActuator", *_UNUSED, *PASSIVE}
 
 
 def is_off(element: Element) -> bool:
@@ -82,18 +80,27 @@ def read_forces(
     muscles: list[OsimMuscle] = []
     drives: list[CoordinateActuator] = []
     notes: list[str] = []
+    unused: dict[str, list[str]] = {}
     for element in elements:
-        if element.tag in MUSCLES:
+        if element.tag in _MODELS:
             muscles.append(_muscle(element, bodies, coordinates, wraps))
         elif element.tag == "CoordinateActuator":
             drives.append(_drive(element, coordinates))
-        else:
+        elif element.tag in _UNUSED:
+            unused.setdefault(_UNUSED[element.tag], []).append(element.name)
+        elif element.tag not in PASSIVE:
             raise element.error("is not a supported force; switch it off (appliesForce) if it does not matter")
     if any(muscle.model == "millard" for muscle in muscles):
         notes.append("Millard2012 muscles are evaluated with the curves of De Groote et al. (2016)")
+    if by_function := [muscle.name for muscle in muscles if muscle.function]:
+        notes.append(
+            "muscles whose lengths are functions of coordinates are not drawn and press on no joint, as in OpenSim:"
+            f" {', '.join(by_function)}"
+        )
     if drives:
         listed = ", ".join(drive.name for drive in drives)
         notes.append(f"drives of coordinates do not take part in the sharing: {listed}")
+    notes += [f"{kind}: {', '.join(names)}" for kind, names in unused.items()]
     return tuple(muscles), tuple(drives), tuple(notes)
 
 
@@ -114,7 +121,7 @@ def _muscle(
     coordinates: set[str],
     wraps: Mapping[str, WrapObject],
 ) -> OsimMuscle:
-    model = MUSCLES[element.tag]
+    model = _MODELS[element.tag]
     shapes = _SHAPES[model]
     only(element, _COMMON | set(shapes) | _MORE[model])
 
@@ -127,15 +134,8 @@ def _muscle(
             raise (element.find(tag) or element).error(f"{tag} must be {bound}, not {value:g}")
         return value
 
-    path = element.find("GeometryPath")
-    if path is None:
-        raise element.error("has no GeometryPath; other paths are not supported")
-    only(path, _PATH)
-    points = [_point(e, bodies, coordinates) for e in path.need("PathPointSet", "objects").children]
-    if len(points) < 2:
-        raise path.error("has fewer than two points")
-    listed = path.find("PathWrapSet", "objects")
-    used = [_wrap(e, wraps, len(points)) for e in ([] if listed is None else listed.children)]
+    function = read_path_function(element, coordinates)
+    points, used = ((), ()) if function else read_path(element, bodies, coordinates, wraps)
     pennation = number("pennation_angle_at_optimal", 0.0)
     if not 0.0 <= pennation < np.pi / 2:
         raise element.need("pennation_angle_at_optimal").error(f"{pennation:g} rad is not between 0 and a right angle")
@@ -152,8 +152,8 @@ def _muscle(
     return OsimMuscle(
         name=element.name,
         model=model,  # type: ignore[arg-type]
-        points=tuple(points),
-        wraps=tuple(used),
+        points=points,
+        wraps=used,
         force=positive("max_isometric_force"),
         fibre=positive("optimal_fiber_length"),
         slack=positive("tendon_slack_length"),
@@ -165,6 +165,7 @@ def _muscle(
         rise=positive("activation_time_constant", 0.015),
         fall=positive("deactivation_time_constant", 0.060 if model == "degroote" else 0.050),
         shape=shape,
+        function=function,
     )
 
 
@@ -173,53 +174,3 @@ def _shape(name: str, positive: Callable[..., float], number: Callable[..., floa
     if name in ("fiber_damping", "fv_linear_extrap_threshold"):
         return number(name, value)
     return positive(name, value, 1.0 if name == "Flen" else 0.0)
-
-
-def _point(element: Element, bodies: set[str], coordinates: set[str]) -> PathPoint:
-    if element.tag not in _POINTS:
-        raise element.error("is not a supported point")
-    only(element, _POINT | _POINTS[element.tag])
-    body = last_name(element.word("socket_parent_frame") or element.word("body"))
-    if body not in bodies:
-        raise element.error(f"is fixed to '{body}', which is not a body")
-    moving: tuple[Axis, ...] = ()
-    condition, within = "", (-np.inf, np.inf)
-    if element.tag == "ConditionalPathPoint":
-        condition = _named(element, "coordinate", coordinates)
-        low, high = element.numbers("range", 2, infinite=True)
-        within = min(low, high), max(low, high)
-    if element.tag == "MovingPathPoint":
-        moving = tuple(_location(element, axis, coordinates) for axis in "xyz")
-        location = np.zeros(3)
-    else:
-        location = np.array(element.numbers("location", 3))
-    return PathPoint(element.name, body, location, condition, within, moving)
-
-
-def _location(element: Element, axis: str, coordinates: set[str]) -> Axis:
-    holder = element.need(f"{axis}_location")
-    functions = [child for child in holder.children if child.tag in TAGS]
-    function = function_in(holder) if functions else None
-    if function is None:
-        raise holder.error("contains no supported function")
-    unit = np.eye(3)["xyz".index(axis)]
-    return Axis(unit, function, _named(element, f"{axis}_coordinate", coordinates))
-
-
-def _named(element: Element, tag: str, coordinates: set[str]) -> str:
-    name = last_name(element.word(f"socket_{tag}") or element.word(tag))
-    if name not in coordinates:
-        raise element.error(f"depends on '{name}', which is not a coordinate")
-    return name
-
-
-def _wrap(element: Element, wraps: Mapping[str, WrapObject], points: int) -> PathWrap:
-    only(element, {"wrap_object", "method", "range"})
-    name = element.word("wrap_object")
-    if name not in wraps:
-        raise element.error(f"wraps around '{name}', which does not exist")
-    first, last = (int(v) for v in element.numbers("range", 2, (-1.0, -1.0)))
-    for end in (first, last):
-        if end != -1 and not 1 <= end <= points:
-            raise element.need("range").error(f"names the point {end} of {points}")
-    return PathWrap(name, None if first == -1 else first - 1, None if last == -1 else last - 1)

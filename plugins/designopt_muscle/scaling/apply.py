@@ -14,8 +14,10 @@ import numpy as np
 from designopt_mechanics.robot_files.xml import Element, document, parse
 
 from designopt.arrays import Vector
-from designopt_muscle.geometry.geometry import muscle_geometry
-from designopt_muscle.osim.model import GROUND
+from designopt_muscle.geometry.geometry import muscle_geometry, stretched
+from designopt_muscle.geometry.kinematics import kinematics
+from designopt_muscle.geometry.paths import wrapped_paths
+from designopt_muscle.osim.model import GROUND, PathForce
 from designopt_muscle.osim.poses import last_name, pose
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.osim.read_forces import MUSCLES
@@ -25,8 +27,13 @@ Factors = Mapping[str, Vector]
 
 _FUNCTIONS = {"LinearFunction", "MultiplierFunction", "Constant", "PolynomialFunction", "SimmSpline", "GCVSpline",
               "NaturalCubicSpline", "PiecewiseLinearFunction", "Sine"}  # fmt: skip
-#: Lengths of a muscle that follow its path.
-_LENGTHS = ("optimal_fiber_length", "tendon_slack_length")
+#: Lengths of forces that follow their paths.
+_LENGTHS = {
+    **dict.fromkeys(MUSCLES, ("optimal_fiber_length", "tendon_slack_length")),
+    "PathSpring": ("resting_length",),
+    "Ligament": ("resting_length",),
+    "Blankevoort1991Ligament": ("slack_length",),
+}
 
 
 def scaled(content: bytes, factors: Factors, mass: float | None = None, *, preserve_mass: bool = True) -> bytes:
@@ -52,16 +59,17 @@ def scaled(content: bytes, factors: Factors, mass: float | None = None, *, prese
     _Scaling(root, {body: np.asarray(factors.get(body, np.ones(3)), dtype=float) for body in bodies}).apply()
     _scale_masses(model, factors, mass, preserve_mass)
     after = _path_lengths(root)
-    for element in _muscles(model):
+    for element in _with_paths(model):
         ratio = after[element.name] / before[element.name]
-        for tag in _LENGTHS:
-            element.put_numbers(tag, [_with_defaults(element, model).number(tag) * ratio])
+        for tag in _LENGTHS[element.tag]:
+            element.set_numbers(tag, [_with_defaults(element, model).number(tag) * ratio])
     return document(root)
 
 
-def _muscles(model: Element) -> list[Element]:
+def _with_paths(model: Element) -> list[Element]:
+    """The forces of a model that have lengths."""
     holder = model.find("ForceSet", "objects")
-    return [e for e in ([] if holder is None else holder.children) if e.tag in MUSCLES]
+    return [e for e in ([] if holder is None else holder.children) if e.tag in _LENGTHS]
 
 
 def _with_defaults(element: Element, model: Element) -> Element:
@@ -70,13 +78,19 @@ def _with_defaults(element: Element, model: Element) -> Element:
 
 
 def _path_lengths(root: Element) -> dict[str, float]:
-    """Lengths (m) of the paths of all muscles in the default pose, those that are switched off too."""
+    """Lengths (m) of all paths in the default pose, those of forces that are switched off too."""
     copy = deepcopy(root)
-    for element in _muscles(copy.need("Model")):
-        element.put("appliesForce", "true")
-        element.put("isDisabled", "false")
-    geometry = muscle_geometry(read_model(document(copy)), {})
-    return dict(zip(geometry.muscles, geometry.lengths[0], strict=True))
+    for element in _with_paths(copy.need("Model")):
+        element.set_text("appliesForce", "true")
+        element.set_text("isDisabled", "false")
+    model = read_model(document(copy))
+    geometry, still = muscle_geometry(model, {}), kinematics(model, {})
+    surfaces = {wrap.name: wrap for wrap in model.wraps}
+    lengths = dict(zip(geometry.muscles, geometry.lengths[0].tolist(), strict=True))
+    for force in model.passive:
+        if isinstance(force, PathForce):
+            lengths[force.name] = float(stretched(wrapped_paths(force, surfaces, still)[0])[0][0])
+    return lengths
 
 
 class _Scaling:
@@ -97,7 +111,7 @@ class _Scaling:
                 case "Body" | "Ground":
                     self._body(element, self.factors[element.name or GROUND])
                 case "PhysicalOffsetFrame":
-                    factor = self.of(element.word("socket_parent"), _owner(element))
+                    factor = self.factor_of(element.word("socket_parent"), _owner(element))
                     self._lengths(element, "translation", factor)
                     self._geometry(element, factor)
                 case "PathPoint" | "ConditionalPathPoint" | "Marker" | "Station":
@@ -109,7 +123,7 @@ class _Scaling:
                 case "CoordinateCouplerConstraint":
                     self._coupler(element)
 
-    def of(self, path: str, component: str = "") -> Vector | None:
+    def factor_of(self, path: str, component: str = "") -> Vector | None:
         """The factors of the body that the frame at a path is fixed to; None for what is no body.
 
         Offset frames are looked for in the `component` first, then in the one that the path names, then anywhere.
@@ -126,11 +140,11 @@ class _Scaling:
         return None
 
     def _parent(self, element: Element) -> Vector | None:
-        return self.of(element.word("socket_parent_frame") or element.word("body"))
+        return self.factor_of(element.word("socket_parent_frame") or element.word("body"))
 
     def _lengths(self, element: Element, tag: str, factor: Vector | None) -> None:
         if factor is not None and element.find(tag) is not None:
-            element.put_numbers(tag, np.array(element.numbers(tag, 3)) * factor)
+            element.set_numbers(tag, np.array(element.numbers(tag, 3)) * factor)
 
     def _body(self, element: Element, factor: Vector) -> None:
         self._lengths(element, "mass_center", factor)
@@ -145,15 +159,15 @@ class _Scaling:
         joint = element.find("Joint")  # of files of version 3: within its child
         for inner in [] if joint is None else joint.children:
             self._lengths(inner, "location", factor)
-            self._lengths(inner, "location_in_parent", self.of(inner.word("parent_body")))
+            self._lengths(inner, "location_in_parent", self.factor_of(inner.word("parent_body")))
 
     def _geometry(self, element: Element, factor: Vector | None) -> None:
         attached = element.find("attached_geometry")
         for part in [] if attached is None or factor is None else attached.children:
-            part.put_numbers("scale_factors", np.array(part.numbers("scale_factors", 3, (1.0, 1.0, 1.0))) * factor)
+            part.set_numbers("scale_factors", np.array(part.numbers("scale_factors", 3, (1.0, 1.0, 1.0))) * factor)
 
     def _joint_parent(self, joint: Element) -> Vector | None:
-        return self.of(joint.word("socket_parent_frame") or joint.word("parent_body"), joint.name)
+        return self.factor_of(joint.word("socket_parent_frame") or joint.word("parent_body"), joint.name)
 
     def _translations(self, joint: Element) -> None:
         factor = self._joint_parent(joint)
@@ -184,7 +198,7 @@ class _Scaling:
             if driven and factor is not None and all(s.startswith("translation") for s in driven):
                 if np.ptp(factor) > 1e-12:
                     raise element.error(f"couples the translation '{name}' of a body that is scaled unevenly")
-                element.put_numbers("scale_factor", [element.number("scale_factor", 1.0) * float(factor[0])])
+                element.set_numbers("scale_factor", [element.number("scale_factor", 1.0) * float(factor[0])])
 
 
 def _owner(frame: Element) -> str:
@@ -199,11 +213,11 @@ def _is_coordinate(function: Element) -> bool:
 def _multiply(holder: Element, function: Element, scale: float) -> None:
     """Multiply the function in an element: a factor of its own, or that of a multiplier around it."""
     if function.tag == "MultiplierFunction":
-        function.put_numbers("scale", [function.number("scale", 1.0) * scale])
+        function.set_numbers("scale", [function.number("scale", 1.0) * scale])
         return
     multiplier = Element("MultiplierFunction", dict(function.attributes), function.line, function.column, holder)
     multiplier.children.append(Element("function", {}, parent=multiplier, children=[function]))
-    multiplier.put_numbers("scale", [scale])
+    multiplier.set_numbers("scale", [scale])
     holder.children[holder.children.index(function)] = multiplier
 
 
@@ -222,7 +236,7 @@ def _scale_surface(element: Element, factor: Vector) -> None:
         case _:
             sizes = {"inner_radius": 0.5 * (x + y), "outer_radius": 0.5 * (x + y)}
     for tag, scale in sizes.items():
-        element.put_numbers(tag, np.array(element.numbers(tag)) * scale)
+        element.set_numbers(tag, np.array(element.numbers(tag)) * scale)
 
 
 def _scale_masses(model: Element, factors: Factors, mass: float | None, preserve_mass: bool) -> None:
@@ -253,9 +267,9 @@ def _inertia(element: Element) -> tuple[float, Vector]:
 
 
 def _put_inertia(element: Element, mass: float, inertia: Vector) -> None:
-    element.put_numbers("mass", [mass])
+    element.set_numbers("mass", [mass])
     if element.find("inertia") is not None:
-        element.put_numbers("inertia", [inertia[i] for i in _ENTRIES.values()])
+        element.set_numbers("inertia", [inertia[i] for i in _ENTRIES.values()])
     else:
         for axes, i in _ENTRIES.items():
-            element.put_numbers(f"inertia_{axes}", [inertia[i]])
+            element.set_numbers(f"inertia_{axes}", [inertia[i]])

@@ -163,11 +163,11 @@ def least_squares_factors(
         problem = _problem_at(model, markers, recorded, tasks, _grouped(groups, values))
         q = first_pose(problem) if q is None else minimise(problem.objective, q, problem.low, problem.high).q
         layout = problem.objective.layout
-        here = layout.positions(layout.motion(q))[0]
+        start = layout.positions(layout.motion(q))[0]
         columns = []
         for unit in np.eye(len(groups)):
-            other = _problem_at(model, markers, recorded, tasks, _grouped(groups, values + unit)).objective.layout
-            columns.append((other.positions(other.motion(q))[0] - here).ravel())
+            changed = _problem_at(model, markers, recorded, tasks, _grouped(groups, values + unit)).objective.layout
+            columns.append((changed.positions(changed.motion(q))[0] - start).ravel())
         step = _step(problem, q, np.array(columns).T, values)
         values = np.clip(values + step, 0.2, 5.0)
         if np.abs(step).max(initial=0.0) < _CHANGE:

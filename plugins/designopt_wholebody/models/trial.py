@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
 from designopt_recordings.errors import RecordingError, about
@@ -19,7 +19,8 @@ from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting,
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
 from designopt_wholebody.dynamics.loads import JointLoads
-from designopt_wholebody.model.library import bundled, load_model
+from designopt_wholebody.model.library import bundled, content_of, load_model
+from designopt_wholebody.model.reading import read_model
 from designopt_wholebody.model.schema import BodyModel
 from designopt_wholebody.models.trial_declarations import ARRAYS, Preparing, TrialOutputs, TrialSource
 from designopt_wholebody.models.trial_outputs import ENDS, AnalysedTrial
@@ -42,6 +43,11 @@ class WholebodyTrial:
     at the minima of `cycle_angle`: by default hip or elbow flexion, whichever moves more.
     """
 
+    later_settings: ClassVar[tuple[str, ...]] = ("body_file",)
+
+    body_file: Annotated[
+        InputFile | None, Q("", "your own file of the body, in place of the bundled models that 'body' names")
+    ] = None
     marker_set: Annotated[InputFile | None, Q("", "your own file of landmarks from the markers of the files")] = None
     markers: Annotated[
         str, Q("", "bundled marker set of the files; own_names: markers have the names of landmarks")
@@ -61,12 +67,16 @@ class WholebodyTrial:
     ] = "velocity_transformation"
 
     def check(self) -> None:
-        """Raise `InvalidSetting` for a marker set that cannot be read."""
-        _ = self._markers
+        """Raise `InvalidSetting` for a marker set or a body that cannot be read, and for clusters of other segments."""
+        body, markers = self._body, self._markers
+        try:
+            _ = body is None or markers.with_clusters(body)
+        except ValueError as error:
+            raise InvalidSetting("marker_set" if self.marker_set else "markers", str(error)) from None
 
     def prepare(self) -> None:
-        """Read the marker set."""
-        _ = self._markers
+        """Read the marker set and the body."""
+        _ = self._markers, self._body
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
         """What the readers of recordings and reactions left out or assumed; why a file cannot be read, which costs its
@@ -79,6 +89,16 @@ class WholebodyTrial:
                 except RecordingError as error:
                     notes.append(f"{error}: no result")
         return notes
+
+    @cached_property
+    def _body(self) -> BodyModel | None:
+        if self.body_file is None:
+            return None
+        try:
+            return read_model(self.body_file.content, self.body_file.name, content_of)
+        except StudyError as error:
+            first = error.issues[0]
+            raise InvalidSetting("body_file", f"line {first.line}, column {first.column}: {first.message}") from None
 
     @cached_property
     def _markers(self) -> MarkerSet:
@@ -101,7 +121,9 @@ class WholebodyTrial:
         Raises `InvalidDesign` for an unusable recording or setting, and `Diverged` if no frame has joint loads.
         """
         preparing = filled(Preparing, design)
-        body = varied(chosen(preparing["body"]), cast(Mapping[str, float], preparing))
+        if self._body is not None and "body" in design:
+            raise InvalidDesign("the setting body_file replaces the input body: leave one of them out")
+        body = varied(self._body or chosen(preparing["body"]), cast(Mapping[str, float], preparing))
         try:
             subject, recording, truth = self._trial(body, preparing["grip"], filled(TrialSource, scenario))
             settings = Settings(

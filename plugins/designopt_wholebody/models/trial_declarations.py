@@ -144,4 +144,6 @@ ARRAYS = {
     "angle_deviation": ArrayOf(("instant", "usual_angle"), "rad", "standard deviation over the cycles"),
     "torque_mean": ArrayOf(("instant", "both_sides"), "N m/kg", "mean of the cycles of torque_sizes"),
     "torque_deviation": ArrayOf(("instant", "both_sides"), "N m/kg", "standard deviation over the cycles"),
+    "moment_mean": ArrayOf(("instant", "moment"), "N m", "mean of the cycles of moments"),
+    "moment_deviation": ArrayOf(("instant", "moment"), "N m", "standard deviation over the cycles"),
 }

@@ -136,6 +136,8 @@ class AnalysedTrial:
             "angle_deviation": lambda: bands(time, usual_angles(analysis), self.cycles).deviation,
             "torque_mean": lambda: bands(time, torques, self.cycles).mean,
             "torque_deviation": lambda: bands(time, torques, self.cycles).deviation,
+            "moment_mean": lambda: bands(time, self.balance.moments, self.cycles).mean,
+            "moment_deviation": lambda: bands(time, self.balance.moments, self.cycles).deviation,
         }
         return {name: makers[name]() for name in names}
 

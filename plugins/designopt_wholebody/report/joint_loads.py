@@ -28,6 +28,9 @@ NAMES = ("time", "sticks", "torque_sizes", "force_sizes", "residual_forces", "di
 
 #: Further drawings, by the arrays that they need.
 CYCLES = ("cycle", "angle_mean", "angle_deviation", "torque_mean", "torque_deviation")
+MOMENTS = ("cycle", "moment_names", "moment_mean", "moment_deviation")
+#: Moments that are drawn over a cycle.
+_DRAWN = 8
 VIOLATIONS = ("raw_violations_by_type", "violations_by_type")
 
 
@@ -36,7 +39,8 @@ def joint_loads(result: Result) -> Section | None:
     """Trials of the whole body: scene, joint torques and forces, cycles, residuals, violations, agreement, frames.
 
     Needs the arrays `NAMES`. Draws these too if recorded: raw_sticks, simulated_sticks, surfaces and ground_forces
-    in the scene, cycles from `CYCLES`, violations from `VIOLATIONS`, agreement from differences.
+    in the scene, cycles from `CYCLES`, moments from `MOMENTS`, violations from `VIOLATIONS`, agreement from
+    differences.
     """
     title = "Joint loads"
     motions = stored_arrays(result, *NAMES)
@@ -55,6 +59,12 @@ def joint_loads(result: Result) -> Section | None:
                        note="Right side: mean and one standard deviation of the cycles of the trial."),
             selectable("Torques over a cycle", motions, _torque_bands, height=420),
         ]  # fmt: skip
+    if set(MOMENTS) <= first.keys():
+        figures.append(
+            selectable("Moments over a cycle", motions, _moment_bands, height=420,
+                       note="About the axes of the joints' angles, both sides: mean and one standard deviation of the "
+                       "cycles of the trial. The largest ones are drawn.")
+        )  # fmt: skip
     figures.append(
         selectable("Residuals", motions, _residual, height=380,
                    note="Norm of the residual force on the trunk between motion and plates, and the distance of the "
@@ -88,6 +98,14 @@ def _angle_bands(arrays: Arrays) -> Plot:
 
 def _torque_bands(arrays: Arrays) -> Plot:
     return _bands(arrays, "torque", "torque [N m/kg]", tuple(JOINTS), 1.0)
+
+
+def _moment_bands(arrays: Arrays) -> Plot:
+    peaks = np.nan_to_num(np.abs(np.asarray(arrays["moment_mean"]))).max(axis=0)
+    largest = sorted(np.argsort(-peaks, kind="stable")[:_DRAWN].tolist())
+    parts = {name: np.asarray(arrays[name])[:, largest] for name in ("moment_mean", "moment_deviation")}
+    names = tuple(str(arrays["moment_names"][i]).replace("_", " ") for i in largest)
+    return _bands({**arrays, **parts}, "moment", "moment [N m]", names, 1.0)
 
 
 def _bands(arrays: Arrays, what: str, title: str, names: tuple[str, ...], factor: float) -> Plot:

@@ -36,6 +36,7 @@ def static_subject(model: BodyModel, static: Recording, markers: MarkerSet, mass
 
     Raises `SubjectError` for landmarks that the recording does not give, and where no frame has all of them.
     """
+    model = markers.with_clusters(model)
     placed = markers.placed(static, tuple(model.landmarks))
     visible = {name: p for name, p in placed.items() if np.isfinite(p).all(axis=1).any()}
     if missing := [name for name in placed if name not in visible]:

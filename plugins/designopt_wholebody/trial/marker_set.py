@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from designopt_recordings.recording import Recording
@@ -17,6 +17,7 @@ from designopt.study.language.checking.values import check, checker
 from designopt.study.language.errors import StudyError
 from designopt.study.language.findings import issues
 from designopt.study.language.yaml import parse_bytes
+from designopt_wholebody.model.schema import BodyModel
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,6 @@ class Inside:
     """A landmark in axes of markers: their mean, shifted by `by` metres forwards, upwards and to the right.
 
     To the right is the direction between two markers; forwards the one between two others, made perpendicular to it.
-    Joint centres by regression (Harrington et al. 2007) are stated so.
     """
 
     at: Annotated[tuple[str, ...], Q("", "markers of which the mean is taken")]
@@ -42,29 +42,79 @@ class Inside:
     by: Annotated[tuple[float, float, float], Q("m", "forwards, upwards, to the right")]
 
 
+@dataclass(frozen=True)
+class HipCentre:
+    """The centre of a hip by regression on the size of the pelvis, in its axes from the middle of the anterior spines.
+
+    Sizes are medians over the recording of the width between the anterior spines and the depth to the middle of the
+    posterior ones (or the sacrum).
+    """
+
+    hip_centre: Annotated[Literal["harrington", "bell"], Q("", "Harrington et al. (2007), Bell et al. (1990)")]
+    side: Annotated[Literal["right", "left"], Q("", "of the hip")]
+    anterior: Annotated[tuple[str, str], Q("", "markers on the anterior superior iliac spines, left and right")]
+    posterior: Annotated[tuple[str, ...], Q("", "markers on the posterior ones, or on the sacrum")]
+
+    def offset(self, width: float, depth: float) -> tuple[float, float, float]:
+        """m forwards, upwards and to the right for a pelvis of `width` and `depth` m.
+
+        Harrington, Zavatsky, Lawson, Yuan & Theologis, J. Biomech. 40 (2007) 595 (by width and depth alone); Bell,
+        Pedersen & Brand, J. Biomech. 23 (1990) 617.
+        """
+        sign = 1.0 if self.side == "right" else -1.0
+        if self.hip_centre == "bell":
+            return -0.19 * width, -0.30 * width, sign * 0.36 * width
+        return -0.24 * depth - 0.0099, -0.30 * width - 0.0109, sign * (0.33 * width + 0.0073)
+
+
 #: A marker, several of which the mean is the landmark, or a place beside or among them.
-Placed = str | tuple[str, ...] | Offset | Inside
+Placed = str | tuple[str, ...] | Offset | Inside | HipCentre
 
 
 @dataclass(frozen=True)
 class MarkerSet:
     """Where the landmarks of a model are by the markers of a recording.
 
-    Landmarks that are not named have the names of markers.
+    Landmarks that are not named have the names of markers. Markers of technical `clusters` are further landmarks of
+    their segments: they carry, by rigid fits, the landmarks whose markers only the `static` posture has (CAST:
+    Cappozzo, Catani, Della Croce & Leardini, Clin. Biomech. 10 (1995) 171).
     """
 
     marker_set: Annotated[str, Q("", "name")]
     landmarks: Annotated[Mapping[str, Placed], Q("", "by name")] = field(default_factory=dict)
     description: Annotated[str, Q("", "of the laboratory's markers")] = ""
+    clusters: Annotated[Mapping[str, tuple[str, ...]], Q("", "markers fixed to a segment, by segment")] = field(
+        default_factory=dict
+    )
+    static: Annotated[tuple[str, ...], Q("", "markers that a trial may lack: those of the static posture alone")] = ()
+
+    def with_clusters(self, model: BodyModel) -> BodyModel:
+        """The model with the markers of the clusters as landmarks. Raises `ValueError` for an unknown segment."""
+        segments, landmarks = dict(model.segments), dict(model.landmarks)
+        for name, members in self.clusters.items():
+            if name not in segments:
+                near = closest(name, segments)
+                hint = f"; did you mean '{near}'?" if near else f" ({', '.join(segments)})"
+                raise ValueError(f"marker set '{self.marker_set}': the model has no segment '{name}'{hint}")
+            origin = landmarks.get(segments[name].points[0], (0.0, 0.0, 0.0))
+            landmarks |= {marker: origin for marker in members if marker not in landmarks}
+            segments[name] = replace(segments[name], landmarks=(*segments[name].landmarks, *members))
+        extended = replace(model, segments=segments, landmarks=landmarks)
+        object.__setattr__(extended, "mirrored", model.mirrored)
+        return extended
 
     def placed(self, recording: Recording, names: tuple[str, ...]) -> dict[str, Array]:
         """(n, 3) positions m of the `names` landmarks in the recording; NaN for missing markers.
 
-        Raises `ValueError` for a marker of this set that the recording lacks.
+        Landmarks by markers of the static posture that the recording lacks are left out. Raises `ValueError` for other
+        markers of this set that it lacks.
         """
         placed: dict[str, Array] = {}
+        absent = set(self.static) - set(recording.marker_names)
         for name in names:
             if name in self.landmarks:
+                if absent & set(_markers_of(self.landmarks[name])):
+                    continue
                 placed[name] = self._position(recording, name, self.landmarks[name])
             elif name in recording.marker_names:
                 placed[name] = recording.marker(name)
@@ -82,14 +132,44 @@ class MarkerSet:
             return marker(placed)
         if isinstance(placed, tuple):
             return np.asarray(np.mean([marker(name) for name in placed], axis=0))
+        if isinstance(placed, HipCentre):
+            left, right = (marker(name) for name in placed.anterior)
+            middle = 0.5 * (left + right)
+            ahead = middle - np.mean([marker(name) for name in placed.posterior], axis=0)
+            width, depth = (_size(line) for line in (right - left, ahead))
+            return _inside(middle, right - left, ahead, placed.offset(width, depth))
         middle = np.mean([marker(name) for name in placed.at], axis=0)
         if isinstance(placed, Offset):
             return np.asarray(middle + placed.by * _unit(marker(placed.along[1]) - marker(placed.along[0])))
-        right = _unit(marker(placed.right[1]) - marker(placed.right[0]))
-        ahead = marker(placed.forward[1]) - marker(placed.forward[0])
-        ahead = _unit(ahead - np.einsum("fi,fi->f", ahead, right)[:, None] * right)
-        x, y, z = placed.by
-        return np.asarray(middle + x * ahead + y * np.cross(right, ahead) + z * right)
+        right, ahead = (marker(pair[1]) - marker(pair[0]) for pair in (placed.right, placed.forward))
+        return _inside(middle, right, ahead, placed.by)
+
+
+def _markers_of(placed: Placed) -> tuple[str, ...]:
+    """The markers by which a landmark is placed."""
+    if isinstance(placed, str):
+        return (placed,)
+    if isinstance(placed, tuple):
+        return placed
+    if isinstance(placed, HipCentre):
+        return (*placed.anterior, *placed.posterior)
+    directions = (placed.along,) if isinstance(placed, Offset) else (placed.right, placed.forward)
+    return (*placed.at, *(marker for pair in directions for marker in pair))
+
+
+def _inside(middle: Array, right: Array, forward: Array, by: tuple[float, float, float]) -> Array:
+    """(n, 3) places beside `middle` by m forwards, upwards and to the right; forwards is made perpendicular."""
+    right = _unit(right)
+    ahead = _unit(forward - np.einsum("fi,fi->f", forward, right)[:, None] * right)
+    x, y, z = by
+    return np.asarray(middle + x * ahead + y * np.cross(right, ahead) + z * right)
+
+
+def _size(lines: Array) -> float:
+    """Median length (m) of lines (n, 3); NaN where none is complete."""
+    lengths = np.linalg.norm(lines, axis=1)
+    finite = lengths[np.isfinite(lengths)]
+    return float(np.median(finite)) if len(finite) else float("nan")
 
 
 def _unit(lines: Array) -> Array:

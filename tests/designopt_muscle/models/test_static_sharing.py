@@ -132,6 +132,7 @@ def test_the_work_of_a_device_is_that_of_its_drive_and_a_spring_alone_has_none()
         ({"coordinates": ["hip_flexion", "toe"]}, "'toe' is not a free coordinate"),
         ({"model": InputFile("bad.osim", b"<a></b>")}, "bad.osim: line 1"),
         ({"reserve_exponent": 1.5}, "it must be 1 or at least 2"),
+        ({"reserve": {"knee": 1.0}}, "'knee' is not a free coordinate"),
     ],
 )
 def test_settings_that_cannot_be_used_are_refused(settings, message):
@@ -236,3 +237,15 @@ def test_the_computed_moments_of_the_loaded_elbow_are_those_of_its_table():
     _, read = StaticSharing(model=given["elbow.osim"]).evaluate({}, motion, frozenset({"net_moments"}))
     assert np.abs(found["net_moments"] - read["net_moments"]).max() <= 0.02
     assert np.abs(read["net_moments"]).max() > 10.0
+
+
+def test_reserves_by_coordinate_act_there_alone():
+    every = StaticSharing(reserve=4.0).evaluate({"strength": 0.3}, {}, frozenset({"reserves"}))[1]["reserves"]
+    model = StaticSharing(reserve={"knee_angle": 4.0})
+    model.check()
+    _, arrays = model.evaluate({"strength": 0.3}, {}, frozenset({"reserves", "coordinates"}))
+    knee = list(arrays["coordinates"]).index("knee_angle")
+    others = np.arange(3) != knee
+    assert np.nanmax(np.abs(every[:, others])) > 0.0
+    assert np.nanmax(np.abs(arrays["reserves"][:, knee])) > 0.0
+    assert not np.nan_to_num(arrays["reserves"][:, others]).any()

@@ -68,7 +68,7 @@ def test_defaults_of_a_file_are_those_of_muscles_bodies_and_wrap_objects():
     ("written", "at", "message"),
     [
         (hinge(muscle="<colour>red</colour>"), "<colour>", "is not supported within <Thelen2003Muscle>"),
-        (hinge(forces='<SpringGeneralizedForce name="s"/>'), "<SpringG", "is not a supported force"),
+        (hinge(forces='<PointToPointSpring name="s"/>'), "<PointTo", "is not a supported force"),
         (hinge(constraints='<WeldConstraint name="w"/>'), "<WeldC", "is not a supported constraint"),
         (hinge(path_wraps=USED), "<PathWrap ", "wraps around 'surface', which does not exist"),
         (

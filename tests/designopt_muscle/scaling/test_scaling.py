@@ -24,7 +24,7 @@ from designopt_recordings.files.read import read_recording, read_table
 from designopt.plugin import InputFile
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from small_models import hinge, surface
+from small_models import FORCES, hinge, surface
 from subject_model import motion, recorded, subject
 
 FACTORS = {"pelvis": 1.1, "thigh_r": 1.2, "thigh_l": 1.2, "shank_r": 0.9, "shank_l": 0.9}
@@ -115,6 +115,18 @@ def test_wrap_surfaces_follow_the_factors_along_their_axes(tag, sizes, expected)
     at = [0.05, 0.3, 0.6] if tag != "WrapSphere" else [0.15, 0.3, 0.45]
     assert wrap.sizes == pytest.approx(expected)
     assert wrap.pose[:3, 3] == pytest.approx(at)
+
+
+def test_resting_lengths_and_frames_of_springs_follow_too():
+    forces = "".join(FORCES[name] for name in ("band", "ligament", "blankevoort", "bushing"))
+    old = read_model(hinge(forces=forces))
+    new = read_model(scaled(hinge(forces=forces), {"arm": np.full(3, 1.5)}))
+    ends = (np.array([-0.1, 0.2, 0.05]), np.array([0.15, 0.03, -0.02]))
+    ratio = np.linalg.norm(ends[0] - 1.5 * ends[1]) / np.linalg.norm(ends[0] - ends[1])
+    for tag, a, b in zip(("rest", "rest", "slack"), old.passive, new.passive, strict=False):
+        assert getattr(b.law, tag) == pytest.approx(getattr(a.law, tag) * ratio)
+    for factor, a, b in zip((1.0, 1.5), old.passive[3].frames, new.passive[3].frames, strict=True):
+        assert b[1][:3, 3] == pytest.approx(factor * a[1][:3, 3])
 
 
 def test_masses_keep_or_follow_volumes_and_reach_the_subjects_mass():
