@@ -149,7 +149,11 @@ def test_the_solver_collocation_takes_device_and_walk_with_limits_on_the_asymmet
     study = designopt.define(
         study="inside",
         model={"use": "amputee_walk", "intervals": 12},
-        space={"knee_stiffness": {"low": 0, "high": 60, "unit": "N m/rad"}},
+        space={
+            "knee_stiffness": {"low": 0, "high": 60, "unit": "N m/rad"},
+            "knee_damping": 2.0,
+            "ankle_stiffness": 400.0,
+        },
         objectives=[{"name": "cost", "minimize": "objective"}],
         constraints=[{"name": "even", "of": "loading_asymmetry", "min": -0.01, "max": 0.01}],
         solver={"use": "collocation", "scheme": "hermite_simpson", "midpoint_control": "linear", "intervals": 12},
