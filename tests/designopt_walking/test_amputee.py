@@ -145,6 +145,23 @@ def test_a_device_outside_its_range_is_refused_before_the_run() -> None:
         )  # fmt: skip
 
 
+def test_the_solver_collocation_takes_device_and_walk_with_limits_on_the_asymmetry() -> None:
+    study = designopt.define(
+        study="inside",
+        model={"use": "amputee_walk", "intervals": 12},
+        space={
+            "knee_stiffness": {"low": 0, "high": 60, "unit": "N m/rad"},
+            "knee_damping": 2.0,
+            "ankle_stiffness": 400.0,
+        },
+        objectives=[{"name": "cost", "minimize": "objective"}],
+        constraints=[{"name": "even", "of": "loading_asymmetry", "min": -0.01, "max": 0.01}],
+        solver={"use": "collocation", "scheme": "hermite_simpson", "midpoint_control": "linear", "intervals": 12},
+        execution={"executor": "serial"},
+    )
+    assert study.definition.stages[0].solver.plugin.has_program
+
+
 FIXED = {"knee_stiffness": 15.0, "knee_damping": 2.0, "ankle_stiffness": 400.0}
 REFERENCES = [
     ("D_amputee_free_device.csv", {}, 0.524325, 0.97577),

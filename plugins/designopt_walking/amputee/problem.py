@@ -155,12 +155,21 @@ def amputee_problem(
         "asymmetry": lambda e: e["asymmetry_weight"] * imbalance(e) ** 2,
         "help": lambda e: e["help_price"] * e.integral["help"] / distance(e),
     }
+
+    def cost_of(e: Ends) -> Any:
+        return sum(term(e) for term in terms.values())
+
     repeated = [n for n in coordinates if n != FORWARD] + further_states + drives
     return TrajectoryProblem(
         [phase],
-        cost=lambda e: sum(term(e) for term in terms.values()),
+        cost=cost_of,
         terms=terms,
-        figures={"loading_asymmetry": imbalance, "distance": distance},
+        figures={
+            "objective": cost_of,
+            "effort": terms["effort"],
+            "loading_asymmetry": imbalance,
+            "final_time": lambda e: e.duration,
+        },
         constraints={
             "cycle": periodic(repeated),
             "speed": Constraint(lambda e: (distance(e) - e["speed"] * e.duration) / e["speed"], 0.0, 0.0, "s"),

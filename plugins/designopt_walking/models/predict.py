@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import field
+from functools import cached_property
 from typing import Annotated, Any, Literal, TypedDict, cast
 
 from designopt_mechanics.robot_files.xml import ModelError
@@ -108,7 +109,7 @@ class WalkPredict:
             _ = self._recording
         except RecordingError as error:
             raise InvalidSetting("recording", str(error)) from None
-        predictor = self._predictor()[0]
+        predictor = self._predictor[0]
         names = [v.name for device in predictor.walker.devices for v, _ in device.parameters]
         for name in self.choose:
             if name not in names:
@@ -118,7 +119,7 @@ class WalkPredict:
 
     def check_scenario(self, conditions: Mapping[str, Any]) -> None:
         """Raises `InvalidSetting` for a speed that is out of reach."""
-        predictor = self._predictor()[0]
+        predictor = self._predictor[0]
         try:
             check_speed(filled(Walking, conditions)["speed"], predictor.gait, forward_range(predictor.walker))
         except GaitError as error:
@@ -134,19 +135,11 @@ class WalkPredict:
         outputs = {f"chosen_{name}": Q(q.unit, f"chosen {q.description}") for name, q in quantities.items()}
         return Declared(inputs=inputs, outputs={n: q for n, q in outputs.items() if n[7:] in self.choose})
 
-    def prepare_scenario(self, conditions: Walking) -> tuple[WalkPredictor, PolynomialPaths]:
-        """The program, whose starts are kept from design to design."""
-        return self._predictor()
-
     def evaluate(
-        self,
-        design: dict[str, float],
-        scenario: Walking,
-        arrays: Set[str],
-        prepared: tuple[WalkPredictor, PolynomialPaths],
+        self, design: dict[str, float], scenario: Walking, arrays: Set[str] = frozenset()
     ) -> tuple[PredictedOutputs, dict[str, NDArray[Any]]]:
         """The walk with this device. Raises `Diverged` without one, and for an implausible one."""
-        predictor, fits = prepared
+        predictor, fits = self._predictor
         speed = filled(Walking, scenario)["speed"]
         try:
             solution = predictor.solve(speed, design, starts=self.starts)
@@ -173,7 +166,7 @@ class WalkPredict:
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The walk as a program in which all parameters of the device are unknowns."""
         self.check_scenario(scenario)
-        return self._predictor()[0].problem(filled(Walking, scenario)["speed"])
+        return self._predictor[0].problem(filled(Walking, scenario)["speed"])
 
     # ---------------------------------------------------------------------------------------------------------- parts
 
@@ -189,8 +182,9 @@ class WalkPredict:
     def _model(self) -> OsimModel:
         return read_model(self._file.content)
 
+    @cached_property
     def _predictor(self) -> tuple[WalkPredictor, PolynomialPaths]:
-        """The predictor, and the fits of muscle paths. Raises `InvalidSetting`."""
+        """The predictor, which keeps its starts, and fits of muscle paths. Raises `InvalidSetting`."""
         gait = GaitRanges(self.duration, self.ranges, self.speeds, self.drive_limit)
         try:
             osim = self._model

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import field
+from functools import cached_property
 from typing import Annotated, Any, Literal, Required, TypedDict, cast
 
 import numpy as np
@@ -88,7 +89,7 @@ class WalkTrack:
 
     def check(self) -> None:
         """Raises `InvalidSetting` for an unusable model and ranges."""
-        walker = self._walker()
+        walker = self._walker
         try:
             check_contact(walker)
             check_mirror(walker)
@@ -99,7 +100,7 @@ class WalkTrack:
         """Raises `InvalidSetting` for recordings that do not suit the model."""
         if conditions.get("motion") is not None:
             try:
-                self._recorded(self._walker(), conditions)
+                self._recorded(self._walker, conditions)
             except InvalidDesign as error:
                 raise InvalidSetting("motion", str(error)) from None
 
@@ -107,7 +108,7 @@ class WalkTrack:
         self, design: dict[str, float], scenario: WalkRecording, arrays: Set[str] = frozenset()
     ) -> tuple[TrackedOutputs, dict[str, NDArray[Any]]]:
         """Solve for the walk. Raises `Diverged` without one, and for an implausible one."""
-        walker = self._walker()
+        walker = self._walker
         recorded = self._recorded(walker, scenario)
         weights = TrackingWeights(self.effort_weight, self.state_weight, self.force_weight)
         problem = tracked_walk(walker, GaitRanges(ranges=self.ranges), recorded, weights)
@@ -129,6 +130,7 @@ class WalkTrack:
 
     # ---------------------------------------------------------------------------------------------------------- parts
 
+    @cached_property
     def _walker(self) -> Walker:
         file = self.model if self.model is not None else planar_walker()
         try:

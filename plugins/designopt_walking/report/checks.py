@@ -53,7 +53,17 @@ def walking_checks(result: Result) -> Section | None:
         _table(result, rows, "How each walk was solved", {n: words for n, words in _SOLVED.items() if n in figures}),
         *_bounds(result),
     ]
-    return Section("Checks of the walks", findings=tuple(findings), tables=tuple(tables))
+    return Section("Checks of the walks", findings=tuple(findings), tables=tuple(tables), notes=_notes(result))
+
+
+def _notes(result: Result) -> tuple[str, ...]:
+    """Remarks on the chosen walks, each once."""
+    notes = {
+        f"{design}, {scenario}: {note}": None
+        for (design, scenario), arrays in stored_arrays(result, "notes").items()
+        for note in arrays["notes"]
+    }
+    return tuple(notes)[:_ROWS]
 
 
 def _table(result: Result, rows: Sequence[int], title: str, columns: dict[str, str]) -> Table:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from designopt.plugin import Array
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.observables import ORIGINS
+from designopt_walking.results.physics import fibre_warnings
 from designopt_walking.results.recording import bands
 
 #: Declaration of the arrays; feet are right and left.
@@ -41,6 +42,7 @@ WALK_ARRAYS: Mapping[str, Array] = {
     "mean_activations": Array(("muscle",), "", "over the cycle"),
     "bounds": Array(("bound",), "", "of coordinates, speeds and drives that the walk touches", dtype="str"),
     "bound_shares": Array(("bound",), "", "share of the time that it spends at each of these bounds"),
+    "notes": Array(("note",), "", "fibres outside the range of their curves", dtype="str"),
     "skeleton": Array(("time", "vertex", "axis"), "m", "drawing of trunk and right leg; NaN between lines"),
     "left_leg": Array(("time", "vertex", "axis"), "m", "drawing of the left leg"),
     "ground_arrows": Array(("time", "foot", "end", "axis"), "", "point of application (m) and force (N)"),
@@ -91,6 +93,7 @@ def walk_arrays(walk: SolvedWalk, recording: TimeTable | None = None) -> dict[st
         "mean_activations": samples.integral(activations) / walk.stride_time,
         "bounds": np.array(list(bounds), dtype=str),
         "bound_shares": np.array(list(bounds.values()), dtype=float),
+        "notes": np.array(fibre_warnings(walk), dtype=str),
         "skeleton": observed.skeleton,
         "left_leg": observed.left_leg,
         "ground_arrows": np.stack([applied, force], axis=2),

@@ -1,0 +1,81 @@
+"""Springs at hips and ankles in the program of a walk: reference values, and the value of a stiffer spring."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from designopt_muscle.osim.read import read_model
+from designopt_walking.bundled import planar_walker
+from designopt_walking.devices import DEVICES
+from designopt_walking.programs.gait import GaitRanges, program_options, ranged_tree
+from designopt_walking.programs.predict import Effort, predicted_walk
+from designopt_walking.walker import walker_of
+from recorded_walks import guess
+
+from designopt.collocation import Guess, Program, Solution, TrajectoryProblem
+
+MODEL = read_model(planar_walker().content)
+
+
+def program(device: str, file: Path, values: dict[str, float]) -> tuple[TrajectoryProblem, Program]:
+    """The walk at 1.2 m/s on 25 intervals with a `device`, from a reference solution."""
+    gait = GaitRanges()
+    tree = ranged_tree(MODEL, gait)
+    walker = walker_of(MODEL, tree=tree, ranges={c.name: (c.low, c.high) for c in tree.coordinates})
+    problem = predicted_walk(walker.with_device(DEVICES[device]), gait, Effort(), 1.2)
+    system = problem.phases[0].system
+    form = system.residual_form
+    assert form is not None
+    names = [v.name for v in (*system.states, *system.controls, *form.unknowns)]
+    problem = replace(problem, parameters={**problem.parameters, **values})
+    return problem, Program(problem, program_options(25, 1e-6), Guess({"motion": guess(file, names)}, values))
+
+
+def solved(problem: TrajectoryProblem, built: Program, start: Guess | None = None) -> Solution:
+    solution = built.solve(problem, guess=start)
+    assert solution.success, solution.message
+    return solution
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("device", "file", "objective", "stiffness", "rest"),
+    [
+        ("hip_springs", "E_hip_spring.csv", 0.0990995, 57.65, 0.4954),
+        ("ankle_springs", "E_ankle_spring.csv", 0.0575446, 216.7, -0.2475),
+    ],
+)
+def test_springs_chosen_with_the_walk_are_those_of_the_reference(
+    walking_data: Path, device: str, file: str, objective: float, stiffness: float, rest: float
+) -> None:
+    """Prototype of the specification, 25 intervals: objective within 0.5 %, stiffness 5 %, rest angle 0.02 rad."""
+    problem, built = program(device, walking_data / "reference" / file, {})
+    (phase,) = problem.phases
+    names = [v.name for v in (*phase.system.states, *phase.system.controls)]
+    spring = {"spring_stiffness": stiffness, "spring_rest": rest}
+    start = Guess({"motion": guess(walking_data / "reference" / file, names)}, spring)
+    solution = solved(problem, built, start)
+    assert solution.objective <= objective * 1.005
+    assert solution.parameters["spring_stiffness"] == pytest.approx(stiffness, rel=0.05)
+    assert solution.parameters["spring_rest"] == pytest.approx(rest, abs=0.02)
+
+
+@pytest.mark.slow
+def test_the_multiplier_of_the_stiffness_is_the_slope_of_solved_walks(walking_data: Path) -> None:
+    """dJ/dk at a fixed spring against a central difference of solved programs, within 1 %."""
+    file = walking_data / "reference" / "E_hip_spring.csv"
+    spring = {"spring_stiffness": 40.0, "spring_rest": 0.4954}
+    problem, built = program("hip_springs", file, spring)
+    (phase,) = problem.phases
+    names = [v.name for v in (*phase.system.states, *phase.system.controls)]
+    middle = solved(problem, built, Guess({"motion": guess(file, names)}, spring))
+    step, costs = 0.5, []
+    for k in (40.0 - step, 40.0 + step):
+        near = replace(problem, parameters={**problem.parameters, "spring_stiffness": k})
+        solution = built.solve(near, warm="full", previous=middle)
+        assert solution.success
+        costs.append(solution.objective)
+    slope = (costs[1] - costs[0]) / (2.0 * step)
+    assert middle.parameter_multipliers["spring_stiffness"] == pytest.approx(slope, rel=0.01)

@@ -1,0 +1,97 @@
+"""Trajectories of OpenSim as guesses, and solved walks as files that OpenSim reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from designopt_muscle.osim.read import read_model
+from designopt_recordings.errors import RecordingError
+from designopt_recordings.files.read import read_table
+from designopt_recordings.table import TimeTable
+from designopt_walking.bundled import planar_walker
+from designopt_walking.models.predict import WalkPredict
+from designopt_walking.programs.track import WalkTables
+from designopt_walking.storage import guess_from_table, opensim_storage
+from designopt_walking.walker import Walker, walker_of
+
+from designopt.plugin import InputFile, InvalidSetting
+
+
+@pytest.fixture(scope="module")
+def walker() -> Walker:
+    return walker_of(read_model(planar_walker().content))
+
+
+def trajectory(walker: Walker, rows: int = 9) -> Any:
+    """Values of all variables at some times, as of a solved phase."""
+    rng, names = np.random.default_rng(0), list(walker.coordinates)
+    names += [f"{name}_speed" for name in walker.coordinates] + list(walker.drives)
+    names += [f"{kind}_{muscle}" for kind in ("activation", "excitation") for muscle in walker.muscles.names]
+    return SimpleNamespace(
+        times=np.linspace(0.0, 0.4, rows), values={name: rng.uniform(0.0, 1.0, rows) for name in names}
+    )
+
+
+def table(name: str, text: str) -> TimeTable:
+    return read_table(InputFile(name, text.encode()))
+
+
+def test_what_is_written_is_read_back_as_a_guess(walker: Walker) -> None:
+    phase = trajectory(walker)
+    text = opensim_storage(walker, phase)
+    assert text.startswith("num_controls=19\n")
+    assert "num_states=38\n" in text
+    guess = guess_from_table(walker, table("walk.sto", text))
+    assert guess.tf == pytest.approx(0.4)
+    assert set(guess.values) == set(phase.values)
+    for name, values in phase.values.items():
+        np.testing.assert_array_equal(guess.values[name], values)
+
+
+def test_a_solution_of_moco_is_a_guess(walker: Walker, walking_data: Path) -> None:
+    file = walking_data / "reference" / "B_track_moco_4.6.sto"
+    guess = guess_from_table(walker, read_table(InputFile(file.name, file.read_bytes())))
+    assert guess.tf == pytest.approx(0.470089, abs=1e-5)
+    assert 0.01 <= guess.values["activation_soleus_r"].min() < guess.values["excitation_soleus_r"].max() <= 1.0
+
+
+def test_what_a_table_lacks_is_guessed_and_a_coordinate_is_needed(walker: Walker) -> None:
+    text = opensim_storage(walker, trajectory(walker))
+    whole = table("walk.sto", text)
+    few = TimeTable(whole.time, walker.coordinates, np.stack([whole.column(n) for n in walker.coordinates], axis=1))
+    guess = guess_from_table(walker, few)
+    assert guess.values["activation_soleus_r"] == pytest.approx(0.1)
+    assert guess.values["lumbarAct"] == pytest.approx(0.0)
+    with pytest.raises(RecordingError, match="knee_angle_r"):
+        guess_from_table(walker, table("walk.sto", text.replace("knee_angle_r", "knee")))
+    holes = TimeTable(few.time, few.names, np.where(np.arange(len(few.names)) == 2, np.nan, few.values))
+    with pytest.raises(RecordingError, match=r"'pelvis_ty' has missing values"):
+        guess_from_table(walker, holes)
+    short = TimeTable(few.time[:2], few.names, few.values[:2])
+    with pytest.raises(RecordingError, match="2 rows are no trajectory"):
+        guess_from_table(walker, short)
+    with pytest.raises(InvalidSetting, match=r"guess: .*knee_angle_r"):
+        WalkPredict(guess=InputFile("walk.sto", text.replace("knee_angle_r", "knee").encode())).check()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"window": (0.2, 0.1)}, "the window from 0.2 to 0.1 s is empty"),
+        ({"window": (0.0, 0.9)}, "is recorded from 0 to 0.4 s, not from 0 to 0.9 s"),
+        ({"columns": {"r": "force_r_v"}}, "no column of the ground forces is named for the foot 'l'"),
+        ({"columns": {"r": "force_r_v", "l": "load_l_v"}}, "load_l_vx"),
+        ({"cutoff": 100.0}, "a cut-off of 100 Hz is not possible"),
+    ],
+)
+def test_recordings_that_do_not_suit_are_refused(walker: Walker, change: dict[str, Any], message: str) -> None:
+    motion = table("walk.sto", opensim_storage(walker, trajectory(walker)))
+    forces = tuple(f"force_{side}_v{axis}" for side in "rl" for axis in "xy")
+    ground = TimeTable(motion.time, forces, np.ones((len(motion.time), 4)))
+    settings: dict[str, Any] = {"columns": {"r": "force_r_v", "l": "force_l_v"}, **change}
+    with pytest.raises(RecordingError, match=message):
+        WalkTables(motion, ground, **settings).walk(walker)
