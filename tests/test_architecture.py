@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -264,3 +265,30 @@ def test_listing_plugins_imports_none_of_them() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+
+def table(heading: str) -> list[list[str]]:
+    """The names in backticks in each row of the first table below a heading of the page."""
+    section = PAGE.split(f"## {heading}\n")[1].split("\n## ")[0]
+    return [re.findall(r"`(.*?)`", line) for line in section.splitlines() if line.startswith("| ")][1:]
+
+
+def test_the_page_on_architecture_lists_the_folders_of_the_suite() -> None:
+    packages = {
+        f"{path.parent.relative_to(ROOT)}/"
+        for path in SUITE
+        if path.name == "__init__.py" and len(path.relative_to(ROOT).parts) in (3, 4)
+    }
+    assert {names[0] for names in table("Wings")} == packages
+
+
+def test_the_page_on_architecture_has_the_floors_that_imports_keep_to() -> None:
+    assert tuple(map(tuple, table("Floors"))) == LAYERS
+
+
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"`([a-z_]+/[a-z_/]+\.(?:py|c))`", PAGE))))
+def test_files_that_the_page_on_architecture_names_exist(path: str) -> None:
+    assert any((ROOT / folder / path).exists() for folder in ("designopt", ".", "tests/bench"))
