@@ -292,3 +292,54 @@ def test_the_page_on_architecture_has_the_floors_that_imports_keep_to() -> None:
 @pytest.mark.parametrize("path", sorted(set(re.findall(r"`([a-z_]+/[a-z_/]+\.(?:py|c))`", PAGE))))
 def test_files_that_the_page_on_architecture_names_exist(path: str) -> None:
     assert any((ROOT / folder / path).exists() for folder in ("designopt", ".", "tests/bench"))
+
+
+#: Maximum number of arguments of a function; what travels together is a small frozen dataclass.
+ARGUMENTS = 7
+#: Functions with more, each for a reason.
+MANY_ARGUMENTS = {
+    **dict.fromkeys(
+        ("designopt/cli/running.py:run", "designopt/cli/showing.py:show"), "a command: each option is an argument"
+    ),
+    **dict.fromkeys(
+        (
+            "designopt/api.py:minimize",
+            "designopt/run/runner.py:run_study",
+            "designopt/study/load.py:load_text",
+            "designopt/dynamics/system.py:from_expressions",
+            "designopt/dynamics/simulation/simulator.py:run",
+            "designopt/dynamics/simulation/simulator.py:simulate",
+            "designopt/testing/models.py:check_model",
+            "designopt/desk/server.py:serve",
+            "designopt/report/traces.py:trace",
+            "designopt/report/page/page.py:page",
+            "designopt/solvers/evolution/pymoo_search.py:search",
+            "designopt/workers/evaluation/evaluate.py:build",
+            "plugins/designopt_muscle/models/trial.py:read_trial",
+            "plugins/designopt_muscle/wires/share.py:share_wires",
+            "plugins/designopt_regulator/carrier/simulation.py:simulate",
+            "plugins/designopt_regulator/carrier/quality.py:quality",
+            "plugins/designopt_regulator/controllers/pid.py:sample",
+            "plugins/designopt_regulator/export/program.py:program",
+            "plugins/designopt_wholebody/consistency/positions.py:consistent_positions",
+            "plugins/designopt_wholebody/synthetic/pushup.py:pushup",
+        ),
+        "a public function: at most seven arguments without a default or by position, and options by keyword",
+    ),
+    "plugins/designopt_regulator/carrier/cascade.py:_closed": "the matrices of one formula",
+    "plugins/designopt_regulator/carrier/simulation.py:_setup": "the arguments of `simulate`, row by row",
+    "plugins/designopt_mechanics/tree_rows.py:__init__": "the arrays of a tree",
+    "plugins/designopt_mechanics/exoskeleton/anthropometry.py:_rod": "a row of the published table",
+}
+
+
+def test_a_function_with_more_than_seven_arguments_has_a_reason() -> None:
+    many = set()
+    for path in (*SUITE, *PLUGINS):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                names = [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+                if len([name for name in names if name not in ("self", "cls")]) > ARGUMENTS:
+                    many.add(f"{path.relative_to(ROOT).as_posix()}:{node.name}")
+    assert many <= set(MANY_ARGUMENTS), "bundle what travels together in a frozen dataclass"
+    assert set(MANY_ARGUMENTS) <= many, "these have few arguments by now: remove them from the list"
