@@ -295,27 +295,24 @@ def minimize(
     from designopt.run.progress import progress
 
     _option_names("minimize", options, minimize)
-    sections = {"scenarios": scenarios, "report": report, "execution": execution}
+    sections = {
+        "objectives": objectives, "constraints": constraints, "solver": solver, "seed": seed,
+        "scenarios": scenarios, "report": report, "execution": execution,
+    }  # fmt: skip
     if sys.stderr is not None and sys.stderr.isatty():  # in a terminal
         options.setdefault("progress", progress())
-    study, store_path = _minimizing(
-        function, space, objectives, constraints, sections, evaluations, solver, seed, store
-    )
+    study, store_path = _minimizing(function, space, sections, evaluations, store)
     return study.run(store_path, resume=(store_path / "journal.db").exists(), **options)
 
 
 def _minimizing(
     function: Callable[..., Any],
     space: Mapping[str, Any],
-    objectives: str | Sequence[str | Mapping[str, Any]] | None,
-    constraints: Sequence[Mapping[str, Any]] | Mapping[str, Mapping[str, Any]],
-    further_sections: Mapping[str, Any],
+    stated_sections: Mapping[str, Any],
     evaluations: int,
-    solver: str | Mapping[str, Any] | None,
-    seed: int,
     store: str | Path | None,
 ) -> tuple[Study, Path]:
-    """The study of `minimize`, and its store."""
+    """The study of `minimize`, and its store; `stated_sections` are its arguments that are sections."""
     from designopt.workers.evaluation.evaluate import middle
 
     if not isinstance(space, Mapping):
@@ -324,8 +321,9 @@ def _minimizing(
         )
     plugin = as_model(function)
     refuse_while_loading()
-    sections: dict[str, Any] = {"study": plugin.name, "model": {"use": function}, "space": dict(space), "seed": seed}
-    sections |= {key: value for key, value in further_sections.items() if value is not None}
+    sections: dict[str, Any] = {"study": plugin.name, "model": {"use": function}, "space": dict(space)}
+    sections |= {key: value for key, value in stated_sections.items() if value is not None}
+    objectives, constraints, solver = (sections.pop(key, None) for key in ("objectives", "constraints", "solver"))
     if objectives is None and not plugin.outputs:
         objectives = middle(define(**sections, **_ONE).definition)
     names = (

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -264,3 +265,86 @@ def test_listing_plugins_imports_none_of_them() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+
+def table(heading: str) -> list[list[str]]:
+    """The names in backticks in each row of the first table below a heading of the page."""
+    section = PAGE.split(f"## {heading}\n")[1].split("\n## ")[0]
+    return [re.findall(r"`(.*?)`", line) for line in section.splitlines() if line.startswith("| ")][1:]
+
+
+def test_the_page_on_architecture_lists_the_folders_of_the_suite() -> None:
+    packages = {
+        f"{path.parent.relative_to(ROOT)}/"
+        for path in SUITE
+        if path.name == "__init__.py" and len(path.relative_to(ROOT).parts) in (3, 4)
+    }
+    assert {names[0] for names in table("Wings")} == packages
+
+
+def test_the_page_on_architecture_has_the_floors_that_imports_keep_to() -> None:
+    assert tuple(map(tuple, table("Floors"))) == LAYERS
+
+
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"`([a-z_]+/[a-z_/]+\.(?:py|c))`", PAGE))))
+def test_files_that_the_page_on_architecture_names_exist(path: str) -> None:
+    assert any((ROOT / folder / path).exists() for folder in ("designopt", ".", "tests/bench"))
+
+
+#: Maximum number of arguments of a function; what travels together is a small frozen dataclass.
+ARGUMENTS = 7
+#: The reason of public functions: further options, which a call gives by keyword alone.
+OPTIONS = "at most seven arguments by position, and options by keyword"
+#: Functions with more, each for a reason.
+MANY_ARGUMENTS = {
+    **dict.fromkeys(
+        ("designopt/cli/running.py:run", "designopt/cli/showing.py:show"), "a command: each option is an argument"
+    ),
+    **dict.fromkeys(
+        (
+            "designopt/api.py:minimize",
+            "designopt/run/runner.py:run_study",
+            "designopt/study/load.py:load_text",
+            "designopt/dynamics/system.py:from_expressions",
+            "designopt/dynamics/simulation/simulator.py:run",
+            "designopt/dynamics/simulation/simulator.py:simulate",
+            "designopt/testing/models.py:check_model",
+            "designopt/desk/server.py:serve",
+            "designopt/report/traces.py:trace",
+            "designopt/report/page/page.py:page",
+            "designopt/solvers/evolution/pymoo_search.py:search",
+            "designopt/workers/evaluation/evaluate.py:build",
+            "plugins/designopt_muscle/models/trial.py:read_trial",
+            "plugins/designopt_muscle/wires/share.py:share_wires",
+            "plugins/designopt_regulator/carrier/simulation.py:simulate",
+            "plugins/designopt_regulator/carrier/quality.py:quality",
+            "plugins/designopt_regulator/controllers/pid.py:sample",
+            "plugins/designopt_regulator/export/program.py:program",
+            "plugins/designopt_wholebody/consistency/positions.py:consistent_positions",
+            "plugins/designopt_wholebody/synthetic/pushup.py:pushup",
+        ),
+        OPTIONS,
+    ),
+    "plugins/designopt_regulator/carrier/cascade.py:_closed": "the matrices of one formula",
+    "plugins/designopt_regulator/carrier/simulation.py:_setup": "the arguments of `simulate`, row by row",
+    "plugins/designopt_mechanics/tree_rows.py:__init__": "the arrays of a tree",
+    "plugins/designopt_mechanics/exoskeleton/anthropometry.py:_rod": "a row of the published table",
+}
+
+
+def test_a_function_with_more_than_seven_arguments_has_a_reason() -> None:
+    many = set()
+    for path in (*SUITE, *PLUGINS):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                names = [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+                if len([name for name in names if name not in ("self", "cls")]) > ARGUMENTS:
+                    name = f"{path.relative_to(ROOT).as_posix()}:{node.name}"
+                    many.add(name)
+                    if MANY_ARGUMENTS.get(name) == OPTIONS:
+                        assert len(names) - len(node.args.kwonlyargs) <= ARGUMENTS, f"{name}: options by keyword alone"
+    assert many <= set(MANY_ARGUMENTS), "bundle what travels together in a frozen dataclass"
+    assert set(MANY_ARGUMENTS) <= many, "these have few arguments by now: remove them from the list"

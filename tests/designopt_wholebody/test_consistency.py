@@ -1,4 +1,4 @@
-"""Kinematic consistency: convergence from measurement errors, one minimum by three ways, frames by themselves."""
+"""Kinematic consistency: convergence from errors, one minimum by two ways and a third one, frames by themselves."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-METHODS = ["recursion", "schur", "augmented_lagrangian"]
+METHODS = ["recursion", "schur"]
 
 
 @pytest.fixture(scope="module")
@@ -32,16 +32,29 @@ def test_random_postures_with_errors_become_consistent_to_1e_10(full: Subject, r
     assert np.linalg.norm(full.constraints.values(result.q), axis=1).max() < 1e-10
 
 
-@pytest.mark.parametrize("method", ["schur", "augmented_lagrangian"])
-def test_all_methods_find_the_same_minimum(full: Subject, raw: Array, method: Method) -> None:
+def test_both_methods_find_the_same_minimum(full: Subject, raw: Array) -> None:
     some, weights = raw[:40], np.linspace(0.5, 4.0, full.n)
     recursion = consistent_positions(full, some, weights=weights)
-    other = consistent_positions(full, some, method=method, weights=weights)
+    other = consistent_positions(full, some, method="schur", weights=weights)
     assert recursion.usable.all()
     assert other.usable.all()
     assert other.iterations.max() < 20
     assert other.violation.max() < 1e-10
-    assert np.abs(recursion.q - other.q).max() < (1e-9 if method == "schur" else 1e-7)
+    assert np.abs(recursion.q - other.q).max() < 1e-9
+
+
+def test_the_augmented_lagrangian_method_finds_it_too(full: Subject, raw: Array) -> None:
+    """(W + Jt a J) dq = -W (q - q*) - Jt (a phi + m), m + a phi (Bayo & Ledesma 1996; Nunes 2017, 2.68), dense."""
+    weights, penalty = np.linspace(0.5, 4.0, full.n), 1e6
+    for measured, found in zip(raw[:3], consistent_positions(full, raw[:3], weights=weights).q, strict=True):
+        q, multipliers = measured.copy(), np.zeros(len(full.constraints.values(measured[None])[0]))
+        for _ in range(20):
+            J = full.constraints.dense(full.constraints.entries(q[None]))[0]
+            phi = full.constraints.values(q[None])[0]
+            pull = -weights * (q - measured) - J.T @ (penalty * phi + multipliers)
+            q = q + np.linalg.solve(np.diag(weights) + penalty * J.T @ J, pull)
+            multipliers = multipliers + penalty * full.constraints.values(q[None])[0]
+        assert np.abs(q - found).max() < 1e-7
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -214,20 +227,11 @@ def test_wrong_arguments_are_refused(full: Subject) -> None:
         consistent_positions(full, full.q0[None], weights=np.zeros(full.n))
     with pytest.raises(ValueError, match="tolerance is 0"):
         consistent_positions(full, full.q0[None], tolerance=0.0)
-    with pytest.raises(ValueError, match="penalty is -1"):
-        consistent_positions(full, full.q0[None], penalty=-1.0)
     nowhere = Contacts(("paw",), np.zeros((1, 1, 3)), np.zeros((1, 1, 3)), np.ones((1, 1), dtype=bool))
     with pytest.raises(ValueError, match="there is no segment 'paw'; known: head"):
         consistent_positions(full, full.q0[None], contacts=nowhere)
     with pytest.raises(ValueError, match="there is no method 'newton'"):
         consistent_positions(full, full.q0[None], method="newton")  # type: ignore[arg-type]
-
-
-def test_a_penalty_that_is_too_small_ends_in_a_status_and_not_in_wrong_coordinates(full: Subject, raw: Array) -> None:
-    result = consistent_positions(full, raw[:5], method="augmented_lagrangian", penalty=1.0)
-    assert (result.status == ConsistencyStatus.NOT_CONVERGED).any()
-    assert np.isnan(result.q[~result.usable]).all()
-    assert (result.violation[result.usable] < 1e-10).all()
 
 
 def test_no_frames_have_no_result(full: Subject) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -109,7 +110,8 @@ def inference(
     if root is None:
         doubts.append("the cost does not determine all variables: there are no intervals")
         root = np.full((len(x), 1), np.nan)
-    return _inference(problem, transcription, bounds, optimum, kkt.active, root, fisher, values, level, doubts)
+    fit = _SolvedFit(problem, transcription, bounds, optimum, kkt.active, fisher)
+    return _inference(fit, root, values, level, doubts)
 
 
 def _check_level(level: float) -> None:
@@ -215,18 +217,22 @@ def _root(
     return moved
 
 
-def _inference(
-    problem: TrajectoryProblem,
-    transcription: Transcription,
-    bounds: ProgramBounds,
-    solution: Solution,
-    active: ActiveSet,
-    root: Matrix,
-    information: Information | None,
-    residuals: Vector,
-    level: float,
-    doubts: list[str],
-) -> Estimate:
+@dataclass(frozen=True, eq=False)
+class _SolvedFit:
+    """A solved fit: its program, its optimum, and what the measurements tell."""
+
+    problem: TrajectoryProblem
+    transcription: Transcription
+    bounds: ProgramBounds
+    solution: Solution
+    active: ActiveSet
+    information: Information | None
+
+
+def _inference(fit: _SolvedFit, root: Matrix, residuals: Vector, level: float, doubts: list[str]) -> Estimate:
+    """The estimate with the `root` (n, r) of the covariance of all scaled variables."""
+    problem, transcription, bounds, solution = fit.problem, fit.transcription, fit.bounds, fit.solution
+    information = fit.information
     x = transcription.shift + transcription.scale * solution.iterate.x
     count = int(_weighted(problem).sum())
     chi_squared = float(residuals @ residuals)
@@ -234,7 +240,7 @@ def _inference(
     quantile = float(scipy.stats.norm.ppf(0.5 + 0.5 * level))
     deviations = transcription.scale * np.linalg.norm(root, axis=1)
     places, units = _unknowns(problem, transcription), _units(problem)
-    free = {name: k for name, k in places.items() if active.free[k]}
+    free = {name: k for name, k in places.items() if fit.active.free[k]}
     lost = _undetermined(transcription, information, x, free)
     unknowns = {}
     for name, k in places.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -75,21 +75,33 @@ class Reader:
         return self.figures([self.phase(i, x, parameters) for i in range(len(self.places.phases))], x)[0]
 
 
+class SearchEnd(Protocol):
+    """The last iterate of a search, its scaled constraints `rows` (m,), its status, and statistics of the solver."""
+
+    @property
+    def iterate(self) -> Iterate: ...
+
+    @property
+    def rows(self) -> Vector: ...
+
+    @property
+    def status(self) -> Status: ...
+
+    @property
+    def stats(self) -> Mapping[str, Any]: ...
+
+
 def read_solution(
     reader: Reader,
     problem: TrajectoryProblem,
     transcription: Transcription,
     bounds: ProgramBounds,
-    iterate: Iterate,
-    rows: Vector,
-    status: Status,
-    stats: Mapping[str, Any],
+    end: SearchEnd,
     timing: Mapping[str, float],
     values: Sequence[PhaseValues] | None = None,
 ) -> Solution:
-    """The solution of `problem` at the solver's `iterate`, where the scaled constraints are `rows` (m,) and the phases
-    have these `values`, if already computed."""
-    statement = reader.statement
+    """The solution of `problem` at the `end` of a search, where the phases have these `values`, if already computed."""
+    statement, iterate = reader.statement, end.iterate
     x = transcription.shift + transcription.scale * iterate.x
     values = values or [reader.phase(i, x, bounds.parameters) for i in range(len(problem.phases))]
     multipliers = NamedMultipliers(problem, transcription, bounds, x, iterate, values)
@@ -99,10 +111,10 @@ def read_solution(
     }
     objective, figures = reader.figures(values, x)
     parameters = transcription.layout.parameters
-    constraints = _constraints(problem, transcription, bounds, rows, values)
+    constraints = _constraints(problem, transcription, bounds, end.rows, values)
     return Solution(
-        status=status,
-        message=status.value,
+        status=end.status,
+        message=end.status.value,
         objective=objective,
         terms={name: figures[name] for name in problem.terms},
         figures={name: figures[name] for name in problem.figures},
@@ -112,8 +124,8 @@ def read_solution(
         parameter_units={v.name: v.unit for v in problem.variables},
         parameter_multipliers=Deferred(multipliers.parameter_multipliers),
         violation=constraints.violation,
-        iterations=int(stats.get("iter_count", 0)),
-        history=_history(stats, transcription.cost_scale),
+        iterations=int(end.stats.get("iter_count", 0)),
+        history=_history(end.stats, transcription.cost_scale),
         timing=timing,
         iterate=iterate,
         constraints=constraints,

@@ -218,18 +218,7 @@ class Program:
         begin = time.perf_counter()
         timing = {**self.timing, "solve": end.seconds, "check": 0.0}
         with np.errstate(all="ignore"):  # the last iterate of a failed solve may contain any numbers
-            solution = read_solution(
-                self._reader,
-                problem,
-                transcription,
-                bounds,
-                end.iterate,
-                end.rows,
-                end.status,
-                end.stats,
-                timing,
-                values,
-            )
+            solution = read_solution(self._reader, problem, transcription, bounds, end, timing, values)
         if end.status is Status.INVALID_NUMBER:
             more = invalid_number(
                 self._reader, transcription.shift + transcription.scale * end.iterate.x, bounds.parameters

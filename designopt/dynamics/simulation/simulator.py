@@ -97,6 +97,7 @@ class Simulator:
         p: ArrayLike | Mapping[str, float] = (),
         q: ArrayLike | Mapping[str, float] = (),
         u: ArrayLike | Mapping[str, float] = (),
+        *,
         first_step: float | None = None,
         step: float | None = None,
         signals: Mapping[str, Signal | SignalTable] | SignalTable | None = None,

@@ -1,8 +1,7 @@
-"""Dispatch of work to an executor and recording of its results: chunks, losses, retries, quarantine."""
+"""Dispatch of work to an executor and recording of its results, in chunks. `losses` decides on lost work."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import logging
 import sys
@@ -15,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Matrix
-from designopt.counts import plural
 from designopt.plugin import PluginError
 from designopt.problem import STATUSES, StageEnded, evaluation_seed
-from designopt.run.evaluations.ledger import CODE, PENDING, Ledger
+from designopt.run.evaluations.ledger import PENDING, Ledger
+from designopt.run.evaluations.losses import Losses
 from designopt.run.evaluations.work import ChunkSize, Queue, Waiting, Work
-from designopt.run.failures import FIX, PASSING, Attempts, FailurePolicy
+from designopt.run.failures import FIX, Attempts, FailurePolicy
 from designopt.run.progress import STOPPED, Progress
 from designopt.run.stopping import Signals, seconds_allotted
 from designopt.store.disk.arrays import write_arrays
@@ -33,10 +32,6 @@ from designopt.workers.executor import Break, Chunk, ChunkResult, Completion, Ex
 
 logger = logging.getLogger(__name__)
 
-#: Status of evaluations that end their worker.
-LOSSES = ("timeout", "crashed", "lost_worker")
-#: Number of parts in which a lost chunk of unknown cause is sent again.
-PIECES = 8
 #: Maximum characters of printed output recorded per session.
 PRINTED = 64 * 2**20
 
@@ -73,8 +68,9 @@ class Dispatcher:
         self._flight: dict[int, Work] = {}
         self._failures = FailurePolicy(execution, ledger.problem.space)
         with reading(store.path):
-            self._attempts = Attempts(execution.retries, self.journal.attempts(), execution.retry)
+            attempts = Attempts(execution.retries, self.journal.attempts(), execution.retry)
             self._failures.recall(self.journal.count_evaluations(), ledger.designs, self.journal.failed())
+        self._losses = Losses(attempts, ledger, self.journal, self.event)
         self._policy: str | None = None
         self._patience = execution.grace
         allotted = seconds_allotted()
@@ -295,40 +291,16 @@ class Dispatcher:
             return
         if isinstance(completion.outcome, Loss):
             self._at_stake = np.inf
-            self._lost(work, completion.outcome, completion.worker, queue)
+            final = self._losses.repeat_or_end(work, completion.outcome, completion.worker, queue)
+            if final is not None:
+                self._record(*final, completion.worker)
         else:
             seconds = float(completion.outcome.wall.sum())
             self._at_stake += seconds
             if not work.chain:
                 self._size.learn(seconds, len(work))
-            work, result = self._retry(work, completion.outcome, completion.worker, queue)
+            work, result = self._losses.final(work, completion.outcome, completion.worker, queue)
             self._record(work, result, completion.worker)
-
-    def _retry(self, work: Work, result: ChunkResult, worker: str, queue: Queue) -> tuple[Work, ChunkResult]:
-        """Put back results whose class is retried; the others are final."""
-        if not result.messages:
-            return work, result
-        final = np.ones(len(work), bool)
-        for i in result.messages:
-            status = STATUSES[result.status[i]]
-            _, message, _ = result.messages[i]
-            if self._attempts.passes(message, result.prints.get(i, "")):
-                number, is_retried = self._attempts.add(work.keys[i], PASSING)
-                if is_retried:
-                    self.journal.add_attempt(work.keys[i], number, worker, PASSING, message)
-                    final[i] = False
-                    queue.requeue(work.part(i, i + 1), after=self._attempts.wait)
-                    continue
-            if self._attempts.retried(status) and self.ledger.status[work.slots[i]] == PENDING:
-                number, is_retried = self._attempts.add(work.keys[i], status)
-                self.journal.add_attempt(work.keys[i], number, worker, status, result.messages[i][1])
-                if is_retried:
-                    final[i] = False
-                    queue.requeue(work.part(i, i + 1))
-        if final.all():
-            return work, result
-        rows = np.flatnonzero(final).tolist()
-        return work.take(rows), result.take(rows)
 
     def _record(self, work: Work, result: ChunkResult, worker: str) -> None:
         """Record the results of a chunk in ledger and journal."""
@@ -355,7 +327,7 @@ class Dispatcher:
             [message or None for _, message, _ in reasons] if reasons else repeat(None, n),
             result.wall.tolist(),
             result.cpu.tolist(),
-            map(self._attempt_number, work.keys, names) if self._attempts else repeat(1, n),
+            map(self._losses.attempt_number, work.keys, names) if self._losses.attempts else repeat(1, n),
             repeat(session, n),
             repeat(worker, n),
             repeat(finished, n),
@@ -382,11 +354,6 @@ class Dispatcher:
                 if self._printed >= PRINTED:
                     self.event("prints", f"output of evaluations is no longer kept: it has reached {PRINTED >> 20} MB")
 
-    def _attempt_number(self, key: bytes, status: str) -> int:
-        """Number of attempts of a result; one that might be retried is already recorded."""
-        counted = status in LOSSES or self._attempts.retried(status)
-        return self._attempts[key] + (0 if counted else 1)
-
     def _compare(self, work: Work, result: ChunkResult, worker: str, repeated: NDArray[np.bool_]) -> None:
         """A second result for a known key must equal the first."""
         for i in np.flatnonzero(repeated).tolist():
@@ -403,7 +370,7 @@ class Dispatcher:
                     f"design {work.designs[i]} has other results on worker {worker} than on worker "
                     f"{first[0] if first else '?'}; the model's results depend on more than design and scenario",
                 )
-                number, _ = self._attempts.add(work.keys[i], "different")
+                number, _ = self._losses.attempts.add(work.keys[i], "different")
                 detail = json.dumps(result.values[i].tolist())
                 self.journal.add_attempt(work.keys[i], number + 1, worker, "different", detail)
 
@@ -412,67 +379,11 @@ class Dispatcher:
             self._policy = text
             self.event(STOPPED, text)
 
-    # ------------------------------------------------------------------------------------------------- losses
-
-    def _lost(self, work: Work, loss: Loss, worker: str, queue: Queue) -> None:
-        """The worker of a chunk has ended. Innocent evaluations are sent again; the suspect is sent alone until its
-        attempts are used up.
-
-        A process may end some time after the cause: an evaluation is recorded as a crash only if it ended its worker
-        alone.
-        """
-        if not loss.started:
-            queue.requeue(work)
-            return
-        if loss.later and work.alone:  # it has outlived its evaluation and the time after it: another one is the cause
-            loss = dataclasses.replace(loss, cause="lost_worker")
-        suspect = 0 if loss.suspect is None and len(work) == 1 else loss.suspect
-        if suspect is None:
-            step = -(-len(work) // PIECES)
-            for begin in range(0, len(work), step):
-                queue.requeue(work.part(begin, min(begin + step, len(work)), indivisible=True))
-            self.event("worker_lost", f"worker {worker}: {loss.message}; repeating {plural(len(work), 'evaluation')}")
-            return
-        key = work.keys[suspect]
-        number, is_retried = self._attempts.add(key, loss.cause)
-        self.journal.add_attempt(key, number, worker, loss.cause, loss.detail or loss.message)
-        where = f"design {work.designs[suspect]}"
-        if loss.cause == "timeout":
-            self.event("timeout", f"{where}: {loss.message}")
-        else:
-            self.event("worker_lost", f"worker {worker}: {loss.message} ({where})")
-        if is_retried and work.chain:
-            queue.requeue(work)  # each of them starts from the result of the one before
-            return
-        if work.chain:
-            queue.requeue(work.take([i for i in range(len(work)) if i != suspect]))
-        else:
-            queue.requeue(work.part(suspect + 1, len(work)))
-            queue.requeue(work.part(0, suspect, indivisible=True))  # its last one may be the cause, which its end shows
-        alone = work.suspect(suspect)
-        if is_retried and loss.cause == "lost_worker":  # a process killed from outside risks only its own time
-            queue.requeue(work.part(suspect, suspect + 1, indivisible=True))
-        elif is_retried or not (work.alone or work.chain or loss.cause == "timeout"):
-            queue.requeue(alone)
-        else:
-            self._record(alone, _failed(loss), worker)
-
 
 def _place_of_work(store: Path, executor: str, workers: int, *, continued: bool) -> str:
     """Executor and store of the results; `continued` if the executor changes during the run."""
     where = "in this process" if executor == "serial" else f"{workers} worker{'s' if workers != 1 else ''}"
     return f"{'continuing with' if continued else f'store {store},'} executor {executor}, {where}"
-
-
-def _failed(loss: Loss) -> ChunkResult:
-    """The record of an evaluation that ended its worker. One repeatedly killed from outside also counts as a crash."""
-    unseen = loss.cause == "lost_worker" and loss.suspect is None
-    status = "timeout" if loss.cause == "timeout" else ("lost_worker" if unseen else "crashed")
-    nothing = np.zeros(1)
-    reason = "" if status == "timeout" else loss.message
-    return ChunkResult(
-        np.array([CODE[status]], np.uint8), (), np.empty((1, 0)), nothing, nothing, {0: (reason, loss.message, "")}
-    )
 
 
 def _json(names: tuple[str, ...], values: Matrix) -> list[str | None]:

@@ -51,6 +51,7 @@ def share_wires(
     dq: Vector,
     ddq: Vector,
     terms: Terms | None = None,
+    *,
     reserve: float = 0.0,
     strength: float = 1.0,
     needed: Vector | None = None,

@@ -1,14 +1,12 @@
 """The closest consistent positions with all constraints as rows and their multipliers, for any model.
 
-By the augmented Lagrangian method (Bayo & Ledesma 1996; Nunes 2017, 2.68, with the violation taken after the step) or
-by Gauss-Newton with the multipliers by the Schur complement, a proximal term for rows that depend on one another and a
-line search. Both find the same minimum.
+Gauss-Newton with the multipliers by the Schur complement, a proximal term for rows that depend on one another and a
+line search. The tests compare with the augmented Lagrangian method (Bayo & Ledesma 1996; Nunes 2017, 2.68).
 """
 
 from __future__ import annotations
 
 import time
-from typing import Literal
 
 import numpy as np
 
@@ -33,13 +31,10 @@ class MultiplierSearch:
         raw: Array,
         weights: Array,
         contacts: Contacts | None,
-        method: Literal["schur", "augmented_lagrangian"],
-        penalty: float,
         tolerance: float,
     ) -> None:
         self.blocks, self.raw, self.weights, self.contacts = blocks, raw, weights, contacts
-        self.penalty, self.tolerance = penalty, tolerance
-        self.step = self._schur_step if method == "schur" else self._augmented_step
+        self.tolerance = tolerance
         size = [body.size for body in blocks.subject.bodies.values()]
         parts = np.split(weights, np.cumsum(size)[:-1])
         self.inverse_metric = blocks.inverse_metric([np.diag(part) for part in parts])
@@ -61,7 +56,7 @@ class MultiplierSearch:
             if not len(active):
                 return
             began = time.thread_time()
-            self.step(active)
+            self._step(active)
             self.iterations[active] += 1
             self.violations[active] = np.linalg.norm(self.phi[active], axis=1)
             small = (self.steps[active] < self.tolerance) & (self.violations[active] < self.tolerance)
@@ -91,7 +86,7 @@ class MultiplierSearch:
         away = self.weights * (self.q[active] - self.raw[active])
         return np.asarray(-away - self._transposed(rows, self.multipliers[active]))
 
-    def _schur_step(self, active: Integers) -> None:
+    def _step(self, active: Integers) -> None:
         """W Δq + Jᵀ Δλ = -W (q - q*) - Jᵀ λ,  J Δq - ε Δλ = -φ, the step shortened while the merit grows.
 
         In increments, because multipliers of thousands would leave their round-off in the steps.
@@ -106,17 +101,6 @@ class MultiplierSearch:
         length = np.where(near & (size >= self.tolerance), relaxed, 1.0)
         self.multipliers[active] += length[:, None] * change
         self._search_line(active, step, length, near)
-
-    def _augmented_step(self, active: Integers) -> None:
-        """(W + Jᵀ α J) Δq = -W (q - q*) - Jᵀ (α φ + λ),  λ⁺ = λ + α φ(q⁺), written with y = α (J Δq + φ)."""
-        rows = self._rows(active)
-        ease = 1.0 / self.penalty
-        factored = self.blocks.factored(rows, self.inverse_metric, ease, ease)
-        step, _ = factored.solve(self._pull(active, rows), -self.phi[active])
-        self.steps[active] = np.linalg.norm(step, axis=1)
-        self.q[active] += step
-        self.phi[active] = self._values(self.q[active], active)
-        self.multipliers[active] += self.penalty * self.phi[active]
 
     def _transposed(self, rows: tuple[Array, Array], multipliers: Array) -> Array:
         rigid, joint = self.blocks.split(multipliers)

@@ -2,8 +2,8 @@
 
     min ½ (q - q*)ᵀ W (q - q*)   subject to φ(q) = 0
 
-Three methods find the same minimum: recursion over the tree of rigid segments, and two with all constraints as rows,
-Gauss-Newton with the Schur complement and the augmented Lagrangian method.
+Two methods find the same minimum: recursion over the tree of rigid segments, and Gauss-Newton with all constraints as
+rows and the Schur complement.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from designopt_wholebody.consistency.recursion import Recursion, RecursiveSearch
 from designopt_wholebody.kinematics.tree import NoTree
 from designopt_wholebody.subject import Subject
 
-Method = Literal["recursion", "schur", "augmented_lagrangian"]
+Method = Literal["recursion", "schur"]
 
 #: Frames solved at once: fewer cost more calls, more do not fit into the cache.
-_CHUNK = {"recursion": 256, "schur": 16, "augmented_lagrangian": 16}
+_CHUNK = {"recursion": 256, "schur": 16}
 
 
 class ConsistencyStatus(StatusEnum):
@@ -69,7 +69,6 @@ def consistent_positions(
     method: Method | None = None,
     weights: ArrayLike | None = None,
     contacts: Contacts | None = None,
-    penalty: float = 1e6,
     tolerance: float = 1e-10,
     max_iterations: int = 50,
     most_moved: float = np.inf,
@@ -79,11 +78,10 @@ def consistent_positions(
     `method` is recursion by default, or schur for models with rods or closed loops, which recursion does not support.
     `weights` (n,) are the diagonal of W, positive: 1/s² with the expected artefact s of each coordinate; 1 by default.
     `contacts` are fixed. A frame ends when the norms of φ and of the step are below `tolerance`, or after
-    `max_iterations`. `penalty` is α of the augmented Lagrangian (1e4 to 1e7; 1e2 diverges). A frame whose coordinates
-    move by more than `most_moved` (norm) has a result and the status FAR.
+    `max_iterations`. A frame whose coordinates move by more than `most_moved` (norm) has a result and the status FAR.
 
     Frames are independent: one without a result is NaN and has a status with the reason. Raises `ValueError` for shapes
-    that do not fit, weights, tolerances and penalties that are not positive, contacts of unknown segments, and
+    that do not fit, weights and tolerances that are not positive, contacts of unknown segments, and
     `NoTree`, a `ValueError`, for a model that recursion does not support.
     """
     raw = np.asarray(raw, dtype=float)
@@ -92,9 +90,8 @@ def consistent_positions(
     W = np.ones(subject.n) if weights is None else np.asarray(weights, dtype=float)
     if W.shape != (subject.n,) or not (np.isfinite(W).all() and (W > 0.0).all()):
         raise ValueError(f"weights must be {subject.n} positive numbers, one for each coordinate")
-    for what, value in (("tolerance", tolerance), ("penalty", penalty)):
-        if not value > 0.0:
-            raise ValueError(f"the {what} is {value:g}; it must be positive")
+    if not tolerance > 0.0:
+        raise ValueError(f"the tolerance is {tolerance:g}; it must be positive")
     if method is not None and method not in _CHUNK:
         raise ValueError(f"there is no method '{method}'; known: {', '.join(_CHUNK)}")
     names = () if contacts is None else contacts.bodies
@@ -126,8 +123,7 @@ def consistent_positions(
             search = RecursiveSearch(recursion, raw[chunk], W, chunk_contacts, tolerance)
         else:
             assert blocks is not None
-            assert used != "recursion"
-            search = MultiplierSearch(blocks, raw[chunk], W, chunk_contacts, used, penalty, tolerance)
+            search = MultiplierSearch(blocks, raw[chunk], W, chunk_contacts, tolerance)
         search.run(max_iterations)
         moved = np.linalg.norm(search.q - raw[chunk], axis=1)
         status = np.where(search.finished, ConsistencyStatus.OK, ConsistencyStatus.NOT_CONVERGED)
@@ -141,7 +137,7 @@ def consistent_positions(
 
 
 def _recursion(subject: Subject, contact_bodies: tuple[str, ...], method: Method | None) -> Recursion | None:
-    """None for the other methods, and where none is named and recursion does not take the model."""
+    """None for the other method, and where none is named and recursion does not take the model."""
     if method not in (None, "recursion"):
         return None
     try:

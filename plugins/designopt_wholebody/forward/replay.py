@@ -8,7 +8,7 @@ from designopt.arrays import Array
 from designopt_wholebody.consistency.rates import Motion
 from designopt_wholebody.dynamics.loads import GRAVITY, Loads, generalised
 from designopt_wholebody.forward.forces import Forces
-from designopt_wholebody.forward.simulation import simulate
+from designopt_wholebody.forward.simulation import SimulationMethod, simulate
 from designopt_wholebody.subject import Subject
 
 #: s: steps are not longer.
@@ -41,8 +41,7 @@ def replay(subject: Subject, motion: Motion) -> Array:
         motion.qdot[run[0]],
         float(time[-1]),
         float(time[1]) / each,
-        formulation="LP",
-        integrator="adams",
+        SimulationMethod(formulation="LP", integrator="adams"),
     )
     reached = trajectory.q[::each]
     replayed[run[: len(reached)]] = reached

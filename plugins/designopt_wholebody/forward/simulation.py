@@ -23,24 +23,32 @@ class Measures:
     energy: Array
 
 
-def simulate(
-    forces: Forces,
-    q: Array,
-    qdot: Array,
-    duration: float,
-    step: float,
-    *,
-    formulation: Formulation = "LAP",
-    integrator: Integrator = "trapezoidal",
-    penalty: float = 1e7,
-    tolerance: float = 1e-10,
-    order: int = 4,
-) -> IntegratedMotion:
-    """A trajectory of `duration` s from q, q̇ (n,) in steps of `step` s.
+@dataclass(frozen=True)
+class SimulationMethod:
+    """A formulation of the equations of motion and an integrator.
 
     `penalty` is α of LP, LA and LAP; `tolerance` m ends the iterations of a trapezoidal step; `order` is that of the
-    Adams corrector. LAP has the trapezoidal rule built in. Raises `ValueError` for an invalid combination.
+    Adams corrector. LAP has the trapezoidal rule built in.
     """
+
+    formulation: Formulation = "LAP"
+    integrator: Integrator = "trapezoidal"
+    penalty: float = 1e7
+    tolerance: float = 1e-10
+    order: int = 4
+
+
+#: Augmented Lagrangian with projections, at index three.
+USUAL = SimulationMethod()
+
+
+def simulate(
+    forces: Forces, q: Array, qdot: Array, duration: float, step: float, method: SimulationMethod = USUAL
+) -> IntegratedMotion:
+    """A trajectory of `duration` s from q, q̇ (n,) in steps of `step` s. Raises `ValueError` for an invalid `method`."""
+    formulation, integrator, penalty, tolerance = (
+        method.formulation, method.integrator, method.penalty, method.tolerance
+    )  # fmt: skip
     if not (step > 0.0 and duration >= step):
         raise ValueError(f"a duration of {duration:g} s is shorter than a step of {step:g} s")
     steps = round(duration / step)
@@ -57,7 +65,7 @@ def simulate(
         if integrator == "trapezoidal":
             trajectory = trapezoidal(f, q, qdot, step, steps, tolerance=tolerance)
         elif integrator == "adams":
-            trajectory = adams(f, q, qdot, step, steps, order=order, tolerance=tolerance)
+            trajectory = adams(f, q, qdot, step, steps, order=method.order, tolerance=tolerance)
         elif integrator == "bdf":
             trajectory = bdf(f, q, qdot, step, steps)
         else:

@@ -16,7 +16,7 @@ from designopt.study.language.errors import StudyError
 from designopt_wholebody.forward.forces import Forces, SpringActuator, model_springs
 from designopt_wholebody.forward.formulations import Accelerations, Formulation
 from designopt_wholebody.forward.integrators import Integrator
-from designopt_wholebody.forward.simulation import measures, simulate
+from designopt_wholebody.forward.simulation import SimulationMethod, measures, simulate
 from designopt_wholebody.forward.turning import turning_springs
 from designopt_wholebody.model.library import content_of
 from designopt_wholebody.model.reading import read_model
@@ -141,10 +141,12 @@ class ConstrainedMotion:
             np.zeros_like(q0),
             self.duration,
             self.duration / steps,
-            formulation=method["formulation"],
-            integrator=method["integrator"],
-            penalty=self.penalty,
-            tolerance=self.tolerance,
+            SimulationMethod(
+                formulation=method["formulation"],
+                integrator=method["integrator"],
+                penalty=self.penalty,
+                tolerance=self.tolerance,
+            ),
         )
         if trajectory.message:
             raise Diverged(trajectory.message, reason="diverged")

@@ -7,7 +7,7 @@ import pytest
 from designopt_wholebody.forward.forces import Forces, SpringActuator
 from designopt_wholebody.forward.formulations import Accelerations, Formulation, independent_rows
 from designopt_wholebody.forward.integrators import Integrator
-from designopt_wholebody.forward.simulation import measures, simulate
+from designopt_wholebody.forward.simulation import SimulationMethod, measures, simulate
 from designopt_wholebody.model.library import load_model
 from designopt_wholebody.subject import Subject, make_subject
 from numpy.typing import NDArray
@@ -64,7 +64,9 @@ def test_the_double_pendulum_has_the_published_errors(
 ) -> None:
     forces = Forces(rods)
     rest = np.zeros(rods.n)
-    trajectory = simulate(forces, rods.q0, rest, 1.5, 0.002, formulation=formulation, integrator=integrator)
+    trajectory = simulate(
+        forces, rods.q0, rest, 1.5, 0.002, SimulationMethod(formulation=formulation, integrator=integrator)
+    )
     found = measures(forces, trajectory)
     change = np.abs(found.energy - found.energy[0]).max()
     away = np.abs(trajectory.q - pendulum(trajectory.time)).max()
@@ -75,7 +77,9 @@ def test_the_double_pendulum_has_the_published_errors(
 
 
 def test_bdf_follows_the_pendulum(rods: Subject) -> None:
-    trajectory = simulate(Forces(rods), rods.q0, np.zeros(rods.n), 1.5, 0.01, formulation="LE", integrator="bdf")
+    trajectory = simulate(
+        Forces(rods), rods.q0, np.zeros(rods.n), 1.5, 0.01, SimulationMethod(formulation="LE", integrator="bdf")
+    )
     assert np.abs(trajectory.q - pendulum(trajectory.time)).max() < 1e-5
 
 
@@ -89,7 +93,12 @@ def test_errors_fall_with_the_order_of_the_integrator(
     errors = []
     for step in (0.004, 0.002):
         trajectory = simulate(
-            Forces(rods), rods.q0, np.zeros(rods.n), 1.0, step, formulation=formulation, integrator=integrator
+            Forces(rods),
+            rods.q0,
+            np.zeros(rods.n),
+            1.0,
+            step,
+            SimulationMethod(formulation=formulation, integrator=integrator),
         )
         errors.append(np.abs(trajectory.q - pendulum(trajectory.time)).max())
     assert low < np.log2(errors[0] / errors[1]) < high
@@ -105,9 +114,7 @@ def test_a_small_penalty_errs_more(rods: Subject) -> None:
             np.zeros(rods.n),
             1.5,
             0.002,
-            formulation="LP",
-            penalty=penalty,
-            integrator="trapezoidal",
+            SimulationMethod(formulation="LP", penalty=penalty, integrator="trapezoidal"),
         )
         errors.append(np.abs(trajectory.q - pendulum(trajectory.time)).max())
     assert 2.0 < errors[1] / errors[0] < 8.0
@@ -149,7 +156,9 @@ def test_a_closed_four_bar_turns_and_keeps_its_energy() -> None:
     assert found.position.max() < 1e-9
     assert np.abs(trajectory.q - trajectory.q[0]).max() > 0.1
     assert np.abs(found.energy - found.energy[0]).max() < 1e-2
-    other = simulate(forces, subject.q0, np.zeros(subject.n), 1.0, 0.002, formulation="LE", integrator="adams")
+    other = simulate(
+        forces, subject.q0, np.zeros(subject.n), 1.0, 0.002, SimulationMethod(formulation="LE", integrator="adams")
+    )
     assert np.abs(trajectory.q - other.q).max() < 1e-3
 
 
@@ -176,7 +185,9 @@ def test_stiffness_and_damping_of_springs_are_derivatives_of_their_force(rods: S
 
 def test_springs_without_dampers_keep_the_energy(rods: Subject) -> None:
     forces = Forces(rods, (SpringActuator(("ground", "middle"), ("lower", "tip"), stiffness=40.0, rest=0.1, push=1.0),))
-    trajectory = simulate(forces, rods.q0, np.zeros(12), 1.0, 0.001, formulation="LE", integrator="adams")
+    trajectory = simulate(
+        forces, rods.q0, np.zeros(12), 1.0, 0.001, SimulationMethod(formulation="LE", integrator="adams")
+    )
     energy = measures(forces, trajectory).energy
     assert np.abs(energy - energy[0]).max() < 1e-6
     assert np.abs(np.diff(trajectory.q[:, -2])).max() > 1e-4
@@ -190,7 +201,9 @@ def test_dampers_take_energy(rods: Subject) -> None:
 
 def test_a_trajectory_that_diverges_ends_in_a_sentence(rods: Subject) -> None:
     forces = Forces(rods, (SpringActuator(("ground", "middle"), ("lower", "tip"), stiffness=1e9),))
-    trajectory = simulate(forces, rods.q0, np.zeros(12), 5.0, 0.05, formulation="LC", integrator="adams")
+    trajectory = simulate(
+        forces, rods.q0, np.zeros(12), 5.0, 0.05, SimulationMethod(formulation="LC", integrator="adams")
+    )
     assert "shorter step" in trajectory.message
     assert len(trajectory.time) == len(trajectory.q) < 101
 
@@ -198,13 +211,13 @@ def test_a_trajectory_that_diverges_ends_in_a_sentence(rods: Subject) -> None:
 def test_what_does_not_go_together_is_refused(rods: Subject) -> None:
     rest = np.zeros(12)
     with pytest.raises(ValueError, match="LAP uses the trapezoidal rule"):
-        simulate(Forces(rods), rods.q0, rest, 1.0, 0.1, integrator="adams")
+        simulate(Forces(rods), rods.q0, rest, 1.0, 0.1, SimulationMethod(integrator="adams"))
     with pytest.raises(ValueError, match="bdf works only with LC and LE"):
-        simulate(Forces(rods), rods.q0, rest, 1.0, 0.1, formulation="LP", integrator="bdf")
+        simulate(Forces(rods), rods.q0, rest, 1.0, 0.1, SimulationMethod(formulation="LP", integrator="bdf"))
     with pytest.raises(ValueError, match="shorter than a step of 2 s"):
         simulate(Forces(rods), rods.q0, rest, 1.0, 2.0)
     with pytest.raises(ValueError, match="order must be 2, 3 or 4"):
-        simulate(Forces(rods), rods.q0, rest, 1.0, 0.1, formulation="LE", integrator="adams", order=7)
+        simulate(Forces(rods), rods.q0, rest, 1.0, 0.1, SimulationMethod(formulation="LE", integrator="adams", order=7))
     unknown: Literal["euler"] = "euler"
     with pytest.raises(ValueError, match="there is no integrator 'euler'"):
-        simulate(Forces(rods), rods.q0, rest, 1.0, 0.1, formulation="LE", integrator=unknown)  # type: ignore[arg-type]
+        simulate(Forces(rods), rods.q0, rest, 1.0, 0.1, SimulationMethod(formulation="LE", integrator=unknown))  # type: ignore[arg-type]

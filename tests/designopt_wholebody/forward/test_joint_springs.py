@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from designopt_wholebody.forward.forces import Forces, model_springs
-from designopt_wholebody.forward.simulation import measures, simulate
+from designopt_wholebody.forward.simulation import SimulationMethod, measures, simulate
 from designopt_wholebody.forward.turning import turning_springs
 from designopt_wholebody.model.library import content_of
 from designopt_wholebody.model.reading import read_model
@@ -41,7 +41,7 @@ def door(spring: str) -> Subject:
 def swung(subject: Subject, duration: float) -> tuple[Forces, np.ndarray, float]:
     forces = Forces(subject, turning=turning_springs(subject))
     trajectory = simulate(
-        forces, subject.q0, np.zeros(subject.n), duration, 0.001, formulation="LE", integrator="adams"
+        forces, subject.q0, np.zeros(subject.n), duration, 0.001, SimulationMethod(formulation="LE", integrator="adams")
     )
     energy = measures(forces, trajectory).energy
     return forces, np.array([forces.turning[0].angle(q) for q in trajectory.q]), float(np.ptp(energy))
