@@ -7,7 +7,7 @@ import numpy as np
 from designopt.counts import count, plural
 from designopt.plugin import report
 from designopt.report.labels import listed, number
-from designopt.report.parts.answer import broken, summary
+from designopt.report.parts.answer import broken, recommendation, summary
 from designopt.report.parts.answer.limits import recommended_bounds, sentence
 from designopt.report.parts.answer.tolerances import fragile_in_short, untried
 from designopt.report.parts.failures import invalid_designs
@@ -56,6 +56,7 @@ def overview(result: Result) -> Section:
         findings += [
             sentence(clause) for clause in (*fragile_in_short(result), *recommended_bounds(result), *untried(result))
         ]
+        findings += recommendation.changes(result)
     if evaluated and not outcomes.feasible.any():
         findings.append("No feasible design was found." if problem.objectives else _nothing(result))
         findings += [f"{clause[0].upper()}{clause[1:]}."] if (clause := result.never_finite()) else []
@@ -66,9 +67,10 @@ def overview(result: Result) -> Section:
         title="Overview",
         introduction="\n\n".join(filter(None, [study.description, _question(result)])),
         figures=(front_figure,) if front_figure is not None else (),
-        tables=(table,) if table is not None else (),
+        tables=(*recommendation.tables(result), *((table,) if table is not None else ())),
         facts=tuple(facts),
         findings=tuple(findings),
+        notes=(recommendation.reproduce(result),) if len(outcomes) else (),
     )
 
 
