@@ -41,6 +41,15 @@ LISTED = 4
     "format of `designopt list exports`, beside the page (repeatable, or separated by commas).",
 )
 @click.option(
+    "--figure",
+    "figures",
+    multiple=True,
+    metavar="FILE",
+    help="Write a figure instead of the page: PART.svg or PART.pdf, as in front.pdf; convergence-2.pdf is the second "
+    "one of a part (repeatable).",
+)
+@click.option("--size", metavar="WIDTHxHEIGHT", default="85x64", show_default=True, help="--figure: its size in mm.")
+@click.option(
     "--set",
     "changes",
     multiple=True,
@@ -53,6 +62,8 @@ def report(
     output: str | None,
     compare: bool,
     formats: tuple[str, ...],
+    figures: tuple[str, ...],
+    size: str,
     changes: tuple[str, ...],
     plugin_files: tuple[str, ...],
 ) -> None:
@@ -69,11 +80,16 @@ def report(
         raise click.UsageError("--compare needs at least two stores")
     if output and len(stores) > 1 and not compare:
         raise click.UsageError("-o names one page; use --compare for one page about all stores, or omit -o")
+    if figures and (compare or formats or output or len(stores) > 1):
+        raise click.UsageError("--figure writes figures of one store; omit --compare, --export and -o")
     if compare and formats:
         raise click.UsageError("--export writes the tables of each store; omit --compare")
     results = [_changed(open_result(store, plugin_files), changes, plugin_files) for store in stores]
     if compare:
         echo(_write_comparison(results, Path(output or "comparison.html")))
+        return
+    if figures:
+        _write_figures(results[0], figures, size)
         return
     nothing = []
     for result in results:
@@ -90,6 +106,22 @@ def report(
             echo(summary_table(result))
     if nothing and len(nothing) == len(results):
         sys.exit(NOTHING_FEASIBLE)
+
+
+def _write_figures(result: Result, files: Sequence[str], size: str) -> None:
+    """Each file with the figure that it names; ends the command if that fails."""
+    from designopt.report.figure_file import FigureError, write_figure
+
+    width, _, height = size.partition("x")
+    if not all(text.replace(".", "", 1).isdigit() and 10.0 <= float(text) <= 2000.0 for text in (width, height)):
+        raise click.UsageError(f"--size takes a width and a height in mm, such as 85x64, not '{size}'")
+    for file in files:
+        try:
+            echo(write_figure(result, Path(file), (float(width), float(height))))
+        except FigureError as error:
+            fail(f"error: {error}", WRONG_INPUT)
+        except OSError as error:
+            fail(f"{file}: the figure cannot be written ({error.strerror or error})", STORE)
 
 
 def _default_page(result: Result, changes: Sequence[str]) -> Path:

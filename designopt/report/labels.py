@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Matrix
+from designopt.plugin import path_of
 from designopt.problem import derivative_name
 from designopt.problem import figure_meaning as figure_meaning
 from designopt.problem import figure_unit as figure_unit
@@ -131,7 +132,8 @@ def design_values(result: Result, row: int) -> list[Any]:
 def recompute(result: Result, row: int) -> str:
     """The command that shows a design and evaluates it again, with its plugin files and allowed
     programs."""
-    declared = plugin_options(result.path)  # a script that ran the study also declares plugins
+    files = "".join(f" --plugin {shlex.quote(name)}" for name, _ in result.study.plugin_files if name == path_of(name))
+    declared = plugin_options(result.path) or files  # a script that ran the study also declares plugins
     return f"designopt show {shlex.quote(f'{result.path}/{row}')} --evaluate{declared}{allow_options(result.path)}"
 
 

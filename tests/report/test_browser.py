@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +13,7 @@ import pytest
 from browser import errors, headless_browser, open_page, wait_until
 from given_results import GivenResult, at_most, grid, maximize, minimize
 
-from designopt.report import Figure, Section, write_report
+from designopt.report import Figure, Section, Table, write_report
 from designopt.report.page.page import render
 from designopt.report.parts.designs.front import front
 from designopt.report.parts.designs.map import map_figures
@@ -61,8 +64,9 @@ def test_the_answer_and_the_front_fit_the_first_screen_and_narrow_screens_scroll
 ) -> None:
     given = grid(constraints=(at_most("cost", 900.0),))
     path = write_report(given, tmp_path / "report.html")
-    bottoms = """return [...document.querySelectorAll('section:first-of-type :is(figure, .table, .findings)')]
-        .map(e => e.getBoundingClientRect().bottom)"""
+    bottoms = """return [...document.querySelectorAll(
+        'section:first-of-type :is(figure, .table:first-child, .findings)'
+        )].map(e => e.getBoundingClientRect().bottom)"""
     wide = "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
     clipped = """return [...document.querySelectorAll('table')].filter(t =>
         t.scrollWidth > t.parentElement.clientWidth && getComputedStyle(t.parentElement).overflowX !== 'auto').length"""
@@ -125,6 +129,7 @@ def test_the_page_turns_dark_and_light(browser: Any, tmp_path: Path) -> None:
 def test_printing_draws_every_figure_in_light_colours(browser: Any, tmp_path: Path) -> None:
     browser.get(write_report(grid(), tmp_path / "report.html").resolve().as_uri())
     browser.find_element("id", "theme").click()
+    browser.find_element("id", "paper").click()
     # As the browser announces printing; nothing below the first screen has been drawn before.
     browser.execute_script("dispatchEvent(new Event('beforeprint'))")
     all_drawn = "return document.querySelectorAll('figure').length == document.querySelectorAll('[data-drawn]').length"
@@ -134,6 +139,67 @@ def test_printing_draws_every_figure_in_light_colours(browser: Any, tmp_path: Pa
     browser.execute_script("dispatchEvent(new Event('afterprint'))")
     wait_until(lambda: browser.execute_script(text) == "rgb(232, 236, 241)", "the figures are dark again")
     assert errors(browser) == []
+
+
+def printed(browser: Any, *, whole: bool) -> list[list[str]]:
+    """The lines of each page on paper."""
+    browser.execute_script(
+        "const box = document.getElementById('paper'); if (box.checked !== arguments[0]) box.click()", whole
+    )
+    data = browser.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"]
+    pdftotext = shutil.which("pdftotext")
+    if pdftotext is None:
+        pytest.skip("needs pdftotext")
+    done = subprocess.run(
+        [pdftotext, "-layout", "-", "-"], input=base64.b64decode(data), capture_output=True, check=True
+    )
+    pages = done.stdout.decode().rstrip("\f").split("\f")
+    return [[line.strip() for line in page.splitlines() if line.strip()] for page in pages]
+
+
+def test_paper_has_the_decision_on_one_page_and_headings_with_what_they_head(browser: Any, tmp_path: Path) -> None:
+    given = grid(scenarios=("calm", "storm"), constraints=(at_most("cost", 900.0),))
+    browser.get(write_report(given, tmp_path / "report.html").as_uri())
+    (page,) = printed(browser, whole=False)
+    text = "\n".join(page)
+    for words in ("The recommended design is", "Recommended design", "Its limits", "To reproduce:", "designopt show"):
+        assert words in text
+    for control in ("SVG", "CSV", "Dark", "print all parts"):
+        assert control not in text.split()
+    pages = printed(browser, whole=True)
+    assert len(pages) > 5
+    headings = set(
+        browser.execute_script("return [...document.querySelectorAll('h2, h3, figcaption')].map(e => e.textContent)")
+    )
+    assert [page[-1] for page in pages if page[-1] in headings] == []
+
+
+def test_no_table_is_wider_than_the_paper(browser: Any, tmp_path: Path) -> None:
+    columns = tuple(f"a long heading {i} [kN/mm^2]" for i in range(24))
+    wide = Section("Wide", tables=(Table("Wide", columns, (tuple(1234.5678 + i for i in range(24)),) * 3),))
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [wide]), encoding="utf-8")
+    browser.get(path.as_uri())
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    widths = "return [...document.querySelectorAll('table')].map(t => t.getBoundingClientRect().width)"
+    assert max(browser.execute_script(widths)) <= 687
+    browser.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert browser.execute_script("return document.querySelector('table').style.zoom") == ""
+
+
+def test_figures_fit_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
+    path = some_parts(grid(), tmp_path, front, map_figures, parallel)
+    try:
+        sized(browser, 420, 900)
+        browser.get(path.as_uri())
+        browser.execute_script("document.querySelectorAll('figure').forEach(f => f.scrollIntoView())")
+        wait_until(lambda: count(browser, "figure:not([data-drawn])") == 0, "every figure is drawn")
+        too_wide = (
+            "return [...document.querySelectorAll('figure')].filter(f => f.scrollWidth > f.clientWidth).map(f => f.id)"
+        )
+        assert browser.execute_script(too_wide) == []
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_an_animation_plays_and_begins_again(browser: Any, tmp_path: Path) -> None:

@@ -318,10 +318,15 @@ def test_the_overview_asks_the_question_and_counts() -> None:
     assert facts["computing time"] == "1.5 s"
     assert section.findings == (
         "The recommended design is the compromise: width 12 mm and height 0.4 m give mass 2 kg and sag 4 mm.",
+        "The nearest limit is mass (2 ≤ 9 kg), with a margin of 78 %.",
     )
-    (table,), (drawn,) = section.tables, section.figures
-    assert [row[0] for row in table.rows] == ["best mass", "best sag", "compromise"]
-    assert table.rows[2][1:3] == (2.0, 4.0)
+    values, limits, short = section.tables
+    assert values.rows[:2] == (("width", 12.0, "mm"), ("height", 0.4, "m"))
+    assert limits.rows == (("mass", 2.0, "≤ 9", "kg", "78 %"),)
+    assert section.notes[0].startswith("To reproduce: the study with seed ")
+    (drawn,) = section.figures
+    assert [row[0] for row in short.rows] == ["best mass", "best sag", "compromise"]
+    assert short.rows[2][1:3] == (2.0, 4.0)
     assert len(drawn.designs[0]) == 4  # the front
 
 

@@ -294,8 +294,23 @@
   const label = () => { button.textContent = dark() ? "Light" : "Dark"; };
   button.addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; label(); redraw(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { label(); redraw(); });
-  addEventListener("beforeprint", () => { printing = true; figures.forEach(draw); });
-  addEventListener("afterprint", () => { printing = false; redraw(); });
+  // On paper the first part is one page; all parts follow only if the reader wants them.
+  const whole = document.getElementById("paper");
+  whole?.addEventListener("change", () => { root.dataset.paper = whole.checked ? "whole" : ""; });
+  const onPaper = element => whole?.checked || !whole || element.closest("section").matches(":first-of-type");
+  addEventListener("beforeprint", () => {
+    printing = true;
+    root.classList.add("printing");
+    figures.filter(f => onPaper(f.element)).forEach(draw);
+    for (const table of document.querySelectorAll(".scroll > table"))
+      if (onPaper(table) && table.offsetWidth > 686) table.style.zoom = 686 / table.offsetWidth;
+  });
+  addEventListener("afterprint", () => {
+    printing = false;
+    root.classList.remove("printing");
+    for (const table of document.querySelectorAll(".scroll > table")) table.style.zoom = "";
+    redraw();
+  });
   label();
 
   // The table of contents shows where the reader is.

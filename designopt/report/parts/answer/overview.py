@@ -7,7 +7,7 @@ import numpy as np
 from designopt.counts import count, plural
 from designopt.plugin import report
 from designopt.report.labels import listed, number
-from designopt.report.parts.answer import summary, violated_limits
+from designopt.report.parts.answer import recommendation, summary, violated_limits
 from designopt.report.parts.answer.limits import recommended_bounds, sentence
 from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, untried
 from designopt.report.parts.failures import invalid_designs
@@ -62,6 +62,7 @@ def overview(result: Result) -> Section:
                 *untried(result),
             )
         ]
+        findings += recommendation.changes(result)
     if evaluated and not outcomes.feasible.any():
         findings.append("No feasible design was found." if problem.objectives else _nothing(result))
         findings += [f"{clause[0].upper()}{clause[1:]}."] if (clause := result.never_finite()) else []
@@ -72,9 +73,10 @@ def overview(result: Result) -> Section:
         title="Overview",
         introduction="\n\n".join(filter(None, [study.description, _question(result)])),
         figures=(front_figure,) if front_figure is not None else (),
-        tables=(table,) if table is not None else (),
+        tables=(*recommendation.tables(result), *((table,) if table is not None else ())),
         facts=tuple(facts),
         findings=tuple(findings),
+        notes=(recommendation.reproduce(result),) if len(outcomes) else (),
     )
 
 

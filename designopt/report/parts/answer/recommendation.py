@@ -1,0 +1,110 @@
+"""The recommended design for a decision: its values with tolerances, against the baseline, its margins to the limits,
+what would change the answer, and how to reproduce it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from designopt.report.labels import listed, number, objective_values, recompute
+from designopt.report.section import Table
+from designopt.store.provenance import versions
+from designopt.store.result import Result
+from designopt.store.views.table import stated_constraints
+from designopt.study.study import StudyConstraint, Tolerance
+
+#: Relative margin below which a limit decides about the answer.
+CLOSE = 0.05
+
+
+def tables(result: Result) -> tuple[Table, ...]:
+    """The values of the recommended design, and its limits; none without a feasible design."""
+    recommendation = result.recommended()
+    if recommendation is None:
+        return ()
+    label, row = recommendation
+    return tuple(table for table in (_values(result, label, row), _limits(result, row)) if table is not None)
+
+
+def _values(result: Result, label: str, row: int) -> Table:
+    """Parameters with units and tolerances, then objectives, each beside the designs of the baseline."""
+    problem = result.problem
+    values, baseline = problem.space.values(result.outcomes.X[row].tolist()), dict(result.baseline)
+    baseline.pop(label, None)
+    tolerances = {t.parameter: t for t in result.study.tolerances.of} if result.study.tolerances else {}
+    of_baseline = [problem.space.values(result.outcomes.X[i].tolist()) for i in baseline.values()]
+    rows: list[list[Any]] = []
+    for p in problem.space.free:
+        if p.name in values:
+            rest = [design.get(p.name, "–") for design in of_baseline]
+            rows.append([p.name, values[p.name], _tolerance(tolerances.get(p.name)), p.unit, *rest])
+    objectives = objective_values(result)
+    for j, o in enumerate(problem.objectives):
+        rest = [_against(float(objectives[row, j]), float(objectives[i, j])) for i in baseline.values()]
+        rows.append([f"{o.name} ({o.direction})", float(objectives[row, j]), "", o.unit, *rest])
+    head = ["", label, "±", "unit", *(f"{name} (baseline)" for name in baseline)]
+    columns = [k for k in range(len(head)) if k in (0, 1) or any(line[k] != "" for line in rows)]
+    kept_rows = tuple(tuple(line[k] for k in columns) for line in rows)
+    return Table("Recommended design", tuple(head[k] for k in columns), kept_rows, visible_rows=40)
+
+
+def _tolerance(tolerance: Tolerance | None) -> str:
+    if tolerance is None:
+        return ""
+    size = f"{number(100.0 * tolerance.size)} %" if tolerance.relative else number(tolerance.size)
+    return f"{size} (standard deviation)" if tolerance.normal else size
+
+
+def _against(value: float, baseline: float) -> str:
+    """The baseline's value of an objective, and the change from it."""
+    if not np.isfinite(baseline) or baseline == 0.0:
+        return number(baseline)
+    change = (value - baseline) / abs(baseline)
+    return f"{number(baseline)} ({'+' if change > 0 else '−'}{abs(change):.0%})".replace("%", " %")
+
+
+def _limits(result: Result, row: int) -> Table | None:
+    rows = [
+        (c.name, value, f"{sign} {number(limit)}", c.unit, f"{margin:.0%}".replace("%", " %"))
+        for c, sign, limit, value, margin in _sides(result, row)
+    ]
+    return Table("Its limits", ("limit", "value", "limit value", "unit", "margin"), tuple(rows)) if rows else None
+
+
+def _sides(result: Result, row: int) -> list[tuple[StudyConstraint, str, float, float, float]]:
+    """Each one-sided limit: the sign, the limit, the value in the worst scenario, and its relative margin."""
+    sides: list[tuple[StudyConstraint, str, float, float, float]] = []
+    for c in stated_constraints(result.problem):
+        ends = result.problem.limited(c, result.outcomes.figures, len(result.outcomes))
+        low, high = (float(end[row]) for end in ends)
+        for sign, limit, value in (("≥", c.minimum, low), ("≤", c.maximum, high)):
+            if limit is not None and np.isfinite(value):
+                distance = value - limit if sign == "≥" else limit - value
+                size = max(abs(limit), abs(value))
+                sides.append((c, sign, limit, value, distance / size if size else 0.0))
+    return sides
+
+
+def changes(result: Result) -> list[str]:
+    """Sentences on what would change the answer: the limits that are nearest, or none that is near."""
+    recommendation = result.recommended()
+    sides = _sides(result, recommendation[1]) if recommendation is not None else []
+    if not sides:
+        return []
+    close = [c.name for c, _, _, _, margin in sides if margin <= CLOSE]
+    if close:
+        return [f"Another value of the limit of {listed(list(dict.fromkeys(close)))} would change the answer."]
+    c, sign, limit, value, margin = min(sides, key=lambda side: side[4])
+    text = f"{c.name} ({number(value)} {sign} {number(limit)} {c.unit}".rstrip() + ")"
+    return [f"The nearest limit is {text}, with a margin of {margin:.0%}.".replace("%", " %")]
+
+
+def reproduce(result: Result) -> str:
+    """How to repeat the recommended design and the study."""
+    recommendation = result.recommended()
+    command = f": {recompute(result, recommendation[1])}" if recommendation is not None else ""
+    return (
+        f"To reproduce: the study with seed {result.study.seed} and designopt {versions()['designopt']}, in the store"
+        f" as study.yaml{command}"
+    )
