@@ -27,6 +27,8 @@ from designopt_mechanics.tree import TreeError
 Redundant = Literal["refuse", "least_squares"]
 #: Singular value below this part of the largest: a force that the equations do not determine.
 _UNDETERMINED = 1e-9
+#: Residual of the symbolic solution, by the size of the forces, up to which it is round-off.
+_ROUND_OFF = 1e-9
 #: Part of the efforts by which the equations of the passive joints may fail.
 _UNBALANCED = 1e-5
 
@@ -232,6 +234,12 @@ class LoopForces:
 
     def solve(self, motion: MotionRows, p: Sequence[float]) -> SolvedForces:
         """Efforts and cut forces of a motion. Raises `RedundantLoop` where they are not determined."""
+        if self._cuts_are_multipliers:
+            solution, left, size = self._multipliers(motion.z, motion.dz, motion.ddz, motion.time, p)
+            if (left <= _ROUND_OFF * np.maximum(size, 1e-9)).all():  # not where a system is singular, or not finite
+                f = len(self.driven)
+                unknowns = solution.reshape(len(motion.z), -1)
+                return SolvedForces(unknowns[:, :f], unknowns[:, f:])
         u = self._efforts(motion, p)
         _ = self._structure
         if not self.labels:
@@ -256,6 +264,24 @@ class LoopForces:
                     "be on a coordinate that moves one joint directly, and the loops must be closed",
                 )
         return SolvedForces(u, cuts)
+
+    @property
+    def _cuts_are_multipliers(self) -> bool:
+        """Whether the multipliers of the loops' equations are the cut forces: no joint functions, nothing redundant."""
+        loops = self.loops
+        is_plain = not loops.lifted.functions and not loops.mechanism.relations and bool(self.driven)
+        return is_plain and self.labels == loops.labels
+
+    @cached_property
+    def _multipliers(self) -> Rows:
+        """(z, dz, ddz, time, p) -> efforts and multipliers, the largest residual of their equations and their size."""
+        drives = ca.SX.eye(self.state.z.numel())[:, self._driven]
+        J = self.loops.jacobian if self.labels else ca.SX(0, self.state.z.numel())
+        matrix = ca.horzcat(drives, J.T)
+        needed = ca.densify(self.needed)
+        solution = ca.solve(matrix, needed)
+        left = ca.norm_inf(matrix @ solution - needed)
+        return self._rows("multipliers", ca.cse([solution, left, ca.norm_inf(needed) + ca.norm_inf(solution)]))
 
     def _efforts(self, motion: MotionRows, p: Sequence[float]) -> Vector:
         """(n, f) of the driven coordinates, by virtual work along the free directions of the mechanism."""
