@@ -88,6 +88,29 @@ def test_settings_that_do_not_fit_are_errors_with_the_way_out(settings: dict[str
     assert message in mistakes(model(**settings))
 
 
+def test_forces_by_least_squares_are_marked_and_refused_otherwise() -> None:
+    """The four-bar with a second rocker on the same pins, and a pin between the two: one too many."""
+    text = (FILES / "four_bar.yaml").read_text()
+    meet = text[text.index("meet:") : text.index("points:")]
+    pins = """meet:
+  a: [{on: coupler, at: [coupler, 0, 0]}, {on: rocker, at: [rocker, 0, 0]}]
+  b: [{on: coupler, at: [coupler, 0, 0]}, {on: twin, at: [rocker, 0, 0]}]
+  c: [{on: twin, at: [0.05, 0, 0]}, {on: rocker, at: [0.05, 0, 0]}]
+"""
+    twin = """frames:
+  twin: {place: [base, 0, 0], motions: [rotate: {axis: [0, 0, 1], by: twin}], body: {mass: 0.1, inertia: 1e-4}}
+"""
+    text = text.replace(meet, pins).replace("frames:\n", twin, 1)
+    text = text.replace("frames:\n  twin", "  twin: {unit: rad, reference: 100 deg}\nframes:\n  twin", 1)
+    motion = {"angle": "pi/2 + 0.5*time"}
+    with pytest.raises(Diverged, match=r"are redundant: the forces in the joints of") as raised:
+        model(text, motion=motion, samples=5).evaluate({}, {}, set())
+    assert raised.value.reason == "redundant"
+    built = model(text, motion=motion, samples=5, redundant="least_squares")
+    assert built.declares().outputs["least_squares"].notable
+    assert built.evaluate({}, {}, set())[0]["least_squares"] == 1.0
+
+
 def test_a_branch_is_a_condition_of_scenarios() -> None:
     text = (FILES / "four_bar.yaml").read_text() + "branches: {crossed: {swing: 200 deg, sway: -100 deg}}\n"
     built = model(text, motion={"angle": "pi/2 + 0.2*time"}, samples=11)
