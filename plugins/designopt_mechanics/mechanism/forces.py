@@ -246,7 +246,7 @@ class LoopForces:
                 f = len(self.driven)
                 unknowns = solution.reshape(len(motion.z), -1)
                 return SolvedForces(unknowns[:, :f], unknowns[:, f:])
-        u = self._efforts(motion, p)
+        u = self.efforts(motion, p)
         _ = self._structure
         if not self.labels:
             return SolvedForces(u, np.zeros((len(u), 0)))
@@ -289,7 +289,7 @@ class LoopForces:
         left = ca.norm_inf(matrix @ solution - needed)
         return self._rows("multipliers", ca.cse([solution, left, ca.norm_inf(needed) + ca.norm_inf(solution)]))
 
-    def _efforts(self, motion: MotionRows, p: Sequence[float]) -> Vector:
+    def efforts(self, motion: MotionRows, p: Sequence[float]) -> Vector:
         """(n, f) of the driven coordinates, by virtual work along the free directions of the mechanism."""
         if not self.driven:
             return np.zeros((len(motion.z), 0))
