@@ -35,6 +35,8 @@ LIMITED = {
     "exoskeleton_gait": 400,
     "delta_robot": 400,
     "tensegrity": 320,
+    "slider_crank": None,
+    "four_bar_path": 800,
 }
 #: Studies of things that are built or set, without limits: a neighbour is lost only where it has no result.
 FREE = {

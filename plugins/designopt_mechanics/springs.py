@@ -62,6 +62,23 @@ class Spring:
         return pulling_energy(self.stiffness, stretch) if self.pulls_only else 0.5 * self.stiffness * stretch**2
 
 
+@dataclass(frozen=True, eq=False)
+class Pull:
+    """A tension (N) along `wire` that is given: a number or an expression."""
+
+    wire: Wire
+    force: Any
+    damping: float = 0.0
+
+    def tension(self, length: Any, rate: Any = 0.0) -> Any:
+        """N, whatever the length."""
+        return ca.SX(self.force)
+
+    def energy(self, length: Any) -> Any:
+        """J; its derivative by the length is the tension."""
+        return self.force * length
+
+
 def pulling(stiffness: Any, stretch: Any) -> Any:
     """Tension (N) of a spring that only pulls: k/2 (s + sqrt(s^2 + e^2)) with e = 0.1 mm."""
     return stiffness * positive(stretch, SOFTNESS)
@@ -80,7 +97,7 @@ def positive(value: Any, softness: float) -> Any:
     return 0.5 * (value + ca.sqrt(value**2 + softness**2))
 
 
-def tensions(state: TreeState, springs: Sequence[Spring]) -> Any:
+def tensions(state: TreeState, springs: Sequence[Spring | Pull]) -> Any:
     """(k, 1) N. Springs with damping need a state with rates."""
     tension_list = []
     for spring in springs:
@@ -90,7 +107,7 @@ def tensions(state: TreeState, springs: Sequence[Spring]) -> Any:
     return ca.vertcat(ca.SX(0, 1), *tension_list)
 
 
-def spring_loads(state: TreeState, springs: Sequence[Spring]) -> list[Load]:
+def spring_loads(state: TreeState, springs: Sequence[Spring | Pull]) -> list[Load]:
     """The forces of springs on the frames of all their points."""
     return pulls(state, [spring.wire for spring in springs], tensions(state, springs))
 

@@ -17,13 +17,14 @@ PAGE = (ROOT / "docs" / "mechanics.md").read_text(encoding="utf-8")
 def test_the_blocks_run_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, object] = {}
     blocks = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 7
     for block in blocks:
         exec(compile(block, "mechanics.md", "exec"), names)
     printed = capsys.readouterr().out
     assert "('hip',) ('flexor',) (101, 1, 1)" in printed
     assert "DONE" in printed
     assert "98.0236" in printed
+    assert "[80. " in printed  # the tensions with which the motion was made
     assert "True" in printed
     assert r"\ddot{\varphi}_{1}" in printed
 
@@ -40,7 +41,7 @@ def test_the_table_names_models_and_studies_that_are_there() -> None:
     models = {entry.name for entry in installed("model")}
     rows = re.findall(r"^\| `(\w+)` \|.*?\| (.*?) \|$", PAGE, flags=re.MULTILINE)
     shown = [(name, re.findall(r"`(?:studies/)?(\w+\.yaml)`", last)) for name, last in rows if ".yaml" in last]
-    assert len(shown) == 6
+    assert len(shown) == 7
     for name, studies in shown:
         assert name in models
         for study in studies:

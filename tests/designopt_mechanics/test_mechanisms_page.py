@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from designopt_mechanics import solve
 from designopt_mechanics.model_file.reading import read
 
 import designopt
@@ -27,12 +28,19 @@ def test_the_first_two_files_have_forty_lines_together_and_find_a_front(tmp_path
     assert len(result.front()) > 1
 
 
-def test_the_laws_shown_are_read() -> None:
+def test_the_closures_shown_are_read_and_have_forces() -> None:
     mechanism = read(YAML[2].encode(), "shown.yaml")
+    assert mechanism.tree.names == ("crank", "slip")
+    outputs = solve(mechanism, "inverse_dynamics", motion={"crank": "1 + time"}, samples=5).outputs
+    assert 0.0 < outputs["cut_meet_peak"] < 1000.0
+
+
+def test_the_laws_shown_are_read() -> None:
+    mechanism = read(YAML[3].encode(), "shown.yaml")
     law = mechanism.laws["lift"]
     assert (law.friction, law.ratio, law.stop_stiffness) == (1.5, 80.0, 5000.0)
     assert mechanism.tree.coordinates[0].inertia == pytest.approx(80.0**2 * 2e-5)
-    assert len(YAML) == 3
+    assert len(YAML) == 4
 
 
 def test_the_python_shown_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

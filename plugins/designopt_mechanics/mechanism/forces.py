@@ -27,6 +27,8 @@ from designopt_mechanics.tree import TreeError
 Redundant = Literal["refuse", "least_squares"]
 #: Singular value below this part of the largest: a force that the equations do not determine.
 _UNDETERMINED = 1e-9
+#: Residual of the symbolic solution, by the size of the forces, up to which it is round-off.
+_ROUND_OFF = 1e-9
 #: Part of the efforts by which the equations of the passive joints may fail.
 _UNBALANCED = 1e-5
 
@@ -232,7 +234,19 @@ class LoopForces:
 
     def solve(self, motion: MotionRows, p: Sequence[float]) -> SolvedForces:
         """Efforts and cut forces of a motion. Raises `RedundantLoop` where they are not determined."""
-        u = self._efforts(motion, p)
+        solved = self._solved(motion, p)
+        if self.redundant == "refuse" and self._across[1].numel():
+            self._refuse_across(motion, solved, p)
+        return solved
+
+    def _solved(self, motion: MotionRows, p: Sequence[float]) -> SolvedForces:
+        if self._cuts_are_multipliers:
+            solution, left, size = self._multipliers(motion.z, motion.dz, motion.ddz, motion.time, p)
+            if (left <= _ROUND_OFF * np.maximum(size, 1e-9)).all():  # not where a system is singular, or not finite
+                f = len(self.driven)
+                unknowns = solution.reshape(len(motion.z), -1)
+                return SolvedForces(unknowns[:, :f], unknowns[:, f:])
+        u = self.efforts(motion, p)
         _ = self._structure
         if not self.labels:
             return SolvedForces(u, np.zeros((len(u), 0)))
@@ -257,7 +271,25 @@ class LoopForces:
                 )
         return SolvedForces(u, cuts)
 
-    def _efforts(self, motion: MotionRows, p: Sequence[float]) -> Vector:
+    @property
+    def _cuts_are_multipliers(self) -> bool:
+        """Whether the multipliers of the loops' equations are the cut forces: no joint functions, nothing redundant."""
+        loops = self.loops
+        is_plain = not loops.lifted.functions and not loops.mechanism.relations and bool(self.driven)
+        return is_plain and self.labels == loops.labels
+
+    @cached_property
+    def _multipliers(self) -> Rows:
+        """(z, dz, ddz, time, p) -> efforts and multipliers, the largest residual of their equations and their size."""
+        drives = ca.SX.eye(self.state.z.numel())[:, self._driven]
+        J = self.loops.jacobian if self.labels else ca.SX(0, self.state.z.numel())
+        matrix = ca.horzcat(drives, J.T)
+        needed = ca.densify(self.needed)
+        solution = ca.solve(matrix, needed)
+        left = ca.norm_inf(matrix @ solution - needed)
+        return self._rows("multipliers", ca.cse([solution, left, ca.norm_inf(needed) + ca.norm_inf(solution)]))
+
+    def efforts(self, motion: MotionRows, p: Sequence[float]) -> Vector:
         """(n, f) of the driven coordinates, by virtual work along the free directions of the mechanism."""
         if not self.driven:
             return np.zeros((len(motion.z), 0))
@@ -269,11 +301,45 @@ class LoopForces:
 
     @property
     def is_redundant(self) -> bool:
-        """Whether the reference posture leaves cut forces undetermined."""
+        """Whether the reference posture leaves forces undetermined."""
+        if self._across[1].numel():
+            return True
         z = self.loops.start(self.loops.mechanism.column())[None]
         zero = np.zeros_like(z)
         A, _ = self._balance_rows(z, zero, zero, np.zeros(1), self.loops.mechanism.column())
         return bool(self.labels) and _rank(A.reshape(-1, len(self.labels))) < len(self.labels)
+
+    @cached_property
+    def _across(self) -> tuple[list[str], Any]:
+        """Meetings in a plane, and the forces (k, 1) in joints of their loops across it that may differ from zero."""
+        names, forces = [], []
+        for cut in self.loops.lifted.cuts:
+            for frame in self.loops.lifted.frames_between(cut.meet) if cut.fixed.size else ():
+                force = ca.simplify(ca.SX(cut.fixed.T) @ self.wrenches[frame][0])
+                for part in ca.vertsplit(force):
+                    if not part.is_zero():
+                        names.append(cut.meet.name)
+                        forces.append(part)
+        return names, ca.vertcat(ca.SX(0, 1), *forces)
+
+    @cached_property
+    def _across_rows(self) -> Rows:
+        arguments = [self.state.z, self.state.dz, self.state.ddz, self.time, self.p, self.cut_forces]
+        return Rows(ca.Function("across", arguments, [ca.densify(self._across[1])]), compiled=False)
+
+    def _refuse_across(self, motion: MotionRows, solved: SolvedForces, p: Sequence[float]) -> None:
+        """Raises `RedundantLoop` where joints of a planar loop carry loads across its plane."""
+        names, _ = self._across
+        (forces,) = self._across_rows(motion.z, motion.dz, motion.ddz, motion.time, p, solved.cuts)
+        largest = np.abs(forces.reshape(len(motion.z), -1)).max(axis=0)
+        size = max(1e-6, float(np.abs(solved.cuts).max(initial=0.0)), float(np.abs(solved.efforts).max(initial=0.0)))
+        if largest.max() > _UNBALANCED * size:
+            raise RedundantLoop(
+                f"the loop closed by {names[int(largest.argmax())]} is planar, and its joints carry up to "
+                f"{largest.max():.3g} N across its plane: how they share it is not determined by the equations of "
+                "rigid bodies. Leave this load out, or ask for redundant: least_squares, which leaves it to the joints "
+                "of the tree"
+            )
 
     def _refuse(self, small: Any, V: Vector, rows: int) -> None:
         k = len(self.labels)

@@ -127,7 +127,7 @@ class LoopSolver:
         dz = np.zeros_like(z)
         dz[:, self.independent] = dzi
         if len(self.dependent):
-            (J,) = self._slopes(z, p)
+            J = self.slopes(z, p)
             independent_part = np.einsum("nkm,nm->nk", J, dz)
             dz[:, self.dependent] = -_solved(J[:, :, self.dependent], independent_part)
         return dz
@@ -137,7 +137,7 @@ class LoopSolver:
         ddz = np.zeros_like(z)
         ddz[:, self.independent] = ddzi
         if len(self.dependent):
-            (J,), (curved,) = self._slopes(z, p), self._curvature(z, dz, p)
+            J, (curved,) = self.slopes(z, p), self._curvature(z, dz, p)
             independent_part = np.einsum("nkm,nm->nk", J, ddz) + curved.reshape(len(z), -1)
             ddz[:, self.dependent] = -_solved(J[:, :, self.dependent], independent_part)
         return ddz
@@ -146,7 +146,7 @@ class LoopSolver:
         """(n,) condition of the loops' equations by the dependent coordinates: large near a dead centre."""
         if not len(self.dependent):
             return np.ones(len(z))
-        (J,) = self._slopes(z, p)
+        J = self.slopes(z, p)
         return np.asarray(np.linalg.cond(J[:, :, self.dependent]))
 
     # ------------------------------------------------------------------------------------------------------ equations
@@ -161,6 +161,10 @@ class LoopSolver:
     def jacobian(self) -> Any:
         """(k, m) derivatives of the gap."""
         return ca.densify(ca.jacobian(self.gap, self.state.z))
+
+    def slopes(self, z: Vector, p: ArrayLike) -> Vector:
+        """(n, k, m) derivatives of the gap."""
+        return self._slopes(z, p)[0].reshape(len(z), len(self.labels), -1)
 
     @cached_property
     def _slopes(self) -> Rows:

@@ -109,7 +109,7 @@ class MotionSignals:
         r, n = self._statics[0].numel(), len(motion.time)
         if not r:
             return np.zeros((n, 0))
-        (J,) = self.forces.loops._slopes(motion.z, p)
+        J = self.forces.loops.slopes(motion.z, p)
         (needed,) = self.forces._needed_rows(motion.z, motion.dz, motion.ddz, motion.time, p)
         needed = needed.reshape(n, -1)
         columns = [self.forces.loops.mechanism.tree.names.index(name) for name in self.forces.driven]

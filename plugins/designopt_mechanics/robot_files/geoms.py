@@ -43,7 +43,10 @@ def geom_mass(geom: Element, pose: LocalPose) -> MassPart:
         size = np.r_[size[:1], size[:1], half] if _SIZES[kind] == 3 else np.r_[size[:1], half]
     if len(size) < _SIZES[kind] or not (size[: _SIZES[kind]] > 0.0).all():
         raise geom.error(f"size needs {_SIZES[kind]} positive numbers for a {kind}")
-    volume, moments = _SOLIDS[kind](size)
+    try:
+        volume, moments = _SOLIDS[kind](size)
+    except (OverflowError, ZeroDivisionError):
+        raise geom.error(f"size {size.tolist()} is beyond what numbers can hold") from None
     mass = geom.attribute("density", (1,), (_WATER,))[0] * volume
     if "mass" in attributes:
         (mass,) = geom.attribute("mass", (1,))

@@ -28,7 +28,7 @@ from designopt_mechanics.robot_files.parts import (
     quaternion_from,
 )
 from designopt_mechanics.robot_files.xml import Element
-from designopt_mechanics.springs import Spring
+from designopt_mechanics.springs import Spring, SpringError
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import GROUND, Coordinate, Frame, Point, Tree
 from designopt_mechanics.wires import Wire, lengths
@@ -166,6 +166,8 @@ class _Reader:
         unit: Literal["rad", "m"] = "rad" if joint.attributes.get("type", "hinge") == "hinge" else "m"
         start = min(max(reference, low), high)
         (armature,) = joint.attribute("armature", (1,), (0.0,))
+        if armature < 0.0:
+            raise joint.error(f"armature {armature:g} is negative")
         name = self.parts.coordinate(joint, Coordinate(label, unit, low, high, start, armature))
         values = {"damping": joint.attribute("damping", (1, 2, 3), (0.0,))}
         values |= {"stiffness": joint.attribute("stiffness", (1, 2, 3), (0.0,))}
@@ -327,7 +329,10 @@ def _tendon(reader: _Reader, tendon: Element, positions: _ReferencePositions) ->
         reader.parts.omit(tendon, "springlength: a spring with a range of rest lengths is not read")
         return
     length = rest[0] if rest[0] >= 0.0 else float(positions.number(lambda state: lengths(state, [wire])).item())
-    reader.parts.springs.append(Spring(wire, stiffness, length, damping))
+    try:
+        reader.parts.springs.append(Spring(wire, stiffness, length, damping))
+    except SpringError as error:
+        raise tendon.error(f"{error.field}: {error.message}") from None
 
 
 def _connect(reader: _Reader, equality: Element, positions: _ReferencePositions) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -40,8 +41,8 @@ class MjcfText:
         if "angle" in attributes:
             self.to_rad = 1.0 if attributes["angle"] == "radian" else math.pi / 180.0
         self.eulerseq = attributes.get("eulerseq", self.eulerseq)
-        if sorted(self.eulerseq.lower()) != ["x", "y", "z"] and len(self.eulerseq) != 3:
-            raise compiler.error(f"eulerseq '{self.eulerseq}' is not three of x, y, z, X, Y, Z")
+        if not re.fullmatch("[xyz]{3}|[XYZ]{3}", self.eulerseq):
+            raise compiler.error(f"eulerseq '{self.eulerseq}' is not three of x, y, z, or three of X, Y, Z")
         self.autolimits = attributes.get("autolimits", "true") == "true"
         self.inertia_from_geom = attributes.get("inertiafromgeom", self.inertia_from_geom)
         (self.total_mass,) = compiler.attribute("settotalmass", (1,), (self.total_mass,))

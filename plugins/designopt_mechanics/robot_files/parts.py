@@ -127,7 +127,8 @@ def body_of(element: Element, mass: float, centre: Vector, inertia: Vector) -> B
         return None
     x, y, z = (float(v) for v in centre)
     try:
-        return Body(mass, (x, y, z), 0.5 * (inertia + inertia.T))
+        with np.errstate(all="ignore"):
+            return Body(mass, (x, y, z), 0.5 * (inertia + inertia.T))
     except BodyError as error:
         raise element.error(error.message) from None
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from designopt.arrays import Vector
 from designopt.plugin import Declared, Diverged, InvalidSetting
+from designopt.study.language.findings import nearest_or_all
 from designopt_mechanics.mechanism.forces import LoopForces, MotionRows, RedundantLoop, SolvedForces
 from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
 from designopt_mechanics.mechanism.scene import scene_of
@@ -18,6 +19,7 @@ from designopt_mechanics.mechanism.signals import MotionSignals
 from designopt_mechanics.tasks.motion import MotionFormulas, PrescribedMotion, check_formulas, read_motion
 from designopt_mechanics.tasks.results import MotionResults
 from designopt_mechanics.tasks.task import TaskSettings
+from designopt_mechanics.tasks.tensions import NotCarried, shared_tensions, with_pulls
 from designopt_mechanics.tree import TreeError
 
 #: Condition of the loops beyond which a posture is a dead centre.
@@ -40,6 +42,12 @@ class InverseDynamicsTask:
             yield InvalidSetting("motion", "state a motion: motion: {crank: 2*pi*time}, or motion_file: a CSV table")
             return
         mistakes = check_formulas("motion", settings.mechanism, settings.motion)
+        wires = [wire.name for wire in settings.mechanism.wires]
+        mistakes += [
+            InvalidSetting("carried_by", f"the mechanism has no wire '{name}'{nearest_or_all(name, wires)}")
+            for name in settings.carried_by
+            if name not in wires
+        ]
         yield from mistakes
         if mistakes:
             return
@@ -72,9 +80,10 @@ class InverseDynamicsTask:
         """The loops, led by the moved coordinates."""
         settings = self.settings
         names = [settings.mechanism.tree.names[i] for i in settings.loops.independent]
-        if set(names) == set(self.motion.names):
-            return settings.loops
-        return LoopSolver(replace(settings.mechanism, independent=self.motion.names))
+        mechanism = with_pulls(settings.mechanism, settings.carried_by) if settings.carried_by else settings.mechanism
+        if set(names) != set(self.motion.names):
+            mechanism = replace(mechanism, independent=self.motion.names)
+        return settings.loops if mechanism is settings.mechanism else LoopSolver(mechanism)
 
     @cached_property
     def results(self) -> MotionResults:
@@ -100,7 +109,7 @@ class InverseDynamicsTask:
     ) -> tuple[dict[str, float], dict[str, Vector]]:
         """Follow the motion. Raises `Diverged` where the loops do not close, or a redundant loop is refused."""
         p = self.loops.mechanism.column(numbers)
-        motion, solved = self._solved(p, scenario)
+        motion, solved, p = self._solved(p, scenario)
         values = self.results.signals.rows(motion, solved, p)
         every_array: dict[str, Vector] = self.results.arrays(self.time, values)
         if "scene" in arrays:
@@ -110,9 +119,14 @@ class InverseDynamicsTask:
     def gradient(
         self, numbers: Mapping[str, float], scenario: Mapping[str, Any], names: Sequence[str]
     ) -> dict[str, dict[str, float]]:
-        """Derivatives of all outputs by the parameters `names`, by implicit differentiation of all equations."""
+        """Derivatives of all outputs by the parameters `names`, by implicit differentiation of all equations.
+
+        There are none where wires carry the motion.
+        """
+        if self.settings.carried_by:
+            return {}
         p = self.loops.mechanism.column(numbers)
-        motion, solved = self._solved(p, scenario)
+        motion, solved, _ = self._solved(p, scenario)
         prescribed = self._ordered(self.motion.slopes(self.time, p))
         signals = self.results.signals
         slopes = signals.slopes(motion, solved, p, prescribed)
@@ -132,9 +146,11 @@ class InverseDynamicsTask:
         names = self.loops.mechanism.tree.names
         return [self.motion.names.index(names[i]) for i in self.loops.independent]
 
-    def _solved(self, p: Sequence[float], scenario: Mapping[str, Any]) -> tuple[MotionRows, SolvedForces]:
+    def _solved(self, p: Sequence[float], scenario: Mapping[str, Any]) -> tuple[MotionRows, SolvedForces, Any]:
+        """The motion, its forces, and the parameters; with wires that carry it, rows of them with the tensions."""
         loops, time = self.loops, self.time
-        values, rates, accelerations = (part[:, self._order] for part in self.motion.rows(time, p))
+        stated = len(self.settings.mechanism.parameters)  # tensions of wires come after these
+        values, rates, accelerations = (part[:, self._order] for part in self.motion.rows(time, p[:stated]))
         try:
             start = loops.start(p, str(scenario.get("branch", self.settings.branch)))
         except CannotClose as error:
@@ -149,10 +165,17 @@ class InverseDynamicsTask:
                            reason="dead_centre")  # fmt: skip
         dz = loops.rates(closed.z, rates, p)
         motion = MotionRows(time, closed.z, dz, loops.accelerations(closed.z, dz, accelerations, p))
+        forces, wires = self.results.signals.forces, self.settings.carried_by
+        rows: Any = np.array(p)
         try:
-            return motion, self.results.signals.forces.solve(motion, p)
+            if wires:
+                tensions = shared_tensions(forces, wires, motion, rows, forces.efforts(motion, p))
+                rows = np.hstack([np.tile(rows[: -len(wires)], (len(time), 1)), tensions])
+            return motion, forces.solve(motion, rows), rows
         except RedundantLoop as error:
             raise Diverged(str(error), reason="redundant") from None
+        except NotCarried as error:
+            raise Diverged(str(error), reason="not_carried") from None
 
 
 def cannot_close(gap: Vector, closed: Any, time: Vector) -> str:

@@ -81,6 +81,9 @@ class MechanismModel:
     buckling: Annotated[
         list[str], Quantity("", "loads of the file whose critical factor is sought, in equilibrium")
     ] = field(default_factory=list)
+    carried_by: Annotated[
+        list[str], Quantity("", "wires that carry the motion in place of drives, with the least squares of tensions")
+    ] = field(default_factory=list)
     grid: Annotated[GridSection, Quantity("", "the postures of kinematics")] = field(default_factory=GridSection)
     program: Annotated[ProgramSection, Quantity("", "the program of trajectory")] = field(
         default_factory=ProgramSection

@@ -17,6 +17,9 @@ from designopt_mechanics.mechanism.signals import TAKES, MechanismSignal, Motion
 #: Reductions of the distances of a path from its targets.
 _MISSES = {"rms": "root mean square", "max": "largest"}
 
+#: Output that marks forces of redundant loops.
+LEAST_SQUARES = "least_squares"
+
 
 @dataclass(frozen=True, eq=False)
 class MotionResults:
@@ -65,6 +68,9 @@ class MotionResults:
         }
         for name, (point, take) in self._misses.items():
             outputs[name] = Quantity("m", f"{_MISSES[take]} distance of the targets from the path of {point}")
+        if self._least_squares:
+            about = "1 where joint forces are the smallest of those that balance: rigid bodies leave them open"
+            outputs[LEAST_SQUARES] = Quantity("", about, notable=True)
         arrays = {"time": Array(("time",), "s", "of the motion")}
         arrays |= {s.name: Array(("time",), s.unit, s.meaning) for s in self.signals.signals}
         arrays["scene"] = Array(("time", "vertex", "axis"), "m", "drawing; lines end where a place is not a number")
@@ -76,7 +82,13 @@ class MotionResults:
         for name, (point, take) in self._misses.items():
             distances = self._distances(point, values)[0]
             numbers[name] = float(np.sqrt((distances**2).mean()) if take == "rms" else distances.max())
+        if self._least_squares:
+            numbers[LEAST_SQUARES] = float(self.signals.forces.is_redundant)
         return numbers
+
+    @property
+    def _least_squares(self) -> bool:
+        return self.signals.forces.redundant == "least_squares"
 
     def gradient(self, time: Vector, values: Vector, slopes: Vector) -> dict[str, Vector]:
         """Derivatives (np,) of all outputs from those of the signals (n, s, np)."""

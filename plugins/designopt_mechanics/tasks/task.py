@@ -35,6 +35,7 @@ class TaskSettings:
     grid: Mapping[str, Any] = field(default_factory=dict)
     program: Mapping[str, Any] = field(default_factory=dict)
     buckling: Sequence[str] = ()
+    carried_by: Sequence[str] = ()
     redundant: Literal["refuse", "least_squares"] = "refuse"
 
 

@@ -1,8 +1,7 @@
 """Loops of ten bodies: inverse and forward dynamics against multipliers with MuJoCo's matrices, called from Python.
 
-Both read the same MJCF. MuJoCo has no exact constraints, so that its mass matrix, bias and Jacobians enter the equations
-of multipliers, which NumPy solves for every frame: M qdd + h = J' lambda + B u, J qdd = -dJ/dt qd. Processor time,
-medians.
+Both read the same MJCF. MuJoCo has no exact constraints, so its mass matrix, bias and Jacobians enter the equations of
+multipliers, which NumPy solves for every frame: M qdd + h = J' lambda + B u, J qdd = -dJ/dt qd. Process time, medians.
 """
 
 from __future__ import annotations

@@ -141,3 +141,12 @@ def test_a_redundant_loop_names_its_joints_or_is_solved_by_least_squares() -> No
     by_frame = joint_forces(forces, still[1], still[2].cuts, [])
     weight = 9.81 * sum(f.body.mass for f in tree.frames)
     assert sum(by_frame[n][1] for n in cranks) == pytest.approx(weight, rel=1e-9)
+
+
+def test_a_load_across_the_plane_of_a_loop_is_refused_or_left_to_the_tree() -> None:
+    """A four-bar that lies flat: which of its pins carry the weight is not determined; in its plane all is."""
+    flat = replace(linkages.four_bar(), gravity=(0.0, 0.0, -9.81))
+    with pytest.raises(RedundantLoop, match=r"closed by tip is planar, .* 19\.6 N across its plane: .* least_squares"):
+        linkages.solved(flat)
+    weightless = linkages.solved(replace(flat, gravity=(0.0, 0.0, 0.0)))[2]
+    assert linkages.solved(flat, redundant="least_squares")[2].efforts == pytest.approx(weightless.efforts)

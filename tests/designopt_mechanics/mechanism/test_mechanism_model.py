@@ -1,0 +1,131 @@
+"""The model `mechanism` in studies: design inputs, conditions, tables of motion, branches, errors of its settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from designopt_mechanics.tasks.model import MechanismModel
+
+from designopt.files import InputFile
+from designopt.plugin import Diverged, InvalidDesign
+
+FILES = Path(__file__).parents[3] / "studies" / "mechanisms"
+SLIDER = (FILES / "slider_crank.yaml").read_text(encoding="utf-8")
+MOTION = {"angle": "2*pi*time/turn"}
+
+
+def model(text: str = SLIDER, name: str = "m.yaml", **settings: Any) -> MechanismModel:
+    return MechanismModel(file=InputFile(name, text.encode()), **{"task": "inverse_dynamics", **settings})
+
+
+def mistakes(built: MechanismModel) -> str:
+    return "; ".join(str(mistake) for mistake in built.check())
+
+
+def test_parameters_are_inputs_or_conditions_and_default_to_the_file() -> None:
+    built = model(motion=MOTION, conditions=["turn"], set={"load": "loads.work.force.0"}, samples=41)
+    assert mistakes(built) == ""
+    declared = built.declares()
+    assert set(declared.inputs) == {"crank", "rod", "load"}
+    assert declared.inputs["crank"].default == 0.06
+    assert declared.inputs["load"].unit == "N"
+    assert set(declared.conditions) == {"turn"}
+    outputs, _ = built.evaluate({}, {}, set())
+    assert set(outputs) == set(declared.outputs)
+    faster, _ = built.evaluate({"crank": 0.06}, {"turn": 0.2}, set())
+    assert faster["angle_speed_mean"] == pytest.approx(2.0 * outputs["angle_speed_mean"], rel=1e-9)
+    pushed, _ = built.evaluate({"load": -500.0}, {}, set())
+    assert pushed["cut_meet_peak"] > 5.0 * outputs["cut_meet_peak"]
+    with pytest.raises(InvalidDesign, match=r"the body of 'crank' has the mass -0\.\d+ kg"):
+        built.evaluate({"crank": -0.06}, {}, set())
+
+
+def test_a_table_of_motion_gives_the_forces_of_its_formula() -> None:
+    time = np.linspace(0.0, 0.4, 81)
+    rows = "\n".join(f"{t:.6f},{np.degrees(0.5 + np.sin(6.0 * t)):.9f}" for t in time)
+    table = InputFile("m.csv", f"time,angle [deg]\n{rows}\n".encode())
+    settings = {"duration": 0.4, "samples": 21, "outputs": ["force_rod_peak", "effort_angle_rms"]}
+    of_table, _ = model(motion_file=table, **settings).evaluate({}, {}, set())
+    of_formula, _ = model(motion={"angle": "0.5 + sin(6*time)"}, **settings).evaluate({}, {}, set())
+    assert of_table == pytest.approx(of_formula, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("time,angel\n0,1\n1,2\n2,3\n3,4\n", r"m\.csv:1:6: no coordinate 'angel'; did you mean 'angle'"),
+        ("time,angle\n0,1\n1,\n2,3\n3,4\n", r"m\.csv:3:1: no value for 'angle'"),
+        ("time,angle\n0,1\n1,nan\n2,3\n3,4\n", r"m\.csv:3:3: "),
+        ("time,angle [kg]\n0,1\n1,2\n2,3\n3,4\n", "kg"),
+        ("time,angle\n0,1\n2,2\n1,3\n3,4\n", "time must increase"),
+        ("angle\n0\n1\n2\n3\n", "needs a column 'time'"),
+    ],
+)
+def test_a_table_that_is_wrong_is_an_error_with_its_place(table: str, message: str) -> None:
+    built = model(motion_file=InputFile("m.csv", table.encode()))
+    with pytest.raises(AssertionError, match=message):
+        assert mistakes(built) == ""
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"motion": {"angle": "time +"}}, "motion.angle: not a formula"),
+        ({"motion": {"swing": "time", "angle": "time"}}, "moves swing, angle; the mechanism has 1 degrees of freedom"),
+        ({"motion": MOTION, "outputs": ["force_rd_peak"]}, "no output 'force_rd_peak'; did you mean 'force_rod_peak'?"),
+        ({"motion": MOTION, "targets": {"pen": [[0.1, 0.1]]}}, "targets.pen: the mechanism has no point 'pen'"),
+        ({"motion": MOTION, "conditions": ["tun"]}, "no parameter 'tun'; did you mean 'turn'"),
+        ({"motion": MOTION, "set": {"x": "frames.rod.bdy"}}, "'frames.rod.bdy' is not the path of a number"),
+        ({"motion": MOTION, "branch": "crossed"}, "no branch 'crossed'"),
+        ({"task": "simulation", "drives": {"angle": "2*anlge"}}, "no name 'anlge'; did you mean 'angle'"),
+        ({"task": "kinematics"}, "grid: needs over"),
+    ],
+)
+def test_settings_that_do_not_fit_are_errors_with_the_way_out(settings: dict[str, Any], message: str) -> None:
+    assert message in mistakes(model(**settings))
+
+
+def test_forces_by_least_squares_are_marked_and_refused_otherwise() -> None:
+    """The four-bar with a second rocker on the same pins, and a pin between the two: one too many."""
+    text = (FILES / "four_bar.yaml").read_text()
+    meet = text[text.index("meet:") : text.index("points:")]
+    pins = """meet:
+  a: [{on: coupler, at: [coupler, 0, 0]}, {on: rocker, at: [rocker, 0, 0]}]
+  b: [{on: coupler, at: [coupler, 0, 0]}, {on: twin, at: [rocker, 0, 0]}]
+  c: [{on: twin, at: [0.05, 0, 0]}, {on: rocker, at: [0.05, 0, 0]}]
+"""
+    twin = """frames:
+  twin: {place: [base, 0, 0], motions: [rotate: {axis: [0, 0, 1], by: twin}], body: {mass: 0.1, inertia: 1e-4}}
+"""
+    text = text.replace(meet, pins).replace("frames:\n", twin, 1)
+    text = text.replace("frames:\n  twin", "  twin: {unit: rad, reference: 100 deg}\nframes:\n  twin", 1)
+    motion = {"angle": "pi/2 + 0.5*time"}
+    with pytest.raises(Diverged, match=r"are redundant: the forces in the joints of") as raised:
+        model(text, motion=motion, samples=5).evaluate({}, {}, set())
+    assert raised.value.reason == "redundant"
+    built = model(text, motion=motion, samples=5, redundant="least_squares")
+    assert built.declares().outputs["least_squares"].notable
+    assert built.evaluate({}, {}, set())[0]["least_squares"] == 1.0
+
+
+def test_a_branch_is_a_condition_of_scenarios() -> None:
+    text = (FILES / "four_bar.yaml").read_text() + "branches: {crossed: {swing: 200 deg, sway: -100 deg}}\n"
+    built = model(text, motion={"angle": "pi/2 + 0.2*time"}, samples=11)
+    assert mistakes(built) == ""
+    assert "branch" in built.declares().conditions
+    upright, _ = built.evaluate({}, {}, set())
+    crossed, _ = built.evaluate({}, {"branch": "crossed"}, set())
+    assert np.sin(crossed["sway_mean"]) * np.sin(upright["sway_mean"]) < 0.0
+
+
+def test_a_motion_that_cannot_close_or_stops_at_a_dead_centre_is_a_status_with_the_reason() -> None:
+    with pytest.raises(Diverged, match=r"cannot close from .* the largest gap is") as raised:
+        model((FILES / "four_bar.yaml").read_text(), motion={"angle": "2*pi*time"}).evaluate(
+            {"crank": 0.069, "base": 0.19}, {}, set()
+        )
+    assert raised.value.reason == "cannot_close"
+    with pytest.raises(Diverged, match=r"cannot close from|a dead centre at"):
+        model(motion={"stroke": "0.24 + 0.02*time*10"}, duration=0.2).evaluate({}, {}, set())
