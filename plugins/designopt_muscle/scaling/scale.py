@@ -16,7 +16,7 @@ from designopt_muscle.markers.status import MarkerError
 from designopt_muscle.osim.markers import OsimMarker, read_markers, with_markers
 from designopt_muscle.osim.model import GROUND, OsimModel
 from designopt_muscle.osim.read import read_model
-from designopt_muscle.osim.xml import document, parse
+from designopt_muscle.osim.xml import ModelError, document, parse
 from designopt_muscle.scaling.apply import scaled
 from designopt_muscle.scaling.factors import body_factors, mean_pose
 from designopt_muscle.scaling.setup import ScaleSetup
@@ -64,7 +64,12 @@ def scale_subject(
     if setup.name:
         root.need("Model").attributes["name"] = setup.name
     factors, notes = body_factors(model, tuple(chosen.values()), static, setup)
-    content = scaled(document(root), factors, setup.mass, preserve_mass=setup.preserve_mass)
+    try:
+        content = scaled(document(root), factors, setup.mass, preserve_mass=setup.preserve_mass)
+    except ModelError:
+        raise
+    except ValueError as error:
+        raise MarkerError(str(error)) from None
     placed = read_markers(content)
     if setup.placing is None:
         return ScaledModel(content, factors, placed, None, tuple(notes))

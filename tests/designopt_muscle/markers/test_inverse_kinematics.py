@@ -176,6 +176,10 @@ def test_weighted_coordinates_follow_targets_defaults_and_tables(noisy):
         from_table=frozenset({"knee_l"}), references=table, window=(0.1, 0.2),
     )  # fmt: skip
     fit = fit_motion(model, markers, recording, tasks)
+    alike = dict.fromkeys(recording.marker_names, 1.0)
+    weighted = fit_motion(model, markers, recording, replace(tasks, markers={**alike, "pelvs0": 2.0}))
+    assert any("'pelvs0' has no effect" in note and "'pelvis0'" in note for note in weighted.notes)
+    assert np.abs(weighted.values - fit.values).max() < 1e-9
     assert len(fit.time) == 11
     for name, value in (("knee_r", -0.3), ("knee_l", np.pi / 6), ("flexion_r", 0.0)):
         assert fit.column(name) == pytest.approx(value, abs=1e-4)
@@ -184,7 +188,7 @@ def test_weighted_coordinates_follow_targets_defaults_and_tables(noisy):
 @pytest.mark.parametrize(
     ("tasks", "message"),
     [
-        (IkTasks(markers={"pelvis9": 1.0}), "'pelvis9'"),
+        (IkTasks(markers={"pelvis9": 1.0}), "no weighted marker is both on the model"),
         (IkTasks(coordinates={"knee": 1.0}), "'knee', which is not a coordinate"),
         (IkTasks(window=(5.0, 6.0)), "between 5 and 6 s"),
         (IkTasks(coordinates={"knee_r": 1.0}, from_table=frozenset({"knee_r"})), "reads a table"),
