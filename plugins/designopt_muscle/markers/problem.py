@@ -44,6 +44,8 @@ def motion_problem(
     chosen = _chosen_markers(model, markers, recording, tasks, notes)
     frames = _frames(recording, tasks)
     free = [c for c in model.coordinates if c.name in set(model.free) and not c.locked]
+    if not free:
+        raise MarkerError(f"the model '{model.name}' has no coordinate that is free to move")
     names = tuple(c.name for c in free)
     recorded = recording.selected([m.name for m in chosen])[frames]
     weights = np.array([tasks.markers.get(m.name, 1.0) for m in chosen])

@@ -201,6 +201,15 @@ def test_tasks_that_do_not_fit_are_refused(noisy, tasks, message):
         fit_motion(model, markers, recording, tasks)
 
 
+def test_a_model_that_cannot_move_is_refused(noisy):
+    model, markers, recording, _ = noisy
+    locked = replace(model, coordinates=tuple(replace(c, locked=True) for c in model.coordinates))
+    with pytest.raises(MarkerError, match="no coordinate that is free"):
+        fit_motion(locked, markers, recording)
+    fixed = tuple(replace(c, locked=c.name == "knee_r") for c in model.coordinates)
+    assert fit_motion(replace(model, coordinates=fixed), markers, recording).column("knee_r").tolist() == [0.0] * 40
+
+
 @pytest.mark.parametrize(
     ("tasks", "message"),
     [
