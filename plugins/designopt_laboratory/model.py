@@ -76,7 +76,10 @@ class LaboratoryTrial:
         float | None, Q("", "share of the weight that plates may fail to carry; frames beyond have no moments", gt=0)
     ] = 0.25
     cycles: Annotated[Source, Q("", "where foot strikes come from; auto: events, plates or feet")] = "auto"
-    reserve: Annotated[float, Q("N m", "generalised force of a reserve at control 1 (N for translations)", ge=0)] = 1.0
+    reserve: Annotated[
+        float | dict[str, float],
+        Q("N m", "generalised force of a reserve at control 1 (N for translations); by coordinate, or for all", ge=0),
+    ] = 1.0
     tendon: Annotated[Literal["rigid", "equilibrium"], Q("", "rigid, or in static equilibrium with the fibre")] = (
         "rigid"
     )
@@ -103,9 +106,10 @@ class LaboratoryTrial:
             raise InvalidSetting("model", f"{self.model.name}: {error}") from None
         if STEPS.index(self.until) >= STEPS.index("forces") and not skeleton.muscles:
             raise InvalidSetting("until", f"{self.model.name} has no muscle; the last step can be angles or moments")
-        muscles, joints = [m.name for m in skeleton.muscles], [j.name for j in skeleton.joints]
+        muscles, joints = tuple(m.name for m in skeleton.muscles), tuple(j.name for j in skeleton.joints)
         for setting, chosen, names, what in (
             ("joints", self.joints or [], joints, "joint"),
+            ("reserve", list(self.reserve) if isinstance(self.reserve, dict) else [], skeleton.free, "free coordinate"),
             ("emg", list(self.emg.track) if self.emg else [], muscles, "muscle"),
         ):
             for name in chosen:

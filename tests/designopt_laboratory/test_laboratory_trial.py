@@ -122,6 +122,16 @@ def test_errors_of_markers_are_those_that_a_study_assumes_and_factors_change_the
     assert heavy["mass"] == pytest.approx(1.1 * 67.4)
 
 
+def test_reserves_by_coordinate_act_there_alone(analysed):
+    names = ("reserves", "coordinates")
+    _, arrays = analysed(WALK, *names, reserve={"hip_rotation_r": 20.0, "hip_rotation_l": 20.0}, until="forces")
+    used = np.nanmax(np.abs(arrays["reserves"]), axis=0)
+    assert {name for name, size in zip(arrays["coordinates"], used, strict=True) if size > 0.0} == {
+        "hip_rotation_r",
+        "hip_rotation_l",
+    }
+
+
 def test_feet_beside_the_plates_leave_their_frames_without_moments(analysed):
     walk = replace(WALK, plates=WALK.plates[:1])
     figures, arrays = analysed(walk, *MOMENTS, "notes", until="moments")
@@ -155,6 +165,7 @@ def test_scaling_to_the_static_pose_finds_the_size_of_a_subject(analysed):
         ({"feet": {"both": "calcn_r"}}, "write right and left"),
         ({"reaction_axes": "tibia"}, "'tibia' is not a body"),
         ({"window": (1.0, 1.0)}, "is empty"),
+        ({"reserve": {"knee_r": 1.0}}, "'knee_r' is not a free coordinate"),
         ({"model": InputFile("m.osim", b"<no")}, "m.osim"),
     ],
 )
