@@ -122,6 +122,21 @@ def test_errors_of_markers_are_those_that_a_study_assumes_and_factors_change_the
     assert heavy["mass"] == pytest.approx(1.1 * 67.4)
 
 
+def test_the_size_of_the_body_and_weights_of_markers_are_questions_of_a_study(analysed):
+    larger = replace(WALK, recording=replace(WALK.recording, markers=1.05 * WALK.recording.markers))
+    trial = {"recording": InputFile("walk.trc", larger.trc())}
+    errors = {
+        size: analysed(trial, until="angles", design={"size_factor": size})[0]["marker_rms"] for size in (1.0, 1.05)
+    }
+    assert errors[1.05] < 1e-5 < 1e-3 < errors[1.0]
+    heels = {"weighted_markers": ["RHEE", "LHEE"], "until": "angles"}
+    rms = {}
+    for weight in (0.0, 100.0):
+        _, arrays = analysed(trial, "marker_errors", "markers", design={"marker_weight": weight}, **heels)
+        rms[weight] = np.nanmean(arrays["marker_errors"][:, list(arrays["markers"]).index("RHEE")])
+    assert not rms[100.0] > 0.5 * errors[1.0]
+
+
 def test_reserves_by_coordinate_act_there_alone(analysed):
     names = ("reserves", "coordinates")
     _, arrays = analysed(WALK, *names, reserve={"hip_rotation_r": 20.0, "hip_rotation_l": 20.0}, until="forces")
