@@ -16,6 +16,9 @@ class AssumedErrors(TypedDict, total=False):
     Factors of design and scenario multiply, their lengths add as squares.
     """
 
+    size_factor: Annotated[
+        float, Q("", "on the lengths of all bodies, muscles and marker places", gt=0, default=1.0, sampled=(0.97, 1.03))
+    ]
     mass_factor: Annotated[float, Q("", "on the masses of all bodies", gt=0, default=1.0, sampled=(0.95, 1.05))]
     strength: Annotated[float, Q("", "factor on the forces of all muscles", gt=0, default=1.0, sampled=(0.8, 1.2))]
     fibre_factor: Annotated[float, Q("", "on the optimal fibre lengths", gt=0, default=1.0, sampled=(0.95, 1.05))]
@@ -33,6 +36,9 @@ class LaboratoryDesign(AssumedErrors, total=False):
     """Values of a design."""
 
     cutoff: Annotated[float, Q("Hz", "of the low-pass filter of coordinates; 0: none", ge=0, default=6.0)]
+    marker_weight: Annotated[
+        float, Q("", "of the markers that the setting 'weighted_markers' names", ge=0, default=1.0)
+    ]
     load_cutoff: Annotated[float, Q("Hz", "of the low-pass filter of force plates; 0: none", ge=0, default=0.0)]
     criterion: Annotated[CriterionName, Q("", "what the sharing minimises", default="power")]
     exponent: Annotated[float, Q("", "of the criterion 'power'", ge=1, le=50, default=2.0)]

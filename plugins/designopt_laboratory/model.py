@@ -26,7 +26,7 @@ from designopt_laboratory.curves.strikes import Source
 from designopt_laboratory.declared import ARRAYS, LaboratoryDesign, TrialConditions, TrialFigures
 from designopt_laboratory.results import TrialResults
 from designopt_laboratory.trial.feet import bodies_of_feet
-from designopt_laboratory.trial.files import FILE_CONDITIONS, SubjectFiles, TrialFiles, read_files
+from designopt_laboratory.trial.files import FILE_CONDITIONS, SubjectFiles, TrialFiles, read_files, resized
 from designopt_laboratory.trial.poses import MarkerErrors, PoseSeries, check_poses, poses
 from designopt_laboratory.trial.steps import STEPS, Chain, Factors, Processing, Step, take_steps
 
@@ -34,12 +34,22 @@ from designopt_laboratory.trial.steps import STEPS, Chain, Factors, Processing, 
 _KEPT_POSES = 4
 
 
+@dataclass(frozen=True)
+class Posing:
+    """What the poses of a trial depend on: errors of markers, a factor on the `size` of the model, and the `weight` of
+    some markers."""
+
+    errors: MarkerErrors
+    size: float
+    weight: float
+
+
 @dataclass(frozen=True, eq=False)
 class ReadTrial:
-    """The files of a trial, and the poses that were computed from them by errors of markers."""
+    """The files of a trial, and the poses that were computed from them, by what they depend on."""
 
     files: TrialFiles
-    poses: dict[MarkerErrors, PoseSeries] = field(default_factory=dict)
+    poses: dict[Posing, tuple[TrialFiles, PoseSeries]] = field(default_factory=dict)
 
 
 @model("laboratory_trial", version=1, arrays=ARRAYS)
@@ -66,6 +76,9 @@ class LaboratoryTrial:
     marker_weights: Annotated[
         dict[str, float], Q("", "weights of single markers; 1, or that of the tasks, for others", ge=0)
     ] = field(default_factory=dict)
+    weighted_markers: Annotated[
+        list[str], Q("", "markers whose weight in inverse kinematics is the design input 'marker_weight'")
+    ] = field(default_factory=list)
     until: Annotated[Step, Q("", "last step")] = "reactions"
     window: Annotated[tuple[float, float] | None, Q("s", "first and last time; the complete trial if none")] = None
     max_gap: Annotated[float, Q("s", "of unusable frames that is bridged", ge=0)] = 0.1
@@ -76,7 +89,10 @@ class LaboratoryTrial:
         float | None, Q("", "share of the weight that plates may fail to carry; frames beyond have no moments", gt=0)
     ] = 0.25
     cycles: Annotated[Source, Q("", "where foot strikes come from; auto: events, plates or feet")] = "auto"
-    reserve: Annotated[float, Q("N m", "generalised force of a reserve at control 1 (N for translations)", ge=0)] = 1.0
+    reserve: Annotated[
+        float | dict[str, float],
+        Q("N m", "generalised force of a reserve at control 1 (N for translations); by coordinate, or for all", ge=0),
+    ] = 1.0
     tendon: Annotated[Literal["rigid", "equilibrium"], Q("", "rigid, or in static equilibrium with the fibre")] = (
         "rigid"
     )
@@ -103,9 +119,10 @@ class LaboratoryTrial:
             raise InvalidSetting("model", f"{self.model.name}: {error}") from None
         if STEPS.index(self.until) >= STEPS.index("forces") and not skeleton.muscles:
             raise InvalidSetting("until", f"{self.model.name} has no muscle; the last step can be angles or moments")
-        muscles, joints = [m.name for m in skeleton.muscles], [j.name for j in skeleton.joints]
+        muscles, joints = tuple(m.name for m in skeleton.muscles), tuple(j.name for j in skeleton.joints)
         for setting, chosen, names, what in (
             ("joints", self.joints or [], joints, "joint"),
+            ("reserve", list(self.reserve) if isinstance(self.reserve, dict) else [], skeleton.free, "free coordinate"),
             ("emg", list(self.emg.track) if self.emg else [], muscles, "muscle"),
         ):
             for name in chosen:
@@ -129,7 +146,7 @@ class LaboratoryTrial:
         """Open the files of a trial. Raises `InvalidSetting` for unusable ones."""
         with _as_mistakes(conditions):
             files = self._read(conditions)
-            check_poses(files, self.marker_weights)
+            check_poses(files, (*self.marker_weights, *self.weighted_markers))
             time = (files.table or files.recording).time  # type: ignore[union-attr]
             self._signals(conditions, files, time)
 
@@ -154,22 +171,24 @@ class LaboratoryTrial:
             for declared, stated in ((LaboratoryDesign, design), (TrialConditions, scenario))
         )
         try:
-            check_poses(prepared.files, self.marker_weights)
-            series = self._poses(prepared, _marker_errors(values, conditions))
-            signals = self._signals(conditions, prepared.files, series.time)
+            check_poses(prepared.files, (*self.marker_weights, *self.weighted_markers))
+            size = values["size_factor"] * conditions["size_factor"]
+            posing = Posing(_marker_errors(values, conditions), size, values["marker_weight"])
+            files, series = self._poses(prepared, posing)
+            signals = self._signals(conditions, files, series.time)
             steps = take_steps(
-                prepared.files, series, self._chain, self._processing(values, conditions), self._tracking(signals)
+                files, series, self._chain, self._processing(values, conditions), self._tracking(signals)
             )
         except RecordingError as error:
             raise InvalidDesign(str(error)) from None
         except (TrialError, ModelError, MarkerError) as error:
             raise Diverged(str(error), reason="unusable") from None
         if not (steps.status < 100).any():
-            raise Diverged(f"{prepared.files.name}: no frame is usable; {'; '.join(steps.notes[-3:])}", reason="frames")
+            raise Diverged(f"{files.name}: no frame is usable; {'; '.join(steps.notes[-3:])}", reason="frames")
         if signals is not None:
             signals = signals[np.isin(series.time, steps.moved.time)]
         labels = (conditions["subject"], conditions["group"])
-        results = TrialResults(steps, prepared.files, self.cycles, signals, labels)
+        results = TrialResults(steps, files, self.cycles, signals, labels)
         return results.figures(), results.arrays(arrays)
 
     @staticmethod
@@ -191,13 +210,15 @@ class LaboratoryTrial:
             self._last_files[key] = read_files(settings, conditions)
         return self._last_files[key]
 
-    def _poses(self, prepared: ReadTrial, errors: MarkerErrors) -> PoseSeries:
-        """Inverse kinematics, once for the same errors of markers."""
-        if errors not in prepared.poses:
+    def _poses(self, prepared: ReadTrial, posing: Posing) -> tuple[TrialFiles, PoseSeries]:
+        """Inverse kinematics, once for what it depends on, and the files of the model that it moved."""
+        if posing not in prepared.poses:
             if len(prepared.poses) >= _KEPT_POSES:
                 del prepared.poses[next(iter(prepared.poses))]
-            prepared.poses[errors] = poses(prepared.files, errors, self.marker_weights)
-        return prepared.poses[errors]
+            files = resized(prepared.files, posing.size)
+            weights = {**self.marker_weights, **dict.fromkeys(self.weighted_markers, posing.weight)}
+            prepared.poses[posing] = files, poses(files, posing.errors, weights)
+        return prepared.poses[posing]
 
     @property
     def _chain(self) -> Chain:

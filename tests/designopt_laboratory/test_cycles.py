@@ -117,6 +117,13 @@ def test_curves_without_a_difference_are_called_different_as_rarely_as_stated():
     assert 0.07 < np.mean(falses) < 0.37  # 0.2, two standard errors of 40
 
 
+def test_few_curves_have_a_smallest_p_that_no_difference_falls_below():
+    for paired, least in ((True, 2.0 / 16.0), (False, 2.0 / 70.0)):
+        difference = curve_difference(smooth(4, 1) + 100.0, smooth(4, 2), paired=paired)
+        assert difference.least_p == pytest.approx(least)
+        assert difference.p.min() == pytest.approx(least)
+
+
 def test_too_few_curves_are_not_tested():
     with pytest.raises(ValueError, match="needs at least 3"):
         curve_difference(smooth(2, 1), smooth(6, 2))

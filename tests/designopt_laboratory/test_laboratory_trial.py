@@ -122,6 +122,31 @@ def test_errors_of_markers_are_those_that_a_study_assumes_and_factors_change_the
     assert heavy["mass"] == pytest.approx(1.1 * 67.4)
 
 
+def test_the_size_of_the_body_and_weights_of_markers_are_questions_of_a_study(analysed):
+    larger = replace(WALK, recording=replace(WALK.recording, markers=1.05 * WALK.recording.markers))
+    trial = {"recording": InputFile("walk.trc", larger.trc())}
+    errors = {
+        size: analysed(trial, until="angles", design={"size_factor": size})[0]["marker_rms"] for size in (1.0, 1.05)
+    }
+    assert errors[1.05] < 1e-5 < 1e-3 < errors[1.0]
+    heels = {"weighted_markers": ["RHEE", "LHEE"], "until": "angles"}
+    rms = {}
+    for weight in (0.0, 100.0):
+        _, arrays = analysed(trial, "marker_errors", "markers", design={"marker_weight": weight}, **heels)
+        rms[weight] = np.nanmean(arrays["marker_errors"][:, list(arrays["markers"]).index("RHEE")])
+    assert not rms[100.0] > 0.5 * errors[1.0]
+
+
+def test_reserves_by_coordinate_act_there_alone(analysed):
+    names = ("reserves", "coordinates")
+    _, arrays = analysed(WALK, *names, reserve={"hip_rotation_r": 20.0, "hip_rotation_l": 20.0}, until="forces")
+    used = np.nanmax(np.abs(arrays["reserves"]), axis=0)
+    assert {name for name, size in zip(arrays["coordinates"], used, strict=True) if size > 0.0} == {
+        "hip_rotation_r",
+        "hip_rotation_l",
+    }
+
+
 def test_feet_beside_the_plates_leave_their_frames_without_moments(analysed):
     walk = replace(WALK, plates=WALK.plates[:1])
     figures, arrays = analysed(walk, *MOMENTS, "notes", until="moments")
@@ -155,6 +180,7 @@ def test_scaling_to_the_static_pose_finds_the_size_of_a_subject(analysed):
         ({"feet": {"both": "calcn_r"}}, "write right and left"),
         ({"reaction_axes": "tibia"}, "'tibia' is not a body"),
         ({"window": (1.0, 1.0)}, "is empty"),
+        ({"reserve": {"knee_r": 1.0}}, "'knee_r' is not a free coordinate"),
         ({"model": InputFile("m.osim", b"<no")}, "m.osim"),
     ],
 )

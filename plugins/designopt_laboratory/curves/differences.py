@@ -16,13 +16,16 @@ RESAMPLES = 5000
 @dataclass(frozen=True, eq=False)
 class CurveDifference:
     """Of two sets of curves at s instants: `difference` (s,) of their means, `statistic` (s,) t of Welch, or of the
-    pairs, `p` (s,) corrected for the complete curve. The statistic is above `threshold` where p is below `level`."""
+    pairs, `p` (s,) corrected for the complete curve. The statistic is above `threshold` where p is below `level`.
+    `least_p` is the smallest p that so few curves can have.
+    """
 
     difference: Array
     statistic: Array
     p: Array
     threshold: float
     level: float
+    least_p: float
 
     @property
     def significant(self) -> Mask:
@@ -63,8 +66,10 @@ def curve_difference(
     is_exact = len(largest) < RESAMPLES
     beyond = (largest[:, None] >= np.abs(observed) * (1.0 - 1e-12)).sum(axis=0)
     p = beyond / len(largest) if is_exact else (beyond + 1.0) / (len(largest) + 1.0)
+    mirrored = paired or len(x) == len(y)  # the opposite arrangement has the same size of the statistic
+    least_p = (2.0 if mirrored else 1.0) / len(largest) if is_exact else 1.0 / (len(largest) + 1.0)
     threshold = float(np.quantile(largest, 1.0 - level, method="higher"))
-    return CurveDifference(x.mean(axis=0) - y.mean(axis=0), observed, np.minimum(p, 1.0), threshold, level)
+    return CurveDifference(x.mean(axis=0) - y.mean(axis=0), observed, np.minimum(p, 1.0), threshold, level, least_p)
 
 
 def _welch(x: Array, y: Array, axis: int = -1) -> Array:

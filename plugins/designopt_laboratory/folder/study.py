@@ -16,7 +16,8 @@ from designopt_laboratory.trial.feet import bodies_of_feet
 #: Name of the data root in a study that is not in the folder of its files.
 _ROOT = "laboratory"
 _ARRAYS = (
-    "time", "pose_status", "angles", "coordinate_names", "markers", "marker_errors", "moment_names", "moments",
+    "time", "pose_status", "angles", "coordinate_names", "markers", "marker_errors", "measured_markers",
+    "moment_names", "moments",
     "powers", "feet", "foot_forces", "foot_points", "muscles", "coordinates", "activations", "forces", "muscle_moments",
     "net_moments", "reserves", "shortfall", "strength_factor", "status", "signals", "fibre_lengths", "joints",
     "reactions", "reaction_moments", "cycle_sides", "cycle_times", "percent", "curve_kinds",

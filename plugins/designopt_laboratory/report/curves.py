@@ -18,7 +18,7 @@ from designopt_laboratory.curves.pool import NEEDED, CurveSet, PooledCurves, nor
 #: Joints of the first figure: those that a model has of these, else the ones that move most.
 _USUAL = ("hip_flexion", "hip_adduction", "hip_rotation", "knee_angle", "ankle_angle")
 _ROWS = ("angle", "moment", "power")
-_JOINTS = 4
+_JOINTS = 5
 #: Designs with a selector of their own.
 _DESIGNS = 3
 
@@ -141,7 +141,7 @@ def _gait(curves: Mapping[str, list[PooledCurves]]) -> Figure | None:
         return traces
 
     return selected(
-        "Joints over the cycle", {"Design": designs}, draw, _grid(names, units), height=640, width=220 * len(names)
+        "Joints over the cycle", {"Design": designs}, draw, _grid(names, units), height=640, width=200 * len(names)
     )
 
 
@@ -180,6 +180,7 @@ def _kind(kind: str, curves: Mapping[str, list[PooledCurves]]) -> Figure | None:
     designs = list(curves)
     by_name = [{c.name: c for c in curves[design] if c.kind == kind} for design in designs]
     names = list(dict.fromkeys(name for some in by_name for name in some))
+    names.sort(key=lambda name: not any(one.side for some in by_name if name in some for one in some[name].sets))
     if not names or kind == "EMG":
         return None
     measured = [{c.name: c for c in curves[design] if c.kind == "EMG"} for design in designs]

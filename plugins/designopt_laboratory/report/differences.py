@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Annotated, Any
 
@@ -17,6 +17,8 @@ from designopt.store.result import Result
 from designopt_laboratory.curves.differences import CurveDifference, curve_difference
 from designopt_laboratory.curves.pool import NEEDED, CurveSet, PooledCurves, pooled
 from designopt_laboratory.report.curves import band_traces, label, trials_by_design
+
+Test = tuple[PooledCurves, tuple[CurveSet, CurveSet], CurveDifference]
 
 #: Quantities that are tested; others need the module `curves.differences`.
 _KINDS = ("angle", "moment", "power", "joint force")
@@ -71,10 +73,24 @@ def laboratory_differences(
         ),
         tables=(Table("Tests", ("quantity", "name", "first", "second", "p", "differs at [% of the cycle]",
                                 "largest difference", "at [%]", "curves"), rows, visible_rows=40),),
-        notes=() if tests[0][1][0].of_subjects else (
-            "Observations are cycles of one subject: a difference holds for this subject, not for a population.",
-        ),
+        notes=_notes(tests, level),
     )  # fmt: skip
+
+
+def _notes(tests: Sequence[Test], level: float) -> tuple[str, ...]:
+    """What the tests cannot say."""
+    notes = []
+    if not tests[0][1][0].of_subjects:
+        notes.append(
+            "Observations are cycles of one subject: a difference holds for this subject, not for a population."
+        )
+    powerless = [difference.least_p for _, _, difference in tests if difference.least_p > level]
+    if powerless:
+        notes.append(
+            f"{len(powerless)} of {len(tests)} tests have too few curves to find anything at the level {level:g}: their"
+            f" smallest possible p is {max(powerless):.3g}."
+        )
+    return tuple(notes)
 
 
 def _tests(one: PooledCurves, level: float) -> Iterator[tuple[tuple[CurveSet, CurveSet], CurveDifference]]:

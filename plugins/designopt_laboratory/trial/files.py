@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from designopt_mechanics.robot_files.xml import ModelError
 from designopt_muscle.markers.status import MarkerError
 from designopt_muscle.markers.tasks import IkTasks, read_ik_setup
@@ -16,6 +17,7 @@ from designopt_muscle.osim.markers import OsimMarker, read_markers
 from designopt_muscle.osim.model import OsimModel
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.scaling.apply import scaled
+from designopt_muscle.scaling.factors import moved_markers
 from designopt_muscle.scaling.scale import scale_subject
 from designopt_muscle.scaling.setup import ScaleSetup, read_scale_setup
 from designopt_recordings.errors import RecordingError, about
@@ -119,6 +121,16 @@ def read_files(settings: SubjectFiles, conditions: Mapping[str, Any]) -> TrialFi
         name, content, read_model(content), markers, tasks, recording, table, plates, files["external_loads"],
         reactions, tuple(notes),
     )  # fmt: skip
+
+
+def resized(files: TrialFiles, factor: float) -> TrialFiles:
+    """The files with all lengths of the subject's model, and the places of its markers, times `factor`; masses stay."""
+    if factor == 1.0:
+        return files
+    model = files.model
+    factors = {body.name: np.full(3, factor) for body in model.bodies}
+    content = scaled(files.content, factors, float(sum(body.mass for body in model.bodies)))
+    return replace(files, content=content, model=read_model(content), markers=moved_markers(files.markers, factors))
 
 
 def _refuse(files: Mapping[str, InputFile | None], settings: SubjectFiles) -> None:

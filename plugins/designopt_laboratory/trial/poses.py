@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -75,8 +75,9 @@ class PoseSeries:
     notes: tuple[str, ...] = ()
 
 
-def check_poses(files: TrialFiles, weights: Mapping[str, float]) -> None:
-    """Raise `TrialError` where model and markers or coordinates of a trial do not fit, without solving anything."""
+def check_poses(files: TrialFiles, weighted: Iterable[str]) -> None:
+    """Raise `TrialError` where model and markers (those `weighted` too) or coordinates of a trial do not fit, without
+    solving anything."""
     if files.recording is None:
         assert files.table is not None
         _measured(files.table, files.model, files.name)
@@ -91,10 +92,10 @@ def check_poses(files: TrialFiles, weights: Mapping[str, float]) -> None:
             f" {_LEAST_MARKERS} markers. The recording has {_some(sorted(recorded))}; the model has"
             f" {_some([m.name for m in files.markers])}: name a marker set for the recording's markers"
         )
-    for name in weights:
+    for name in weighted:
         if name not in shared:
             raise TrialError(
-                f"{files.name}: marker_weights: '{name}' is not a marker of both recording and model"
+                f"{files.name}: weights: '{name}' is not a marker of both recording and model"
                 f"{nearest_or_all(name, shared)}"
             )
 

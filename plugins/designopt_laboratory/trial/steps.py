@@ -51,15 +51,18 @@ class Factors:
 @dataclass(frozen=True)
 class Chain:
     """Settings of the steps: the last one (`until`), the `window` (s), gaps of frames that are bridged (s), bodies of
-    the `feet` by side, the largest share of the weight that the ground may carry beside the plates; of the sharing,
-    `reserve` (N m), tendon and passive forces; `joints` (all if none) and `axes` of the reactions; the `metabolics`."""
+    the `feet` by side, the largest share of the weight that the ground may carry beside the plates.
+
+    Of the sharing, `reserve` (N m, for all rows or by coordinate), tendon and passive forces; `joints` (all if none)
+    and `axes` of the reactions; the model of the `metabolics`.
+    """
 
     until: Step = "reactions"
     window: tuple[float, float] | None = None
     max_gap: float = 0.1
     feet: dict[str, str] | None = None
     residual_limit: float | None = 0.25
-    reserve: float = 1.0
+    reserve: float | dict[str, float] = 1.0
     tendon: Literal["rigid", "equilibrium"] = "rigid"
     passive: bool = False
     joints: tuple[str, ...] | None = None
@@ -274,7 +277,8 @@ def _shared(steps: TrialSteps, chain: Chain, processing: Processing, tracking: T
     crossed = (np.abs(trial.balance.arms[trial.balance.usable]) > 0).any(axis=(0, 2))
     if not crossed.any():
         raise TrialError("no usable frame has a coordinate that muscles cross: there are no forces to share")
-    reserves = Reserves(np.where(crossed, chain.reserve, 0.0))
+    by_row = chain.reserve if isinstance(chain.reserve, dict) else dict.fromkeys(trial.balance.rows, chain.reserve)
+    reserves = Reserves(np.where(crossed, [by_row.get(row, 0.0) for row in trial.balance.rows], 0.0))
     sharing = share(trial.balance, muscles, Terms(processing.criterion, tracking=tracking), reserves)
     cosine = trial.fibres.cosine
     active = np.asarray(sharing.activations * muscles.strength / np.where(np.abs(cosine) > 1e-6, cosine, np.nan))

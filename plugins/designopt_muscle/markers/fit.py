@@ -15,6 +15,7 @@ from designopt_muscle.geometry.kinematics import all_coordinates
 from designopt_muscle.markers.minimise import Minimum, minimise, unobservable
 from designopt_muscle.markers.mislabelled import mislabelled
 from designopt_muscle.markers.problem import Limits, MotionProblem, motion_problem
+from designopt_muscle.markers.residuals import MarkerResiduals
 from designopt_muscle.markers.status import MarkerError, MotionStatus
 from designopt_muscle.markers.tasks import IkTasks
 from designopt_muscle.osim.markers import OsimMarker
@@ -79,61 +80,84 @@ def fit_motion(
 ) -> MotionFit:
     """The coordinates in every frame of `recording` at which the `markers` of a model are closest to the recorded ones.
 
-    The objective is OpenSim's (`MarkerResiduals`), minimised to rounding by Gauss-Newton steps with exact derivatives,
-    all frames together. `limits` are the ranges of the coordinates that the model clamps ("clamped", as OpenSim), all
-    ranges ("hard"), all as a penalty ("penalty"), or "none". Coordinates of couplers follow their drivers, locked ones
-    keep their defaults. Frames that lack a marker use the others.
+    The objective is OpenSim's (`MarkerResiduals`), minimised to rounding with exact derivatives, all frames together.
+    `limits` are the ranges of the coordinates that the model clamps ("clamped", as OpenSim), all ranges ("hard"), all
+    as a penalty ("penalty"), or "none". Coordinates of couplers follow their drivers, locked ones keep their defaults.
+    Frames that lack a marker use the others.
 
-    Raises `MarkerError` for tasks with names that model or recording do not have, without a shared marker, and for a
-    window without frames.
+    Raises `MarkerError` for tasks of coordinates that the model does not have, without a shared marker, for a window
+    without frames, and for a model that cannot move.
     """
     tasks = tasks or IkTasks()
     problem = motion_problem(model, markers, recording, tasks, limits)
-    objective = problem.objective
-    present = np.isfinite(objective.recorded).all(axis=2) & (objective.weights > 0.0)
-    visible = np.flatnonzero(present.any(axis=1))
+    objective, layout = problem.objective, problem.objective.layout
+    visible = np.flatnonzero((objective.share > 0.0).any(axis=1))
     fit = _solve(problem, visible)
-    n, m = len(problem.frames), len(objective.layout.coordinates)
-    q = np.full((n, m), np.nan)
-    cost, errors = np.full(n, np.nan), np.full(present.shape, np.nan)
-    at_limit, lost = np.zeros((n, m), dtype=bool), np.zeros((n, m), dtype=bool)
+    marks = _Marks.of_fit(problem, visible, fit, tasks.large)
+    q, cost = np.full(marks.at_limit.shape, np.nan), np.full(len(problem.frames), np.nan)
     q[visible], cost[visible] = fit.q, fit.cost
-    errors[visible] = objective.take(visible).errors(fit.q)
-    at_limit[visible] = (fit.q <= problem.ranges[0]) | (fit.q >= problem.ranges[1])
-    lost[visible] = unobservable(fit.matrix)
-    status = np.full(n, MotionStatus.NO_MARKER, dtype=np.int64)
-    status[visible] = MotionStatus.OPTIMAL
-    for mark, where in (
-        (MotionStatus.MISSING_MARKER, (~present & (objective.weights > 0.0)).any(axis=1)),
-        (MotionStatus.AT_LIMIT, at_limit.any(axis=1)),
-        (MotionStatus.LARGE_ERROR, np.nan_to_num(errors).max(axis=1) > tasks.large),
-        (MotionStatus.UNOBSERVABLE, lost.any(axis=1)),
-    ):
-        status[where & (status < MotionStatus.NOT_CONVERGED)] = mark
-    status[visible[~fit.converged]] = MotionStatus.NOT_CONVERGED
-    names = [marker.name for marker in objective.layout.markers]
-    notes = [*problem.notes]
-    notes += _counted(names, ~present & (objective.weights > 0.0), "the marker '{}' is missing in")
-    notes += _counted(names, np.nan_to_num(errors) > tasks.large, "the marker '{}' is far from the model's in")
-    notes += _counted(objective.layout.coordinates, at_limit, "the coordinate '{}' is at an end of its range in")
-    notes += _counted(objective.layout.coordinates, lost, "the markers do not determine the coordinate '{}' in")
-    notes += mislabelled(objective.take(visible), fit, problem.low, problem.high, tasks.large)
-    order = [objective.layout.coordinates.index(c) if c in objective.layout.coordinates else m for c in model.names]
-    at_limit, lost = (np.pad(mask, ((0, 0), (0, 1)))[:, order] for mask in (at_limit, lost))
-    values = all_coordinates(model, dict(zip(objective.layout.coordinates, q.T, strict=True)), n)
+    values = all_coordinates(model, dict(zip(layout.coordinates, q.T, strict=True)), len(problem.frames))
     columns = np.column_stack([values[name] for name in model.names])
-    columns[status == MotionStatus.NO_MARKER] = np.nan
+    columns[marks.status == MotionStatus.NO_MARKER] = np.nan
+    position = {name: i for i, name in enumerate(layout.coordinates)}
+    order = [position.get(name, len(position)) for name in model.names]
+    at_limit, lost = (np.pad(mask, ((0, 0), (0, 1)))[:, order] for mask in (marks.at_limit, marks.lost))
+    notes = [*problem.notes, *marks.notes(objective)]
+    notes += mislabelled(objective.take(visible), fit, problem.low, problem.high, tasks.large)
+    names = tuple(marker.name for marker in layout.markers)
     time = recording.time[problem.frames]
-    return MotionFit(time, model.names, columns, tuple(names), errors, cost, status, at_limit, lost, tuple(notes))
+    return MotionFit(time, model.names, columns, names, marks.errors, cost, marks.status, at_limit, lost, tuple(notes))
 
 
-def _counted(names: tuple[str, ...] | list[str], where: Mask, sentence: str) -> list[str]:
-    n = len(where)
-    return [
-        f"{sentence.format(name)} {count} of {n} frames"
-        for name, count in zip(names, where.sum(axis=0), strict=True)
-        if count
-    ]
+@dataclass(frozen=True, eq=False)
+class _Marks:
+    """What is remarkable in n frames: the `errors` (n, k) m of markers, those `missing` and those `far` (n, k),
+    coordinates `at_limit` and `lost` (n, m), and the `status` (n,) that follows."""
+
+    errors: Vector
+    missing: Mask
+    far: Mask
+    at_limit: Mask
+    lost: Mask
+    status: Integers
+
+    @classmethod
+    def of_fit(cls, problem: MotionProblem, visible: Integers, fit: Minimum, large: float) -> _Marks:
+        objective = problem.objective
+        n, m = len(problem.frames), len(objective.layout.coordinates)
+        errors = np.full(objective.share.shape, np.nan)
+        at_limit, lost = np.zeros((n, m), dtype=bool), np.zeros((n, m), dtype=bool)
+        errors[visible] = objective.take(visible).errors(fit.q)
+        at_limit[visible] = (fit.q <= problem.ranges[0]) | (fit.q >= problem.ranges[1])
+        lost[visible] = unobservable(fit.matrix)
+        missing = (objective.share == 0.0) & (objective.weights > 0.0)
+        far = np.nan_to_num(errors) > large
+        status = np.full(n, MotionStatus.NO_MARKER, dtype=np.int64)
+        status[visible] = MotionStatus.OPTIMAL
+        for mark, where in (
+            (MotionStatus.MISSING_MARKER, missing),
+            (MotionStatus.AT_LIMIT, at_limit),
+            (MotionStatus.LARGE_ERROR, far),
+            (MotionStatus.UNOBSERVABLE, lost),
+        ):
+            status[where.any(axis=1) & (status < MotionStatus.NOT_CONVERGED)] = mark
+        status[visible[~fit.converged]] = MotionStatus.NOT_CONVERGED
+        return cls(errors, missing, far, at_limit, lost, status)
+
+    def notes(self, objective: MarkerResiduals) -> list[str]:
+        """A sentence for each marker and coordinate, with the number of frames."""
+        markers, coordinates = [marker.name for marker in objective.layout.markers], objective.layout.coordinates
+        return [
+            f"{sentence.format(name)} {count} of {len(where)} frames"
+            for names, where, sentence in (
+                (markers, self.missing, "the marker '{}' is missing in"),
+                (markers, self.far, "the marker '{}' is far from the model's in"),
+                (coordinates, self.at_limit, "the coordinate '{}' is at an end of its range in"),
+                (coordinates, self.lost, "the markers do not determine the coordinate '{}' in"),
+            )
+            for name, count in zip(names, where.sum(axis=0), strict=True)
+            if count
+        ]
 
 
 def first_pose(problem: MotionProblem) -> Vector:

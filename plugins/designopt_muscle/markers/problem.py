@@ -44,6 +44,8 @@ def motion_problem(
     chosen = _chosen_markers(model, markers, recording, tasks, notes)
     frames = _frames(recording, tasks)
     free = [c for c in model.coordinates if c.name in set(model.free) and not c.locked]
+    if not free:
+        raise MarkerError(f"the model '{model.name}' has no coordinate that is free to move")
     names = tuple(c.name for c in free)
     recorded = recording.selected([m.name for m in chosen])[frames]
     weights = np.array([tasks.markers.get(m.name, 1.0) for m in chosen])
@@ -81,19 +83,18 @@ def _chosen_markers(
             )
     names = [marker.name for marker in markers]
     recorded = set(recording.marker_names)
-    unknown = [name for name in tasks.markers if name not in names and name not in recorded]
-    if unknown:
-        raise MarkerError(
-            f"the task for the marker '{unknown[0]}' names a marker that neither model nor recording have"
-            f"{nearest_or_all(unknown[0], names)}"
-        )
+    for name in tasks.markers:
+        if name not in names and name not in recorded:
+            near = nearest_or_all(name, names)
+            notes.append(f"the weight of '{name}' has no effect: neither model nor recording has the marker{near}")
     for what, missing in (
         ("on the model, but not recorded", [n for n in names if n not in recorded]),
         ("recorded, but not on the model", [n for n in recording.marker_names if n not in names]),
         ("without a weight", [n for n in names if n in recorded and tasks.markers and n not in tasks.markers]),
     ):
         if missing:
-            notes.append(f"{len(missing)} markers are {what} and do not take part: {', '.join(missing)}")
+            count = "1 marker is" if len(missing) == 1 else f"{len(missing)} markers are"
+            notes.append(f"{count} {what}, without effect: {', '.join(missing)}")
     chosen = tuple(m for m in markers if m.name in recorded and (not tasks.markers or m.name in tasks.markers))
     if not chosen:
         raise MarkerError(

@@ -49,7 +49,7 @@ def read_ik_setup(content: bytes) -> IkSetup:
     root = parse(content)
     tool = root.find("InverseKinematicsTool")
     holder = tool or root
-    listed = holder.find("IKTaskSet")
+    listed = root if root.tag == "IKTaskSet" else holder.find("IKTaskSet")
     if listed is None:
         raise holder.error("contains no <IKTaskSet>, the weights of markers and coordinates")
     window = holder.numbers("time_range", 2, infinite=True) if holder.word("time_range") else None

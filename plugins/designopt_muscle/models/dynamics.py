@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from designopt_mechanics.robot_files.xml import ModelError
@@ -46,21 +47,20 @@ class Dynamics:
 
         Coordinates that do not move are left at their defaults. Frames with numbers that are missing have NaN results.
         """
-        tree = tree_of(model)
+        names = model.free
         n = len(next(iter(motion.values()))[0])
         default = {c.name: c.default for c in model.coordinates}
-        still = {name: (np.full(n, default[name]), np.zeros(n), np.zeros(n)) for name in tree.names}
-        z, dz, ddz = (np.column_stack([{**still, **motion}[name][i] for name in tree.names]) for i in range(3))
+        still = {name: (np.full(n, default[name]), np.zeros(n), np.zeros(n)) for name in names}
+        z, dz, ddz = (np.column_stack([{**still, **motion}[name][i] for name in names]) for i in range(3))
         all_loads, passive = dict(loads), np.zeros(z.shape)
         if model.passive:
-            values, rates = (dict(zip(tree.names, np.nan_to_num(part).T, strict=True)) for part in (z, dz))
+            values, rates = (dict(zip(names, np.nan_to_num(part).T, strict=True)) for part in (z, dz))
             action = passive_action(model, values, rates)
             for body, load in action.bodies.items():
                 if body != GROUND:
                     all_loads[body] = all_loads[body] + load if body in all_loads else load
             passive = at_coordinates(model, action.coordinates, values)
-        rows = TreeRows(tree, gravity=model.gravity, loaded=tuple(all_loads), couplers=True)
-        return cls(rows, z, dz, ddz, all_loads, passive)
+        return cls(_rows(model, tuple(all_loads)), z, dz, ddz, all_loads, passive)
 
     @property
     def coordinates(self) -> tuple[str, ...]:
@@ -83,6 +83,12 @@ class Dynamics:
         """Some of the frames."""
         loads = {body: load[frames] for body, load in self.loads.items()}
         return Dynamics(self.rows, self.z[frames], self.dz[frames], self.ddz[frames], loads, self.passive[frames])
+
+
+@lru_cache(maxsize=4)
+def _rows(model: OsimModel, loaded: tuple[str, ...]) -> TreeRows:
+    """The functions of a model, which are built once for all its trials."""
+    return TreeRows(tree_of(model), gravity=model.gravity, loaded=loaded, couplers=True)
 
 
 def read_loads(file: InputFile, table: TimeTable, motion: Kinematics, time: Vector) -> dict[str, Vector]:

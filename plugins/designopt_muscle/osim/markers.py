@@ -29,7 +29,7 @@ def read_markers(content: bytes) -> tuple[OsimMarker, ...]:
     Raises `ModelError` with line and column for files without markers, markers without a body and names used twice.
     """
     root = parse(content)
-    holder = root.find("Model", "MarkerSet") or root.find("MarkerSet")
+    holder = root if root.tag == "MarkerSet" else root.find("Model", "MarkerSet") or root.find("MarkerSet")
     if holder is None:
         raise root.error("contains no <MarkerSet>")
     objects = holder.find("objects")

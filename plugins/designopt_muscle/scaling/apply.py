@@ -43,8 +43,8 @@ def scaled(content: bytes, factors: Factors, mass: float | None = None, *, prese
     kg), and the lengths of fibres and tendons. With `preserve_mass` the masses of the bodies keep their ratios,
     otherwise they follow the product of the factors.
 
-    Raises `ModelError` for files that are not read, and `ValueError` for bodies that the model does not have and
-    factors that are not positive.
+    Raises `ModelError` for files that are not read, and `ValueError` for bodies that the model does not have, and a
+    mass and factors that are not positive.
     """
     root = parse(content)
     model = root.need("Model")
@@ -55,6 +55,8 @@ def scaled(content: bytes, factors: Factors, mass: float | None = None, *, prese
             raise ValueError(f"'{body}' is not a body of the model '{read.name}' ({', '.join(sorted(bodies))})")
         if not (np.isfinite(factor).all() and np.min(factor) > 0.0):
             raise ValueError(f"the factors {list(map(float, factor))} of '{body}' are not positive numbers")
+    if mass is not None and not 0.0 < mass < np.inf:
+        raise ValueError(f"the mass of the subject is {mass:g} kg; it must be positive")
     before = _path_lengths(root)
     _Scaling(root, {body: np.asarray(factors.get(body, np.ones(3)), dtype=float) for body in bodies}).apply()
     _scale_masses(model, factors, mass, preserve_mass)

@@ -22,6 +22,8 @@ from designopt_muscle.osim.model import GROUND, Axis, OsimModel
 from designopt_muscle.scaling.setup import Measurement, ScaleSetup
 
 _IDENTITY = Polynomial((1.0, 0.0))
+#: A measured factor beyond this, or below its inverse, is a mistake.
+_IMPLAUSIBLE = 5.0
 #: Change of the factors at which least squares end, and their most rounds.
 _CHANGE, _ROUNDS = 1e-7, 50
 #: Weight of the factors' distance from 1, in m^2 of mean squared marker error: what no marker measures stays as it is.
@@ -105,7 +107,13 @@ def _measured(
             notes.append(f"the measurement '{measurement.name}' is not used: {' and '.join(pair)} are not {where_}")
             return 0.0
         ratios.append(float(np.nanmean(recorded)) / distance)
-    return float(np.mean(ratios))
+    factor = float(np.mean(ratios))
+    if not 1.0 / _IMPLAUSIBLE < factor < _IMPLAUSIBLE:
+        raise MarkerError(
+            f"the measurement '{measurement.name}' gives the factor {factor:.3g}: check the unit of the static pose and"
+            f" the names of the markers {', '.join(name for pair in measurement.pairs for name in pair)}"
+        )
+    return factor
 
 
 def scaled_skeleton(model: OsimModel, factors: Mapping[str, Vector]) -> OsimModel:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from designopt_mechanics.robot_files.xml import document, parse
+from designopt_mechanics.robot_files.xml import ModelError, document, parse
 from designopt_recordings.recording import Recording
 
 from designopt.arrays import Vector
@@ -64,7 +64,12 @@ def scale_subject(
     if setup.name:
         root.need("Model").attributes["name"] = setup.name
     factors, notes = body_factors(model, tuple(chosen.values()), static, setup)
-    content = scaled(document(root), factors, setup.mass, preserve_mass=setup.preserve_mass)
+    try:
+        content = scaled(document(root), factors, setup.mass, preserve_mass=setup.preserve_mass)
+    except ModelError:
+        raise
+    except ValueError as error:
+        raise MarkerError(str(error)) from None
     placed = read_markers(content)
     if setup.placing is None:
         return ScaledModel(content, factors, placed, None, tuple(notes))

@@ -58,7 +58,7 @@ def read_scale_setup(content: bytes) -> ScaleSetup:
     factors that are not positive. Parts that are switched off (``apply`` false) are left out.
     """
     root = parse(content)
-    tool = root.find("ScaleTool")
+    tool = root if root.tag == "ScaleTool" else root.find("ScaleTool")
     if tool is None:
         raise root.error("is not a scaling: <ScaleTool> within <OpenSimDocument> is expected")
     maker, scaler, placer = (tool.find(tag) for tag in ("GenericModelMaker", "ModelScaler", "MarkerPlacer"))

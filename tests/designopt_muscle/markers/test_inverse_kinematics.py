@@ -176,6 +176,10 @@ def test_weighted_coordinates_follow_targets_defaults_and_tables(noisy):
         from_table=frozenset({"knee_l"}), references=table, window=(0.1, 0.2),
     )  # fmt: skip
     fit = fit_motion(model, markers, recording, tasks)
+    alike = dict.fromkeys(recording.marker_names, 1.0)
+    weighted = fit_motion(model, markers, recording, replace(tasks, markers={**alike, "pelvs0": 2.0}))
+    assert any("'pelvs0' has no effect" in note and "'pelvis0'" in note for note in weighted.notes)
+    assert np.abs(weighted.values - fit.values).max() < 1e-9
     assert len(fit.time) == 11
     for name, value in (("knee_r", -0.3), ("knee_l", np.pi / 6), ("flexion_r", 0.0)):
         assert fit.column(name) == pytest.approx(value, abs=1e-4)
@@ -184,7 +188,7 @@ def test_weighted_coordinates_follow_targets_defaults_and_tables(noisy):
 @pytest.mark.parametrize(
     ("tasks", "message"),
     [
-        (IkTasks(markers={"pelvis9": 1.0}), "'pelvis9'"),
+        (IkTasks(markers={"pelvis9": 1.0}), "no weighted marker is both on the model"),
         (IkTasks(coordinates={"knee": 1.0}), "'knee', which is not a coordinate"),
         (IkTasks(window=(5.0, 6.0)), "between 5 and 6 s"),
         (IkTasks(coordinates={"knee_r": 1.0}, from_table=frozenset({"knee_r"})), "reads a table"),
@@ -195,6 +199,15 @@ def test_tasks_that_do_not_fit_are_refused(noisy, tasks, message):
     model, markers, recording, _ = noisy
     with pytest.raises(MarkerError, match=message):
         fit_motion(model, markers, recording, tasks)
+
+
+def test_a_model_that_cannot_move_is_refused(noisy):
+    model, markers, recording, _ = noisy
+    locked = replace(model, coordinates=tuple(replace(c, locked=True) for c in model.coordinates))
+    with pytest.raises(MarkerError, match="no coordinate that is free"):
+        fit_motion(locked, markers, recording)
+    fixed = tuple(replace(c, locked=c.name == "knee_r") for c in model.coordinates)
+    assert fit_motion(replace(model, coordinates=fixed), markers, recording).column("knee_r").tolist() == [0.0] * 40
 
 
 @pytest.mark.parametrize(

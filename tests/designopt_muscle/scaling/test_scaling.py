@@ -200,12 +200,22 @@ def test_markers_are_placed_where_they_were_recorded_and_fixed_ones_stay(pose):
     [
         ({"manual": {"thing_r": (1.0, 1.0, 1.0)}}, "'thing_r', which is not a body"),
         ({"manual": {"thigh_r": (1.0, -1.0, 1.0)}}, "are not positive"),
+        ({"mass": -70.0}, "mass of the subject is -70 kg"),
+        ({"mass": float("nan")}, "mass of the subject is nan kg"),
+        ({"measurements": (Measurement("size", (("pelvis0", "pelvis1"),), {"tail": "X"}),)}, "'tail', which is not"),
         ({"window": (7.0, 8.0), "placing": IkTasks()}, "between 7 and 8 s"),
     ],
 )
 def test_scalings_that_do_not_fit_are_refused(pose, change, message):
-    with pytest.raises((MarkerError, ValueError), match=message):
+    with pytest.raises(MarkerError, match=message):
         scale_subject(subject(), pose[0], replace(ScaleSetup(), **change))
+
+
+def test_a_static_pose_in_another_unit_is_refused_with_the_measurement(pose):
+    static, _ = pose
+    across = ScaleSetup(measurements=(Measurement("pelvis", (("pelvis0", "pelvis1"),), {"pelvis": "XYZ"}),))
+    with pytest.raises(MarkerError, match=r"'pelvis' gives the factor 1\.1e\+03: check the unit"):
+        scale_subject(subject(), replace(static, markers=1e3 * static.markers), across)
 
 
 @pytest.mark.parametrize(
