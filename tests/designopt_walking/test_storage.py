@@ -78,6 +78,20 @@ def test_what_a_table_lacks_is_guessed_and_a_coordinate_is_needed(walker: Walker
         WalkPredict(guess=InputFile("walk.sto", text.replace("knee_angle_r", "knee").encode())).check()
 
 
+def test_a_guess_in_the_air_is_refused_and_one_beyond_the_ranges_is_noted(walker: Walker) -> None:
+    phase = trajectory(walker)
+    names = [name for name in walker.coordinates if name not in ("pelvis_ty", "pelvis_tx")]
+    for name in names:
+        phase.values[name] = np.full(9, -0.2 if "knee" in name else 0.1)
+    phase.values["pelvis_ty"] = np.full(9, 0.86)
+    model = WalkPredict(guess=InputFile("walk.sto", opensim_storage(walker, phase).encode()))
+    model.check()
+    assert any(note.startswith("guess: pelvis_tilt goes from 0.1 to 0.1 rad") for note in model.remarks({}))
+    phase.values["pelvis_ty"] = np.full(9, 1.2)
+    with pytest.raises(InvalidSetting, match=r"guess: no foot comes nearer to the ground than \d+ mm \('contact"):
+        WalkPredict(guess=InputFile("walk.sto", opensim_storage(walker, phase).encode())).check()
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

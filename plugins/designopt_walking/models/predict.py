@@ -21,7 +21,15 @@ from designopt.plugin import Declared, Diverged, Fidelity, InputFile, InvalidSet
 from designopt.plugin import Quantity as Q
 from designopt_walking.bundled import planar_walker
 from designopt_walking.devices import DEVICES, loaded
-from designopt_walking.programs.gait import GaitError, GaitRanges, check_speed, forward_range, ranged_tree
+from designopt_walking.programs.gait import (
+    GaitError,
+    GaitRanges,
+    check_speed,
+    check_stance,
+    forward_range,
+    outside_ranges,
+    ranged_tree,
+)
 from designopt_walking.programs.predict import Effort
 from designopt_walking.programs.predictor import PredictionMesh, WalkPredictor, agreeing, spread_of_costs
 from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
@@ -101,6 +109,9 @@ class WalkPredict:
     ] = None
     starts: Annotated[int, Q("", "number of synthetic walks to start from; the best result counts", ge=1, le=100)] = 1
     intervals: Annotated[int, Q("", "of the mesh of the half cycle: 25 to search, 50 to report", ge=4, le=400)] = 25
+    scheme: Annotated[Literal["hermite_simpson", "radau"], Q("", "of the transcription; radau has the degree 3")] = (
+        "hermite_simpson"
+    )
     tolerance: Annotated[float, Q("", "of the solver", gt=0, lt=1e-2)] = 1e-5
 
     def check(self) -> None:
@@ -124,6 +135,12 @@ class WalkPredict:
             check_speed(filled(Walking, conditions)["speed"], predictor.gait, forward_range(predictor.walker))
         except GaitError as error:
             raise InvalidSetting(error.field, error.message) from None
+
+    def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
+        """What the reader of the model replaced, and where the guess leaves the ranges."""
+        walker, first = self._predictor[0].walker, self._predictor[0].first
+        notes = [f"{self._file.name}: {note}" for note in walker.model.notes if "sharing" not in note]
+        return notes + ([] if first is None else outside_ranges(walker, first))
 
     def declares(self) -> Declared:
         """Parameters of the device are inputs, those that the program chooses outputs."""
@@ -198,12 +215,14 @@ class WalkPredict:
                 walker = walker.with_device(DEVICES[self.device])
             first = None if self.guess is None else guess_from_table(walker, read_table(self.guess))
             predictor = WalkPredictor(
-                walker, gait, self._effort(osim), PredictionMesh(self.intervals, self.tolerance), first
+                walker, gait, self._effort(osim), PredictionMesh(self.intervals, self.tolerance, self.scheme), first
             )
+            if first is not None:
+                check_stance(walker, first)
             predictor.problem(1.0)
         except GaitError as error:
             field_name = error.field.split(".")[0]
-            is_setting = field_name in ("model", "ranges", "speeds", "duration")
+            is_setting = field_name in ("model", "ranges", "speeds", "duration", "guess")
             setting, message = (error.field, error.message) if is_setting else ("model", str(error))
             raise InvalidSetting(setting, message) from None
         except (ModelError, ValueError) as error:

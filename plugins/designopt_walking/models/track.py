@@ -13,6 +13,7 @@ from designopt_muscle.geometry.fits import polynomial_paths
 from designopt_muscle.osim.read import read_model
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_table
+from designopt_recordings.table import TimeTable
 from numpy.typing import NDArray
 
 from designopt.collocation import Solution, solve
@@ -104,6 +105,19 @@ class WalkTrack:
             except InvalidDesign as error:
                 raise InvalidSetting("motion", str(error)) from None
 
+    def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
+        """What the readers of model and recording replaced or assumed."""
+        notes = [note for note in self._walker.model.notes if "sharing" not in note]
+        for name in ("motion", "ground"):
+            if (file := conditions.get(name)) is not None:
+                try:
+                    notes += [
+                        f"{file.name}: {note}" for note in _notes(read_table(file), self._walker, name == "motion")
+                    ]
+                except RecordingError as error:
+                    raise InvalidSetting(name, str(error)) from None
+        return notes
+
     def evaluate(
         self, design: dict[str, float], scenario: WalkRecording, arrays: Set[str] = frozenset()
     ) -> tuple[TrackedOutputs, dict[str, NDArray[Any]]]:
@@ -157,6 +171,11 @@ class WalkTrack:
             return tables.walk(walker)
         except RecordingError as error:
             raise InvalidDesign(str(error)) from None
+
+
+def _notes(table: TimeTable, walker: Walker, motion: bool) -> list[str]:
+    rotations = [c.name for c in walker.state.tree.coordinates if c.unit == "rad"]
+    return list((table.radians(rotations) if motion else table).notes)
 
 
 def _distances(walker: Walker, recorded: RecordedWalk, solution: Solution) -> dict[str, float]:

@@ -12,10 +12,12 @@ from designopt_mechanics.tree import Tree
 from designopt_muscle.osim.model import OsimModel
 from designopt_muscle.osim.tree import tree_of
 
-from designopt.collocation import Constraint, Ends, Options, periodic
+from designopt.collocation import Constraint, Ends, Options, PhaseGuess, periodic
 from designopt.lazy import casadi as ca
 from designopt_walking.walker import Ranges, Walker
 
+#: Distance (m) from the ground within which a foot of first trajectories must come.
+NEAR = 0.005
 #: The coordinate that advances, and those with ranges of speeds of their own.
 FORWARD = "pelvis_tx"
 #: Ranges of the coordinates (rad; m for the position of the pelvis), by name or by name without its side.
@@ -139,6 +141,36 @@ def check_contact(walker: Walker) -> None:
         raise GaitError("model", "has no contact sphere (SmoothSphereHalfSpaceForce), so that nothing carries it")
 
 
+def check_stance(walker: Walker, guess: PhaseGuess) -> None:
+    """Raise `GaitError` for first trajectories in which no foot, mirrored or not, comes near the ground."""
+    state = walker.state
+    depth = ca.Function("depth", [state.z], [ca.vertcat(*walker.indentation.values())])
+    values = guess.at(np.linspace(0.0, 1.0, 51))
+    depths = np.array(depth.map(51)(np.stack([values[name] for name in walker.coordinates])))
+    deepest = float(depths.max())
+    if not deepest >= -NEAR:
+        lowest = list(walker.indentation)[int(depths.max(axis=1).argmax())]
+        raise GaitError(
+            "guess",
+            f"no foot comes nearer to the ground than {-1e3 * deepest:.0f} mm ('{lowest}'); at most"
+            f" {1e3 * NEAR:.0f} mm lead to a walk: shift pelvis_ty",
+        )
+
+
+def outside_ranges(walker: Walker, guess: PhaseGuess) -> list[str]:
+    """A sentence for each coordinate whose first trajectory leaves its range, where the search moves it."""
+    values = guess.at(np.linspace(0.0, 1.0, 51))
+    sentences = []
+    for c in walker.state.tree.coordinates:
+        low, high = float(values[c.name].min()), float(values[c.name].max())
+        if low < c.low or high > c.high:
+            sentences.append(
+                f"guess: {c.name} goes from {low:.4g} to {high:.4g} {c.unit}, its range is {c.low:.4g} to"
+                f" {c.high:.4g}; it starts within it"
+            )
+    return sentences
+
+
 def bounds_and_scales(walker: Walker, gait: GaitRanges) -> tuple[dict[str, tuple[float, float]], dict[str, float]]:
     """Of the phase of a walker: bounds of speeds and drives, scales of speeds, accelerations and drives."""
     bounds = {f"{c}_speed": gait.speed_range(c) for c in walker.coordinates}
@@ -179,11 +211,12 @@ def powered(values: Sequence[Any], exponent: int) -> Any:
 
 
 def program_options(intervals: int, tolerance: float, **more: Any) -> Options:
-    """Separated Hermite-Simpson with linear controls."""
+    """Separated Hermite-Simpson with linear controls, unless `more` names another scheme."""
     settings: dict[str, Any] = {"persistent": False, "check": False, "max_iterations": 500, **more}
+    settings = {"scheme": "hermite_simpson", **settings}
+    if settings["scheme"] == "hermite_simpson":
+        settings["midpoint_control"] = "linear"
     return Options(
-        scheme="hermite_simpson",
-        midpoint_control="linear",
         intervals=intervals,
         tolerance=tolerance,
         acceptable_tolerance=max(1e-6, 10.0 * tolerance),

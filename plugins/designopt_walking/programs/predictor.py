@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,10 +24,11 @@ SAME = 1e-3
 
 @dataclass(frozen=True)
 class PredictionMesh:
-    """Intervals of the half cycle and the tolerance of the solver."""
+    """Intervals of the half cycle, tolerance of the solver, and the scheme: Hermite-Simpson, or Radau of degree 3."""
 
     intervals: int = 25
     tolerance: float = 1e-5
+    scheme: Literal["hermite_simpson", "radau"] = "hermite_simpson"
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +135,8 @@ class WalkPredictor:
     def _program(self, problem: TrajectoryProblem, iterations: int) -> Program:
         """The program with a limit of iterations; all have the same expressions and scales."""
         if iterations not in self._programs:
-            options = program_options(self.mesh.intervals, self.mesh.tolerance, max_iterations=iterations)
+            mesh = self.mesh
+            options = program_options(mesh.intervals, mesh.tolerance, max_iterations=iterations, scheme=mesh.scheme)
             built = next(iter(self._programs.values()), None)
             first = built.problem if built else problem
             statement = built.statement if built else None
