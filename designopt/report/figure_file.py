@@ -40,7 +40,7 @@ class FigureError(Exception):
 
 
 def write_figure(result: Result, file: Path, size: tuple[float, float] = SIZE) -> Path:
-    """Write the figure that `file` names with `size` in mm: ``PART.svg``, or ``PART-2.pdf`` for the second one of a part.
+    """Write the figure that `file` names with `size` in mm: ``PART.svg``, or ``PART-2.pdf`` for the second of a part.
 
     Raises `FigureError` for an unknown part or format and without a browser, `OSError` if the file cannot be written.
     """
