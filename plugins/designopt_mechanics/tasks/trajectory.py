@@ -39,6 +39,8 @@ from designopt_mechanics.tree import TreeError
 
 #: The size of a power is rounded below so many watts.
 _ROUNDED = 0.1
+#: By how much a posture may be outside of a range (rad, m): round-off of the loops.
+_WITHIN = 1e-9
 
 
 class ProgramSection(TypedDict, total=False):
@@ -134,7 +136,7 @@ class TrajectoryTask:
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The motion as a program; `scenario` may have numbers of parameters.
 
-        Raises `Diverged` for postures that do not close.
+        Raises `Diverged` for postures that do not close, or are outside of the ranges of coordinates.
         """
         numbers = self.mechanism.values | {n: v for n, v in scenario.items() if n in self.mechanism.values}
         p = np.array(self.mechanism.column(numbers))
@@ -142,6 +144,8 @@ class TrajectoryTask:
             start, end = (self._posture(side, p) for side in ("start", "end"))
         except CannotClose as error:
             raise Diverged(str(error), reason="cannot_close") from None
+        except ValueError as error:
+            raise Diverged(str(error), reason="out_of_range") from None
         names = self.mechanism.tree.names
         speeds = [f"{names[i]}_speed" for i in self._loops.independent]
         still = dict.fromkeys(speeds, 0.0)
@@ -236,6 +240,9 @@ class TrajectoryTask:
                 f"{side}: the loops do not close at {text}: a gap of {rows.gap[0]:.3g} stays", rows.gap[0]
             )
         posture: Vector = rows.z[0]
+        for c, value in zip(tree.coordinates, posture, strict=True):
+            if not c.low - _WITHIN <= value <= c.high + _WITHIN:
+                raise ValueError(f"{side}: {c.name} = {value:.6g} is outside its range {c.low:g} to {c.high:g}")
         return posture
 
     def _stated(self, side: str, posture: Vector) -> dict[str, float]:

@@ -78,6 +78,7 @@ def test_a_closed_loop_moves_from_posture_to_posture_around_an_obstacle_with_tru
         ({"end": {"lift": 1.0}}, "no coordinate 'lift'; did you mean 'left'"),
         ({"end": {"left": 3.1, "right": 0.0}}, "end: the loops do not close at left = 3.1, right = 0"),
         ({"end": {"left_fore": 0.1}}, "or of as many others"),
+        ({"end": {"left": 3.13}}, "end: left = 3.13 is outside its range 0 to 3.1"),
         ({"end": {"left": 2.0}, "shortest": 2.0, "longest": 1.0}, "is below the shortest"),
         ({"end": {"left": 2.0}, "drives": ["left"]}, "do not determine"),
     ],
