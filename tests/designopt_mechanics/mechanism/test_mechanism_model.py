@@ -110,6 +110,7 @@ def test_forces_by_least_squares_are_marked_and_refused_otherwise() -> None:
     built = model(text, motion=motion, samples=5, redundant="least_squares")
     assert built.declares().outputs["least_squares"].notable
     assert built.evaluate({}, {}, set())[0]["least_squares"] == 1.0
+    assert built.gradient({"crank": 0.048}, {}) == {}
 
 
 def test_arms_of_wires_take_files_with_parameters_and_refuse_loops() -> None:
