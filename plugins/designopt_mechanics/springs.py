@@ -63,7 +63,7 @@ class Spring:
 
 
 @dataclass(frozen=True, eq=False)
-class Pull:
+class WirePull:
     """A tension (N) along `wire` that is given: a number or an expression."""
 
     wire: Wire
@@ -97,7 +97,7 @@ def positive(value: Any, softness: float) -> Any:
     return 0.5 * (value + ca.sqrt(value**2 + softness**2))
 
 
-def tensions(state: TreeState, springs: Sequence[Spring | Pull]) -> Any:
+def tensions(state: TreeState, springs: Sequence[Spring | WirePull]) -> Any:
     """(k, 1) N. Springs with damping need a state with rates."""
     tension_list = []
     for spring in springs:
@@ -107,7 +107,7 @@ def tensions(state: TreeState, springs: Sequence[Spring | Pull]) -> Any:
     return ca.vertcat(ca.SX(0, 1), *tension_list)
 
 
-def spring_loads(state: TreeState, springs: Sequence[Spring | Pull]) -> list[Load]:
+def spring_loads(state: TreeState, springs: Sequence[Spring | WirePull]) -> list[Load]:
     """The forces of springs on the frames of all their points."""
     return pulls(state, [spring.wire for spring in springs], tensions(state, springs))
 

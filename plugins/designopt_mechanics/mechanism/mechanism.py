@@ -12,7 +12,7 @@ from designopt.study.language.findings import nearest_or_all
 from designopt_mechanics.contacts import Contact, contact_loads
 from designopt_mechanics.coordinate_laws import CoordinateLaw, coordinate_forces
 from designopt_mechanics.loads import Load, load_at
-from designopt_mechanics.springs import Pull, Spring, spring_loads
+from designopt_mechanics.springs import Spring, WirePull, spring_loads
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Point, Tree, TreeError
 from designopt_mechanics.wires import Wire
@@ -99,7 +99,7 @@ class Mechanism:
     tree: Tree
     gravity: Any
     wires: tuple[Wire, ...] = ()
-    springs: tuple[Spring | Pull, ...] = ()
+    springs: tuple[Spring | WirePull, ...] = ()
     contacts: tuple[Contact, ...] = ()
     meets: tuple[Meet, ...] = ()
     relations: tuple[Relation, ...] = ()

@@ -62,8 +62,8 @@ class FileParameters:
             if name not in self.parameters:
                 hint = nearest_or_all(name, self.parameters)
                 raise at.wrong(f"no parameter '{name}'{hint}", part=(text.find(name), len(name)))
-        if text.strip() in self.parameters:
-            parameter = self.parameters[text.strip()]
+        parameter = self.parameters.get(text.strip())
+        if parameter is not None and parameter.unit:  # one without a unit is in that of its place
             try:
                 units.convert(1.0, parameter.unit, unit)
             except units.UnitError as error:

@@ -11,7 +11,7 @@ import numpy as np
 
 from designopt.study.language.errors import StudyError
 from designopt.study.language.findings import Finding, issues
-from designopt.study.language.yaml import parse_bytes
+from designopt.study.language.yaml import Node, parse_bytes
 from designopt_mechanics.checks import check, check_wires
 from designopt_mechanics.functions.closure import ClosureError
 from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
@@ -58,7 +58,7 @@ def bundled(name: str) -> Mechanism:
 
 
 def read(content: bytes, name: str, by_path: Mapping[str, str] | None = None) -> Mechanism:
-    """The mechanism in the bytes of a YAML file called `name`.
+    """The mechanism in the bytes of a YAML file called `name`, with symbols for its parameters.
 
     `by_path` maps names of further parameters to the numbers of the file that they replace, as paths:
     ``frames.rod.place.0``. Raises `StudyError` with everything that is wrong, each with line and column, and
@@ -67,12 +67,7 @@ def read(content: bytes, name: str, by_path: Mapping[str, str] | None = None) ->
     root = parse_bytes(content, name)
     paths = {path_of(text): parameter for parameter, text in (by_path or {}).items()}
     parameters = FileParameters(paths)
-    findings = Findings()
-    mechanism = None
-    with findings.item():
-        mechanism = _mechanism(At(root, variable=parameters), findings, parameters)
-    if findings.mistakes or mechanism is None:
-        raise StudyError(issues(findings.mistakes, root))
+    mechanism = _of_numbers(root, parameters)
     if unused := [text for parameter, text in (by_path or {}).items() if parameter not in parameters.parameters]:
         raise ValueError(f"'{unused[0]}' is not the path of a number that can vary in {name}")
     if not parameters.parameters:
@@ -81,6 +76,21 @@ def read(content: bytes, name: str, by_path: Mapping[str, str] | None = None) ->
     result = _mechanism(At(root, variable=symbolic), Findings(), symbolic)
     assert result is not None
     return result
+
+
+def read_numbers(content: bytes, name: str) -> Mechanism:
+    """The mechanism as `read`, with numbers in place of its parameters."""
+    return replace(_of_numbers(parse_bytes(content, name), FileParameters()), parameters=())
+
+
+def _of_numbers(root: Node, parameters: FileParameters) -> Mechanism:
+    findings = Findings()
+    mechanism = None
+    with findings.item():
+        mechanism = _mechanism(At(root, variable=parameters), findings, parameters)
+    if findings.mistakes or mechanism is None:
+        raise StudyError(issues(findings.mistakes, root))
+    return mechanism
 
 
 def _mechanism(at: At, findings: Findings, parameters: FileParameters) -> Mechanism | None:

@@ -21,7 +21,7 @@ from designopt_mechanics import scene
 from designopt_mechanics.dynamics.recursion import inverse_dynamics
 from designopt_mechanics.equations import equations_of
 from designopt_mechanics.mechanism.mechanism import Mechanism
-from designopt_mechanics.model_file.reading import bundled, read
+from designopt_mechanics.model_file.reading import bundled, read_numbers
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import GROUND, Point
 from designopt_mechanics.tree_rows import TreeRows
@@ -96,6 +96,8 @@ class WireArms:
     def check(self) -> None:
         """Read the mechanism. Raises `InvalidSetting` for an unknown wire or coordinate, or a missing range."""
         mechanism = self._mechanism
+        if mechanism.meets or mechanism.relations:
+            raise InvalidSetting("file", "has loops, which wire_arms does not close; use the model mechanism")
         try:
             mechanism.wire(self.wire)
         except ValueError as error:
@@ -165,7 +167,7 @@ class WireArms:
             except FileNotFoundError:
                 raise InvalidSetting("mechanism", f"there is no bundled mechanism '{self.mechanism}'") from None
         try:
-            return read(self.file.content, self.file.name)
+            return read_numbers(self.file.content, self.file.name)
         except StudyError as error:
             messages = [f"{i.file}:{i.line}:{i.column}: {i.path}: {i.message}" for i in error.issues[:5]]
             raise InvalidSetting("file", "; ".join(messages)) from None

@@ -121,9 +121,10 @@ class InverseDynamicsTask:
     ) -> dict[str, dict[str, float]]:
         """Derivatives of all outputs by the parameters `names`, by implicit differentiation of all equations.
 
-        There are none where wires carry the motion.
+        There are none where wires carry the motion, and of least-squares forces.
         """
-        if self.settings.carried_by:
+        forces = self.results.signals.forces
+        if self.settings.carried_by or (forces.redundant == "least_squares" and forces.is_redundant):
             return {}
         p = self.loops.mechanism.column(numbers)
         motion, solved, _ = self._solved(p, scenario)

@@ -114,10 +114,10 @@ class KinematicsTask:
         for name in self._followers:
             outputs |= {f"ratio_{name}_{take}": Q("", f"{take} rate per rate of the drive") for take in ("min", "max")}
         for name in self._forces.driven:
-            unit = "N m" if self._unit(name) == "rad" else "N"
+            unit = "N" if self._unit(name) == "m" else "N m"
             outputs |= {f"effort_{name}_{take}": Q(unit, f"{take} size at rest") for take in ("max", "mean", "rms")}
         if self._one_unit:
-            outputs["effort_max"] = Q("N m" if self._one_unit == {"rad"} else "N", "largest of all drives at rest")
+            outputs["effort_max"] = Q("N" if self._one_unit == {"m"} else "N m", "largest of all drives at rest")
         arrays = {
             "time": Array(("time",), "", "number of the posture"),
             "counts": Array(("time",), "", "1 where the posture counts, else 0"),

@@ -101,7 +101,8 @@ class MechanismModel:
                 return read_robot(self.file.content, self.file.name).mechanism
             return read(self.file.content, self.file.name, self.set)
         except ModelError as error:
-            raise InvalidSetting("file", f"{self.file.name}:{error}") from None
+            at = f"{self.file.name}:{error.line}:{error.column}: {error.path}"
+            raise InvalidSetting("file", f"{at}: {error.message}") from None
         except InvalidSetting:
             raise
         except StudyError as error:

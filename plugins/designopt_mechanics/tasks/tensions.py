@@ -13,7 +13,7 @@ from designopt.lazy import casadi as ca
 from designopt.lazy import scipy
 from designopt_mechanics.mechanism.forces import LoopForces, MotionRows
 from designopt_mechanics.mechanism.mechanism import Mechanism, MechanismParameter
-from designopt_mechanics.springs import Pull
+from designopt_mechanics.springs import WirePull
 from designopt_mechanics.wires import moment_arms
 
 #: Weight of the balance beside the squares of the tensions, over the size of the arms; its square is its accuracy.
@@ -29,7 +29,7 @@ class NotCarried(ValueError):
 def with_pulls(mechanism: Mechanism, wires: Sequence[str]) -> Mechanism:
     """The mechanism with the tensions (N) of `wires` as its last parameters."""
     tensions = [MechanismParameter(f"tension_of_{name}", "N", 0.0) for name in wires]
-    pulls = [Pull(mechanism.wire(name), t.symbol) for name, t in zip(wires, tensions, strict=True)]
+    pulls = [WirePull(mechanism.wire(name), t.symbol) for name, t in zip(wires, tensions, strict=True)]
     return replace(mechanism, springs=(*mechanism.springs, *pulls), parameters=(*mechanism.parameters, *tensions))
 
 

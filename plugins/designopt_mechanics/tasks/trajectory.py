@@ -39,6 +39,8 @@ from designopt_mechanics.tree import TreeError
 
 #: The size of a power is rounded below so many watts.
 _ROUNDED = 0.1
+#: By how much a posture may be outside of a range (rad, m): round-off of the loops.
+_WITHIN = 1e-9
 
 
 class ProgramSection(TypedDict, total=False):
@@ -48,7 +50,7 @@ class ProgramSection(TypedDict, total=False):
         dict[str, float], Q("", "coordinates at the start, in SI units; others follow or are at reference")
     ]
     end: Annotated[dict[str, float], Q("", "coordinates at the end, in SI units; others follow or are at reference")]
-    drives: Annotated[list[str], Q("", "coordinates with drives; by default the independent ones")]
+    drives: Annotated[list[str], Q("", "coordinates with drives, or fewer; by default the independent ones")]
     shortest: Annotated[float, Q("s", "least duration", gt=0, default=1.0)]
     longest: Annotated[float, Q("s", "largest duration; by default the least one", gt=0)]
     minimize: Annotated[
@@ -95,8 +97,8 @@ class TrajectoryTask:
     def declares(self) -> Declared:
         """The outputs of a motion, and those of the program."""
         declared = self._results.declares()
-        squared = {"rad": "N^2 m^2 s", "m": "N^2 s"}
-        units = {self._unit(name) for name in self._driven}
+        squared = {False: "N^2 m^2 s", True: "N^2 s"}
+        units = {self._unit(name) == "m" for name in self._driven}
         outputs = {
             "duration": Q("s", "of the motion"),
             "effort": Q(squared[units.pop()] if len(units) == 1 else "", "integral of the sum of squared efforts"),
@@ -134,7 +136,7 @@ class TrajectoryTask:
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The motion as a program; `scenario` may have numbers of parameters.
 
-        Raises `Diverged` for postures that do not close.
+        Raises `Diverged` for postures that do not close, or are outside of the ranges of coordinates.
         """
         numbers = self.mechanism.values | {n: v for n, v in scenario.items() if n in self.mechanism.values}
         p = np.array(self.mechanism.column(numbers))
@@ -142,6 +144,8 @@ class TrajectoryTask:
             start, end = (self._posture(side, p) for side in ("start", "end"))
         except CannotClose as error:
             raise Diverged(str(error), reason="cannot_close") from None
+        except ValueError as error:
+            raise Diverged(str(error), reason="out_of_range") from None
         names = self.mechanism.tree.names
         speeds = [f"{names[i]}_speed" for i in self._loops.independent]
         still = dict.fromkeys(speeds, 0.0)
@@ -188,7 +192,17 @@ class TrajectoryTask:
 
     @cached_property
     def _forces(self) -> LoopForces:
-        return LoopForces(self._loops, self.program.get("drives") or None, self.settings.redundant)
+        """With fewer drives than freedoms all independent coordinates count as driven: those without drives need none.
+
+        Raises `ValueError` for such drives that are not independent coordinates.
+        """
+        drives, free = self.program.get("drives") or None, len(self._loops.independent)
+        if drives is not None and len(drives) < free:
+            leading = [self.mechanism.tree.names[i] for i in self._loops.independent]
+            if not set(drives) <= set(leading):
+                raise ValueError(f"drives: fewer than the {free} freedoms must be among {', '.join(leading)}")
+            drives = None
+        return LoopForces(self._loops, drives, self.settings.redundant)
 
     @cached_property
     def _results(self) -> MotionResults:
@@ -196,7 +210,7 @@ class TrajectoryTask:
 
     @property
     def _driven(self) -> tuple[str, ...]:
-        return self._forces.driven
+        return tuple(self.program.get("drives") or self._forces.driven)
 
     @property
     def _efforts(self) -> list[str]:
@@ -236,6 +250,9 @@ class TrajectoryTask:
                 f"{side}: the loops do not close at {text}: a gap of {rows.gap[0]:.3g} stays", rows.gap[0]
             )
         posture: Vector = rows.z[0]
+        for c, value in zip(tree.coordinates, posture, strict=True):
+            if not c.low - _WITHIN <= value <= c.high + _WITHIN:
+                raise ValueError(f"{side}: {c.name} = {value:.6g} is outside its range {c.low:g} to {c.high:g}")
         return posture
 
     def _stated(self, side: str, posture: Vector) -> dict[str, float]:
@@ -305,7 +322,7 @@ class TrajectoryTask:
     def _control(self, name: str) -> Variable:
         law = self.mechanism.laws.get(name)
         largest = math.inf if law is None else float(law.largest_effort)
-        return Variable(f"effort_{name}", "N m" if self._unit(name) == "rad" else "N", -largest, largest)
+        return Variable(f"effort_{name}", "N" if self._unit(name) == "m" else "N m", -largest, largest)
 
     def _motion(self, solution: Solution) -> MotionRows:
         """The motion at equal time steps, with the loops closed again."""

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from designopt_mechanics.model_file.wire_arms import WireArms
 from designopt_mechanics.tasks.model import MechanismModel
 
 from designopt.files import InputFile
-from designopt.plugin import Diverged, InvalidDesign
+from designopt.plugin import Diverged, InvalidDesign, InvalidSetting
 
 FILES = Path(__file__).parents[3] / "studies" / "mechanisms"
 SLIDER = (FILES / "slider_crank.yaml").read_text(encoding="utf-8")
@@ -109,6 +110,22 @@ def test_forces_by_least_squares_are_marked_and_refused_otherwise() -> None:
     built = model(text, motion=motion, samples=5, redundant="least_squares")
     assert built.declares().outputs["least_squares"].notable
     assert built.evaluate({}, {}, set())[0]["least_squares"] == 1.0
+    assert built.gradient({"crank": 0.048}, {}) == {}
+
+
+def test_arms_of_wires_take_files_with_parameters_and_refuse_loops() -> None:
+    text = """gravity: [0, -9.81, 0]
+parameters: {reach: 0.05}
+coordinates: {q: {unit: rad, range: [0, 1]}}
+frames: {arm: {motions: [rotate: {axis: [0, 0, 1], by: q}], body: {mass: 1, centre: [2*reach, 0, 0], inertia: 0.01}}}
+wires: {w: {points: [{on: ground, at: [0, 0.3, 0]}, {on: arm, at: [reach, 0, 0]}]}}
+"""
+    arms = WireArms(file=InputFile("arm.yaml", text.encode()), wire="w", coordinate="q")
+    arms.check()
+    at_rest = 0.3 * 0.05 / np.hypot(0.3, 0.05)
+    assert arms.evaluate({}, {}, {"arm"})[1]["arm"][0] == pytest.approx(at_rest)
+    with pytest.raises(InvalidSetting, match="has loops, which wire_arms does not close; use the model mechanism"):
+        WireArms(file=InputFile("m.yaml", SLIDER.encode()), wire="w", coordinate="angle").check()
 
 
 def test_a_branch_is_a_condition_of_scenarios() -> None:

@@ -17,6 +17,14 @@ coordinates: {x: {unit: m, range: [-1, 2], largest_effort: 8 N}}
 frames: {cart: {motions: [slide: {axis: [1, 0, 0], by: x}], body: {mass: 2 kg}}}
 """
 
+CRANE = b"""
+gravity: [0, -9.81, 0]
+coordinates: {x: {unit: m, range: [-1, 2]}, swing: {unit: rad, range: [-1, 1]}}
+frames:
+  trolley: {motions: [slide: {axis: [1, 0, 0], by: x}], body: {mass: 2 kg}}
+  load: {parent: trolley, motions: [rotate: {axis: [0, 0, 1], by: swing}], body: {mass: 1 kg, centre: [0, -0.8, 0]}}
+"""
+
 FIVE_BAR = b"""
 gravity: [0, 0, 0]
 coordinates:
@@ -71,6 +79,15 @@ def test_a_closed_loop_moves_from_posture_to_posture_around_an_obstacle_with_tru
     assert arrays["scene"].shape[0] == 101
 
 
+def test_a_crane_moves_its_load_from_rest_to_rest_with_the_drive_of_its_trolley_alone() -> None:
+    crane = task(CRANE, end={"x": 0.5, "swing": 0.0}, drives=["x"], shortest=2.0, refine_to=1e-6)
+    assert list(crane.check()) == []
+    outputs, _ = crane.evaluate({}, {}, set())
+    assert outputs["x_max"] == pytest.approx(0.5, abs=0.05)
+    assert 0.01 < outputs["swing_peak"] < 0.5
+    assert outputs["effort_swing_peak"] < 1e-3 * outputs["effort_x_peak"]  # no drive, so no effort
+
+
 @pytest.mark.parametrize(
     ("program", "message"),
     [
@@ -78,8 +95,10 @@ def test_a_closed_loop_moves_from_posture_to_posture_around_an_obstacle_with_tru
         ({"end": {"lift": 1.0}}, "no coordinate 'lift'; did you mean 'left'"),
         ({"end": {"left": 3.1, "right": 0.0}}, "end: the loops do not close at left = 3.1, right = 0"),
         ({"end": {"left_fore": 0.1}}, "or of as many others"),
+        ({"end": {"left": 3.13}}, "end: left = 3.13 is outside its range 0 to 3.1"),
         ({"end": {"left": 2.0}, "shortest": 2.0, "longest": 1.0}, "is below the shortest"),
-        ({"end": {"left": 2.0}, "drives": ["left"]}, "do not determine"),
+        ({"end": {"left": 2.0}, "drives": ["left_fore"]}, "must be among left, right"),
+        ({"end": {"left": 2.0}, "drives": ["left", "right", "left_fore"]}, "do not determine"),
     ],
 )
 def test_a_mistake_in_a_program_is_reported(program: dict[str, Any], message: str) -> None:
