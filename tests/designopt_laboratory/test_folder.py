@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import walking_laboratory as laboratory
+import yaml
 from click.testing import CliRunner
 from designopt_muscle.osim.read import read_model
-from designopt_recordings.files.read import read_table
+from designopt_recordings.files.read import read_recording, read_table
 
 import designopt
 from designopt.cli import main
@@ -19,6 +20,7 @@ from designopt.exports import export
 from designopt.plugin import InputFile, find
 from designopt.report.section import Section
 
+MARKERS = ("time", "markers", "measured_markers")
 STUDIES = Path(__file__).parents[2] / "studies" / "laboratory"
 
 
@@ -123,3 +125,23 @@ def test_what_a_folder_lacks_or_has_too_much_of_is_said(tmp_path):
     assert "already exists" in again.output
     missing = command("new", "laboratory")
     assert "designopt new laboratory FOLDER" in missing.output
+
+
+def test_samples_of_what_is_not_known_give_bands_and_markers_are_written_as_trc(tmp_path):
+    study = yaml.safe_load((STUDIES / "uncertainty.yaml").read_text())
+    study["model"]["until"] = "forces"
+    study["space"] = {name: study["space"][name] for name in ("strength", "fibre_factor")}
+    study["solver"] = {"use": "sobol_indices", "base": 2, "outputs": ["mean_cost", "metabolic_rate"]}
+    study["execution"] = {"executor": "serial", "arrays": study["execution"]["arrays"] | dict.fromkeys(MARKERS, "all")}
+    shutil.copytree(STUDIES, tmp_path / "laboratory", ignore=shutil.ignore_patterns("results"))
+    (tmp_path / "laboratory" / "few.yaml").write_text(yaml.safe_dump(study))
+    samples = designopt.load(tmp_path / "laboratory" / "few.yaml").run(tmp_path / "few.study")
+    section = find("report", "laboratory_spread").build({})(samples)
+    rows = {(row[1], row[2], row[4]): row[5] for row in section.tables[0].rows}
+    assert rows["angle", "knee_angle", "right"] == pytest.approx(0.0, abs=1e-9)  # no muscle changes it
+    assert max(width for (kind, *_), width in rows.items() if kind == "activation") > 0.01
+    assert set(section.figures[0].choices[0].options)
+    (first, *_) = export(samples, tmp_path, ["trc"])
+    recording = read_recording(InputFile("m.trc", first.read_bytes()))
+    original = read_recording(InputFile("m.trc", (STUDIES / "walk_slow.trc").read_bytes()))
+    assert recording.marker("RHEE") == pytest.approx(original.marker("RHEE"), abs=1e-12)
