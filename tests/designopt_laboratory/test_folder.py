@@ -105,6 +105,23 @@ def test_a_folder_without_what_a_study_needs_is_refused(tmp_path, names, text):
     assert not (tmp_path / "laboratory.yaml").exists()
 
 
+def test_a_study_elsewhere_names_a_data_root_and_markers_without_a_place_are_announced(tmp_path):
+    folder = tmp_path / "a folder"
+    shutil.copytree(STUDIES, folder, ignore=shutil.ignore_patterns("results", "*.yaml"))
+    done = command("new", "laboratory", str(folder), "-o", str(tmp_path / "studies.yaml"))
+    assert done.exit_code == 0, done.output
+    (tmp_path / "elsewhere").mkdir()
+    target = tmp_path / "elsewhere" / "study.yaml"
+    done = command("new", "laboratory", str(folder), "-o", str(target))
+    assert f"designopt run {target} --data 'laboratory={folder}'" in done.output
+    for arguments in ([str(tmp_path / "studies.yaml")], [str(target), "--data", f"laboratory={folder}"]):
+        assert command("validate", *arguments).exit_code == 0
+    text = (folder / "walk_slow.trc").read_text()
+    (folder / "walk_slow.trc").write_text(text.replace("\tR", "\tQ").replace("\tL", "\tP"))
+    done = command("new", "laboratory", str(folder), "-o", str(tmp_path / "again.yaml"))
+    assert "needed: walker.osim has no places for the markers of walk_slow.trc (QASI, QPSI," in done.output
+
+
 def test_what_a_folder_lacks_or_has_too_much_of_is_said(tmp_path):
     (tmp_path / "ana").mkdir()
     for name, place in (("walker.osim", ""), ("walk_slow.trc", "ana"), ("static.trc", "ana")):
