@@ -320,7 +320,7 @@ def test_netcdf_without_kept_arrays_says_how_to_keep_some(tmp_path: Path) -> Non
 
 
 def test_an_unknown_format_is_refused_before_anything_is_written(result: Result, tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match=r"no plugin named 'xlsx' \(installed: .*csv, .*netcdf, parquet.*\)"):
+    with pytest.raises(ExportError, match=r"no plugin named 'xlsx' \(installed: .*csv, .*netcdf, .*parquet.*\)"):
         export(result, tmp_path, ["csv", "xlsx"])
     assert not list(tmp_path.iterdir())
 

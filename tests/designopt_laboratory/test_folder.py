@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import walking_laboratory as laboratory
+import yaml
 from click.testing import CliRunner
 from designopt_muscle.osim.read import read_model
-from designopt_recordings.files.read import read_table
+from designopt_recordings.files.read import read_recording, read_table
 
 import designopt
 from designopt.cli import main
@@ -19,6 +20,7 @@ from designopt.exports import export
 from designopt.plugin import InputFile, find
 from designopt.report.section import Section
 
+MARKERS = ("time", "markers", "measured_markers")
 STUDIES = Path(__file__).parents[2] / "studies" / "laboratory"
 
 
@@ -103,6 +105,23 @@ def test_a_folder_without_what_a_study_needs_is_refused(tmp_path, names, text):
     assert not (tmp_path / "laboratory.yaml").exists()
 
 
+def test_a_study_elsewhere_names_a_data_root_and_markers_without_a_place_are_announced(tmp_path):
+    folder = tmp_path / "a folder"
+    shutil.copytree(STUDIES, folder, ignore=shutil.ignore_patterns("results", "*.yaml"))
+    done = command("new", "laboratory", str(folder), "-o", str(tmp_path / "studies.yaml"))
+    assert done.exit_code == 0, done.output
+    (tmp_path / "elsewhere").mkdir()
+    target = tmp_path / "elsewhere" / "study.yaml"
+    done = command("new", "laboratory", str(folder), "-o", str(target))
+    assert f"designopt run {target} --data 'laboratory={folder}'" in done.output
+    for arguments in ([str(tmp_path / "studies.yaml")], [str(target), "--data", f"laboratory={folder}"]):
+        assert command("validate", *arguments).exit_code == 0
+    text = (folder / "walk_slow.trc").read_text()
+    (folder / "walk_slow.trc").write_text(text.replace("\tR", "\tQ").replace("\tL", "\tP"))
+    done = command("new", "laboratory", str(folder), "-o", str(tmp_path / "again.yaml"))
+    assert "needed: walker.osim has no places for the markers of walk_slow.trc (QASI, QPSI," in done.output
+
+
 def test_what_a_folder_lacks_or_has_too_much_of_is_said(tmp_path):
     (tmp_path / "ana").mkdir()
     for name, place in (("walker.osim", ""), ("walk_slow.trc", "ana"), ("static.trc", "ana")):
@@ -123,3 +142,23 @@ def test_what_a_folder_lacks_or_has_too_much_of_is_said(tmp_path):
     assert "already exists" in again.output
     missing = command("new", "laboratory")
     assert "designopt new laboratory FOLDER" in missing.output
+
+
+def test_samples_of_what_is_not_known_give_bands_and_markers_are_written_as_trc(tmp_path):
+    study = yaml.safe_load((STUDIES / "uncertainty.yaml").read_text())
+    study["model"]["until"] = "forces"
+    study["space"] = {name: study["space"][name] for name in ("strength", "fibre_factor")}
+    study["solver"] = {"use": "sobol_indices", "base": 2, "outputs": ["mean_cost", "metabolic_rate"]}
+    study["execution"] = {"executor": "serial", "arrays": study["execution"]["arrays"] | dict.fromkeys(MARKERS, "all")}
+    shutil.copytree(STUDIES, tmp_path / "laboratory", ignore=shutil.ignore_patterns("results"))
+    (tmp_path / "laboratory" / "few.yaml").write_text(yaml.safe_dump(study))
+    samples = designopt.load(tmp_path / "laboratory" / "few.yaml").run(tmp_path / "few.study")
+    section = find("report", "laboratory_spread").build({})(samples)
+    rows = {(row[1], row[2], row[4]): row[5] for row in section.tables[0].rows}
+    assert rows["angle", "knee_angle", "right"] == pytest.approx(0.0, abs=1e-9)  # no muscle changes it
+    assert max(width for (kind, *_), width in rows.items() if kind == "activation") > 0.01
+    assert set(section.figures[0].choices[0].options)
+    (first, *_) = export(samples, tmp_path, ["trc"])
+    recording = read_recording(InputFile("m.trc", first.read_bytes()))
+    original = read_recording(InputFile("m.trc", (STUDIES / "walk_slow.trc").read_bytes()))
+    assert recording.marker("RHEE") == pytest.approx(original.marker("RHEE"), abs=1e-12)

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import shlex
 import textwrap
 from collections import Counter
 from pathlib import Path, PurePath
 from typing import Any
 
 import yaml
+from designopt_muscle.osim.markers import read_markers
+from designopt_muscle.osim.xml import ModelError
 
+from designopt.study.language.files import LARGEST_BESIDE
 from designopt_laboratory.folder.contents import FolderContents, contents_of, partner
 from designopt_laboratory.trial.feet import bodies_of_feet
 
 #: Name of the data root in a study that is not in the folder of its files.
 _ROOT = "laboratory"
+#: Markers that model and trial must share.
+_LEAST_MARKERS = 3
 _ARRAYS = (
     "time", "pose_status", "angles", "coordinate_names", "markers", "marker_errors", "measured_markers",
     "moment_names", "moments",
@@ -39,7 +45,7 @@ def study_of_folder(folder: Path, target: Path, name: str) -> tuple[str, list[st
             f"{_why(contents)}"
         )
     assumed: list[str] = []
-    prefix, root = _prefix(folder, target)
+    prefix, root = _prefix(folder, target, contents)
     model = _model(contents, assumed)
     settings: dict[str, Any] = {"use": "laboratory_trial", "model": prefix + model}
     settings |= _setups(contents, model, prefix, assumed)
@@ -48,8 +54,9 @@ def study_of_folder(folder: Path, target: Path, name: str) -> tuple[str, list[st
         assumed.append(f"{model} has no muscles: the last step is the net moments")
     scenarios = _scenarios(contents, prefix, bool({"scaling", "scale_to_static"} & settings.keys()), assumed)
     _feet(contents, model, scenarios, assumed)
+    assumed += _unmatched(folder, contents, model)
     assumed += [f"not used: {file}: {reason}" for file, reason in contents.unused.items()]
-    command = f"designopt run {target}" + (f" --data {root}" if root else "")
+    command = f"designopt run {shlex.quote(str(target))}" + (f" --data {shlex.quote(root)}" if root else "")
     return _text(name, settings, scenarios, assumed, command), [*assumed, command]
 
 
@@ -57,13 +64,35 @@ def _why(contents: FolderContents) -> str:
     return "".join(f"\n  {file}: {reason}" for file, reason in contents.unused.items())
 
 
-def _prefix(folder: Path, target: Path) -> tuple[str, str]:
-    """What stands before the names of files in the study, and the option that it needs when it is run."""
+def _prefix(folder: Path, target: Path, contents: FolderContents) -> tuple[str, str]:
+    """What stands before the names of files in the study, and the option that it needs when it is run: files outside of
+    its folder, and large ones, are below a data root."""
     above = target.resolve().parent
-    if folder.resolve().is_relative_to(above):
+    files = (*contents.models, *contents.recordings, *contents.reactions, *contents.motions)
+    small = all((folder / name).stat().st_size <= LARGEST_BESIDE for name in files)
+    if small and folder.resolve().is_relative_to(above):
         relative = folder.resolve().relative_to(above).as_posix()
         return ("" if relative == "." else f"{relative}/"), ""
     return f"{_ROOT}:", f"{_ROOT}={folder}"
+
+
+def _unmatched(folder: Path, contents: FolderContents, model: str) -> list[str]:
+    """A sentence on trials whose markers are not on the model; such a study is valid once it names a marker set."""
+    if not contents.trials:
+        return []
+    source = (contents.setups.get("marker_set") or [model])[0]
+    try:
+        on_model = {marker.name for marker in read_markers((folder / source).read_bytes())}
+    except ModelError:
+        on_model = set()
+    alone = [t for t in contents.trials if len(on_model & set(contents.recordings[t].marker_names)) < _LEAST_MARKERS]
+    if not alone:
+        return []
+    recorded = ", ".join(contents.recordings[alone[0]].marker_names[:12])
+    return [
+        f"needed: {source} has no places for the markers of {', '.join(alone[:3])}{' ...' if len(alone) > 3 else ''}"
+        f" ({recorded} ...): add OpenSim's file of a MarkerSet with them to the folder, and write the study anew"
+    ]
 
 
 def _model(contents: FolderContents, assumed: list[str]) -> str:

@@ -29,6 +29,8 @@ _ROUGH = 5
 _FAR = 0.05
 #: A frame with this many times the objective of a neighbour starts anew from it.
 _WORSE = 4.0
+#: A coordinate that changes by more than this (rad, m) between two frames jumps.
+_JUMP = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,25 +187,38 @@ def first_pose(problem: MotionProblem) -> Vector:
 
 
 def _solve(problem: MotionProblem, visible: Integers) -> Minimum:
-    """The minimum in the frames `visible`: a first one from the default pose, then some along the trial, then all."""
+    """The minimum in the frames `visible`: of one from the default pose, of some along the trial, then of all."""
     objective, low, high = problem.objective.take(visible), problem.low, problem.high
-    first = first_pose(problem)
     pilots = np.unique([*range(0, len(visible), _STRIDE), len(visible) - 1])
     coarse = objective.take(pilots)
-    start = np.repeat(first, len(pilots), axis=0)
+    start = np.repeat(first_pose(problem), len(pilots), axis=0)
     start = minimise(coarse, start, low, high, _root(problem), steps=_ROUGH - 1).q
     rough = minimise(coarse, start, low, high, steps=_ROUGH)
+    turns = np.flatnonzero(_root(problem) & objective.layout.turning & np.isinf(low) & np.isinf(high))
+    rough.q[:, turns] = np.unwrap(rough.q[:, turns], axis=0)
     good = rough.cost <= _WORSE * np.median(rough.cost)
     frames = np.arange(len(visible))
     spread = _between(pilots[good], rough.q[good], frames)
     fit = minimise(objective, spread, low, high, near=True)
-    for neighbour in (np.maximum(frames - 1, 0), np.minimum(frames + 1, len(frames) - 1)):
-        bad = np.flatnonzero(fit.cost > _WORSE * fit.cost[neighbour] + 1e-12)
-        if len(bad):
-            retried = minimise(objective.take(bad), fit.q[neighbour[bad]], low, high)
-            better = retried.cost < fit.cost[bad]
-            fit.replace(bad[better], retried.take(better))
+    for way in (1, -1):
+        _spread_better(objective, fit, problem, way)
     return fit
+
+
+def _spread_better(objective: MarkerResiduals, fit: Minimum, problem: MotionProblem, way: int) -> None:
+    """Start frames anew from the one before (`way` 1) or after (-1), where the motion jumps or the fit is much worse;
+    a frame that improves is the start of the next one."""
+    n = len(fit.q)
+    frames = np.arange(n)
+    before = np.clip(frames - way, 0, n - 1)
+    jumps = np.abs(fit.q - fit.q[before]).max(axis=1) > _JUMP
+    bad = np.flatnonzero((jumps & (fit.cost > fit.cost[before])) | (fit.cost > _WORSE * fit.cost[before] + 1e-12))
+    while len(bad):
+        retried = minimise(objective.take(bad), fit.q[before[bad]], problem.low, problem.high)
+        better = retried.cost < fit.cost[bad] * (1.0 - 1e-6) - 1e-15
+        fit.replace(bad[better], retried.take(better))
+        bad = np.unique(bad[better] + way)
+        bad = bad[(bad >= 0) & (bad < n)]
 
 
 def _root(problem: MotionProblem) -> Mask:

@@ -16,6 +16,10 @@ _FRAMES = 12
 _SCALE, _ROUNDS, _STEPS = 0.03, 3, 2
 #: A marker may be swapped if a median frame has it farther than this (m) from the model's, fitted without it.
 _DISTANCE = 0.05
+#: A recorded marker this much nearer to a marker of the model than its own suggests a wrong label.
+_NEARER = 0.8
+#: Distance (m) of markers that are in no frame.
+_NEVER = 1e3
 
 
 def mislabelled(objective: MarkerResiduals, fit: Minimum, low: Vector, high: Vector, large: float) -> list[str]:
@@ -28,30 +32,33 @@ def mislabelled(objective: MarkerResiduals, fit: Minimum, low: Vector, high: Vec
 
     frames = np.unique(np.linspace(0, len(fit.q) - 1, min(_FRAMES, len(fit.q))).astype(int))
     part, start = objective.take(frames), fit.q[frames]
-    if np.nan_to_num(part.errors(start)).max() < _DISTANCE:
+    distance = _distances(part, start)
+    away = np.diag(distance)
+    nearer = (distance < _NEARER * away[:, None]) & (away[:, None] > _DISTANCE)
+    if not nearer.any() and not ((away > large) & (away < _NEVER)).any():
         return []
     share = objective.weights
     for _ in range(_ROUNDS):
-        weights = share / (1.0 + (np.nan_to_num(_medians(part.errors(start))) / _SCALE) ** 2) ** 2
+        weights = share / (1.0 + (np.where(away < _NEVER, away, 0.0) / _SCALE) ** 2) ** 2
         start = minimise(replace(part, weights=weights), start, low, high, steps=_STEPS).q
-    model, names = part.positions(start), [m.name for m in objective.layout.markers]
-    apart = np.linalg.norm(model[:, :, None] - part.recorded[:, None], axis=3)  # (n, model's, recorded)
-    distance = np.nan_to_num(_medians(apart), nan=1e3)
-    away = np.diag(distance)
-    suspects = np.flatnonzero((away > _DISTANCE) & (away < 1e3))
+        distance = _distances(part, start)
+        away = np.diag(distance)
+    names = [m.name for m in objective.layout.markers]
+    suspects = np.flatnonzero((away > _DISTANCE) & (away < _NEVER))
     notes = []
     rows, columns = linear_sum_assignment(distance[np.ix_(suspects, suspects)] ** 2)
     partner = dict(zip(suspects[rows], suspects[columns], strict=True))
     swapped = {i for i, j in partner.items() if i != j and distance[i, j] < 0.5 * away[i]}
     for i in sorted(swapped):
         j = partner[i]
-        if partner.get(j) == i and i < j and j in swapped:
+        mutual = partner.get(j) == i and j in swapped
+        if mutual and i < j:
             notes.append(
                 f"the markers '{names[i]}' and '{names[j]}' are probably swapped: {1e3 * away[i]:.0f} and"
                 f" {1e3 * away[j]:.0f} mm from the model, {1e3 * distance[i, j]:.0f} and"
                 f" {1e3 * distance[j, i]:.0f} mm with exchanged names"
             )
-        elif partner.get(j) != i:
+        elif not mutual:
             notes.append(f"what is recorded as '{names[j]}' is probably the marker '{names[i]}'")
     for i in suspects:
         if i not in swapped and away[i] > large:
@@ -60,6 +67,12 @@ def mislabelled(objective: MarkerResiduals, fit: Minimum, low: Vector, high: Vec
                 " name, its spot on the body and its location on the model"
             )
     return notes
+
+
+def _distances(part: MarkerResiduals, q: Vector) -> Vector:
+    """(k, k) m between the markers of the model and the recorded ones, in a median frame."""
+    apart = np.linalg.norm(part.positions(q)[:, :, None] - part.recorded[:, None], axis=3)
+    return np.nan_to_num(_medians(apart), nan=_NEVER)
 
 
 def _medians(values: Vector) -> Vector:
