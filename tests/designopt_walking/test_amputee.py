@@ -113,6 +113,7 @@ def at_reference(walking_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = list(RANGES) + [f"{name}_speed" for name in RANGES]
     monkeypatch.setattr(amputee_model, "symmetric_walk", lambda *_: guess(file, names))
     monkeypatch.setattr(walks, "STAGE_ITERATIONS", 1)
+    monkeypatch.setattr(walks, "START_INTERVALS", 8)
 
 
 @pytest.mark.usefixtures("at_reference")

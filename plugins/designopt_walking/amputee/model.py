@@ -169,7 +169,7 @@ class AmputeeWalk:
             self._prosthesis,
             speed,
             AmputeeCost(self.asymmetry_weight),
-            lambda: symmetric_walk(osim, speed, max(8, self.intervals // 2), self.tolerance),
+            lambda: symmetric_walk(osim, speed, self.tolerance),
             settings,
         )
 
