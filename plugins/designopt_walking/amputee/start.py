@@ -14,20 +14,22 @@ from designopt_walking.walker import walker_of
 
 #: Exponent of the excitations, as in the cost of the amputee's walk.
 EXPONENT = 2
+#: Intervals of the half cycle.
+INTERVALS = 20
 
 
-def symmetric_walk(model: OsimModel, speed: float, intervals: int, tolerance: float) -> Sampled:
-    """All variables of the walk of a symmetric `model` at `speed` (m/s) over a full cycle, on a mesh of `intervals` per
-    half cycle: a synthetic walk is tracked, then the walk is predicted from there.
+def symmetric_walk(model: OsimModel, speed: float, tolerance: float) -> Sampled:
+    """All variables of the walk of a symmetric `model` at `speed` (m/s) over a full cycle: a synthetic walk is tracked,
+    then the walk is predicted from there.
 
     Raises `Diverged` where it is not solved, and `programs.gait.GaitError` for a model or a speed that cannot be.
     """
     gait = GaitRanges()
     tree = ranged_tree(model, gait)
     walker = walker_of(model, tree=tree, ranges={c.name: (c.low, c.high) for c in tree.coordinates})
-    tracked = track_synthetic(walker, gait, SyntheticWalk(speed), intervals)
+    tracked = track_synthetic(walker, gait, SyntheticWalk(speed), INTERVALS)
     problem = predicted_walk(walker, gait, Effort(exponent=EXPONENT), speed, lambda _values, _rng: tracked.phase)
-    solution = Program(problem, program_options(intervals, tolerance)).solve()
+    solution = Program(problem, program_options(INTERVALS, tolerance)).solve()
     if not solution.success:
         raise Diverged(
             f"the symmetric walk at {speed:g} m/s, from which that of the amputee starts: {solution.message}",

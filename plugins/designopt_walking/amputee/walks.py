@@ -18,6 +18,10 @@ HELPED = {"single_axis": (10.0, 3.0, 300.0), "four_bar": (1.5e4, 4e3, 300.0)}
 MIDDLE = {"single_axis": (15.0, 2.0, 400.0), "four_bar": (2e4, 2.5e3, 400.0)}
 #: Prices of the help torques in the stages of the start, and iterations after which a stage ends, solved or not.
 PRICES, STAGE_ITERATIONS = (1.0, 30.0), 120
+#: A further price, where the walk without help is not found from those.
+LAST_PRICE = 1000.0
+#: Least intervals of the start: coarser meshes find no way from the symmetric walk.
+START_INTERVALS = 40
 #: Iterations after which a warm start has not helped.
 WARM_ITERATIONS = 150
 #: Relative decrease of the objective below which a walk is polished.
@@ -100,9 +104,10 @@ class AmputeeWalks:
         """
         problem = self.problem(values)
         program, middle = self._warm
-        solution = program.solve(problem, warm="full", previous=middle)
-        if solution.success:
-            return self._result(problem, solution, "warm", 1, (solution.objective,))
+        if middle is not None:
+            solution = program.solve(problem, warm="full", previous=middle)
+            if solution.success:
+                return self._result(problem, solution, "warm", 1, (solution.objective,))
         solution = self._solve(problem, self._helped_guess(values), self._settings.iterations)
         if not solution.success:
             raise _unsolved(solution)
@@ -139,9 +144,14 @@ class AmputeeWalks:
 
     @cached_property
     def middle(self) -> Solution:
-        """The walk with the middle device. Raises `Diverged` where the start does not reach it."""
-        values = self._named(MIDDLE)
-        solution = self._solve(self.problem(values), Guess.from_solution(self._helped), self._settings.iterations)
+        """The walk with the middle device, on at least `START_INTERVALS`. Raises `Diverged` where the start does not
+        reach it."""
+        values, iterations = self._named(MIDDLE), self._settings.iterations
+        solution = self._solve(self.problem(values), Guess.from_solution(self._helped), iterations, coarse=False)
+        if not solution.success:
+            dear = self.problem(values, LAST_PRICE)
+            helped = self._solve(dear, self._helped_guess(values), iterations, coarse=False)
+            solution = self._solve(self.problem(values), Guess.from_solution(helped), iterations, coarse=False)
         if not solution.success:
             raise _unsolved(solution)
         return solution
@@ -155,31 +165,33 @@ class AmputeeWalks:
         guess = Guess({"cycle": symmetric.only(names)}, values)
         solution: Solution | None = None
         for price in PRICES:
-            solution = self._solve(self.problem(values, price), guess, STAGE_ITERATIONS)
+            solution = self._solve(self.problem(values, price), guess, STAGE_ITERATIONS, coarse=False)
             guess = Guess.from_solution(solution)
         assert solution is not None
         return solution
 
     @cached_property
-    def _warm(self) -> tuple[Program, Solution]:
-        """The program of warm starts, and the middle walk as its solution, with multipliers."""
-        problem = self.problem(self._named(MIDDLE))
-        program = self._program(problem, Guess.from_solution(self.middle), WARM_ITERATIONS)
-        solution = program.solve(guess=Guess.from_solution(self.middle))
-        return program, solution if solution.success else self.middle
+    def _warm(self) -> tuple[Program, Solution | None]:
+        """The program of warm starts, and the middle walk as its solution, with multipliers; None where it is not
+        solved on this mesh."""
+        guess = Guess.from_solution(self.middle)
+        program = self._program(self.problem(self._named(MIDDLE)), guess, WARM_ITERATIONS, self._settings.intervals)
+        solution = program.solve(guess=guess)
+        return program, solution if solution.success else None
 
     def _helped_guess(self, values: Mapping[str, float]) -> Guess:
         return Guess({"cycle": self._helped.phase}, dict(values))
 
-    def _program(self, problem: TrajectoryProblem, guess: Guess, iterations: int) -> Program:
-        settings = self._settings
-        options = program_options(settings.intervals, settings.tolerance, max_iterations=iterations)
+    def _program(self, problem: TrajectoryProblem, guess: Guess, iterations: int, intervals: int) -> Program:
+        options = program_options(intervals, self._settings.tolerance, max_iterations=iterations)
         program = Program(problem, options, guess, statement=self._statement)
         self._statement = program.statement
         return program
 
-    def _solve(self, problem: TrajectoryProblem, guess: Guess, iterations: int) -> Solution:
-        return self._program(problem, guess, iterations).solve(guess=guess)
+    def _solve(self, problem: TrajectoryProblem, guess: Guess, iterations: int, *, coarse: bool = True) -> Solution:
+        """From a guess, on the mesh of the settings, or at least that of the start where it may not be `coarse`."""
+        intervals = self._settings.intervals if coarse else max(self._settings.intervals, START_INTERVALS)
+        return self._program(problem, guess, iterations, intervals).solve(guess=guess)
 
     def _named(self, values: Mapping[str, Sequence[float]]) -> dict[str, float]:
         return dict(zip(self.prosthesis.parameters, values[self._kind], strict=True))

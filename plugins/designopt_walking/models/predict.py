@@ -86,6 +86,9 @@ class WalkPredict:
     torque_scale: Annotated[
         float, Q("N m", "size of the torque of drives in the cost; 1 as in the literature", gt=0)
     ] = 1.0
+    metabolic_weight: Annotated[
+        float, Q("kg m/J", "of the metabolic cost of transport beside the excitations in the cost", ge=0)
+    ] = 0.0
     friction: Annotated[
         Literal["smooth", "opensim"], Q("", "of the feet; opensim has a kink at its transition speed")
     ] = "smooth"
@@ -235,7 +238,7 @@ class WalkPredict:
         volumes = {m.name: m.force * m.fibre for m in osim.muscles}
         mean = sum(volumes.values()) / max(len(volumes), 1)
         weights = {n: v / mean for n, v in volumes.items()} if self.weights == "volume" else {}
-        return Effort(self.exponent, weights, self.torque_scale)
+        return Effort(self.exponent, weights, self.torque_scale, self.metabolic_weight)
 
 
 def _at_bounds(walker: Walker, solution: Solution) -> int:

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from designopt.collocation import Constraint, Integral, Phase, PhaseGuess, Symbols, TrajectoryProblem
+from designopt.collocation import Constraint, Ends, Integral, Phase, PhaseGuess, Symbols, TrajectoryProblem
 from designopt.dynamics.system import Variable
 from designopt.lazy import casadi as ca
+from designopt_walking.metabolics import BASAL, ROUNDING, metabolic_rates
 from designopt_walking.programs.gait import (
     GaitRanges,
     bounds_and_scales,
@@ -32,12 +33,13 @@ Start = Callable[[Mapping[str, float], np.random.Generator | None], PhaseGuess]
 
 @dataclass(frozen=True)
 class Effort:
-    """J = (10/d) int (sum w e^p + sum |tau/torque_scale|^p): `exponent` p, `weights` w of muscles by name (1), and
-    `torque_scale` (N m)."""
+    """J = (10/d) int (sum w e^p + sum |tau/torque_scale|^p) + `metabolic` C: `exponent` p, `weights` w of muscles by
+    name (1), `torque_scale` (N m), and the metabolic cost of transport C in J/(kg m), with smooth corners."""
 
     exponent: int = 3
     weights: Mapping[str, float] = field(default_factory=dict)
     torque_scale: float = 1.0
+    metabolic: float = 0.0
 
     def rate(self, walker: Walker) -> Callable[[Symbols], Any]:
         """The integrand."""
@@ -58,26 +60,39 @@ def predicted_walk(
     """The program of half a cycle at `speed` (m/s), with the parameters of the walker's devices; the phase is
     "motion" and its first trajectories are those of `start`.
 
-    The speed is data: it may change from solve to solve of one program. Figures: `objective`, `effort`, `final_time`,
-    `step_length`. Raises `GaitError` for a walker without contact or symmetry, and for a speed out of reach.
+    The speed is data: it may change from solve to solve of one program. Figures: `objective`, `effort`,
+    `cost_of_transport` if it is charged, `final_time`, `step_length`. Raises `GaitError` for a walker without contact
+    or symmetry, and for a speed out of reach.
     """
     check_contact(walker)
     check_mirror(walker)
     check_speed(speed, gait, forward_range(walker))
-    system = walking_system(walker, data=((Variable("speed", "m/s"), ca.SX.sym("speed")),))
+    integrals = {"effort": Integral(effort.rate(walker), unit="s")}
+    outputs: list[tuple[Variable, Any]] = []
+    if effort.metabolic:
+        heat = ca.sum1(metabolic_rates(walker.muscles, rounding=ROUNDING)) / walker.mass + BASAL
+        outputs.append((Variable("metabolic_rate", "W/kg"), heat))
+        integrals["metabolic"] = Integral(lambda v: v["metabolic_rate"], unit="J/kg")
+    system = walking_system(walker, outputs, ((Variable("speed", "m/s"), ca.SX.sym("speed")),))
     bounds, scales = bounds_and_scales(walker, gait)
     phase = Phase(
         system,
         tf=gait.duration,
-        integrals={"effort": Integral(effort.rate(walker), unit="s")},
+        integrals=integrals,
         data={"speed": speed},
         start=start,
         bounds=bounds,
         scales=scales,
     )
 
-    def cost(e: Any) -> Any:
+    def of_excitations(e: Ends) -> Any:
         return 10.0 * e.integral["effort"] / distance(e)
+
+    def of_transport(e: Ends) -> Any:
+        return e.integral["metabolic"] / distance(e)
+
+    def cost(e: Ends) -> Any:
+        return of_excitations(e) + (effort.metabolic * of_transport(e) if effort.metabolic else 0.0)
 
     return TrajectoryProblem(
         [phase],
@@ -90,7 +105,8 @@ def predicted_walk(
         },
         figures={
             "objective": cost,
-            "effort": cost,
+            "effort": of_excitations,
+            **({"cost_of_transport": of_transport} if effort.metabolic else {}),
             "final_time": lambda e: e.duration,
             "step_length": distance,
         },
