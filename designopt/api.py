@@ -120,11 +120,14 @@ class Study:
         `StoreError` if the store exists (``resume=True`` continues it, ``replace=True`` deletes it), is in use or
         cannot be written; `CannotRun`; `FailurePolicyStop`; `Interrupted`.
         """
+        from designopt.run.progress import in_notebook, progress
         from designopt.run.runner import run_study
         from designopt.store.folder import replacing
 
         _option_names("run", options, Study.run)
         path = Path(store) if store else self.default_store
+        if in_notebook():
+            options.setdefault("progress", progress())
         if resume and replace:
             raise ValueError("a run either continues its store (resume) or replaces it")
         with replacing(path) if replace else contextlib.nullcontext():

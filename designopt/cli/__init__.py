@@ -20,6 +20,7 @@ from designopt.cli.checking import validate
 from designopt.cli.desk import desk
 from designopt.cli.exit import INTERRUPTED, STORE, fail, fail_usage, sufficient_system, writable_output
 from designopt.cli.exporting import export
+from designopt.cli.laboratory import ask, tell
 from designopt.cli.listing import list_
 from designopt.cli.new import new
 from designopt.cli.reporting import report
@@ -91,5 +92,5 @@ def main(log: str | None) -> None:
         logging.getLogger("designopt").setLevel(log.upper())
 
 
-for _command in (new, validate, run, resume, report, desk, export, show, list_):
+for _command in (new, validate, run, resume, ask, tell, report, desk, export, show, list_):
     main.add_command(_command)

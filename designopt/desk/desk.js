@@ -8,6 +8,7 @@
 
   let state = {stores: [], studies: [], run: false};
   let shown = null;      // {store} or {study} or {stores: [two]}
+  let first = true;      // the first look that finds stores
   let asked = [];        // KEY=VALUE texts of the question
   let row = null, pinned = null;
   const ticked = new Set();
@@ -66,6 +67,10 @@
     }
     $("folder").textContent = state.folder;
     list();
+    if (first && state.stores.length) {  // the newest store, unless the reader was faster
+      first = false;
+      if (!shown && state.stores[0].state !== "unreadable") showStore(state.stores[0].place);
+    }
     if (shown?.store) renew();  // the list goes on meanwhile
     if (shown?.study) await showPrinted();
   }

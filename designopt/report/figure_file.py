@@ -40,7 +40,7 @@ class FigureError(Exception):
 
 
 def write_figure(result: Result, file: Path, size: tuple[float, float] = SIZE) -> Path:
-    """Write the figure that `file` names with `size` in mm: ``PART.svg``, or ``PART-2.pdf`` for the second of a part.
+    """Write the figure that `file` names, ``PART.svg`` or ``PART-2.pdf`` for the second one of a part; `size` in mm.
 
     Raises `FigureError` for an unknown part or format and without a browser, `OSError` if the file cannot be written.
     """
@@ -63,13 +63,13 @@ def write_figure(result: Result, file: Path, size: tuple[float, float] = SIZE) -
         command += ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
         command += ["--dump-dom"] if is_svg else ["--no-pdf-header-footer", f"--print-to-pdf={pdf}"]
         try:
-            done = subprocess.run([*command, page.as_uri()], capture_output=True, timeout=LONGEST, check=False)
+            process = subprocess.run([*command, page.as_uri()], capture_output=True, timeout=LONGEST, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
             raise FigureError(f"{file}: {browser} did not draw it: {error}") from None
-        match = re.search(r'<pre id="svg">(.*?)</pre>', done.stdout.decode(errors="replace"), re.DOTALL)
+        match = re.search(r'<pre id="svg">(.*?)</pre>', process.stdout.decode(errors="replace"), re.DOTALL)
         content = (unescape(match[1]).encode() if match else b"") if is_svg else _content(pdf)
     if not content:
-        raise FigureError(f"{file}: {browser} did not draw it (exit code {done.returncode})")
+        raise FigureError(f"{file}: {browser} did not draw it (exit code {process.returncode})")
     file.write_bytes(content)
     return file
 

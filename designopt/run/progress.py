@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import select
@@ -11,6 +12,7 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from html import escape
 from typing import Any, Literal, Protocol, TextIO
 
 from designopt.counts import of_number
@@ -18,6 +20,8 @@ from designopt.printable import printable
 
 #: Wait for the reader of a full pipe (ms).
 PATIENCE = 100
+#: Maximum number of events below the cell of a notebook.
+EVENTS = 12
 
 #: Kind of the event that gives the reason for a stop.
 STOPPED = "stopped"
@@ -64,13 +68,16 @@ class Progress(Protocol):
 
 
 def progress(mode: Mode = "auto", stream: TextIO | None = None) -> Progress:
-    """The progress display of `mode` on `stream` (default stderr); auto is a live line on a terminal.
+    """The progress display of `mode` on `stream` (default stderr); auto is a live line on a terminal, and a bar below
+    the cell in a notebook.
 
     A closed or full stream ends the display, never the run.
     """
     stream = stream or sys.stderr
     if mode == "none" or stream is None:  # a process may have no stderr
         return Silent()
+    if mode == "auto" and in_notebook():
+        return NotebookBar()
     if mode == "json":
         return JsonLines(stream)
     if mode == "auto" and stream.isatty():
@@ -169,6 +176,48 @@ class JsonLines:
 
     def _write(self, data: Mapping[str, Any]) -> None:
         _say(json.dumps(data), self._stream)
+
+
+def in_notebook() -> bool:
+    """Whether this process is the kernel of a notebook."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+class NotebookBar:
+    """A bar below the cell of a notebook, updated in place; its last state and the events stay with the notebook."""
+
+    def __init__(self) -> None:
+        self._display = importlib.import_module("IPython.display").display
+        self._handle: Any = None
+        self._snapshot: Snapshot | None = None
+        self._events: list[str] = []
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Update the bar."""
+        self._snapshot = snapshot
+        self._show()
+
+    def event(self, kind: str, text: str) -> None:
+        """Add a line; the reason for a stop is in the error."""
+        if kind != STOPPED:
+            self._events.append(printable(event_text(kind, text)))
+            self._show()
+
+    def close(self) -> None:
+        """No effect."""
+
+    def _show(self) -> None:
+        html = "".join(f"<div>{escape(text)}</div>" for text in self._events[-EVENTS:])
+        s = self._snapshot
+        if s is not None:
+            bar = f'<progress value="{s.completed}" max="{s.total}"></progress> ' if s.total else ""
+            html += f"<div>{bar}{escape(printable(line(s)))}</div>"
+        content = {"text/html": html, "text/plain": line(s) if s is not None else "\n".join(self._events[-EVENTS:])}
+        if self._handle is None:
+            self._handle = self._display(content, raw=True, display_id=True)
+        else:
+            self._handle.update(content, raw=True)
 
 
 class LiveLine:

@@ -166,19 +166,24 @@ def as_text(table: Sequence[Column], chosen: Mapping[str, int]) -> str:
 
 
 def to_pandas(table: Sequence[Column], rows: Rows, *, scenarios: int) -> pandas.DataFrame:
-    """Some rows of `table` as a data frame, by design; with one scenario figures have plain names. Raises `ImportError`
-    without pandas."""
+    """Some rows of `table` as a data frame, by design; with one scenario figures have plain names. Its ``attrs`` have
+    the ``units`` of columns. Raises `ImportError` without pandas."""
     try:
         import pandas
     except ImportError as error:
         raise ImportError("to_pandas needs pandas; install it with: pip install 'designopt[export]'") from error
     design, *further = table
     data: dict[str, Any] = {}
+    units_of: dict[str, str] = {}
     for column in further:
         name = column.name.removesuffix(f"@{column.scenario}") if scenarios == 1 else column.name
         values = column.values(rows)
         data.setdefault(name, np.array(values, float) if column.kind == "number" else values)
-    return pandas.DataFrame(data, index=pandas.Index(design.values(rows), name="design"))
+        if column.unit:
+            units_of.setdefault(name, column.unit)
+    frame = pandas.DataFrame(data, index=pandas.Index(design.values(rows), name="design"))
+    frame.attrs["units"] = units_of
+    return frame
 
 
 def as_html(table: Sequence[Column], rows: Mapping[str, int]) -> str:

@@ -1,0 +1,70 @@
+"""The recommended design on the page for a decision: tolerances, baseline, margins, what would change the answer."""
+
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+from command import designopt
+
+from designopt import Quantity, define, open_store
+from designopt.report.parts.answer import recommendation
+from designopt.report.parts.answer.overview import overview
+
+
+def plate(t: Annotated[float, Quantity("mm")], width):
+    return {"mass": 8.0 * t * width, "sag": 1e3 / (width * t**3)}
+
+
+def study(**changes):
+    sections = {
+        "study": "plate",
+        "model": plate,
+        "space": {
+            "t": {"low": 2, "high": 8, "unit": "mm", "tolerance": "0.2 mm"},
+            "width": {"low": 50, "high": 90, "tolerance": "1 %"},
+        },
+        "objectives": [{"minimize": "mass"}],
+        "constraints": [{"name": "stiff", "of": "sag", "max": 1.0}],
+        "baseline": {"name": "present", "t": 5.0, "width": 80.0},
+        "solver": {"use": "full_factorial", "levels": 13},
+        "execution": {"executor": "serial"},
+        **changes,
+    }
+    return define(**sections)
+
+
+def test_values_stand_with_tolerances_beside_the_baseline_and_limits_with_their_margins(tmp_path: Path) -> None:
+    result = study().run(tmp_path / "s")
+    values, limits = recommendation.tables(result)
+    assert values.columns[:4] == ("", result.recommended()[0], "±", "unit")
+    assert values.columns[4] == "present (baseline)"
+    rows = {row[0]: row for row in values.rows}
+    assert (rows["t"][2], rows["t"][3], rows["t"][4]) == ("0.2", "mm", 5.0)
+    assert rows["width"][2] == "1 %"
+    mass = rows["mass (minimize)"]
+    assert mass[4] == f"3200 (−{1.0 - mass[1] / 3200.0:.0%})".replace("%", " %")
+    (limit,) = limits.rows
+    assert (limit[0], limit[2]) == ("stiff", "≤ 1")
+    assert 0.0 < limit[1] <= 1.0
+    assert limit[4] == f"{1.0 - limit[1]:.0%}".replace("%", " %")
+    (change,) = recommendation.changes(result)
+    assert "stiff" in change
+    assert recommendation.reproduce(result).startswith("To reproduce: the study with seed 0 and designopt ")
+
+
+@pytest.mark.parametrize(("tolerance", "single"), [("4 mm", True), ("0.01 mm", False)])
+def test_a_front_within_its_tolerances_is_a_single_answer(tmp_path: Path, tolerance: str, single: bool) -> None:
+    space = {"t": {"low": 4.0, "high": 4.4, "unit": "mm", "tolerance": tolerance}, "width": 60.0}
+    objectives = [{"minimize": "mass"}, {"minimize": "sag"}]
+    made = study(space=space, objectives=objectives, constraints=[], baseline={"name": "present", "t": 4.2})
+    section = overview(made.run(tmp_path / "s"))
+    assert any(text.startswith("The front is a single answer") for text in section.findings) == single
+
+
+def test_without_a_feasible_design_there_is_no_recommendation(tmp_path: Path) -> None:
+    result = study(constraints=[{"name": "stiff", "of": "sag", "max": 1e-9}]).run(tmp_path / "s")
+    assert recommendation.tables(result) == ()
+    assert recommendation.changes(result) == []
+    assert "designopt show" not in recommendation.reproduce(result)
+    assert designopt(tmp_path, "report", "s").returncode == 0
+    assert len(open_store(tmp_path / "s").outcomes) > 100
