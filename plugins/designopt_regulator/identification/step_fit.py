@@ -34,7 +34,7 @@ _COLUMNS = ("time", "input", "output")
 _MIN_ROWS = 10
 _ROUNDING = 1e-9  # of the steepest slope, below which a change of slope is none
 _MOST_TERMS = 2_000_000  # changes of the input times samples: one step response each
-_SEARCHED = 300  # samples that the search for a beginning looks at
+_SEARCHED = 300  # maximum number of samples of the search for a start
 
 
 @dataclass(frozen=True)
