@@ -31,7 +31,7 @@ _PHASE_STEP = 0.3  # rad by which the delay may turn the loop between points of 
 
 
 class NotSettled(Exception):
-    """The response has not settled within the maximum number of intervals: the loop is very slow relative to its delay."""
+    """The response has not settled within the maximum number of intervals: the loop is slow for its delay."""
 
 
 @dataclass(frozen=True)
