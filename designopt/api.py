@@ -38,7 +38,7 @@ from designopt.problem import Problem
 from designopt.store.errors import RunError
 from designopt.study import study as definitions
 from designopt.study.language.errors import StudyError
-from designopt.study.load import load_study, study_from_data
+from designopt.study.load import study_from_data, study_from_file
 
 if TYPE_CHECKING:
     from designopt.run.ask_tell import PendingEvaluation
@@ -238,7 +238,7 @@ def load(
     """
     files = _contents(plugin_files)
     _refuse_text("overrides", overrides)
-    study = load_study(
+    study = study_from_file(
         Path(path), overrides=tuple(overrides), plugin_files=files, problem_of=Problem.from_study, data=_folders(data)
     )
     return Study(study)

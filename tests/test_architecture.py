@@ -307,7 +307,7 @@ MANY_ARGUMENTS = {
         (
             "designopt/api.py:minimize",
             "designopt/run/runner.py:run_study",
-            "designopt/study/load.py:load_text",
+            "designopt/study/load.py:study_from_text",
             "designopt/dynamics/system.py:from_expressions",
             "designopt/dynamics/simulation/simulator.py:run",
             "designopt/dynamics/simulation/simulator.py:simulate",

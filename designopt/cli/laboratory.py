@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from designopt.cli.completion import stores, studies
-from designopt.cli.ending import STORE, WRONG_INPUT, echo, fail
+from designopt.cli.exit import STORE, WRONG_INPUT, echo, fail
 from designopt.cli.opening import data_option, load_study, open_result, plugin_option, without_plugin
 from designopt.counts import plural
 from designopt.plugin import PluginError

@@ -73,7 +73,7 @@ def refuse_python(file: str) -> None:
         fail(f"error: {file} is a Python file; give the study file, and this one with --plugin {file}", WRONG_INPUT)
 
 
-def load_study(
+def load_or_fail(
     path: str,
     overrides: tuple[str, ...] = (),
     plugin_files: tuple[str, ...] = (),

@@ -17,7 +17,7 @@ from designopt.cli.again import Way, again_options, rescore, start_of
 from designopt.cli.checking import LONGEST, set_option
 from designopt.cli.completion import stores, studies
 from designopt.cli.exit import DONE, FAILURE_POLICY, INTERRUPTED, NOTHING_FEASIBLE, STORE, WRONG_INPUT, echo, fail
-from designopt.cli.opening import allow_option, data_option, load_study, plugin_option
+from designopt.cli.opening import allow_option, data_option, load_or_fail, plugin_option
 from designopt.cli.reporting import write_exports, write_page
 from designopt.cli.separate import Tell, separately
 
@@ -128,7 +128,7 @@ def run(
     from designopt.study.remarks import remarks
 
     budgets = _budgets(budget)
-    study = load_study(file, overrides, plugin_files, data)
+    study = load_or_fail(file, overrides, plugin_files, data)
     store = Path(output) if output else study.default_store
     if progress_mode in ("auto", "line"):
         for note in remarks(study.definition):

@@ -33,7 +33,7 @@ from designopt.store.errors import StoreError
 from designopt.store.result import Result
 from designopt.store.views.table import stated_constraints
 from designopt.study.language.errors import StudyError, render_text
-from designopt.study.load import load_text
+from designopt.study.load import study_from_text
 
 #: Path of plotly.js on the desk.
 PLOTLY = "/plotly.js"
@@ -165,7 +165,7 @@ def checked(path: Path, text: str) -> list[dict[str, Any]]:
     """The findings of ``designopt validate`` for `text` in place of the study file at `path`. Raises `Refused`."""
     _refuse_links(path.parent)
     try:
-        load_text(text, path.name, path.parent, problem_of=Problem.from_study, data=_data)
+        study_from_text(text, path.name, path.parent, problem_of=Problem.from_study, data=_data)
     except StudyError as error:
         return [asdict(issue) | {"message": _advised(issue.message)} for issue in error.issues]
     except plugin.PluginError as error:

@@ -72,7 +72,7 @@ def _without_assumptions(study: StudyDefinition) -> StudyDefinition:
 def _pending(study: StudyDefinition, problem: Problem, work: Work) -> list[PendingEvaluation]:
     pending = []
     for i, key in enumerate(work.keys):
-        scenario_index = int(work.scenarios[i])
+        scenario_index = int(work.numbers[i])
         scenario = _scenario(study, problem, work.kind, scenario_index)
         x = problem.space.shifted(work.X[[i]], scenario.shift)[0].tolist()
         number = int(work.designs[i])

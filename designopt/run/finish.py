@@ -132,7 +132,7 @@ def restore_arrays(study: StudyDefinition, dispatcher: Dispatcher) -> None:
         slots=np.array([ledger.slot_of[row[0]] for row in lost], np.int64),
         keys=[row[0] for row in lost],
         designs=designs,
-        scenarios=np.array([row[2] for row in lost], np.int32),
+        numbers=np.array([row[2] for row in lost], np.int32),
         X=ledger.designs[designs],
     )
     dispatcher.run(pieces(work), len(work), arrays=names)
@@ -151,7 +151,7 @@ def _work(ledger: Ledger, X: Matrix, todo: Mapping[bytes, tuple[int, int]], kind
         slots=np.array([ledger.slot_of[key] for key in todo], np.int64),
         keys=list(todo),
         designs=np.array([numbers[i] for i in rows], np.int64),
-        scenarios=np.array([s for _, s in todo.values()], np.int32),
+        numbers=np.array([s for _, s in todo.values()], np.int32),
         X=X[rows],
         kind=kind,
     )

@@ -103,16 +103,7 @@ class StageRun:
         budget, but no evaluations. Raises `StageEnded`."""
         self.dispatcher.check()
         batch = ProgramBatch(self.dispatcher, self.stage, self.number - 1, self.admitted(X), chains, seeds)
-        if batch.waiting:
-            if self._ending is not None or self.out_of_time():
-                self._end(frozenset())
-                raise StageEnded
-            tick = ticking(lambda completed: self.show(completed, batch=len(X)), batch)
-            try:
-                self.dispatcher.run(batch.work(), batch.waiting, arrays=ARRAYS, time_left=self._time_left, tick=tick)
-            except StageEnded:
-                self._end(frozenset())
-                raise
+        self._complete(batch, ticking(lambda completed: self.show(completed, batch=len(X)), batch), arrays=ARRAYS)
         return batch.outcome()
 
     def cheap(self, X: Matrix) -> Outcomes:
@@ -123,18 +114,25 @@ class StageRun:
         relation_violation = self.problem.space.relation_violation(X)
         rows = self.budget.take_cheap(relation_violation, self.problem.fidelity.cost if self.problem.fidelity else 1.0)
         batch = CheapBatch(self.dispatcher, X[:rows], relation_violation[:rows])
-        if batch.waiting:
-            if self._ending is not None or self.out_of_time():
-                self._end(frozenset())
-                raise StageEnded
-            try:
-                self.dispatcher.run(batch.work(), batch.waiting, time_left=self._time_left, tick=lambda: self.show(0))
-            except StageEnded:
-                self._end(frozenset())
-                raise
+        self._complete(batch, lambda: self.show(0))
         if rows < len(X):
             raise StageEnded
         return batch.outcomes()
+
+    def _complete(
+        self, batch: ProgramBatch | CheapBatch, tick: Callable[[], None], arrays: tuple[str, ...] = ()
+    ) -> None:
+        """Evaluate what of a batch is not on record, within the time of the stage. Raises `StageEnded`."""
+        if not batch.waiting:
+            return
+        if self._ending is not None or self.out_of_time():
+            self._end(frozenset())
+            raise StageEnded
+        try:
+            self.dispatcher.run(batch.work(), batch.waiting, arrays=arrays, time_left=self._time_left, tick=tick)
+        except StageEnded:
+            self._end(frozenset())
+            raise
 
     def note(self, kind: str, text: str) -> None:
         """Record and show a note, once over all sessions."""

@@ -88,7 +88,7 @@ def neighbours_to_do(study: StudyDefinition, dispatcher: Dispatcher, tolerances:
         slots=np.array([ledger.slot_of[key] for key in todo], np.int64),
         keys=list(todo),
         designs=np.array([numbers[i] for i, _, _ in todo.values()], np.int64),
-        scenarios=np.array([k * len(problem.scenarios) + s for _, k, s in todo.values()], np.int32),
+        numbers=np.array([k * len(problem.scenarios) + s for _, k, s in todo.values()], np.int32),
         X=np.array([N[i, k] for i, k, _ in todo.values()]),
         kind="neighbour",
     )

@@ -12,7 +12,7 @@ from designopt.plugin.kinds import P
 from designopt.problem import Problem
 from designopt.store import archive
 from designopt.store.errors import StoreError
-from designopt.study.load import load_text
+from designopt.study.load import study_from_text
 from designopt.study.sections import schema
 from designopt.study.study import Objective, StudyConstraint, StudyDefinition
 
@@ -41,7 +41,7 @@ def changed_study(
     files = {file.name: file for file in archive.files(study)}
     stages = [_ANY_STAGE] if any(s.start_from and s.start_from.store for s in study.stages) else []
     name = str(path / "study.yaml")
-    stored = load_text(study.text, name, files=files, overrides=stages)
+    stored = study_from_text(study.text, name, files=files, overrides=stages)
     same = dataclasses.replace(
         stored,
         stages=study.stages,  # solvers decide whether derivatives are recorded
@@ -54,7 +54,7 @@ def changed_study(
             "versions are installed), so it cannot be re-scored here",
             path,
         )
-    changed = load_text(study.text, name, files=files, overrides=[*stages, *overrides])
+    changed = study_from_text(study.text, name, files=files, overrides=[*stages, *overrides])
     if changed.tolerances != stored.tolerances:
         _refuse(path, "report.tolerances")
     text = study.text if stages else changed.text

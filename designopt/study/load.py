@@ -32,7 +32,7 @@ PluginFile = tuple[str, bytes]
 ProblemOf = Callable[[StudyDefinition], Any]
 
 
-def load_study(
+def study_from_file(
     path: str | Path,
     *,
     overrides: Sequence[str] = (),
@@ -60,7 +60,7 @@ def load_study(
     except ValueError as error:  # a NUL in the name
         raise StudyError([Issue(repr(str(path)), None, None, None, "", str(error))]) from None
     root = parse_bytes(content, str(path))
-    study = _study(root, FolderFiles(path.parent, data), overrides, plugin_files, problem_of, path.parent)
+    study = _checked_study(root, FolderFiles(path.parent, data), overrides, plugin_files, problem_of, path.parent)
     text = content.decode("utf-8-sig") if not overrides else study.text
     return replace(study, text=text, path=path)
 
@@ -78,7 +78,7 @@ def _nearby_studies(path: Path) -> str:
     return f" (study files there: {', '.join(study_files[:LISTED])}{more})" if study_files else ""
 
 
-def load_text(
+def study_from_text(
     text: str,
     name: str,
     base: Path | None = None,
@@ -97,7 +97,7 @@ def load_text(
     read: Files = NO_FILES if base is None else FolderFiles(base, data)
     if files is not None:
         read = FilesByName(files)
-    study = _study(parse(text, name), read, overrides, plugin_files, problem_of, base)
+    study = _checked_study(parse(text, name), read, overrides, plugin_files, problem_of, base)
     return study if overrides else replace(study, text=text)
 
 
@@ -114,7 +114,7 @@ def study_from_data(
     name in it. Its `text` is an equivalent file. Raises `StudyError` without positions.
     """
     read = NO_FILES if base is None else FolderFiles(base, data)
-    return _study(node_of(_python(sections), Source("")), read, (), (), problem_of, base)
+    return _checked_study(node_of(_python(sections), Source("")), read, (), (), problem_of, base)
 
 
 def plugin_with(plugin: Plugin, overrides: Sequence[str], data: Mapping[str, Path] | None = None) -> Plugin:
@@ -135,7 +135,7 @@ def plugin_with(plugin: Plugin, overrides: Sequence[str], data: Mapping[str, Pat
     return use.plugin
 
 
-def _study(
+def _checked_study(
     root: Node,
     read: Files,
     overrides: Sequence[str],

@@ -81,7 +81,7 @@ ARRAYS = {
     "torques": Array(("time", "joint"), "N m", "of the muscles at shoulder and elbow, and of the spring at the elbow"),
 }
 
-#: The size of a power is rounded below so many watts.
+#: The size of a power is rounded below this power (W).
 _ROUNDED = 0.1
 _SAMPLES = 121
 

@@ -73,7 +73,7 @@ ARRAYS = {
 
 #: Where the search begins: the angles at both ends of a moderate step (rad).
 _POSTURE = (0.2, 0.4, -0.1, -0.3, -0.35)
-#: The size of a power is rounded below so many watts.
+#: The size of a power is rounded below this power (W).
 _ROUNDED = 1.0
 _SAMPLES = 141
 

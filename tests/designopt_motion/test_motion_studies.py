@@ -18,7 +18,7 @@ import designopt
 from designopt.problem import Problem
 from designopt.report.page.page import sections
 from designopt.store.result import Result
-from designopt.study.load import load_study
+from designopt.study.load import study_from_file
 
 STUDIES = Path(__file__).parents[2] / "studies"
 
@@ -88,7 +88,7 @@ def test_the_cost_of_a_swing_up_rises_with_the_length_of_the_pole(tmp_path: Path
 
 @pytest.mark.parametrize(("name", "declared"), [("reach_arm", arm.ARRAYS), ("biped_step", biped.ARRAYS)])
 def test_a_bundled_study_loads_as_it_stands(name: str, declared: dict[str, Any]) -> None:
-    study = load_study(STUDIES / f"{name}.yaml", problem_of=Problem.from_study)
+    study = study_from_file(STUDIES / f"{name}.yaml", problem_of=Problem.from_study)
     assert study.name == name
     assert set(study.execution.arrays) <= set(declared)
     assert study.plots

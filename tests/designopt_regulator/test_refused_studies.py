@@ -9,7 +9,7 @@ import pytest
 
 from designopt.problem import Problem
 from designopt.study.language.errors import Issue, StudyError
-from designopt.study.load import load_text
+from designopt.study.load import study_from_text
 
 COURSE = (Path(__file__).parents[2] / "studies" / "course_pid_2obj.yaml").read_text(encoding="utf-8")
 COURSE = re.sub(r', why: "[^"]*"', "", COURSE.replace(", tolerance: 1 %", "").replace(", tolerance: 0.01", ""))
@@ -22,7 +22,7 @@ def issues(find: str, replacement: str) -> list[Issue]:
     """What is wrong with the course study when one piece of it is another."""
     assert COURSE.count(find) == 1
     try:
-        load_text(COURSE.replace(find, replacement), "course.yaml", problem_of=Problem.from_study)
+        study_from_text(COURSE.replace(find, replacement), "course.yaml", problem_of=Problem.from_study)
     except StudyError as error:
         return list(error.issues)
     return []

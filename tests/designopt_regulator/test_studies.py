@@ -12,7 +12,7 @@ from designopt.decision import hypervolume
 from designopt.problem import Problem
 from designopt.report import write_report
 from designopt.store.result import Result
-from designopt.study.load import load_study
+from designopt.study.load import study_from_file
 
 STUDIES = Path(__file__).parents[2] / "studies"
 
@@ -67,7 +67,7 @@ def share(result: Result, best_known: float) -> float:
 @pytest.mark.parametrize("name", BUNDLED)
 def test_bundled_study_loads_as_it_stands(name):
     model, objectives, variables = BUNDLED[name]
-    study = load_study(STUDIES / f"{name}.yaml", problem_of=Problem.from_study)
+    study = study_from_file(STUDIES / f"{name}.yaml", problem_of=Problem.from_study)
     assert study.name == name
     assert study.model.plugin.name == model
     assert tuple(objective.name for objective in study.objectives) == objectives

@@ -14,7 +14,7 @@ from designopt.report.labels import recompute
 from designopt.run.runner import run_study
 from designopt.store.errors import WorkersError
 from designopt.store.result import Result
-from designopt.study.load import load_text
+from designopt.study.load import study_from_text
 from designopt.workers.evaluation.evaluate import location, traceback_of
 
 SCRIPT = """
@@ -85,7 +85,7 @@ def test_workers_that_cannot_take_a_problem_end_the_run_at_once_with_the_reason(
         guard + "if flag.exists():\n    raise RuntimeError('no licence')\n" + SCRIPT.partition("study =")[0]
     )
     load_file(str(model), model.read_bytes())
-    study = load_text(
+    study = study_from_text(
         "{study: hill, model: {use: hill}, space: {a: [0, 1]}, objectives: [{minimize: height}],"
         " solver: {use: sobol, samples: 4}, execution: {executor: dask, workers: 2}}",
         "hill.yaml",

@@ -21,7 +21,7 @@ from designopt.store.errors import Interrupted, StoreError
 from designopt.store.result import Result
 from designopt.store.views.tolerances import beyond_limits
 from designopt.study.language.expressions.expression import Expression
-from designopt.study.load import load_text
+from designopt.study.load import study_from_text
 from designopt.study.neighbours import shifts, with_neighbours
 from designopt.study.study import Choice, DesignVariable, Scenario, Shift, Stage, StudyConstraint, Tolerance, Tolerances
 from designopt.testing import InProcess, problem_from
@@ -241,7 +241,7 @@ report: {tolerances: {neighbours: 16}}
 execution: {executor: serial}
 """
     use("model", "bowl")
-    result = run_study(load_text(text, "near.yaml", problem_of=Problem.from_study), tmp_path / "s")
+    result = run_study(study_from_text(text, "near.yaml", problem_of=Problem.from_study), tmp_path / "s")
     assert fragile(result)
     assert fragile(result.with_changes(["constraints.low.max=2"])) == []
     with pytest.raises(StoreError, match=r"'report\.tolerances' determines what is computed"):

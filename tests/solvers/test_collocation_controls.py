@@ -14,7 +14,7 @@ from designopt.collocation import Options, Rate, solve, with_rates
 from designopt.plugin import find, load_file
 from designopt.problem import Problem
 from designopt.study.language.errors import StudyError
-from designopt.study.load import load_text
+from designopt.study.load import study_from_text
 
 MODEL = Path(__file__).with_name("moved_block.py")
 
@@ -127,7 +127,7 @@ solver: {use: collocation, SETTING}
 )
 def test_what_cannot_be_asked_of_controls_is_refused_at_its_place(setting: str, message: str) -> None:
     with pytest.raises(StudyError) as caught:
-        load_text(TEXT.replace("SETTING", setting), "moved.yaml", problem_of=Problem.from_study)
+        study_from_text(TEXT.replace("SETTING", setting), "moved.yaml", problem_of=Problem.from_study)
     (issue,) = caught.value.issues
     assert issue.line == 5
     assert issue.column > 28

@@ -12,7 +12,7 @@ from designopt.plugin import load_file
 from designopt.problem import Problem
 from designopt.report.parts.motion.programs import programs
 from designopt.study.language.errors import StudyError
-from designopt.study.load import load_text
+from designopt.study.load import study_from_text
 
 MODELS = Path(__file__).with_name("collocation_models.py")
 #: Of radau 5 with 100 intervals on 60 s.
@@ -103,7 +103,7 @@ objectives: [{name: decay, minimize: error}]
 solver: {use: collocation, deviations: {damping: 0.1}}
 """
     with pytest.raises(StudyError) as caught:
-        load_text(text, "damped.yaml", problem_of=Problem.from_study)
+        study_from_text(text, "damped.yaml", problem_of=Problem.from_study)
     (issue,) = caught.value.issues
     assert issue.line == 5
     assert "no such number that is fixed (it has stiffness, mass, decay.t0, decay.tf" in issue.message

@@ -9,7 +9,7 @@ from designopt.api import Study
 from designopt.plugin import load_file
 from designopt.problem import Problem
 from designopt.study.language.errors import StudyError
-from designopt.study.load import load_text
+from designopt.study.load import study_from_text
 
 MODELS = Path(__file__).with_name("collocation_models.py")
 
@@ -32,7 +32,7 @@ solver: {use: collocation}
 
 def refused(text):
     with pytest.raises(StudyError) as caught:
-        load_text(text, "damped.yaml", problem_of=Problem.from_study)
+        study_from_text(text, "damped.yaml", problem_of=Problem.from_study)
     (issue,) = caught.value.issues
     return f"{issue.line}:{issue.column}: {issue.message}"
 
@@ -189,7 +189,7 @@ def test_an_aggregation_without_a_smooth_program_is_refused():
 
 
 def test_python_and_files_make_the_same_study():
-    by_file = load_text(TEXT, "damped.yaml", problem_of=Problem.from_study)
+    by_file = study_from_text(TEXT, "damped.yaml", problem_of=Problem.from_study)
     by_hand = define(
         study="damped",
         model={"use": "damped_start"},

@@ -13,7 +13,7 @@ import pytest
 
 from designopt.plugin import Array, InputFile, InvalidSetting, Quantity, model, objective, report, solver
 from designopt.study.language.errors import Issue, StudyError
-from designopt.study.load import load_text
+from designopt.study.load import study_from_text
 from designopt.study.study import StudyDefinition
 
 sys.path.insert(0, str(Path(__file__).parent / "mistakes"))  # mutations.py can be imported by name
@@ -355,7 +355,7 @@ def load() -> Callable[..., StudyDefinition]:
     """Loads a text as ``damper.yaml`` next to ``curve.csv`` and ``other.csv``."""
 
     def from_text(text: str, **given: Any) -> StudyDefinition:
-        return load_text(text, "damper.yaml", files=FILES, problem_of=Names, **given)
+        return study_from_text(text, "damper.yaml", files=FILES, problem_of=Names, **given)
 
     return from_text
 

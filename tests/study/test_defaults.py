@@ -7,7 +7,7 @@ import pytest
 from designopt.problem import Problem
 from designopt.store import archive
 from designopt.study.language.errors import StudyError
-from designopt.study.load import load_text
+from designopt.study.load import study_from_text
 
 STUDY = """
 study: short
@@ -24,7 +24,7 @@ budget: {evaluations: 60}
 
 
 def load(text: str, *overrides: str):
-    return load_text(text, "short.yaml", overrides=overrides, problem_of=Problem.from_study)
+    return study_from_text(text, "short.yaml", overrides=overrides, problem_of=Problem.from_study)
 
 
 def test_figures_without_a_name_go_by_what_they_are():

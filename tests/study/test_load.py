@@ -12,7 +12,7 @@ import pytest
 
 from designopt.plugin import InputFile, PluginError, Use, find
 from designopt.study.language.errors import StudyError
-from designopt.study.load import load_study, load_text, study_from_data
+from designopt.study.load import study_from_data, study_from_file, study_from_text
 from designopt.study.study import Budget, StartFrom
 
 SMALL = """\
@@ -215,7 +215,7 @@ def test_set_changes_one_of_several_uses_of_an_anchor(load) -> None:
 
 
 def test_files_are_read_next_to_the_study(folder) -> None:
-    study = load_study(folder / "damper.yaml")
+    study = study_from_file(folder / "damper.yaml")
     assert study.model.settings["curve"] == InputFile("curve.csv", b"1,2\n")
     assert study.path == folder / "damper.yaml"
 
@@ -242,7 +242,7 @@ def test_files_outside_of_the_folder_are_refused(folder, name, message) -> None:
     path = folder / "damper.yaml"
     path.write_text(path.read_text().replace("curve.csv", name))
     with pytest.raises(StudyError) as caught:
-        load_study(path)
+        study_from_file(path)
     (issue,) = caught.value.issues
     assert (issue.path, issue.line, issue.column) == ("model.curve", 6, 10)
     assert message.format(folder=folder.resolve()) in issue.message
@@ -250,18 +250,18 @@ def test_files_outside_of_the_folder_are_refused(folder, name, message) -> None:
 
 def test_a_missing_or_unreadable_study_is_one_sentence(tmp_path) -> None:
     with pytest.raises(StudyError, match="no such file"):
-        load_study(tmp_path / "none.yaml")
+        study_from_file(tmp_path / "none.yaml")
     with pytest.raises(StudyError, match="is a folder"):
-        load_study(tmp_path)
+        study_from_file(tmp_path)
 
 
 def test_a_store_gives_its_own_copies_of_the_files(base_text) -> None:
-    study = load_text(base_text, "study.yaml", files={"curve.csv": b"kept"})
+    study = study_from_text(base_text, "study.yaml", files={"curve.csv": b"kept"})
     assert study.model.settings["curve"].content == b"kept"
     with pytest.raises(StudyError, match="not among the files"):
-        load_text(base_text, "study.yaml", files={})
+        study_from_text(base_text, "study.yaml", files={})
     with pytest.raises(StudyError, match="the study has no folder"):
-        load_text(base_text, "study.yaml")
+        study_from_text(base_text, "study.yaml")
 
 
 def test_a_plugin_file_is_run_and_kept(load) -> None:
@@ -352,7 +352,7 @@ def test_input_files_may_be_given_by_content() -> None:
     model = {"use": "test_wheel", "mass": 3, "curve": InputFile("inline.csv", b"5")}
     study = study_from_data(_data(model=model))
     assert study.model.settings["curve"].content == b"5"
-    again = load_text(study.text, "study.yaml", files={"inline.csv": b"5"})
+    again = study_from_text(study.text, "study.yaml", files={"inline.csv": b"5"})
     assert again.model == study.model
 
 

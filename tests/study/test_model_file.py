@@ -11,7 +11,7 @@ from designopt.plugin import Array, Declared, InputFile, PluginError, Quantity, 
 from designopt.problem import Problem
 from designopt.store import archive
 from designopt.study.language.errors import StudyError
-from designopt.study.load import load_text
+from designopt.study.load import study_from_text
 from designopt.study.model_file import read_model_file
 from designopt.workers.remote.delivery import Delivery
 
@@ -159,7 +159,7 @@ execution: {executor: serial, arrays: {path_12: all}}
 
 
 def load(text: str = STUDY, leg: str = YAML) -> Any:
-    return load_text(text, "leg_study.yaml", files={"leg.yaml": leg.encode()}, problem_of=Problem.from_study)
+    return study_from_text(text, "leg_study.yaml", files={"leg.yaml": leg.encode()}, problem_of=Problem.from_study)
 
 
 def test_what_is_declared_for_the_settings_is_checked_like_all_else() -> None:

@@ -10,6 +10,9 @@ import pytest
 from run_cases import listed, make_study, table
 
 from designopt.plugin import PluginError
+from designopt.run.evaluations.losses import Losses
+from designopt.run.evaluations.work import Queue, Work
+from designopt.run.failures import Attempts
 from designopt.run.runner import run_study
 from designopt.store.journal.writer import Journal
 from designopt.workers.dask import Dask
@@ -104,6 +107,19 @@ def test_the_others_of_a_lost_chunk_keep_their_results_and_the_first_death_of_th
     assert result.outcomes.figures["height"][:, 0].tolist() == pytest.approx(values**2)
     (attempt,) = table(result, "attempt")
     assert (attempt["number"], attempt["outcome"]) == (1, "crashed")
+
+
+def test_a_chain_whose_worker_ends_for_an_unknown_reason_stays_together(tmp_path):
+    columns = (np.arange(3), [b"a", b"b", b"c"], np.arange(3), np.zeros(3, np.int32), np.zeros((3, 1)))
+    chain = Work(*columns, chain=True, seeds=(0, 0, 0), kind="program")
+    journal = SimpleNamespace(add_attempt=lambda *values: None)
+    losses = Losses(Attempts({"crashed": 1}, {}, None), None, journal, lambda kind, text: None)
+    queue = Queue(iter(()), 3)
+    assert losses.repeat_or_end(chain, DIED, "w", queue) is None
+    alone = queue.draw(1)
+    assert (len(alone), alone.alone) == (3, True)
+    losses.repeat_or_end(alone, DIED, "w", queue)  # now its first program is the suspect, which has another attempt
+    assert queue.draw(1).keys == chain.keys
 
 
 # ------------------------------------------------------------------------------------------------- their records

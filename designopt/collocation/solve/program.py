@@ -262,7 +262,7 @@ class Program:
         return last, arcs, values if last.iterate is end.iterate else None
 
     def _solved_from_neighbour(self, bounds: ProgramBounds, first_end: End) -> End:
-        """The better of the given end and a solve from a point beside a guess that the solver did not leave.
+        """The better of the given end and a solve from a point near a guess that the solver did not leave.
 
         The solver also ends at maxima and saddle points, where derivatives are zero: motions at rest often are.
         """

@@ -41,7 +41,7 @@ class CheapBatch:
             slots=np.array([ledger.slot_of[key] for key in todo], np.int64),
             keys=todo,
             designs=designs[rows],
-            scenarios=np.array([places[key][1] for key in todo], np.int32),
+            numbers=np.array([places[key][1] for key in todo], np.int32),
             X=X[rows],
             kind="cheap",
         )

@@ -190,8 +190,8 @@ class Dispatcher:
         """The scenarios by the numbers of the workers: those of the validation follow the study's own."""
         problem = self.ledger.problem
         if work.kind == "neighbour":
-            return np.asarray(work.scenarios % len(problem.unshifted.scenarios), np.int32)
-        return work.scenarios + len(problem.scenarios) if work.kind == "validation" else work.scenarios
+            return np.asarray(work.numbers % len(problem.unshifted.scenarios), np.int32)
+        return work.numbers + len(problem.scenarios) if work.kind == "validation" else work.numbers
 
     def _seeds(self, work: Work) -> tuple[int, ...]:
         if work.chain:
@@ -320,7 +320,7 @@ class Dispatcher:
             work.keys,
             repeat(kind, n),
             work.designs.tolist(),
-            work.scenarios.tolist(),
+            work.numbers.tolist(),
             names,
             [reason or None for reason, _, _ in reasons] if reasons else repeat(None, n),
             texts,

@@ -73,7 +73,11 @@ class Losses:
             return None
         if loss.later and work.alone:  # it has outlived its evaluation and the time after it: another one is the cause
             loss = dataclasses.replace(loss, cause="lost_worker")
-        suspect = 0 if loss.suspect is None and len(work) == 1 else loss.suspect
+        suspect = 0 if loss.suspect is None and (len(work) == 1 or work.alone) else loss.suspect
+        if suspect is None and work.chain:  # it stays together: each program starts from the result of the one before
+            queue.requeue(dataclasses.replace(work, alone=True))
+            self._event("worker_lost", f"worker {worker}: {loss.message}; repeating a chain of {len(work)} programs")
+            return None
         if suspect is None:
             step = -(-len(work) // PIECES)
             for begin in range(0, len(work), step):

@@ -106,7 +106,7 @@ class StagePoints:
             slots=np.array(list(needed), np.int64),
             keys=[key for _, _, key in needed.values()],
             designs=np.array([ids[i] for i in rows], np.int64),
-            scenarios=np.array([s for _, s, _ in needed.values()], np.int32),
+            numbers=np.array([s for _, s, _ in needed.values()], np.int32),
             X=X[rows],
         )
 

@@ -60,7 +60,7 @@ class ProgramBatch:
             slots=self.slots[rows],
             keys=[keys[i] for i in rows],
             designs=designs[rows],
-            scenarios=np.full(len(rows), number, np.int32),
+            numbers=np.full(len(rows), number, np.int32),
             X=X[rows],
             chain=True,
             seeds=tuple(int(seeds[i]) for i in rows),

@@ -23,18 +23,17 @@ PAUSE = 0.2
 
 @dataclass(frozen=True)
 class Work:
-    """Evaluations: their slots in the ledger, keys, design numbers, scenarios, and rows of ``X``.
+    """Evaluations: their slots in the ledger, keys, design numbers, numbers within their `kind`, and rows of ``X``.
 
-    `kind` defines `scenarios`: of the study, of its validation, stages (from 0) whose solver has programs, or
-    neighbours in scenarios (`designopt.store.journal.schema`). `whole` keeps them together in one chunk. One that is
-    `alone` is a suspect: it is sent alone, and its process does no other work shortly before and after it. A `chain` of
-    programs, with their `seeds`, stays together in its order.
+    `numbers` are those of the journal's records (`designopt.store.journal.schema`). `indivisible` keeps them
+    together in one chunk. One that is `alone` is a suspect: it is sent alone, and its process does no other work
+    shortly before and after it. A `chain` of programs, with their `seeds`, stays together in its order.
     """
 
     slots: NDArray[np.int64]
     keys: list[bytes]
     designs: NDArray[np.int64]
-    scenarios: NDArray[np.int32]
+    numbers: NDArray[np.int32]
     X: Matrix = field(repr=False)
     indivisible: bool = False
     chain: bool = False
@@ -48,7 +47,7 @@ class Work:
     def part(self, begin: int, end: int, *, indivisible: bool = False) -> Work:
         """The evaluations from `begin` to `end`."""
         s = slice(begin, end)
-        rows = (self.slots[s], self.keys[s], self.designs[s], self.scenarios[s], self.X[s])
+        rows = (self.slots[s], self.keys[s], self.designs[s], self.numbers[s], self.X[s])
         return Work(*rows, indivisible, self.chain, self.seeds[s], kind=self.kind)
 
     def take(self, positions: Sequence[int]) -> Work:
@@ -56,7 +55,7 @@ class Work:
         some = np.array(positions, np.int64)
         keys = [self.keys[i] for i in positions]
         seeds = tuple(self.seeds[i] for i in positions) if self.seeds else ()
-        rows = (self.slots[some], keys, self.designs[some], self.scenarios[some], self.X[some])
+        rows = (self.slots[some], keys, self.designs[some], self.numbers[some], self.X[some])
         return Work(*rows, chain=self.chain, seeds=seeds, kind=self.kind)
 
     def suspect(self, position: int) -> Work:

@@ -80,7 +80,7 @@ def _stated_levels(p: DesignVariable, stated: int | Sequence[Any]) -> list[float
             raise InvalidSetting(
                 where, f"at least 2 levels are needed, not {stated}; for a single level, fix the value"
             )
-        _check_count([p.name], stated)  # before so many numbers are created
+        _check_count([p.name], stated)  # before the numbers are created
         spread = np.geomspace if p.scale == "log" else np.linspace
         values = np.clip(spread(p.low, p.high, stated), p.low, p.high)
         return list(dict.fromkeys((np.rint(values) if p.kind == "int" else values).tolist()))

@@ -199,7 +199,7 @@ class _Search:
         self._recent: deque[bool] = deque(maxlen=RECENT)
         self._ends, self._misses = np.full(len(problem.objectives), np.inf), [0] * len(problem.objectives)
         self._jumps = False
-        """Whether values jump where the front was last looked around."""
+        """Whether the last local search found jumps of the values near the front."""
         self._chosen: dict[bytes, int] = {}
         self._worth = np.ones((2, 2))
         """Improvements and designs, one more of each, by AWAY and NEAR, where values jump."""

@@ -74,7 +74,7 @@ _NEEDED = {"csv": "column", "json": "path", "dakota": "response"}
 
 
 class Missing(Exception):
-    """A result is not in the files; the message names the file, what was looked for, and what stands there."""
+    """A result is not in the files; the message names the file, the searched entry, and what stands there."""
 
 
 def format_of(section: SourceSection) -> str:

@@ -103,7 +103,7 @@ def walk_through(strides: Strides, start: Vector, cycles: int, after_settling: i
 
 def beside(strides: Strides, walk_cycles: WalkCycles) -> PeriodicMotion | None:
     """The motion of period T that a walk of another period crosses, where eta at phase 0 alternates least."""
-    moves = np.diff(walk_cycles.sections[1:, 0])  # the first cycle is not looked at: it comes from anywhere
+    moves = np.diff(walk_cycles.sections[1:, 0])  # without the first cycle, whose start is arbitrary
     crossing = np.flatnonzero(moves[1:] * moves[:-1] < 0.0)
     if not len(crossing):
         return None

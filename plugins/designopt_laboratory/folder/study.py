@@ -10,8 +10,8 @@ from pathlib import Path, PurePath
 from typing import Any
 
 import yaml
+from designopt_mechanics.robot_files.xml import ModelError
 from designopt_muscle.osim.markers import read_markers
-from designopt_muscle.osim.xml import ModelError
 
 from designopt.study.language.files import LARGEST_BESIDE
 from designopt_laboratory.folder.contents import FolderContents, contents_of, partner

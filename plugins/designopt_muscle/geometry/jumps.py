@@ -1,4 +1,4 @@
-"""Where a muscle's path jumps between frames: a surface that engages, a point that comes or goes."""
+"""Where a muscle's path jumps between frames: a surface that engages, a point that appears or disappears."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong with the files of a trial."""
+"""Errors of the files of a trial."""
 
 
 class TrialError(ValueError):

@@ -139,7 +139,7 @@ def _plate(name: str, raw: _Raw, analog: Channels, up: str, notes: list[str]) ->
 
 
 def _type_1(raw: _Raw) -> tuple[Array, Array]:
-    """Fx Fy Fz, centre of pressure x y on the surface, free moment; where unloaded, the centre may be anything."""
+    """Fx Fy Fz, centre of pressure x y on the surface, free moment; of an unloaded plate the centre is arbitrary."""
     force, point, free = raw.channels[:, :3], raw.channels[:, 3:5] * raw.scale, raw.channels[:, 5] * raw.moments[5]
     fx, fy, fz = force.T
     is_loaded = np.isfinite(point).all(axis=1) & (fz != 0.0)

@@ -142,7 +142,7 @@ def simulate(
     """
     n = len(plant)
     parts, order = [], []
-    with np.errstate(all="ignore"):  # of rows that diverge; they are found by what they have become
+    with np.errstate(all="ignore"):  # of rows that diverge: their final values show it
         for alike in (np.flatnonzero(plant.shear_modulus == 0.0), np.flatnonzero(plant.shear_modulus > 0.0)):
             if not len(alike):
                 continue

@@ -1,4 +1,4 @@
-"""Grids of frequencies on which sampled loops are looked at before peaks and crossings are refined."""
+"""Grids of frequencies on which sampled loops are evaluated, before peaks and crossings are refined."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Parts:
 
     @property
     def pattern(self) -> tuple[Any, ...]:
-        """What designs have alike that are computed side by side."""
+        """The form of a design: designs of the same form are computed together."""
         return self.name, tuple(len(section.denominator) for section in self.sections)
 
 

@@ -31,7 +31,7 @@ _PHASE_STEP = 0.3  # rad by which the delay may turn the loop between points of 
 
 
 class NotSettled(Exception):
-    """A response is not at rest after as many intervals as are computed: the loop is very slow beside its delay."""
+    """The response has not settled within the maximum number of intervals: the loop is slow for its delay."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Loop:
             V[:s] -= self.kp * self.td * C @ A
         of_u = -g * D
         begin = of_pid
-        for section in self.sections:  # v goes in, and the output takes its place
+        for section in self.sections:  # v is the input, then the output
             Q, q, row, gain = _controllable(section)
             end = begin + len(q)
             M[begin:end, begin:end] = Q

@@ -1,4 +1,4 @@
-"""What goes into and comes out of the model `linear_loop`: names, units, meanings and ranges."""
+"""Inputs and outputs of the model `linear_loop`: names, units, meanings and ranges."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class SampledPlant:
         return tuple(np.asarray((states @ out.P + out.q) * z ** (-float(out.samples))) for out in self.outputs)
 
     def poles(self) -> NDArray[np.complex128]:
-        """Its poles in 1/s, those that are gone within a sample left out."""
+        """Its poles in 1/s without those that decay within a sample."""
         z = 1.0 + np.linalg.eigvals(self.R).astype(np.complex128)
         return np.asarray(np.log(z[np.abs(z) > 0.0]) / self.sample_time)
 

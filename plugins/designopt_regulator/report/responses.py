@@ -22,7 +22,7 @@ Regulated = TrackedCarrier | LinearLoop
 
 #: Scenarios beyond the first ones are not drawn.
 DRAWN = 12
-#: A run that lasts so many times longer than the shortest one is not drawn to its end at first.
+#: Ratio to the shortest run beyond which the end of a run is initially outside of the figure.
 _LONGER = 4.0
 #: A legend names a design by at most this many parameters.
 NAMED = 4

@@ -41,7 +41,7 @@ def _optuna_storage(kind: str, folder: Path):
 def _optuna_worker(kind: str, folder: Path, count: int, pause: float, ready) -> None:
     import optuna
 
-    study = optuna.load_study(
+    study = optuna.study_from_file(
         study_name="s", storage=_optuna_storage(kind, folder), sampler=optuna.samplers.RandomSampler()
     )
     ready.wait()
@@ -64,7 +64,7 @@ def _optuna(kind: str, count: int, pause: float, folder: Path) -> tuple[float, b
     for process in processes:
         process.join()
     seconds = time.perf_counter() - began
-    done = optuna.load_study(study_name="s", storage=_optuna_storage(kind, folder))
+    done = optuna.study_from_file(study_name="s", storage=_optuna_storage(kind, folder))
     assert len(done.get_trials(states=[optuna.trial.TrialState.COMPLETE])) == count // WORKERS * WORKERS
     return seconds, True
 

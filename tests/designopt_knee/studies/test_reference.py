@@ -10,7 +10,7 @@ from designopt_knee.model import FourBarKnee, initial_states
 from designopt_knee.parameters import EQUATION_PARAMETERS, complete
 
 from designopt.problem import Problem
-from designopt.study.load import load_study
+from designopt.study.load import study_from_file
 
 ROOT = Path(__file__).parents[3]
 TABLE = ROOT / "results" / "reference" / "knee_damper_front.csv"
@@ -34,7 +34,7 @@ def test_no_design_of_the_front_is_better_than_another_in_every_objective(front)
 def test_the_front_was_made_with_the_present_study_and_version_of_the_model(front):
     """A changed study or model has another digest: run it and `results/reference/knee_damper.py` again."""
     run = json.loads(RUN.read_text(encoding="utf-8"))
-    assert run["problem"] == Problem.from_study(load_study(ROOT / run["study"])).digest
+    assert run["problem"] == Problem.from_study(study_from_file(ROOT / run["study"])).digest
     assert run["front"] == len(front)
     for chosen in run["chosen"].values():
         assert any(all(row[name] == value for name, value in chosen.items()) for row in front)

@@ -10,7 +10,7 @@ from designopt_knee.model import ARRAYS
 
 from designopt.problem import Problem
 from designopt.study.language.errors import StudyError, render_text
-from designopt.study.load import load_study
+from designopt.study.load import study_from_file
 
 STUDIES = Path(__file__).parents[3] / "studies"
 
@@ -35,7 +35,7 @@ solver: {use: full_factorial, levels: {stiffness: 3}}
 
 @pytest.mark.parametrize("name", ["knee_damper", "knee_critical_stiffness", "knee_hip_hiking", "knee_speeds"])
 def test_bundled_study_loads_as_it_stands(name):
-    study = load_study(STUDIES / f"{name}.yaml", problem_of=Problem.from_study)
+    study = study_from_file(STUDIES / f"{name}.yaml", problem_of=Problem.from_study)
     assert study.name == name
     assert study.model.plugin.name == "four_bar_knee"
     assert set(study.execution.arrays) <= set(ARRAYS)
@@ -45,7 +45,7 @@ def test_bundled_study_loads_as_it_stands(name):
 def test_users_gait_and_parameters_reach_the_model(tmp_path):
     (tmp_path / "walk.csv").write_text(bundled_text(), encoding="utf-8")
     (tmp_path / "own.yaml").write_text(OWN_GAIT, encoding="utf-8")
-    study = load_study(tmp_path / "own.yaml", problem_of=Problem.from_study)
+    study = study_from_file(tmp_path / "own.yaml", problem_of=Problem.from_study)
     settings = study.model.settings
     assert settings["gait"].text() == bundled_text()
     assert settings["parameters"]["foot_mass"] == pytest.approx(0.9)
@@ -66,7 +66,7 @@ def test_unusable_gait_file_is_an_error_of_the_study_at_its_place(tmp_path, chan
     (tmp_path / "walk.csv").write_text(bundled_text().replace(old, new), encoding="utf-8")
     (tmp_path / "own.yaml").write_text(OWN_GAIT, encoding="utf-8")
     with pytest.raises(StudyError) as caught:
-        load_study(tmp_path / "own.yaml")
+        study_from_file(tmp_path / "own.yaml")
     (issue,) = caught.value.issues
     assert issue.line == 4
     assert change in render_text(caught.value.issues)
@@ -76,4 +76,4 @@ def test_impossible_parameter_is_an_error_of_the_study(tmp_path):
     (tmp_path / "walk.csv").write_text(bundled_text(), encoding="utf-8")
     (tmp_path / "own.yaml").write_text(OWN_GAIT.replace("foot_mass: 900 g", "foot_mass: -1"), encoding="utf-8")
     with pytest.raises(StudyError, match="foot_mass"):
-        load_study(tmp_path / "own.yaml")
+        study_from_file(tmp_path / "own.yaml")

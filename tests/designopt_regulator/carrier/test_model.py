@@ -19,7 +19,7 @@ from scipy.linalg import expm
 from designopt.plugin import Diverged, InvalidDesign
 from designopt.problem import Problem
 from designopt.study.language.errors import StudyError
-from designopt.study.load import load_text
+from designopt.study.load import study_from_text
 from designopt.testing import check_model
 
 PUSH = Disturbance(moment=6000.0)
@@ -283,7 +283,7 @@ budget: {evaluations: 100}
 def problems(text):
     """The messages for a study file."""
     try:
-        load_text(text, "bad.yaml", problem_of=Problem.from_study)
+        study_from_text(text, "bad.yaml", problem_of=Problem.from_study)
     except StudyError as error:
         return str(error)
     return ""

@@ -9,7 +9,7 @@ from designopt import define
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting
 from designopt.study.language.checking.settings import validate
 from designopt.study.language.errors import StudyError
-from designopt.study.load import load_text
+from designopt.study.load import study_from_text
 from designopt.testing import check_model
 
 LAG = LinearPlant(type="fopdt", time_constant=8.0, delay=1.0)
@@ -286,7 +286,7 @@ solver: {use: random, samples: 4}
 )
 def test_a_study_that_does_not_fit_the_regulator_is_refused_before_it_runs(change, line, path, message):
     with pytest.raises(StudyError) as caught:
-        load_text(REFUSED.replace(*change), "refused.yaml")
+        study_from_text(REFUSED.replace(*change), "refused.yaml")
     (issue,) = {issue for issue in caught.value.issues if issue.path == path}
     assert issue.line == line
     assert message in issue.message
@@ -294,7 +294,7 @@ def test_a_study_that_does_not_fit_the_regulator_is_refused_before_it_runs(chang
 
 @pytest.mark.parametrize("more", ["  td: 0 s\n", "  td: [0 s, 2 s]\n  tf: 0.1 s\n", "  b: [0, 1]\n"])
 def test_a_study_that_fits_the_regulator_is_accepted(more):
-    load_text(REFUSED.replace("[2 s, 9 s]\n", f"[2 s, 9 s]\n{more}"), "accepted.yaml")
+    study_from_text(REFUSED.replace("[2 s, 9 s]\n", f"[2 s, 9 s]\n{more}"), "accepted.yaml")
 
 
 def test_a_kind_takes_parallel_gains_too():

@@ -8,7 +8,7 @@ from designopt_wholebody.model.schema import PointSpring
 from designopt_wholebody.models.constrained_motion import ConstrainedMotion
 
 from designopt.plugin import InputFile, InvalidSetting
-from designopt.study.load import load_study
+from designopt.study.load import study_from_file
 from designopt.testing import check_model
 
 STUDY = Path(__file__).parents[3] / "studies" / "forward_formulations.yaml"
@@ -80,7 +80,7 @@ def test_settings_that_cannot_be_used_are_reported(settings: dict[str, object], 
 
 
 def test_the_study_is_valid_and_asks_for_every_combination_once() -> None:
-    study = load_study(STUDY)
+    study = study_from_file(STUDY)
     assert study.model.plugin.name == "constrained_motion"
     from designopt.problem import Problem
 

@@ -14,7 +14,7 @@ from designopt_wholebody.trial.figures import ANGLES, JOINTS
 import designopt
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting
 from designopt.report.parts.designs.influence import influence
-from designopt.study.load import load_study
+from designopt.study.load import study_from_file
 from designopt.testing import check_model
 
 STUDIES = Path(__file__).parents[3] / "studies"
@@ -171,7 +171,7 @@ def test_files_that_do_not_tell_enough_are_reported_in_a_sentence(trial: Wholebo
 
 @pytest.mark.parametrize("name", OURS)
 def test_studies_of_trials_are_valid(name: str) -> None:
-    study = load_study(STUDIES / f"{name}.yaml")
+    study = study_from_file(STUDIES / f"{name}.yaml")
     assert study.model.plugin.name == "wholebody_trial"
     assert json.dumps(study.name) == f'"{name}"'
 

@@ -20,7 +20,7 @@ from mutations import mutated
 
 from designopt.problem import Problem
 from designopt.study.language.errors import StudyError, render_json, render_text
-from designopt.study.load import load_text
+from designopt.study.load import study_from_text
 
 STUDIES = Path(__file__).parents[3] / "studies"
 
@@ -62,7 +62,7 @@ def memory() -> float:
 def judge(text: str) -> bool:
     """Whether the file is refused."""
     try:
-        load_text(text, "fuzzed.yaml", files=FILES, problem_of=Problem.from_study)
+        study_from_text(text, "fuzzed.yaml", files=FILES, problem_of=Problem.from_study)
     except StudyError as error:
         fit_to_be_read(error, text)
         return True

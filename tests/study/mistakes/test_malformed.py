@@ -20,7 +20,7 @@ from mutations import (
 
 from designopt.study.language.errors import StudyError, render_json, render_text
 from designopt.study.language.yaml import parse_bytes
-from designopt.study.load import load_text
+from designopt.study.load import study_from_text
 
 COUNT = 330
 SHORT = """\
@@ -116,7 +116,7 @@ def test_random_bytes_are_refused(seed) -> None:
 def test_hostile_texts_end_quickly_with_an_error(text) -> None:
     started = time.process_time()
     with pytest.raises(StudyError) as caught:
-        load_text(text, "hostile.yaml")
+        study_from_text(text, "hostile.yaml")
     assert caught.value.issues[0].line is not None
     assert len(str(caught.value)) < 20_000
     assert time.process_time() - started < 60.0  # some 1 s; minutes where something is quadratic

@@ -11,7 +11,7 @@ import pytest
 from designopt.plugin import InvalidSetting, Quantity, model, solver
 from designopt.problem import Problem
 from designopt.study.language.errors import StudyError
-from designopt.study.load import load_text
+from designopt.study.load import study_from_text
 from designopt.study.study import DesignVariable
 
 
@@ -118,7 +118,7 @@ def issues(find: str = "", replacement: str = "", *more: tuple[str, str]) -> lis
         assert before in text
         text = text.replace(before, after, 1)
     try:
-        load_text(text, "asked.yaml")
+        study_from_text(text, "asked.yaml")
     except StudyError as error:
         return [(issue.line, issue.path, issue.message) for issue in error.issues]
     return []
@@ -156,7 +156,7 @@ def test_what_the_model_refuses_is_said_at_its_place(find: str, replacement: str
 def test_a_setting_that_was_added_counts_only_where_it_is_used(more: str, known: dict[str, Any]) -> None:
     """So the keys of a study that does not use it are those that it had before."""
     text = STUDY.replace("test_asked, limit: 3 N", f"test_grown{more}").replace("load: 1", "pace: 1")
-    study = load_text(re.sub(r"  - \{use.*\n", "", text).split("report:")[0], "grown.yaml")
+    study = study_from_text(re.sub(r"  - \{use.*\n", "", text).split("report:")[0], "grown.yaml")
     assert Problem.from_study(study).canonical()["model"]["settings"] == known
     built = study.model.build()
     assert (built.mass, built.kind, built.air) == tuple({"mass": 3.0, "kind": None, "air": 0.0, **known}.values())

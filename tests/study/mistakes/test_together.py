@@ -8,7 +8,7 @@ import pytest
 
 from designopt.problem import Problem
 from designopt.study.language.errors import StudyError
-from designopt.study.load import load_text
+from designopt.study.load import study_from_text
 
 # What is replaced in the full study and by what; « and » mark what the carets must point at. Space and objectives stay
 # sound: of them is made the problem on which the solvers have their say.
@@ -133,6 +133,6 @@ def test_the_bundled_solvers_tell_what_is_wrong_beside_mistakes_elsewhere(base_t
     text = text.replace("use: test_search, population: 20", "use: nsga2, population: 20").replace("500", "8")
     text = text.replace("workers: 2", "workers: -2")
     with pytest.raises(StudyError) as caught:
-        load_text(text, "damper.yaml", files={"curve.csv": b"1,2\n"}, problem_of=Problem.from_study)
+        study_from_text(text, "damper.yaml", files={"curve.csv": b"1,2\n"}, problem_of=Problem.from_study)
     paths = [issue.path for issue in caught.value.issues]
     assert paths == ["stages.0.solver.levels", "stages.1.budget.evaluations", "execution.workers"]

@@ -10,7 +10,7 @@ import pytest
 import designopt
 from designopt.plugin import Quantity, model
 from designopt.study.language.errors import StudyError
-from designopt.study.load import load_text
+from designopt.study.load import study_from_text
 
 KNEE = """\
 study: compared
@@ -26,12 +26,12 @@ solver: {use: full_factorial, levels: 2}
 
 def mistakes(text: str) -> list[str]:
     with pytest.raises(StudyError) as caught:
-        load_text(text, "compared.yaml")
+        study_from_text(text, "compared.yaml")
     return [f"{issue.line}: {issue.path}: {issue.message}" for issue in caught.value.issues]
 
 
 def test_a_single_baseline_needs_no_name_and_is_in_the_units_of_the_space() -> None:
-    study = load_text(KNEE, "compared.yaml")
+    study = study_from_text(KNEE, "compared.yaml")
     stage = study.baseline
     assert stage is not None
     assert stage.solver.settings["designs"] == [{"name": "baseline", "stiffness": 18.0}]
@@ -39,7 +39,7 @@ def test_a_single_baseline_needs_no_name_and_is_in_the_units_of_the_space() -> N
 
 
 def test_without_the_section_there_is_none() -> None:
-    study = load_text(KNEE.replace("baseline: {stiffness: 18000 N/m}\n", ""), "compared.yaml")
+    study = study_from_text(KNEE.replace("baseline: {stiffness: 18000 N/m}\n", ""), "compared.yaml")
     assert study.baseline is None
     assert [s.name for s in study.stages] == ["full_factorial"]
 

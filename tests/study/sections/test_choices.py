@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from designopt.study.language.errors import StudyError
-from designopt.study.load import load_text
+from designopt.study.load import study_from_text
 from designopt.study.study import Choice
 
 STUDY = """\
@@ -27,7 +27,7 @@ report:
 
 
 def test_reference_and_limits_are_in_the_units_of_the_objectives() -> None:
-    plain, aimed, limited = load_text(STUDY, "chosen.yaml").choose
+    plain, aimed, limited = study_from_text(STUDY, "chosen.yaml").choose
     assert plain == Choice("weighted_tchebycheff")
     assert aimed.weights == {"flexion": 2.0}
     assert aimed.target["flexion"] == pytest.approx(2.8648, abs=1e-4)  # 0.05 rad in deg
@@ -49,5 +49,5 @@ def test_reference_and_limits_are_in_the_units_of_the_objectives() -> None:
 )
 def test_every_mistake_is_reported(old: str, new: str, told: str) -> None:
     with pytest.raises(StudyError) as caught:
-        load_text(STUDY.replace(old, new), "chosen.yaml")
+        study_from_text(STUDY.replace(old, new), "chosen.yaml")
     assert any(told in issue.message for issue in caught.value.issues), [i.message for i in caught.value.issues]

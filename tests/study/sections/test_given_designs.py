@@ -6,7 +6,7 @@ import pytest
 
 from designopt.problem import Problem
 from designopt.study.language.errors import StudyError
-from designopt.study.load import load_text
+from designopt.study.load import study_from_text
 
 #: Without a space: the designs give inputs of the model. `test_field` needs a criterion in every design.
 ANALYSIS = """\
@@ -40,7 +40,7 @@ TABLE = "name;criterion;stress [N/mm^2];terms\nsoft;cubed;0.3;\nhard;entropy;0.6
 
 
 def load(text: str, table: str = TABLE):
-    return load_text(text, "trial.yaml", files={"designs.csv": table.encode()}, problem_of=Problem.from_study)
+    return study_from_text(text, "trial.yaml", files={"designs.csv": table.encode()}, problem_of=Problem.from_study)
 
 
 def mistakes(text: str, table: str = TABLE):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from designopt.study.language.errors import StudyError
-from designopt.study.load import load_study, load_text, study_from_data
+from designopt.study.load import study_from_data, study_from_file, study_from_text
 from designopt.study.study import StartFrom
 
 STUDY = """\
@@ -53,14 +53,14 @@ def written(folder: Path, start: str) -> Path:
     ],
 )
 def test_a_store_below_the_folder_of_the_study_is_known_by_its_whole_path(here, start, expected) -> None:
-    (stage,) = load_study(written(here, start)).stages
+    (stage,) = study_from_file(written(here, start)).stages
     assert stage.start_from == StartFrom(None, *expected, str((here / "first.study").resolve()))
 
 
 def test_a_store_elsewhere_is_given_by_its_whole_path_on_the_command_line_or_in_python(here) -> None:
     outside = str(here.parent / "outside.study")
     path = written(here, "{store: first.study}")
-    (stage,) = load_study(path, overrides=[f"stages.search.start_from.store={outside}"]).stages
+    (stage,) = study_from_file(path, overrides=[f"stages.search.start_from.store={outside}"]).stages
     assert stage.start_from == StartFrom(store=outside)
     data = {
         "study": "python",
@@ -106,7 +106,7 @@ def test_a_mistake_is_reported_once_at_its_place(here, changed, start, path, mes
     text, line, column, end = changed(STUDY, "START", start)
     (here / "second.yaml").write_text(text)
     with pytest.raises(StudyError) as caught:
-        load_study(here / "second.yaml")
+        study_from_file(here / "second.yaml")
     (issue,) = caught.value.issues
     assert issue.path == f"stages.0.start_from{path}"
     assert issue.message.startswith(message)
@@ -116,4 +116,4 @@ def test_a_mistake_is_reported_once_at_its_place(here, changed, start, path, mes
 
 def test_a_study_without_a_folder_has_no_stores_beside_it() -> None:
     with pytest.raises(StudyError, match=r"'first.study' cannot be read: the study has no folder"):
-        load_text(STUDY.replace("START", "{store: first.study}"), "study.yaml")
+        study_from_text(STUDY.replace("START", "{store: first.study}"), "study.yaml")

@@ -5,7 +5,7 @@ import pytest
 
 from designopt.problem import Problem
 from designopt.study.language.errors import StudyError
-from designopt.study.load import load_text
+from designopt.study.load import study_from_text
 from designopt.study.neighbours import shifts
 from designopt.study.study import Tolerance, Tolerances
 
@@ -21,7 +21,7 @@ solver: {use: sobol, samples: 8}
 
 
 def load(text: str, *overrides: str):
-    return load_text(text, "near.yaml", overrides=overrides, problem_of=Problem.from_study)
+    return study_from_text(text, "near.yaml", overrides=overrides, problem_of=Problem.from_study)
 
 
 def test_tolerances_are_shares_of_the_value_or_amounts_in_its_unit_uniform_or_normal():

@@ -4,7 +4,7 @@ import pytest
 
 from designopt.problem import Problem
 from designopt.study.language.errors import StudyError
-from designopt.study.load import load_text
+from designopt.study.load import study_from_text
 
 STUDY = """
 study: near
@@ -23,7 +23,7 @@ solver: {use: sobol, samples: 8}
 
 
 def load(text, *overrides):
-    return load_text(text, "near.yaml", overrides=overrides, problem_of=Problem.from_study)
+    return study_from_text(text, "near.yaml", overrides=overrides, problem_of=Problem.from_study)
 
 
 def test_the_reason_is_one_line_and_no_part_of_the_problem():

@@ -18,7 +18,7 @@ from designopt_muscle.sharing.solvers.cholesky import solve_definite
 _TOLERANCE = 1e-13
 _ACCEPTED = 1e-10
 _ITERATIONS = 60
-#: Iterations after which a frame is looked at for a proof that it is infeasible, and the margin of such a proof.
+#: Iterations after which a frame is tested for infeasibility, and the margin of such a proof.
 _PATIENCE, _MARGIN = 6, 1e-9
 #: Least fall of the squared residual in a whole step, and the parts of a step between which it is searched otherwise.
 _FALL = 1e-4

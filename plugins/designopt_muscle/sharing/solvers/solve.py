@@ -126,7 +126,7 @@ class _Block:
 
     @property
     def key(self) -> tuple[bytes, ...] | None:
-        """What blocks have in common that are solved together, a left and a right leg; None for one that is alone."""
+        """The form of the block: blocks of one form, such as both legs, are solved together; None for a unique one."""
         cost = self.cost
         parts = (self.lower, self.upper, cost.weight, cost.exponent, cost.quadratic, cost.linear)
         if any(part.shape[1] > 1 for part in parts) or not len(self.rows):

@@ -56,7 +56,7 @@ def diagnose(formulation: Formulation, frame_solutions: FrameSolutions, passive_
     return diagnosis
 
 
-#: Least share of the strength that is looked for: frames that need less need next to nothing.
+#: Smallest share of the strength that is computed: smaller ones are negligible.
 _MIN_STRENGTH = 1e-3
 
 
