@@ -202,7 +202,9 @@ def _edited(path: Path, text: str, store: Path) -> Edited:
         _refuse_links(folder)
     files = tuple(_plugin_files.items())
     try:
-        study = load_text(text, path.name, path.parent, plugin_files=files, problem_of=Problem.from_study, data=_data)
+        study = study_from_text(
+            text, path.name, path.parent, plugin_files=files, problem_of=Problem.from_study, data=_data
+        )
     except StudyError as error:
         raise Refused(_advised(render_text(error.issues))) from None
     except plugin.PluginError as error:

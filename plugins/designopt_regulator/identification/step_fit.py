@@ -34,12 +34,8 @@ _COLUMNS = ("time", "input", "output")
 _MIN_ROWS = 10
 _ROUNDING = 1e-9  # of the steepest slope, below which a change of slope is none
 _MOST_TERMS = 2_000_000  # changes of the input times samples: one step response each
-<<<<<<< HEAD
-_SEARCHED = 300  # samples that the search for a beginning looks at
-_FEW = 3  # changes of the input that may have been made by hand, between samples
-=======
 _SEARCHED = 300  # maximum number of samples of the search for a start
->>>>>>> house
+_FEW = 3  # changes of the input that may have been made by hand, between samples
 
 
 @dataclass(frozen=True)
