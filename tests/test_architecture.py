@@ -301,7 +301,8 @@ OPTIONS = "at most seven arguments by position, and options by keyword"
 #: Functions with more, each for a reason.
 MANY_ARGUMENTS = {
     **dict.fromkeys(
-        ("designopt/cli/running.py:run", "designopt/cli/showing.py:show"), "a command: each option is an argument"
+        ("designopt/cli/reporting.py:report", "designopt/cli/running.py:run", "designopt/cli/showing.py:show"),
+        "a command: each option is an argument",
     ),
     **dict.fromkeys(
         (

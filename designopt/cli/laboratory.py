@@ -13,13 +13,13 @@ import click
 
 from designopt.cli.completion import stores, studies
 from designopt.cli.exit import STORE, WRONG_INPUT, echo, fail
-from designopt.cli.opening import data_option, load_study, open_result, plugin_option, without_plugin
+from designopt.cli.opening import data_option, load_or_fail, open_result, plugin_option, without_plugin
 from designopt.counts import plural
 from designopt.plugin import PluginError
 
 if TYPE_CHECKING:
     from designopt.api import Study
-    from designopt.run.ask_tell import Asked
+    from designopt.run.ask_tell import PendingEvaluation
 
 #: Columns that identify an evaluation, and the one for the reason why it has no result.
 IDENTITY = ("design", "scenario", "kind")
@@ -75,7 +75,7 @@ def tell(store: str, results: str, plugin_files: tuple[str, ...], data: dict[str
     rows = _rows(Path(results), _outputs(definition))
     with _sentences(path):
         pending = {(one.number, one.scenario, one.kind): one for one in definition.ask(2**31, store=path)}
-        reports: list[tuple[Asked, Mapping[str, float] | None, str]] = []
+        reports: list[tuple[PendingEvaluation, Mapping[str, float] | None, str]] = []
         for line, identity, values, why in rows:
             if identity not in pending:
                 number, scenario, _ = identity
@@ -100,7 +100,7 @@ def _study(path: str, output: str | None, plugin_files: tuple[str, ...], data: M
     from designopt.api import Study
 
     if not Path(path).is_dir():
-        study = load_study(path, (), plugin_files, data)
+        study = load_or_fail(path, (), plugin_files, data)
         return study, Path(output) if output else study.default_store
     if output:
         raise click.UsageError(f"{path} is a store; -o is for a study file")
@@ -123,13 +123,13 @@ def _sentences(store: Path) -> Iterator[None]:
         fail(f"error: {store}: {error}", WRONG_INPUT)
 
 
-def _names(study: Study, evaluations: Sequence[Asked]) -> list[str]:
+def _names(study: Study, evaluations: Sequence[PendingEvaluation]) -> list[str]:
     """The parameters of the space, then the conditions of the evaluations."""
     parameters = [p.name for p in study.problem.space.parameters]
     return [*parameters, *dict.fromkeys(n for one in evaluations for n in one.conditions if n not in parameters)]
 
 
-def _inputs(study: Study, evaluations: Sequence[Asked]) -> list[str]:
+def _inputs(study: Study, evaluations: Sequence[PendingEvaluation]) -> list[str]:
     """The heads of parameters, in the units of the study, and of conditions, in those of the model."""
     units = {p.name: p.unit for p in study.problem.space.parameters}
     for name, condition in (study.problem.model.plugin.conditions or {}).items():

@@ -15,7 +15,7 @@ from designopt.study.language.expressions.expression import Expression
 from designopt_muscle.osim.functions import Function
 
 
-class CoordinateLaw(Protocol):
+class CoordinateForceLaw(Protocol):
     """A generalised force (N m or N) by the value `q` (rad or m) and rate `u` of its coordinate."""
 
     def force(self, q: Vector, u: Vector) -> Vector:

@@ -11,7 +11,7 @@ from designopt_mechanics.contacts import SphereContact
 
 from designopt.arrays import Vector
 from designopt_muscle.osim.functions import Function, ManyPolynomial
-from designopt_muscle.osim.laws import CoordinateLaw, PathLaw
+from designopt_muscle.osim.laws import CoordinateForceLaw, PathLaw
 
 GROUND = "ground"
 
@@ -183,7 +183,7 @@ class CoordinateForce:
 
     name: str
     coordinate: str
-    law: CoordinateLaw
+    law: CoordinateForceLaw
 
 
 @dataclass(frozen=True, eq=False)

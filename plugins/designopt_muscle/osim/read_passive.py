@@ -15,7 +15,7 @@ from designopt_muscle.osim.functions import Function, simm_spline
 from designopt_muscle.osim.laws import (
     Blankevoort,
     CoordinateExpression,
-    CoordinateLaw,
+    CoordinateForceLaw,
     CoordinateLimit,
     CoordinateSpring,
     LigamentCurve,
@@ -100,7 +100,7 @@ def _expression(element: Element, names: _Names) -> PassiveForce:
         raise text.error(f"is not understood: {error.message}") from None
     if expression.is_relation or expression.names - {"q", "qdot"}:
         raise text.error("must be an expression of q and qdot")
-    law: CoordinateLaw = CoordinateExpression(expression)
+    law: CoordinateForceLaw = CoordinateExpression(expression)
     return CoordinateForce(element.name, _coordinate(element, names), law)
 
 
