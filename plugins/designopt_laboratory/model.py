@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from designopt_mechanics.robot_files.xml import ModelError
+from designopt_muscle.markers.problem import Limits
 from designopt_muscle.markers.status import MarkerError
 from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
@@ -79,6 +80,9 @@ class LaboratoryTrial:
     weighted_markers: Annotated[
         list[str], Q("", "markers whose weight in inverse kinematics is the design input 'marker_weight'")
     ] = field(default_factory=list)
+    limits: Annotated[
+        Limits, Q("", "of coordinates in inverse kinematics: those that the model clamps, all, by a penalty, or none")
+    ] = "clamped"
     until: Annotated[Step, Q("", "last step")] = "reactions"
     window: Annotated[tuple[float, float] | None, Q("s", "first and last time; the complete trial if none")] = None
     max_gap: Annotated[float, Q("s", "of unusable frames that is bridged", ge=0)] = 0.1
@@ -217,7 +221,7 @@ class LaboratoryTrial:
                 del prepared.poses[next(iter(prepared.poses))]
             files = resized(prepared.files, posing.size)
             weights = {**self.marker_weights, **dict.fromkeys(self.weighted_markers, posing.weight)}
-            prepared.poses[posing] = files, poses(files, posing.errors, weights)
+            prepared.poses[posing] = files, poses(files, posing.errors, weights, self.limits)
         return prepared.poses[posing]
 
     @property

@@ -137,6 +137,20 @@ def test_the_size_of_the_body_and_weights_of_markers_are_questions_of_a_study(an
     assert not rms[100.0] > 0.5 * errors[1.0]
 
 
+def test_limits_of_coordinates_hold_where_they_are_asked_for(analysed):
+    coordinate = b'name="knee_angle_r"><default_value>0</default_value><range>-'
+    text = laboratory.model_text().replace(coordinate + b"2.2", coordinate + b"0.5")
+    model = InputFile("walker.osim", text)
+    lowest = {}
+    for limits in ("hard", "none"):
+        _, arrays = analysed(
+            WALK, "angles", "coordinate_names", model=model, limits=limits, until="angles", design={"cutoff": 0.0}
+        )
+        lowest[limits] = arrays["angles"][:, list(arrays["coordinate_names"]).index("knee_angle_r")].min()
+    assert lowest["hard"] == pytest.approx(-0.5, abs=1e-6)
+    assert lowest["none"] < -0.9
+
+
 def test_reserves_by_coordinate_act_there_alone(analysed):
     names = ("reserves", "coordinates")
     _, arrays = analysed(WALK, *names, reserve={"hip_rotation_r": 20.0, "hip_rotation_l": 20.0}, until="forces")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from designopt_muscle.markers.fit import fit_motion
+from designopt_muscle.markers.problem import Limits
 from designopt_muscle.markers.status import MotionStatus
 from designopt_muscle.models.columns import motion_notes, present
 from designopt_muscle.models.errors import TrialError
@@ -106,10 +107,13 @@ def _some(names: list[str]) -> str:
 
 
 def poses(
-    files: TrialFiles, errors: MarkerErrors | None = None, weights: Mapping[str, float] | None = None
+    files: TrialFiles,
+    errors: MarkerErrors | None = None,
+    weights: Mapping[str, float] | None = None,
+    limits: Limits = "clamped",
 ) -> PoseSeries:
     """The coordinates of a trial, not filtered; `errors` are added to the markers, `weights` replace those of single
-    markers.
+    markers, `limits` of the coordinates are those of `fit_motion`.
 
     Raises `TrialError` for files that do not fit the model.
     """
@@ -121,7 +125,7 @@ def poses(
     if weights:
         shared = {m.name: 1.0 for m in markers if m.name in recording.marker_names}
         tasks = replace(tasks, markers={**(tasks.markers or shared), **weights})
-    fit = fit_motion(files.model, markers, recording, tasks)
+    fit = fit_motion(files.model, markers, recording, tasks, limits=limits)
     columns = [i for i, name in enumerate(fit.coordinates) if name in files.model.free]
     values = np.where(np.asarray(fit.status)[:, None] >= 100, np.nan, fit.values[:, columns])
     names = tuple(fit.coordinates[i] for i in columns)
