@@ -10,12 +10,11 @@ import numpy as np
 from designopt.arrays import Integers, Mask, Matrix
 from designopt.problem import Outcomes, Problem, SolvedPrograms, StageEnded
 from designopt.run.budget import StageBudget
-from designopt.run.evaluations.cheap import CheapBatch
+from designopt.run.evaluations.batches import ARRAYS, CheapBatch, ProgramBatch, ticking
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import PENDING, Ledger
 from designopt.run.evaluations.look_ahead import LookAheadLoop
 from designopt.run.evaluations.points import StagePoints
-from designopt.run.evaluations.program_batch import ARRAYS, ProgramBatch, ticking
 from designopt.run.evaluations.work import Work
 from designopt.run.progress import Snapshot, duration
 from designopt.store.errors import reading

@@ -1,4 +1,4 @@
-"""Programs of a solver: recorded once under their keys, sent chain by chain."""
+"""Requests of a solver besides the designs of its stage: programs and cheap evaluations, recorded once."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from designopt.arrays import Integers, Mask, Matrix
-from designopt.problem import STATUSES, Problem, SolvedPrograms
+from designopt.problem import STATUSES, Outcomes, Problem, SolvedPrograms
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import CODE, PENDING, Ledger
-from designopt.run.evaluations.work import Work
+from designopt.run.evaluations.work import LARGEST_CHUNK, Work
 from designopt.store.disk.arrays import intact
 from designopt.study.study import Stage
 
@@ -21,7 +21,7 @@ ARRAYS = ("programs",)
 
 
 class ProgramBatch:
-    """Pending programs. `number` is the stage's index (from 0) in the study.
+    """Pending programs, sent chain by chain. `number` is the stage's index (from 0) in the study.
 
     Known ones are not sent again; of a partly known chain the rest is sent, in its order. A chain with a lost solution
     is sent again completely.
@@ -39,7 +39,7 @@ class ProgramBatch:
         self._dispatcher = dispatcher
         ledger = dispatcher.ledger
         keys = ledger.problem.program_keys(stage.solver, X, chains, seeds)
-        designs = numbers_of(dispatcher, X, keys)
+        designs = _design_numbers(dispatcher, X, keys)
         new = [key for key in dict.fromkeys(keys) if key not in ledger.slot_of]
         ledger.slot_of.update(zip(new, itertools.count(len(ledger.slot_of))))
         ledger.add_slots(len(new))
@@ -105,7 +105,48 @@ class ProgramBatch:
         return SolvedPrograms(status == CODE["ok"], figures, tuple(reasons))
 
 
-def numbers_of(dispatcher: Dispatcher, X: Matrix, keys: Sequence[bytes]) -> Integers:
+class CheapBatch:
+    """Pending cheap evaluations of designs `X` (n, d). Known ones are not sent again, and those that violate a relation
+    (`relation_violation` (n,) above 0) are not evaluated."""
+
+    def __init__(self, dispatcher: Dispatcher, X: Matrix, relation_violation: Matrix) -> None:
+        ledger, problem = dispatcher.ledger, dispatcher.ledger.problem
+        if problem.cheap is None:
+            raise ValueError("this problem has no cheap evaluations")
+        self._ledger, self._X, self._violation = ledger, X, relation_violation
+        keys = problem.cheap.keys(X)
+        designs = _design_numbers(dispatcher, X, [row[0] for row in keys])
+        valid = np.flatnonzero(relation_violation <= 0.0).tolist()
+        places = {key: (i, s) for i in reversed(valid) for s, key in reversed(list(enumerate(keys[i])))}
+        new = [key for key in reversed(places) if key not in ledger.slot_of]
+        ledger.slot_of.update(zip(new, itertools.count(len(ledger.slot_of))))
+        ledger.add_slots(len(new))
+        self._slots = np.full((len(X), len(problem.scenarios)), -1, np.int64)
+        for i in valid:
+            self._slots[i] = [ledger.slot_of[key] for key in keys[i]]
+        todo = [key for key in reversed(places) if ledger.status[ledger.slot_of[key]] == PENDING]
+        rows: Integers = np.array([places[key][0] for key in todo], np.int64)
+        self.waiting = len(todo)
+        self._all_work = Work(
+            slots=np.array([ledger.slot_of[key] for key in todo], np.int64),
+            keys=todo,
+            designs=designs[rows],
+            numbers=np.array([places[key][1] for key in todo], np.int32),
+            X=X[rows],
+            kind="cheap",
+        )
+
+    def work(self) -> Iterator[Work]:
+        """The unknown evaluations."""
+        for begin in range(0, self.waiting, LARGEST_CHUNK):
+            yield self._all_work.part(begin, begin + LARGEST_CHUNK)
+
+    def outcomes(self) -> Outcomes:
+        """Outcomes of all rows, scored like full evaluations."""
+        return self._ledger.outcomes(self._X, self._slots, self._violation)
+
+
+def _design_numbers(dispatcher: Dispatcher, X: Matrix, keys: Sequence[bytes]) -> Integers:
     """Numbers of designs that are not points of a stage; new ones are recorded. `keys` (n,) are those of programs that
     start from them, or of other evaluations."""
     ledger: Ledger = dispatcher.ledger
