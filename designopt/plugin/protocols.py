@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -105,6 +105,13 @@ class RemarksOnScenarios(Protocol):
 
     def remarks(self, conditions: Values) -> Iterable[str]:
         """Sentences about a scenario that passed its check, for the terminal and the report."""
+
+
+class ProposesBaselines(Protocol):
+    """A model with designs by well-known rules, which studies compare with: ``baseline: [{rule: NAME}]``."""
+
+    def baselines(self, parameters: Collection[str]) -> Mapping[str, Mapping[str, float]]:
+        """Values by rule, in the model's units, for a design with these `parameters`; others are ignored."""
 
 
 class Differentiates(Protocol):

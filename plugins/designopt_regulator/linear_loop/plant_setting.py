@@ -130,6 +130,16 @@ class LinearPlant:
             raise InvalidSetting("plant", str(error)) from None
 
     @property
+    def numbers_of_rules(self) -> Mapping[str, float] | None:
+        """The numbers of a plant of type fopdt, ipdt or sopdt, stated or fitted; None of any other."""
+        if self.type in ("data", "frequency_response"):
+            return (self.fit() if self.type == "data" else self.response_fit()).parameters
+        if self.type not in ("fopdt", "ipdt", "sopdt"):
+            return None
+        numbers = {name: getattr(self, name) for name in NUMBERS[self.type]}
+        return {name: _DEFAULTS[name] if value is None else value for name, value in numbers.items()}
+
+    @property
     def falls(self) -> bool:
         """Whether the gain is below 0: the output falls when the input rises."""
         if self.type == "data":
