@@ -28,7 +28,7 @@ from designopt.collocation.statement.delay import Delay
 from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled, sampled
 from designopt.collocation.statement.options import Options, Refinement
-from designopt.collocation.statement.problem import Phase, TrajectoryProblem, periodic
+from designopt.collocation.statement.problem import Phase, TrajectoryProblem, linked, periodic
 from designopt.collocation.statement.scheme import Scheme, hermite_simpson, radau, trapezoidal
 from designopt.collocation.statement.symbols import Ends, Symbols
 from designopt.collocation.statement.terms import Constraint, Integral, Peak, Samples
@@ -90,6 +90,7 @@ __all__ = [
     "explain",
     "hermite_simpson",
     "inference",
+    "linked",
     "load_solution",
     "peak_values",
     "periodic",
