@@ -16,7 +16,7 @@ from designopt_regulator.identification.frequency_fit import (
     fit_response_file,
     read_response,
 )
-from designopt_regulator.identification.step_fit import StepData, StepFit, fit_file, read_step
+from designopt_regulator.identification.step_fit import StepData, StepFit, fit_file, read_file
 from designopt_regulator.identification.table import BadData
 from designopt_regulator.plants import linear as plants
 from designopt_regulator.plants.linear import Plant
@@ -188,7 +188,7 @@ class LinearPlant:
 
     def data(self) -> StepData:
         """The samples of a plant of type data; raises as `fit` does."""
-        return self._from_file(lambda file: read_step(file, self._columns))
+        return self._from_file(lambda file: read_file(file, self._columns))
 
     @property
     def _columns(self) -> tuple[str, ...] | None:
