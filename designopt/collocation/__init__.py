@@ -23,7 +23,7 @@ from designopt.collocation.statement.added.peaks import with_peaks
 from designopt.collocation.statement.added.rates import Rate, with_rates
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled, sampled
 from designopt.collocation.statement.options import Options, Refinement
-from designopt.collocation.statement.problem import Phase, TrajectoryProblem, periodic
+from designopt.collocation.statement.problem import Phase, TrajectoryProblem, linked, periodic
 from designopt.collocation.statement.scheme import Scheme, hermite_simpson, radau, trapezoidal
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.statement.symbols import Ends, Symbols
@@ -77,6 +77,7 @@ __all__ = [
     "explain",
     "hermite_simpson",
     "inference",
+    "linked",
     "load_solution",
     "peak_values",
     "periodic",

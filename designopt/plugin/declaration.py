@@ -151,6 +151,7 @@ def model(
                 has_check_space=has("check_space"),
                 has_check_scenario=has("check_scenario"),
                 has_remarks=has("remarks"),
+                has_baselines=has("baselines"),
                 has_trajectory_problem=has("trajectory_problem"),
                 has_declares=has("declares"),
                 has_runs=has("runs"),

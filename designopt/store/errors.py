@@ -38,7 +38,8 @@ def _from_here(file: str, path: Path, working_folder: str) -> str:
     candidate = os.path.normpath(os.path.join(path, working_folder, file))
     if Path(file).is_absolute() or not working_folder or not os.path.isfile(candidate):
         return file
-    return os.path.relpath(candidate)
+    relative = os.path.relpath(candidate)
+    return candidate if path.is_absolute() and relative.startswith(os.pardir) else relative
 
 
 def allow_options(path: Path) -> str:

@@ -159,7 +159,11 @@ def _designs(
 
 
 def _baseline(
-    ctx: Context, study_sections: _Sections, parameters: list[DesignVariable], placed: list[stages_.Placed]
+    ctx: Context,
+    study_sections: _Sections,
+    parameters: list[DesignVariable],
+    placed: list[stages_.Placed],
+    model: Use[ModelPlugin] | None,
 ) -> tuple[Stage, ...]:
     """The stage that evaluates the designs of `baseline`, before all others; None without that section."""
     sections = study_sections.values.get("baseline")
@@ -175,6 +179,7 @@ def _baseline(
     if any(item.name == designs_.BASELINE for item in placed):
         ctx.add((), f"no stage of a study with a baseline can be named '{designs_.BASELINE}'", key="baseline")
     designs = designs_.baseline(ctx, sections if listed else [sections], path, listed=listed)
+    designs = designs_.by_rules(ctx, designs, parameters, model)
     if not (designs.rows and parameters and ctx.sound(("space",))):
         return ()
     return (Stage(designs_.BASELINE, designs_.in_space(ctx, designs, parameters), baseline=True),)
@@ -215,7 +220,7 @@ def _second_pass(ctx: Context, study_sections: _Sections) -> tuple[StudyDefiniti
     if "missing" in values and count == 1:
         ctx.add(("missing",), "there is only one scenario; a design without its result has none at all", key="")
     parameters, placed = _designs(ctx, study_sections, names, meanings, plugin, solvers)
-    baseline_stages = _baseline(ctx, study_sections, parameters, placed)
+    baseline_stages = _baseline(ctx, study_sections, parameters, placed, model)
     space_known = "space" in values
     relations = (
         space_.relations(ctx, study_sections.members("relations"), parameters, meanings, plugin) if space_known else []

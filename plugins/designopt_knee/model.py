@@ -190,6 +190,7 @@ class FourBarKnee:
     #: Of scenarios with a walk of their own: the model on it; integrators by the harmonics of the gait.
     _walks: dict[tuple[Any, ...], Self] = field(init=False, repr=False, compare=False)
     _cached: dict[int, Any] = field(init=False, repr=False, compare=False)
+    _remarked: dict[tuple[Any, ...], list[str]] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def check(self) -> None:
         """Raise `InvalidSetting` for unusable settings. Nothing is integrated."""
@@ -211,11 +212,15 @@ class FourBarKnee:
         self._gait_of({})
 
     def remarks(self, conditions: KneeConditions) -> list[str]:
-        """What does not fit in the recorded walk of a scenario, in itself and with the leg."""
-        gait = self._gait_of(conditions)
-        g = {**self._base(), **cast(Mapping[str, float], leg_conditions(conditions))}
-        g.setdefault("ad_length", linkage.straight_ad_length(g))
-        return [*gait.warnings, *leg_remarks(gait, g)]
+        """What does not fit in the recorded walk of a scenario, in itself and with the leg; a sample of scenarios is
+        looked at as far as `_WALKS` different ones."""
+        key = tuple(sorted((name, getattr(value, "digest", value)) for name, value in conditions.items()))
+        if key not in self._remarked and len(self._remarked) < _WALKS:
+            gait = self._gait_of(conditions)
+            g = {**self._base(), **cast(Mapping[str, float], leg_conditions(conditions))}
+            g.setdefault("ad_length", linkage.straight_ad_length(g))
+            self._remarked[key] = [*gait.warnings, *leg_remarks(gait, g)]
+        return self._remarked.get(key, [])
 
     def prepare(self) -> None:
         """Read the gait, state the equations, and compile them if there is a C compiler."""

@@ -58,7 +58,7 @@ def test_the_command_that_resumes_a_run_of_a_script_names_the_script_and_works(t
     assert alone.returncode == 4
     assert "pass the file that declares it: designopt resume hill.study --plugin hill.py" in alone.stderr
     shown = recompute(Result.open(tmp_path / "hill.study"), 0)
-    assert shown == f"designopt show {tmp_path / 'hill.study'}/0 --evaluate --plugin hill.py"
+    assert shown == f"designopt show {tmp_path / 'hill.study'}/0 --evaluate --plugin {tmp_path / 'hill.py'}"
     resumed = designopt(tmp_path, "resume", "hill.study", "--plugin", "hill.py")
     assert resumed.returncode == 0, resumed.stderr
     assert "Traceback" not in alone.stderr + resumed.stderr

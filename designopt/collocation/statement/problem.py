@@ -246,6 +246,30 @@ def _held_at_ends(phase: Phase) -> Iterator[tuple[str, Constraint]]:
                 )
 
 
+def linked(first: Phase, second: Phase, names: Sequence[str] | None = None) -> Constraint:
+    """The states `names` (default: all that both phases have) begin in `second` where they end in `first`.
+
+    Raises `ProblemError` for a name that is not a state of both, and without any.
+    """
+    states = [tuple(v.name for v in phase.system.states) for phase in (first, second)]
+    common = [name for name in states[0] if name in states[1]] if names is None else list(names)
+    where = f"linked: {first.name}, {second.name}"
+    if not common:
+        raise ProblemError(
+            "bad_statement", where, "the phases have no state in common: give the names, or a Constraint"
+        )
+    for name in common:
+        for phase, present in zip((first, second), states, strict=True):
+            if name not in present:
+                text = f"'{name}' is not a state of '{phase.name}', which has {', '.join(present)}"
+                raise ProblemError("bad_statement", where, text)
+
+    def value(e: Ends) -> Any:
+        return ca.vertcat(*(e.phase[second.name].initial[n] - e.phase[first.name].final[n] for n in common))
+
+    return Constraint(value, 0.0, 0.0)
+
+
 def periodic(
     names: Sequence[str], *, mirror: Mapping[str, str] | None = None, signs: Mapping[str, float] | None = None,
     offsets: Mapping[str, float] | None = None,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-from designopt.plugin import Field, ModelPlugin, SolverPlugin, Use, find
+from designopt.plugin import Field, InvalidSetting, ModelPlugin, SolverPlugin, Use, find
 from designopt.study.language import units
 from designopt.study.language.checking.annotations import type_words
 from designopt.study.language.checking.refusals import value_text
@@ -72,9 +72,10 @@ def baseline(ctx: Context, sections: Sequence[Any], path: Path, *, listed: bool)
         if section is None:
             continue
         row = Row(dict(section), (*path, position) if listed else path)
-        baselines.append(
-            row if listed or "name" in row.values else replace(row, values={"name": BASELINE, **row.values})
-        )
+        default_name = str(row.values["rule"]) if "rule" in row.values else None if listed else BASELINE
+        if default_name is not None and "name" not in row.values:
+            row = replace(row, values={"name": default_name, **row.values})
+        baselines.append(row)
     names: set[str] = set()
     for row in baselines:
         _check_name(ctx, row, names)
@@ -84,6 +85,34 @@ def baseline(ctx: Context, sections: Sequence[Any], path: Path, *, listed: bool)
         elif name in CHOSEN:
             ctx.add((*row.path, "name"), f"'{name}' is the name of a chosen design; use another name")
     return ListedDesigns(use, path, tuple(baselines))
+
+
+def by_rules(
+    ctx: Context, designs: ListedDesigns, parameters: Sequence[DesignVariable], model: Use[ModelPlugin] | None
+) -> ListedDesigns:
+    """`designs` with the values of the model's rules in place of the key ``rule``; stated values stay."""
+    if model is None or not any("rule" in row.values for row in designs.rows):
+        return designs
+    free = {p.name: p for p in parameters if p.kind == "real"}
+    proposed: Mapping[str, Mapping[str, float]] = {}
+    if model.plugin.has_baselines:
+        try:
+            proposed = model.build().baselines(set(free))
+        except (InvalidSetting, ValueError):  # a finding of the model's own check
+            return designs
+    completed = []
+    for row in designs.rows:
+        values = dict(row.values)
+        rule = values.pop("rule", "")
+        if "rule" in row.values and rule not in proposed:
+            names = ", ".join(proposed) or f"none: the model '{model.plugin.name}' has no rules for these settings"
+            ctx.add((*row.path, "rule"), f"there is no rule '{rule}'; known rules: {names}")
+            continue
+        for name, value in proposed.get(str(rule), {}).items():
+            if name in free:
+                values.setdefault(name, (value - free[name].offset) / free[name].factor)
+        completed.append(replace(row, values=values))
+    return replace(designs, rows=tuple(completed))
 
 
 def _check_name(ctx: Context, row: Row, earlier_names: set[str]) -> None:

@@ -109,11 +109,17 @@ def read_step(file: InputFile, columns: tuple[str, ...] | None = None) -> StepDa
 
 
 @lru_cache(maxsize=16)
+def read_file(file: InputFile, columns: tuple[str, ...] | None = None) -> StepData:
+    """`read_step` of `file`; the same file is read once."""
+    return read_step(file, columns)
+
+
+@lru_cache(maxsize=16)
 def fit_file(
     file: InputFile, model: Model, between: Between | None = None, columns: tuple[str, ...] | None = None
 ) -> StepFit:
     """`fit_step` of the samples in `file`; the same file is fitted once."""
-    return fit_step(read_step(file, columns), model, between)
+    return fit_step(read_file(file, columns), model, between)
 
 
 def fit_step(data: StepData, model: Model, between: Between | None = None) -> StepFit:

@@ -17,6 +17,7 @@ import numpy as np
 from designopt.arrays import Array
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting, Quantity, model
 from designopt_regulator.controllers.pid import PID, UNUSUAL, Kind, Limits, RunningPID, pid, unusual, unusual_ends
+from designopt_regulator.controllers.rules import settings_by_rules
 from designopt_regulator.controllers.sections import SECTIONS
 from designopt_regulator.controllers.structure import Structure, StructureName, Working
 from designopt_regulator.frequency.margins import Margins, no_margins
@@ -114,6 +115,14 @@ class LinearLoop:
                     f"{data.output[0]:.4g} {data.units[1]}): the command may lie between {low} and {high} {unit}"
                 )
         return sentences
+
+    def baselines(self, parameters: Collection[str]) -> Mapping[str, Mapping[str, float]]:
+        """Settings by `controllers.rules`, of a PID if the design has `td`, for a plant of one or two lags, or an
+        integrator, with delay. A sampled loop counts half a sample as delay."""
+        if self.inner_plant is not None or (numbers := self.plant.numbers_of_rules) is None:
+            return {}
+        half_sample = 0.5 * (self.sample_time or 0.0)
+        return settings_by_rules({**numbers, "delay": numbers.get("delay", 0.0) + half_sample}, pid="td" in parameters)
 
     @property
     def _ends(self) -> tuple[float, float] | None:

@@ -16,7 +16,7 @@ from designopt_regulator.identification.frequency_fit import (
     fit_response_file,
     read_response,
 )
-from designopt_regulator.identification.step_fit import StepData, StepFit, fit_file, read_step
+from designopt_regulator.identification.step_fit import StepData, StepFit, fit_file, read_file
 from designopt_regulator.identification.table import BadData
 from designopt_regulator.plants import linear as plants
 from designopt_regulator.plants.linear import Plant
@@ -130,6 +130,16 @@ class LinearPlant:
             raise InvalidSetting("plant", str(error)) from None
 
     @property
+    def numbers_of_rules(self) -> Mapping[str, float] | None:
+        """The numbers of a plant of type fopdt, ipdt or sopdt, stated or fitted; None of any other."""
+        if self.type in ("data", "frequency_response"):
+            return (self.fit() if self.type == "data" else self.response_fit()).parameters
+        if self.type not in ("fopdt", "ipdt", "sopdt"):
+            return None
+        numbers = {name: getattr(self, name) for name in NUMBERS[self.type]}
+        return {name: _DEFAULTS[name] if value is None else value for name, value in numbers.items()}
+
+    @property
     def falls(self) -> bool:
         """Whether the gain is below 0: the output falls when the input rises."""
         if self.type == "data":
@@ -178,7 +188,7 @@ class LinearPlant:
 
     def data(self) -> StepData:
         """The samples of a plant of type data; raises as `fit` does."""
-        return self._from_file(lambda file: read_step(file, self._columns))
+        return self._from_file(lambda file: read_file(file, self._columns))
 
     @property
     def _columns(self) -> tuple[str, ...] | None:

@@ -92,6 +92,11 @@ def _findings(data: StepData, fit: StepFit) -> tuple[str, ...]:
             f"Something that "
             "the model leaves out is in the data, and the intervals of its numbers are too narrow."
         )
+    if fit.uncertain:
+        words.append(
+            f"The input may have stepped up to {number(fit.uncertain, 3)} s before the sample that shows it; the"
+            " interval of the delay covers this."
+        )
     return tuple(words)
 
 

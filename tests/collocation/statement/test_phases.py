@@ -15,9 +15,11 @@ from designopt.collocation import (
     Mesh,
     Options,
     Phase,
+    ProblemError,
     Program,
     Signal,
     TrajectoryProblem,
+    linked,
     periodic,
 )
 from designopt.collocation.statement.scheme import hermite_simpson, radau
@@ -37,26 +39,21 @@ def effort(e):
     return sum(phase.integral["effort"] for phase in e.phase.values())
 
 
-def joined(first, second, names=("x", "v")):
-    """The states `names` go on from one phase to the next."""
-
-    def value(e):
-        return ca.vertcat(*(e.phase[second].initial[n] - e.phase[first].final[n] for n in names))
-
-    return Constraint(value, 0.0, 0.0)
-
-
 def halves(tf):
     """The block of Kelly 2017 in two phases that meet half way: as in one phase 12, and the meeting is at 0.5 s."""
     mass = problems.point_mass()
-    return TrajectoryProblem(
-        [
-            Phase(mass, name="start", tf=tf, initial=REST, final={"x": 0.5}, integrals=EFFORT),
-            Phase(mass, name="stop", t0=None, tf=1.0, final={"x": 1.0, "v": 0.0}, integrals=EFFORT),
-        ],
-        effort,
-        {"joined": joined("start", "stop")},
-    )
+    start = Phase(mass, name="start", tf=tf, initial=REST, final={"x": 0.5}, integrals=EFFORT)
+    stop = Phase(mass, name="stop", t0=None, tf=1.0, final={"x": 1.0, "v": 0.0}, integrals=EFFORT)
+    return TrajectoryProblem([start, stop], effort, {"joined": linked(start, stop)})
+
+
+def test_phases_that_cannot_be_linked_are_refused_by_name():
+    start, stop = halves(0.5).phases
+    with pytest.raises(ProblemError, match=r"linked: start, stop: 'y' is not a state of 'start', which has x, v"):
+        linked(start, stop, ["x", "y"])
+    apart = replace(stop, system=problems.system("other", {"z": lambda s: s["u"]}, ["u"]))
+    with pytest.raises(ProblemError, match="the phases have no state in common"):
+        linked(start, apart)
 
 
 @pytest.mark.parametrize("scheme", ["hermite_simpson", "radau"])
@@ -119,13 +116,11 @@ def test_a_puck_bounces_at_the_best_time_and_speed():
 
 def test_the_rocket_burns_and_coasts_in_two_phases_as_high_as_in_one():
     system = problems.rocket()
+    # one number, the start, is all that is fixed
+    burn = Phase(system, name="burn", tf=(0.02, 0.15), initial={"h": 1.0, "v": 0.0, "m": 1.0}, final={"m": 0.6})
+    coast = Phase(system, name="coast", t0=None, tf=(0.1, 0.5), bounds={"thrust": (0.0, 0.0)})
     problem = TrajectoryProblem(
-        [  # one number, the start, is all that is fixed
-            Phase(system, name="burn", tf=(0.02, 0.15), initial={"h": 1.0, "v": 0.0, "m": 1.0}, final={"m": 0.6}),
-            Phase(system, name="coast", t0=None, tf=(0.1, 0.5), bounds={"thrust": (0.0, 0.0)}),
-        ],
-        lambda e: -e.phase["coast"].final["h"],
-        {"joined": joined("burn", "coast", ("h", "v", "m"))},
+        [burn, coast], lambda e: -e.phase["coast"].final["h"], {"joined": linked(burn, coast, ("h", "v", "m"))}
     )
 
     solution = solved(problem, intervals=60)

@@ -47,7 +47,8 @@ def test_the_numbers_of_the_formula_come_back_within_their_intervals(section: Se
     known = {"gain": GAIN, "time_constant": SLOW, "time_constant_2": FAST, "delay": DELAY}
     for name, number in known.items():
         value, half, unit = rows[name]
-        assert abs(value - number) < half < 0.1 * number
+        between_samples = 5.0 if name == "delay" else 0.0  # the step may have come since the sample before
+        assert abs(value - number) < half < 0.1 * number + between_samples
         assert unit == ("degC/%" if name == "gain" else "s")
     assert rows["output at rest"] == (pytest.approx(REST, abs=0.02), "–", "degC")
 
