@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from designopt_mechanics.mechanism.equations import mechanism_system
+from designopt_mechanics.mechanism.loops import LoopSolver
 from designopt_mechanics.model_file.wire_arms import WireArms
 from designopt_mechanics.tasks.model import MechanismModel
 
@@ -111,6 +113,22 @@ def test_forces_by_least_squares_are_marked_and_refused_otherwise() -> None:
     assert built.declares().outputs["least_squares"].notable
     assert built.evaluate({}, {}, set())[0]["least_squares"] == 1.0
     assert built.gradient({"crank": 0.048}, {}) == {}
+
+
+def test_efforts_on_components_of_a_quaternion_are_moments() -> None:
+    """They have no unit, so that the work of an effort by a displacement is that of a moment."""
+    text = """gravity: [0, 0, 0]
+coordinates: {qw: {unit: "1", reference: 1}, qx: {unit: "1"}, qy: {unit: "1"}, qz: {unit: "1"}, x: {unit: m}}
+frames:
+  hand: {motions: [slide: {axis: [1, 0, 0], by: x}, ball: [qw, qx, qy, qz]], body: {mass: 1, inertia: [2, 2, 1]}}
+drives: {qx: 2 N m, x: 3 N}
+"""
+    simulated = model(text, task="simulation").declares().outputs
+    moved = model(text, motion=dict.fromkeys(("qw", "qx", "qy", "qz", "x"), "0.1*time")).declares().outputs
+    system = mechanism_system(LoopSolver(model(text).mechanism), ("qw", "x"))
+    assert [simulated[f"effort_{n}_peak"].unit for n in ("qx", "x")] == ["N m", "N"]
+    assert [moved[f"effort_{n}_peak"].unit for n in ("qw", "x")] == ["N m", "N"]
+    assert [control.unit for control in system.controls] == ["N m", "N"]
 
 
 def test_arms_of_wires_take_files_with_parameters_and_refuse_loops() -> None:
