@@ -43,6 +43,11 @@ class Coordinate:
     reference: float = 0.0
     inertia: Any = 0.0
 
+    @property
+    def effort_unit(self) -> str:
+        """Of its generalised force: work per displacement."""
+        return "N" if self.unit == "m" else "N m"
+
 
 @dataclass(frozen=True, eq=False)
 class Frame:

@@ -121,7 +121,7 @@ class TreeRows:
             columns=tuple(wire.name for wire in self.wires),
             arms=self.moment_arms(z),
             moments=self.inverse_dynamics(z, dz, ddz, loads),
-            row_units=tuple("N" if c.unit == "m" else "N m" for c in self.tree.coordinates),
+            row_units=tuple(c.effort_unit for c in self.tree.coordinates),
             status=statuses if statuses.size else np.zeros(0, dtype=np.int64),
         )
 

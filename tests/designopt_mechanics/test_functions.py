@@ -12,7 +12,7 @@ from designopt_mechanics.functions.closure import Closure, ClosureError
 from designopt_mechanics.functions.dyad import dyad
 from designopt_mechanics.functions.formula import Formula, FormulaError
 from designopt_mechanics.functions.piecewise import Piecewise, polynomial, spline
-from scipy.interpolate import CubicSpline
+from scipy.interpolate import CubicSpline, PPoly
 
 
 def derivatives(function: Any, names: tuple[str, ...]) -> Any:
@@ -42,6 +42,18 @@ def test_a_spline_is_scipys_natural_spline_with_its_derivatives_at_knots_and_bet
     mine = derivatives(spline("q", X, Y), ("q",))
     for at in [*X, *np.linspace(-0.29, 1.89, 37)]:
         assert np.allclose(mine(at), [exact(at), exact(at, 1), exact(at, 2)], rtol=1e-12, atol=1e-13)
+
+
+def test_a_spline_of_degree_five_meets_its_points_and_bends_without_kinks() -> None:
+    """Natural as the cubic one; its third derivative, which jumps there, is continuous at the knots."""
+    quintic = spline("q", X, Y, degree=5)
+    at = derivatives(quintic, ("q",))
+    assert [at(x)[0] for x in X] == pytest.approx(Y, abs=1e-14)
+    assert [at(X[0])[2], at(X[-1])[2]] == pytest.approx([0.0, 0.0], abs=1e-12)
+    exact = PPoly(quintic.coefficients, quintic.breaks).derivative(3)
+    assert exact(X[1:-1] - 1e-9) == pytest.approx(exact(X[1:-1]), rel=1e-5, abs=1e-5)
+    with pytest.raises(ValueError, match="a spline of 'q' has the degree 3 or 5, not 4"):
+        spline("q", X, Y, degree=4)
 
 
 def test_outside_of_its_knots_a_spline_is_nan_or_follows_its_tangent_on_request() -> None:

@@ -35,6 +35,22 @@ def test_an_objective_that_varies_less_than_the_tolerances_is_named_with_its_ran
     assert any(clause in finding.lower() for finding in overview(given).findings)
 
 
+def test_two_narrow_objectives_beside_one_that_varies_leave_no_trade_off() -> None:
+    """The ranges of the front of the study `exoskeleton_gait` with its tolerances."""
+    figures = {
+        "error": [7.7, 7.8, 7.9, 8.0],
+        "moment": [239.4, 238.6, 237.9, 237.5],
+        "energy": [36.57, 36.35, 36.4, 36.5],
+    }
+    objectives = (minimize("error", "mm"), minimize("moment", "N m"), minimize("energy", "J"))
+    given = result(X, figures, objectives=objectives)
+    tolerances = Tolerances((Tolerance("width", 0.02, relative=True),))
+    assert (
+        "note: over the front moment (237.5 to 239.4 N m) and energy (36.35 to 36.57 J) vary less than the tolerances; "
+        "the front has no trade-off to choose from"
+    ) in summary_table(replace(given, study=replace(given.study, tolerances=tolerances)))
+
+
 @pytest.mark.parametrize(
     "given",
     [

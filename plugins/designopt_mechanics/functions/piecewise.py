@@ -88,12 +88,14 @@ class Piecewise:
             derivative = derivative[:-1] * powers if len(derivative) > 1 else np.zeros((1, len(h)))
 
 
-def spline(coordinate: str, x: ArrayLike, y: ArrayLike, outside: Outside = "nan") -> Piecewise:
-    """The natural cubic spline through `x` (n), which increases, and `y` (n); n is at least 4.
+def spline(coordinate: str, x: ArrayLike, y: ArrayLike, outside: Outside = "nan", degree: int = 3) -> Piecewise:
+    """The natural spline of `degree` 3 or 5 through `x` (n), which increases, and `y` (n); n is at least 4.
 
-    Raises `ValueError` for fewer points, abscissae that do not increase and values that are not finite.
+    At the knots of a cubic spline the third derivative jumps, and with it the Jacobian of equations of motion: Newton's
+    method cycles where a node of a collocation mesh is at a knot. That of degree 5 has four continuous derivatives.
+    Raises `ValueError` for other degrees, fewer points, abscissae that do not increase and values that are not finite.
     """
-    from scipy.interpolate import CubicSpline
+    from scipy.interpolate import CubicSpline, PPoly, make_interp_spline
 
     at, values = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if at.ndim != 1 or at.shape != values.shape or len(at) < 4:
@@ -105,8 +107,14 @@ def spline(coordinate: str, x: ArrayLike, y: ArrayLike, outside: Outside = "nan"
     if not (np.diff(at) > 0.0).all():
         first = int(np.argmax(np.diff(at) <= 0.0))
         raise ValueError(f"a spline of '{coordinate}' needs abscissae that increase: {at[first]:g}, {at[first + 1]:g}")
-    interpolant = CubicSpline(at, values, bc_type="natural")
-    return Piecewise(coordinate, interpolant.x, interpolant.c, outside)
+    if degree == 3:
+        cubic = CubicSpline(at, values, bc_type="natural")
+        return Piecewise(coordinate, cubic.x, cubic.c, outside)
+    if degree != 5:
+        raise ValueError(f"a spline of '{coordinate}' has the degree 3 or 5, not {degree}")
+    natural = [(2, 0.0), (3, 0.0)]
+    quintic = PPoly.from_spline(make_interp_spline(at, values, k=5, bc_type=(natural, natural)))
+    return Piecewise(coordinate, at, quintic.c[:, np.diff(quintic.x) > 0.0], outside)  # without the repeated end knots
 
 
 def polynomial(coordinate: str, coefficients: ArrayLike) -> Piecewise:

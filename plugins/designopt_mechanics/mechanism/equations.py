@@ -53,7 +53,7 @@ def mechanism_system(
         if law.largest_speed < float("inf")
     }
     parts = equations_of(state, forces, _column(mechanism.gravity), mechanism.forces_on(state), speeds)
-    units = {c.name: "N m" if c.unit == "rad" else "N" for c in mechanism.tree.coordinates}
+    units = {c.name: c.effort_unit for c in mechanism.tree.coordinates}
     return System.from_expressions(
         "mechanism",
         states=parts.states,

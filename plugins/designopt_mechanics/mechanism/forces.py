@@ -21,6 +21,7 @@ from designopt.lazy import casadi as ca
 from designopt_mechanics.dynamics.recursion import efforts, inverse_dynamics
 from designopt_mechanics.loads import Load, force_on
 from designopt_mechanics.mechanism.loops import LoopSolver
+from designopt_mechanics.motions import Ball
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import TreeError
 
@@ -195,7 +196,8 @@ class LoopForces:
             for frame, columns in by_frame.items()
         }
         freedom = _rank((slopes @ tangent)[in_loops])
-        closed = _rank(J)
+        held_lengths = self._lengths(c, slopes @ tangent, in_loops)
+        closed = _rank(np.vstack([J, held_lengths]))
         functions = [i for i in in_loops if lifted.tree.names[i] in lifted.functions]
         extra = len(in_loops) - closed - freedom
         path = [np.eye(len(lifted.tree.names))[:, c] if len(moving[f]) >= len(c) else _embedded(slopes, c, moving[f])
@@ -213,6 +215,18 @@ class LoopForces:
         if not loops.mechanism.couplers:
             self._check_outside(slopes, set(by_frame))
         return _Structure(by_frame, moving, along_path, coupled)
+
+    def _lengths(self, c: Vector, moving: Vector, in_loops: Sequence[int]) -> Vector:
+        """(k, n) slopes of the lengths of quaternions that a relation keeps: they transmit nothing."""
+        names, rows = self.loops.lifted.tree.names, []
+        for frame in self.loops.lifted.tree.frames:
+            for motion in frame.motions:
+                if isinstance(motion, Ball) and all(name in names for name in motion.quaternion):
+                    row, columns = np.zeros(len(names)), [names.index(str(name)) for name in motion.quaternion]
+                    row[columns] = c.ravel()[columns]
+                    if set(columns) <= set(in_loops) and np.abs(row @ moving).max(initial=0.0) < 1e-9:
+                        rows.append(row)
+        return np.array(rows).reshape(len(rows), len(names))
 
     def _check_outside(self, slopes: Vector, in_loops: set[str]) -> None:
         """Raises `TreeError` for frames outside of the stated loops that joint functions couple."""

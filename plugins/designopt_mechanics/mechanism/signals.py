@@ -151,7 +151,7 @@ class MotionSignals:
         drives = mechanism.driven(state)
         for name in dict.fromkeys((*self.forces.driven, *mechanism.drives)):
             at = state.tree.names.index(name)
-            unit = "N m" if state.tree.coordinates[at].unit == "rad" else "N"
+            unit = state.tree.coordinates[at].effort_unit
             is_driven = name in self.forces.driven
             effort = self.efforts[self.forces.driven.index(name)] if is_driven else drives[at]
             parts.append((MechanismSignal(f"effort_{name}", unit, f"of the drive of {name}"), effort))

@@ -64,13 +64,17 @@ def function(at: At, scope: FileScope) -> Any:
         name = parts["of"].word()
         _check_coordinate(parts["of"], name, coordinates)
         return polynomial(name, parts["coefficients"].numbers(""))
-    parts = inner.mapping(("of", "x", "y"), ("outside", "unit"))
+    parts = inner.mapping(("of", "x", "y"), ("outside", "unit", "degree"))
     name = parts["of"].word()
     _check_coordinate(parts["of"], name, coordinates)
     outside = cast(Literal["nan", "linear"], parts["outside"].word(("nan", "linear")) if "outside" in parts else "nan")
     unit = parts["unit"].word(("rad", "m")) if "unit" in parts else "m"
+    degree = parts["degree"].number("") if "degree" in parts else 3
+    if degree not in (3, 5):
+        raise parts["degree"].wrong("a spline has the degree 3 or 5")
     try:
-        return spline(name, parts["x"].numbers(coordinates[name].unit), parts["y"].numbers(unit), outside)
+        x, y = parts["x"].numbers(coordinates[name].unit), parts["y"].numbers(unit)
+        return spline(name, x, y, outside, int(degree))
     except ValueError as error:
         raise inner.wrong(str(error)) from None
 

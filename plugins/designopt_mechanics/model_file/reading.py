@@ -231,7 +231,7 @@ def _gravity(at: At, entries: Mapping[str, At], frames: Mapping[str, Frame]) -> 
 def _drive(name: str, at: At, scope: FileScope) -> Any:
     if name not in scope.coordinates:
         raise at.wrong(f"no coordinate '{name}'; known: {', '.join(scope.coordinates)}")
-    return component(at, "N m" if scope.coordinates[name].unit == "rad" else "N", scope)
+    return component(at, scope.coordinates[name].effort_unit, scope)
 
 
 def _branch(at: At, coordinates: Mapping[str, Coordinate]) -> dict[str, float]:

@@ -110,7 +110,7 @@ class EquilibriumTask:
         )
         for i in self.loops.independent:
             c = tree.coordinates[i]
-            unit = "N m/rad" if c.unit == "rad" else "N/m"
+            unit = c.effort_unit if c.unit == "1" else f"{c.effort_unit}/{c.unit}"
             outputs[f"stiffness_{c.name}"] = Quantity(unit, "effort per displacement, other independent ones fixed")
         if self.settings.buckling:
             outputs["buckling_factor"] = Quantity("", "factor of the loads at which the posture loses its stiffness")

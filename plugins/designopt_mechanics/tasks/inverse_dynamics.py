@@ -39,7 +39,9 @@ class InverseDynamicsTask:
         """Mistakes in the motion and the requested outputs."""
         settings, tree = self.settings, self.settings.mechanism.tree
         if bool(settings.motion) == (settings.motion_file is not None):
-            yield InvalidSetting("motion", "state a motion: motion: {crank: 2*pi*time}, or motion_file: a CSV table")
+            yield InvalidSetting(
+                "motion", "state a motion: motion: {crank: 2*pi*time}, or motion_file: a table (CSV, MOT, STO)"
+            )
             return
         mistakes = check_formulas("motion", settings.mechanism, settings.motion)
         wires = [wire.name for wire in settings.mechanism.wires]
@@ -72,7 +74,9 @@ class InverseDynamicsTask:
     def motion(self) -> PrescribedMotion:
         """The prescribed motion."""
         if self.settings.motion_file is not None:
-            return read_motion(self.settings.motion_file, self.settings.mechanism)
+            settings, names = self.settings, self.settings.mechanism.tree.names
+            independent = [names[i] for i in settings.loops.independent]
+            return read_motion(self.settings.motion_file, settings.mechanism, independent)
         return MotionFormulas(self.settings.mechanism, self.settings.motion)
 
     @cached_property

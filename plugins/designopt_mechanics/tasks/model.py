@@ -62,7 +62,9 @@ class MechanismModel:
     motion: Annotated[dict[str, str], Quantity("", "formulas of time (s) by coordinate, for inverse_dynamics")] = field(
         default_factory=dict
     )
-    motion_file: Annotated[InputFile | None, Quantity("", "CSV table of the motion: time and coordinates")] = None
+    motion_file: Annotated[
+        InputFile | None, Quantity("", "table of the motion (CSV, MOT, STO): time and coordinates")
+    ] = None
     duration: Annotated[float, Quantity("s", "of the motion", gt=0)] = 1.0
     samples: Annotated[int, Quantity("", "of the motion", ge=2, le=100_001)] = 201
     initial: Annotated[
@@ -119,11 +121,11 @@ class MechanismModel:
         return task
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
-        """What a robot file has and the mechanism does not."""
-        if not is_robot_file(self.file.content):
-            return []
-        omissions = read_robot(self.file.content, self.file.name).omissions
-        return [f"{self.file.name}: {omission}" for omission in omissions]
+        """What a robot file has and the mechanism does not, and notes on the table of the motion."""
+        is_robot = is_robot_file(self.file.content)
+        omissions = read_robot(self.file.content, self.file.name).omissions if is_robot else ()
+        notes = self._task.motion.notes if isinstance(self._task, InverseDynamicsTask) else ()
+        return [*(f"{self.file.name}: {omission}" for omission in omissions), *notes]
 
     def check(self) -> Iterator[InvalidSetting]:
         """Read the file and check the settings of the task."""

@@ -8,6 +8,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from designopt_recordings.errors import RecordingError, about
+from designopt_recordings.files.read import read_table as read_recorded
+from designopt_recordings.signals.even import check_steps
 
 from designopt.arrays import Vector
 from designopt.dynamics.rows import Rows
@@ -26,6 +29,7 @@ class MotionFormulas:
 
     mechanism: Mechanism
     formulas: Mapping[str, str]
+    notes: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -64,11 +68,15 @@ class MotionFormulas:
 
 @dataclass(frozen=True, eq=False)
 class MotionTable:
-    """Coordinates from a table: quintic splines through its rows, so that accelerations are smooth."""
+    """Coordinates from a table: quintic splines through its rows, so that accelerations are smooth.
+
+    `notes` are remarks on the file.
+    """
 
     names: tuple[str, ...]
     time: Vector
     values: Vector
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def _spline(self) -> Any:
@@ -108,9 +116,60 @@ def check_formulas(setting: str, mechanism: Mechanism, formulas: Mapping[str, st
     return mistakes
 
 
-def read_motion(file: InputFile, mechanism: Mechanism) -> MotionTable:
-    """The motion in a CSV table with the column ``time`` (s) and one for each coordinate that moves; a heading such as
-    ``crank [deg]`` states a unit. Raises `ValueError` with the position in the file."""
+def read_motion(file: InputFile, mechanism: Mechanism, independent: Sequence[str]) -> MotionTable:
+    """The motion in a table with the column ``time`` (s) and one for each coordinate that moves.
+
+    In a CSV file a heading such as ``crank [deg]`` states a unit. STO and MOT files, and CSV files that begin with a
+    comment (#), are recordings: see `designopt_recordings`; of their coordinates the `independent` ones move, if all
+    have a column. Raises `ValueError` with the position in the file.
+    """
+    is_plain = file.name.lower().endswith(".csv") and not file.content.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"#")
+    motion = _plain(file, mechanism) if is_plain else _recorded(file, mechanism, independent)
+    if len(motion.time) < 4:
+        raise ValueError(f"{file.name}: a motion needs at least 4 rows, not {len(motion.time)}")
+    try:
+        with about(file.name):
+            check_steps(motion.time)
+    except RecordingError as error:
+        raise ValueError(str(error)) from None
+    return motion
+
+
+def _recorded(file: InputFile, mechanism: Mechanism, independent: Sequence[str]) -> MotionTable:
+    """The coordinates of a recording."""
+    try:
+        with about(file.name):
+            table = read_recorded(file)
+            columns = {name: name.removesuffix("/value").split("/")[-1] for name in table.names}
+            present = [c for c in mechanism.tree.coordinates if c.name in columns.values()]
+            unused = [name for name, end in columns.items() if end not in mechanism.tree.names]
+            missing = [name for name in mechanism.tree.names if name not in columns.values()]
+            for name in unused:
+                if near := closest(columns[name], missing):
+                    raise RecordingError(f"column '{name}': no coordinate of this name; did you mean '{near}'?")
+            if not present:
+                raise RecordingError(f"no column is a coordinate; there are {', '.join(mechanism.tree.names)}")
+            if set(independent) <= {c.name for c in present}:
+                present = [c for c in present if c.name in independent]
+            table = table.radians(c.name for c in present if c.unit == "rad")
+            values = np.column_stack([table.column(c.name) for c in present])
+    except RecordingError as error:
+        raise ValueError(str(error)) from None
+    empty = np.argwhere(~np.isfinite(values))
+    if len(empty):
+        row, column = empty[0]
+        raise ValueError(
+            f"{file.name}, row {row + 1} ({table.time[row]:.6g} s): column '{present[column].name}' has no number; "
+            "fill the gap, or cut the table there"
+        )
+    names = tuple(c.name for c in present)
+    not_moved = [name for name, end in columns.items() if end not in names]
+    notes = [*table.notes, *([f"columns that move nothing: {', '.join(not_moved)}"] if not_moved else [])]
+    return MotionTable(names, table.time, values, tuple(f"{file.name}: {note}" for note in notes))
+
+
+def _plain(file: InputFile, mechanism: Mechanism) -> MotionTable:
+    """The coordinates of a CSV table."""
     try:
         table = read_table(file)
     except TableError as error:
@@ -133,9 +192,8 @@ def read_motion(file: InputFile, mechanism: Mechanism) -> MotionTable:
             value, cell = cells[name]
             entries.append(_number(value, unit_of[name], table.position(cell)))
     time = np.array(columns.pop("time"))
-    if len(time) < 4 or not (np.diff(time) > 0.0).all():
-        at = int(np.argmin(np.diff(time) > 0.0)) + 1 if len(time) > 1 else 0
-        raise ValueError(f"{file.name}: time must increase over at least 4 rows (row {at + 1})")
+    if not (np.diff(time) > 0.0).all():
+        raise ValueError(f"{file.name}: time must increase (row {int(np.argmin(np.diff(time) > 0.0)) + 2})")
     return MotionTable(tuple(columns), time, np.column_stack(list(columns.values())))
 
 

@@ -10,6 +10,7 @@ import casadi as ca
 import linkages
 import numpy as np
 import pytest
+import spatial_linkages
 from designopt_mechanics.andrews.mechanism import closed_tree
 from designopt_mechanics.functions.dyad import dyad
 from designopt_mechanics.mechanism.forces import LoopForces, RedundantLoop
@@ -150,3 +151,33 @@ def test_a_load_across_the_plane_of_a_loop_is_refused_or_left_to_the_tree() -> N
         linkages.solved(flat)
     weightless = linkages.solved(replace(flat, gravity=(0.0, 0.0, 0.0)))[2]
     assert linkages.solved(flat, redundant="least_squares")[2].efforts == pytest.approx(weightless.efforts)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        lambda: spatial_linkages.crank_and_rocker(spins=False),
+        lambda: spatial_linkages.crank_and_rocker(spins=True),
+        lambda: spatial_linkages.rps_platform(quaternion=False),
+        lambda: spatial_linkages.rps_platform(quaternion=True),
+        spatial_linkages.delta,
+    ],
+)
+def test_every_joint_of_a_loop_in_space_carries_the_force_and_moment_of_the_multipliers(
+    case: Callable[[], Mechanism],
+) -> None:
+    mechanism = case()
+    forces, motion, solution = linkages.solved(mechanism, 0.6)
+    row = (motion.z[0], motion.dz[0], motion.ddz[0])
+    joints, meets, efforts = spatial_linkages.in_maximal_coordinates(mechanism, *row, forces.driven)
+    wrenches = ca.Function(
+        "w", [forces.state.z, forces.state.dz, forces.state.ddz, forces.cut_forces],
+        [ca.horzcat(*forces.wrenches[frame.name]) for frame in mechanism.tree.frames],
+    )(*row, solution.cuts[0])  # fmt: skip
+    size = max(float(np.abs(force).max()) for force, _ in joints.values())
+    assert size > 10.0
+    for frame, wrench in zip(mechanism.tree.frames, wrenches, strict=True):
+        expected = np.column_stack(joints[frame.name])
+        assert np.abs(np.asarray(wrench, float) - expected).max() < 1e-9 * size, frame.name
+    assert np.abs(solution.cuts[0] - np.concatenate([meets[m.name] for m in mechanism.meets])).max() < 1e-9 * size
+    assert np.abs(solution.efforts[0] - [efforts[name] for name in forces.driven]).max() < 1e-9 * size

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from designopt_mechanics.mechanism.equations import mechanism_system
+from designopt_mechanics.mechanism.loops import LoopSolver
 from designopt_mechanics.model_file.wire_arms import WireArms
 from designopt_mechanics.tasks.model import MechanismModel
 
@@ -54,6 +56,64 @@ def test_a_table_of_motion_gives_the_forces_of_its_formula() -> None:
     assert of_table == pytest.approx(of_formula, rel=1e-4)
 
 
+def recorded(cells: str, columns: str = "angle", header: str = "inDegrees=yes\n") -> bytes:
+    """An STO file with one row per line of cells."""
+    return f"swing\nversion=1\n{header}endheader\ntime\t{columns}\n{cells}".replace(",", "\t").encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "header"),
+    [
+        ("m.mot", "angle,pelvis_tx", "inDegrees=yes\n"),
+        ("m.STO", "/jointset/hinge/angle/value,/jointset/hinge/angle/speed", "inDegrees=yes\n"),
+        ("m.sto", "angle,swing", "inDegrees=no\n"),
+        ("m.csv", "angle,swing", "comment"),
+    ],
+)
+def test_a_recording_moves_the_independent_coordinates_in_the_unit_of_its_header(
+    name: str, columns: str, header: str
+) -> None:
+    time = np.linspace(0.0, 0.4, 81)
+    scale = 1.0 if "no" in header else 180.0 / np.pi
+    cells = "\n".join(f"{t:.6f},{scale * (0.5 + np.sin(6.0 * t)):.9f},0" for t in time)
+    content = recorded(cells, columns, header)
+    if header == "comment":
+        rows = [f"{1e3 * t:.3f}{row[8:]}" for t, row in zip(time, cells.split(), strict=True)]
+        content = "\n".join(["# inDegrees=yes", f"time_ms,{columns}", *rows]).encode()
+    settings = {"duration": 0.4, "samples": 21, "outputs": ["force_rod_peak", "effort_angle_rms"]}
+    built = model(motion_file=InputFile(name, content), **settings)
+    assert mistakes(built) == ""
+    assert [note for note in built.remarks({}) if f"{name}: columns that move nothing: {columns.split(',')[1]}" in note]
+    of_formula, _ = model(motion={"angle": "0.5 + sin(6*time)"}, **settings).evaluate({}, {}, set())
+    assert built.evaluate({}, {}, set())[0] == pytest.approx(of_formula, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (recorded("0,1\n1,2\n2,nan\n3,4\n"), r"m\.sto, row 3 \(2 s\): column 'angle' has no number; fill the gap"),
+        (recorded("0,1\n1,2\n2\n3,4\n"), r"m\.sto, line 8: 1 values, but 2 columns have a label"),
+        (recorded("0,1\n2,2\n1,3\n3,4\n"), r"m\.sto, line 8: the time 1 s is not later than 2 s in line 7"),
+        (recorded("0,1\n1,2\n2,2\n30,4\n"), r"m\.sto: the times are too unevenly spaced .*row 4 \(30 s\)"),
+        (recorded("0,1\n1,2\n2,2\n"), r"m\.sto: a motion needs at least 4 rows, not 3"),
+        (recorded("0,1\n1,2\n2,2\n3,2\n", "angel"), r"m\.sto: column 'angel': .*did you mean 'angle'"),
+        (recorded("0,1\n1,2\n2,2\n3,2\n", "pelvis"), r"m\.sto: no column is a coordinate; there are angle"),
+        (recorded("0,1\n", header="inDegrees=maybe\n"), r"m\.sto, line 3: inDegrees is 'maybe'"),
+        (b"0 1 2", r"m\.sto: there is no line 'endheader'"),
+    ],
+)
+def test_a_recording_that_is_no_motion_is_an_error_with_its_place(table: bytes, message: str) -> None:
+    with pytest.raises(AssertionError, match=message):
+        assert mistakes(model(motion_file=InputFile("m.sto", table))) == ""
+
+
+def test_an_assumed_unit_of_a_recording_is_a_remark() -> None:
+    built = model(motion_file=InputFile("m.sto", recorded("0,0\n1,1\n2,2\n3,9\n", header="")))
+    assert [note[:40] for note in built.remarks({})] == [
+        "m.sto: the header does not say inDegrees", "m.sto: column 'angle' reaches 9 in a tab"
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("table", "message"),
     [
@@ -61,7 +121,9 @@ def test_a_table_of_motion_gives_the_forces_of_its_formula() -> None:
         ("time,angle\n0,1\n1,\n2,3\n3,4\n", r"m\.csv:3:1: no value for 'angle'"),
         ("time,angle\n0,1\n1,nan\n2,3\n3,4\n", r"m\.csv:3:3: "),
         ("time,angle [kg]\n0,1\n1,2\n2,3\n3,4\n", "kg"),
-        ("time,angle\n0,1\n2,2\n1,3\n3,4\n", "time must increase"),
+        ("time,angle\n0,1\n2,2\n1,3\n3,4\n", r"time must increase \(row 3\)"),
+        ("time,angle\n0,1\n1,2\n2,3\n", "a motion needs at least 4 rows, not 3"),
+        ("time,angle\n0,1\n1,2\n2,3\n30,4\n", r"too unevenly spaced .*row 4 \(30 s\)"),
         ("angle\n0\n1\n2\n3\n", "needs a column 'time'"),
     ],
 )
@@ -111,6 +173,22 @@ def test_forces_by_least_squares_are_marked_and_refused_otherwise() -> None:
     assert built.declares().outputs["least_squares"].notable
     assert built.evaluate({}, {}, set())[0]["least_squares"] == 1.0
     assert built.gradient({"crank": 0.048}, {}) == {}
+
+
+def test_efforts_on_components_of_a_quaternion_are_moments() -> None:
+    """They have no unit, so that the work of an effort by a displacement is that of a moment."""
+    text = """gravity: [0, 0, 0]
+coordinates: {qw: {unit: "1", reference: 1}, qx: {unit: "1"}, qy: {unit: "1"}, qz: {unit: "1"}, x: {unit: m}}
+frames:
+  hand: {motions: [slide: {axis: [1, 0, 0], by: x}, ball: [qw, qx, qy, qz]], body: {mass: 1, inertia: [2, 2, 1]}}
+drives: {qx: 2 N m, x: 3 N}
+"""
+    simulated = model(text, task="simulation").declares().outputs
+    moved = model(text, motion=dict.fromkeys(("qw", "qx", "qy", "qz", "x"), "0.1*time")).declares().outputs
+    system = mechanism_system(LoopSolver(model(text).mechanism), ("qw", "x"))
+    assert [simulated[f"effort_{n}_peak"].unit for n in ("qx", "x")] == ["N m", "N"]
+    assert [moved[f"effort_{n}_peak"].unit for n in ("qw", "x")] == ["N m", "N"]
+    assert [control.unit for control in system.controls] == ["N m", "N"]
 
 
 def test_arms_of_wires_take_files_with_parameters_and_refuse_loops() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from designopt_mechanics.tree import Point
 from designopt_mechanics.tree_rows import TreeRows
 
 import designopt
-from designopt.collocation import Options, solve_design
+from designopt.collocation import Options, Refinement, solve, solve_design
 from designopt.plugin import InputFile, InvalidSetting
 from designopt.study.language.errors import StudyError
 
@@ -118,6 +119,10 @@ def test_springs_and_contacts_of_a_file_act_in_its_equations() -> None:
         (changed("parent: thigh\n", "parent: tigh\n"), "16:13: frames.shank.parent: parent: no frame 'tigh'"),
         (changed("on: shank", "on: shnk"), "24:50: wires.calf.points.1.on: no frame 'shnk'; did you mean 'shank'?"),
         (changed("0.1*sin(hip)", "0.1*sine(hip)"), "6:24: functions.knee: no function 'sine'; did you mean 'sin'?"),
+        (
+            changed('"0.5*hip + 0.1*sin(hip)"', "{spline: {of: hip, x: [0, 1, 2, 3], y: [0, 1, 2, 3], degree: 4}}"),
+            "6:70: functions.knee.spline.degree: a spline has the degree 3 or 5",
+        ),
         (changed("0.5*hip +", "0.5*hop +"), "6:14: functions.knee: no coordinate 'hop'; did you mean 'hip'?"),
         (changed("900 mm", "900 kg"), "12:16: frames.thigh.place.1:"),
         (changed("reference: 10 deg", "reference: 100 deg"), "3:57: coordinates.hip.reference: the reference 1.745"),
@@ -201,6 +206,27 @@ def test_the_whole_range_is_solved_on_any_mesh_with_its_error_known(options: Opt
     solution = solve_design(WireArms().trajectory_problem({}), {}, options)
     assert solution.status.name == "SOLVED"
     assert solution.error_estimate < 1e-3
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        Options(),
+        Options(intervals=45),
+        Options(intervals=40, refine=Refinement()),
+        Options(intervals=60, refine=Refinement()),
+    ],
+)
+def test_splines_of_degree_five_are_solved_with_a_free_end_of_the_wire_on_any_mesh(options: Options) -> None:
+    """At knots of the cubic ones, a node of some meshes, and of all refined ones, makes the search cycle."""
+    text = files("designopt_mechanics.model_file").joinpath("models", "knee_patella.yaml").read_text(encoding="utf-8")
+    smooth = text.replace("      of: knee\n", "      of: knee\n      degree: 5\n")
+    problem = WireArms(file=InputFile("knee.yaml", smooth.encode())).trajectory_problem({})
+    free = {"shift_x": (-0.005, 0.02), "shift_y": (-0.02, 0.02)}
+    problem = replace(problem, parameters={**problem.parameters, **free})
+    solution = solve(problem, replace(options, max_iterations=100, persistent=False))
+    assert solution.status.name == "SOLVED", solution.message
+    assert solution.error_estimate < 1e-4
 
 
 @pytest.mark.parametrize(
