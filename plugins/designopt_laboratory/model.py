@@ -15,7 +15,9 @@ from designopt_muscle.markers.status import MarkerError
 from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.static_inputs import criterion_of
+from designopt_muscle.osim.markers import read_markers
 from designopt_muscle.osim.read import read_model
+from designopt_muscle.scaling.setup import Measurement
 from designopt_muscle.sharing.statement.criteria import Tracking
 from designopt_recordings.errors import RecordingError
 from numpy.typing import NDArray
@@ -27,7 +29,7 @@ from designopt_laboratory.curves.strikes import Source
 from designopt_laboratory.declared import ARRAYS, LaboratoryDesign, TrialConditions, TrialFigures
 from designopt_laboratory.results import TrialResults
 from designopt_laboratory.trial.feet import bodies_of_feet
-from designopt_laboratory.trial.files import FILE_CONDITIONS, SubjectFiles, TrialFiles, read_files, resized
+from designopt_laboratory.trial.files import FILE_CONDITIONS, Scaling, SubjectFiles, TrialFiles, read_files, resized
 from designopt_laboratory.trial.poses import MarkerErrors, PoseSeries, check_poses, poses
 from designopt_laboratory.trial.steps import STEPS, Chain, Factors, Processing, Step, take_steps
 
@@ -68,6 +70,13 @@ class LaboratoryTrial:
     scale_to_static: Annotated[
         bool, Q("", "without a set-up: scale by least squares on all markers of the static pose, and place them there")
     ] = False
+    measurements: Annotated[
+        list[Measurement],
+        Q("", "lengths between markers of the static pose, whose ratio to those on the model scales bodies"),
+    ] = field(default_factory=list)
+    scale_factors: Annotated[
+        dict[str, tuple[float, float, float]], Q("", "factors by hand of single bodies along x, y, z", gt=0)
+    ] = field(default_factory=dict)
     marker_set: Annotated[InputFile | None, Q("", "markers on the bodies (MarkerSet XML), if the model has none")] = (
         None
     )
@@ -136,8 +145,7 @@ class LaboratoryTrial:
         if self.reaction_axes not in bodies:
             near = nearest_or_all(self.reaction_axes, bodies)
             raise InvalidSetting("reaction_axes", f"'{self.reaction_axes}' is not a body of the model{near}")
-        if self.scaling is not None and self.scale_to_static:
-            raise InvalidSetting("scale_to_static", "the set-up 'scaling' says how to scale: give one of the two")
+        self._check_scaling([b.name for b in skeleton.bodies])
         if self.window is not None and not self.window[0] < self.window[1]:
             raise InvalidSetting("window", f"from {self.window[0]:g} to {self.window[1]:g} s is empty")
         if self.feet is not None:
@@ -145,6 +153,40 @@ class LaboratoryTrial:
                 bodies_of_feet(skeleton, self.feet)
             except TrialError as error:
                 raise InvalidSetting("feet", str(error).removeprefix("feet: ")) from None
+
+    def _check_scaling(self, bodies: list[str]) -> None:
+        """Raise `InvalidSetting` for two ways to scale, and for bodies, axes and markers that are not there."""
+        for setting in ("scale_to_static", "measurements", "scale_factors"):
+            if self.scaling is not None and getattr(self, setting):
+                raise InvalidSetting(setting, "the set-up 'scaling' says how to scale: give one of the two")
+        for body in self.scale_factors:
+            if body not in bodies:
+                raise InvalidSetting(
+                    "scale_factors", f"'{body}' is not a body of the model{nearest_or_all(body, bodies)}"
+                )
+        if not self.measurements:
+            return
+        source, setting = (self.model, "model") if self.marker_set is None else (self.marker_set, "marker_set")
+        try:
+            markers = [marker.name for marker in read_markers(source.content)]
+        except ModelError as error:
+            raise InvalidSetting(setting, f"{source.name}: {error}") from None
+        for number, measurement in enumerate(self.measurements):
+            if not measurement.pairs or not measurement.bodies:
+                missing = "bodies" if measurement.pairs else "pairs"
+                raise InvalidSetting(f"measurements.{number}.{missing}", f"'{measurement.name}' has none")
+            for name in (name for pair in measurement.pairs for name in pair):
+                if name not in markers:
+                    near = nearest_or_all(name, markers)
+                    raise InvalidSetting(
+                        f"measurements.{number}.pairs", f"'{name}' is not a marker of {source.name}{near}"
+                    )
+            for body, axes in measurement.bodies.items():
+                position = f"measurements.{number}.bodies.{body}"
+                if body not in bodies:
+                    raise InvalidSetting(position, f"'{body}' is not a body of the model{nearest_or_all(body, bodies)}")
+                if not axes or set(axes) - set("XYZ") or len(set(axes)) < len(axes):
+                    raise InvalidSetting(position, f"'{axes}' are not axes: write XYZ or some of the three letters")
 
     def check_scenario(self, conditions: Mapping[str, Any]) -> None:
         """Open the files of a trial. Raises `InvalidSetting` for unusable ones."""
@@ -210,7 +252,8 @@ class LaboratoryTrial:
         key = (*("" if file is None else file.digest for file in files), conditions.get("mass"))
         if key not in self._last_files:
             self._last_files.clear()
-            settings = SubjectFiles(self.model, self.scaling, self.marker_set, self.tasks, self.scale_to_static)
+            scaling = Scaling(self.scaling, self.scale_to_static, tuple(self.measurements), dict(self.scale_factors))
+            settings = SubjectFiles(self.model, scaling, self.marker_set, self.tasks)
             self._last_files[key] = read_files(settings, conditions)
         return self._last_files[key]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from designopt_muscle.osim.read import read_model
 from designopt_muscle.scaling.apply import scaled
 from designopt_muscle.scaling.factors import moved_markers
 from designopt_muscle.scaling.scale import scale_subject
-from designopt_muscle.scaling.setup import ScaleSetup, read_scale_setup
+from designopt_muscle.scaling.setup import Measurement, Method, ScaleSetup, read_scale_setup
 from designopt_recordings.errors import RecordingError, about
 from designopt_recordings.files.read import read_recording, read_table
 from designopt_recordings.loads.tables import plates_from_table
@@ -28,6 +28,7 @@ from designopt_recordings.recording import Recording
 from designopt_recordings.table import TimeTable
 
 from designopt.plugin import InputFile
+from designopt.study.language.findings import nearest_or_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,21 +40,40 @@ FILE_CONDITIONS = (
 
 
 @dataclass(frozen=True)
-class SubjectFiles:
-    """Settings that are files: the generic or scaled `model`, OpenSim's set-up of the `scaling`, a `marker_set`, and
-    the `tasks` (weights) of inverse kinematics. `to_static` scales by all markers of the static pose, without a set-up.
-    """
+class Scaling:
+    """How the model is scaled: by OpenSim's `setup`, or by least squares on all markers of the static pose
+    (`to_static`), `measurements` and `factors` (3,) of bodies; each replaces the factors of the one before."""
 
-    model: InputFile
-    scaling: InputFile | None = None
-    marker_set: InputFile | None = None
-    tasks: InputFile | None = None
+    setup: InputFile | None = None
     to_static: bool = False
+    measurements: tuple[Measurement, ...] = ()
+    factors: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
 
     @property
-    def scales(self) -> bool:
-        """Whether the model is scaled."""
-        return self.scaling is not None or self.to_static
+    def needs_static(self) -> bool:
+        """Whether it reads the markers of a static pose."""
+        return self.setup is not None or self.to_static or bool(self.measurements)
+
+    @property
+    def methods(self) -> tuple[Method, ...]:
+        """Those of a scaling without a set-up."""
+        use: dict[Method, bool] = {
+            "least_squares": self.to_static,
+            "measurements": bool(self.measurements),
+            "manualScale": bool(self.factors),
+        }
+        return tuple(method for method, used in use.items() if used)
+
+
+@dataclass(frozen=True)
+class SubjectFiles:
+    """Settings of the subject: the generic or scaled `model`, its `scaling`, and the files of a `marker_set` and of the
+    `tasks` (weights) of inverse kinematics."""
+
+    model: InputFile
+    scaling: Scaling = field(default_factory=Scaling)
+    marker_set: InputFile | None = None
+    tasks: InputFile | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +164,7 @@ def _refuse(files: Mapping[str, InputFile | None], settings: SubjectFiles) -> No
         raise TrialError(
             "external_loads assigns columns of a table of forces to bodies: name that table with reactions"
         )
-    if settings.scales and files["static"] is None and files["subject_model"] is None:
+    if settings.scaling.needs_static and files["static"] is None and files["subject_model"] is None:
         raise TrialError("scaling needs the recording of a static pose: name it with static")
 
 
@@ -152,11 +172,12 @@ def _subject(
     settings: SubjectFiles, files: Mapping[str, InputFile | None], mass: float | None
 ) -> tuple[bytes, tuple[OsimMarker, ...], list[str]]:
     """The subject's model file, the markers on it, and notes."""
-    scaled_before = files["subject_model"]
+    scaled_before, static, scaling = files["subject_model"], files["static"], settings.scaling
+    scales = scaled_before is None and static is not None and (scaling.setup is not None or bool(scaling.methods))
     source = scaled_before or settings.model
     with readable(source):
         model = read_model(source.content)
-        has_markers = (files["recording"] is not None or settings.scales) and (
+        has_markers = (files["recording"] is not None or scales) and (
             settings.marker_set is None or scaled_before is not None
         )
         markers = read_markers(source.content) if has_markers else ()
@@ -164,17 +185,33 @@ def _subject(
     if settings.marker_set is not None and scaled_before is None:
         with readable(settings.marker_set):
             markers = read_markers(settings.marker_set.content)
-    static = files["static"]
-    if settings.scales and scaled_before is None and static is not None:
-        setup = ScaleSetup(order=("least_squares",), placing=IkTasks())
-        if settings.scaling is not None:
-            with readable(settings.scaling):
-                setup = read_scale_setup(settings.scaling.content)
-        if mass is not None:
-            setup = replace(setup, mass=float(mass))
+    mass = None if mass is None else float(mass)
+    if scales and static is not None:
         with readable(static):
-            subject = scale_subject(source.content, read_recording(static), setup, markers)
+            recording = read_recording(static)
+            _check_measurements(scaling.measurements, recording)
+            subject = scale_subject(source.content, recording, _setup(scaling, mass), markers)
         return subject.content, subject.markers, [*notes, *(f"{static.name}: {note}" for note in subject.notes)]
-    if mass is not None and scaled_before is None:
-        return scaled(source.content, {}, float(mass)), markers, notes
+    factors = {body: np.array(factor) for body, factor in scaling.factors.items()}
+    if scaled_before is None and (factors or mass is not None):
+        return scaled(source.content, factors, mass), moved_markers(markers, factors), notes
     return source.content, markers, notes
+
+
+def _setup(scaling: Scaling, mass: float | None) -> ScaleSetup:
+    """The set-up of a scaling for a subject; a `mass` (kg) replaces that of the file."""
+    setup = ScaleSetup(
+        measurements=scaling.measurements, manual=scaling.factors, order=scaling.methods, placing=IkTasks()
+    )
+    if scaling.setup is not None:
+        with readable(scaling.setup):
+            setup = read_scale_setup(scaling.setup.content)
+    return setup if mass is None else replace(setup, mass=mass)
+
+
+def _check_measurements(measurements: tuple[Measurement, ...], static: Recording) -> None:
+    for measurement in measurements:
+        for name in (name for pair in measurement.pairs for name in pair):
+            if name not in static.marker_names or not np.isfinite(static.marker(name)).all(axis=1).any():
+                near = nearest_or_all(name, sorted({*static.marker_names} - {name}))
+                raise MarkerError(f"the measurement '{measurement.name}' needs the marker '{name}'{near}")

@@ -155,16 +155,17 @@ def least_squares_factors(
 ) -> dict[str, Vector]:
     """Factors of groups of bodies that, with the pose, bring all markers of the static pose closest to the recorded.
 
-    The groups are the bodies and axes of `setup.measurements`; without any, each body with its counterpart on the other
-    side (names that end in _r and _l), alike along all axes. Markers count with the weights of `setup.placing`. A weak
-    pull towards 1 keeps what no marker measures.
+    The groups are the bodies and axes of `setup.measurements`, unless these give factors themselves; otherwise each
+    body with its counterpart on the other side (names that end in _r and _l), alike along all axes. Markers count with
+    the weights of `setup.placing`. A weak pull towards 1 keeps what no marker measures.
 
     Gauss-Newton steps for the factors, with the pose at its minimum for them (variable projection, Golub and Pereyra
     1973); the markers' positions are linear in the factors.
     """
     tasks = replace(setup.placing or IkTasks(), window=None)
     recorded = mean_pose(static, setup.window)
-    groups = [dict(m.bodies) for m in setup.measurements] or _sides(model)
+    measured = () if "measurements" in setup.order else setup.measurements
+    groups = [dict(m.bodies) for m in measured] or _sides(model)
     values = np.ones(len(groups))
     q = None
     for _ in range(_ROUNDS):
