@@ -89,6 +89,14 @@ class LaboratoryTrial:
     weighted_markers: Annotated[
         list[str], Q("", "markers whose weight in inverse kinematics is the design input 'marker_weight'")
     ] = field(default_factory=list)
+    coordinate_weights: Annotated[
+        dict[str, float],
+        Q(
+            "",
+            "of coordinates that inverse kinematics draws to the trial's 'targets', or to their defaults without",
+            ge=0,
+        ),
+    ] = field(default_factory=dict)
     limits: Annotated[
         Limits, Q("", "of coordinates in inverse kinematics: those that the model clamps, all, by a penalty, or none")
     ] = "clamped"
@@ -135,6 +143,7 @@ class LaboratoryTrial:
         muscles, joints = tuple(m.name for m in skeleton.muscles), tuple(j.name for j in skeleton.joints)
         for setting, chosen, names, what in (
             ("joints", self.joints or [], joints, "joint"),
+            ("coordinate_weights", list(self.coordinate_weights), skeleton.free, "free coordinate"),
             ("reserve", list(self.reserve) if isinstance(self.reserve, dict) else [], skeleton.free, "free coordinate"),
             ("emg", list(self.emg.track) if self.emg else [], muscles, "muscle"),
         ):
@@ -253,7 +262,7 @@ class LaboratoryTrial:
         if key not in self._last_files:
             self._last_files.clear()
             scaling = Scaling(self.scaling, self.scale_to_static, tuple(self.measurements), dict(self.scale_factors))
-            settings = SubjectFiles(self.model, scaling, self.marker_set, self.tasks)
+            settings = SubjectFiles(self.model, scaling, self.marker_set, self.tasks, self.coordinate_weights)
             self._last_files[key] = read_files(settings, conditions)
         return self._last_files[key]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from designopt_mechanics.robot_files.xml import ModelError
+from designopt_muscle.markers.problem import coordinate_targets
 from designopt_muscle.markers.status import MarkerError
 from designopt_muscle.markers.tasks import IkTasks, read_ik_setup
 from designopt_muscle.models.errors import TrialError
@@ -27,6 +28,7 @@ from designopt_recordings.plate import ForcePlate
 from designopt_recordings.recording import Recording
 from designopt_recordings.table import TimeTable
 
+from designopt.arrays import Vector
 from designopt.plugin import InputFile
 from designopt.study.language.findings import nearest_or_all
 
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 
 #: Conditions of a scenario that are files.
 FILE_CONDITIONS = (
-    "recording", "motion", "static", "reactions", "external_loads", "emg", "subject_model",
+    "recording", "motion", "static", "reactions", "external_loads", "emg", "subject_model", "targets",
 )  # fmt: skip
 
 
@@ -68,12 +70,13 @@ class Scaling:
 @dataclass(frozen=True)
 class SubjectFiles:
     """Settings of the subject: the generic or scaled `model`, its `scaling`, and the files of a `marker_set` and of the
-    `tasks` (weights) of inverse kinematics."""
+    `tasks` (weights) of inverse kinematics, with further `coordinate_weights`."""
 
     model: InputFile
     scaling: Scaling = field(default_factory=Scaling)
     marker_set: InputFile | None = None
     tasks: InputFile | None = None
+    coordinate_weights: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,15 +135,39 @@ def read_files(settings: SubjectFiles, conditions: Mapping[str, Any]) -> TrialFi
             if files["external_loads"] is None:
                 plates = (*plates, *plates_from_table(reactions))
         notes += [f"{loads.name}: {note}" for note in reactions.notes]
+    subject, tasks = read_model(content), IkTasks()
+    if recording is not None:
+        tasks = _tasks(settings, files["targets"], subject, recording.time)
+    name = PurePath(file.name).stem
+    return TrialFiles(
+        name, content, subject, markers, tasks, recording, table, plates, files["external_loads"],
+        reactions, tuple(notes),
+    )  # fmt: skip
+
+
+def _tasks(settings: SubjectFiles, targets: InputFile | None, model: OsimModel, time: Vector) -> IkTasks:
+    """The weights of inverse kinematics; coordinates of the settings follow the table `targets`, if there is one."""
     tasks = IkTasks()
     if settings.tasks is not None:
         with readable(settings.tasks):
             tasks = replace(read_ik_setup(settings.tasks.content).tasks, window=None)
-    name = PurePath(file.name).stem
-    return TrialFiles(
-        name, content, read_model(content), markers, tasks, recording, table, plates, files["external_loads"],
-        reactions, tuple(notes),
-    )  # fmt: skip
+    weights = settings.coordinate_weights
+    tasks = replace(tasks, coordinates={**tasks.coordinates, **weights})
+    if targets is None:
+        followed = [name for name in tasks.from_table if tasks.coordinates.get(name)]
+        if followed and settings.tasks is not None:
+            raise TrialError(
+                f"{settings.tasks.name}: the task of '{min(followed)}' follows a table of coordinates: name it with"
+                " targets"
+            )
+        return tasks
+    with readable(targets):
+        table = read_table(targets)
+        tasks = replace(tasks, from_table=tasks.from_table | weights.keys(), references=table)
+        if not any(tasks.coordinates.get(name) for name in tasks.from_table):
+            raise MarkerError("no coordinate follows this table: weight it with the setting coordinate_weights")
+        coordinate_targets(model, tasks, time)
+    return tasks
 
 
 def resized(files: TrialFiles, factor: float) -> TrialFiles:
@@ -160,6 +187,8 @@ def _refuse(files: Mapping[str, InputFile | None], settings: SubjectFiles) -> No
             "a trial has either markers (recording: a C3D or TRC file) or coordinates (motion: a MOT, STO or CSV"
             f" file); this one has {'neither' if files['recording'] is None else 'both'}"
         )
+    if files["targets"] is not None and files["recording"] is None:
+        raise TrialError("targets draw coordinates in inverse kinematics; a trial without markers has none")
     if files["external_loads"] is not None and files["reactions"] is None:
         raise TrialError(
             "external_loads assigns columns of a table of forces to bodies: name that table with reactions"
