@@ -15,9 +15,9 @@ from designopt.study.language.findings import nearest_or_all
 _LEAST_FRAMES = 20
 #: Smallest mean of 1 - cosine of the turning between the segments, about 4 degrees RMS, that determines a direction.
 _LEAST_TURNING = 2.5e-3
-#: RMS distance (m) of the two centres, or of markers from their cluster's shape, beyond which markers are not those of
-#: two segments with a joint.
-_LARGEST = 0.02
+#: RMS distances (m) beyond which markers are not those of two segments with a joint: of the two centres, and of markers
+#: from the shape of their cluster.
+_LARGEST, _BENT = 0.02, 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ def functional_joint(
         if not spread(mean):
             raise ValueError(f"{', '.join(names)} do not fix a segment: three markers off a line are needed")
         rotation, translation, residual = fit(mean, cluster[complete])
-        if (bend := float(np.sqrt((residual**2).mean()))) > _LARGEST:
+        if (bend := float(np.sqrt((residual**2).mean()))) > _BENT:
             raise ValueError(
                 f"{', '.join(names)} move by {bend * 1000.0:.0f} mm (RMS) against each other: they are not on one"
                 " segment"
