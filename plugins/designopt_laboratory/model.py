@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,14 +10,15 @@ from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from designopt_mechanics.robot_files.xml import ModelError
-from designopt_muscle.markers.problem import Limits
+from designopt_muscle.markers.problem import Limits, motion_problem
 from designopt_muscle.markers.status import MarkerError
+from designopt_muscle.markers.tasks import read_ik_setup
 from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.static_inputs import criterion_of
 from designopt_muscle.osim.markers import read_markers
 from designopt_muscle.osim.read import read_model
-from designopt_muscle.scaling.setup import Measurement
+from designopt_muscle.scaling.setup import Measurement, read_scale_setup
 from designopt_muscle.sharing.statement.criteria import Tracking
 from designopt_recordings.errors import RecordingError
 from numpy.typing import NDArray
@@ -25,13 +26,22 @@ from numpy.typing import NDArray
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, filled, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all
+from designopt_laboratory.curves.curves import side_of
 from designopt_laboratory.curves.strikes import Source
 from designopt_laboratory.declared import ARRAYS, LaboratoryDesign, TrialConditions, TrialFigures
 from designopt_laboratory.results import TrialResults
 from designopt_laboratory.trial.feet import bodies_of_feet
-from designopt_laboratory.trial.files import FILE_CONDITIONS, Scaling, SubjectFiles, TrialFiles, read_files, resized
+from designopt_laboratory.trial.files import (
+    FILE_CONDITIONS,
+    Scaling,
+    SubjectFiles,
+    TrialFiles,
+    load_notes,
+    read_files,
+    resized,
+)
 from designopt_laboratory.trial.poses import MarkerErrors, PoseSeries, check_poses, poses
-from designopt_laboratory.trial.steps import STEPS, Chain, Factors, Processing, Step, take_steps
+from designopt_laboratory.trial.steps import STEPS, Chain, Factors, Processing, Step, check_window, take_steps
 
 #: Poses of a trial that are kept for designs with the same errors of markers.
 _KEPT_POSES = 4
@@ -138,6 +148,8 @@ class LaboratoryTrial:
             skeleton = read_model(self.model.content)
         except ModelError as error:
             raise InvalidSetting("model", f"{self.model.name}: {error}") from None
+        if self.until != "angles" and not sum(body.mass for body in skeleton.bodies) > 0.0:
+            raise InvalidSetting("model", f"{self.model.name} has no mass; the last step can be angles")
         if STEPS.index(self.until) >= STEPS.index("forces") and not skeleton.muscles:
             raise InvalidSetting("until", f"{self.model.name} has no muscle; the last step can be angles or moments")
         muscles, joints = tuple(m.name for m in skeleton.muscles), tuple(j.name for j in skeleton.joints)
@@ -162,6 +174,22 @@ class LaboratoryTrial:
                 bodies_of_feet(skeleton, self.feet)
             except TrialError as error:
                 raise InvalidSetting("feet", str(error).removeprefix("feet: ")) from None
+            for side, body in self.feet.items():
+                if side_of(body)[1] not in ("", side):
+                    raise InvalidSetting(f"feet.{side}", f"'{body}' is by its name a body of the other side")
+
+    def _check_setups(self) -> None:
+        """Raise `InvalidSetting` for set-up files that are not what their setting says."""
+        readers: tuple[tuple[str, InputFile | None, Callable[[bytes], object]], ...] = (
+            ("scaling", self.scaling, read_scale_setup),
+            ("tasks", self.tasks, read_ik_setup),
+            ("marker_set", self.marker_set, read_markers),
+        )
+        for setting, file, reader in readers:
+            try:
+                _ = None if file is None else reader(file.content)
+            except ModelError as error:
+                raise InvalidSetting(setting, f"{getattr(file, 'name', setting)}: {error}") from None
 
     def _check_scaling(self, bodies: list[str]) -> None:
         """Raise `InvalidSetting` for two ways to scale, and for bodies, axes and markers that are not there."""
@@ -173,6 +201,7 @@ class LaboratoryTrial:
                 raise InvalidSetting(
                     "scale_factors", f"'{body}' is not a body of the model{nearest_or_all(body, bodies)}"
                 )
+        self._check_setups()
         if not self.measurements:
             return
         source, setting = (self.model, "model") if self.marker_set is None else (self.marker_set, "marker_set")
@@ -203,12 +232,18 @@ class LaboratoryTrial:
             files = self._read(conditions)
             check_poses(files, (*self.marker_weights, *self.weighted_markers))
             time = (files.table or files.recording).time  # type: ignore[union-attr]
+            check_window(time, self.window, files.name)
             self._signals(conditions, files, time)
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
         """What the readers of the files left out or assumed."""
         with _as_mistakes(conditions):
-            return list(self._read(conditions).notes)
+            files = self._read(conditions)
+            if files.recording is None:
+                return list(files.notes)
+            problem = motion_problem(files.model, files.markers, files.recording, files.tasks, self.limits)
+            loads = [] if self.until == "angles" else load_notes(files)
+            return [*files.notes, *(f"{files.name}: {note}" for note in (*problem.notes, *loads))]
 
     def prepare_scenario(self, conditions: TrialConditions) -> ReadTrial:
         """Read the files and scale the model. Raises `Diverged` for unusable ones."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import yaml
 from click.testing import CliRunner
-from designopt_laboratory.curves.reference import Reference
+from designopt_laboratory.curves.reference import ReferenceFile
 from designopt_laboratory.report.curves import laboratory_curves
 
 import designopt
@@ -20,7 +20,7 @@ NORM = HEAD + "# norm\nangle,knee_angle,deg,0,-5,4\nangle,knee_angle,deg,50,-35,
 
 
 def reference(text, name="children"):
-    return Reference(InputFile("norm.csv", text.encode()), name)
+    return ReferenceFile(InputFile("norm.csv", text.encode()), name)
 
 
 def test_means_and_deviations_are_those_of_the_file_at_every_percent():

@@ -47,7 +47,7 @@ class ReferenceCurve:
 
 
 @dataclass(frozen=True)
-class Reference:
+class ReferenceFile:
     """Curves of a file, shown as a band beside those of a study.
 
     The file is a CSV table with the columns quantity, variable and unit (as in the export ``cycles``; a variable

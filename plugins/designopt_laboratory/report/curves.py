@@ -15,7 +15,7 @@ from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, selected
 from designopt.store.result import Result
 from designopt_laboratory.curves.pool import NEEDED, CurveSet, PooledCurves, normal_walk, pooled
-from designopt_laboratory.curves.reference import Reference, ReferenceCurve
+from designopt_laboratory.curves.reference import ReferenceCurve, ReferenceFile
 
 #: Joints of the first figure: those that a model has of these, else the ones that move most.
 _USUAL = ("hip_flexion", "hip_adduction", "hip_rotation", "knee_angle", "ankle_angle")
@@ -38,7 +38,7 @@ def laboratory_curves(
     result: Result,
     *,
     reference: Annotated[
-        Reference | None, Q("", "curves of a file, shown as a band beside the bundled normal walking")
+        ReferenceFile | None, Q("", "curves of a file, shown as a band beside the bundled normal walking")
     ] = None,
 ) -> Section | None:
     """Angles, moments, powers, activations with EMG, muscle and joint forces over the normalised cycle.
@@ -72,7 +72,7 @@ def laboratory_curves(
     )
 
 
-def _unmatched(reference: Reference, curves: Mapping[str, list[PooledCurves]]) -> list[str]:
+def _unmatched(reference: ReferenceFile, curves: Mapping[str, list[PooledCurves]]) -> list[str]:
     """A sentence on curves of the reference that no curve of the study corresponds to."""
     units = {(one.kind, one.name): one.unit for some in curves.values() for one in some}
     alone = [f"{kind} {name}" for kind, name in reference.curves if (kind, name) not in units]
@@ -136,7 +136,7 @@ def _colours(curves: PooledCurves) -> dict[tuple[str, str], str]:
     return {(one.group, one.side): category(k) for k, one in enumerate(curves.sets)}
 
 
-def _gait(curves: Mapping[str, list[PooledCurves]], reference: Reference | None) -> Figure | None:
+def _gait(curves: Mapping[str, list[PooledCurves]], reference: ReferenceFile | None) -> Figure | None:
     """Angle, moment and power of the main joints, one below the other."""
     designs = list(curves)
     by_key = {design: {(c.kind, c.name): c for c in some} for design, some in curves.items()}
@@ -175,7 +175,7 @@ def _gait(curves: Mapping[str, list[PooledCurves]], reference: Reference | None)
     )
 
 
-def _reference(reference: Reference | None, one: PooledCurves, named: bool, **more: Any) -> list[Trace]:
+def _reference(reference: ReferenceFile | None, one: PooledCurves, named: bool, **more: Any) -> list[Trace]:
     """The bands of a file's curves of the same variable."""
     curves = [] if reference is None else reference.curve(one.kind, one.name, one.unit)
     return [
@@ -215,7 +215,7 @@ def _grid(names: Sequence[str], units: Mapping[str, str]) -> dict[str, Any]:
     return layout(annotations=captions, legend={"orientation": "h", "y": -0.12, "x": 0}, **axes)
 
 
-def _kind(kind: str, curves: Mapping[str, list[PooledCurves]], reference: Reference | None) -> Figure | None:
+def _kind(kind: str, curves: Mapping[str, list[PooledCurves]], reference: ReferenceFile | None) -> Figure | None:
     """All curves of one kind, with a selector of the name."""
     designs = list(curves)
     by_name = [{c.name: c for c in curves[design] if c.kind == kind} for design in designs]

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from designopt_mechanics.robot_files.xml import ModelError
+from designopt_muscle.geometry.kinematics import kinematics
 from designopt_muscle.markers.problem import coordinate_targets
 from designopt_muscle.markers.status import MarkerError
 from designopt_muscle.markers.tasks import IkTasks, read_ik_setup
+from designopt_muscle.models.dynamics import read_loads
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.osim.markers import OsimMarker, read_markers
 from designopt_muscle.osim.model import OsimModel
@@ -39,6 +41,12 @@ if TYPE_CHECKING:
 FILE_CONDITIONS = (
     "recording", "motion", "static", "reactions", "external_loads", "emg", "subject_model", "targets",
 )  # fmt: skip
+
+
+#: A mass beyond this times that of the model, or below its inverse, is probably in another unit.
+_MASSES = 5.0
+#: Forces of the ground in weights between which they are plausible.
+_LEAST_LOAD, _LARGEST_LOAD = 0.05, 20.0
 
 
 @dataclass(frozen=True)
@@ -138,6 +146,8 @@ def read_files(settings: SubjectFiles, conditions: Mapping[str, Any]) -> TrialFi
     subject, tasks = read_model(content), IkTasks()
     if recording is not None:
         tasks = _tasks(settings, files["targets"], subject, recording.time)
+    if (assignment := files["external_loads"]) is not None and reactions is not None:
+        read_loads(assignment, reactions, kinematics(subject, {}), reactions.time[:1])
     name = PurePath(file.name).stem
     return TrialFiles(
         name, content, subject, markers, tasks, recording, table, plates, files["external_loads"],
@@ -168,6 +178,28 @@ def _tasks(settings: SubjectFiles, targets: InputFile | None, model: OsimModel, 
             raise MarkerError("no coordinate follows this table: weight it with the setting coordinate_weights")
         coordinate_targets(model, tasks, time)
     return tasks
+
+
+def load_notes(files: TrialFiles) -> list[str]:
+    """A sentence where the plates of a trial carry no plausible part of the subject's weight."""
+    if not files.plates:
+        return []
+    weight = 9.81 * sum(body.mass for body in files.model.bodies)
+    up = np.concatenate([plate.force[:, 1] for plate in files.plates])
+    up = up[np.isfinite(up)]
+    if not up.size:
+        return ["the plates have no force in any frame"]
+    highest, lowest = float(up.max()), float(up.min())
+    if -lowest > highest and -lowest > _LEAST_LOAD * weight:
+        return [
+            f"the ground pulls with up to {-lowest:.3g} N: check sign and axes of the forces; they act on the subject"
+        ]
+    if not _LEAST_LOAD * weight < highest < _LARGEST_LOAD * weight:
+        return [
+            f"the ground carries at most {highest:.3g} N of a weight of {weight:.3g} N: check the unit of the forces,"
+            " and whether they belong to the trial"
+        ]
+    return []
 
 
 def resized(files: TrialFiles, factor: float) -> TrialFiles:
@@ -209,8 +241,16 @@ def _subject(
         has_markers = (files["recording"] is not None or scales) and (
             settings.marker_set is None or scaled_before is not None
         )
-        markers = read_markers(source.content) if has_markers else ()
+        try:
+            markers = read_markers(source.content) if has_markers else ()
+        except ModelError as error:
+            raise MarkerError(f"{error}: name a file of them with the setting marker_set") from None
     notes = [f"{source.name}: {note}" for note in model.notes]
+    generic = sum(body.mass for body in model.bodies)
+    if mass is not None and generic > 0.0 and not 1.0 / _MASSES < mass / generic < _MASSES:
+        notes.append(
+            f"the subject's mass of {mass:g} kg is {mass / generic:.3g} times that of {source.name}: check its unit"
+        )
     if settings.marker_set is not None and scaled_before is None:
         with readable(settings.marker_set):
             markers = read_markers(settings.marker_set.content)

@@ -77,15 +77,15 @@ def functional_joint(
     if hinge and turning[-2] < _LEAST_TURNING:
         raise ValueError("the segments hardly turn: an axis needs a movement about it")
     rank = 5 if hinge else 6
-    both = basis.Vh[:rank].T @ ((basis.U[:, :rank].T @ right) / basis.S[:rank])
-    rms = float(np.sqrt(((matrix @ both - right) ** 2).sum() / complete.sum()))
+    centres = basis.Vh[:rank].T @ ((basis.U[:, :rank].T @ right) / basis.S[:rank])
+    rms = float(np.sqrt(((matrix @ centres - right) ** 2).sum() / complete.sum()))
     if rms > _LARGEST:
         raise ValueError(
             f"the two segments carry the joint {rms * 1000.0:.0f} mm (RMS) apart: check the names of the markers"
             f" {', '.join((*proximal, *distal))}"
         )
     axis = basis.Vh[-1, :3]
-    return FunctionalFit(reference, both[:3], np.asarray(axis / np.linalg.norm(axis)), rms)
+    return FunctionalFit(reference, centres[:3], np.asarray(axis / np.linalg.norm(axis)), rms)
 
 
 def in_cluster(reference: Array, positions: Array, points: Array) -> Array:
