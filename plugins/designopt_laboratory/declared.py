@@ -59,6 +59,9 @@ class TrialConditions(AssumedErrors, total=False):
         InputFile, Q("", "OpenSim's assignment of the columns of 'reactions' to bodies (XML); by position without")
     ]
     emg: Annotated[InputFile, Q("", "measured activity (MOT, STO, CSV, C3D); by default the recording")]
+    targets: Annotated[
+        InputFile, Q("", "coordinates that the weighted ones follow in inverse kinematics (MOT, STO or CSV)")
+    ]
     subject: Annotated[str, Q("", "label of the subject", default="")]
     group: Annotated[str, Q("", "label of the group, whose curves are summarised together", default="")]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,12 +10,15 @@ from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from designopt_mechanics.robot_files.xml import ModelError
-from designopt_muscle.markers.problem import Limits
+from designopt_muscle.markers.problem import Limits, motion_problem
 from designopt_muscle.markers.status import MarkerError
+from designopt_muscle.markers.tasks import read_ik_setup
 from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.static_inputs import criterion_of
+from designopt_muscle.osim.markers import read_markers
 from designopt_muscle.osim.read import read_model
+from designopt_muscle.scaling.setup import Measurement, read_scale_setup
 from designopt_muscle.sharing.statement.criteria import Tracking
 from designopt_recordings.errors import RecordingError
 from numpy.typing import NDArray
@@ -23,13 +26,22 @@ from numpy.typing import NDArray
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, filled, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all
+from designopt_laboratory.curves.curves import side_of
 from designopt_laboratory.curves.strikes import Source
 from designopt_laboratory.declared import ARRAYS, LaboratoryDesign, TrialConditions, TrialFigures
 from designopt_laboratory.results import TrialResults
 from designopt_laboratory.trial.feet import bodies_of_feet
-from designopt_laboratory.trial.files import FILE_CONDITIONS, SubjectFiles, TrialFiles, read_files, resized
+from designopt_laboratory.trial.files import (
+    FILE_CONDITIONS,
+    Scaling,
+    SubjectFiles,
+    TrialFiles,
+    load_notes,
+    read_files,
+    resized,
+)
 from designopt_laboratory.trial.poses import MarkerErrors, PoseSeries, check_poses, poses
-from designopt_laboratory.trial.steps import STEPS, Chain, Factors, Processing, Step, take_steps
+from designopt_laboratory.trial.steps import STEPS, Chain, Factors, Processing, Step, check_window, take_steps
 
 #: Poses of a trial that are kept for designs with the same errors of markers.
 _KEPT_POSES = 4
@@ -68,6 +80,13 @@ class LaboratoryTrial:
     scale_to_static: Annotated[
         bool, Q("", "without a set-up: scale by least squares on all markers of the static pose, and place them there")
     ] = False
+    measurements: Annotated[
+        list[Measurement],
+        Q("", "lengths between markers of the static pose, whose ratio to those on the model scales bodies"),
+    ] = field(default_factory=list)
+    scale_factors: Annotated[
+        dict[str, tuple[float, float, float]], Q("", "factors by hand of single bodies along x, y, z", gt=0)
+    ] = field(default_factory=dict)
     marker_set: Annotated[InputFile | None, Q("", "markers on the bodies (MarkerSet XML), if the model has none")] = (
         None
     )
@@ -80,6 +99,14 @@ class LaboratoryTrial:
     weighted_markers: Annotated[
         list[str], Q("", "markers whose weight in inverse kinematics is the design input 'marker_weight'")
     ] = field(default_factory=list)
+    coordinate_weights: Annotated[
+        dict[str, float],
+        Q(
+            "",
+            "of coordinates that inverse kinematics draws to the trial's 'targets', or to their defaults without",
+            ge=0,
+        ),
+    ] = field(default_factory=dict)
     limits: Annotated[
         Limits, Q("", "of coordinates in inverse kinematics: those that the model clamps, all, by a penalty, or none")
     ] = "clamped"
@@ -121,11 +148,14 @@ class LaboratoryTrial:
             skeleton = read_model(self.model.content)
         except ModelError as error:
             raise InvalidSetting("model", f"{self.model.name}: {error}") from None
+        if self.until != "angles" and not sum(body.mass for body in skeleton.bodies) > 0.0:
+            raise InvalidSetting("model", f"{self.model.name} has no mass; the last step can be angles")
         if STEPS.index(self.until) >= STEPS.index("forces") and not skeleton.muscles:
             raise InvalidSetting("until", f"{self.model.name} has no muscle; the last step can be angles or moments")
         muscles, joints = tuple(m.name for m in skeleton.muscles), tuple(j.name for j in skeleton.joints)
         for setting, chosen, names, what in (
             ("joints", self.joints or [], joints, "joint"),
+            ("coordinate_weights", list(self.coordinate_weights), skeleton.free, "free coordinate"),
             ("reserve", list(self.reserve) if isinstance(self.reserve, dict) else [], skeleton.free, "free coordinate"),
             ("emg", list(self.emg.track) if self.emg else [], muscles, "muscle"),
         ):
@@ -136,8 +166,7 @@ class LaboratoryTrial:
         if self.reaction_axes not in bodies:
             near = nearest_or_all(self.reaction_axes, bodies)
             raise InvalidSetting("reaction_axes", f"'{self.reaction_axes}' is not a body of the model{near}")
-        if self.scaling is not None and self.scale_to_static:
-            raise InvalidSetting("scale_to_static", "the set-up 'scaling' says how to scale: give one of the two")
+        self._check_scaling([b.name for b in skeleton.bodies])
         if self.window is not None and not self.window[0] < self.window[1]:
             raise InvalidSetting("window", f"from {self.window[0]:g} to {self.window[1]:g} s is empty")
         if self.feet is not None:
@@ -145,6 +174,57 @@ class LaboratoryTrial:
                 bodies_of_feet(skeleton, self.feet)
             except TrialError as error:
                 raise InvalidSetting("feet", str(error).removeprefix("feet: ")) from None
+            for side, body in self.feet.items():
+                if side_of(body)[1] not in ("", side):
+                    raise InvalidSetting(f"feet.{side}", f"'{body}' is by its name a body of the other side")
+
+    def _check_setups(self) -> None:
+        """Raise `InvalidSetting` for set-up files that are not what their setting says."""
+        readers: tuple[tuple[str, InputFile | None, Callable[[bytes], object]], ...] = (
+            ("scaling", self.scaling, read_scale_setup),
+            ("tasks", self.tasks, read_ik_setup),
+            ("marker_set", self.marker_set, read_markers),
+        )
+        for setting, file, reader in readers:
+            try:
+                _ = None if file is None else reader(file.content)
+            except ModelError as error:
+                raise InvalidSetting(setting, f"{getattr(file, 'name', setting)}: {error}") from None
+
+    def _check_scaling(self, bodies: list[str]) -> None:
+        """Raise `InvalidSetting` for two ways to scale, and for bodies, axes and markers that are not there."""
+        for setting in ("scale_to_static", "measurements", "scale_factors"):
+            if self.scaling is not None and getattr(self, setting):
+                raise InvalidSetting(setting, "the set-up 'scaling' says how to scale: give one of the two")
+        for body in self.scale_factors:
+            if body not in bodies:
+                raise InvalidSetting(
+                    "scale_factors", f"'{body}' is not a body of the model{nearest_or_all(body, bodies)}"
+                )
+        self._check_setups()
+        if not self.measurements:
+            return
+        source, setting = (self.model, "model") if self.marker_set is None else (self.marker_set, "marker_set")
+        try:
+            markers = [marker.name for marker in read_markers(source.content)]
+        except ModelError as error:
+            raise InvalidSetting(setting, f"{source.name}: {error}") from None
+        for number, measurement in enumerate(self.measurements):
+            if not measurement.pairs or not measurement.bodies:
+                missing = "bodies" if measurement.pairs else "pairs"
+                raise InvalidSetting(f"measurements.{number}.{missing}", f"'{measurement.name}' has none")
+            for name in (name for pair in measurement.pairs for name in pair):
+                if name not in markers:
+                    near = nearest_or_all(name, markers)
+                    raise InvalidSetting(
+                        f"measurements.{number}.pairs", f"'{name}' is not a marker of {source.name}{near}"
+                    )
+            for body, axes in measurement.bodies.items():
+                position = f"measurements.{number}.bodies.{body}"
+                if body not in bodies:
+                    raise InvalidSetting(position, f"'{body}' is not a body of the model{nearest_or_all(body, bodies)}")
+                if not axes or set(axes) - set("XYZ") or len(set(axes)) < len(axes):
+                    raise InvalidSetting(position, f"'{axes}' are not axes: write XYZ or some of the three letters")
 
     def check_scenario(self, conditions: Mapping[str, Any]) -> None:
         """Open the files of a trial. Raises `InvalidSetting` for unusable ones."""
@@ -152,12 +232,18 @@ class LaboratoryTrial:
             files = self._read(conditions)
             check_poses(files, (*self.marker_weights, *self.weighted_markers))
             time = (files.table or files.recording).time  # type: ignore[union-attr]
+            check_window(time, self.window, files.name)
             self._signals(conditions, files, time)
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
         """What the readers of the files left out or assumed."""
         with _as_mistakes(conditions):
-            return list(self._read(conditions).notes)
+            files = self._read(conditions)
+            if files.recording is None:
+                return list(files.notes)
+            problem = motion_problem(files.model, files.markers, files.recording, files.tasks, self.limits)
+            loads = [] if self.until == "angles" else load_notes(files)
+            return [*files.notes, *(f"{files.name}: {note}" for note in (*problem.notes, *loads))]
 
     def prepare_scenario(self, conditions: TrialConditions) -> ReadTrial:
         """Read the files and scale the model. Raises `Diverged` for unusable ones."""
@@ -210,7 +296,8 @@ class LaboratoryTrial:
         key = (*("" if file is None else file.digest for file in files), conditions.get("mass"))
         if key not in self._last_files:
             self._last_files.clear()
-            settings = SubjectFiles(self.model, self.scaling, self.marker_set, self.tasks, self.scale_to_static)
+            scaling = Scaling(self.scaling, self.scale_to_static, tuple(self.measurements), dict(self.scale_factors))
+            settings = SubjectFiles(self.model, scaling, self.marker_set, self.tasks, self.coordinate_weights)
             self._last_files[key] = read_files(settings, conditions)
         return self._last_files[key]
 

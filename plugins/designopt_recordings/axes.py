@@ -49,7 +49,7 @@ def check_size(markers: Array, unit: str) -> None:
         return
     size = float(np.quantile(present, 0.99))
     if size > _LARGEST or float(present.max()) < _SMALLEST:
-        probable = "mm" if size > _LARGEST else "m"
+        probable = "mm" if size > _LARGEST else "m" if unit != "m" else "another unit"
         raise RecordingError(
             f"the file says {unit}, but its markers are {size:.4g} m from the origin; they are probably in {probable}:"
             f" correct the file or give the unit when reading"

@@ -162,3 +162,20 @@ def test_samples_of_what_is_not_known_give_bands_and_markers_are_written_as_trc(
     recording = read_recording(InputFile("m.trc", first.read_bytes()))
     original = read_recording(InputFile("m.trc", (STUDIES / "walk_slow.trc").read_bytes()))
     assert recording.marker("RHEE") == pytest.approx(original.marker("RHEE"), abs=1e-12)
+
+
+def test_tasks_that_follow_a_table_have_the_coordinates_of_the_folder(tmp_path):
+    folder = tmp_path / "laboratory"
+    shutil.copytree(STUDIES, folder, ignore=shutil.ignore_patterns("results", "*.yaml", "walk_fast*"))
+    task = "<IKCoordinateTask name='knee_angle_r'><value_type>from_file</value_type></IKCoordinateTask>"
+    text = f"<OpenSimDocument><IKTaskSet><objects>{task}</objects></IKTaskSet></OpenSimDocument>"
+    (folder / "tasks.xml").write_text(text)
+    done = command("new", "laboratory", str(folder), "-o", str(folder / "without.yaml"))
+    assert "needed: tasks of tasks.xml follow a table of coordinates; walk_slow.trc has none" in done.output
+    count = read_recording(InputFile("w.trc", (folder / "walk_slow.trc").read_bytes())).time
+    rows = "".join(f"{t!r},0.03,-0.4,-0.4\n" for t in count.tolist())
+    (folder / "walk_slow_sensors.csv").write_text(f"time,pelvis_tilt,knee_angle_r,knee_angle_l\n{rows}")
+    done = command("new", "laboratory", str(folder))
+    assert "walk_slow.trc: tasks of tasks.xml follow the coordinates in walk_slow_sensors.csv" in done.output
+    assert "targets: walk_slow_sensors.csv" in (folder / "laboratory.yaml").read_text()
+    assert command("validate", str(folder / "laboratory.yaml")).exit_code == 0

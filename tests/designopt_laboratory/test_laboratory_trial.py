@@ -9,7 +9,7 @@ from designopt_laboratory.model import LaboratoryTrial
 from designopt_muscle.models.emg import MeasuredActivity
 from designopt_recordings.placement import about_vertical
 
-from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting
+from designopt.plugin import InputFile, InvalidDesign, InvalidSetting
 
 WALK = laboratory.walk(cycles=1.3)
 MOMENTS = ("moments", "moment_names", "pose_status")
@@ -191,6 +191,7 @@ def test_scaling_to_the_static_pose_finds_the_size_of_a_subject(analysed):
     [
         ({"joints": ["kne_r"]}, "'kne_r' is not a joint; did you mean 'knee_r'"),
         ({"feet": {"right": "foot"}}, "'foot' is not a body"),
+        ({"feet": {"right": "calcn_l", "left": "calcn_r"}}, "'calcn_l' is by its name a body of the other side"),
         ({"feet": {"both": "calcn_r"}}, "write right and left"),
         ({"reaction_axes": "tibia"}, "'tibia' is not a body"),
         ({"window": (1.0, 1.0)}, "is empty"),
@@ -274,7 +275,7 @@ def test_a_cut_off_that_the_rate_excludes_rejects_the_design(analysed):
 
 
 def test_a_window_beyond_the_trial_gives_no_result(analysed):
-    with pytest.raises(Diverged, match="no frame lies between 8 and 9 s"):
+    with pytest.raises(InvalidSetting, match="no frame lies between 8 and 9 s"):
         analysed(WALK, until="angles", window=(8.0, 9.0))
 
 

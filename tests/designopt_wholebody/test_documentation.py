@@ -86,6 +86,7 @@ def test_the_model_and_the_marker_set_are_read() -> None:
     assert {"strap_R", "strap_L"} == set(braced.springs)
     assert braced.joints["knee_L"].spring == braced.joints["knee_R"].spring  # w points to the right on both sides
     make_subject(braced)
+    read_marker_set(blocks("yaml marker set")[1].encode(), "page.yaml")
     markers = read_marker_set(blocks("yaml marker set")[0].encode(), "page.yaml")
     assert set(markers.landmarks) == {"CIAS_R", "PMCP", "MT1_R", "CAQ_R"}
 

@@ -103,6 +103,9 @@ def _recording(folder: Path, name: str, contents: FolderContents) -> None:
     if not recording.marker_names:
         contents.unused[name] = "has no markers"
         return
+    if not np.isfinite(recording.markers).all(axis=2).any():
+        contents.unused[name] = "has no marker in any frame"
+        return
     contents.recordings[name] = recording
     (contents.statics if _is_static(name, recording) else contents.trials).append(name)
 

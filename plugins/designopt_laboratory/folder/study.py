@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 from designopt_mechanics.robot_files.xml import ModelError
+from designopt_muscle.markers.tasks import read_ik_setup
 from designopt_muscle.osim.markers import read_markers
 
 from designopt.study.language.files import LARGEST_BESIDE
@@ -53,6 +54,7 @@ def study_of_folder(folder: Path, target: Path, name: str) -> tuple[str, list[st
         settings["until"] = "moments"
         assumed.append(f"{model} has no muscles: the last step is the net moments")
     scenarios = _scenarios(contents, prefix, bool({"scaling", "scale_to_static"} & settings.keys()), assumed)
+    _targets(folder, contents, prefix, scenarios, assumed)
     _feet(contents, model, scenarios, assumed)
     assumed += _unmatched(folder, contents, model)
     assumed += [f"not used: {file}: {reason}" for file, reason in contents.unused.items()]
@@ -132,7 +134,7 @@ def _setups(contents: FolderContents, model: str, prefix: str, assumed: list[str
 def _scenarios(contents: FolderContents, prefix: str, scaled: bool, assumed: list[str]) -> list[dict[str, Any]]:
     trials = contents.trials or contents.motions
     if contents.trials and contents.motions:
-        assumed.append(f"coordinates come from markers; not used: {', '.join(contents.motions)}")
+        assumed.append(f"coordinates come from markers, not from {', '.join(contents.motions)}")
     counts = Counter(name.rpartition("/")[0] for name in trials)
     stems = Counter(PurePath(name).stem for name in trials)
     scenarios = []
@@ -177,6 +179,23 @@ def _reactions(
         return {}
     assumed.append(f"{trial}: ground reactions {table}, assigned to the feet by position")
     return {"reactions": prefix + table}
+
+
+def _targets(
+    folder: Path, contents: FolderContents, prefix: str, scenarios: list[dict[str, Any]], assumed: list[str]
+) -> None:
+    """Tables of coordinates for trials whose tasks follow one."""
+    names = contents.setups.get("tasks")
+    if not names or not contents.trials or not read_ik_setup((folder / names[0]).read_bytes()).tasks.from_table:
+        return
+    counts = Counter(name.rpartition("/")[0] for name in contents.trials)
+    for trial, scenario in zip(contents.trials, scenarios, strict=True):
+        table = partner(trial, contents.motions, counts)
+        if table is None:
+            assumed.append(f"needed: tasks of {names[0]} follow a table of coordinates; {trial} has none")
+        else:
+            scenario["targets"] = prefix + table
+            assumed.append(f"{trial}: tasks of {names[0]} follow the coordinates in {table}")
 
 
 def _feet(contents: FolderContents, model: str, scenarios: list[dict[str, Any]], assumed: list[str]) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from designopt.plugin import Quantity as Q
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, missing, stored_arrays
@@ -14,6 +15,7 @@ from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, selected
 from designopt.store.result import Result
 from designopt_laboratory.curves.pool import NEEDED, CurveSet, PooledCurves, normal_walk, pooled
+from designopt_laboratory.curves.reference import ReferenceCurve, ReferenceFile
 
 #: Joints of the first figure: those that a model has of these, else the ones that move most.
 _USUAL = ("hip_flexion", "hip_adduction", "hip_rotation", "knee_angle", "ankle_angle")
@@ -32,7 +34,13 @@ def trials_by_design(result: Result, *names: str) -> dict[str, list[Arrays]]:
 
 
 @report("laboratory_curves", version=1)
-def laboratory_curves(result: Result) -> Section | None:
+def laboratory_curves(
+    result: Result,
+    *,
+    reference: Annotated[
+        ReferenceFile | None, Q("", "curves of a file, shown as a band beside the bundled normal walking")
+    ] = None,
+) -> Section | None:
     """Angles, moments, powers, activations with EMG, muscle and joint forces over the normalised cycle.
 
     Lines are means, bands one standard deviation: over the cycles of a single subject, over subjects where there are
@@ -50,7 +58,7 @@ def laboratory_curves(result: Result) -> Section | None:
             " Choose a longer window, or where strikes come from (setting cycles: plates, feet or events).",
         )
     kinds = list(dict.fromkeys(c.kind for some in curves.values() for c in some))
-    figures = [_gait(curves), *(_kind(kind, curves) for kind in kinds)]
+    figures = [_gait(curves, reference), *(_kind(kind, curves, reference) for kind in kinds)]
     return Section(
         title,
         introduction="Cycles run from a foot strike to the next one of the same side. " + _counts(curves),
@@ -59,8 +67,25 @@ def laboratory_curves(result: Result) -> Section | None:
         notes=(
             "Normal walking: OpenSim's introductory tutorial, one averaged cycle without a deviation, with the signs of"
             " the model's coordinates.",
+            *([] if reference is None else _unmatched(reference, curves)),
         ),
     )
+
+
+def _unmatched(reference: ReferenceFile, curves: Mapping[str, list[PooledCurves]]) -> list[str]:
+    """A sentence on curves of the reference that no curve of the study corresponds to."""
+    units = {(one.kind, one.name): one.unit for some in curves.values() for one in some}
+    alone = [f"{kind} {name}" for kind, name in reference.curves if (kind, name) not in units]
+    differ = [
+        f"{kind} {name} (in {some[0].unit}, here in {units[kind, name]})"
+        for (kind, name), some in reference.curves.items()
+        if (kind, name) in units and not reference.curve(kind, name, units[kind, name])
+    ]
+    return [
+        f"Of {reference.file.name} not shown, because the study has {why}: {', '.join(names)}."
+        for why, names in (("no such curve", alone), ("another unit", differ))
+        if names
+    ]
 
 
 def _counts(curves: Mapping[str, list[PooledCurves]]) -> str:
@@ -69,12 +94,14 @@ def _counts(curves: Mapping[str, list[PooledCurves]]) -> str:
     return f"Curves of {first.name}: {', '.join(parts)}."
 
 
-def label(curves: CurveSet) -> str:
+def label(curves: CurveSet | ReferenceCurve) -> str:
     """Group and side in words."""
     return " ".join(filter(None, [curves.group, curves.side])) or "all"
 
 
-def band_traces(curves: CurveSet, colour: str, *, name: str = "", dash: str = "", **more: Any) -> list[Trace]:
+def band_traces(
+    curves: CurveSet | ReferenceCurve, colour: str, *, name: str = "", dash: str = "", **more: Any
+) -> list[Trace]:
     """The mean and a band of one deviation, if there is one."""
     percent = np.linspace(0.0, 100.0, len(curves.mean))
     traces: list[Trace] = []
@@ -109,7 +136,7 @@ def _colours(curves: PooledCurves) -> dict[tuple[str, str], str]:
     return {(one.group, one.side): category(k) for k, one in enumerate(curves.sets)}
 
 
-def _gait(curves: Mapping[str, list[PooledCurves]]) -> Figure | None:
+def _gait(curves: Mapping[str, list[PooledCurves]], reference: ReferenceFile | None) -> Figure | None:
     """Angle, moment and power of the main joints, one below the other."""
     designs = list(curves)
     by_key = {design: {(c.kind, c.name): c for c in some} for design, some in curves.items()}
@@ -135,14 +162,27 @@ def _gait(curves: Mapping[str, list[PooledCurves]]) -> Figure | None:
                 for some in () if one is None else one.sets:
                     named = label(some) if number == 1 else ""
                     traces += band_traces(some, _colours(one)[some.group, some.side], name=named, **axes)  # type: ignore[arg-type]
-                reference = normal_walk(name, one.sets[0].mean) if kind == "angle" and one is not None else None
-                if reference is not None:
-                    traces.append(_normal(reference, number == 1, **axes))
+                if one is None:
+                    continue
+                traces += _reference(reference, one, number == 1, **axes)
+                normal = normal_walk(name, one.sets[0].mean) if kind == "angle" else None
+                if normal is not None:
+                    traces.append(_normal(normal, number == 1, **axes))
         return traces
 
     return selected(
         "Joints over the cycle", {"Design": designs}, draw, _grid(names, units), height=640, width=200 * len(names)
     )
+
+
+def _reference(reference: ReferenceFile | None, one: PooledCurves, named: bool, **more: Any) -> list[Trace]:
+    """The bands of a file's curves of the same variable."""
+    curves = [] if reference is None else reference.curve(one.kind, one.name, one.unit)
+    return [
+        trace
+        for curve in curves
+        for trace in band_traces(curve, "@muted", name=label(curve) if named else "", dash="dashdot", **more)
+    ]
 
 
 def _normal(curve: Any, named: bool, **more: Any) -> Trace:
@@ -175,7 +215,7 @@ def _grid(names: Sequence[str], units: Mapping[str, str]) -> dict[str, Any]:
     return layout(annotations=captions, legend={"orientation": "h", "y": -0.12, "x": 0}, **axes)
 
 
-def _kind(kind: str, curves: Mapping[str, list[PooledCurves]]) -> Figure | None:
+def _kind(kind: str, curves: Mapping[str, list[PooledCurves]], reference: ReferenceFile | None) -> Figure | None:
     """All curves of one kind, with a selector of the name."""
     designs = list(curves)
     by_name = [{c.name: c for c in curves[design] if c.kind == kind} for design in designs]
@@ -195,8 +235,9 @@ def _kind(kind: str, curves: Mapping[str, list[PooledCurves]]) -> Figure | None:
             for some in measured[k][names[n]].sets:
                 colour = colours.get((some.group, some.side), "@muted")
                 traces += band_traces(some, colour, name=f"EMG {label(some)}", dash="dot")
-        reference = normal_walk(one.name, one.sets[0].mean) if kind == "angle" else None
-        return [*traces, *([] if reference is None else [_normal(reference, True)])]
+        traces += _reference(reference, one, True)
+        normal = normal_walk(one.name, one.sets[0].mean) if kind == "angle" else None
+        return [*traces, *([] if normal is None else [_normal(normal, True)])]
 
     def view(k: int, n: int) -> dict[str, Any]:
         one = by_name[k].get(names[n])

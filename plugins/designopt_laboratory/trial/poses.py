@@ -93,6 +93,12 @@ def check_poses(files: TrialFiles, weighted: Iterable[str]) -> None:
             f" {_LEAST_MARKERS} markers. The recording has {_some(sorted(recorded))}; the model has"
             f" {_some([m.name for m in files.markers])}: name a marker set for the recording's markers"
         )
+    visible = np.isfinite(files.recording.selected(shared)).all(axis=2).sum(axis=1)
+    if visible.max(initial=0) < _LEAST_MARKERS:
+        raise TrialError(
+            f"{files.name}: no frame has {_LEAST_MARKERS} of the markers that model and recording share"
+            f" ({_some(shared)}): their trajectories are empty"
+        )
     for name in weighted:
         if name not in shared:
             raise TrialError(

@@ -135,7 +135,7 @@ def take_steps(
     free = {name: values.get(name, still[name]) for name in model.free}
     motion = kinematics(model, free)
     notes = [*files.notes, *series.notes]
-    frames = _frames(series.time, chain.window, files.name)
+    frames = check_window(series.time, chain.window, files.name)
     feet = None
     if files.plates and files.assignments is None:
         feet = foot_loads(
@@ -164,6 +164,8 @@ def take_steps(
     net = NetMoments(net.rows, np.where(unusable[:, None], np.nan, net.values))
     steps = TrialSteps(model, series, moved, motion, status, feet, net, residual, notes=tuple(notes))
     steps = _cut(steps, frames)
+    if unusable[frames].all():
+        raise TrialError(f"{files.name}: no frame has moments. {_reasons(steps.status, steps.notes)}")
     if chain.until == "moments" or not model.muscles:
         return steps
     trial = trial_of(
@@ -188,13 +190,23 @@ def _few(notes: tuple[str, ...]) -> list[str]:
     return [*(note for note in notes if note not in jumps[_JUMPS:]), more]
 
 
+def _reasons(status: Integers, notes: tuple[str, ...]) -> str:
+    """Why frames are unusable: their statuses with numbers of frames, and what else was noted last."""
+    sentences = {int(one): one.sentence for one in TrialStatus}
+    counts = [
+        f"{int((status == number).sum())} frames: {sentences.get(int(number), number)}" for number in np.unique(status)
+    ]
+    return "; ".join([*counts, "check unit, sign and axes of the forces, and the subject's mass", *notes[-1:]])
+
+
 def net_of(steps: TrialSteps) -> NetMoments:
     """The net moments of steps that have them."""
     assert steps.net is not None
     return steps.net
 
 
-def _frames(time: Vector, window: tuple[float, float] | None, name: str) -> Integers:
+def check_window(time: Vector, window: tuple[float, float] | None, name: str) -> Integers:
+    """The frames within a `window` (s). Raises `TrialError` without any."""
     if window is None:
         return np.arange(len(time))
     frames = np.flatnonzero((time >= window[0] - 1e-9) & (time <= window[1] + 1e-9))

@@ -43,7 +43,7 @@ def motion_problem(
     notes: list[str] = []
     chosen = _chosen_markers(model, markers, recording, tasks, notes)
     frames = _frames(recording, tasks)
-    free = [c for c in model.coordinates if c.name in set(model.free) and not c.locked]
+    free = free_coordinates(model)
     if not free:
         raise MarkerError(f"the model '{model.name}' has no coordinate that is free to move")
     names = tuple(c.name for c in free)
@@ -51,7 +51,7 @@ def motion_problem(
     weights = np.array([tasks.markers.get(m.name, 1.0) for m in chosen])
     if not ((weights > 0.0) & np.isfinite(recorded).all(axis=2)).any():
         raise MarkerError("no frame has a weighted marker; check the window and the weights")
-    pull, targets = _targets(model, free, tasks, recording.time[frames])
+    pull, targets = coordinate_targets(model, tasks, recording.time[frames])
     hard = _ranges(free, clamped=False)
     low, high = {"clamped": _ranges(free, clamped=True), "hard": hard}.get(limits, np.tile(_OPEN, (len(free), 1)).T)
     objective = MarkerResiduals(
@@ -117,8 +117,17 @@ def _frames(recording: Recording, tasks: IkTasks) -> Integers:
     return frames
 
 
-def _targets(model: OsimModel, free: list[OsimCoordinate], tasks: IkTasks, time: Vector) -> tuple[Vector, Vector]:
-    """Weights (m,) of coordinates and their targets (n, m)."""
+def free_coordinates(model: OsimModel) -> list[OsimCoordinate]:
+    """The coordinates that inverse kinematics determines."""
+    return [c for c in model.coordinates if c.name in set(model.free) and not c.locked]
+
+
+def coordinate_targets(model: OsimModel, tasks: IkTasks, time: Vector) -> tuple[Vector, Vector]:
+    """Weights (m,) of the free coordinates and their targets (n, m) at `time` (n,) s.
+
+    Raises `MarkerError` for coordinates that the model does not have, and for a table that is missing or has no value.
+    """
+    free = free_coordinates(model)
     for name in (*tasks.coordinates, *tasks.targets):
         if name not in model.names:
             raise MarkerError(f"the task names '{name}', which is not a coordinate{nearest_or_all(name, model.names)}")

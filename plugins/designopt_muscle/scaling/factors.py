@@ -24,6 +24,7 @@ from designopt_muscle.scaling.setup import Measurement, ScaleSetup
 _IDENTITY = Polynomial((1.0, 0.0))
 #: A measured factor beyond this, or below its inverse, is a mistake.
 _IMPLAUSIBLE = 5.0
+_SMALLEST = 1.0 / _IMPLAUSIBLE
 #: Change of the factors at which least squares end, and their most rounds.
 _CHANGE, _ROUNDS = 1e-7, 50
 #: Weight of the factors' distance from 1, in m^2 of mean squared marker error: what no marker measures stays as it is.
@@ -108,7 +109,7 @@ def _measured(
             return 0.0
         ratios.append(float(np.nanmean(recorded)) / distance)
     factor = float(np.mean(ratios))
-    if not 1.0 / _IMPLAUSIBLE < factor < _IMPLAUSIBLE:
+    if not _SMALLEST < factor < _IMPLAUSIBLE:
         raise MarkerError(
             f"the measurement '{measurement.name}' gives the factor {factor:.3g}: check the unit of the static pose and"
             f" the names of the markers {', '.join(name for pair in measurement.pairs for name in pair)}"
@@ -155,16 +156,17 @@ def least_squares_factors(
 ) -> dict[str, Vector]:
     """Factors of groups of bodies that, with the pose, bring all markers of the static pose closest to the recorded.
 
-    The groups are the bodies and axes of `setup.measurements`; without any, each body with its counterpart on the other
-    side (names that end in _r and _l), alike along all axes. Markers count with the weights of `setup.placing`. A weak
-    pull towards 1 keeps what no marker measures.
+    The groups are the bodies and axes of `setup.measurements`, unless these give factors themselves; otherwise each
+    body with its counterpart on the other side (names that end in _r and _l), alike along all axes. Markers count with
+    the weights of `setup.placing`. A weak pull towards 1 keeps what no marker measures.
 
     Gauss-Newton steps for the factors, with the pose at its minimum for them (variable projection, Golub and Pereyra
     1973); the markers' positions are linear in the factors.
     """
     tasks = replace(setup.placing or IkTasks(), window=None)
     recorded = mean_pose(static, setup.window)
-    groups = [dict(m.bodies) for m in setup.measurements] or _sides(model)
+    measured = () if "measurements" in setup.order else setup.measurements
+    groups = [dict(m.bodies) for m in measured] or _sides(model)
     values = np.ones(len(groups))
     q = None
     for _ in range(_ROUNDS):
@@ -177,9 +179,16 @@ def least_squares_factors(
             changed = _problem_at(model, markers, recorded, tasks, _grouped(groups, values + unit)).objective.layout
             columns.append((changed.positions(changed.motion(q))[0] - start).ravel())
         step = _step(problem, q, np.array(columns).T, values)
-        values = np.clip(values + step, 0.2, 5.0)
+        values = np.clip(values + step, _SMALLEST, _IMPLAUSIBLE)
         if np.abs(step).max(initial=0.0) < _CHANGE:
             break
+    if values.min() <= _SMALLEST or values.max() >= _IMPLAUSIBLE:
+        extreme = values.min() if values.min() <= _SMALLEST else values.max()
+        bodies = ", ".join(groups[int(np.flatnonzero(values == extreme)[0])])
+        raise MarkerError(
+            f"least squares give {bodies} the factor {extreme:.3g} or beyond: check the unit of the static pose and the"
+            " names of its markers"
+        )
     return _grouped(groups, values)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 from designopt_mechanics.robot_files.xml import Element, parse
 
+from designopt.plugin import Quantity as Q
 from designopt_muscle.markers.tasks import IkTasks, file_name, read_tasks
 from designopt_muscle.osim.poses import only
 
@@ -22,9 +23,9 @@ class Measurement:
     It scales `bodies` along axes ("XYZ" or some of them).
     """
 
-    name: str
-    pairs: tuple[tuple[str, str], ...]
-    bodies: Mapping[str, str]
+    name: Annotated[str, Q("", "of the length")]
+    pairs: Annotated[tuple[tuple[str, str], ...], Q("", "pairs of markers, whose factors are averaged")]
+    bodies: Annotated[Mapping[str, str], Q("", "axes along which each body is scaled: XYZ or some of them")]
 
 
 @dataclass(frozen=True, eq=False)

@@ -136,7 +136,7 @@ class WholebodyTrial:
                 max_gap=preparing["max_gap"],
                 inverse=self.inverse,
             )
-            markers = self._markers if "recording" in scenario else OWN_NAMES
+            markers = self._calibrated(filled(TrialSource, scenario)) if "recording" in scenario else OWN_NAMES
             visible = recording if preparing["hidden"] == "none" else without(recording, preparing["hidden"])
             analysis = analyse(subject, visible, settings, markers)
             rebuilt = rebuilt_error(analysis, recording, visible)
@@ -157,6 +157,11 @@ class WholebodyTrial:
             raise Diverged(text, reason="no_frames")
         return summed.outputs(rebuilt), summed.arrays(arrays)
 
+    def _calibrated(self, scenario: TrialSource) -> MarkerSet:
+        """The marker set with functional joints by the scenario's movement."""
+        movement = scenario.get("functional")
+        return self._markers.calibrated(None if movement is None else _read(movement))
+
     def _trial(
         self, body: BodyModel, grip: Literal["closed", "open"], scenario: TrialSource
     ) -> tuple[Subject, Recording, JointLoads | None]:
@@ -171,7 +176,7 @@ class WholebodyTrial:
             mass = scenario.get("mass") or recording.parameters.get("Bodymass")
             if mass is None:
                 raise ValueError("the recording does not contain the mass of the subject; give mass")
-            return static_subject(body, _read(static), self._markers, float(mass)), recording, None
+            return static_subject(body, _read(static), self._calibrated(scenario), float(mass)), recording, None
         seed = scenario["seed"]
         if scenario["exercise"] == "walk":
             trial = walk(cycles=self.cycles, rate=self.rate, skin=self.skin, noise=self.noise, seed=seed)
@@ -202,6 +207,7 @@ def _plates(file: InputFile) -> tuple[tuple[ForcePlate, ...], tuple[str, ...]]:
 _READERS: dict[str, Callable[[InputFile], tuple[str, ...]]] = {
     "recording": lambda file: _read(file).notes,
     "static": lambda file: _read(file).notes,
+    "functional": lambda file: _read(file).notes,
     "reactions": lambda file: _plates(file)[1],
 }
 

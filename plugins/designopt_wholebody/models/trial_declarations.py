@@ -53,6 +53,9 @@ class TrialSource(TypedDict, total=False):
     recording: Annotated[InputFile, Q("", "C3D or TRC file of the trial")]
     static: Annotated[InputFile, Q("", "C3D or TRC file of the static posture")]
     reactions: Annotated[InputFile, Q("", "MOT, STO or CSV file of ground reactions, for a recording without plates")]
+    functional: Annotated[
+        InputFile, Q("", "C3D or TRC file of the movement by which a marker set finds functional joints")
+    ]
     mass: Annotated[float, Q("kg", "of the subject", gt=0)]
     seed: Annotated[int, Q("", "of the markers' errors in the bundled trials", ge=0, default=1)]
 

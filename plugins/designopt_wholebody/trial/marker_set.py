@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
+from itertools import pairwise
 from typing import Annotated, Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from designopt.study.language.errors import StudyError
 from designopt.study.language.findings import issues
 from designopt.study.language.yaml import parse_bytes
 from designopt_wholebody.model.schema import BodyModel
+from designopt_wholebody.trial.functional import carried, functional_joint, in_cluster
 
 
 @dataclass(frozen=True)
@@ -47,28 +49,73 @@ class HipCentre:
     """The centre of a hip by regression on the size of the pelvis, in its axes from the middle of the anterior spines.
 
     Sizes are medians over the recording of the width between the anterior spines and the depth to the middle of the
-    posterior ones (or the sacrum).
+    posterior ones (or the sacrum), and of the length of the leg along its markers.
     """
 
-    hip_centre: Annotated[Literal["harrington", "bell"], Q("", "Harrington et al. (2007), Bell et al. (1990)")]
+    hip_centre: Annotated[
+        Literal["harrington", "harrington_leg", "bell"],
+        Q("", "Harrington et al. (2007) by the pelvis or by pelvis and leg, Bell et al. (1990)"),
+    ]
     side: Annotated[Literal["right", "left"], Q("", "of the hip")]
     anterior: Annotated[tuple[str, str], Q("", "markers on the anterior superior iliac spines, left and right")]
     posterior: Annotated[tuple[str, ...], Q("", "markers on the posterior ones, or on the sacrum")]
+    leg: Annotated[
+        tuple[str, ...],
+        Q("", "for harrington_leg: markers from the anterior spine to the medial malleolus, by the knee if it bends"),
+    ] = ()
 
-    def offset(self, width: float, depth: float) -> tuple[float, float, float]:
-        """m forwards, upwards and to the right for a pelvis of `width` and `depth` m.
+    def __post_init__(self) -> None:
+        if (self.hip_centre == "harrington_leg") != bool(self.leg) or len(self.leg) == 1:
+            raise ValueError(
+                "harrington_leg, and no other regression, has a leg: markers from the anterior spine to the malleolus"
+            )
 
-        Harrington, Zavatsky, Lawson, Yuan & Theologis, J. Biomech. 40 (2007) 595 (by width and depth alone); Bell,
-        Pedersen & Brand, J. Biomech. 23 (1990) 617.
+    def offset(self, width: float, depth: float, leg: float = 0.0) -> tuple[float, float, float]:
+        """m forwards, upwards and to the right for a pelvis of `width` and `depth` m and a `leg` of m.
+
+        Harrington, Zavatsky, Lawson, Yuan & Theologis, J. Biomech. 40 (2007) 595 (each by one size, or by several with
+        the leg's); Bell, Pedersen & Brand, J. Biomech. 23 (1990) 617.
         """
         sign = 1.0 if self.side == "right" else -1.0
+        if self.hip_centre == "harrington_leg":
+            down, out = 0.16 * width + 0.04 * leg + 0.0071, 0.28 * depth + 0.16 * width + 0.0079
+            return -0.24 * depth - 0.0099, -down, sign * out
         if self.hip_centre == "bell":
             return -0.19 * width, -0.30 * width, sign * 0.36 * width
         return -0.24 * depth - 0.0099, -0.30 * width - 0.0109, sign * (0.33 * width + 0.0073)
 
 
+@dataclass(frozen=True)
+class Functional:
+    """The centre of a joint, or a point on its axis, by a recorded movement (`functional_joint`); the proximal markers
+    carry it. On an axis it is the point nearest to the marker `near`, shifted by `by` m along the axis, whose direction
+    is the one nearest to that between the two markers `along`."""
+
+    functional: Annotated[Literal["centre", "axis"], Q("", "of a ball joint, or of a hinge")]
+    proximal: Annotated[tuple[str, ...], Q("", "three or more markers fixed to the proximal segment")]
+    distal: Annotated[tuple[str, ...], Q("", "three or more markers fixed to the distal segment")]
+    near: Annotated[str, Q("", "of an axis: a marker beside the landmark")] = ""
+    along: Annotated[tuple[str, str] | None, Q("", "of an axis: from the first marker to the second")] = None
+    by: Annotated[float, Q("m", "of an axis: shift along it")] = 0.0
+
+    def __post_init__(self) -> None:
+        if (self.functional == "axis") != bool(self.near):
+            raise ValueError("a point on an axis, and no centre, has near: the marker beside it")
+        if (self.along is None) != (self.by == 0.0) or (self.by and not self.near):
+            raise ValueError("a shift along an axis has both by (m) and along (two markers)")
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """A landmark at `point` (3,) m in the axes of `markers` with the shape `reference` (k, 3) m."""
+
+    markers: tuple[str, ...]
+    reference: Array
+    point: Array
+
+
 #: A marker, several of which the mean is the landmark, or a place beside or among them.
-Placed = str | tuple[str, ...] | Offset | Inside | HipCentre
+Placed = str | tuple[str, ...] | Offset | Inside | HipCentre | Functional
 
 
 @dataclass(frozen=True)
@@ -87,6 +134,26 @@ class MarkerSet:
         default_factory=dict
     )
     static: Annotated[tuple[str, ...], Q("", "markers that a trial may lack: those of the static posture alone")] = ()
+
+    def calibrated(self, movement: Recording | None) -> MarkerSet:
+        """The set with its functional joints at the places that a `movement` gives, on the markers that carry them.
+
+        Raises `ValueError` for a missing movement, and for one that does not determine them.
+        """
+        functional = {name: placed for name, placed in self.landmarks.items() if isinstance(placed, Functional)}
+        if functional and movement is None:
+            raise ValueError(
+                f"landmark '{next(iter(functional))}' is functional: name a recording of its joint's movement with"
+                " functional"
+            )
+        joints: dict[str, Carried] = {}
+        for name, placed in functional.items():
+            assert movement is not None
+            try:
+                joints[name] = _calibrated(placed, movement)
+            except ValueError as error:
+                raise ValueError(f"marker set '{self.marker_set}': landmark '{name}': {error}") from None
+        return replace(self, landmarks={**self.landmarks, **joints})  # type: ignore[dict-item]
 
     def with_clusters(self, model: BodyModel) -> BodyModel:
         """The model with the markers of the clusters as landmarks. Raises `ValueError` for an unknown segment."""
@@ -120,7 +187,7 @@ class MarkerSet:
                 placed[name] = recording.marker(name)
         return placed
 
-    def _position(self, recording: Recording, landmark: str, placed: Placed) -> Array:
+    def _position(self, recording: Recording, landmark: str, placed: Placed | Carried) -> Array:
         def marker(name: str) -> Array:
             if name not in recording.marker_names:
                 near = closest(name, recording.marker_names)
@@ -137,7 +204,12 @@ class MarkerSet:
             middle = 0.5 * (left + right)
             ahead = middle - np.mean([marker(name) for name in placed.posterior], axis=0)
             width, depth = (_size(line) for line in (right - left, ahead))
-            return _inside(middle, right - left, ahead, placed.offset(width, depth))
+            leg = sum(_size(marker(b) - marker(a)) for a, b in pairwise(placed.leg))
+            return _inside(middle, right - left, ahead, placed.offset(width, depth, leg))
+        if isinstance(placed, Carried):
+            return carried(placed.reference, np.stack([marker(name) for name in placed.markers], axis=1), placed.point)
+        if isinstance(placed, Functional):
+            raise ValueError(f"landmark '{landmark}' is functional: call calibrated with a recording of its movement")
         middle = np.mean([marker(name) for name in placed.at], axis=0)
         if isinstance(placed, Offset):
             return np.asarray(middle + placed.by * _unit(marker(placed.along[1]) - marker(placed.along[0])))
@@ -145,14 +217,35 @@ class MarkerSet:
         return _inside(middle, right, ahead, placed.by)
 
 
-def _markers_of(placed: Placed) -> tuple[str, ...]:
+def _calibrated(placed: Functional, movement: Recording) -> Carried:
+    """The landmark on the proximal markers."""
+    joint = functional_joint(movement, placed.proximal, placed.distal, hinge=placed.functional == "axis")
+    if not placed.near:
+        return Carried(placed.proximal, joint.shape, joint.point)
+    for name in (placed.near, *(placed.along or ())):
+        if name not in movement.marker_names:
+            raise ValueError(f"the movement has no marker '{name}'")
+    cluster = np.stack([movement.marker(name) for name in placed.proximal], axis=1)
+    beside = in_cluster(joint.shape, cluster, movement.marker(placed.near))
+    point = joint.point + ((beside - joint.point) @ joint.axis) * joint.axis
+    if placed.along is not None:
+        first, second = (in_cluster(joint.shape, cluster, movement.marker(name)) for name in placed.along)
+        point = point + np.sign((second - first) @ joint.axis) * placed.by * joint.axis
+    return Carried(placed.proximal, joint.shape, np.asarray(point))
+
+
+def _markers_of(placed: Placed | Carried) -> tuple[str, ...]:
     """The markers by which a landmark is placed."""
     if isinstance(placed, str):
         return (placed,)
     if isinstance(placed, tuple):
         return placed
     if isinstance(placed, HipCentre):
-        return (*placed.anterior, *placed.posterior)
+        return (*placed.anterior, *placed.posterior, *placed.leg)
+    if isinstance(placed, Carried):
+        return placed.markers
+    if isinstance(placed, Functional):
+        return placed.proximal
     directions = (placed.along,) if isinstance(placed, Offset) else (placed.right, placed.forward)
     return (*placed.at, *(marker for pair in directions for marker in pair))
 

@@ -1,0 +1,107 @@
+"""Wrong units, signs, files and models of a laboratory are named with the way out, before a run or as its reason."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import walking_laboratory as laboratory
+from designopt_laboratory.folder.contents import contents_of
+from designopt_laboratory.model import LaboratoryTrial
+
+from designopt.plugin import Diverged, InputFile, InvalidSetting
+
+WALK, STANDING = laboratory.walk(cycles=0.6), laboratory.standing()
+TRC, MOT, TEXT = InputFile("walk.trc", WALK.trc()), InputFile("walk.mot", WALK.mot()), laboratory.model_text()
+SETUP = b"<OpenSimDocument><CMCTool/></OpenSimDocument>"
+
+
+def walker(text=TEXT, **settings):
+    return LaboratoryTrial(model=InputFile("walker.osim", text), **settings)
+
+
+def reactions(factor):
+    plates = tuple(replace(plate, force=factor * plate.force, moment=factor * plate.moment) for plate in WALK.plates)
+    return InputFile("walk.mot", replace(WALK, plates=plates).mot(6))
+
+
+def pose(walk, name, **changes):
+    return InputFile(name, replace(walk, recording=replace(walk.recording, **changes)).trc())
+
+
+@pytest.mark.parametrize(
+    ("settings", "name", "text"),
+    [
+        ({"scaling": InputFile("s.xml", SETUP)}, "scaling", "s.xml: .*<ScaleTool> .* is expected"),
+        ({"tasks": InputFile("t.xml", SETUP)}, "tasks", "t.xml: .*no <IKTaskSet>"),
+        ({"marker_set": InputFile("m.xml", b"walk")}, "marker_set", "m.xml: .*not well-formed XML"),
+        ({"text": re.sub(rb"<mass>[^<]*<", b"<mass>0<", TEXT)}, "model", "walker.osim has no mass"),
+    ],
+)
+def test_set_up_files_and_models_that_cannot_serve_are_named_at_their_setting(settings, name, text):
+    with pytest.raises(InvalidSetting, match=text) as error:
+        walker(**settings).check()
+    assert error.value.name == name
+
+
+EMPTY = pose(WALK, "walk.trc", markers=np.full_like(WALK.recording.markers, np.nan))
+SMALL = pose(STANDING, "static.trc", markers=0.1 * STANDING.recording.markers)
+
+
+@pytest.mark.parametrize(
+    ("settings", "conditions", "name", "text"),
+    [
+        ({}, {"recording": EMPTY}, "recording", "no frame has 3 of the markers .* trajectories are empty"),
+        ({"scale_to_static": True}, {"recording": TRC, "static": SMALL}, "static", "check the unit of the static pose"),
+        ({"window": (5.0, 9.0)}, {"recording": TRC}, "recording", "no frame lies between 5 and 9 s"),
+        (
+            {},
+            {"recording": TRC, "reactions": MOT, "external_loads": InputFile("loads.xml", SETUP)},
+            "external_loads",
+            "loads.xml",
+        ),
+        (
+            {"text": re.sub(rb"(?s)<MarkerSet.*</MarkerSet>", b"", TEXT)},
+            {"recording": TRC},
+            "recording",
+            "name a file of them with the setting marker_set",
+        ),
+    ],
+)
+def test_files_that_cannot_serve_are_named_at_their_condition(settings, conditions, name, text):
+    with pytest.raises(InvalidSetting, match=text) as error:
+        walker(**settings).check_scenario(conditions)
+    assert error.value.name == name
+
+
+RENAMED = tuple(name.replace("RKNE", "XKNE") for name in WALK.recording.marker_names)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "text"),
+    [
+        ({"reactions": reactions(0.001)}, "check the unit of the forces"),
+        ({"reactions": reactions(0.0)}, "check the unit of the forces"),
+        ({"reactions": reactions(-1.0)}, "check sign and axes of the forces"),
+        ({"mass": 67400.0}, "is 1e+03 times that of walker.osim: check its unit"),
+        ({"recording": pose(WALK, "walk.trc", marker_names=RENAMED)}, "recorded, but not on the model, without effect"),
+    ],
+)
+def test_what_is_probably_wrong_is_announced_before_the_run(conditions, text):
+    trial = {"recording": TRC, "reactions": MOT, **conditions}
+    model = walker()
+    model.check_scenario(trial)
+    assert text in " ".join(model.remarks(trial))
+    assert text not in " ".join(model.remarks({"recording": TRC, "reactions": MOT}))
+
+
+def test_a_trial_without_a_usable_frame_says_why():
+    model = walker(until="forces")
+    trial = {"recording": TRC, "reactions": reactions(0.001)}
+    with pytest.raises(Diverged, match=r"no frame has moments\. .*frames: the loads leave .*check unit, sign and axes"):
+        model.evaluate({}, trial, frozenset(), model.prepare_scenario(trial))
+
+
+def test_a_recording_without_positions_is_no_trial_of_a_folder(tmp_path):
+    (tmp_path / "walk.trc").write_bytes(EMPTY.content)
+    assert contents_of(tmp_path).unused == {"walk.trc": "has no marker in any frame"}
