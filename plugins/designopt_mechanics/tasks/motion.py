@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from designopt_recordings.errors import RecordingError, about
 from designopt_recordings.files.read import read_table as read_recorded
-from designopt_recordings.signals.even import check_steps
+from designopt_recordings.signals.even_steps import check_steps
 
 from designopt.arrays import Vector
 from designopt.dynamics.rows import Rows
