@@ -17,7 +17,7 @@ PAGE = (ROOT / "docs" / "mechanics.md").read_text(encoding="utf-8")
 def test_the_blocks_run_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, object] = {}
     blocks = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
-    assert len(blocks) == 7
+    assert len(blocks) == 8
     for block in blocks:
         exec(compile(block, "mechanics.md", "exec"), names)
     printed = capsys.readouterr().out

@@ -49,7 +49,7 @@ def test_net_moments_and_joint_forces_are_what_the_passive_forces_leave():
     free = read_model(hinge())
     model, forces = action(*FORCES)
     motion = {"flexion": (Q, U, np.array([3.0, -4.0]))}
-    alone, helped = Dynamics.of_model(free, motion, {}), Dynamics.of_model(model, motion, {})
+    alone, helped = Dynamics.from_model(free, motion, {}), Dynamics.from_model(model, motion, {})
     passive = forces.moments(model, kinematics(model, {"flexion": Q}))
     assert passive[:, 0] == pytest.approx(np.sum(list(EXPECTED.values()), axis=0))
     assert helped.moments() == pytest.approx(alone.moments() - passive)
