@@ -49,6 +49,7 @@ FREE = {
     "knee_stability": None,
     "quarter_car": None,
     "reach_arm": None,
+    "squat_spring": None,
     "strength_margin": 400,
 }
 #: Real parameters that are never off, and why: nothing is built or set to them.
@@ -75,10 +76,12 @@ NOTHING = {
     "gait_sharing",
     "hidden_markers",
     "inertia_sensitivity",
+    "predicted_walk",
     "preprocessing",
     "pushup_loads",
     "segments_17_21",
     "shoulder_rhythm",
+    "tracked_walk",
     "wire_patterns",
     "wire_sharing",
 }

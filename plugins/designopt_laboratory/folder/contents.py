@@ -74,7 +74,16 @@ def contents_of(folder: Path) -> FolderContents:
             _setup(folder, name, contents)
         elif suffix in (".mot", ".sto", ".csv"):
             _table(folder, name, contents)
+    _leave_out_still_trials(contents)
     return contents
+
+
+def _leave_out_still_trials(contents: FolderContents) -> None:
+    """A recording in which nothing moves is no static pose where another one beside it says so by its name."""
+    named = {_folder(name): name for name in contents.statics if _STATIC.search(Path(name).stem)}
+    for name in [n for n in contents.statics if not _STATIC.search(Path(n).stem) and _folder(n) in named]:
+        contents.statics.remove(name)
+        contents.unused[name] = f"nothing moves in it, and the static pose is {named[_folder(name)]}"
 
 
 def _files(folder: Path) -> list[str]:

@@ -147,7 +147,7 @@ def test_what_cannot_be_used_is_reported_in_a_sentence(trial: WholebodyTrial) ->
     with pytest.raises(InvalidSetting, match="line 1, column 1: 'marker_set' is missing"):
         WholebodyTrial(marker_set=InputFile("m.yaml", b"landmarks: {}\n")).check()
     with pytest.raises(
-        InvalidSetting, match="there is no marker set 'girdle'; known: own_names, .*plugin_gait_full"
+        InvalidSetting, match=r"there is no marker set 'girdle'; known: own_names, .*plugin_gait_full, plugin"
     ):
         WholebodyTrial(markers="girdle").check()
     with pytest.raises(InvalidDesign, match="there is no angle 'elbow' to cut cycles by"):
