@@ -5,11 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-#: Floating-point arrays with one, two, three or any number of axes.
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Cube = NDArray[np.float64]
-Array = NDArray[np.float64]
+#: Floating-point arrays with any number of axes.
+Floats = NDArray[np.float64]
 #: Indices and other integers.
 Indices = NDArray[np.int64]
 Integers = NDArray[np.int64]

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.lazy import moocore
 from designopt.study.study import Choice
 
@@ -33,7 +33,7 @@ class DecisionError(ValueError):
     """A rule cannot be applied to this front; the message suggests one that can."""
 
 
-def normalised(F: Matrix, ideal: Matrix | None = None, nadir: Matrix | None = None) -> tuple[Matrix, NDArray[np.bool_]]:
+def normalised(F: Floats, ideal: Floats | None = None, nadir: Floats | None = None) -> tuple[Floats, NDArray[np.bool_]]:
     """Scale `F` (n, m) so that `ideal` (m,) is 0 and `nadir` (m,) is 1 (default: those of the front). Also returns a
     mask (m,) of the objectives with a nonzero range: the columns of the result. Constant objectives are dropped."""
     ideal = F.min(axis=0) if ideal is None else np.asarray(ideal, float)
@@ -44,7 +44,7 @@ def normalised(F: Matrix, ideal: Matrix | None = None, nadir: Matrix | None = No
     return (F[:, varies] / 2.0 - ideal[varies] / 2.0) / half, varies
 
 
-def nondominated(F: Matrix) -> NDArray[np.bool_]:
+def nondominated(F: Floats) -> NDArray[np.bool_]:
     """A mask (n,) of the nondominated vectors of `F` (n, m), any set of vectors; of duplicates, the first
     (`moocore`)."""
     if F.shape[1] == 1 or not len(F):
@@ -55,7 +55,7 @@ def nondominated(F: Matrix) -> NDArray[np.bool_]:
 # --------------------------------------------------------------------------------------------------- hypervolume
 
 
-def hypervolume(F: Matrix, reference: Matrix) -> float:
+def hypervolume(F: Floats, reference: Floats) -> float:
     """The exact hypervolume that `F` (n, m) dominates with respect to the point `reference` (m,) (`moocore`).
 
     Designs that are not better than the reference in every objective contribute nothing.
@@ -68,7 +68,7 @@ def hypervolume(F: Matrix, reference: Matrix) -> float:
     return float(moocore.hypervolume(inside, ref=reference))
 
 
-def contributions(F: Matrix, reference: Matrix) -> Matrix:
+def contributions(F: Floats, reference: Floats) -> Floats:
     """The decrease of the hypervolume (n,) when each design is removed."""
     each = np.zeros(len(F))
     rows = np.flatnonzero((reference > F).all(axis=1))
@@ -83,7 +83,7 @@ def contributions(F: Matrix, reference: Matrix) -> Matrix:
 # ---------------------------------------------------------------------------------------------------------- knee
 
 
-def knee_distance(F: Matrix) -> Matrix:
+def knee_distance(F: Floats) -> Floats:
     """The distance (n,) of each design from the plane through the extreme points, positive towards the ideal point,
     with each objective's range scaled to 1 (Das 1999: "On characterizing the 'knee' of the Pareto curve").
 
@@ -110,7 +110,7 @@ def knee_distance(F: Matrix) -> Matrix:
     return np.asarray((level - N @ normal) * np.sign(level))
 
 
-def knee(F: Matrix) -> int | None:
+def knee(F: Floats) -> int | None:
     """Index of the design with the largest `knee_distance`; None if no design lies beyond the plane. Raises
     `DecisionError` as `knee_distance` does."""
     distance = knee_distance(F)
@@ -121,14 +121,14 @@ def knee(F: Matrix) -> int | None:
 # --------------------------------------------------------------------------------------------------- compromises
 
 
-def distance_from_ideal(F: Matrix, front: Matrix) -> Matrix:
+def distance_from_ideal(F: Floats, front: Floats) -> Floats:
     """The Euclidean distance (n,) of designs `F` (n, m) from the ideal point of a `front` (k, m), in ranges of the
     front."""
     span = np.ptp(front, axis=0)
     return np.asarray(np.linalg.norm((F - front.min(axis=0)) / np.where(span > 0.0, span, 1.0), axis=1))
 
 
-def utopia_distance(F: Matrix, weights: Matrix | None = None, norm: Distance = "l2") -> Matrix:
+def utopia_distance(F: Floats, weights: Floats | None = None, norm: Distance = "l2") -> Floats:
     """The distance (n,) of the normalised designs from the ideal point, each objective multiplied by its weight.
 
     `weights` (m,) are scaled to sum 1, equal by default; several sets (k, m) give (k, n).
@@ -137,18 +137,18 @@ def utopia_distance(F: Matrix, weights: Matrix | None = None, norm: Distance = "
     return _length(N * _weights(weights, F.shape[1])[..., None, varies], norm)
 
 
-def utopia(F: Matrix, weights: Matrix | None = None, norm: Distance = "l2") -> int:
+def utopia(F: Floats, weights: Floats | None = None, norm: Distance = "l2") -> int:
     """Index of the design nearest to the ideal point; the Chebyshev distance is augmented with 1e-4 of the L1
     distance."""
     return int(_best(_utopia_score(F, weights, norm), F))
 
 
-def _utopia_score(F: Matrix, weights: Matrix | None, norm: Distance) -> Matrix:
+def _utopia_score(F: Floats, weights: Floats | None, norm: Distance) -> Floats:
     score = utopia_distance(F, weights, norm)
     return score + AUGMENTED * utopia_distance(F, weights, "l1") if norm == "chebyshev" else score
 
 
-def closeness(F: Matrix, weights: Matrix | None = None, norm: Norm = "vector") -> Matrix:
+def closeness(F: Floats, weights: Floats | None = None, norm: Norm = "vector") -> Floats:
     """The closeness (n,) of TOPSIS (Hwang & Yoon 1981): each design's distance from the worst point divided by the sum
     of its distances from the worst and the ideal point.
 
@@ -168,13 +168,13 @@ def closeness(F: Matrix, weights: Matrix | None = None, norm: Norm = "vector") -
     return np.asarray(np.where(total > 0.0, to_worst, 1.0) / np.where(total > 0.0, total, 1.0))
 
 
-def topsis(F: Matrix, weights: Matrix | None = None, norm: Norm = "vector") -> int:
+def topsis(F: Floats, weights: Floats | None = None, norm: Norm = "vector") -> int:
     """The distance (n,) from the point `target` (m,) in ranges of the front; NaN in `target` leaves an objective free.
     Raises `DecisionError` if all are NaN."""
     return int(_best(-closeness(F, weights, norm), F))
 
 
-def target_distance(F: Matrix, target: Matrix, weights: Matrix | None = None) -> Matrix:
+def target_distance(F: Floats, target: Floats, weights: Floats | None = None) -> Floats:
     """The distance (n,) from the point `target` (m,) in ranges of the front; objectives with NaN in the target do not
     count. Raises `DecisionError` if no objective with a range has a target."""
     has_target = np.isfinite(target)
@@ -186,12 +186,12 @@ def target_distance(F: Matrix, target: Matrix, weights: Matrix | None = None) ->
     return _length((N - np.where(np.isfinite(aim), aim, 0.0)) * (w / (w.sum() or 1.0))[varies], "l2")
 
 
-def nearest_to(F: Matrix, target: Matrix, weights: Matrix | None = None) -> int:
+def nearest_to(F: Floats, target: Floats, weights: Floats | None = None) -> int:
     """Index of the design nearest to `target`, see `target_distance`."""
     return int(_best(target_distance(F, target, weights), F))
 
 
-def weighted_tchebycheff(F: Matrix, weights: Matrix | None = None, reference: Matrix | None = None) -> int:
+def weighted_tchebycheff(F: Floats, weights: Floats | None = None, reference: Floats | None = None) -> int:
     """Index of the design whose largest weighted deviation from the `reference` point (m,) is smallest, in ranges of
     the front.
 
@@ -209,7 +209,7 @@ def weighted_tchebycheff(F: Matrix, weights: Matrix | None = None, reference: Ma
     return int(_best(deviation.max(axis=1) + AUGMENTED * deviation.sum(axis=1), F))
 
 
-def epsilon_constraint(F: Matrix, objective: int, limits: Matrix) -> int | None:
+def epsilon_constraint(F: Floats, objective: int, limits: Floats) -> int | None:
     """Index of the best design in column `objective` within `limits` (m,), NaN for none (Haimes et al. 1971).
 
     None if no design of the front meets the limits.
@@ -219,13 +219,13 @@ def epsilon_constraint(F: Matrix, objective: int, limits: Matrix) -> int | None:
 
 
 def weight_sensitivity(
-    F: Matrix,
+    F: Floats,
     method: Literal["utopia", "topsis"],
     norm: str = "",
     *,
     samples: int = 2 * SAMPLES,
     seed: int = 0,
-) -> Matrix:
+) -> Floats:
     """For each design (n,), the share of all weight vectors for which it is chosen.
 
     `samples` weight vectors are drawn uniformly from the simplex (Dirichlet distribution with all parameters 1). Raises
@@ -249,7 +249,7 @@ def weight_sensitivity(
 # -------------------------------------------------------------------------------------------------------- choice
 
 
-def choose(F: Matrix, names: Sequence[str], signs: Sequence[float], choice: Choice) -> int | None:
+def choose(F: Floats, names: Sequence[str], signs: Sequence[float], choice: Choice) -> int | None:
     """Index of the design of the front `F` that the rule `choice` selects; None without a knee or if no design meets
     the limits.
 
@@ -304,14 +304,14 @@ def _norm(norm: str) -> Norm:
     return "vector" if norm == "" else norm  # type: ignore[return-value]
 
 
-def _length(D: Matrix, norm: Distance) -> Matrix:
+def _length(D: Floats, norm: Distance) -> Floats:
     """Lengths of the vectors along the last axis."""
     if not D.shape[-1]:
         return np.zeros(D.shape[:-1])
     return np.asarray(np.linalg.norm(D, {"l1": 1, "l2": 2, "chebyshev": np.inf}[norm], axis=-1))
 
 
-def _weights(weights: Matrix | None, m: int) -> Matrix:
+def _weights(weights: Floats | None, m: int) -> Floats:
     w = np.ones(m) if weights is None else np.asarray(weights, float)
     total = w.sum(axis=-1, keepdims=True)
     if (w < 0.0).any() or not (total > 0.0).all() or not np.isfinite(total).all():
@@ -319,7 +319,7 @@ def _weights(weights: Matrix | None, m: int) -> Matrix:
     return np.asarray(w / total)
 
 
-def _best(scores: Matrix, F: Matrix) -> NDArray[Any]:
+def _best(scores: Floats, F: Floats) -> NDArray[Any]:
     """Index of the minimum of `scores` along the last axis; ties go to the smaller objectives."""
     order = np.lexsort(F.T[::-1])
     ordered = scores[..., order]

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Mask, Matrix
+from designopt.arrays import Floats, Mask
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import DesignVariable, Shift
 
@@ -39,12 +39,12 @@ class Space:
         return tuple(p.name for p in self.free)
 
     @cached_property
-    def lower(self) -> Matrix:
+    def lower(self) -> Floats:
         """Lower bounds (d,) in search coordinates (see `to_search`)."""
         return np.array([_search_bounds(p)[0] for p in self.free])
 
     @cached_property
-    def upper(self) -> Matrix:
+    def upper(self) -> Floats:
         """Upper bounds (d,) in search coordinates."""
         return np.array([_search_bounds(p)[1] for p in self.free])
 
@@ -67,7 +67,7 @@ class Space:
             visit(p, ())
         return tuple(ordered.values())
 
-    def active(self, X: Matrix) -> Mask:
+    def active(self, X: Floats) -> Mask:
         """A mask (n, d) of the active entries of `X`: all except parameters whose condition is false."""
         mask = np.ones((len(X), len(self.free)), dtype=bool)
         if self.conditional:
@@ -77,7 +77,7 @@ class Space:
                     mask[:, j] = activity[p.name]
         return mask
 
-    def impute(self, X: Matrix) -> Matrix:
+    def impute(self, X: Floats) -> Floats:
         """`X` with every inactive entry at one value of its column: the middle of the range, the first value of a
         choice."""
         if not self.conditional:
@@ -85,10 +85,10 @@ class Space:
         return np.where(self.active(X), X, self._resting)
 
     @cached_property
-    def _resting(self) -> Matrix:
+    def _resting(self) -> Floats:
         return np.array([_middle(p) for p in self.free])
 
-    def activity(self, X: Matrix) -> dict[str, Mask]:
+    def activity(self, X: Floats) -> dict[str, Mask]:
         """A mask (n,) for each conditional parameter: where it is active."""
         if not self.conditional:
             return {}
@@ -108,14 +108,14 @@ class Space:
             masks[p.name] = mask
         return masks
 
-    def from_search(self, S: Matrix) -> Matrix:
+    def from_search(self, S: Floats) -> Floats:
         """The designs ``X`` of search coordinates `S` (n, d).
 
         A real parameter on a linear scale is its own coordinate, on a log scale its natural logarithm. Integers and
         choices are real numbers in a range that is half a step wider at both ends, rounded. Values are clipped to the
         bounds and inactive entries imputed.
         """
-        X: Matrix = np.clip(np.asarray(S, dtype=float), self.lower, self.upper)
+        X: Floats = np.clip(np.asarray(S, dtype=float), self.lower, self.upper)
         for j, p in enumerate(self.free):
             if p.kind in ("int", "choice"):
                 X[:, j] = np.clip(np.rint(X[:, j]), *_range(p)) + 0.0  # no -0.0
@@ -124,7 +124,7 @@ class Space:
                 X[:, j] = np.select([X[:, j] == self.lower[j], X[:, j] == self.upper[j]], [p.low, p.high], inside)
         return self.impute(X)
 
-    def to_search(self, X: Matrix) -> Matrix:
+    def to_search(self, X: Floats) -> Floats:
         """The search coordinates (n, d) of designs `X` (n, d): the inverse of `from_search` up to rounding."""
         S = np.array(X, dtype=float)
         for j, p in enumerate(self.free):
@@ -149,7 +149,7 @@ class Space:
         values = self.values(x)
         return {p.name: in_model_unit(p, values[p.name]) for p in self.parameters if p.name in values}
 
-    def shifted(self, X: Matrix, shift: Sequence[Shift]) -> Matrix:
+    def shifted(self, X: Floats, shift: Sequence[Shift]) -> Floats:
         """The neighbours (n, d) of designs `X` (n, d), offset by `shift`."""
         X = np.array(X, dtype=float)
         for s in shift:
@@ -158,12 +158,12 @@ class Space:
             X[:, j] = np.clip(s.factor * X[:, j] + s.offset, low, high)
         return self.impute(X)
 
-    def stretch(self, shift: Sequence[Shift]) -> Matrix:
+    def stretch(self, shift: Sequence[Shift]) -> Floats:
         """The derivatives (d,) of a neighbour's parameters with respect to those of its design."""
         factors = {s.parameter: s.factor for s in shift}
         return np.array([factors.get(name, 1.0) for name in self.names])
 
-    def relation_violation(self, X: Matrix) -> Matrix:
+    def relation_violation(self, X: Floats) -> Floats:
         """The violation (n,) of the relations by each design; 0 if all hold, infinite if undefined.
 
         A relation that names an inactive parameter holds.

@@ -121,7 +121,9 @@ def test_every_study_with_real_parameters_states_tolerances_or_the_reason_why_no
         assert study.tolerances is not None, file.stem
         assert not study.tolerances.assumed, file.stem
         assert {t.parameter for t in study.tolerances.of} == real(study), file.stem
-        assert file.stem in FREE | dict.fromkeys(WALKS) or "robust" in [choice.method for choice in study.choose], file.stem
+        assert file.stem in FREE | dict.fromkeys(WALKS) or "robust" in [choice.method for choice in study.choose], (
+            file.stem
+        )
     assert judged == {*LIMITED, *FREE, *EXACT, *NOTHING, *WALKS}
 
 

@@ -10,7 +10,7 @@ from numbers import Real
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.dynamics.residual import ResidualForm
 from designopt.dynamics.system import System
 from designopt.lazy import casadi as ca
@@ -113,8 +113,8 @@ def linearise(
 
 
 def _derivatives(
-    system: System, function: ca.Function | None, point: Sequence[Matrix], t: float
-) -> tuple[Matrix, list[Matrix]]:
+    system: System, function: ca.Function | None, point: Sequence[Floats], t: float
+) -> tuple[Floats, list[Floats]]:
     """Value and derivatives of a `function` with respect to all of its arguments but time, at `point`."""
     if function is None:
         return np.zeros(0), [np.zeros((0, len(v))) for v in point]
@@ -129,15 +129,15 @@ def _derivatives(
     return arrays[0].ravel(), [a.reshape(rows, len(v)) for a, v in zip(arrays[1:], point, strict=True)]
 
 
-def _unknowns(system: System, form: ResidualForm, point: Sequence[Matrix], t: float) -> Matrix:
+def _unknowns(system: System, form: ResidualForm, point: Sequence[Floats], t: float) -> Floats:
     """The unknown rates at `point`."""
     zero = np.zeros(len(form.unknowns))
     rest, blocks = _derivatives(system, form.residual, [point[0], zero, *point[1:]], t)
-    s: Matrix = np.linalg.solve(blocks[1], -rest).astype(np.float64)
+    s: Floats = np.linalg.solve(blocks[1], -rest).astype(np.float64)
     return s
 
 
-def _eliminated(equations: Sequence[Matrix], which: int, *blocks: Sequence[Matrix]) -> list[list[Matrix]]:
+def _eliminated(equations: Sequence[Floats], which: int, *blocks: Sequence[Floats]) -> list[list[Floats]]:
     """Derivatives `blocks` after elimination of the argument `which`, with `equations` kept at zero."""
     follow = [-np.linalg.solve(equations[which], block) for block in equations]
     return [

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt.dynamics.compile import CompilerError, load_library
 from designopt.lazy import casadi as ca
 
@@ -60,7 +60,7 @@ class Rows:
                     raise
                 logger.warning("%s runs over rows interpreted, several times slower: %s", self._name, error)
 
-    def __call__(self, *args: ArrayLike) -> tuple[Array, ...]:
+    def __call__(self, *args: ArrayLike) -> tuple[Floats, ...]:
         """The results for `args`. Raises `ValueError` for arrays whose shapes do not match the inputs or each other."""
         if len(args) != len(self._names):
             raise ValueError(
@@ -77,7 +77,7 @@ class Rows:
             self._evaluate(n, arrays, results)
         return tuple(result.reshape(n, *_row(shape)) for result, shape in zip(results, self._out, strict=True))
 
-    def _array(self, name: str, shape: Shape, argument: ArrayLike) -> Array:
+    def _array(self, name: str, shape: Shape, argument: ArrayLike) -> Floats:
         """`argument` as a contiguous array (n, size), or (size,) if all rows share it."""
         try:
             array = np.asarray(argument, dtype=np.float64, order="C")
@@ -99,15 +99,15 @@ def outputs_over(
     values: Mapping[str, ArrayLike],
     parameters: Mapping[str, float],
     data: Mapping[str, ArrayLike],
-    times: Array,
-) -> dict[str, Array]:
+    times: Floats,
+) -> dict[str, Floats]:
     """The outputs (n,) of a `system` by name at `times` (n,) in s.
 
     `values` (n,) are those of states, controls and algebraic variables by name, `parameters` numbers, `data` arrays
     (n,) or numbers.
     """
 
-    def columns(table: Sequence[Variable], values: Mapping[str, ArrayLike]) -> Array:
+    def columns(table: Sequence[Variable], values: Mapping[str, ArrayLike]) -> Floats:
         if not table:
             return np.zeros(0)
         return np.stack([np.broadcast_to(values[v.name], len(times)) for v in table], axis=1)
@@ -143,7 +143,7 @@ def _flat(function: ca.Function) -> ca.Function:
 class _Evaluate(Protocol):
     """Fills `results` (n, size) from `arrays`, (n, size) or (size,), all contiguous, for n of at least 1."""
 
-    def __call__(self, n: int, arrays: Sequence[Array], results: Sequence[Array]) -> None: ...
+    def __call__(self, n: int, arrays: Sequence[Floats], results: Sequence[Floats]) -> None: ...
 
 
 class _Compiled:
@@ -162,12 +162,12 @@ class _Compiled:
         self._loop.argtypes = (c_longlong, *(2 * (POINTER(c_void_p), POINTER(c_longlong))))
         self._loop.restype = ctypes.c_int
 
-    def __call__(self, n: int, arrays: Sequence[Array], results: Sequence[Array]) -> None:
+    def __call__(self, n: int, arrays: Sequence[Floats], results: Sequence[Floats]) -> None:
         if self._loop(n, *_table(arrays), *_table(results)):
             raise MemoryError("no memory to evaluate a function over rows")
 
 
-def _table(arrays: Sequence[Array]) -> tuple[ctypes.Array[c_void_p], ctypes.Array[c_longlong]]:
+def _table(arrays: Sequence[Floats]) -> tuple[ctypes.Array[c_void_p], ctypes.Array[c_longlong]]:
     """The start of each array, and its offset to the next row."""
     starts = (c_void_p * max(len(arrays), 1))(*(a.ctypes.data for a in arrays))
     steps = (c_longlong * max(len(arrays), 1))(*(a.shape[1] if a.ndim == 2 else 0 for a in arrays))
@@ -182,7 +182,7 @@ class _Mapped:
         width = sum(flat.numel_in(i) for i in range(flat.n_in())) + sum(flat.numel_out(i) for i in range(flat.n_out()))
         self._most = max(1, _IN_WORK // max(width, 1))
 
-    def __call__(self, n: int, arrays: Sequence[Array], results: Sequence[Array]) -> None:
+    def __call__(self, n: int, arrays: Sequence[Floats], results: Sequence[Floats]) -> None:
         shared = [i for i, array in enumerate(arrays) if array.ndim == 1]
         length = 0
         buffer: Any

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.dynamics import SimulationStatus, Simulator, System
 from designopt.lazy import scipy
 from designopt.models.equations import SAMPLED, Equations
@@ -27,9 +27,9 @@ _ABSOLUTE = 1e-3
 class SimulatedMotion:
     """A simulated motion: times `t` (n,), states and integrals `x` (n, nx), sampled outputs `y` (n, ny)."""
 
-    t: Vector
-    x: Vector
-    y: Vector
+    t: Floats
+    x: Floats
+    y: Floats
 
 
 class Simulation:
@@ -57,7 +57,7 @@ class Simulation:
         repeated = np.tile(sizes, len(system.states) // len(sizes))
         return Simulator(system, rtol=self.rtol, atol=_ABSOLUTE * self.rtol * repeated)
 
-    def first(self, numbers: Mapping[str, float]) -> Vector:
+    def first(self, numbers: Mapping[str, float]) -> Floats:
         """The states and integrals (nx,) at time 0."""
         initial = [getattr(self.equations.declared[n], "initial", 0.0) for n in self.states]
         return np.array([numbers[i] if isinstance(i, str) else i for i in initial], dtype=np.float64)
@@ -68,7 +68,7 @@ class Simulation:
         return self._run(self.simulator, self.first(numbers), numbers, duration, breaks)
 
     def _run(
-        self, simulator: Simulator, x: Vector, numbers: Mapping[str, float], duration: float, breaks: Sequence[float]
+        self, simulator: Simulator, x: Floats, numbers: Mapping[str, float], duration: float, breaks: Sequence[float]
     ) -> SimulatedMotion:
         edges = [0.0, *(t for t in breaks if 0.0 < t < duration), duration]
         gaps = np.diff(sorted(breaks))
@@ -84,7 +84,7 @@ class Simulation:
         ))  # fmt: skip
 
     def _piece(
-        self, simulator: Simulator, x: Vector, times: Vector, numbers: Mapping[str, float], step: float | None
+        self, simulator: Simulator, x: Floats, times: Floats, numbers: Mapping[str, float], step: float | None
     ) -> Any:
         system = simulator.system
         p, q = ({v.name: numbers[v.name] for v in table} for table in (system.parameters, system.data))
@@ -111,7 +111,7 @@ class Simulation:
                 figure_values[name] = self._event(name, declared, self.simulator, motion, numbers)[0]
         return figure_values
 
-    def array(self, motion: SimulatedMotion, name: str) -> Vector:
+    def array(self, motion: SimulatedMotion, name: str) -> Floats:
         """The array `name` of a motion (n,)."""
         if name == "time":
             return motion.t
@@ -121,7 +121,7 @@ class Simulation:
 
     def _event(
         self, name: str, declared: Event, simulator: Simulator, motion: SimulatedMotion, numbers: Mapping[str, float]
-    ) -> tuple[float, Vector | None]:
+    ) -> tuple[float, Floats | None]:
         """The time (s) of an event, and the outputs (ny,) there; None if it does not happen."""
         column = self.sampled.index(name)
         passed = np.flatnonzero(~(motion.y[:, column] > 0.0))
@@ -134,9 +134,9 @@ class Simulation:
             return float(motion.t[after]), motion.y[after]
         begin, x = motion.t[after - 1], motion.x[after - 1]
 
-        def outputs(t: float) -> Vector:
+        def outputs(t: float) -> Floats:
             times = np.array([begin, t])
-            output_row: Vector = (
+            output_row: Floats = (
                 motion.y[after - 1] if t == begin else self._piece(simulator, x, times, numbers, None).y[-1]
             )
             return output_row
@@ -189,11 +189,11 @@ class Simulation:
         return figure_slopes
 
 
-def _signed(declared: Peak, y: Vector) -> Vector:
+def _signed(declared: Peak, y: Floats) -> Floats:
     return np.abs(y) if declared.extremum == "size" else y
 
 
-def _peak_row(declared: Peak, y: Vector) -> int:
+def _peak_row(declared: Peak, y: Floats) -> int:
     """Index of the sample at which a peak occurs."""
     values = _signed(declared, y)
     return int(np.argmin(values) if declared.extremum == "smallest" else np.argmax(values))

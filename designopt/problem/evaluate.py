@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.problem.outcomes import Outcomes
 
 
@@ -29,7 +29,7 @@ class Solved:
 class Programs(Protocol):
     """The result of a solver's `program(problem)`: solves programs one after another, on a worker."""
 
-    def solve(self, x: Matrix, seed: int, before: Any) -> Solved:
+    def solve(self, x: Floats, seed: int, before: Any) -> Solved:
         """Solve from the design `x` (d,), with random numbers of `seed`. `before` is the state of the previous solved
         program of the chain, None for the first. The result depends on these alone."""
 
@@ -40,7 +40,7 @@ class SolvedPrograms:
     NaN without a solution, and the status: that of the solver, or a failure class."""
 
     ok: NDArray[np.bool_]
-    figures: Mapping[str, Matrix]
+    figures: Mapping[str, Floats]
     reasons: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -51,10 +51,10 @@ class Evaluate(Protocol):
     """The evaluator that a solver receives. Its methods raise `StageEnded` when the stage's budget is used up or the
     run stops; solvers do not catch it."""
 
-    def __call__(self, X: Matrix) -> Outcomes:
+    def __call__(self, X: Floats) -> Outcomes:
         """Outcomes of the designs `X` (n, d), in their order, once all are durably recorded."""
 
-    def ahead(self, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int) -> None:
+    def ahead(self, ask: Callable[[], Floats], tell: Callable[[Outcomes], None], look_ahead: int) -> None:
         """Evaluate designs one by one with up to `look_ahead` of them pending.
 
         `ask` returns the next design (1, d), or (0, d) at the end; `tell` receives the outcomes (1 row) in the order of
@@ -62,7 +62,7 @@ class Evaluate(Protocol):
         of workers, so that the sequence of designs is fixed. Returns when all results are complete.
         """
 
-    def programs(self, X: Matrix, chains: Sequence[int], seeds: Sequence[int]) -> SolvedPrograms:
+    def programs(self, X: Floats, chains: Sequence[int], seeds: Sequence[int]) -> SolvedPrograms:
         """Solve the solver's own programs (see `designopt.plugin.solver`) on the workers; each is durably recorded
         once.
 
@@ -70,7 +70,7 @@ class Evaluate(Protocol):
         entry in `chains` run one after another on one worker, each from the solution before.
         """
 
-    def cheap(self, X: Matrix) -> Outcomes:
+    def cheap(self, X: Floats) -> Outcomes:
         """Outcomes of the designs `X` (n, d) by cheap evaluations (`Problem.cheap`), each durably recorded once.
 
         Each design uses `Fidelity.cost` of the budget. Designs beyond the budget are not evaluated, and `StageEnded` is

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.plugin.calling import calling
 from designopt.problem.scoring import each_scenario, numbers
 from designopt.problem.statement import Statement
@@ -17,7 +17,7 @@ from designopt.study.language.expressions.grammar import Term
 from designopt.study.study import Objective, StudyConstraint
 
 
-def constraint_gradients(problem: Statement, X: Matrix, figures: Mapping[str, Matrix]) -> Matrix:
+def constraint_gradients(problem: Statement, X: Floats, figures: Mapping[str, Floats]) -> Floats:
     """The derivatives (n, k, d) of `constraint_values` with respect to the parameters, in the study's units.
 
     NaN where the model (or an aggregation) provides none, and for integers and choices.
@@ -29,7 +29,7 @@ def constraint_gradients(problem: Statement, X: Matrix, figures: Mapping[str, Ma
     return np.stack(slopes, axis=1) if slopes else np.empty((len(X), 0, X.shape[1]))
 
 
-def objective_gradients(problem: Statement, X: Matrix, figures: Mapping[str, Matrix]) -> Matrix:
+def objective_gradients(problem: Statement, X: Floats, figures: Mapping[str, Floats]) -> Floats:
     """The derivatives (n, m, d) of the minimised objectives with respect to the parameters, in the study's units.
 
     NaN where the model (or an aggregation) provides none, and for integers and choices.
@@ -38,7 +38,7 @@ def objective_gradients(problem: Statement, X: Matrix, figures: Mapping[str, Mat
     return np.stack(slopes, axis=1) if slopes else np.empty((len(X), 0, X.shape[1]))
 
 
-def residuals(problem: Statement, figures: Mapping[str, Matrix]) -> Matrix:
+def residuals(problem: Statement, figures: Mapping[str, Floats]) -> Floats:
     """The expression of every objective in every scenario (n, objectives * scenarios), not aggregated.
 
     An absolute value is replaced by its argument: the square is the same, and smooth.
@@ -49,15 +49,15 @@ def residuals(problem: Statement, figures: Mapping[str, Matrix]) -> Matrix:
         )
 
 
-def residual_gradients(problem: Statement, X: Matrix, figures: Mapping[str, Matrix]) -> Matrix:
+def residual_gradients(problem: Statement, X: Floats, figures: Mapping[str, Floats]) -> Floats:
     """The derivatives (n, objectives * scenarios, d) of `residuals` with respect to the parameters, in the study's
     units."""
     return np.concatenate([_slopes(problem, _signed(o.expression), X, figures) for o in problem.objectives], axis=1)
 
 
 def _aggregated_slopes(
-    problem: Statement, item: Objective | StudyConstraint, sign: float, X: Matrix, figures: Mapping[str, Matrix]
-) -> Matrix:
+    problem: Statement, item: Objective | StudyConstraint, sign: float, X: Floats, figures: Mapping[str, Floats]
+) -> Floats:
     """The derivatives of an aggregated expression (n, d)."""
     slopes = _slopes(problem, item.expression, X, figures)
     plugin = item.over.plugin
@@ -70,11 +70,11 @@ def _aggregated_slopes(
         with calling(plugin):
             returned = plugin.weights(values, **item.over.settings)
         weights = numbers(plugin, returned, values.shape, "a weight for each value")
-        parts: Matrix = np.where(weights[:, :, None] == 0.0, 0.0, weights[:, :, None] * slopes)
+        parts: Floats = np.where(weights[:, :, None] == 0.0, 0.0, weights[:, :, None] * slopes)
     return np.asarray(parts.sum(axis=1))
 
 
-def _slopes(problem: Statement, expression: Expression, X: Matrix, figures: Mapping[str, Matrix]) -> Matrix:
+def _slopes(problem: Statement, expression: Expression, X: Floats, figures: Mapping[str, Floats]) -> Floats:
     """The derivatives of an expression in each scenario (n, scenarios, d)."""
     partial = derivatives(expression, figures)
     slopes = np.zeros((len(X), len(problem.scenarios), len(problem.space.free)))

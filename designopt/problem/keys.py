@@ -9,7 +9,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.canonical_form import canonical_json, canonical_use, tagged
 from designopt.plugin import SolverPlugin, Use
 from designopt.problem.statement import Statement
@@ -41,7 +41,7 @@ class Keys:
         """The part of the keys common to all designs, per scenario."""
         return [started.digest() for started in self._started]
 
-    def for_designs(self, X: Matrix) -> list[list[bytes]]:
+    def for_designs(self, X: Floats) -> list[list[bytes]]:
         """The keys (16 bytes each) of designs `X` (n, d), a list over scenarios per design. Raises `ValueError` for
         values that are not finite."""
         if not np.isfinite(X).all():
@@ -56,7 +56,7 @@ class Keys:
             keys.append(row)
         return keys
 
-    def _columns(self, X: Matrix) -> list[list[bytes]]:
+    def _columns(self, X: Floats) -> list[list[bytes]]:
         """The entry of each parameter in the keys of designs `X`, in the order of their names."""
         activity = self._space.activity(X)
         columns = [[b""] * len(X)]
@@ -77,7 +77,7 @@ class Keys:
 
 
 def program_keys(
-    problem: Statement, solver: Use[SolverPlugin], X: Matrix, chains: Sequence[int], seeds: Sequence[int]
+    problem: Statement, solver: Use[SolverPlugin], X: Floats, chains: Sequence[int], seeds: Sequence[int]
 ) -> list[bytes]:
     """Keys of programs (see `Evaluate.programs`): hash of the whole problem, the solver with its settings, and all rows
     of the chain up to this one, on which the solution may depend."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.study.study import StudyConstraint
 
 #: Equality tolerance, relative to the limit's size.
@@ -31,7 +31,7 @@ class Limit:
         return abs(self.bound) or 1.0
 
 
-def unequal(low: Matrix, high: Matrix, limit: float) -> Matrix:
+def unequal(low: Floats, high: Floats, limit: float) -> Floats:
     """Distance (n,) of figures with the ends `low` and `high` (n,) from the required value `limit`.
 
     0 within `EQUAL`: no search meets a real number exactly.

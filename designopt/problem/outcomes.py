@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 
 #: Failure classes of an evaluation, in the order of reports; "ok" is the only success.
 STATUSES = ("ok", "diverged", "nonfinite", "error", "timeout", "crashed", "lost_worker", "invalid")
@@ -25,12 +25,12 @@ class Outcomes:
     without a value, for display and analysis; solvers do not need it.
     """
 
-    X: Matrix
-    objectives: Matrix
-    violation: Matrix
+    X: Floats
+    objectives: Floats
+    violation: Floats
     failed: NDArray[np.bool_]
     invalid: NDArray[np.bool_]
-    figures: Mapping[str, Matrix]
+    figures: Mapping[str, Floats]
 
     def __len__(self) -> int:
         return len(self.X)
@@ -41,7 +41,7 @@ class Outcomes:
         return np.asarray(self.violation == 0.0)
 
     @property
-    def rank_violation(self) -> Matrix:
+    def rank_violation(self) -> Floats:
         """Violation (n,) mapped so that order alone decides: 0 feasible < (0, 1) infeasible < [1, 2) invalid < 2
         failed."""
         finite = np.where(np.isfinite(self.violation), self.violation, 0.0)

@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.plugin import Fidelity, Use
 from designopt.problem import gradients, scoring
 from designopt.problem.keys import Keys, program_keys
@@ -63,7 +63,7 @@ class Problem(Statement):
         first: dict[bytes, int] = {}
         return tuple(first.setdefault(identity, s) for s, identity in enumerate(self._keys.scenarios))
 
-    def keys(self, X: Matrix) -> list[list[bytes]]:
+    def keys(self, X: Floats) -> list[list[bytes]]:
         """Evaluation keys (16 bytes each) of designs `X` (n, d), a list over scenarios per design (see `Keys`)."""
         return self._keys.for_designs(X)
 

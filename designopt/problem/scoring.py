@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Mask, Matrix
+from designopt.arrays import Floats, Mask
 from designopt.plugin import AggregationPlugin, Use
 from designopt.plugin.calling import calling, value_text, wrong_return
 from designopt.problem.limit import unequal
@@ -19,10 +19,10 @@ from designopt.study.study import Objective, StudyConstraint
 
 def judge(
     problem: Statement,
-    X: Matrix,
-    figures: Mapping[str, Matrix],
+    X: Floats,
+    figures: Mapping[str, Floats],
     failed: Mask,
-    relation_violation: Matrix | None = None,
+    relation_violation: Floats | None = None,
     refused: Mask | None = None,
 ) -> Outcomes:
     """Outcomes of designs `X` (n, d) from raw `figures` (name -> (n, scenarios)).
@@ -65,11 +65,11 @@ def _lacks_too_many(problem: Statement, failed: Mask) -> Mask:
 def aggregate(
     problem: Statement,
     item: Objective | StudyConstraint,
-    figures: Mapping[str, Matrix],
+    figures: Mapping[str, Floats],
     n: int,
     sign: float,
     failed: Mask | None = None,
-) -> Matrix:
+) -> Floats:
     """An expression aggregated over the scenarios (n,), without those that `failed` as far as allowed; by default these
     are the scenarios without a number."""
     raw = np.broadcast_to(item.expression.evaluate(figures), (n, len(problem.scenarios)))
@@ -81,7 +81,7 @@ def aggregate(
     return sign * _over(item.over, sign * raw)
 
 
-def _over(use: Use[AggregationPlugin], values: Matrix) -> Matrix:
+def _over(use: Use[AggregationPlugin], values: Floats) -> Floats:
     """`values` (n, scenarios) aggregated (n,). Raises `PluginFailed` if the aggregation raises or returns something
     else."""
     if not len(values):
@@ -91,7 +91,7 @@ def _over(use: Use[AggregationPlugin], values: Matrix) -> Matrix:
     return numbers(use.plugin, returned, values.shape[:1], "one number for each design")
 
 
-def numbers(plugin: AggregationPlugin, returned: Any, shape: tuple[int, ...], what: str) -> Matrix:
+def numbers(plugin: AggregationPlugin, returned: Any, shape: tuple[int, ...], what: str) -> Floats:
     """What an aggregation `returned` as an array of `shape`. Raises `PluginFailed` if it is something else."""
     try:
         array = np.asarray(returned, dtype=float)
@@ -103,7 +103,7 @@ def numbers(plugin: AggregationPlugin, returned: Any, shape: tuple[int, ...], wh
     raise wrong_return(plugin, f"must return {what}, here an array of shape {shape}, not {description}")
 
 
-def _aggregated(problem: Statement, item: Objective | StudyConstraint, raw: Matrix, sign: float, gaps: Mask) -> Matrix:
+def _aggregated(problem: Statement, item: Objective | StudyConstraint, raw: Floats, sign: float, gaps: Mask) -> Floats:
     """Aggregation of `raw` (n, scenarios) outside `gaps`; NaN with too many gaps, or if the scenario that counts is
     one."""
     values = np.full(len(raw), np.nan)
@@ -118,14 +118,14 @@ def _aggregated(problem: Statement, item: Objective | StudyConstraint, raw: Matr
     return values
 
 
-def limited(problem: Statement, c: StudyConstraint, figures: Mapping[str, Matrix], n: int) -> tuple[Matrix, Matrix]:
+def limited(problem: Statement, c: StudyConstraint, figures: Mapping[str, Floats], n: int) -> tuple[Floats, Floats]:
     """The values (n,) that `c` limits for `n` designs: aggregated towards the small end, for a minimum, and the large
     end."""
     with np.errstate(all="ignore"):
         return aggregate(problem, c, figures, n, -1.0), aggregate(problem, c, figures, n, 1.0)
 
 
-def _violation(problem: Statement, c: StudyConstraint, figures: Mapping[str, Matrix], n: int, failed: Mask) -> Matrix:
+def _violation(problem: Statement, c: StudyConstraint, figures: Mapping[str, Floats], n: int, failed: Mask) -> Floats:
     """Violation of a limit, relative to the limit's size (absolute for a limit of 0); NaN if not available."""
     low, high = (aggregate(problem, c, figures, n, sign, failed) for sign in (-1.0, 1.0))
     total = np.zeros(n)
@@ -138,7 +138,7 @@ def _violation(problem: Statement, c: StudyConstraint, figures: Mapping[str, Mat
     return np.where(np.isfinite(low) & np.isfinite(high), total, np.nan)
 
 
-def constraint_values(problem: Statement, figures: Mapping[str, Matrix]) -> Matrix:
+def constraint_values(problem: Statement, figures: Mapping[str, Floats]) -> Floats:
     """The values (n, k) that `limits` compare with 0, relative to their size; NaN if not available."""
     columns = []
     for limit in problem.limits:
@@ -149,7 +149,7 @@ def constraint_values(problem: Statement, figures: Mapping[str, Matrix]) -> Matr
     return np.column_stack(columns) if columns else np.empty((len(next(iter(figures.values()), ())), 0))
 
 
-def each_scenario(problem: Statement, expression: Expression, figures: Mapping[str, Matrix]) -> Matrix:
+def each_scenario(problem: Statement, expression: Expression, figures: Mapping[str, Floats]) -> Floats:
     """An expression in each scenario (n, scenarios)."""
     values = np.atleast_2d(expression.evaluate(figures))
     return np.broadcast_to(values, (len(values), len(problem.scenarios)))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt.report.animation import animation_frames, play_buttons, time_labels, time_slider
 from designopt.report.colours import axis, category, layout
 
@@ -34,14 +34,14 @@ class DrawnMotion:
     by name (n, arrows, 2, axes): the point of application (m) and the force (N).
     """
 
-    time: Array
-    lines: Mapping[str, Array]
-    wires: Array | None = None
-    values: Array | None = None
+    time: Floats
+    lines: Mapping[str, Floats]
+    wires: Floats | None = None
+    values: Floats | None = None
     lowest: float = 0.0
     highest: float = 1.0
     meaning: str = ""
-    forces: Mapping[str, Array] = field(default_factory=dict)
+    forces: Mapping[str, Floats] = field(default_factory=dict)
 
 
 def draw(motion: DrawnMotion) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def _projected(motion: DrawnMotion, axes: list[int]) -> DrawnMotion:
     )
 
 
-def _box(motion: DrawnMotion) -> tuple[Array, Array]:
+def _box(motion: DrawnMotion) -> tuple[Floats, Floats]:
     """The corners of the bounding box of all finite positions; a unit box without any."""
     parts = [*motion.lines.values(), *([motion.wires] if motion.wires is not None else [])]
     flat = np.concatenate([part.reshape(-1, part.shape[-1]) for part in parts])
@@ -103,7 +103,7 @@ def _arrow_scale(motion: DrawnMotion, size: float) -> float:
     return LONGEST * size / longest if longest > 0.0 else 0.0
 
 
-def _longest(force: Array) -> float:
+def _longest(force: Floats) -> float:
     lengths = np.linalg.norm(force[:, :, 1], axis=-1)
     finite = lengths[np.isfinite(lengths)]
     return float(finite.max()) if len(finite) else 0.0
@@ -131,13 +131,13 @@ def _colour_steps(motion: DrawnMotion, i: int) -> NDArray[np.intp]:
     return steps
 
 
-def _joined(wires: Array) -> Array:
+def _joined(wires: Floats) -> Floats:
     """Wires (k, vertices, axes) in sequence, separated by NaN."""
     gap = np.full((len(wires), 1, wires.shape[-1]), np.nan)
     return np.concatenate([wires, gap], axis=1).reshape(-1, wires.shape[-1])
 
 
-def _places(points: Array) -> dict[str, list[float | None]]:
+def _places(points: Floats) -> dict[str, list[float | None]]:
     """Coordinates in m, rounded to a tenth of a millimetre; None for missing ones."""
     return {
         name: [None if v != v else round(v, 4) for v in column.tolist()]
@@ -164,7 +164,7 @@ def _looks(motion: DrawnMotion) -> list[dict[str, Any]]:
     return looks
 
 
-def _heads(colour: str, force: Array) -> dict[str, Any]:
+def _heads(colour: str, force: Floats) -> dict[str, Any]:
     """Markers at the tips of arrows, whose coordinates are point, tip and gap in turn."""
     count, spatial = force.shape[1], force.shape[-1] == 3
     head = {} if spatial else {"symbol": "arrow", "angleref": "previous"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 
 if TYPE_CHECKING:
     from designopt.store.result import Result
@@ -21,11 +21,11 @@ FILLED = 0.5
 class Grid:
     """Nodes over two parameters: `x` (p,), `y` (q,), and `rows` (q, p) of the outcomes, -1 without one."""
 
-    x: Matrix
-    y: Matrix
+    x: Floats
+    y: Floats
     rows: NDArray[np.intp]
 
-    def take(self, values: Matrix) -> Matrix:
+    def take(self, values: Floats) -> Floats:
         """`values` (n,) at the nodes, (q, p); NaN without one."""
         return np.where(self.rows >= 0, values[self.rows], np.nan)
 
@@ -54,7 +54,7 @@ def _largest(result: Result, columns: tuple[int, ...]) -> Grid | None:
     return max(grids, key=lambda grid: int(np.sum(grid.rows >= 0)), default=None)
 
 
-def _grid(X: Matrix, rows: NDArray[np.intp], columns: tuple[int, ...]) -> Grid | None:
+def _grid(X: Floats, rows: NDArray[np.intp], columns: tuple[int, ...]) -> Grid | None:
     """The grid over `columns` made by the designs `rows` of one stage, completed from all designs `X`."""
     rest = [j for j in range(X.shape[1]) if j not in columns]
     if any(len(np.unique(X[rows, j])) > 1 for j in rest):

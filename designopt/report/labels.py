@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.plugin import path_of
 from designopt.problem import derivative_name
 from designopt.problem import figure_meaning as figure_meaning
@@ -78,7 +78,7 @@ def objective_labels(problem: Problem) -> list[str]:
     return [f"{with_unit(o.name, o.unit)} ({o.direction})" for o in problem.objectives]
 
 
-def objective_values(result: Result) -> Matrix:
+def objective_values(result: Result) -> Floats:
     """Objectives (n, m) in the study's form (maximised ones with their own sign); NaN without a value."""
     values = result.outcomes.objectives * np.array([o.sign for o in result.problem.objectives])
     return np.where(np.isfinite(values), values, np.nan)
@@ -158,7 +158,7 @@ def design_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list
     return table
 
 
-def displayed_figures(result: Result) -> dict[str, tuple[str, Matrix]]:
+def displayed_figures(result: Result) -> dict[str, tuple[str, Floats]]:
     """The figures by name, each with its unit and values (designs, scenarios): in the unit of an objective or a limit
     of the study, else in the model's, so that a quantity has one unit on the whole page. Recorded derivatives are
     converted likewise, with the parameter in the unit of the study."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from designopt.arrays import Mask, Matrix
+from designopt.arrays import Floats, Mask
 from designopt.problem import unequal
 
 if TYPE_CHECKING:
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from designopt.study.study import Objective, StudyConstraint
 
 
-def values(item: Objective | StudyConstraint, figures: Mapping[str, Matrix], shape: tuple[int, int]) -> Matrix:
+def values(item: Objective | StudyConstraint, figures: Mapping[str, Floats], shape: tuple[int, int]) -> Floats:
     """The values (n, s) of `item` in each scenario, in its unit and with its own sign; NaN if not available."""
     with np.errstate(all="ignore"):
         evaluated = np.broadcast_to(np.asarray(item.expression.evaluate(figures), dtype=float), shape)
     return np.where(np.isfinite(evaluated), evaluated, np.nan)
 
 
-def holding(problem: Problem, figures: Mapping[str, Matrix], shape: tuple[int, int]) -> dict[str, Mask]:
+def holding(problem: Problem, figures: Mapping[str, Floats], shape: tuple[int, int]) -> dict[str, Mask]:
     """By constraint, a mask (n, s) of the scenarios in which its limits are met; an unavailable value does not meet
     them."""
     masks = {}

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from designopt import decision
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.problem import Outcomes, Problem
 from designopt.study.study import Budget, HypervolumeGain
 
@@ -76,7 +76,7 @@ class StageBudget:
             "rejected by the model"
         )
 
-    def take(self, relation_violation: Matrix) -> int:
+    def take(self, relation_violation: Floats) -> int:
         """Count designs by their `relation_violation` (0: valid); returns how many of the first rows are within the
         budget."""
         rows, fits = len(relation_violation), relation_violation <= 0.0
@@ -87,7 +87,7 @@ class StageBudget:
         self.invalid += rows - valid
         return rows
 
-    def take_cheap(self, relation_violation: Matrix, cost: float) -> int:
+    def take_cheap(self, relation_violation: Floats, cost: float) -> int:
         """Count cheap evaluations at a `cost` each; returns how many of the first rows are within the budget."""
         used = cost * np.cumsum(relation_violation <= 0.0)
         left = np.inf if self.limits.evaluations is None else self.limits.evaluations - self.valid - self.cheap

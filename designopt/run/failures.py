@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.problem import STATUSES
 from designopt.run.evaluations.ledger import CODE
 from designopt.space import Space, display_value
@@ -48,7 +48,7 @@ class FailurePolicy:
         self._choices: dict[int, set[float]] = {j: set() for j, p in enumerate(space.free) if p.kind == "choice"}
         self._same: Counter[tuple[str, str, str]] = Counter()
 
-    def recall(self, evaluations: int, designs: Matrix, failed: Iterable[tuple[int, str, str, str]]) -> None:
+    def recall(self, evaluations: int, designs: Floats, failed: Iterable[tuple[int, str, str, str]]) -> None:
         """Take over the counts of earlier sessions: all `evaluations`, and the failed ones as (design, status, reason,
         message). These do not end the run, because the user has resumed it."""
         self._evaluations += evaluations
@@ -59,7 +59,7 @@ class FailurePolicy:
         self._failures += len(rows)
         self._widen(designs[rows])
 
-    def note(self, X: Matrix, status: NDArray[np.uint8], messages: Mapping[int, tuple[str, str, str]]) -> str | None:
+    def note(self, X: Floats, status: NDArray[np.uint8], messages: Mapping[int, tuple[str, str, str]]) -> str | None:
         """Count evaluations of designs `X`; `messages` by position. Returns the reason for ending the run, or None."""
         ok = status == CODE["ok"]
         self._evaluations += len(ok)
@@ -74,7 +74,7 @@ class FailurePolicy:
         reasons = [self._follows(X[i], STATUSES[status[i]], *messages.get(int(i), ("", "", ""))) for i in failed]
         return next((reason for reason in reasons if reason), None) or self._too_many()
 
-    def _follows(self, x: Matrix, status: str, reason: str, message: str, _: str) -> str | None:
+    def _follows(self, x: Floats, status: str, reason: str, message: str, _: str) -> str | None:
         """The policy of the study for a failure of this class."""
         action = self._action.get(status, "infeasible")
         last = message.splitlines()[-1] if message else reason
@@ -110,7 +110,7 @@ class FailurePolicy:
                 parts.append(f"{p.name} {display_value(p, low)} to {display_value(p, high)}")
         return ", ".join(parts)
 
-    def _widen(self, X: Matrix) -> None:
+    def _widen(self, X: Floats) -> None:
         if not len(X):
             return
         active = self._space.active(X)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.counts import plural
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import CODE, PENDING, Ledger
@@ -143,7 +143,7 @@ def _returned(dispatcher: Dispatcher, key: bytes, names: tuple[str, ...]) -> tup
     return names if dispatcher.ledger.status[dispatcher.ledger.slot_of[key]] == CODE["ok"] else ()
 
 
-def _work(ledger: Ledger, X: Matrix, todo: Mapping[bytes, tuple[int, int]], kind: Kind = "scenario") -> Work:
+def _work(ledger: Ledger, X: Floats, todo: Mapping[bytes, tuple[int, int]], kind: Kind = "scenario") -> Work:
     """The evaluations `todo`: by key the row of `X` and the scenario."""
     numbers = [ledger.design_of[keys[0]] for keys in ledger.problem.keys(X)]
     rows = [i for i, _ in todo.values()]

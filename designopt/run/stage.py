@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from designopt.arrays import Integers, Mask, Matrix
+from designopt.arrays import Floats, Integers, Mask
 from designopt.problem import Outcomes, Problem, SolvedPrograms, StageEnded
 from designopt.run.budget import StageBudget
 from designopt.run.evaluations.batches import ARRAYS, CheapBatch, ProgramBatch, ticking
@@ -62,7 +62,7 @@ class StageRun:
 
     # ------------------------------------------------------------------------------------------------ evaluate
 
-    def __call__(self, X: Matrix) -> Outcomes:
+    def __call__(self, X: Floats) -> Outcomes:
         """Outcomes of designs `X` (n, d), all durably recorded. Raises `StageEnded`."""
         X = self.admitted(X)
         relation_violation = self.problem.space.relation_violation(X)
@@ -84,7 +84,7 @@ class StageRun:
             raise StageEnded
         return outcomes
 
-    def ahead(self, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int) -> None:
+    def ahead(self, ask: Callable[[], Floats], tell: Callable[[Outcomes], None], look_ahead: int) -> None:
         """Evaluate designs one by one with up to `look_ahead` of them pending (see `Evaluate`). Raises `StageEnded`,
         and `ValueError` for an invalid `look_ahead`."""
         if look_ahead < 1:
@@ -97,7 +97,7 @@ class StageRun:
                 self._end(frozenset())
             raise StageEnded
 
-    def programs(self, X: Matrix, chains: Sequence[int], seeds: Sequence[int]) -> SolvedPrograms:
+    def programs(self, X: Floats, chains: Sequence[int], seeds: Sequence[int]) -> SolvedPrograms:
         """Solve programs of the stage's solver, all durably recorded (see `Evaluate`). They use time of the stage's
         budget, but no evaluations. Raises `StageEnded`."""
         self.dispatcher.check()
@@ -105,7 +105,7 @@ class StageRun:
         self._complete(batch, ticking(lambda completed: self.show(completed, batch=len(X)), batch), arrays=ARRAYS)
         return batch.outcome()
 
-    def cheap(self, X: Matrix) -> Outcomes:
+    def cheap(self, X: Floats) -> Outcomes:
         """Outcomes of designs by cheap evaluations, all durably recorded (see `Evaluate`). They are not points of the
         stage and cost their share of its budget. Raises `StageEnded`."""
         self.dispatcher.check()
@@ -137,14 +137,14 @@ class StageRun:
         """Record and show a note, once over all sessions."""
         self._event_once(kind, f"stage {self.stage.name}: {text}")
 
-    def admitted(self, X: Matrix) -> Matrix:
+    def admitted(self, X: Floats) -> Floats:
         """Designs in the form of the space. Raises `ValueError` for another number of columns."""
         X = np.array(X, dtype=float, ndmin=2) + 0.0
         if X.shape[1] != len(self.problem.space.free):
             raise ValueError(f"designs have {len(self.problem.space.free)} values, not {X.shape[1]}")
         return self.problem.space.impute(X)
 
-    def _evaluate(self, X: Matrix, relation_violation: Matrix, slots: Integers) -> Outcomes:
+    def _evaluate(self, X: Floats, relation_violation: Floats, slots: Integers) -> Outcomes:
         """Outcomes of a batch within the budget; fills `slots`."""
         if self._ending is not None and self.asks + len(X) > self._ending.tells:
             self.tells = self._ending.tells
@@ -232,7 +232,7 @@ class StageRun:
         """Numbers of the distinct designs requested by the stage, in ask order."""
         return self.points.designs()
 
-    def record(self, outcomes: Outcomes, relation_violation: Matrix) -> None:
+    def record(self, outcomes: Outcomes, relation_violation: Floats) -> None:
         """Called with complete outcomes: rejected designs return budget, and the best values are updated."""
         invalid = int(outcomes.invalid.sum())
         refused = invalid - int((relation_violation > 0.0).sum())
@@ -286,7 +286,7 @@ class StageRun:
 class _Batch:
     """A pending batch: registers its rows block by block, and counts completed ones."""
 
-    def __init__(self, run: StageRun, X: Matrix, relation_violation: Matrix, slots: Integers) -> None:
+    def __init__(self, run: StageRun, X: Floats, relation_violation: Floats, slots: Integers) -> None:
         self._run = run
         self._X, self._violation, self._slots = X, relation_violation, slots
         self._registered = 0

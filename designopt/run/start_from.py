@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from designopt import decision
-from designopt.arrays import Integers, Mask, Matrix
+from designopt.arrays import Floats, Integers, Mask
 from designopt.lazy import moocore
 from designopt.problem import Outcomes, Problem
 from designopt.space import Space, display_value
@@ -39,7 +39,7 @@ class StartingDesigns:
     """Designs `X` (n, d) for a stage, from the folder `store`; `left_out` more are outside the space."""
 
     store: str
-    X: Matrix
+    X: Floats
     left_out: int
 
     @property
@@ -133,7 +133,7 @@ def settle(
     return settled
 
 
-def _within(space: Space, X: Matrix) -> bool:
+def _within(space: Space, X: Floats) -> bool:
     """Whether all designs `X` are within the bounds of the space, up to rounding."""
     with np.errstate(all="ignore"):
         S = space.to_search(X)
@@ -184,7 +184,7 @@ def _judged(source: Result, problem: Problem, who: str) -> Outcomes:
     )
 
 
-def translated(X: Matrix, theirs: Space, ours: Space) -> Matrix:
+def translated(X: Floats, theirs: Space, ours: Space) -> Floats:
     """Designs `X` of the space `theirs` as designs of the space `ours`, matched by name and converted by unit.
 
     Designs outside our space are dropped: a value beyond a bound, an unknown choice, another value of a parameter fixed

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.plugin import InputFile, Quantity, SolverPlugin, Use, solver
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.space import Space
@@ -37,7 +37,7 @@ class EvaluateListed:
         """Evaluate all designs in one batch; `rng` is not used."""
         evaluate(self.rows(problem.space))
 
-    def rows(self, space: Space) -> Matrix:
+    def rows(self, space: Space) -> Floats:
         """The designs (n, d) as rows of the space, in its units; without any, the single row of fixed parameters."""
         rows = [[_entry(design, p) for p in space.free] for design in self.designs or [{}]]
         return space.impute(np.array(rows, float).reshape(len(rows), len(space.free)))

@@ -17,7 +17,7 @@ from typing import Annotated, ClassVar, Literal, Protocol
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.lazy import scipy
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
@@ -75,7 +75,7 @@ class FullFactorial:
             X = X[np.sort(np.unique(X, axis=0, return_index=True)[1])]
         evaluate(X)
 
-    def _axes(self, space: Space) -> list[Matrix]:
+    def _axes(self, space: Space) -> list[Floats]:
         return [_levels(p, count) for p, count in zip(space.free, self._counts(space), strict=True)]
 
     def _counts(self, space: Space) -> list[int]:
@@ -111,7 +111,7 @@ def _level_count(p: DesignVariable, count: int | None) -> int:
     return count
 
 
-def _levels(p: DesignVariable, count: int) -> Matrix:
+def _levels(p: DesignVariable, count: int) -> Floats:
     """The `count` levels of one parameter as column values."""
     if p.kind == "choice":
         return np.arange(count, dtype=float)
@@ -124,7 +124,7 @@ def _levels(p: DesignVariable, count: int) -> Matrix:
     return _evenly(p.low, p.high, count)
 
 
-def _evenly(low: float, high: float, count: int) -> Matrix:
+def _evenly(low: float, high: float, count: int) -> Floats:
     return np.linspace(low, high, count) if count > 1 else np.array([low + (high - low) / 2.0])
 
 
@@ -169,7 +169,7 @@ class LatinHypercube:
             text = f"'lloyd' takes at most {MOST_CELLS} parameters, not {dimension}; use 'random-cd'"
             raise InvalidSetting("optimization", text)
 
-    def unit_sample(self, dimension: int, rng: np.random.Generator) -> Matrix:
+    def unit_sample(self, dimension: int, rng: np.random.Generator) -> Floats:
         """Points (samples, dimension) in [0, 1)."""
         self._check_cost(dimension)
         engine = scipy.stats.qmc.LatinHypercube(
@@ -207,7 +207,7 @@ class Sobol:
         if len(problem.space.free) > MOST_DIMENSIONS:
             raise InvalidSetting("use", f"the Sobol' sequence has at most {MOST_DIMENSIONS} dimensions")
 
-    def unit_sample(self, dimension: int, rng: np.random.Generator) -> Matrix:
+    def unit_sample(self, dimension: int, rng: np.random.Generator) -> Floats:
         """Points (samples, dimension) in [0, 1)."""
         engine = scipy.stats.qmc.Sobol(dimension, scramble=self.scramble, rng=_child(rng))
         # A full power of two, cut afterwards: `random(n)` gives the same points but warns for any other n.
@@ -235,7 +235,7 @@ class Halton:
     samples: Samples
     scramble: Scramble = True
 
-    def unit_sample(self, dimension: int, rng: np.random.Generator) -> Matrix:
+    def unit_sample(self, dimension: int, rng: np.random.Generator) -> Floats:
         """Points (samples, dimension) in [0, 1)."""
         return _below_one(
             scipy.stats.qmc.Halton(dimension, scramble=self.scramble, rng=_child(rng)).random(self.samples)
@@ -259,7 +259,7 @@ class Random:
 
     samples: Samples
 
-    def unit_sample(self, dimension: int, rng: np.random.Generator) -> Matrix:
+    def unit_sample(self, dimension: int, rng: np.random.Generator) -> Floats:
         """Points (samples, dimension) in [0, 1)."""
         return rng.random((self.samples, dimension))
 
@@ -269,7 +269,7 @@ class Random:
 
 
 class _UnitSampler(Protocol):
-    def unit_sample(self, dimension: int, rng: np.random.Generator) -> Matrix: ...
+    def unit_sample(self, dimension: int, rng: np.random.Generator) -> Floats: ...
 
 
 def _ask(
@@ -281,7 +281,7 @@ def _ask(
     evaluate(space.from_search(space.lower + (space.upper - space.lower) * sampler.unit_sample(len(space.free), rng)))
 
 
-def _below_one(U: Matrix) -> Matrix:
+def _below_one(U: Floats) -> Floats:
     """Points of the unit cube with values rounded to 1 moved below 1."""
     return np.minimum(U, np.nextafter(1.0, 0.0))
 

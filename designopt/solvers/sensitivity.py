@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.plugin import InvalidSetting, Quantity, closest, solver
 from designopt.problem import Evaluate, Outcomes, Problem, figure_unit
 
@@ -50,7 +50,7 @@ class Influence:
     unit: str
     blocks: int
     used: int
-    measures: Mapping[str, Matrix] = field(default_factory=dict)
+    measures: Mapping[str, Floats] = field(default_factory=dict)
     undefined: str = ""
 
 
@@ -116,7 +116,7 @@ class SobolIndices:
     def indices(self, problem: Problem, outcomes: Outcomes) -> Indices:
         """Indices from the outcomes of the whole sample in order (with repeats)."""
 
-        def measure(rows: Any, y: Matrix) -> dict[str, Matrix]:
+        def measure(rows: Any, y: Floats) -> dict[str, Floats]:
             from SALib.analyze import sobol
 
             analysis = sobol.analyze(
@@ -195,7 +195,7 @@ class Morris:
         # SALib assumes grid steps; steps of parameters with few values are longer or shorter.
         grid_step = self.levels / (2.0 * (self.levels - 1.0))
 
-        def measure(rows: Any, y: Matrix) -> dict[str, Matrix]:
+        def measure(rows: Any, y: Floats) -> dict[str, Floats]:
             from SALib.analyze import morris
 
             steps = moves[rows].reshape(-1, d + 1, d)
@@ -217,7 +217,7 @@ class Morris:
         return _indices("morris", self, problem, outcomes, len(low) + 1, self.trajectories, measure)
 
     @staticmethod
-    def _grid(problem: Problem) -> tuple[Matrix, Matrix]:
+    def _grid(problem: Problem) -> tuple[Floats, Floats]:
         """Search coordinates of the first and last level; for discrete parameters the values, not the ends of their
         cells."""
         half = np.array([0.5 if p.kind in ("int", "choice") else 0.0 for p in problem.space.free])
@@ -257,7 +257,7 @@ def _seed(rng: np.random.Generator) -> int:
     return int(rng.integers(1, 2**31))
 
 
-def _moves(problem: Problem, X: Matrix, U: Matrix) -> Matrix:
+def _moves(problem: Problem, X: Floats, U: Floats) -> Floats:
     """Changes from each design of trajectories `X` (n, d) to the next, in shares of the grid `U` (n, d).
 
     0 in the first design of a trajectory, and where a parameter changes only because its condition starts or ceases to
@@ -278,7 +278,7 @@ def _indices(
         by_block = y[: len(y) // block * block].reshape(-1, block)
         complete = np.isfinite(by_block).all(axis=1)
         used = int(complete.sum())
-        measures: dict[str, Matrix] = {}
+        measures: dict[str, Floats] = {}
         why = ""
         complete_values = by_block[complete].ravel()
         if used < max(2, math.ceil(MIN_SHARE * blocks)):
@@ -299,11 +299,11 @@ def _indices(
     return Indices(method, settings.confidence, block, problem.space.names, tuple(influences))
 
 
-def _series(problem: Problem, outcomes: Outcomes, outputs: list[str]) -> list[tuple[str, str, Matrix]]:
+def _series(problem: Problem, outcomes: Outcomes, outputs: list[str]) -> list[tuple[str, str, Floats]]:
     """Name, unit and values (n,) of each output, NaN without a result; figures once for each scenario."""
     objectives = {o.name: j for j, o in enumerate(problem.objectives)}
     missing = outcomes.failed | outcomes.invalid
-    series: list[tuple[str, str, Matrix]] = []
+    series: list[tuple[str, str, Floats]] = []
     for name in outputs or list(objectives):
         if name in objectives:
             o = problem.objectives[objectives[name]]

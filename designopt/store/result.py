@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt import decision
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.plugin import PluginError, PluginFailed, Use, closest, find
 from designopt.printable import one_line, printable
 from designopt.problem import Outcomes, Problem
@@ -150,7 +150,7 @@ class Result:
         return self._recorded.stage
 
     @property
-    def wall(self) -> Matrix:
+    def wall(self) -> Floats:
         """Time of each evaluation (n, s) in s; 0 if not evaluated."""
         return self._recorded.wall
 
@@ -323,7 +323,7 @@ class Result:
         worst neighbours are nearest to the ideal point. None if no feasible design has neighbours."""
         return self._choices.most_robust()
 
-    def importance(self) -> Matrix:
+    def importance(self) -> Floats:
         """The share (m, d) of the variation of each objective that each free parameter explains alone, from 0 to 1: see
         `designopt.store.views.importance`."""
         return importance.importance(self.problem, self.outcomes)
@@ -347,7 +347,7 @@ class Result:
         """
         return volume.study_reference_point(self.study, self.problem)
 
-    def reference(self) -> Matrix | None:
+    def reference(self) -> Floats | None:
         """The fixed reference point (m,) of the hypervolume, for minimised objectives.
 
         The study's ``report.reference``, else that of a stage's hypervolume budget, else the worst values of the front
@@ -363,7 +363,7 @@ class Result:
             None if reference is None else decision.hypervolume(self.outcomes.objectives[self._some(rows)], reference)
         )
 
-    def hypervolume_history(self) -> tuple[NDArray[np.int64], Matrix]:
+    def hypervolume_history(self) -> tuple[NDArray[np.int64], Floats]:
         """Numbers of designs during the run, and the hypervolume at these times. Empty without a `reference`."""
         return volume.history(self.outcomes, self.reference())
 

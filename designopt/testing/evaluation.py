@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.plugin import ModelPlugin, SolverPlugin, Use, find
 from designopt.problem import Outcomes, Problem, SolvedPrograms, StageEnded
 from designopt.run.evaluations.ledger import Ledger
@@ -76,31 +76,31 @@ class InProcess(StageRun):
         super().__init__(stage, 1, 1, in_memory(problem, self.computed))
         self.solver = solver
         self.notes: list[tuple[str, str]] = []
-        self.batches: list[Matrix] = []
-        self.cheap_batches: list[Matrix] = []
+        self.batches: list[Floats] = []
+        self.cheap_batches: list[Floats] = []
         self.ended = False
 
     @property
-    def X(self) -> Matrix:
+    def X(self) -> Floats:
         """All evaluated designs (n, d), in the order of the requests."""
         return np.concatenate([np.empty((0, len(self.problem.space.free))), *self.batches])
 
-    def __call__(self, X: Matrix) -> Outcomes:
+    def __call__(self, X: Floats) -> Outcomes:
         """Outcomes of the designs `X` (n, d), in their order. Raises `StageEnded`."""
         with self._open(self.batches):
             return super().__call__(X)
 
-    def ahead(self, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int) -> None:
+    def ahead(self, ask: Callable[[], Floats], tell: Callable[[Outcomes], None], look_ahead: int) -> None:
         """Evaluate designs one by one, `look_ahead` of them pending: results come as late as the protocol allows."""
         with self._open():
             super().ahead(ask, tell, look_ahead)
 
-    def programs(self, X: Matrix, chains: Sequence[int], seeds: Sequence[int]) -> SolvedPrograms:
+    def programs(self, X: Floats, chains: Sequence[int], seeds: Sequence[int]) -> SolvedPrograms:
         """Solve programs of the solver, chain by chain."""
         with self._open():
             return super().programs(X, chains, seeds)
 
-    def cheap(self, X: Matrix) -> Outcomes:
+    def cheap(self, X: Floats) -> Outcomes:
         """Outcomes of the designs `X` by cheap evaluations."""
         with self._open(self.cheap_batches):
             return super().cheap(X)
@@ -109,11 +109,11 @@ class InProcess(StageRun):
         """Store a note of the solver."""
         self.notes.append((kind, text))
 
-    def outcomes(self, X: Matrix) -> Outcomes:
+    def outcomes(self, X: Floats) -> Outcomes:
         """Outcomes of `X` outside the budget, such as those of an earlier stage."""
         return InProcess(self.problem)(X)
 
-    def record(self, outcomes: Outcomes, relation_violation: Matrix) -> None:
+    def record(self, outcomes: Outcomes, relation_violation: Floats) -> None:
         """Called with the complete `outcomes` of designs."""
         super().record(outcomes, relation_violation)
         self.batches.append(outcomes.X)
@@ -130,7 +130,7 @@ class InProcess(StageRun):
         return result
 
     @contextlib.contextmanager
-    def _open(self, batches: list[Matrix] | None = None) -> Iterator[None]:
+    def _open(self, batches: list[Floats] | None = None) -> Iterator[None]:
         """One request of the solver; entries added to `batches` meanwhile are merged into one."""
         if self.ended:
             raise AssertionError("evaluate was called again after it had raised StageEnded; a solver lets that pass")

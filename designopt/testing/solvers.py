@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.plugin import InvalidSetting, SolverPlugin, Use
 from designopt.problem import Outcomes, Problem, SolvedPrograms, StageEnded
 from designopt.space import Space
@@ -110,7 +110,7 @@ def _check_start(name: str, use: Use[SolverPlugin], problem: Problem, budget: in
         raise AssertionError(f"{name} asked for other designs although its generator and start were equal")
 
 
-def _check_batch(name: str, space: Space, X: Matrix) -> None:
+def _check_batch(name: str, space: Space, X: Floats) -> None:
     if np.shape(X)[1:] != (len(space.free),):
         raise AssertionError(f"{name}: a batch has the shape (designs, {len(space.free)}), not {np.shape(X)}")
     for j, p in enumerate(space.free):
@@ -142,7 +142,7 @@ def _check_endings(name: str, use: Use[SolverPlugin], problem: Problem) -> None:
 
 def _requested(
     name: str, solver: Any, problem: Problem, budget: int, *, start: Outcomes | None = None, backwards: bool = False
-) -> tuple[Matrix, bool]:
+) -> tuple[Floats, bool]:
     """The designs that `solver` requests, and whether the budget ended it."""
     inner = (_Backwards if backwards else InProcess)(problem, budget, solver=solver)
     evaluate = _Watched(name, inner, budget)
@@ -187,17 +187,17 @@ class _Watched:
         self._outcomes: list[tuple[Outcomes, list[bytes]]] = []
         self.raised = False
 
-    def __call__(self, X: Matrix) -> Outcomes:
+    def __call__(self, X: Floats) -> Outcomes:
         self._check_outcome(X)
         return self._unique_designs(self._inner(X))
 
-    def ahead(self, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int) -> None:
+    def ahead(self, ask: Callable[[], Floats], tell: Callable[[Outcomes], None], look_ahead: int) -> None:
         if not isinstance(look_ahead, int) or look_ahead < 1:
             raise AssertionError(
                 f"{self._name} looks {look_ahead!r} designs ahead; it must be an integer of at least 1"
             )
 
-        def checked_ask() -> Matrix:
+        def checked_ask() -> Floats:
             X = ask()
             if len(X) > 1:
                 raise AssertionError(f"{self._name} asks ahead for {len(X)} designs at once; it must be one or none")
@@ -206,14 +206,14 @@ class _Watched:
 
         self._inner.ahead(checked_ask, lambda outcomes: tell(self._unique_designs(outcomes)), look_ahead)
 
-    def programs(self, X: Matrix, chains: Sequence[int], seeds: Sequence[int]) -> SolvedPrograms:
+    def programs(self, X: Floats, chains: Sequence[int], seeds: Sequence[int]) -> SolvedPrograms:
         self._check_outcome(X)
         return self._inner.programs(X, chains, seeds)
 
     def note(self, kind: str, text: str) -> None:
         self._inner.note(kind, text)
 
-    def _check_outcome(self, X: Matrix) -> None:
+    def _check_outcome(self, X: Floats) -> None:
         if self._ending and self._left == 0:
             self.raised = True
             raise self._ending

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 
 
 class Position(IntEnum):
@@ -37,7 +37,7 @@ class Chunk:
     """
 
     number: int
-    X: Matrix
+    X: Floats
     scenarios: NDArray[np.int32]
     arrays: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
@@ -60,9 +60,9 @@ class ChunkResult:
 
     status: NDArray[np.uint8]
     names: tuple[str, ...]
-    values: Matrix
-    wall: Matrix
-    cpu: Matrix
+    values: Floats
+    wall: Floats
+    cpu: Floats
     messages: Mapping[int, tuple[str, str, str]] = field(default_factory=dict)
     arrays: Mapping[int, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
     prints: Mapping[int, str] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from typing import Annotated, TypedDict, cast
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import Array, Diverged, InvalidSetting, Quantity, model
 from designopt_knee.model import FourBarKnee, KneeOutputs, initial_states, leg_conditions
 from designopt_knee.parameters import EQUATION_PARAMETERS, WALK, DampingDesign, KneeConditions, complete
@@ -91,7 +91,7 @@ class FourBarKneeBranch(FourBarKnee):
 
     def evaluate(  # type: ignore[override]
         self, design: DampingDesign, scenario: KneeConditions, arrays: Set[str]
-    ) -> tuple[BranchOutputs, dict[str, Vector]]:
+    ) -> tuple[BranchOutputs, dict[str, Floats]]:
         """Outputs of the branch for one damping under one set of conditions.
 
         Raises `InvalidDesign` as the knee does, and `Diverged` if a walk ends or, with the reason ``no_motion``, does
@@ -154,7 +154,7 @@ class FourBarKneeBranch(FourBarKnee):
         return outputs, {name: array for name, array in all_arrays.items() if name in arrays}
 
 
-def interval(values: Vector, figures: Vector, margin: float) -> tuple[float, float]:
+def interval(values: Floats, figures: Floats, margin: float) -> tuple[float, float]:
     """The interval around the maximum of `figures` (n,) in which none is smaller than the maximum by more than
     `margin`.
 
@@ -175,5 +175,5 @@ def interval(values: Vector, figures: Vector, margin: float) -> tuple[float, flo
     return end(range(best + 1, len(values))), end(range(best - 1, -1, -1))
 
 
-def _column(judged: list[KneeOutputs], name: str) -> Vector:
+def _column(judged: list[KneeOutputs], name: str) -> Floats:
     return np.array([cast(Mapping[str, float], outputs)[name] for outputs in judged])

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import InvalidSetting
 
 #: What drives the leg, in the order of the data of the equations of motion.
@@ -53,7 +53,7 @@ class Gait:
 
     period: float
     belt_speed: float
-    coefficients: Mapping[str, Vector]
+    coefficients: Mapping[str, Floats]
     residuals: Mapping[str, float]
     warnings: tuple[str, ...] = field(default=())
 
@@ -62,11 +62,11 @@ class Gait:
         """Number of harmonics of every series."""
         return (len(self.coefficients["knee"]) - 1) // 2
 
-    def series(self, signal: str, phase: Vector) -> Vector:
+    def series(self, signal: str, phase: Floats) -> Floats:
         """Values of `signal` at `phase` (in cycles), m or rad; the forward motion at speed v is not part of hip_x."""
         return np.asarray(_basis(phase, self.harmonics) @ self.coefficients[signal])
 
-    def data(self) -> Vector:
+    def data(self) -> Floats:
         """Data of the equations of motion: period, belt speed, then the coefficients of `DRIVING`."""
         return np.concatenate([[self.period, self.belt_speed], *(self.coefficients[s] for s in DRIVING)])
 
@@ -193,7 +193,7 @@ def _from_cycle(rows: list[list[str]], harmonics: int | None, period: float | No
     return Gait(period, speed, coefficients, residuals, warnings)
 
 
-def _check_times(time: Vector, phase: Vector) -> None:
+def _check_times(time: Floats, phase: Floats) -> None:
     """Times increase and advance with the phase, by which the series is fitted."""
     steps = np.diff(time)
     if not (steps > 0.0).all():
@@ -208,7 +208,7 @@ def _check_times(time: Vector, phase: Vector) -> None:
         )
 
 
-def _check_gaps(phase: Vector, harmonics: int) -> None:
+def _check_gaps(phase: Floats, harmonics: int) -> None:
     """No two samples are further apart than half a period of the last harmonic: between them the series would be
     free."""
     steps = np.diff(phase)
@@ -220,13 +220,13 @@ def _check_gaps(phase: Vector, harmonics: int) -> None:
         )
 
 
-def _trend(values: Vector, phase: Vector, harmonics: int) -> float:
+def _trend(values: Floats, phase: Floats, harmonics: int) -> float:
     """Advance per cycle: the slope fitted together with the series, so that the series does not lean on it."""
     basis = np.column_stack([_basis(phase, harmonics), phase])
     return float(np.linalg.lstsq(basis, values, rcond=None)[0][-1])
 
 
-def _check_angles(columns: Mapping[str, Vector]) -> tuple[str, ...]:
+def _check_angles(columns: Mapping[str, Floats]) -> tuple[str, ...]:
     angles = {name: values for name, values in columns.items() if name.endswith("_deg")}
     for name, values in angles.items():
         if np.abs(values).max() > 180.0:
@@ -251,14 +251,14 @@ def _check_angles(columns: Mapping[str, Vector]) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def _side_by_side(name: str, values: Vector, other_name: str, other_values: Vector) -> str:
+def _side_by_side(name: str, values: Floats, other_name: str, other_values: Floats) -> str:
     """Two curves at quarters of the cycle."""
     rows = np.linspace(0, len(values) - 1, 5).round().astype(int)[:-1]
     curves = [", ".join(str(round(float(v))) for v in curve[rows]) for curve in (values, other_values)]
     return f"at 0, 25, 50, 75 % of the cycle {name} is {curves[0]}, {other_name} {curves[1]}"
 
 
-def _check_closed(column: str, values: Vector) -> None:
+def _check_closed(column: str, values: Floats) -> None:
     """`values` in m or rad, trend removed."""
     length = column.endswith("_m")
     step = abs(float(values[-1] - values[0])) * (1.0 if length else 180.0 / np.pi)
@@ -267,7 +267,7 @@ def _check_closed(column: str, values: Vector) -> None:
         raise _refused(f"column '{column}': first and last row differ by {step:.3g} {unit}, more than {limit:g} {unit}")
 
 
-def _basis(phase: Vector, harmonics: int) -> Vector:
+def _basis(phase: Floats, harmonics: int) -> Floats:
     """Columns 1, cos, sin, cos 2, sin 2, ... of the phase in cycles."""
     angle = 2.0 * np.pi * np.asarray(phase, dtype=float)[:, None] * np.arange(1, harmonics + 1)
     pairs = np.stack([np.cos(angle), np.sin(angle)], axis=2).reshape(len(angle), -1)
@@ -292,7 +292,7 @@ def _rows(text: str) -> tuple[list[list[str]], dict[str, float]]:
     return rows, header
 
 
-def _numbers(cells: Sequence[str], count: int, where: str) -> Vector:
+def _numbers(cells: Sequence[str], count: int, where: str) -> Floats:
     if len(cells) != count:
         raise _refused(f"{where}: {len(cells)} values, not {count}")
     try:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypedDict, cast
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import Array, Diverged, InputFile, InvalidDesign, InvalidSetting, Quantity, model
 from designopt_knee import figures, linkage
 from designopt_knee.gait import Gait, bundled_text, read_gait
@@ -119,9 +119,9 @@ class Response:
     For a periodic motion the cycle is repeated. `walk` is the walk that they come from.
     """
 
-    t: Vector
-    x: Vector
-    y: Mapping[str, Vector]
+    t: Floats
+    x: Floats
+    y: Mapping[str, Floats]
     walk: WalkCycles
 
     @property
@@ -244,7 +244,7 @@ class FourBarKnee:
 
     def evaluate(
         self, design: KneeDesign, scenario: KneeConditions, arrays: Set[str]
-    ) -> tuple[KneeOutputs, dict[str, Vector]]:
+    ) -> tuple[KneeOutputs, dict[str, Floats]]:
         """Outputs of one damper under one set of conditions, and the requested `arrays`.
 
         Raises `InvalidDesign` for values that are out of range or make no knee, and `Diverged` if the response ends
@@ -308,13 +308,13 @@ class FourBarKnee:
             raise InvalidSetting("gait", "the file is not UTF-8 text") from None
         return read_gait(text, harmonics=self.harmonics, period=period, belt_speed=belt_speed)
 
-    def strides(self, p: Vector) -> Strides:
+    def strides(self, p: Floats) -> Strides:
         """The map of one cycle for parameters `p` of the equations (`EQUATION_PARAMETERS`)."""
         from designopt_knee.periodic.strides import Strides
 
         return Strides(self._integrators, p, self._gait.data(), self._gait.period, self.samples_per_cycle)
 
-    def _walk(self, start: Vector, p: Vector) -> Response:
+    def _walk(self, start: Floats, p: Floats) -> Response:
         """The walk from the state `start`."""
         from designopt_knee.periodic.walk import walk, walk_through
 
@@ -338,12 +338,12 @@ class FourBarKnee:
         names = [v.name for v in self._integrators.system.outputs]
         return Response(t, x, dict(zip(names, y.T, strict=True)), walk_cycles)
 
-    def _recorded(self, cycles: int) -> Vector:
+    def _recorded(self, cycles: int) -> Floats:
         """Recorded knee angle (deg) at the samples of this number of cycles, end point included."""
         phase = np.arange(cycles * self.samples_per_cycle + 1) / self.samples_per_cycle
         return np.degrees(self._gait.series("knee", phase))
 
-    def _trailing(self, knee: Vector, response: Response) -> Vector:
+    def _trailing(self, knee: Floats, response: Response) -> Floats:
         """Cycles for the spectrum: the last ones; of a run that was stopped early only those that are settled."""
         per_cycle = figures.complete_cycles(knee, self.samples_per_cycle)
         count = self.spectrum_cycles
@@ -402,13 +402,13 @@ class FourBarKnee:
             "gait_hip_residual": max(residuals["hip_x"], residuals["hip_y"]),
         }
 
-    def _per_cycle(self, power: Vector) -> float:
+    def _per_cycle(self, power: Floats) -> float:
         """Work (J) in a cycle, mean over the analysis window: trapezoids over `power` (W)."""
         window = power[-1 - self.analysis_cycles * self.samples_per_cycle :]
         step = self._gait.period / self.samples_per_cycle
         return float(step * (window.sum() - 0.5 * (window[0] + window[-1])) / self.analysis_cycles)
 
-    def _simulated(self, response: Response) -> Vector:
+    def _simulated(self, response: Response) -> Floats:
         """Knee angle (deg) of all cycles that were simulated (cycles, samples)."""
         return np.array([np.degrees(stride.y[:-1, 0]) for stride in response.walk.strides])
 
@@ -418,13 +418,13 @@ class FourBarKnee:
         scale = np.array([1.0, 1.0, per_radian, per_radian])
         return figures.section_n(np.degrees(response.x[:: self.samples_per_cycle]) * scale, self.analysis_cycles)
 
-    def _arrays(self, response: Response, g: Mapping[str, float], names: Set[str]) -> dict[str, Vector]:
+    def _arrays(self, response: Response, g: Mapping[str, float], names: Set[str]) -> dict[str, Floats]:
         """The requested arrays (see `ARRAYS`)."""
         last = slice(-1 - self.analysis_cycles * self.samples_per_cycle, None)
         knee = np.degrees(response.y["knee"])
         trailing = self._trailing(knee, response)
         frequency, amplitude = figures.spectrum(trailing)
-        makers: dict[str, Callable[[], Vector]] = {
+        makers: dict[str, Callable[[], Floats]] = {
             "time": lambda: response.t[last],
             "phase": lambda: response.t[last] / self._gait.period,
             "knee_angle": lambda: knee[last],
@@ -445,7 +445,7 @@ class FourBarKnee:
         }
         return {name: make() for name, make in makers.items() if name in names}
 
-    def _joints(self, response: Response, g: Mapping[str, float]) -> Vector:
+    def _joints(self, response: Response, g: Mapping[str, float]) -> Floats:
         """Positions (frame, joint, axis) of `linkage.JOINTS` over the last two cycles (all, when fewer), ends included.
 
         About 60 frames per cycle, a number that divides the samples so that the frames of all cycles are alike.
@@ -476,7 +476,7 @@ def _repeating(n: int, leaving: bool) -> float:
     return 0.0 if n == 1 and leaving else float(n)
 
 
-def initial_states(count: int) -> Iterator[Vector]:
+def initial_states(count: int) -> Iterator[Floats]:
     """Initial states (eta, beta1, rates 0): the usual one first, then an even spread around it.
 
     The others follow the additive sequence of the plastic number (Roberts 2018) over eta from -0.45 to -0.02 rad and

@@ -12,7 +12,7 @@ from designopt_muscle.geometry.drawing import drawing
 from designopt_muscle.sharing.status import SharingStatus
 from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_laboratory.curves.curves import SAMPLES, CurveBlock, CycleCurves, cycle_curves
 from designopt_laboratory.curves.strikes import Source, cycles_of, strikes_of, strikes_of_events, strikes_of_feet
 from designopt_laboratory.declared import ARRAYS, TrialFigures
@@ -31,7 +31,7 @@ class TrialResults:
     steps: TrialSteps
     files: TrialFiles
     source: Source
-    signals: Vector | None
+    signals: Floats | None
     labels: tuple[str, str]
 
     @cached_property
@@ -169,7 +169,7 @@ class TrialResults:
             blocks.append(CurveBlock("metabolic rate", ("all_muscles",), ("W/kg",), total))
         return blocks
 
-    def _powers(self) -> Vector:
+    def _powers(self) -> Floats:
         steps = self.steps
         assert steps.net is not None
         columns = {name: steps.moved.rates[:, i] for i, name in enumerate(steps.moved.names)}
@@ -225,7 +225,7 @@ class TrialResults:
             }
         return arrays
 
-    def _measured_markers(self) -> Vector:
+    def _measured_markers(self) -> Floats:
         recording, steps = self.files.recording, self.steps
         if recording is None:
             return np.zeros((len(steps.moved.time), 0, 3))
@@ -279,7 +279,7 @@ class TrialResults:
         }
 
 
-def emg_correlation(activations: Vector, signals: Vector) -> float:
+def emg_correlation(activations: Floats, signals: Floats) -> float:
     """Mean over the measured muscles of the correlation (Pearson) between `activations` and `signals` (n, k); NaN
     without one that varies."""
     correlations = []

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 
 #: Parts of the largest moment of inertia by which the triangle inequality may fail: published tensors are rounded.
 _ROUNDED = 1e-9
@@ -65,7 +65,7 @@ def is_not_zero(value: Any) -> bool:
     return not is_number(value) or float(value) != 0.0
 
 
-def vector(name: str, components: ArrayLike, error: type[ValueError] | Any = ValueError) -> Vector:
+def vector(name: str, components: ArrayLike, error: type[ValueError] | Any = ValueError) -> Floats:
     """`components` as three finite numbers; raises `error`, which takes a field's name and a message."""
     array = np.asarray(components, dtype=np.float64)
     if array.shape != (3,):
@@ -75,7 +75,7 @@ def vector(name: str, components: ArrayLike, error: type[ValueError] | Any = Val
     return array
 
 
-def tensor(inertia: ArrayLike) -> Vector:
+def tensor(inertia: ArrayLike) -> Floats:
     """(3, 3) from principal moments, a tensor, or one number: that of a thin plate about its normal z.
 
     Raises `BodyError` for another shape.
@@ -90,7 +90,7 @@ def tensor(inertia: ArrayLike) -> Vector:
     return array
 
 
-def _check_inertia(moments: Vector, *, triangle: bool) -> None:
+def _check_inertia(moments: Floats, *, triangle: bool) -> None:
     if not np.isfinite(moments).all():
         raise BodyError("inertia", "is not finite")
     scale = float(np.abs(moments).max())

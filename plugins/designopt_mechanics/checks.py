@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.lazy import casadi as ca
 from designopt_mechanics.dynamics.matrices import mass_matrix
 from designopt_mechanics.state import TreeState
@@ -22,7 +22,7 @@ _JUMP = 1e-5
 _SAME = 1e-9
 
 
-def check(tree: Tree, places: ArrayLike | None = None, tangent: Vector | None = None) -> None:
+def check(tree: Tree, places: ArrayLike | None = None, tangent: Floats | None = None) -> None:
     """Try a tree at its reference posture and at `places` (n, m): joint functions and masses.
 
     With closed loops the columns of `tangent` (m, f) are the directions in which it can move. Raises `TreeError` where
@@ -50,7 +50,7 @@ def check_wires(tree: Tree, wires: Sequence[Wire]) -> None:
             raise TreeError(wire.name, "points", "two points one after the other meet in the reference posture")
 
 
-def _check_functions(tree: Tree, z: Vector) -> None:
+def _check_functions(tree: Tree, z: Floats) -> None:
     q = ca.SX.sym("q", len(tree.names))
     named = {name: q[i] for i, name in enumerate(tree.names)}
     for frame in tree.frames:
@@ -86,7 +86,7 @@ def _check_functions(tree: Tree, z: Vector) -> None:
                         )
 
 
-def _check_masses(tree: Tree, z: Vector, tangent: Vector | None = None) -> None:
+def _check_masses(tree: Tree, z: Floats, tangent: Floats | None = None) -> None:
     if not tree.names:
         return
     state = TreeState(tree, ca.SX.sym("z", len(tree.names)))
@@ -110,7 +110,7 @@ def _check_masses(tree: Tree, z: Vector, tangent: Vector | None = None) -> None:
         raise TreeError(name, "mass", f"no mass moves along {direction_text} at {_as_text(tree.names, z)}")
 
 
-def _check_moving_masses(tree: Tree, matrix: Vector, z: Vector, tangent: Vector) -> None:
+def _check_moving_masses(tree: Tree, matrix: Floats, z: Floats, tangent: Floats) -> None:
     values, vectors = np.linalg.eigh(matrix)
     if len(values) and values[0] <= _MASSLESS * max(values[-1], 1e-300):
         direction = tangent @ vectors[:, 0]
@@ -118,5 +118,5 @@ def _check_moving_masses(tree: Tree, matrix: Vector, z: Vector, tangent: Vector)
         raise TreeError(name, "mass", f"no mass moves when it moves in its closed loops at {_as_text(tree.names, z)}")
 
 
-def _as_text(names: Sequence[str], z: Vector) -> str:
+def _as_text(names: Sequence[str], z: Floats) -> str:
     return ", ".join(f"{n} = {v:.6g}" for n, v in zip(names, z, strict=True))

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 
 T = TypeVar("T", bound=np.generic)
 
@@ -34,11 +34,11 @@ class MomentBalance:
     numbers that are not finite, with the first position.
     """
 
-    time: Vector
+    time: Floats
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    arms: Vector
-    moments: Vector
+    arms: Floats
+    moments: Floats
     row_units: tuple[str, ...]
     status: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
@@ -64,7 +64,7 @@ class MomentBalance:
         """(n,) whether a frame can be used: a status below 100, as everywhere."""
         return np.asarray(self.status < 100)
 
-    def residual(self, forces: Vector) -> Vector:
+    def residual(self, forces: Floats) -> Floats:
         """(n, m) residual moments under `forces` (n, k), NaN in unusable frames.
 
         Raises `ValueError` for another shape.

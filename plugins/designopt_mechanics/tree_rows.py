@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
 from designopt_mechanics.contacts import Contact, contact_forces, contact_loads
@@ -53,21 +53,21 @@ class TreeRows:
         for frame in self.loaded:
             self._state.end(frame)
 
-    def positions(self, points: Sequence[Point], z: ArrayLike) -> Vector:
+    def positions(self, points: Sequence[Point], z: ArrayLike) -> Floats:
         """(n, k, 3) m of `points`."""
         places = ca.horzcat(*(self._state.position(point) for point in points))
         return self._shaped(self._rows("positions", [self._state.z], places)(z)[0], len(points))
 
-    def velocities(self, points: Sequence[Point], z: ArrayLike, dz: ArrayLike) -> Vector:
+    def velocities(self, points: Sequence[Point], z: ArrayLike, dz: ArrayLike) -> Floats:
         """(n, k, 3) m/s of `points`."""
         speeds = ca.horzcat(*(self._state.velocity(point) for point in points))
         return self._shaped(self._rows("velocities", [self._state.z, self._state.dz], speeds)(z, dz)[0], len(points))
 
-    def lengths(self, z: ArrayLike) -> Vector:
+    def lengths(self, z: ArrayLike) -> Floats:
         """(n, k) m of the wires."""
         return self._lengths(z)[0].reshape(-1, len(self.wires))
 
-    def moment_arms(self, z: ArrayLike) -> Vector:
+    def moment_arms(self, z: ArrayLike) -> Floats:
         """(n, m, k) of the wires: the generalised force of a unit tension, R = -dl/dq.
 
         Raises `TreeError` where two points of a wire that lie one after the other meet: it has no direction there.
@@ -82,19 +82,19 @@ class TreeRows:
                 raise TreeError(name, "points", f"two of them meet in frame {frame}: its moment arms are undefined")
         return arms
 
-    def contact_forces(self, z: ArrayLike, dz: ArrayLike) -> Vector:
+    def contact_forces(self, z: ArrayLike, dz: ArrayLike) -> Floats:
         """(n, k, 3) N on the points of the contacts."""
         return self._shaped(self._contact_forces(z, dz)[0], len(self.contacts))
 
     def inverse_dynamics(
         self, z: ArrayLike, dz: ArrayLike, ddz: ArrayLike, loads: Mapping[str, ArrayLike] | None = None
-    ) -> Vector:
+    ) -> Floats:
         """(n, m) generalised forces that the motion needs beside gravity and loads."""
         return self._inverse(z, dz, ddz, self._loads(loads))[0].reshape(-1, len(self.tree.names))
 
     def joint_forces(
         self, z: ArrayLike, dz: ArrayLike, ddz: ArrayLike, loads: Mapping[str, ArrayLike] | None = None
-    ) -> dict[str, Vector]:
+    ) -> dict[str, Floats]:
         """Of each frame (n, 6) force and moment from the frame before it, about its origin, in the ground's axes.
 
         Raises `TreeError` for frames that joint functions couple: a loop of bodies has forces that do not follow from
@@ -167,7 +167,7 @@ class TreeRows:
         attached = [*spring_loads(self._state, self.springs), *contact_loads(self._state, self.contacts)]
         return symbol, wrench_loads + attached
 
-    def _loads(self, loads_by_frame: Mapping[str, ArrayLike] | None) -> Vector:
+    def _loads(self, loads_by_frame: Mapping[str, ArrayLike] | None) -> Floats:
         loads = loads_by_frame or {}
         if unknown := sorted(set(loads) - set(self.loaded)):
             raise TreeError(unknown[0], "loads", f"is not among the loaded frames ({', '.join(self.loaded) or 'none'})")
@@ -183,5 +183,5 @@ class TreeRows:
         return np.concatenate([np.broadcast_to(part, (rows, 6)) for part in parts], axis=1)
 
     @staticmethod
-    def _shaped(flat: Vector, points: int) -> Vector:
+    def _shaped(flat: Floats, points: int) -> Floats:
         return flat.reshape(len(flat), 3, points).transpose(0, 2, 1)

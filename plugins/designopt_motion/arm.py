@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypedDict, cast
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation import (
     Constraint,
     Integral,
@@ -123,7 +123,7 @@ class ReachArm:
 
     def evaluate(
         self, design: Support, scenario: Reach, arrays: Set[str] = frozenset()
-    ) -> tuple[ReachOutputs, dict[str, Vector]]:
+    ) -> tuple[ReachOutputs, dict[str, Floats]]:
         """Solve for the movement of this design."""
         solution = solve_design(self.trajectory_problem(scenario), cast(Mapping[str, float], design), self._options())
         trajectory, fibres, speeds = _sampled(self._system, solution, filled(Reach, scenario)["load"])
@@ -185,7 +185,7 @@ def _power(v: Symbols) -> Any:
     return sum(ca.sqrt(power**2 + _ROUNDED**2) - _ROUNDED for power in powers)
 
 
-def _detour(hand: Vector) -> float:
+def _detour(hand: Floats) -> float:
     """Largest distance of the path `hand` (n, 2) from the line between its ends."""
     way = hand[-1] - hand[0]
     length = float(np.linalg.norm(way))
@@ -195,7 +195,7 @@ def _detour(hand: Vector) -> float:
     return float(np.abs(off[:, 0] * way[1] - off[:, 1] * way[0]).max()) / length
 
 
-def _sampled(system: System, solution: Solution, load: float) -> tuple[dict[str, Vector], Vector, Vector]:
+def _sampled(system: System, solution: Solution, load: float) -> tuple[dict[str, Floats], Floats, Floats]:
     """All of `ARRAYS` at equal time steps, lengths and speeds of the fibres."""
     motion = solution.phase
     time = np.linspace(motion.t0, motion.tf, _SAMPLES)

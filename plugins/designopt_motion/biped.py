@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypedDict, cast
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation import Constraint, Integral, Options, Phase, Solution, TrajectoryProblem, solve_design
 from designopt.collocation.statement.problem import periodic
 from designopt.collocation.statement.symbols import Ends, Symbols
@@ -99,7 +99,7 @@ class Biped:
 
     def evaluate(
         self, design: Step, scenario: Walk, arrays: Set[str] = frozenset()
-    ) -> tuple[StepOutputs, dict[str, Vector]]:
+    ) -> tuple[StepOutputs, dict[str, Floats]]:
         """Solve for the step of this design."""
         options = Options(scheme=self.scheme, intervals=self.intervals)
         solution = solve_design(self.trajectory_problem(scenario), cast(Mapping[str, float], design), options)
@@ -196,7 +196,7 @@ def _kinetic_energy(symbols: Symbols) -> Any:
     return equations.kinetic_energy(q, w)
 
 
-def _sampled(system: System, solution: Solution, slope: float) -> dict[str, Vector]:
+def _sampled(system: System, solution: Solution, slope: float) -> dict[str, Floats]:
     """All of `ARRAYS`, at equal distances of time."""
     motion = solution.phase
     time = np.linspace(motion.t0, motion.tf, _SAMPLES)

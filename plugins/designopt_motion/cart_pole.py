@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypedDict, cast
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation import (
     Constraint,
     Integral,
@@ -82,7 +82,7 @@ class CartPole:
 
     def evaluate(
         self, design: Machine, scenario: Task, arrays: Set[str] = frozenset()
-    ) -> tuple[SwingUpOutputs, dict[str, Vector]]:
+    ) -> tuple[SwingUpOutputs, dict[str, Floats]]:
         """Solve for the motion of this machine."""
         options = Options(scheme=self.scheme, intervals=self.intervals, starts=self.starts)
         solution = solve_design(self.trajectory_problem(scenario), cast(Mapping[str, float], design), options)
@@ -122,7 +122,7 @@ class CartPole:
         )
 
 
-def _arrays(solution: Solution, array_names: Set[str]) -> dict[str, Vector]:
+def _arrays(solution: Solution, array_names: Set[str]) -> dict[str, Floats]:
     motion = solution.phase
     time = np.linspace(motion.t0, motion.tf, _SAMPLES)
     return {

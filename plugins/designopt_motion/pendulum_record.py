@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypedDict, cast
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation import (
     Measurements,
     NoColumn,
@@ -110,7 +110,7 @@ class PendulumRecord:
 
     def evaluate(
         self, design: Pendulum, scenario: Swing, arrays: Set[str] = frozenset()
-    ) -> tuple[RecordOutputs, dict[str, Vector]]:
+    ) -> tuple[RecordOutputs, dict[str, Floats]]:
         """Fit the initial state of the swing for this pendulum."""
         options = Options(intervals=self.intervals)
         solution = solve_design(self.trajectory_problem(scenario), cast(Mapping[str, float], design), options)
@@ -123,7 +123,7 @@ class PendulumRecord:
         )
         return outputs, {name: values for name, values in self._arrays(solution).items() if name in arrays}
 
-    def _arrays(self, solution: Solution) -> dict[str, Vector]:
+    def _arrays(self, solution: Solution) -> dict[str, Floats]:
         time = np.linspace(solution.phase.t0, solution.phase.tf, _SAMPLES)
         angle = solution.interpolate(time)["angle"]
         return {

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_muscle.osim.model import OsimMuscle
 from designopt_muscle.strength import Fibres, isometric_curve
 
@@ -28,19 +28,19 @@ _LEAST_HEAT = 1.0
 class FibreState:
     """Of k muscles in n frames: `activation` (n, k), `force` (n, k) N of the active fibre along it, `fibres`."""
 
-    activation: Vector
-    force: Vector
+    activation: Floats
+    force: Floats
     fibres: Fibres
 
 
-def muscle_masses(muscles: tuple[OsimMuscle, ...], tension: float = TENSION) -> Vector:
+def muscle_masses(muscles: tuple[OsimMuscle, ...], tension: float = TENSION) -> Floats:
     """(k,) kg: cross-section by the maximum isometric force, times optimal fibre length and density."""
     return np.array([m.force / tension * DENSITY * m.fibre for m in muscles])
 
 
 def metabolic_rates(
-    muscles: tuple[OsimMuscle, ...], state: FibreState, model: MetabolicModel, slow: float | Vector = 0.5
-) -> Vector:
+    muscles: tuple[OsimMuscle, ...], state: FibreState, model: MetabolicModel, slow: float | Floats = 0.5
+) -> Floats:
     """(n, k) W of each muscle, heat and mechanical work, without the basal rate of the body.
 
     `slow` is the share of slow-twitch fibres, a number or (k,). Lengthening fibres take up work. The heat is at least 1
@@ -57,8 +57,8 @@ def metabolic_rates(
 
 
 def _bhargava(
-    muscles: tuple[OsimMuscle, ...], state: FibreState, masses: Vector, speed: Vector, slow: Vector
-) -> Vector:
+    muscles: tuple[OsimMuscle, ...], state: FibreState, masses: Floats, speed: Floats, slow: Floats
+) -> Floats:
     """(n, k) W of heat: activation, maintenance, shortening (equations 4 to 11)."""
     u = 0.5 * np.pi * state.activation
     by_slow, by_fast = slow * np.sin(u), (1.0 - slow) * (1.0 - np.cos(u))
@@ -71,7 +71,7 @@ def _bhargava(
     return np.asarray(activation + maintenance - per_speed * speed)
 
 
-def _umberger(muscles: tuple[OsimMuscle, ...], state: FibreState, masses: Vector, slow: Vector) -> Vector:
+def _umberger(muscles: tuple[OsimMuscle, ...], state: FibreState, masses: Floats, slow: Floats) -> Floats:
     """(n, k) W of heat: activation and maintenance, shortening or lengthening; aerobic conditions."""
     fastest = np.array([m.fastest for m in muscles])
     speed = fastest * state.fibres.speed  # optimal lengths per second

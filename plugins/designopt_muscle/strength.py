@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_muscle.curves import LENGTHS, OPENSIM, PUBLICATION, SPEEDS, TENDON_FORCES, Curves
 from designopt_muscle.osim.model import OsimMuscle
 from designopt_muscle.sharing.muscles import Muscles
@@ -28,10 +28,10 @@ class Fibres:
     muscles that no tendon force in the range of the curves balances in some frame."""
 
     names: tuple[str, ...]
-    length: Vector
-    speed: Vector
-    cosine: Vector
-    strain: Vector
+    length: Floats
+    speed: Floats
+    cosine: Floats
+    strain: Floats
     overloaded: tuple[str, ...] = ()
 
     def outside(self) -> list[str]:
@@ -52,8 +52,8 @@ class Fibres:
 
 def strengths(
     muscles: tuple[OsimMuscle, ...],
-    lengths: Vector,
-    speeds: Vector,
+    lengths: Floats,
+    speeds: Floats,
     *,
     tendon: Tendon = "rigid",
     passive: bool = False,
@@ -105,7 +105,7 @@ def strengths(
     return muscles_of_trial, Fibres(names, length, speed, cosine, strain, tuple(overloaded))
 
 
-def isometric_curve(muscles: tuple[OsimMuscle, ...], lengths: Vector) -> Vector:
+def isometric_curve(muscles: tuple[OsimMuscle, ...], lengths: Floats) -> Floats:
     """(n, k) active force at rest and full activation for fibre `lengths` (n, k), both relative to those of the muscles
     at optimal length."""
     curve = np.empty(lengths.shape)
@@ -126,7 +126,7 @@ def _shortest(muscle: OsimMuscle) -> float:
     return float(muscle.fibre * np.sin(muscle.pennation) / np.sin(largest))
 
 
-def _thelen(muscle: OsimMuscle, length: Vector, speed: Vector) -> tuple[Vector, Vector]:
+def _thelen(muscle: OsimMuscle, length: Floats, speed: Floats) -> tuple[Floats, Floats]:
     """Active force at activation 1 and passive force of Thelen (2003), relative to the maximum isometric force."""
     shape = muscle.shape
     af, flen = shape["Af"], shape["Flen"]
@@ -143,7 +143,7 @@ def _thelen(muscle: OsimMuscle, length: Vector, speed: Vector) -> tuple[Vector, 
     return of_length * of_speed, resting
 
 
-def _degroote(muscle: OsimMuscle, length: Vector, speed: Vector, curves: Curves) -> tuple[Vector, Vector]:
+def _degroote(muscle: OsimMuscle, length: Floats, speed: Floats, curves: Curves) -> tuple[Floats, Floats]:
     """The same with the curves of De Groote et al. (2016)."""
     width = muscle.shape.get("active_force_width_scale", 1.0)
     strain = muscle.shape.get("passive_fiber_strain_at_one_norm_force", 0.6)
@@ -153,13 +153,13 @@ def _degroote(muscle: OsimMuscle, length: Vector, speed: Vector, curves: Curves)
     return curves.active_length(length, width=width) * curves.velocity(speed), np.maximum(resting, 0.0)
 
 
-def _elastic(muscle: OsimMuscle, lengths: Vector, curves: Curves) -> tuple[Vector, NDArray[np.bool_]]:
+def _elastic(muscle: OsimMuscle, lengths: Floats, curves: Curves) -> tuple[Floats, NDArray[np.bool_]]:
     """(n,) strain of the tendon when fibre, at activation 1 and at rest, and tendon hold each other, and whether they
     do: beyond the range of the curves the largest strain in it is the answer. A slack tendon counts as balanced."""
     stated_strain = muscle.shape.get("tendon_strain_at_one_norm_force", muscle.shape.get("FmaxTendonStrain"))
     height = np.sin(muscle.pennation)
 
-    def deficit(strain: Vector) -> Vector:
+    def deficit(strain: Floats) -> Floats:
         along = (lengths - muscle.slack * (1.0 + strain)) / muscle.fibre
         length = np.sqrt(height**2 + along**2)
         force, resting = _degroote(muscle, length, np.zeros(len(lengths)), curves)

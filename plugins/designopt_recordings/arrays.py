@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_recordings.errors import RecordingError
 
 
-def checked(what: str, values: ArrayLike, shape: tuple[int | None, ...]) -> Array:
+def checked(what: str, values: ArrayLike, shape: tuple[int | None, ...]) -> Floats:
     """`values` as a read-only array of doubles; raises `RecordingError` where a size differs from `shape`."""
     array = np.asarray(values, dtype=float).view()
     if array.ndim != len(shape) or any(n is not None and n != m for n, m in zip(shape, array.shape, strict=True)):
@@ -43,7 +43,7 @@ def position(what: str, name: str, names: Sequence[str]) -> int:
     raise RecordingError(f"there is no {what} '{name}'; {way_out}")
 
 
-def increasing(what: str, time: Array) -> None:
+def increasing(what: str, time: Floats) -> None:
     """Raise `RecordingError` that names the first row whose time is missing or not later than the one before."""
     if not np.isfinite(time).all():
         raise RecordingError(f"{what} of row {int(np.argmin(np.isfinite(time))) + 1} is not a number")

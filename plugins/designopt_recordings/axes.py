@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_recordings.errors import RecordingError
 
 #: Metres per unit of length.
@@ -28,7 +28,7 @@ def length(unit: str) -> float:
     return LENGTHS[unit.strip().lower()]
 
 
-def turned(vectors: ArrayLike, up: str) -> Array:
+def turned(vectors: ArrayLike, up: str) -> Floats:
     """Vectors (..., 3) given with the axis `up` ("x", "y" or "z", "-z" where it points down) in axes with Y up.
 
     Raises `RecordingError` for another axis.
@@ -42,7 +42,7 @@ def turned(vectors: ArrayLike, up: str) -> Array:
     return np.asarray(np.asarray(vectors, dtype=float) @ turn.T)
 
 
-def check_size(markers: Array, unit: str) -> None:
+def check_size(markers: Floats, unit: str) -> None:
     """Raise `RecordingError` if positions (m) were probably written in another unit than the stated one."""
     present = np.abs(markers[np.isfinite(markers)])
     if not present.size:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_recordings.arrays import checked, position, unique
 from designopt_recordings.errors import RecordingError
 
@@ -19,7 +19,7 @@ class Channels:
     rate: float
     names: tuple[str, ...]
     units: tuple[str, ...]
-    values: Array
+    values: Floats
     start: float = 0.0
 
     def __post_init__(self) -> None:
@@ -31,11 +31,11 @@ class Channels:
             raise RecordingError(f"the rate of the channels is {self.rate:g} Hz; it must be positive")
 
     @property
-    def time(self) -> Array:
+    def time(self) -> Floats:
         """(k,) times of the samples, s."""
         return self.start + np.arange(len(self.values)) / self.rate
 
-    def channel(self, name: str) -> Array:
+    def channel(self, name: str) -> Floats:
         """(k,) values of one channel; raises `RecordingError` with the nearest names if it does not exist."""
         return self.values[:, position("channel", name, self.names)]
 

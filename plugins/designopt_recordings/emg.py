@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_recordings.channels import Channels
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.signals.even_steps import even_rate
@@ -36,7 +36,7 @@ def channels_of(table: TimeTable, names: Sequence[str], unit: str = "V") -> Chan
     return Channels(rate, tuple(names), (unit,) * len(names), values, float(table.time[0]))
 
 
-def reference(envelopes: Channels, window: float = 0.25) -> Array:
+def reference(envelopes: Channels, window: float = 0.25) -> Floats:
     """(c,) reference of each channel: the largest mean over `window` s of its envelope, in a trial or a contraction.
 
     NaN for a channel without so long a run of samples. Raises `RecordingError` if the trial is shorter than `window`.
@@ -68,7 +68,7 @@ def normalised(envelopes: Channels, references: ArrayLike) -> Channels:
     return replace(envelopes, values=envelopes.values / divisors, units=("1",) * len(envelopes.names))
 
 
-def at_frames(channels: Channels, time: ArrayLike, delay: float = 0.0) -> Array:
+def at_frames(channels: Channels, time: ArrayLike, delay: float = 0.0) -> Floats:
     """Values (n, c) at `time` (n,) s of channels that act `delay` s later; linear, NaN beyond the samples.
 
     For envelopes, whose low-pass is far below the rate of the frames; raw EMG would alias.

@@ -11,7 +11,7 @@ import numpy as np
 
 from designopt import Array, Diverged, InputFile, InvalidDesign, model
 from designopt import Quantity as Q
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_recording
 from designopt_recordings.gaps.fill import Filling, fill
@@ -50,8 +50,8 @@ class _Prepared:
     filling: Filling
     missing: float
     residuals: ResidualAnalysis
-    positions: Vector  # (n, c) m, the channels whose noise is known
-    noise: Vector  # (c,) m
+    positions: Floats  # (n, c) m, the channels whose noise is known
+    noise: Floats  # (c,) m
 
 
 @model("marker_filter", version=1, arrays=ARRAYS)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.recording import Recording
 
@@ -36,7 +36,7 @@ def moved(recording: Recording, rotation: ArrayLike, shift: ArrayLike = (0.0, 0.
     return replace(recording, markers=recording.markers @ turn.T + to, plates=tuple(plates))
 
 
-def about_vertical(angle: float) -> Array:
+def about_vertical(angle: float) -> Floats:
     """(3, 3) rotation by `angle` rad about Y, from Z towards X."""
     c, s = np.cos(angle), np.sin(angle)
     return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_recordings.arrays import checked
 from designopt_recordings.errors import RecordingError
 
@@ -24,9 +24,9 @@ class ForcePlate:
 
     name: str
     rate: float
-    force: Array
-    moment: Array
-    corners: Array | None = None
+    force: Floats
+    moment: Floats
+    corners: Floats | None = None
     level: float = 0.0
     start: float = 0.0
 
@@ -39,19 +39,19 @@ class ForcePlate:
             raise RecordingError(f"the rate of plate '{self.name}' is {self.rate:g} Hz; it must be positive")
 
     @property
-    def time(self) -> Array:
+    def time(self) -> Floats:
         """(k,) times of the samples, s."""
         return self.start + np.arange(len(self.force)) / self.rate
 
     @property
-    def centre(self) -> Array:
+    def centre(self) -> Floats:
         """(3,) a point of the surface, m: its centre, or the point below the origin where no corners are known."""
         if self.corners is None:
             return np.array([0.0, self.level, 0.0])
         return np.asarray(self.corners.mean(axis=0))
 
     @property
-    def normal(self) -> Array:
+    def normal(self) -> Floats:
         """(3,) unit normal of the surface, away from it: upwards.
 
         Of a wall it is that of the corners' order in C3D files: seen by who pushes against it, they go clockwise.

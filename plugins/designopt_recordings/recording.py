@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from designopt.arrays import Array, Mask
+from designopt.arrays import Floats, Mask
 from designopt_recordings.arrays import checked, increasing, position, unique
 from designopt_recordings.channels import Channels
 from designopt_recordings.errors import RecordingError
@@ -35,7 +35,7 @@ class Points:
     names: tuple[str, ...]
     kinds: tuple[str, ...]
     units: tuple[str, ...]
-    values: Array
+    values: Floats
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", unique("result", self.names))
@@ -43,7 +43,7 @@ class Points:
         if not len(self.names) == len(self.kinds) == len(self.units):
             raise RecordingError(f"{len(self.names)} results,  {len(self.kinds)} kinds, {len(self.units)} units")
 
-    def result(self, name: str) -> Array:
+    def result(self, name: str) -> Floats:
         """(n, 3) values of one result; raises `RecordingError` with the nearest names if it does not exist."""
         return self.values[:, position("result", name, self.names)]
 
@@ -58,9 +58,9 @@ class Recording:
     """
 
     rate: float
-    time: Array
+    time: Floats
     marker_names: tuple[str, ...]
-    markers: Array
+    markers: Floats
     analog: Channels | None = None
     plates: tuple[ForcePlate, ...] = ()
     events: tuple[MarkedEvent, ...] = ()
@@ -87,11 +87,11 @@ class Recording:
         if self.results is not None:
             checked("values of results", self.results.values, (len(self.time), None, 3))
 
-    def marker(self, name: str) -> Array:
+    def marker(self, name: str) -> Floats:
         """(n, 3) positions of one marker, m; raises `RecordingError` with the nearest names if it does not exist."""
         return self.markers[:, position("marker", name, self.marker_names)]
 
-    def selected(self, names: Iterable[str]) -> Array:
+    def selected(self, names: Iterable[str]) -> Floats:
         """(n, k, 3) positions of several markers, in the given order."""
         return self.markers[:, [position("marker", name, self.marker_names) for name in names]]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_recordings.arrays import checked, increasing, position, unique
 from designopt_recordings.errors import RecordingError
 
@@ -22,9 +22,9 @@ class TimeTable:
     file's first line, `notes` the anomalies found by the reader, one sentence each.
     """
 
-    time: Array
+    time: Floats
     names: tuple[str, ...]
-    values: Array
+    values: Floats
     in_degrees: bool = False
     title: str = ""
     notes: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class TimeTable:
         object.__setattr__(self, "values", checked("values of columns", self.values, (len(self.time), len(self.names))))
         increasing("time", self.time)
 
-    def column(self, name: str) -> Array:
+    def column(self, name: str) -> Floats:
         """(n,) values of the column `name`, a label as in the file or a coordinate's name (see `label`)."""
         return self.values[:, position("column", self.label(name), self.names)]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt.plugin import closest
 from designopt_wholebody.body.body import BodySegment
 from designopt_wholebody.body.frames import axes_of, with_derived
@@ -31,28 +31,28 @@ class Subject:
 
     model: BodyModel
     mass: float
-    landmarks: Mapping[str, Array]
+    landmarks: Mapping[str, Floats]
     bodies: Mapping[str, BodySegment]
     constraints: Constraints
-    q0: Array
+    q0: Floats
 
     @property
     def n(self) -> int:
         """Number of coordinates."""
         return len(self.q0)
 
-    def mass_blocks(self) -> tuple[Array, ...]:
+    def mass_blocks(self) -> tuple[Floats, ...]:
         """M of each body, (size, size), in the order of q."""
         return tuple(np.asarray(np.kron(body.mass_matrix(), np.eye(3))) for body in self.bodies.values())
 
-    def mass_matrix(self) -> Array:
+    def mass_matrix(self) -> Floats:
         """(n, n) constant, block diagonal mass matrix."""
         M = np.zeros((self.n, self.n))
         for body, block in zip(self.bodies.values(), self.mass_blocks(), strict=True):
             M[body.columns, body.columns] = block
         return M
 
-    def centre_of_mass(self, q: Array) -> Array:
+    def centre_of_mass(self, q: Floats) -> Floats:
         """(..., 3) of the whole body for q (..., n); of velocities for q̇."""
         total = np.zeros((*q.shape[:-1], 3))
         for body in self.bodies.values():
@@ -73,7 +73,7 @@ def make_subject(
     if not (np.isfinite(mass) and mass > 0.0):
         raise SubjectError(f"the body mass must be positive, not {mass:g} kg")
     given_landmarks = model.landmarks if landmarks is None else landmarks
-    positions: dict[str, Array] = {}
+    positions: dict[str, Floats] = {}
     for name, value in given_landmarks.items():
         positions[name] = np.array(value, dtype=float)
         if positions[name].shape != (3,) or not np.isfinite(positions[name]).all():
@@ -91,7 +91,7 @@ def make_subject(
     return Subject(model, mass, positions, bodies, constraints, q0)
 
 
-def _needed(model: BodyModel, name: str, positions: Mapping[str, Array]) -> Array:
+def _needed(model: BodyModel, name: str, positions: Mapping[str, Floats]) -> Floats:
     if name not in positions:
         parts = model.derived.get(name)
         mean_of = f" (the mean of {', '.join(parts)})" if parts else ""
@@ -103,7 +103,7 @@ def _needed(model: BodyModel, name: str, positions: Mapping[str, Array]) -> Arra
     return positions[name]
 
 
-def _frame(model: BodyModel, name: str, positions: Mapping[str, Array]) -> tuple[Array, Array]:
+def _frame(model: BodyModel, name: str, positions: Mapping[str, Floats]) -> tuple[Floats, Floats]:
     """Origin and axes of a segment; a rod has its first point and its own line as x."""
     segment = model.segments[name]
     for landmark in segment.points:
@@ -132,7 +132,7 @@ def _frame(model: BodyModel, name: str, positions: Mapping[str, Array]) -> tuple
 
 
 def _project_onto_surfaces(
-    model: BodyModel, positions: dict[str, Array], frames: Mapping[str, tuple[Array, Array]]
+    model: BodyModel, positions: dict[str, Floats], frames: Mapping[str, tuple[Floats, Floats]]
 ) -> None:
     for joint in model.joints.values():
         if joint.type == "ellipsoid":
@@ -147,8 +147,8 @@ def _body(
     name: str,
     segment: Segment,
     start: int,
-    positions: Mapping[str, Array],
-    frame: tuple[Array, Array],
+    positions: Mapping[str, Floats],
+    frame: tuple[Floats, Floats],
     mass: float,
 ) -> BodySegment:
     origin, axes = frame
@@ -203,6 +203,6 @@ def _joint_points(joint: Joint, segment: str) -> list[str]:
     return [*names, *joint.points] if segment == joint.distal else names
 
 
-def _static(body: BodySegment, positions: Mapping[str, Array], frame: tuple[Array, Array]) -> Array:
+def _static(body: BodySegment, positions: Mapping[str, Floats], frame: tuple[Floats, Floats]) -> Floats:
     vectors = [frame[1][:, "uvw".index(v)] for v in body.vectors]
     return np.concatenate([*(positions[point] for point in body.points), *vectors])

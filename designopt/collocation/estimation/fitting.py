@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation.estimation.measurements import Measurements
 from designopt.collocation.statement.checks import check_names
 from designopt.collocation.statement.guess import Guess, Sampled
@@ -103,7 +103,7 @@ def _units(phase: Phase) -> dict[str, str]:
 
 def _phase(phase: Phase, measured: Measurements) -> Phase:
     units = _units(phase)
-    data: dict[str, Vector] = {}
+    data: dict[str, Floats] = {}
     check_names(f"{phase.name}: measured", measured.values, units, "variable or output", "bad_statement")
     for name in measured.values:
         try:

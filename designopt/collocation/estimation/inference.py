@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Matrix, Vector
+from designopt.arrays import Floats
 from designopt.collocation.estimation.fitting import (
     MISFIT,
     MeasurementResiduals,
@@ -134,8 +134,8 @@ def _residuals(
     i: int,
     phase: Phase,
     residuals: MeasurementResiduals,
-    x: Vector,
-) -> tuple[Any, Vector]:
+    x: Floats,
+) -> tuple[Any, Floats]:
     """The Jacobian (n k, N) of the residuals of a phase with respect to all scaled variables, sample by sample, and
     their values."""
     index, sample = next(
@@ -182,7 +182,7 @@ def _unknowns(problem: TrajectoryProblem, transcription: Transcription) -> dict[
     return index_of
 
 
-def _is_misfit(problem: TrajectoryProblem, transcription: Transcription, bounds: ProgramBounds, x: Vector) -> bool:
+def _is_misfit(problem: TrajectoryProblem, transcription: Transcription, bounds: ProgramBounds, x: Floats) -> bool:
     """Whether the cost is a multiple of the misfit alone, tested at the optimum and near it."""
     reader = Reader(transcription.statement, transcription.layout)
     ratios = []
@@ -204,7 +204,7 @@ def _root(
     information: Information | None,
     *,
     pure: bool,
-) -> Matrix | None:
+) -> Floats | None:
     """A matrix (n, r) whose product with its transpose is the covariance of all scaled variables."""
     if pure:
         return None if information is None else information.root
@@ -229,7 +229,7 @@ class _SolvedFit:
     information: Information | None
 
 
-def _inference(fit: _SolvedFit, root: Matrix, residuals: Vector, level: float, doubts: list[str]) -> Estimate:
+def _inference(fit: _SolvedFit, root: Floats, residuals: Floats, level: float, doubts: list[str]) -> Estimate:
     """The estimate with the `root` (n, r) of the covariance of all scaled variables."""
     problem, transcription, bounds, solution = fit.problem, fit.transcription, fit.bounds, fit.solution
     information = fit.information
@@ -287,20 +287,20 @@ def _units(problem: TrajectoryProblem) -> dict[str, str]:
     return unit_of
 
 
-def _sizes(transcription: Transcription, x: Vector, free: Mapping[str, int]) -> Vector:
+def _sizes(transcription: Transcription, x: Floats, free: Mapping[str, int]) -> Floats:
     """Reference sizes (k,) of the unknowns: their values, or their scales if these are near zero."""
     places = list(free.values())
     scale = transcription.scale[places]
     return np.where(np.abs(x[places]) > 1e-3 * scale, np.abs(x[places]), scale)
 
 
-def _relative(transcription: Transcription, x: Vector, free: Mapping[str, int], direction: Vector) -> Vector:
+def _relative(transcription: Transcription, x: Floats, free: Mapping[str, int], direction: Floats) -> Floats:
     """Relative changes (k,) of the unknowns along a direction of the scaled variables."""
     places = list(free.values())
     return np.asarray(transcription.scale[places] * direction[places] / _sizes(transcription, x, free))
 
 
-def _weakest(transcription: Transcription, x: Vector, free: Mapping[str, int], covariance: Matrix) -> tuple[str, float]:
+def _weakest(transcription: Transcription, x: Floats, free: Mapping[str, int], covariance: Floats) -> tuple[str, float]:
     """One standard deviation along the least determined combination of unknowns, in words, and its ratio to that of the
     best determined one, all relative to the values."""
     size = _sizes(transcription, x, free)
@@ -323,7 +323,7 @@ def _weakest(transcription: Transcription, x: Vector, free: Mapping[str, int], c
 
 
 def _undetermined(
-    transcription: Transcription, information: Information | None, x: Vector, free: Mapping[str, int]
+    transcription: Transcription, information: Information | None, x: Floats, free: Mapping[str, int]
 ) -> set[str]:
     """The unknowns that change along the undetermined directions."""
     if information is None or not information.null.shape[1] or not free:
@@ -334,7 +334,7 @@ def _undetermined(
     return {name for name, size in zip(free, moved, strict=True) if size > FREE * max(1.0, moved.max())}
 
 
-def _words(transcription: Transcription, x: Vector, free: Mapping[str, int], direction: Vector) -> str:
+def _words(transcription: Transcription, x: Floats, free: Mapping[str, int], direction: Floats) -> str:
     """A combination of unknowns in words, scaled to a largest change of one percent."""
     change = _relative(transcription, x, free, direction)
     largest = float(np.abs(change).max(initial=0.0))
@@ -345,7 +345,7 @@ def _words(transcription: Transcription, x: Vector, free: Mapping[str, int], dir
 
 
 def _fits(
-    problem: TrajectoryProblem, transcription: Transcription, residuals: Vector, deviations: Vector
+    problem: TrajectoryProblem, transcription: Transcription, residuals: Floats, deviations: Floats
 ) -> Iterator[tuple[str, Fit]]:
     begin = 0
     for i, phase, measurements, samples in measured_phases(problem):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Indices, Matrix
+from designopt.arrays import Floats, Indices
 from designopt.collocation.postoptimal.kkt import Kkt, factorised
 from designopt.lazy import scipy
 
@@ -35,8 +35,8 @@ class Information:
 
     dimension: int
     rank: int
-    root: Matrix
-    null: Matrix
+    root: Floats
+    null: Floats
 
 
 def information(kkt: Kkt, residuals: Any, first: Indices) -> Information | None:
@@ -59,7 +59,7 @@ def information(kkt: Kkt, residuals: Any, first: Indices) -> Information | None:
     return Information(len(values), rank, moved[:, :rank] / values[:rank], moved[:, rank:])
 
 
-def free_directions(kkt: Kkt, first: Indices) -> Matrix | None:
+def free_directions(kkt: Kkt, first: Indices) -> Floats | None:
     """An orthonormal basis (free, d) of the null space of the active constraints; None if it is too large."""
     f, a = len(kkt.free), len(kkt.rows)
     d = f - a

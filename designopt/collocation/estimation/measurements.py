@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.study.language import units
 
 #: "angle [deg]": a name and its unit.
@@ -82,7 +82,7 @@ class Measurements:
         """Number of values."""
         return int(sum(np.isfinite(v).sum() for v in self.values.values()))
 
-    def converted(self, name: str, unit: str) -> tuple[Vector, Vector]:
+    def converted(self, name: str, unit: str) -> tuple[Floats, Floats]:
         """Values and standard deviations (n,) of a column in `unit`. Raises `ValueError` for an incompatible unit."""
         stated_unit = self.units.get(name, "") or unit
         values, sigma = self.values[name], self.sigma[name]
@@ -122,7 +122,7 @@ def read_measurements(
     units_of = dict(heads)
     column = {name: table[:, j] for j, name in enumerate(names)}
 
-    def table_of(name: str, what: str) -> Vector:
+    def table_of(name: str, what: str) -> Floats:
         if name not in column:
             raise NoColumn(name, f"there is no column '{name}' for {what}; known: {', '.join(names)}")
         return np.asarray(column[name])
@@ -169,7 +169,7 @@ def _check_unit(name: str, unit: Any) -> None:
         raise ValueError(f"units.{name}: {error}") from None
 
 
-def _numbers(what: str, entries: Any) -> Vector:
+def _numbers(what: str, entries: Any) -> Floats:
     try:
         return np.asarray(entries, float)
     except (TypeError, ValueError) as error:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from designopt.arrays import Matrix, Vector
+from designopt.arrays import Floats
 from designopt.collocation.solution.solution import Solution
 
 
@@ -35,12 +35,12 @@ class Fit:
     `bands` (slots,) are standard deviations of all variables at the mesh points.
     """
 
-    times: Vector
-    measured: Mapping[str, Vector]
-    fitted: Mapping[str, Vector]
-    sigma: Mapping[str, Vector]
-    residuals: Mapping[str, Vector]
-    bands: Mapping[str, Vector]
+    times: Floats
+    measured: Mapping[str, Floats]
+    fitted: Mapping[str, Floats]
+    sigma: Mapping[str, Floats]
+    residuals: Mapping[str, Floats]
+    bands: Mapping[str, Floats]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,7 +59,7 @@ class Estimate:
     level: float
     unknowns: Mapping[str, ConfidenceInterval]
     names: tuple[str, ...]
-    covariance: Matrix
+    covariance: Floats
     chi_squared: float
     count: int
     degrees_of_freedom: int
@@ -78,7 +78,7 @@ class Estimate:
         return self.rank == self.dimension
 
     @cached_property
-    def correlation(self) -> Matrix:
+    def correlation(self) -> Floats:
         """Correlations (k, k) of the unknowns; not a number for those that are not determined."""
         with np.errstate(all="ignore"):
             deviations = np.sqrt(self.covariance.diagonal())

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation.interior import library
 from designopt.collocation.interior.structure import KKTStructure, kinds, structure
 from designopt.collocation.solution.solution import Iterate
@@ -57,7 +57,7 @@ class Run:
     """One search with the limits `given` from scaled variables `x`, with or without `multipliers`, to one tolerance and
     then to a smaller one."""
 
-    def __init__(self, method: Interior, program_bounds: ProgramBounds, x: Vector, multipliers: Iterate | None) -> None:
+    def __init__(self, method: Interior, program_bounds: ProgramBounds, x: Floats, multipliers: Iterate | None) -> None:
         transcription, self._method, self._bounds = method.transcription, method, program_bounds
         self._s = s = method.structure(program_bounds)
         warm, free, slacks = multipliers is not None, len(s.column), len(s.slack_row)
@@ -127,7 +127,7 @@ class Run:
         """The scaled cost."""
         return float(self._method.code.interior_cost(self._state))
 
-    def iterate(self) -> tuple[Iterate, Vector, Vector]:
+    def iterate(self) -> tuple[Iterate, Floats, Floats]:
         """The iterate with the multipliers of all rows and variables; the rows (m,) and the gradient (n,) of cost and
         constraints there, for variables that are not fixed."""
         s, transcription = self._s, self._method.transcription
@@ -194,7 +194,7 @@ class ProgramFunctions:
         self.raised: BaseException | None = None
         self.user: object = None
 
-    def _call(self, function: Any, arguments: tuple[Vector, ...], number: int, result: Vector) -> Any:
+    def _call(self, function: Any, arguments: tuple[Floats, ...], number: int, result: Floats) -> Any:
         buffer, call = function.buffer()
         for i, each in enumerate(arguments):
             if each.size:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Indices, Matrix
+from designopt.arrays import Floats, Indices
 from designopt.collocation.statement.problem import Continued, Phase, TrajectoryProblem
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.statement.terms import Constraint, Integral
@@ -23,9 +23,9 @@ class Directions:
     k), the limits of its `rows` (m, k), and the `numbers` (p, k) of its functions."""
 
     names: tuple[str, ...]
-    variables: Matrix
-    rows: Matrix
-    numbers: Matrix
+    variables: Floats
+    rows: Floats
+    numbers: Floats
 
 
 def all_names(problem: TrajectoryProblem) -> list[str]:
@@ -85,7 +85,7 @@ def directions(
 
 def _moves(
     problem: TrajectoryProblem, transcription: Transcription, name: str
-) -> Iterator[tuple[str, Matrix | list[int], Matrix | float]]:
+) -> Iterator[tuple[str, Floats | list[int], Floats | float]]:
     """The table, its indices and the changes for one unit of `name`."""
     if name in transcription.layout.parameters:
         yield "variables", [transcription.layout.parameters[name]], 1.0
@@ -116,7 +116,7 @@ def _moves(
 
 def _data_directions(
     transcription: Transcription, i: int, entry: str
-) -> Iterator[tuple[str, Matrix | list[int], float]]:
+) -> Iterator[tuple[str, Floats | list[int], float]]:
     layout, point = transcription.layout.phases[i], transcription.statement.points[i]
     if entry in point.constant_names:
         yield "numbers", [layout.constants + point.constant_names.index(entry)], 1.0
@@ -125,7 +125,7 @@ def _data_directions(
             yield "numbers", columns[:, point.signal_names.index(entry)].tolist(), 1.0
 
 
-def _signals(transcription: Transcription, i: int) -> Iterator[tuple[Matrix, Indices]]:
+def _signals(transcription: Transcription, i: int) -> Iterator[tuple[Floats, Indices]]:
     """Fractions (n,) of phase i at which its signals are sampled, and their indices (n, signals) in the program."""
     phase_layout = transcription.layout.phases[i]
     parts = [(phase_layout.mesh.fractions[phase_layout.mesh.first :], phase_layout.signals, phase_layout.numbers_end)]
@@ -137,7 +137,7 @@ def _signals(transcription: Transcription, i: int) -> Iterator[tuple[Matrix, Ind
 
 def _time_directions(
     problem: TrajectoryProblem, transcription: Transcription, i: int, which: str
-) -> Iterator[tuple[str, Matrix | list[int], Matrix | float]]:
+) -> Iterator[tuple[str, Floats | list[int], Floats | float]]:
     layout, point, phase = transcription.layout.phases[i], transcription.statement.points[i], problem.phases[i]
     fixed = [time for time, index in (("t0", layout.t0), ("tf", layout.tf)) if index < 0]
     if which not in fixed:

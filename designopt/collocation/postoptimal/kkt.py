@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Indices, Mask, Matrix, Vector
+from designopt.arrays import Floats, Indices, Mask
 from designopt.collocation.solution.solution import Iterate
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
@@ -48,7 +48,7 @@ class ActiveSet:
     weak_rows: Indices
 
 
-def active_set(transcription: Transcription, bounds: ProgramBounds, iterate: Iterate, rows: Vector) -> ActiveSet:
+def active_set(transcription: Transcription, bounds: ProgramBounds, iterate: Iterate, rows: Floats) -> ActiveSet:
     """The active set at the `iterate`, where the scaled constraints are `rows` (m,)."""
     low, high = transcription.box(bounds)
     row_low, row_high = transcription.row_box(bounds)
@@ -78,7 +78,7 @@ def active_set(transcription: Transcription, bounds: ProgramBounds, iterate: Ite
     )
 
 
-def _active(values: Vector, multipliers: Vector, low: Vector, high: Vector) -> tuple[Mask, Mask]:
+def _active(values: Floats, multipliers: Floats, low: Floats, high: Floats) -> tuple[Mask, Mask]:
     """Masks of `values` (n,) at an active limit (the multiplier exceeds the distance), and of questionable ones."""
     with np.errstate(invalid="ignore"):
         distance = np.where(multipliers > 0.0, high - values, values - low)
@@ -129,7 +129,7 @@ class Kkt:
             return self.factor is not None
         return int((factors.U.diagonal() < 0.0).sum()) == a
 
-    def moved(self, gradient: Matrix, rows: Matrix, variables: Matrix) -> tuple[Matrix, Matrix]:
+    def moved(self, gradient: Floats, rows: Floats, variables: Floats) -> tuple[Floats, Floats]:
         """Changes of all variables (n, k) and of the multipliers of all rows (m, k), scaled.
 
         `gradient` (n, k) is the change of the gradient of the Lagrangian, `rows` (m, k) that of the rows at constant
@@ -172,7 +172,7 @@ def factorised(hessian: Any, jacobian: Any) -> Any:
 class _Nothing:
     """The factors of a matrix without rows."""
 
-    def solve(self, right: Matrix) -> Matrix:
+    def solve(self, right: Floats) -> Floats:
         return right
 
 

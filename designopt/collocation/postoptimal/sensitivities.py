@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from designopt.arrays import Matrix, Vector
+from designopt.arrays import Floats
 from designopt.collocation.postoptimal.directions import Directions, all_names, directions
 from designopt.collocation.postoptimal.kkt import Kkt, active_set
 from designopt.collocation.solution.reading import Reader
@@ -38,8 +38,8 @@ class PhaseSensitivities:
     With free times the points move with the ends: a value is that at a fixed fraction of the phase.
     """
 
-    times: Matrix
-    values: Mapping[str, Matrix]
+    times: Floats
+    values: Mapping[str, Floats]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,9 +53,9 @@ class Sensitivities:
 
     solution: Solution
     names: tuple[str, ...]
-    objective: Vector
-    parameters: Mapping[str, Vector]
-    figures: Mapping[str, Vector]
+    objective: Floats
+    parameters: Mapping[str, Floats]
+    figures: Mapping[str, Floats]
     phases: Mapping[str, PhaseSensitivities]
     doubts: tuple[str, ...]
 
@@ -174,8 +174,8 @@ def _sensitivities(
 
 
 def _by_numbers(
-    transcription: Transcription, x: Vector, parameters: Vector, multipliers: Vector, numbers: Matrix
-) -> tuple[Vector, Matrix, Matrix]:
+    transcription: Transcription, x: Floats, parameters: Floats, multipliers: Floats, numbers: Floats
+) -> tuple[Floats, Floats, Floats]:
     """Derivatives of the scaled cost (k,), of the gradient of the Lagrangian (n, k) and of the rows (m, k) with respect
     to the program's parameters along `numbers` (p, k)."""
     size, count = numbers.shape
@@ -193,7 +193,7 @@ def _by_numbers(
     return derivatives[0], derivatives[1 : 1 + n], derivatives[1 + n :]
 
 
-def _phase_sensitivities(transcription: Transcription, i: int, dx: Matrix, moves: Directions) -> PhaseSensitivities:
+def _phase_sensitivities(transcription: Transcription, i: int, dx: Floats, moves: Directions) -> PhaseSensitivities:
     layout, point = transcription.layout.phases[i], transcription.statement.points[i]
     mesh = layout.mesh
     at_points = dx[layout.point]  # (points, variables, k)
@@ -208,8 +208,8 @@ def _phase_sensitivities(transcription: Transcription, i: int, dx: Matrix, moves
 
 
 def _figures(
-    transcription: Transcription, x: Vector, parameters: Vector, dx: Matrix, numbers: Matrix
-) -> dict[str, Vector]:
+    transcription: Transcription, x: Floats, parameters: Floats, dx: Floats, numbers: Floats
+) -> dict[str, Floats]:
     """Derivatives (k,) of the figures: central differences along the change of the optimum."""
     reader = Reader(transcription.statement, transcription.layout)
     phases = range(len(transcription.layout.phases))
@@ -231,7 +231,7 @@ def _figures(
     return dict(zip(names, slopes, strict=True))
 
 
-def _relative(change: Vector, reference: Vector) -> float:
+def _relative(change: Floats, reference: Floats) -> float:
     return float((np.abs(change) / np.maximum(np.abs(reference), 1.0)).max(initial=0.0))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Matrix, Vector
+from designopt.arrays import Floats
 from designopt.collocation.postoptimal.sensitivities import Sensitivities
 from designopt.collocation.statement.stated_values import ProblemError
 
@@ -24,8 +24,8 @@ class Spread:
     objective: float
     parameters: Mapping[str, float]
     figures: Mapping[str, float]
-    phases: Mapping[str, Mapping[str, Vector]]
-    covariance: Matrix
+    phases: Mapping[str, Mapping[str, Floats]]
+    covariance: Floats
 
 
 def spread(sensitivities: Sensitivities, uncertainty: Mapping[str, float] | ArrayLike) -> Spread:
@@ -49,7 +49,7 @@ def spread(sensitivities: Sensitivities, uncertainty: Mapping[str, float] | Arra
     )
 
 
-def _root(names: tuple[str, ...], uncertainty: Mapping[str, float] | ArrayLike) -> Matrix:
+def _root(names: tuple[str, ...], uncertainty: Mapping[str, float] | ArrayLike) -> Floats:
     """A matrix (k, r) whose product with its transpose is the covariance of the numbers."""
     if isinstance(uncertainty, Mapping):
         for name, deviation in uncertainty.items():
@@ -72,5 +72,5 @@ def _root(names: tuple[str, ...], uncertainty: Mapping[str, float] | ArrayLike) 
     values, vectors = np.linalg.eigh(covariance)
     if size and values.min() < -1e-9 * max(abs(values).max(), 1e-300):
         raise ProblemError("bad_statement", "covariance", f"it has a negative eigenvalue, {values.min():.3g}")
-    root: Matrix = vectors * np.sqrt(np.maximum(values, 0.0))
+    root: Floats = vectors * np.sqrt(np.maximum(values, 0.0))
     return root

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from designopt.arrays import Matrix, Vector
+from designopt.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,14 +16,14 @@ class PhaseValues:
     whole phase.
     """
 
-    constants: Vector
-    signals: Matrix
+    constants: Floats
+    signals: Floats
     t0: float
     tf: float
-    rates: Matrix
-    path: Matrix
-    outputs: Matrix
-    integrals: Vector
+    rates: Floats
+    path: Floats
+    outputs: Floats
+    integrals: Floats
 
     @property
     def duration(self) -> float:

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation.solution.optimality.constraints import ConstraintValues
 from designopt.collocation.solution.optimality.named_multipliers import NamedMultipliers, path_blocks
 from designopt.collocation.solution.phase_values import PhaseValues
@@ -38,7 +38,7 @@ class Reader:
         figures = ca.densify(column(list(ends.figures.values())))
         self._ends = PerPoint(ca.Function("figures", ends.all, [ends.cost, figures]), 1)
 
-    def phase(self, i: int, x: Vector, parameters: Vector) -> PhaseValues:
+    def phase(self, i: int, x: Floats, parameters: Floats) -> PhaseValues:
         """Phase i at variables `x` (n,), not scaled, and the program's `parameters`."""
         layout, point = self.places.phases[i], self.statement.points[i]
         mesh, count = layout.mesh, len(layout.point)
@@ -57,7 +57,7 @@ class Reader:
                 integrals[sample.number] = float(np.asarray(sample.values.map(at.count)(*arguments), float).sum())
         return PhaseValues(constants, signals, t0, tf, rates, path, outputs, integrals)
 
-    def ends(self, phases: Sequence[PhaseValues], x: Vector) -> list[Any]:
+    def ends(self, phases: Sequence[PhaseValues], x: Floats) -> list[Any]:
         """The arguments of all functions of the ends."""
         arguments: list[Any] = []
         for layout, point, values in zip(self.places.phases, self.statement.points, phases, strict=True):
@@ -65,12 +65,12 @@ class Reader:
             arguments += [*layout.at_ends(x), values.t0, values.tf, values.integrals, constants]
         return [*arguments, x[list(self.places.parameters.values())]]
 
-    def figures(self, phases: Sequence[PhaseValues], x: Vector) -> tuple[float, dict[str, float]]:
+    def figures(self, phases: Sequence[PhaseValues], x: Floats) -> tuple[float, dict[str, float]]:
         """The cost, and terms and figures by name."""
         cost, figures = self._ends(*self.ends(phases, x))
         return float(cost[0, 0]), dict(zip(self.statement.ends.figures, figures.ravel().tolist(), strict=True))
 
-    def cost(self, x: Vector, parameters: Vector) -> float:
+    def cost(self, x: Floats, parameters: Floats) -> float:
         """The objective at variables `x` (n,), not scaled."""
         return self.figures([self.phase(i, x, parameters) for i in range(len(self.places.phases))], x)[0]
 
@@ -82,7 +82,7 @@ class SearchEnd(Protocol):
     def iterate(self) -> Iterate: ...
 
     @property
-    def rows(self) -> Vector: ...
+    def rows(self) -> Floats: ...
 
     @property
     def status(self) -> Status: ...
@@ -140,7 +140,7 @@ def _phase(
     problem: TrajectoryProblem,
     transcription: Transcription,
     program_bounds: ProgramBounds,
-    x: Vector,
+    x: Floats,
     of_points: PhaseValues,
     multipliers: NamedMultipliers,
 ) -> PhaseSolution:
@@ -209,7 +209,7 @@ def _constraints(
     problem: TrajectoryProblem,
     transcription: Transcription,
     bounds: ProgramBounds,
-    rows: Vector,
+    rows: Floats,
     of_points: Sequence[PhaseValues],
 ) -> ConstraintValues:
     """All rows, not scaled. Limits of an integral are those of a variable that equals it; here they are its own."""
@@ -259,7 +259,7 @@ def scales_by_name(statement: ProblemFunctions, transcription: Transcription) ->
     return scale_of
 
 
-def _history(stats: Mapping[str, Any], cost_scale: float) -> dict[str, Vector]:
+def _history(stats: Mapping[str, Any], cost_scale: float) -> dict[str, Floats]:
     iterations = stats.get("iterations", {})
     names = {"objective": "obj", "primal": "inf_pr", "dual": "inf_du", "barrier": "mu", "step": "alpha_pr"}
     history = {name: np.asarray(iterations.get(key, []), float) for name, key in names.items()}

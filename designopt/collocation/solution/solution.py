@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation.solution.optimality.constraints import ConstraintValues
 from designopt.collocation.solution.status import Status
 from designopt.collocation.transcription.mesh.mesh import Mesh
@@ -81,22 +81,22 @@ class PhaseSolution:
     mesh: Mesh
     t0: float
     tf: float
-    times: Vector
-    values: Mapping[str, Vector]
-    rates: Mapping[str, Vector]
+    times: Floats
+    values: Mapping[str, Floats]
+    rates: Mapping[str, Floats]
     kinds: Mapping[str, Kind]
     units: Mapping[str, str]
     bounds: Mapping[str, tuple[float, float]]
     ends: Mapping[str, tuple[Limits, Limits]] = field(default_factory=dict)
-    path: Mapping[str, Vector] = field(default_factory=dict)
+    path: Mapping[str, Floats] = field(default_factory=dict)
     path_limits: Mapping[str, Limits] = field(default_factory=dict)
     integrals: Mapping[str, float] = field(default_factory=dict)
-    costates: Mapping[str, Vector] = field(default_factory=dict)
+    costates: Mapping[str, Floats] = field(default_factory=dict)
     end_multipliers: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    bound_multipliers: Mapping[str, Vector] = field(default_factory=dict)
-    path_multipliers: Mapping[str, Vector] = field(default_factory=dict)
-    error: Vector = field(default_factory=lambda: np.empty(0))
-    segment_errors: Vector = field(default_factory=lambda: np.empty(0))
+    bound_multipliers: Mapping[str, Floats] = field(default_factory=dict)
+    path_multipliers: Mapping[str, Floats] = field(default_factory=dict)
+    error: Floats = field(default_factory=lambda: np.empty(0))
+    segment_errors: Floats = field(default_factory=lambda: np.empty(0))
     resimulation_error: float = math.nan
     path_violation_between_points: float = math.nan
 
@@ -105,7 +105,7 @@ class PhaseSolution:
         variables = ", ".join(self.values)
         return f"PhaseSolution({self.name!r}, {self.t0:.6g} to {self.tf:.6g}, {len(self.mesh)} intervals: {variables})"
 
-    def at(self, fractions: Vector) -> dict[str, Vector]:
+    def at(self, fractions: Floats) -> dict[str, Floats]:
         """Values (n,) by name at fractions 0..1 of the phase, by the polynomials of the scheme."""
         intervals, places = self.mesh.interval_of(fractions)
         values_at = {name: np.empty(len(intervals)) for name in self.values}
@@ -131,7 +131,7 @@ class PhaseSolution:
                     values_at[name][rows] = (of_controls * values[slots]).sum(axis=1)
         return values_at
 
-    def interpolate(self, times: ArrayLike) -> dict[str, Vector]:
+    def interpolate(self, times: ArrayLike) -> dict[str, Floats]:
         """Values by name at `times` (n,) in s within the phase. Raises `ValueError` for other times."""
         t = np.atleast_1d(np.asarray(times, float))
         fractions = (t - self.t0) / (self.tf - self.t0)
@@ -166,9 +166,9 @@ class PhaseSolution:
 class Iterate:
     """The solver's final numbers, scaled: variables, multipliers of rows and of bounds. For a warm start."""
 
-    x: Vector
-    constraint_multipliers: Vector
-    bound_multipliers: Vector
+    x: Floats
+    constraint_multipliers: Floats
+    bound_multipliers: Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -208,7 +208,7 @@ class Solution:
     parameter_multipliers: Mapping[str, float]
     violation: float
     iterations: int
-    history: Mapping[str, Vector]
+    history: Mapping[str, Floats]
     timing: Mapping[str, float]
     iterate: Iterate
     constraints: ConstraintValues
@@ -266,7 +266,7 @@ class Solution:
         """`data_sensitivity` under the name of the literature."""
         return self.data_sensitivity
 
-    def interpolate(self, times: ArrayLike) -> dict[str, Vector]:
+    def interpolate(self, times: ArrayLike) -> dict[str, Floats]:
         """Values by name at `times` (n,) in s of the only phase. Raises `ValueError` for other times, or several
         phases."""
         return self.phase.interpolate(times)
@@ -276,7 +276,7 @@ def _is_range(low: float, high: float) -> bool:
     return low < high and (math.isfinite(low) or math.isfinite(high))
 
 
-def _shares_at_limits(values: Vector, weights: Vector, limits: Limits) -> tuple[float, float]:
+def _shares_at_limits(values: Floats, weights: Floats, limits: Limits) -> tuple[float, float]:
     """Shares of time, points weighted by `weights` (n,), that `values` (n,) spend at the lower and the upper limit."""
     low, high = limits
     sizes = [abs(limit) for limit in limits if math.isfinite(limit)]

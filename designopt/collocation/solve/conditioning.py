@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Integers, Vector
+from designopt.arrays import Floats, Integers
 from designopt.collocation.solution.explain import WORDS
 from designopt.collocation.transcription.transcription import Transcription
 
@@ -39,7 +39,7 @@ class Conditioning:
         )
 
 
-def conditioning(transcription: Transcription, x: Vector, parameters: Vector) -> Conditioning:
+def conditioning(transcription: Transcription, x: Floats, parameters: Floats) -> Conditioning:
     """The conditioning at scaled variables `x`. Rounding errors do not count, except alone in their column.
 
     If it is bad, the entries of a quantity by a quantity count as their largest one, as short intervals have small

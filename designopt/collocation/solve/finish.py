@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solve.ipopt import SHARE_TO_FINISH, Start
 from designopt.collocation.solve.search import End, Search, joined
@@ -58,7 +58,7 @@ def optimisation_error(search: Search, bounds: ProgramBounds, end: End, *, flat:
     return float((columns + rows + left * step) / size)
 
 
-def _gaps(values: Vector, multipliers: Vector, low: Vector, high: Vector, bend: float) -> float:
+def _gaps(values: Floats, multipliers: Floats, low: Floats, high: Floats, bend: float) -> float:
     """Gains promised by the multipliers (k,) of limits that `values` (k,) do not touch.
 
     A cost with the curvature `bend` in each value has its minimum before a distant limit; with zero curvature it has

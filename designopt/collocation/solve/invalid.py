@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.solution.reading import Reader
 from designopt.collocation.statement.expressions import first_invalid
@@ -16,7 +16,7 @@ from designopt.collocation.transcription.mesh.points import CollocationPoint
 from designopt.lazy import casadi as ca
 
 
-def invalid_number(reader: Reader, x: Vector, parameters: Vector) -> str:
+def invalid_number(reader: Reader, x: Floats, parameters: Floats) -> str:
     """The first number that is not finite at variables `x` (n,), not scaled: of the functions, then of their first and
     second derivatives. A sentence; "" if all are finite."""
     for order in (0, 1, 2):
@@ -30,7 +30,7 @@ def invalid_number(reader: Reader, x: Vector, parameters: Vector) -> str:
     return ""
 
 
-def _invalid_phase(reader: Reader, i: int, x: Vector, parameters: Vector, order: int) -> str:
+def _invalid_phase(reader: Reader, i: int, x: Floats, parameters: Floats, order: int) -> str:
     layout, point = reader.places.phases[i], reader.statement.points[i]
     mesh, count = layout.mesh, len(layout.point)
     phase_values = reader.phase(i, x, parameters)
@@ -77,7 +77,7 @@ def _derivatives(expression: Any, variables: Any, order: int) -> Iterator[tuple[
         yield f" by {by}", matrix.nz[k]
 
 
-def _values(point: CollocationPoint, at_point: list[Vector]) -> str:
+def _values(point: CollocationPoint, at_point: list[Floats]) -> str:
     """The values of all symbols at one point, as text."""
     value_of: Mapping[str, float] = {
         str(symbol[k]): float(np.ravel(value)[k])
@@ -87,7 +87,7 @@ def _values(point: CollocationPoint, at_point: list[Vector]) -> str:
     return ", ".join(f"{name} = {value:.6g}" for name, value in value_of.items())
 
 
-def _invalid_ends(reader: Reader, x: Vector, parameters: Vector, order: int) -> str:
+def _invalid_ends(reader: Reader, x: Floats, parameters: Floats, order: int) -> str:
     statement = reader.statement
     symbols = statement.ends
     phases: list[PhaseValues] = [reader.phase(i, x, parameters) for i in range(len(reader.places.phases))]

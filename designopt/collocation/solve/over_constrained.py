@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation.statement.problem import TrajectoryProblem, is_added
 from designopt.collocation.statement.stated_values import ends
 from designopt.collocation.transcription.boxes import ProgramBounds
@@ -47,7 +47,7 @@ def over_constrained(problem: TrajectoryProblem, bounds: ProgramBounds) -> str:
     return f"{text} Suspect: {'; '.join(suspects)}." if suspects else text
 
 
-def without_idle_rows(transcription: Transcription, bounds: ProgramBounds, x: Vector, rows: Vector) -> ProgramBounds:
+def without_idle_rows(transcription: Transcription, bounds: ProgramBounds, x: Floats, rows: Floats) -> ProgramBounds:
     """`bounds` without limits of rows that hold for all values of the free variables, such as those of fixed controls.
 
     `rows` (m,) are the scaled constraints at the scaled variables `x`.

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation.interior.search import NAME as OWN
 from designopt.collocation.linear.library import NAME
 from designopt.collocation.solution.optimality.multipliers import Multipliers
@@ -181,7 +181,7 @@ class Program:
             )
             raise ProblemError("bad_guess", "previous", text)
 
-    def _first(self, problem: TrajectoryProblem, places: Layout, bounds: ProgramBounds, guess: Guess) -> Vector:
+    def _first(self, problem: TrajectoryProblem, places: Layout, bounds: ProgramBounds, guess: Guess) -> Floats:
         """All variables (n,) at the guess, not scaled; integrals have their values there."""
         x = initial_point(self.statement, problem, places, bounds, guess)
         for phase in sorted({phase for phase, _ in places.integrals}):
@@ -192,7 +192,7 @@ class Program:
         return x
 
     def _run(
-        self, problem: TrajectoryProblem, bounds: ProgramBounds, x: Vector, warm: Iterate | None, guessed: bool
+        self, problem: TrajectoryProblem, bounds: ProgramBounds, x: Floats, warm: Iterate | None, guessed: bool
     ) -> Solution:
         transcription = self.transcription
         if self._conditioning is None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation.solution.solution import Attempt, PhaseSolution, Round, Solution
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solution.verification.error import interval_errors, pulse_errors
@@ -156,7 +156,7 @@ def _round(
     return result, tried
 
 
-def finer_mesh(mesh: Mesh, errors: Vector, refinement: Refinement, first: Scheme, defects: str = "integral") -> Mesh:
+def finer_mesh(mesh: Mesh, errors: Floats, refinement: Refinement, first: Scheme, defects: str = "integral") -> Mesh:
     """The mesh of the next round for the `errors` (N,) of its intervals.
 
     `first` is the scheme of the first mesh, `defects` as in `Options` for Radau intervals of another degree.

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation.interior import library
 from designopt.collocation.interior.search import LIMIT, LOST, NEAR, SOLVED, Interior, Run
 from designopt.collocation.solution.solution import Iterate
@@ -44,13 +44,13 @@ class End:
     """
 
     iterate: Iterate
-    rows: Vector
+    rows: Floats
     status: Status
     stats: Mapping[str, Any]
     seconds: float
     error: float = float("nan")
     cost: float = float("nan")
-    gradient: Vector | None = None
+    gradient: Floats | None = None
     run: Run | None = None
 
 
@@ -79,11 +79,11 @@ class Search:
                 self._solvers[start, watched] = solver
         return solver
 
-    def rows(self, x: Vector, bounds: ProgramBounds) -> Vector:
+    def rows(self, x: Floats, bounds: ProgramBounds) -> Floats:
         """The scaled constraints (m,) at scaled variables."""
         return np.asarray(self.transcription.constraints(x, bounds.parameters), float).ravel()
 
-    def gradient(self, bounds: ProgramBounds, iterate: Iterate) -> Vector:
+    def gradient(self, bounds: ProgramBounds, iterate: Iterate) -> Floats:
         """The scaled gradient (n,) of cost and constraints, without the boxes."""
         gradient = self._lagrangian(iterate.x, bounds.parameters, iterate.constraint_multipliers)
         return np.asarray(gradient, float).ravel()
@@ -95,7 +95,7 @@ class Search:
         gradient = transcription.gradient(x, p)[1] + transcription.jacobian(x, p)[1].T @ multipliers
         return ca.Function("lagrangian", [x, p, multipliers], [gradient])
 
-    def run(self, bounds: ProgramBounds, x: Vector, multipliers: Iterate | None = None, start: Start = COLD) -> End:
+    def run(self, bounds: ProgramBounds, x: Floats, multipliers: Iterate | None = None, start: Start = COLD) -> End:
         """The end of the solver from scaled variables `x`, with the `multipliers` for a warm `start`. Raises the
         exceptions of signal handlers."""
         begin, lost = time.perf_counter(), None
@@ -166,7 +166,7 @@ class Search:
         seconds = time.perf_counter() - begin
         return End(iterate, rows, status, run.stats(), seconds, cost=run.cost, gradient=gradient, run=run)
 
-    def _feasible(self, rows: Vector, bounds: ProgramBounds) -> bool:
+    def _feasible(self, rows: Floats, bounds: ProgramBounds) -> bool:
         low, high = self.transcription.row_box(bounds)
         missed = np.maximum(low - rows, rows - high)
         return float(missed.max(initial=0.0)) <= max(self.options.tolerance, ROUNDED)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt.lazy import casadi as ca
 
 #: Maximum length of a quoted expression.
@@ -51,7 +51,7 @@ def quoted(node: Any) -> str:
     return text if len(text) <= QUOTED and "@" not in text else ""
 
 
-def first_invalid(expression: Any, arguments: Sequence[Any], numbers: Sequence[Array]) -> str:
+def first_invalid(expression: Any, arguments: Sequence[Any], numbers: Sequence[Floats]) -> str:
     """The operation of a scalar `expression` of symbols `arguments` with the first number that is not finite.
 
     With its operands, as text: "log(x - 2): log of -0.5"; "" if all are finite.

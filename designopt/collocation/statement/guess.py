@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation.statement.stated_values import ProblemError, stated_table
 
 
@@ -22,7 +22,7 @@ class PhaseGuess(Protocol):
     @property
     def tf(self) -> float: ...
 
-    def at(self, fractions: Vector) -> Mapping[str, Vector]:
+    def at(self, fractions: Floats) -> Mapping[str, Floats]:
         """Values (n,) by the names of the variables; omitted ones are guessed."""
         ...
 
@@ -31,12 +31,12 @@ class PhaseGuess(Protocol):
 class Sampled:
     """A trajectory given by `values` (n,) of some variables at `fractions` (n,), linear between them."""
 
-    fractions: Vector
-    values: Mapping[str, Vector]
+    fractions: Floats
+    values: Mapping[str, Floats]
     t0: float
     tf: float
 
-    def at(self, fractions: Vector) -> Mapping[str, Vector]:
+    def at(self, fractions: Floats) -> Mapping[str, Floats]:
         """See `PhaseGuess.at`."""
         return {n: np.asarray(np.interp(fractions, self.fractions, v)) for n, v in self.values.items()}
 

@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.lazy import casadi as ca
 
 SchemeName = Literal["trapezoidal", "hermite_simpson", "radau"]
@@ -42,14 +42,14 @@ class Scheme:
     name: SchemeName
     order: int
     estimate_order: int
-    points: Matrix
-    P: Matrix
-    Q: Matrix
-    weights: Matrix
+    points: Floats
+    P: Floats
+    Q: Floats
+    weights: Floats
     starts: bool
-    control_rows: Matrix
+    control_rows: Floats
     degree: int = 0
-    rate_factors: Callable[[Matrix], Matrix] | None = None
+    rate_factors: Callable[[Floats], Floats] | None = None
 
     @property
     def steps(self) -> int:
@@ -57,11 +57,11 @@ class Scheme:
         return len(self.points) - 1
 
     @property
-    def collocated(self) -> Matrix:
+    def collocated(self) -> Floats:
         """The points at which the equations hold."""
         return self.points if self.starts else self.points[1:]
 
-    def states_at(self, tau: Matrix) -> tuple[Matrix, Matrix]:
+    def states_at(self, tau: Floats) -> tuple[Floats, Floats]:
         """States at `tau` (n,) in [0, 1] as linear functions of those at the points and of h times their rates.
 
         Two matrices (n, m+1).
@@ -80,7 +80,7 @@ class Scheme:
         """Whether states between points are linear in those at the points, without the rates."""
         return self.rate_factors is None
 
-    def controls_at(self, tau: Matrix) -> Matrix:
+    def controls_at(self, tau: Floats) -> Floats:
         """Matrix (n, m+1) from the controls at the points to those at `tau` (n,): the interpolating polynomial."""
         tau = np.asarray(tau, dtype=float)
         if self.starts:
@@ -88,7 +88,7 @@ class Scheme:
         return np.concatenate([np.zeros((len(tau), 1)), lagrange(self.points[1:], tau)], axis=1)
 
 
-def lagrange(points: Matrix, tau: Matrix) -> Matrix:
+def lagrange(points: Floats, tau: Floats) -> Floats:
     """Values (n, k) at `tau` (n,) of the Lagrange polynomials on `points` (k,)."""
     values = np.ones((len(tau), len(points)))
     for j, node in enumerate(points):
@@ -98,12 +98,12 @@ def lagrange(points: Matrix, tau: Matrix) -> Matrix:
     return values
 
 
-def derivative_matrix(points: Matrix) -> Matrix:
+def derivative_matrix(points: Floats) -> Floats:
     """D[j, r], the derivative at point j of the Lagrange polynomial r on `points` (k,)."""
     difference = points[:, None] - points[None, :]
     np.fill_diagonal(difference, 1.0)
     barycentric = 1.0 / difference.prod(axis=1)
-    D: Matrix = barycentric[None, :] / barycentric[:, None] / difference
+    D: Floats = barycentric[None, :] / barycentric[:, None] / difference
     np.fill_diagonal(D, 0.0)
     np.fill_diagonal(D, -D.sum(axis=1))
     return D
@@ -117,7 +117,7 @@ def trapezoidal() -> Scheme:
     )  # fmt: skip
 
 
-def _quadratic(tau: Matrix) -> Matrix:
+def _quadratic(tau: Floats) -> Floats:
     """Integral of the line through both rates (Kelly 2017, section 3.4)."""
     return np.stack([tau - 0.5 * tau**2, 0.5 * tau**2], axis=1)
 
@@ -138,7 +138,7 @@ def hermite_simpson(*, linear_midpoint: bool = False) -> Scheme:
     )
 
 
-def _cubic(tau: Matrix) -> Matrix:
+def _cubic(tau: Floats) -> Floats:
     """Integral of the quadratic through the three rates (Kelly 2017, section 4.4)."""
     return np.stack(
         [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Indices, Vector
+from designopt.arrays import Floats, Indices
 from designopt.collocation.statement.checks import check_names
 from designopt.collocation.statement.problem import Duration, EndValue, Phase, TrajectoryProblem, is_added
 from designopt.collocation.statement.stated_values import Box, ProblemError, ends
@@ -26,11 +26,11 @@ INSIDE = 1e-9
 class ProgramBounds:
     """Limits of all variables (n,) and of all rows (m,), and the parameters of the program's functions. Not scaled."""
 
-    low: Vector
-    high: Vector
-    row_low: Vector
-    row_high: Vector
-    parameters: Vector
+    low: Floats
+    high: Floats
+    row_low: Floats
+    row_high: Floats
+    parameters: Floats
 
 
 def boxes(
@@ -63,7 +63,7 @@ def boxes(
     return ProgramBounds(low, high, row_low, row_high, np.concatenate([*parameters, np.empty(0)]))
 
 
-def _limit_variables(phase: Phase, point: CollocationPoint, layout: PhaseLayout, low: Vector, high: Vector) -> None:
+def _limit_variables(phase: Phase, point: CollocationPoint, layout: PhaseLayout, low: Floats, high: Floats) -> None:
     """The boxes of all variables along the phases, and of the states at both ends."""
     for side in ("bounds", "initial", "final"):
         check_names(f"{phase.name}: {side}", getattr(phase, side), point.names, "variable")
@@ -98,7 +98,7 @@ def _hold_text(phase: Phase, name: str) -> str:
 
 
 def _hold(
-    phase: Phase, name: str, box: tuple[float, float], layout: PhaseLayout, where: Indices, low: Vector, high: Vector
+    phase: Phase, name: str, box: tuple[float, float], layout: PhaseLayout, where: Indices, low: Floats, high: Floats
 ) -> None:
     """The values of a control on its pieces as the boxes of all its points, within its own `box`."""
     label = f"{phase.name}: held_controls.{name}"
@@ -114,7 +114,7 @@ def _hold(
     low[where] = high[where] = np.clip(of_points, *box)
 
 
-def _limit_times(phase: Phase, layout: PhaseLayout, low: Vector, high: Vector) -> list[float]:
+def _limit_times(phase: Phase, layout: PhaseLayout, low: Floats, high: Floats) -> list[float]:
     """The boxes of free times; returns the fixed ones."""
     fixed = []
     for name, stated, index in (("t0", phase.t0, layout.t0), ("tf", phase.tf, layout.tf)):
@@ -133,7 +133,7 @@ def _limit_times(phase: Phase, layout: PhaseLayout, low: Vector, high: Vector) -
     return fixed
 
 
-def _limit_parameters(problem: TrajectoryProblem, places: Layout, low: Vector, high: Vector) -> None:
+def _limit_parameters(problem: TrajectoryProblem, places: Layout, low: Floats, high: Floats) -> None:
     variables = {v.name: v for v in problem.variables}
     check_names("parameters", problem.parameters, list(variables), "parameter")
     for name, index in places.parameters.items():
@@ -141,7 +141,7 @@ def _limit_parameters(problem: TrajectoryProblem, places: Layout, low: Vector, h
         low[index], high[index] = _box(f"parameters.{name}", stated)
 
 
-def _limit_integrals(problem: TrajectoryProblem, places: Layout, low: Vector, high: Vector) -> None:
+def _limit_integrals(problem: TrajectoryProblem, places: Layout, low: Floats, high: Floats) -> None:
     for i, phase in enumerate(problem.phases):
         for j, (name, integral) in enumerate(phase.integrals.items()):
             where = f"{phase.name}: integrals.{name}"
@@ -156,7 +156,7 @@ def _limit_integrals(problem: TrajectoryProblem, places: Layout, low: Vector, hi
 
 def _row_limits(
     built: TrajectoryProblem, problem: TrajectoryProblem, blocks: tuple[Block, ...]
-) -> tuple[Vector, Vector]:
+) -> tuple[Floats, Floats]:
     lows, highs = [], []
     for block in blocks:
         limits = (0.0, 0.0)
@@ -221,7 +221,7 @@ def _number(phase: Phase, name: str) -> float:
     return float(value)
 
 
-def _sampled(phase: Phase, name: str, fractions: Vector, times: Vector | None) -> Vector:
+def _sampled(phase: Phase, name: str, fractions: Floats, times: Floats | None) -> Floats:
     signal = phase.data.get(name)
     where = f"{phase.name}: data.{name}"
     if not isinstance(signal, Signal):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Indices, Vector
+from designopt.arrays import Floats, Indices
 from designopt.lazy import casadi as ca
 
 #: Source of constant entries.
@@ -37,7 +37,7 @@ class Entries:
         contribution = np.broadcast_arrays(rows, columns, sources, factors)
         self._contributions.append(tuple(np.ravel(array) for array in contribution))  # type: ignore[arg-type]
 
-    def matrix(self, left: Vector, right: Vector) -> Any:
+    def matrix(self, left: Floats, right: Floats) -> Any:
         """The matrix (MX), its rows multiplied by `left` (m,), its columns by `right` (n,)."""
         shape = (len(left), len(right))
         if not self._contributions:
@@ -54,7 +54,7 @@ def stretch(column: Any, begin: int, end: int) -> Any:
     return column[begin:end] if begin < end else ca.MX(0, 1)
 
 
-def constant_matrix(rows: Indices, columns: Indices, values: Vector, shape: tuple[int, int]) -> Any:
+def constant_matrix(rows: Indices, columns: Indices, values: Floats, shape: tuple[int, int]) -> Any:
     """A constant sparse CasADi matrix (DM); entries at one position are summed."""
     positions, which = _places(rows, columns, shape)
     sums = np.bincount(which, weights=values, minlength=len(positions))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Indices, Vector
+from designopt.arrays import Floats, Indices
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.layout import Layout, PhaseLayout
@@ -61,15 +61,15 @@ class RowCollector:
         for name, value in zip(statement.problem.constraints, statement.ends.constraints, strict=True):
             self._block("ends", -1, _numbered(name, value.numel()), np.zeros(1, np.int64))
 
-    def of_variables(self) -> tuple[Indices, Indices, Vector]:
+    def of_variables(self) -> tuple[Indices, Indices, Floats]:
         """C as rows, columns and factors."""
         return _joined(self._of_variables, 3)
 
-    def of_points(self, phase: int) -> tuple[Indices, Indices, Indices, Vector]:
+    def of_points(self, phase: int) -> tuple[Indices, Indices, Indices, Floats]:
         """K of a phase as rows, rows of the point, numbers of the point and factors."""
         return _joined(self._of_points[phase], 4)
 
-    def scales(self, scale: Vector) -> Vector:
+    def scales(self, scale: Floats) -> Floats:
         """Scales of rows (m,): of defects that of their state, of integrals that of the integral, else 1."""
         row_scales = np.ones(self.count)
         for block in self.blocks:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from designopt.arrays import Integers, Vector
+from designopt.arrays import Floats, Integers
 from designopt.collocation.statement.checks import check_names
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
@@ -17,8 +17,8 @@ WIDEST = 1e6
 
 
 def scales(
-    statement: ProblemFunctions, places: Layout, boxes: ProgramBounds, guess: Vector, stated: Mapping[str, float]
-) -> tuple[Vector, Vector]:
+    statement: ProblemFunctions, places: Layout, boxes: ProgramBounds, guess: Floats, stated: Mapping[str, float]
+) -> tuple[Floats, Floats]:
     """Scale and shift (n,) of all variables: half the range and its middle if the box is finite and at most `WIDEST`,
     else the largest guess, at least 1, and 0. Integrals have the size of their guess. The scales of a phase, and before
     them `stated` ones, by name, take precedence; those of free times are t0 and tf, for all phases.
@@ -52,7 +52,7 @@ def scales(
 
 
 def _set(
-    scale: Vector, shift: Vector, where: Integers, low: float, high: float, guess: Vector, stated: float | None
+    scale: Floats, shift: Floats, where: Integers, low: float, high: float, guess: Floats, stated: float | None
 ) -> None:
     if stated is not None:
         scale[where] = stated

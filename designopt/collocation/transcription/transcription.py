@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Indices, Vector
+from designopt.arrays import Floats, Indices
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.entries import ONE, Entries, constant_matrix, stretch
 from designopt.collocation.transcription.functions.ends import end_constants, end_functions
@@ -40,9 +40,9 @@ class Transcription:
     statement: ProblemFunctions
     layout: Layout
     blocks: tuple[Block, ...]
-    scale: Vector
-    shift: Vector
-    row_scale: Vector
+    scale: Floats
+    shift: Floats
+    row_scale: Floats
     cost_scale: float
     parameter_size: int
     objective: ca.Function
@@ -52,17 +52,17 @@ class Transcription:
     hessian: ca.Function
     constant_cost: bool
 
-    def box(self, bounds: ProgramBounds) -> tuple[Vector, Vector]:
+    def box(self, bounds: ProgramBounds) -> tuple[Floats, Floats]:
         """Lower and upper limits (n,) of the scaled variables."""
         return (bounds.low - self.shift) / self.scale, (bounds.high - self.shift) / self.scale
 
-    def row_box(self, bounds: ProgramBounds) -> tuple[Vector, Vector]:
+    def row_box(self, bounds: ProgramBounds) -> tuple[Floats, Floats]:
         """Lower and upper limits (m,) of the scaled rows."""
         return bounds.row_low / self.row_scale, bounds.row_high / self.row_scale
 
 
 def transcribe(
-    statement: ProblemFunctions, meshes: Sequence[Mesh], scale: Vector, shift: Vector, cost_scale: float,
+    statement: ProblemFunctions, meshes: Sequence[Mesh], scale: Floats, shift: Floats, cost_scale: float,
     places: Layout | None = None,
 ) -> Transcription:  # fmt: skip
     """The program of `statement` on `meshes` (one per phase) with variables scaled by `scale` and `shift` (n,)."""
@@ -116,8 +116,8 @@ class _Parts:
         statement: ProblemFunctions,
         places: Layout,
         rows: RowCollector,
-        scale: Vector,
-        shift: Vector,
+        scale: Floats,
+        shift: Floats,
         cost_scale: float,
     ) -> None:
         self.statement, self.places, self.rows, self.cost_scale = statement, places, rows, cost_scale

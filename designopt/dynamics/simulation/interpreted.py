@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt.dynamics.signals import Signal
 from designopt.dynamics.simulation.functions import RunFunctions, Unknowns
 from designopt.lazy import casadi as ca
@@ -21,28 +21,30 @@ class Interpreted:
     `evaluations` counts the evaluations of the rates; `finite` states whether the last rates and Jacobian were finite.
     """
 
-    def __init__(self, functions: RunFunctions, u: Array, p: Array, q: Array, signals: Sequence[Signal] = ()) -> None:
+    def __init__(
+        self, functions: RunFunctions, u: Floats, p: Floats, q: Floats, signals: Sequence[Signal] = ()
+    ) -> None:
         constant = np.array(functions.constants(u, p, q), dtype=np.float64).ravel()
         c = _Followed(constant, signals)
         self._unknowns = None if functions.unknowns is None else _Solved(functions.unknowns, c)
         self._f, self._fj = _Buffered(functions.f, c), _Buffered(functions.fj, c)
         self._output, self._guard = _Buffered(functions.output, c), _Buffered(functions.guard, c)
         self._in_output = functions.unknowns is not None and functions.unknowns.in_output
-        self._last: dict[str, Array] = {}
+        self._last: dict[str, Floats] = {}
         self.evaluations = 0
 
     @property
     def finite(self) -> bool:
         return all(bool(np.isfinite(array).all()) for array in self._last.values())
 
-    def rates(self, x: Array, t: float) -> Array:
+    def rates(self, x: Floats, t: float) -> Floats:
         """dx/dt (nx,)."""
         self.evaluations += 1
         s = None if self._unknowns is None else self._unknowns.at(x, t)
         self._last["rates"] = self._f(x, t, s)[0].ravel()
         return self._last["rates"].copy()
 
-    def jacobian(self, x: Array, t: float) -> Array:
+    def jacobian(self, x: Floats, t: float) -> Floats:
         """df/dx (nx, nx)."""
         if self._unknowns is None:
             self._last["jacobian"] = self._fj(x, t)[1]
@@ -52,12 +54,12 @@ class Interpreted:
             self._last["jacobian"] = f_x - f_s @ self._unknowns.solve(R_x)
         return self._last["jacobian"].copy()
 
-    def output(self, x: Array, t: float) -> Array:
+    def output(self, x: Floats, t: float) -> Floats:
         """y (ny,)."""
         s = self._unknowns.at(x, t) if self._unknowns is not None and self._in_output else None
         return self._output(x, t, s)[0].ravel().copy()
 
-    def guard(self, x: Array, t: float) -> Array:
+    def guard(self, x: Floats, t: float) -> Floats:
         """g (ng,)."""
         return self._guard(x, t)[0].ravel().copy()
 
@@ -67,18 +69,18 @@ class _Solved:
 
     def __init__(self, unknowns: Unknowns, c: _Followed) -> None:
         self._linear, self._symmetric = _Buffered(unknowns.linear, c), unknowns.symmetric
-        self._matrix: Array = np.zeros((unknowns.size, unknowns.size))
+        self._matrix: Floats = np.zeros((unknowns.size, unknowns.size))
 
-    def at(self, x: Array, t: float) -> Array:
+    def at(self, x: Floats, t: float) -> Floats:
         """s (ns,) at (x, t); `solve` then uses the matrix at this point."""
         matrix, rest = self._linear(x, t)
         self._matrix = matrix + np.tril(matrix, -1).T if self._symmetric else matrix.copy()
         return self.solve(-rest)[:, 0]
 
-    def solve(self, right: Array) -> Array:
+    def solve(self, right: Floats) -> Floats:
         """M^-1 right (ns, k)."""
         try:
-            solved: Array = np.linalg.solve(self._matrix, right).astype(np.float64, copy=False)
+            solved: Floats = np.linalg.solve(self._matrix, right).astype(np.float64, copy=False)
             return solved
         except np.linalg.LinAlgError:
             return np.full(right.shape, np.nan)
@@ -87,7 +89,7 @@ class _Solved:
 class _Followed:
     """The `constant` arguments of a run, followed by the values and rates of `signals` at the time last set by `at`."""
 
-    def __init__(self, constant: Array, signals: Sequence[Signal]) -> None:
+    def __init__(self, constant: Floats, signals: Sequence[Signal]) -> None:
         self.numbers = np.concatenate([constant, np.zeros(2 * len(signals))])
         self._signals = signals
         self._pieces = [(knots.tolist(), coefficients.tolist()) for knots, coefficients in (s.pieces for s in signals)]
@@ -114,7 +116,7 @@ class _Buffered:
 
     def __init__(self, function: Any, c: _Followed) -> None:
         self._function = function
-        self._results: list[Array] = [np.zeros((0, 1))]
+        self._results: list[Floats] = [np.zeros((0, 1))]
         if function is None:
             return
         dense = function
@@ -133,7 +135,7 @@ class _Buffered:
             if array.size:
                 self._buffer.set_res(i, array.data)
 
-    def __call__(self, x: Array, t: float, s: Array | None = None) -> list[Array]:
+    def __call__(self, x: Floats, t: float, s: Floats | None = None) -> list[Floats]:
         if self._function is not None:
             self._x[:] = x
             self._t[0] = t

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.dynamics.simulation.functions import run_functions
 from designopt.dynamics.simulation.interpreted import Interpreted
 from designopt.dynamics.simulation.trajectory import RunInput, SimulationStatus, Trajectory, describe
@@ -19,7 +19,7 @@ from designopt.lazy import scipy
 class InterpretedLsoda:
     """A system's functions evaluated by CasADi and integrated by LSODA (Petzold 1983) with the exact Jacobian."""
 
-    def __init__(self, system: System, rtol: Vector, atol: Vector, max_steps: int, signals: Sequence[str] = ()) -> None:
+    def __init__(self, system: System, rtol: Floats, atol: Floats, max_steps: int, signals: Sequence[str] = ()) -> None:
         self._system = system
         self._rtol, self._atol, self._max_steps = rtol, atol, max_steps
         self._functions = run_functions(system, signals)
@@ -87,7 +87,7 @@ class InterpretedLsoda:
             solver.y[size:].reshape(size, size, order="F") if has_transition else None,
         )  # fmt: skip
 
-    def _plain(self, model: Interpreted, x0: Vector) -> dict[str, Any]:
+    def _plain(self, model: Interpreted, x0: Floats) -> dict[str, Any]:
         """The equations of motion in the form of LSODA."""
         return {
             "fun": lambda t, x: model.rates(x, t),
@@ -97,7 +97,7 @@ class InterpretedLsoda:
             "jac": lambda t, x: model.jacobian(x, t),
         }
 
-    def _variational(self, model: Interpreted, x0: Vector) -> dict[str, Any]:
+    def _variational(self, model: Interpreted, x0: Floats) -> dict[str, Any]:
         """The equations of motion followed by dx/dx0, column by column.
 
         LSODA's corrector uses the Jacobian without the second derivatives: each column has that of the states. The
@@ -106,11 +106,11 @@ class InterpretedLsoda:
         size = len(x0)
         one = np.eye(size)
 
-        def rates(t: float, extended: Vector) -> Vector:
+        def rates(t: float, extended: Floats) -> Floats:
             x, columns = extended[:size], extended[size:].reshape(size, size)
             return np.concatenate([model.rates(x, t), (columns @ model.jacobian(x, t).T).ravel()])
 
-        def jacobian(t: float, extended: Vector) -> Vector:
+        def jacobian(t: float, extended: Floats) -> Floats:
             return np.asarray(np.kron(np.eye(size + 1), model.jacobian(extended[:size], t)))
 
         return {
@@ -121,7 +121,7 @@ class InterpretedLsoda:
             "jac": jacobian,
         }
 
-    def _broken(self, g: Vector) -> str | None:
+    def _broken(self, g: Floats) -> str | None:
         """Name of the first guard that is not positive."""
         for name, value in zip(self._system.guards, g, strict=True):
             if not value > 0.0:

@@ -11,7 +11,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.dynamics.compile import CompilerError, load_library
 from designopt.dynamics.simulation.functions import run_functions
 from designopt.dynamics.simulation.tableau import RosenbrockMethod
@@ -72,8 +72,8 @@ class CompiledRosenbrock:
         self,
         system: System,
         method: RosenbrockMethod,
-        rtol: Vector,
-        atol: Vector,
+        rtol: Floats,
+        atol: Floats,
         max_steps: int,
         signals: Sequence[str] = (),
     ) -> None:
@@ -142,7 +142,7 @@ class CompiledRosenbrock:
         )
 
 
-def _pointer(array: Vector) -> ctypes._Pointer[c_double]:
+def _pointer(array: Floats) -> ctypes._Pointer[c_double]:
     return array.ctypes.data_as(POINTER(c_double))
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.dynamics.compile import CompilerError
 from designopt.dynamics.signals import Signal, SignalTable, columns
 from designopt.dynamics.simulation.lsoda import InterpretedLsoda
@@ -133,7 +133,7 @@ class Simulator:
         return replace(trajectory, states=system.states, outputs=system.outputs)
 
     def _followed(
-        self, signals: Mapping[str, Signal | SignalTable] | SignalTable | None, times: Vector
+        self, signals: Mapping[str, Signal | SignalTable] | SignalTable | None, times: Floats
     ) -> list[Signal]:
         """The signals in the order of their names."""
         name = self.system.name
@@ -195,7 +195,7 @@ def simulate(
 def _compiled(
     system: System,
     method: str,
-    tolerances: tuple[Vector, Vector],
+    tolerances: tuple[Floats, Floats],
     max_steps: int,
     signals: Sequence[str],
     *,
@@ -227,7 +227,7 @@ def _signal_names(system: System, stated: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _tolerance(name: str, tolerance: ArrayLike, nx: int) -> Vector:
+def _tolerance(name: str, tolerance: ArrayLike, nx: int) -> Floats:
     array = np.asarray(tolerance, dtype=np.float64)
     if array.shape not in ((), (nx,)):
         raise ValueError(f"{name} is a number or has shape ({nx},), not {array.shape}")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Array, Integers
+from designopt.arrays import Floats, Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,14 +30,14 @@ class RosenbrockMethod:
     order: int
     dense_order: int
     gamma: float
-    alpha: Array
-    gamma_sum: Array
-    a: Array
-    c: Array
-    m: Array
-    e: Array
-    d2: Array
-    d3: Array
+    alpha: Floats
+    gamma_sum: Floats
+    a: Floats
+    c: Floats
+    m: Floats
+    e: Floats
+    d2: Floats
+    d3: Floats
 
     @property
     def stages(self) -> int:
@@ -54,7 +54,7 @@ class RosenbrockMethod:
         return np.array([0 if s else 1 for s in same], dtype=np.int64)
 
 
-def _lower(*rows: tuple[float, ...]) -> Array:
+def _lower(*rows: tuple[float, ...]) -> Floats:
     """Strictly lower triangular (s, s) matrix from its rows below the first."""
     matrix = np.zeros((len(rows) + 1, len(rows) + 1))
     for i, row in enumerate(rows, 1):
@@ -62,7 +62,7 @@ def _lower(*rows: tuple[float, ...]) -> Array:
     return matrix
 
 
-def _zeros(*values: float, stages: int) -> Array:
+def _zeros(*values: float, stages: int) -> Floats:
     """`values`, then zeros up to `stages`."""
     return np.array(values + (0.0,) * (stages - len(values)))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt.dynamics.signals import Signal
 from designopt.dynamics.variable import Variable
 
@@ -35,11 +35,11 @@ class RunInput:
     `first_step`, `step` and `transition` are those of `Simulator.run`.
     """
 
-    x0: Array
-    times: Array
-    p: Array
-    q: Array
-    u: Array
+    x0: Floats
+    times: Floats
+    p: Floats
+    q: Floats
+    u: Floats
     first_step: float | None
     step: float | None
     signals: Sequence[Signal]
@@ -60,15 +60,15 @@ class Trajectory:
 
     status: SimulationStatus
     message: str
-    t: Array
-    x: Array
-    y: Array
+    t: Floats
+    x: Floats
+    y: Floats
     steps: int
     rejected: int
     evaluations: int
     last_step: float
     guard: str | None = None
-    transition: Array | None = None
+    transition: Floats | None = None
     states: tuple[Variable, ...] = ()
     outputs: tuple[Variable, ...] = ()
 
@@ -82,7 +82,7 @@ class Trajectory:
         """Units by the names of states and outputs."""
         return {v.name: v.unit for v in (*self.states, *self.outputs)}
 
-    def __getitem__(self, name: str) -> Array:
+    def __getitem__(self, name: str) -> Floats:
         for table, values in ((self.states, self.x), (self.outputs, self.y)):
             for i, variable in enumerate(table):
                 if variable.name == name:
@@ -90,7 +90,7 @@ class Trajectory:
         raise KeyError(f"there is no state and no output '{name}'; known: {', '.join(self.names)}")
 
 
-def describe(status: SimulationStatus, names: Sequence[str], t: float, x: Array, guard: str | None) -> str:
+def describe(status: SimulationStatus, names: Sequence[str], t: float, x: Floats, guard: str | None) -> str:
     """The message of a trajectory that ended with `status` at time `t` in the state `x`."""
     if status is SimulationStatus.DONE:
         return str(status.value)

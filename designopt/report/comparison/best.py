@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.report.colours import axis, category, layout, scale_for
 from designopt.report.comparison.compared_store import ComparedStore
 from designopt.report.labels import listed, number, plain, with_unit
@@ -46,13 +46,13 @@ def best_values(entries: Sequence[ComparedStore], objective: Objective) -> Secti
     )
 
 
-def _history(entry: ComparedStore) -> Matrix:
+def _history(entry: ComparedStore) -> Floats:
     """The best feasible value after each requested design."""
     values = np.where(entry.result.outcomes.feasible, entry.objectives[:, 0], np.inf)
     return np.asarray(np.minimum.accumulate(values))
 
 
-def _figure(entries: Sequence[ComparedStore], histories: Sequence[Matrix], objective: Objective) -> Figure:
+def _figure(entries: Sequence[ComparedStore], histories: Sequence[Floats], objective: Objective) -> Figure:
     data: list[dict[str, Any]] = []
     for i, (entry, history) in enumerate(zip(entries, histories, strict=True)):
         steps = np.flatnonzero(history < np.concatenate([[np.inf], history[:-1]]))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.lazy import moocore
 from designopt.store.result import Result
 
@@ -18,7 +18,7 @@ class ComparedStore:
 
     label: str
     result: Result
-    objectives: Matrix
+    objectives: Floats
 
     @property
     def front(self) -> NDArray[np.intp]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt import decision
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.counts import count
 from designopt.lazy import moocore
 from designopt.report.colours import axis, category, layout
@@ -202,7 +202,7 @@ def _differences(entries: list[ComparedStore]) -> Section:
 
 def _reference(
     entries: list[ComparedStore], objectives: tuple[Objective, ...], fronts: list[NDArray[np.intp]]
-) -> Matrix:
+) -> Floats:
     """One reference point for all: that of the first study if all agree, else the worst values of all fronts plus a
     tenth of the range."""
     stated = [e.result.study_reference_point for e in entries]
@@ -315,13 +315,13 @@ def _planes(entries: list[ComparedStore], objectives: tuple[Objective, ...], fro
     )
 
 
-def _scale(entries: list[ComparedStore], reference: Matrix, fronts: list[NDArray[np.intp]]) -> float:
+def _scale(entries: list[ComparedStore], reference: Floats, fronts: list[NDArray[np.intp]]) -> float:
     """Normalisation of hypervolumes: that of all fronts together."""
     F = np.concatenate([e.objectives[rows] for e, rows in zip(entries, fronts, strict=True)])
     return decision.hypervolume(F, reference) or 1.0
 
 
-def _convergence(entries: list[ComparedStore], reference: Matrix, scale: float, m: int) -> Figure:
+def _convergence(entries: list[ComparedStore], reference: Floats, scale: float, m: int) -> Figure:
     """Hypervolume with the common reference over the requested designs."""
     data = []
     for i, e in enumerate(entries):

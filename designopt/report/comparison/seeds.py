@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.lazy import moocore, scipy
 from designopt.report.colours import axis, category, layout
 from designopt.report.comparison.compared_store import ComparedStore
@@ -37,7 +37,7 @@ class Scores:
     """The ranking criterion of stores: its name, `values` (n,), and whether larger is better."""
 
     name: str
-    values: Matrix
+    values: Floats
     rising: bool
 
 
@@ -47,7 +47,7 @@ class _Group:
 
     label: str
     entries: tuple[ComparedStore, ...]
-    scores: Matrix
+    scores: Floats
 
 
 def repeated(entries: Sequence[ComparedStore], objectives: Sequence[Objective], scores: Scores) -> Section | None:
@@ -78,7 +78,7 @@ def repeated(entries: Sequence[ComparedStore], objectives: Sequence[Objective], 
     )
 
 
-def _groups(entries: Sequence[ComparedStore], scores: Matrix) -> tuple[list[_Group], list[str]]:
+def _groups(entries: Sequence[ComparedStore], scores: Floats) -> tuple[list[_Group], list[str]]:
     """Stores by study, in their order, and the remaining ones."""
     together: list[list[int]] = []
     notes = []
@@ -153,7 +153,7 @@ def _significance(p: float) -> str:
     return "differs significantly" if p < LEVEL else "does not differ significantly"
 
 
-def mann_whitney(a: Matrix, b: Matrix) -> tuple[float, float]:
+def mann_whitney(a: Floats, b: Floats) -> tuple[float, float]:
     """Two-sided p-value of the rank test of `a` (n,) and `b` (m,); share of pairs that `a` wins.
 
     Exact without ties up to eight values on either side (SciPy's rule), else by the normal approximation. A tie counts
@@ -163,13 +163,13 @@ def mann_whitney(a: Matrix, b: Matrix) -> tuple[float, float]:
     return float(test.pvalue), float(test.statistic) / (len(a) * len(b))
 
 
-def kruskal(samples: Sequence[Matrix]) -> float:
+def kruskal(samples: Sequence[Floats]) -> float:
     """The p-value of the rank test of `samples`; 1 if all values are equal."""
     together = np.concatenate(samples)
     return 1.0 if np.ptp(together) == 0.0 else float(scipy.stats.kruskal(*samples).pvalue)
 
 
-def holm(p: Matrix) -> Matrix:
+def holm(p: Floats) -> Floats:
     """p-values (n,) of several tests with Holm's correction of the family-wise error rate."""
     order = np.argsort(p, kind="stable")
     rising = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
@@ -178,7 +178,7 @@ def holm(p: Matrix) -> Matrix:
     return corrected
 
 
-def attainment(fronts: Sequence[Matrix], share: float) -> Matrix:
+def attainment(fronts: Sequence[Floats], share: float) -> Floats:
     """Nondominated points (k, m) attained by at least `share` percent of the runs, at least one run; sorted.
 
     `fronts` has a matrix (n, m) of minimised objectives for each run, m being 2 or 3. Runs without a point attain

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from designopt.arrays import Integers, Mask, Matrix
+from designopt.arrays import Floats, Integers, Mask
 from designopt.problem import STATUSES, Outcomes, Problem, SolvedPrograms
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import CODE, PENDING, Ledger
@@ -32,7 +32,7 @@ class ProgramBatch:
         dispatcher: Dispatcher,
         stage: Stage,
         number: int,
-        X: Matrix,
+        X: Floats,
         chains: Sequence[int],
         seeds: Sequence[int],
     ) -> None:
@@ -109,7 +109,7 @@ class CheapBatch:
     """Pending cheap evaluations of designs `X` (n, d). Known ones are not sent again, and those that violate a relation
     (`relation_violation` (n,) above 0) are not evaluated."""
 
-    def __init__(self, dispatcher: Dispatcher, X: Matrix, relation_violation: Matrix) -> None:
+    def __init__(self, dispatcher: Dispatcher, X: Floats, relation_violation: Floats) -> None:
         ledger, problem = dispatcher.ledger, dispatcher.ledger.problem
         if problem.cheap is None:
             raise ValueError("this problem has no cheap evaluations")
@@ -146,7 +146,7 @@ class CheapBatch:
         return self._ledger.outcomes(self._X, self._slots, self._violation)
 
 
-def _design_numbers(dispatcher: Dispatcher, X: Matrix, keys: Sequence[bytes]) -> Integers:
+def _design_numbers(dispatcher: Dispatcher, X: Floats, keys: Sequence[bytes]) -> Integers:
     """Numbers of designs that are not points of a stage; new ones are recorded. `keys` (n,) are those of programs that
     start from them, or of other evaluations."""
     ledger: Ledger = dispatcher.ledger
@@ -168,7 +168,7 @@ def _design_numbers(dispatcher: Dispatcher, X: Matrix, keys: Sequence[bytes]) ->
     return np.array(numbers, np.int64)
 
 
-def _restore(dispatcher: Dispatcher, evaluation_key: bytes, key: bytes, x: Matrix) -> None:
+def _restore(dispatcher: Dispatcher, evaluation_key: bytes, key: bytes, x: Floats) -> None:
     """Record a lost design again, if the evaluation `evaluation_key` belongs to it."""
     record = dispatcher.journal.evaluation(evaluation_key, "design")
     if record and record[0] in dispatcher.ledger.lost:

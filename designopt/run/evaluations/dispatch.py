@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.plugin import PluginError
 from designopt.problem import STATUSES, StageEnded, evaluation_seed
 from designopt.run.evaluations.ledger import PENDING, Ledger
@@ -386,7 +386,7 @@ def _place_of_work(store: Path, executor: str, workers: int, *, continued: bool)
     return f"{'continuing with' if continued else f'store {store},'} executor {executor}, {where}"
 
 
-def _json(names: tuple[str, ...], values: Matrix) -> list[str | None]:
+def _json(names: tuple[str, ...], values: Floats) -> list[str | None]:
     """Figures of each evaluation as JSON text; null for values that are not finite; None without figures."""
     if not names:
         return [None] * len(values)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.problem import STATUSES, Outcomes, Problem
 from designopt.store.journal.recorded_designs import figure_names
 
@@ -69,21 +69,21 @@ class Ledger:
         return self._status.rows[:, 0]
 
     @property
-    def figures(self) -> Matrix:
+    def figures(self) -> Floats:
         """Figures (slots, columns), NaN without a value."""
         return self._figures.rows
 
     @property
-    def designs(self) -> Matrix:
+    def designs(self) -> Floats:
         """All requested designs, by number."""
         return self._designs.rows
 
     @property
-    def violation(self) -> Matrix:
+    def violation(self) -> Floats:
         """Violation of the relations by each design (`Space.relation_violation`)."""
         return self._violation.rows[:, 0]
 
-    def add_designs(self, X: Matrix, violation: Matrix) -> int:
+    def add_designs(self, X: Floats, violation: Floats) -> int:
         """Add designs; returns the number of the first."""
         first = len(self.designs)
         self._designs.extend(len(X))
@@ -92,7 +92,7 @@ class Ledger:
         self.violation[first:] = violation
         return first
 
-    def restore(self, number: int, key: bytes, x: Matrix, violation: float) -> None:
+    def restore(self, number: int, key: bytes, x: Floats, violation: float) -> None:
         """Restore a lost design."""
         self.designs[number], self.violation[number] = x, violation
         self.design_of[key] = number
@@ -103,7 +103,7 @@ class Ledger:
         self._status.extend(count)
         self._figures.extend(count)
 
-    def record(self, slots: NDArray[Any], status: NDArray[np.uint8], names: Sequence[str], values: Matrix) -> None:
+    def record(self, slots: NDArray[Any], status: NDArray[np.uint8], names: Sequence[str], values: Floats) -> None:
         """Fill `slots` with the results of their evaluations; `values` (slots, names)."""
         for name in names:
             if name not in self.columns:
@@ -114,7 +114,7 @@ class Ledger:
             columns = np.array([self.columns[name] for name in names])
             self.figures[slots[:, None], columns] = values
 
-    def outcomes(self, X: Matrix, slots: NDArray[np.int64], relation_violation: Matrix) -> Outcomes:
+    def outcomes(self, X: Floats, slots: NDArray[np.int64], relation_violation: Floats) -> Outcomes:
         """Outcomes for a solver of designs `X` with evaluations `slots` (n, scenarios); -1 without one."""
         n, s = slots.shape
         if not len(self.slot_of):

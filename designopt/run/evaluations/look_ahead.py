@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from designopt.arrays import Integers, Matrix
+from designopt.arrays import Floats, Integers
 from designopt.problem import Outcomes, Problem
 from designopt.run.budget import StageBudget
 from designopt.run.evaluations.dispatch import Dispatcher
@@ -35,7 +35,7 @@ class LookAheadStage(Protocol):
     asks: int
     tells: int
 
-    def admitted(self, X: Matrix) -> Matrix:
+    def admitted(self, X: Floats) -> Floats:
         """Designs in the form of the space."""
 
     def out_of_time(self) -> bool:
@@ -50,7 +50,7 @@ class LookAheadStage(Protocol):
     def grows_too_little(self, generation: Sequence[Outcomes]) -> bool:
         """Whether the hypervolume budget ends the stage."""
 
-    def record(self, outcomes: Outcomes, relation_violation: Matrix) -> None:
+    def record(self, outcomes: Outcomes, relation_violation: Floats) -> None:
         """Count results that the solver receives."""
 
 
@@ -58,7 +58,7 @@ class LookAheadLoop:
     """The ask-and-tell loop with one solver. `ended` is set if it ends before the solver does."""
 
     def __init__(
-        self, run: LookAheadStage, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int
+        self, run: LookAheadStage, ask: Callable[[], Floats], tell: Callable[[Outcomes], None], look_ahead: int
     ) -> None:
         self._run = run
         self._ask_solver = ask
@@ -67,8 +67,8 @@ class LookAheadLoop:
         self._ledger = run.ledger
         self._old = len(run.ledger.slot_of)
         #: Requested but not sent, for want of budget: rejected pending designs return some of it.
-        self._delayed: deque[Matrix] = deque()
-        self._out: dict[int, tuple[Matrix, Matrix, Integers]] = {}
+        self._delayed: deque[Floats] = deque()
+        self._out: dict[int, tuple[Floats, Floats, Integers]] = {}
         self._generation: list[Outcomes] = []
         self._over = False
         self.ended = False

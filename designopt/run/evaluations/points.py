@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from designopt.arrays import Integers, Matrix
+from designopt.arrays import Floats, Integers
 from designopt.run.evaluations.ledger import PENDING, Ledger
 from designopt.run.evaluations.work import Work
 from designopt.store.errors import ReplayError
@@ -34,7 +34,7 @@ class StagePoints:
         self._designs: list[Integers] = []
         self._sent_slots: set[int] = set()
 
-    def register(self, X: Matrix, relation_violation: Matrix, first: int, slots: Integers, old: int) -> Work:
+    def register(self, X: Floats, relation_violation: Floats, first: int, slots: Integers, old: int) -> Work:
         """Register points, designs and slots for rows `X`; `first` is the ask index of the first.
 
         Fills `slots` and returns the new work. Slots below `old` existed before: an earlier stage has abandoned those
@@ -66,7 +66,7 @@ class StagePoints:
         self.count += len(ids)
         return self._slots_for(X, relation_violation, keys, ids, slots, old)
 
-    def _restore(self, ask: int, key: bytes, x: Matrix, relation_violation: float) -> None:
+    def _restore(self, ask: int, key: bytes, x: Floats, relation_violation: float) -> None:
         """Record a lost design again when the stage requests it."""
         number = int(self.recorded[ask]) if ask < len(self.recorded) else -1
         if number in self._ledger.lost and key not in self._ledger.design_of:
@@ -75,8 +75,8 @@ class StagePoints:
 
     def _slots_for(
         self,
-        X: Matrix,
-        relation_violation: Matrix,
+        X: Floats,
+        relation_violation: Floats,
         keys: list[list[bytes]],
         ids: list[int],
         slots: Integers,
@@ -110,7 +110,7 @@ class StagePoints:
             X=X[rows],
         )
 
-    def _compare(self, X: Matrix, ids: list[int], first: int) -> None:
+    def _compare(self, X: Floats, ids: list[int], first: int) -> None:
         """Check that the replay requests the designs of the journal."""
         recorded = self.recorded[first : first + len(ids)]
         different = np.flatnonzero((recorded != ids[: len(recorded)]) & (recorded >= 0))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.counts import plural
 from designopt.store.journal.schema import Kind
 
@@ -34,7 +34,7 @@ class Work:
     keys: list[bytes]
     designs: NDArray[np.int64]
     numbers: NDArray[np.int32]
-    X: Matrix = field(repr=False)
+    X: Floats = field(repr=False)
     indivisible: bool = False
     chain: bool = False
     seeds: tuple[int, ...] = ()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.collocation import (
     Guess,
     Options,
@@ -95,7 +95,7 @@ class StudyPrograms:
     def _program(self) -> Program:
         return self._built[1]
 
-    def solve(self, x: Matrix, seed: int, before: Any) -> Solved:
+    def solve(self, x: Floats, seed: int, before: Any) -> Solved:
         """See `designopt.problem.Programs`: `seed` 0 is the unperturbed guess."""
         try:
             problem = self._built[0].at(x)
@@ -190,7 +190,7 @@ class StudyPrograms:
         doubts = tuple(f"the measurements do not determine {text}" for text in inferred.undetermined)
         return figures, estimate_arrays(inferred), (*inferred.doubts, *doubts)
 
-    def _solved_design(self, stated: TrajectoryProblem, x: Matrix, solution: Solution, state: ChainState) -> Solved:
+    def _solved_design(self, stated: TrajectoryProblem, x: Floats, solution: Solution, state: ChainState) -> Solved:
         problem = self._study.problem
         design = dict(zip(problem.space.names, self._study.design(x, solution.parameters).tolist(), strict=True))
         penalty = self._study.penalty(solution)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Integers, Mask, Matrix
+from designopt.arrays import Floats, Integers, Mask
 from designopt.problem import Outcomes, Problem, SolvedPrograms
 from designopt.solvers.collocation.controls import AS_STATED, Controls
 
@@ -21,7 +21,7 @@ class RequestedPrograms:
     """Programs row by row: starting designs, chains, seeds of perturbed guesses (0 for none), their point of the sweep,
     and whether they verify another program."""
 
-    X: Matrix
+    X: Floats
     chains: Integers
     seeds: Integers
     owners: Integers
@@ -68,7 +68,7 @@ def verified(programs: RequestedPrograms, solved: SolvedPrograms) -> str | None:
 
 
 def compared(
-    problem: Problem, outcomes: Outcomes, objectives: Matrix, controls: Controls = AS_STATED
+    problem: Problem, outcomes: Outcomes, objectives: Floats, controls: Controls = AS_STATED
 ) -> list[tuple[str, str]]:
     """Differences between the model's evaluation of the optima and their programs: kinds and texts of events."""
     objective = problem.objectives[0]

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.collocation import Options, ProblemError, Refinement
 from designopt.collocation.estimation.fitting import is_measured
 from designopt.collocation.postoptimal.directions import all_names
@@ -138,7 +138,7 @@ class Collocation:
         Quantity("", "relative tightening of limits, so that the model's evaluation meets them", ge=0, lt=0.1),
     ] = 1e-4
 
-    _cached: tuple[Problem, StudyTrajectory, Matrix] | None = field(default=None, init=False, repr=False, compare=False)
+    _cached: tuple[Problem, StudyTrajectory, Floats] | None = field(default=None, init=False, repr=False, compare=False)
 
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` for a study that cannot be stated as a program."""
@@ -211,7 +211,7 @@ class Collocation:
         count = len(points) * self.starts + min(self.verify, len(points))
         return StudyPrograms(study, self.options(), count, self.deviations, self.confidence, self.mesh_check)
 
-    def _points(self, problem: Problem) -> tuple[StudyTrajectory, Matrix]:
+    def _points(self, problem: Problem) -> tuple[StudyTrajectory, Floats]:
         """The trajectory problem, and the points of the sweep (n, d) along their path; stated once for a problem."""
         if self._cached is None or self._cached[0] is not problem:
             controls = Controls.from_settings(self.rates, self.held)
@@ -244,7 +244,7 @@ class Collocation:
         ends = ", ".join(f"{count} {reason}" for reason, count in counts)
         return f"{len(solved)} program{'s' if len(solved) > 1 else ''}: {ends}"
 
-    def _spread(self, dimension: int, rng: np.random.Generator) -> Matrix:
+    def _spread(self, dimension: int, rng: np.random.Generator) -> Floats:
         """Free parameters of further starts (starts - 1, dimension), in [0, 1): a Latin hypercube."""
         count = self.starts - 1
         return (
@@ -254,7 +254,7 @@ class Collocation:
         )
 
     def _planned(
-        self, problem: Problem, points: Matrix, columns: list[int], rng: np.random.Generator
+        self, problem: Problem, points: Floats, columns: list[int], rng: np.random.Generator
     ) -> RequestedPrograms:
         """All programs: each point in its chain, then from other guesses, then cold solves for verification."""
         space, n = problem.space, len(points)

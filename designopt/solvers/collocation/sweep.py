@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.collocation.solve.guess.warm import nearest_neighbour_path
 from designopt.plugin import InvalidSetting, closest
 from designopt.problem import Problem
@@ -50,7 +50,7 @@ def _check_count(names: Iterable[str], count: int) -> None:
         raise InvalidSetting("sweep", text)
 
 
-def points(problem: Problem, fixed: Mapping[str, Sequence[float]], first: Matrix, released: Sequence[str]) -> Matrix:
+def points(problem: Problem, fixed: Mapping[str, Sequence[float]], first: Floats, released: Sequence[str]) -> Floats:
     """All combinations (n, d) of the values of `fixed`, the other entries from `first` (d,), along a path of small
     steps. Combinations that differ only in inactive parameters count once; those that violate a relation between fixed
     parameters are dropped. Raises `InvalidSetting` if none remains."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.collocation.solution.solution import Solution
 from designopt.collocation.statement.added.peaks import with_peaks
 from designopt.collocation.statement.problem import TrajectoryProblem
@@ -96,7 +96,7 @@ class StudyTrajectory:
     def _parameter(self) -> dict[str, DesignVariable]:
         return {p.name: p for p in self.problem.space.parameters}
 
-    def at(self, x: Matrix) -> TrajectoryProblem:
+    def at(self, x: Floats) -> TrajectoryProblem:
         """The problem for the design `x` (d,): fixed parameters have these values, released ones start from them. An
         inactive parameter has the value of the model's trajectory problem."""
         active = self.problem.space.active(x[None])[0]
@@ -116,17 +116,17 @@ class StudyTrajectory:
                 constraints[name] = replace(constraints[name], low=-math.inf, high=math.inf)
         return replace(self.base, parameters=boxes, guess=guess, constraints=constraints)
 
-    def first(self) -> Matrix:
+    def first(self) -> Floats:
         """The initial design (d,): the model's guess, else the centre of the space."""
         space = self.problem.space
-        x: Matrix = space.from_search(0.5 * (space.lower + space.upper)[None])[0]
+        x: Floats = space.from_search(0.5 * (space.lower + space.upper)[None])[0]
         for name in self.released:
             if name in self.base.guess:
                 p = self._parameter[name]
                 x[self._column[name]] = np.clip((self.base.guess[name] - p.offset) / p.factor, p.low, p.high)
         return x
 
-    def design(self, x: Matrix, parameters: Mapping[str, float]) -> Matrix:
+    def design(self, x: Floats, parameters: Mapping[str, float]) -> Floats:
         """The design `x` (d,) with the released parameters from `parameters`, clipped to their ranges."""
         entries = np.array(x, dtype=float)
         for name in self.released:

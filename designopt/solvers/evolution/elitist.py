@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.evolution.pymoo_search import EXHAUSTED, Crossover, Mutation, variation
 
@@ -28,13 +28,13 @@ ROUNDS = 100
 class Population:
     """Individuals: search coordinates (n, d), objectives (n, m), constraint (n,; 0 feasible) and crowding (n,)."""
 
-    S: Matrix
-    F: Matrix
-    violation: Matrix
-    crowding: Matrix
+    S: Floats
+    F: Floats
+    violation: Floats
+    crowding: Floats
 
     @classmethod
-    def from_outcomes(cls, S: Matrix, outcomes: Outcomes) -> Population:
+    def from_outcomes(cls, S: Floats, outcomes: Outcomes) -> Population:
         """Designs with their outcomes. A failed design has no objectives; its constraint alone ranks it."""
         F = np.where(np.isfinite(outcomes.objectives), outcomes.objectives, 0.0)
         return cls(S, F, outcomes.rank_violation, np.full(len(S), np.nan))
@@ -84,11 +84,11 @@ class Elitist:
         self._missing = size - len(start_population)
         self._requested.update(rows)
 
-    def first(self) -> Matrix:
+    def first(self) -> Floats:
         """The unknown part of the first population (n, d), at random."""
         return self._unasked(self._random(self._missing), set()) if self._missing else self.alive.S[:0]
 
-    def children(self, count: int) -> Matrix:
+    def children(self, count: int) -> Floats:
         """New designs (count, d) by mating; random ones if mating finds none; fewer if there are no more."""
         offspring, rows_so_far = self.alive.S[:0], set[bytes]()
         for _ in range(ROUNDS if len(self.alive) else 0):
@@ -99,12 +99,12 @@ class Elitist:
                 break
         return offspring if len(offspring) else self._unasked(self._random(100 * self._size), set())[:count]
 
-    def request(self, S: Matrix) -> Matrix:
+    def request(self, S: Floats) -> Floats:
         """Record designs as proposed; returns rows of ``X``."""
         self._requested.update(self._rows(S))
         return self._space.from_search(S)
 
-    def hear(self, S: Matrix, outcomes: Outcomes) -> None:
+    def hear(self, S: Floats, outcomes: Outcomes) -> None:
         """Take in the outcomes of designs; the best survive."""
         self.alive = self.alive.join(Population.from_outcomes(S, outcomes))
         self.select()
@@ -115,14 +115,14 @@ class Elitist:
 
     # ---------------------------------------------------------------------------------------------------- designs
 
-    def _random(self, count: int) -> Matrix:
+    def _random(self, count: int) -> Floats:
         return self._box.xl + (self._box.xu - self._box.xl) * self._rng.random((count, self._box.n_var))  # type: ignore[no-any-return]
 
-    def _rows(self, S: Matrix) -> list[bytes]:
+    def _rows(self, S: Floats) -> list[bytes]:
         """Byte keys of the rows of ``X``: different points may round to the same integer."""
         return [row.tobytes() for row in self._space.from_search(S) + 0.0] if len(S) else []
 
-    def _unasked(self, S: Matrix, rows_so_far: set[bytes]) -> Matrix:
+    def _unasked(self, S: Floats, rows_so_far: set[bytes]) -> Floats:
         """The first of each design that was neither proposed nor `rows_so_far`."""
         keep = []
         for row in self._rows(S):
@@ -132,16 +132,16 @@ class Elitist:
 
     # ----------------------------------------------------------------------------------------------------- mating
 
-    def _mated(self, count: int) -> Matrix:
+    def _mated(self, count: int) -> Floats:
         """Children of tournament winners, `count` or one more."""
         rng, crossover, mutation = self._rng, self._operators["crossover"], self._operators["mutation"]
         pairs = math.ceil(count / 2)
         parents = self.alive.S[self._winners(2 * pairs)].reshape(pairs, 2, -1).swapaxes(0, 1)
-        crossed: Matrix = parents.copy()
+        crossed: Floats = parents.copy()
         cross = rng.random(pairs) < crossover.prob.value
         if cross.any():
             crossed[:, cross] = crossover._do(self._box, parents, random_state=rng)[:, cross]
-        S: Matrix = crossed.reshape(2 * pairs, -1)
+        S: Floats = crossed.reshape(2 * pairs, -1)
         mutants = mutation._do(self._box, S, random_state=rng)
         changed = rng.random(len(S)) <= mutation.prob.value
         S[changed] = mutants[changed]
@@ -210,9 +210,9 @@ def one_by_one(search: Elitist, evaluate: Evaluate, look_ahead: int) -> str:
     order of the requests.
     """
     search.select()
-    waiting, under_way = deque(search.first()), deque[Matrix]()
+    waiting, under_way = deque(search.first()), deque[Floats]()
 
-    def ask() -> Matrix:
+    def ask() -> Floats:
         if not waiting:
             waiting.extend(search.children(2))
         if not waiting:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.evolution.elitist import Elitist, generations, one_by_one
@@ -164,7 +164,7 @@ class NSGA3:
             offspring=self.offspring,
         )
 
-    def reference_directions(self, m: int) -> Matrix:
+    def reference_directions(self, m: int) -> Floats:
         """The directions (directions, m) for `m` objectives, with sum 1 in each row."""
         from pymoo.util.ref_dirs import get_reference_directions
 
@@ -183,7 +183,7 @@ class NSGA3:
 
 
 @functools.cache
-def _by_energy(m: int, count: int) -> Matrix:
+def _by_energy(m: int, count: int) -> Floats:
     """Directions of minimum energy (seconds of work), the same for every seed of the study."""
     from pymoo.util.ref_dirs import get_reference_directions
 

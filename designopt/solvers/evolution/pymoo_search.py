@@ -19,7 +19,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.plugin import InvalidSetting, Quantity
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.space import Space
@@ -218,7 +218,7 @@ def _tell(individuals: Any, outcomes: Outcomes) -> None:
         individual.evaluated.update(("F", "G", "H"))
 
 
-def _rows(X: Matrix) -> set[bytes]:
+def _rows(X: Floats) -> set[bytes]:
     return {row.tobytes() for row in X + 0.0}
 
 

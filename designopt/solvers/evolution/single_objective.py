@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.plugin import Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.evolution.pymoo_search import (
@@ -116,7 +116,7 @@ class CMAES:
     def _size(self, d: int) -> int:
         return self.population or max(6, 4 + int(3 * np.log(d)))
 
-    def _run(self, memory: _Memory, centre: Matrix, size: int, rng: np.random.Generator) -> bool:
+    def _run(self, memory: _Memory, centre: Floats, size: int, rng: np.random.Generator) -> bool:
         """One run from `centre` (shares of the ranges) to convergence; False if its designs could not be ordered."""
         space = memory.space
         d = len(space.free)
@@ -141,7 +141,7 @@ class CMAES:
             if ended or idle >= generations or self._rests(np.array(best), ordered[: size // 2], generations):
                 return True
 
-    def _rests(self, best: Matrix, better_half: Matrix, generations: int) -> bool:
+    def _rests(self, best: Floats, better_half: Floats, generations: int) -> bool:
         """Whether the objectives of the last generations, and of the better half of the present one, are all equal
         within tolerance."""
         recent = np.vstack([best, better_half])
@@ -160,7 +160,7 @@ RESTS = frozenset(
 )
 
 
-def _strategy(space: Space, centre: Matrix, step: float, size: int, rng: np.random.Generator) -> Any:
+def _strategy(space: Space, centre: Floats, step: float, size: int, rng: np.random.Generator) -> Any:
     """A new strategy in shares of the ranges, of two parameters at least: `cma` does not support one."""
     width = space.upper - space.lower
     least = [0.0 if p.kind == "real" else 0.25 / w for p, w in zip(space.free, width.tolist(), strict=True)]
@@ -193,7 +193,7 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-def _centre(space: Space, start: Outcomes) -> Matrix:
+def _centre(space: Space, start: Outcomes) -> Floats:
     """The best known design in shares of the ranges, or the centre."""
     with_result = start.take(~start.failed)
     if not len(with_result):
@@ -214,7 +214,7 @@ class _Memory:
         self._order: dict[bytes, tuple[float, float]] = {}
         self._add(start)
 
-    def order(self, X: Matrix) -> Matrix:
+    def order(self, X: Floats) -> Floats:
         """Pairs (n, 2) that sort designs `X` from the best to the worst."""
         X = X + 0.0
         rows = [row.tobytes() for row in X]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.plugin import InvalidSetting, Quantity
 from designopt.problem import Problem
 from designopt.solvers.scipy_searches.points import EvaluatedPoint, EvaluatedPoints
@@ -59,16 +59,16 @@ class Descent:
     def __init__(self, points: EvaluatedPoints, slopes: SearchDerivatives) -> None:
         self.points = points
         self._slopes = slopes
-        self.last: Matrix = np.empty(0)
+        self.last: Floats = np.empty(0)
 
-    def begin(self, u: Matrix) -> tuple[Matrix, Matrix]:
+    def begin(self, u: Floats) -> tuple[Floats, Floats]:
         """Values and derivatives at the start, in one batch."""
         slopes = self._slopes.at(u, "began at a design without a result")
         values = self.values(u)
         assert values is not None
         return values, slopes
 
-    def values(self, u: Matrix) -> Matrix | None:
+    def values(self, u: Floats) -> Floats | None:
         """Values at `u` (d,); None without a result."""
         point = self.points.at(u[None])[0]
         if not point.ok:
@@ -76,7 +76,7 @@ class Descent:
         self.last = point.values
         return point.values
 
-    def slopes(self, u: Matrix) -> Matrix:
+    def slopes(self, u: Floats) -> Floats:
         """Derivatives at `u` (k, d)."""
         return self._slopes.at(u, "ended at the edge of designs that have a result")
 
@@ -85,21 +85,21 @@ class SearchDerivatives:
     """Derivatives of a search's values with respect to its coordinates: the model's, else finite differences."""
 
     def __init__(
-        self, points: EvaluatedPoints, settings: ByDerivatives, model: Callable[[Matrix, Any], Matrix]
+        self, points: EvaluatedPoints, settings: ByDerivatives, model: Callable[[Floats, Any], Floats]
     ) -> None:
         self._points = points
         self._settings = settings
         self._model = model
-        self._cached: dict[bytes, Matrix] = {}
+        self._cached: dict[bytes, Floats] = {}
 
-    def at(self, u: Matrix, without_result: str) -> Matrix:
+    def at(self, u: Floats, without_result: str) -> Floats:
         """Derivatives (k, d) at `u` (d,). Raises `Ended` with the reason if they are not available."""
         key = u.tobytes()
         if key not in self._cached:
             self._cached[key] = self._slopes_at(u, without_result)
         return self._cached[key]
 
-    def _slopes_at(self, u: Matrix, without_result: str) -> Matrix:
+    def _slopes_at(self, u: Floats, without_result: str) -> Floats:
         settings, points = self._settings, self._points
         from_model = settings.wants_gradient() and points.problem.gradients
         if from_model:
@@ -118,12 +118,12 @@ class SearchDerivatives:
             raise Ended(f"ended where designs beside it, along '{self._unknown(slopes)}', have no result")
         return slopes
 
-    def _model_slopes(self, point: EvaluatedPoint, without_result: str) -> Matrix:
+    def _model_slopes(self, point: EvaluatedPoint, without_result: str) -> Floats:
         if not point.ok:
             raise Ended(without_result)
         X = point.outcomes.X
         return np.asarray(self._model(X, point.outcomes.figures)[0] * self._points.scale(X))
 
-    def _unknown(self, slopes: Matrix) -> str:
+    def _unknown(self, slopes: Floats) -> str:
         column = int(np.argmin(np.isfinite(slopes).all(axis=0)))
         return self._points.problem.space.names[column]

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.lazy import scipy
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
@@ -54,11 +54,11 @@ class LeastSquares(ByDerivatives):
             starting_points(points, start, squares, self.starts), lambda u: self._search(Descent(points, slopes), u)
         )
 
-    def _search(self, descent: Descent, u: Matrix) -> str:
+    def _search(self, descent: Descent, u: Floats) -> str:
         start_values, _ = descent.begin(u)
         size = float(np.abs(start_values).max()) or 1.0
 
-        def residuals(v: Matrix) -> Matrix:
+        def residuals(v: Floats) -> Floats:
             values = descent.values(v)
             # Without a result: much worse than the current point, so that the trust region shrinks.
             return np.abs(descent.last) / size + 10.0 if values is None else values / size

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.lazy import scipy
 from designopt.plugin import Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
@@ -54,10 +54,10 @@ class NelderMead:
         points = compared(problem, evaluate, start)
         return from_each(starting_points(points, start, start.objectives[:, 0], self.starts), self.searching(points))
 
-    def searching(self, points: EvaluatedPoints) -> Callable[[Matrix], str]:
+    def searching(self, points: EvaluatedPoints) -> Callable[[Floats], str]:
         """The search over `points`, from coordinates (d,) to the reason for its end."""
 
-        def search(u: Matrix) -> str:
+        def search(u: Floats) -> str:
             # The initial simplex points inwards; one batch.
             simplex = np.vstack([u, u + np.diag(np.where(u + self.simplex <= 1.0, self.simplex, -self.simplex))])
             if not any(point.ok for point in points.at(simplex)):
@@ -81,7 +81,7 @@ class NelderMead:
         return search
 
 
-def polish(points: EvaluatedPoints, u: Matrix) -> None:
+def polish(points: EvaluatedPoints, u: Floats) -> None:
     """A small simplex search that starts at `u` (d,)."""
     settings = {"simplex": 0.02}
     NelderMead(**settings).searching(points)(u)

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Mask, Matrix
+from designopt.arrays import Floats, Mask
 from designopt.problem import Evaluate, Outcomes, Problem
 
 #: Merits from here on are those of infeasible designs.
 INFEASIBLE = 1e100
 
 
-def merits(outcomes: Outcomes) -> Matrix:
+def merits(outcomes: Outcomes) -> Floats:
     """One number (n,) per design that gives its order: the objective of a feasible one, far more for any other.
 
     The order is exact: feasible designs by the one objective, then infeasible ones by violation, invalid, failed. The
@@ -33,7 +33,7 @@ class EvaluatedPoint:
     """An evaluated design: its outcomes (one row) and the measured values (k,), NaN without a result."""
 
     outcomes: Outcomes
-    values: Matrix
+    values: Floats
 
     @property
     def ok(self) -> bool:
@@ -49,13 +49,13 @@ class EvaluatedPoints:
     """
 
     def __init__(
-        self, problem: Problem, evaluate: Evaluate, measure: Callable[[Outcomes], Matrix], start: Outcomes | None = None
+        self, problem: Problem, evaluate: Evaluate, measure: Callable[[Outcomes], Floats], start: Outcomes | None = None
     ) -> None:
         self.problem = problem
         self._evaluate = evaluate
         self._measure = measure
         self._evaluated: dict[bytes, EvaluatedPoint] = {}
-        self._designs: dict[bytes, Matrix] = {}
+        self._designs: dict[bytes, Floats] = {}
         if start is not None and len(start):
             complete = _complete(problem, start)
             if complete.any():
@@ -63,12 +63,12 @@ class EvaluatedPoints:
             for u, x in zip(self.coordinates(start.X), start.X, strict=True):
                 self._designs[u.tobytes()] = x
 
-    def coordinates(self, X: Matrix) -> Matrix:
+    def coordinates(self, X: Floats) -> Floats:
         """The coordinates of designs `X` (n, d)."""
         space = self.problem.space
         return np.clip((space.to_search(X) - space.lower) / (space.upper - space.lower), 0.0, 1.0) + 0.0
 
-    def designs(self, U: Matrix) -> Matrix:
+    def designs(self, U: Floats) -> Floats:
         """The designs at coordinates `U` (n, d); those of `start` exactly as they were."""
         space = self.problem.space
         U = np.clip(U, 0.0, 1.0) + 0.0
@@ -77,13 +77,13 @@ class EvaluatedPoints:
             X[i] = self._designs.get(u.tobytes(), X[i])
         return X + 0.0  # no -0.0: it would be a different design
 
-    def scale(self, X: Matrix) -> Matrix:
+    def scale(self, X: Floats) -> Floats:
         """The derivatives (n, d) of the designs `X` with respect to their coordinates."""
         space = self.problem.space
         log = np.array([p.scale == "log" for p in space.free])
         return (space.upper - space.lower) * np.where(log, X, 1.0)
 
-    def at(self, U: Matrix) -> list[EvaluatedPoint]:
+    def at(self, U: Floats) -> list[EvaluatedPoint]:
         """The points at coordinates `U` (n, d), in their order; new ones are evaluated in one batch."""
         X = self.designs(U)
         keys = [x.tobytes() for x in X]
@@ -97,7 +97,7 @@ class EvaluatedPoints:
         for i, x in enumerate(outcomes.X + 0.0):
             self._evaluated[x.tobytes()] = EvaluatedPoint(outcomes.take(np.array([i])), values[i])
 
-    def differences(self, u: Matrix, step: float, *, central: bool) -> Matrix:
+    def differences(self, u: Floats, step: float, *, central: bool) -> Floats:
         """Derivatives (k, d) of the values at `u` (d,) with respect to its coordinates, from one batch of d (central: 2
         d) designs.
 
@@ -149,6 +149,6 @@ def compared(problem: Problem, evaluate: Evaluate, start: Outcomes) -> Evaluated
     return EvaluatedPoints(problem, evaluate, lambda outcomes: outcomes.objectives, start)
 
 
-def merits_at(points: EvaluatedPoints, U: Matrix) -> Matrix:
+def merits_at(points: EvaluatedPoints, U: Floats) -> Floats:
     """The `merits` (n,) of the designs at coordinates `U` (n, d)."""
     return np.concatenate([merits(point.outcomes) for point in points.at(U)])

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.lazy import scipy
 from designopt.plugin import Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
@@ -44,12 +44,12 @@ class SLSQP(ByDerivatives):
         """Search from each start in turn; `rng` is not used. Returns why the searches ended."""
         self.check(problem)
 
-        def measure(outcomes: Outcomes) -> Matrix:
+        def measure(outcomes: Outcomes) -> Floats:
             if not problem.limits:
                 return outcomes.objectives
             return np.hstack([outcomes.objectives, problem.constraint_values(outcomes.figures)])
 
-        def model(X: Matrix, figures: Any) -> Matrix:
+        def model(X: Floats, figures: Any) -> Floats:
             objectives, limits = problem.objective_gradients(X, figures), problem.constraint_gradients(X, figures)
             return np.concatenate([objectives, limits], axis=1)
 
@@ -58,16 +58,16 @@ class SLSQP(ByDerivatives):
         first = starting_points(points, start, start.objectives[:, 0], self.starts)
         return from_each(first, lambda u: self._search(problem, Descent(points, slopes), u))
 
-    def _search(self, problem: Problem, descent: Descent, u: Matrix) -> str:
+    def _search(self, problem: Problem, descent: Descent, u: Floats) -> str:
         start_values, slope = descent.begin(u)
         size = max(abs(start_values[0]), float(np.abs(slope[0]).max())) or 1.0
         far = 10.0  # penalty of a design without a result, in units of size: a step is cut to a tenth
 
-        def objective(v: Matrix) -> float:
+        def objective(v: Floats) -> float:
             values = descent.values(v)
             return float(descent.last[0] / size + far if values is None else values[0] / size)
 
-        def limits(v: Matrix) -> Matrix:
+        def limits(v: Floats) -> Floats:
             values = descent.values(v)
             return descent.last[1:] if values is None else values[1:]
 
@@ -136,7 +136,7 @@ class Relations:
     def __len__(self) -> int:
         return len(self._sides)
 
-    def values(self, u: Matrix) -> Matrix:
+    def values(self, u: Floats) -> Floats:
         """``smaller side - larger side`` (k,), relative to the size of both at the centre, plus the margin."""
         _, columns = self._columns(u)
         values = [
@@ -147,7 +147,7 @@ class Relations:
         ]
         return np.asarray(np.nan_to_num(np.array(values, dtype=float), nan=1.0, posinf=1e6, neginf=-1e6))
 
-    def slopes(self, u: Matrix) -> Matrix:
+    def slopes(self, u: Floats) -> Floats:
         """The derivatives (k, d) of `values` with respect to the coordinates."""
         X, columns = self._columns(u)
         free = self._points.problem.space.free
@@ -159,7 +159,7 @@ class Relations:
                     row += [sign * float(slope_of.get(p.name, 0.0)) / size for p in free]
         return np.asarray(np.nan_to_num(rows * self._points.scale(X), nan=0.0, posinf=1e6, neginf=-1e6))
 
-    def _columns(self, u: Matrix) -> tuple[Matrix, dict[str, float]]:
+    def _columns(self, u: Floats) -> tuple[Floats, dict[str, float]]:
         X = self._points.designs(u[None])
         return X, self._points.problem.space.values(X[0].tolist())
 

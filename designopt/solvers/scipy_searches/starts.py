@@ -9,7 +9,7 @@ from typing import Annotated
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.lazy import scipy
 from designopt.plugin import Quantity
 from designopt.problem import Outcomes
@@ -30,7 +30,7 @@ class Ended(Exception):
     """A search cannot continue; the argument is the reason."""
 
 
-def from_each(starts: Matrix, search: Callable[[Matrix], str]) -> str:
+def from_each(starts: Floats, search: Callable[[Floats], str]) -> str:
     """Search from one start after another; returns a sentence about their ends."""
     ends = []
     for u in starts:
@@ -44,7 +44,7 @@ def from_each(starts: Matrix, search: Callable[[Matrix], str]) -> str:
     return f"of {len(ends)} searches " + "; ".join(f"{count} {end}" for end, count in counts)
 
 
-def starting_points(points: EvaluatedPoints, start: Outcomes, merit: Matrix, count: int) -> Matrix:
+def starting_points(points: EvaluatedPoints, start: Outcomes, merit: Floats, count: int) -> Floats:
     """Starting points (count, d): the best of `start` by violation and then `merit` (n,); without any, the centre.
 
     Points of the Sobol' sequence, which spread over the whole space, complete the `count`.
@@ -60,7 +60,7 @@ def starting_points(points: EvaluatedPoints, start: Outcomes, merit: Matrix, cou
     return U
 
 
-def best_known(points: EvaluatedPoints, start: Outcomes, count: int) -> Matrix:
+def best_known(points: EvaluatedPoints, start: Outcomes, count: int) -> Floats:
     """Coordinates (k, d) of the best designs of `start` that have a result, at most `count`."""
     some = min(count, int((~start.failed).sum()))
     if not some:

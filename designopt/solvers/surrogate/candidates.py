@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.lazy import scipy
 from designopt.solvers.surrogate.coordinates import Coordinates
 
@@ -35,18 +35,18 @@ class TrustRegion:
         if self.side < 0.5**7:
             self.side = 0.8
 
-    def bounds(self, centre: Matrix) -> tuple[Matrix, Matrix]:
+    def bounds(self, centre: Floats) -> tuple[Floats, Floats]:
         """Lower and upper corner (d,) around `centre` (d,) in coordinates from 0 to 1."""
         return np.clip(centre - 0.5 * self.side, 0.0, 1.0), np.clip(centre + 0.5 * self.side, 0.0, 1.0)
 
 
 def candidates(
     coordinates: Coordinates,
-    front: Matrix,
+    front: Floats,
     count: int,
     rng: np.random.Generator,
-    bounds: tuple[Matrix, Matrix] | None,
-) -> Matrix:
+    bounds: tuple[Floats, Floats] | None,
+) -> Floats:
     """Candidate designs (about `count`, d), without those that violate a relation.
 
     Half of them are spread over the space (or `bounds`), the others are designs of the `front` (n, d) with some

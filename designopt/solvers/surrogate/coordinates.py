@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.space import Space
 
 
@@ -24,7 +24,7 @@ class Coordinates:
     space: Space
 
     @cached_property
-    def _widths(self) -> Matrix:
+    def _widths(self) -> Floats:
         return np.asarray(self.space.upper - self.space.lower)
 
     @cached_property
@@ -43,15 +43,15 @@ class Coordinates:
         """The features of the real parameters, in the order of `real`."""
         return np.flatnonzero(np.isin(self.groups, self.real))
 
-    def designs(self, U: Matrix) -> Matrix:
+    def designs(self, U: Floats) -> Floats:
         """Designs at coordinates `U`, inactive parameters imputed."""
         return self.space.from_search(self.space.lower + self._widths * np.clip(U, 0.0, 1.0)) + 0.0
 
-    def coordinates(self, X: Matrix) -> Matrix:
+    def coordinates(self, X: Floats) -> Floats:
         """The inverse of `designs`."""
         return np.clip((self.space.to_search(X) - self.space.lower) / self._widths, 0.0, 1.0)
 
-    def stretch(self, X: Matrix) -> Matrix:
+    def stretch(self, X: Floats) -> Floats:
         """The derivatives (n, d) of the parameters with respect to their coordinates at designs `X`; 0 for integers and
         choices."""
         by_place = [
@@ -60,7 +60,7 @@ class Coordinates:
         ]
         return np.column_stack(by_place) * self._widths
 
-    def features(self, X: Matrix) -> Matrix:
+    def features(self, X: Floats) -> Floats:
         """The features (n, e) of designs `X`."""
         U = self.coordinates(X)
         columns = []

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt.lazy import scipy
 
 ROOT_2PI = float(np.sqrt(2.0 * np.pi))
@@ -19,17 +19,17 @@ class Boxes:
     """Disjoint boxes (k, m) that fill the region not dominated by a front, below a reference point; all objectives are
     minimised. Lower corners may be -infinity."""
 
-    lower: Array
-    upper: Array
+    lower: Floats
+    upper: Floats
 
     @cached_property
-    def edges(self) -> list[tuple[Array, NDArray[np.intp]]]:
+    def edges(self) -> list[tuple[Floats, NDArray[np.intp]]]:
         """For each objective the distinct sides of the boxes, and the indices of the lower, then the upper ones."""
         sides = np.concatenate([self.lower, self.upper])
         return [np.unique(side, return_inverse=True) for side in sides.T]
 
     @classmethod
-    def above(cls, front: Array, reference: Array) -> Boxes:
+    def above(cls, front: Floats, reference: Floats) -> Boxes:
         """The boxes beside `front` (n, m), by local upper bounds (Lacour, Klamroth & Fonseca 2017, algorithm 2 and
         section 2.3). Points of the front that are not below the `reference` (m,) are ignored."""
         m = len(reference)
@@ -62,7 +62,7 @@ class Boxes:
         return cls(lower[keep], bounds[keep])
 
 
-def expected_improvement(mean: Array, sd: Array, boxes: Boxes) -> Array:
+def expected_improvement(mean: Floats, sd: Floats, boxes: Boxes) -> Floats:
     """The expected hypervolume improvement (n,) of designs with independent normal objectives: `mean`, `sd` (n, m).
 
     A sum over boxes of products over objectives, exact (Emmerich, Deutz & Klinkenberg 2011; in this form Yang,
@@ -74,7 +74,7 @@ def expected_improvement(mean: Array, sd: Array, boxes: Boxes) -> Array:
     return np.asarray(product.sum(axis=1))
 
 
-def improvement_slopes(mean: Array, sd: Array, boxes: Boxes) -> tuple[float, Array, Array]:
+def improvement_slopes(mean: Floats, sd: Floats, boxes: Boxes) -> tuple[float, Floats, Floats]:
     """The expected improvement of one design, and its derivatives (m,) with respect to `mean` (m,) and `sd` (m,)."""
     m, k = len(mean), len(boxes.upper)
     gains, by_means, by_sds = np.empty((m, k)), np.empty((m, k)), np.empty((m, k))
@@ -91,7 +91,7 @@ def improvement_slopes(mean: Array, sd: Array, boxes: Boxes) -> tuple[float, Arr
     return float(np.prod(gains, axis=0).sum()), by_mean, by_sd
 
 
-def _gain(boxes: Boxes, mean: Array, sd: Array, j: int) -> Array:
+def _gain(boxes: Boxes, mean: Floats, sd: Floats, j: int) -> Floats:
     """The expected length (n, k) of the part of side j of each box that lies above a normal value."""
     edges, places = boxes.edges[j]
     below, _, _ = _below(edges[None], mean, sd)
@@ -99,7 +99,7 @@ def _gain(boxes: Boxes, mean: Array, sd: Array, j: int) -> Array:
     return np.asarray(np.maximum(below[:, places[k:]] - below[:, places[:k]], 0.0))
 
 
-def _below(edges: Array, mean: Array | float, sd: Array | float) -> tuple[Array, Array, Array]:
+def _below(edges: Floats, mean: Floats | float, sd: Floats | float) -> tuple[Floats, Floats, Floats]:
     """The expected length below each of the `edges` and above a normal value, and the cumulative distribution and
     density of the standard normal distribution there; an edge may be -infinity."""
     z = (edges - mean) / sd
@@ -107,7 +107,7 @@ def _below(edges: Array, mean: Array | float, sd: Array | float) -> tuple[Array,
     return sd * (np.where(np.isfinite(z), z, 0.0) * cdf + pdf), cdf, pdf
 
 
-def log_feasibility(mean: Array, sd: Array, equality: NDArray[np.bool_], band: Array) -> Array:
+def log_feasibility(mean: Floats, sd: Floats, equality: NDArray[np.bool_], band: Floats) -> Floats:
     """The log probability (n,) that all limits are met: `mean`, `sd` (n, k) of values that must be at most 0, or 0
     (`equality`) within `band` (k,).
 
@@ -122,7 +122,9 @@ def log_feasibility(mean: Array, sd: Array, equality: NDArray[np.bool_], band: A
     return np.asarray(inside.sum(axis=1))
 
 
-def feasibility_slopes(mean: Array, sd: Array, equality: NDArray[np.bool_], band: Array) -> tuple[float, Array, Array]:
+def feasibility_slopes(
+    mean: Floats, sd: Floats, equality: NDArray[np.bool_], band: Floats
+) -> tuple[float, Floats, Floats]:
     """`log_feasibility` of one design and its derivatives (k,) with respect to `mean` (k,) and `sd` (k,)."""
     z = mean / sd
     logarithm = scipy.special.log_ndtr(-z)
@@ -135,9 +137,9 @@ def feasibility_slopes(mean: Array, sd: Array, equality: NDArray[np.bool_], band
     return float(value.sum()), by_mean, by_sd
 
 
-def _cdf(z: Array) -> Array:
+def _cdf(z: Floats) -> Floats:
     return np.asarray(scipy.special.ndtr(z))
 
 
-def _pdf(z: Array) -> Array:
+def _pdf(z: Floats) -> Floats:
     return np.asarray(np.exp(-0.5 * z * z) / ROOT_2PI)

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.lazy import scipy
 from designopt.solvers.surrogate.coordinates import Coordinates
 from designopt.solvers.surrogate.matern import squared_distances
 from designopt.solvers.surrogate.model import Processes
 
 #: Lower and upper corner (d,) in coordinates from 0 to 1.
-Bounds = tuple[Matrix, Matrix]
+Bounds = tuple[Floats, Floats]
 
 #: Designs are rounded to a grid of this step, in ranges of the parameters: far below a model's resolution.
 GRID = 2.0**-26
@@ -27,9 +27,9 @@ CLOSE = 0.02
 class Crowd:
     """Known designs at the coordinates `U` (n, d), where they are so dense that a local process is better."""
 
-    U: Matrix
+    U: Floats
 
-    def surrounds(self, U: Matrix) -> NDArray[np.bool_]:
+    def surrounds(self, U: Floats) -> NDArray[np.bool_]:
         """Mask (k,) of the points of `U` (k, d) with ``2 d + 2`` known designs within CLOSE, times the root of d."""
         d = U.shape[1]
         return np.asarray((squared_distances(U, self.U) < d * CLOSE**2).sum(axis=1) >= 2 * d + 2)
@@ -40,9 +40,9 @@ class Maximum:
     """The `design` (d,) with the largest acquisition and this `value`, the candidates `others` (n, d) in the order of
     theirs, and the settings of the search."""
 
-    design: Matrix
+    design: Floats
     value: float
-    further: Matrix
+    further: Floats
     processes: Processes
     bounds: Bounds | None
 
@@ -50,7 +50,7 @@ class Maximum:
 def maximum(
     coordinates: Coordinates,
     processes: Processes,
-    candidates: Matrix,
+    candidates: Floats,
     bounds: Bounds | None,
     requested: Collection[bytes],
     crowd: Crowd | None = None,
@@ -75,7 +75,7 @@ def maximum(
     return Maximum(best, most, X[order], processes, bounds)
 
 
-def apart(E: Matrix, order: NDArray[np.int64], count: int) -> Iterator[int]:
+def apart(E: Floats, order: NDArray[np.int64], count: int) -> Iterator[int]:
     """The first `count` of `order` that are not neighbours of each other."""
     selected: list[int] = []
     for i in order[:64]:
@@ -86,7 +86,7 @@ def apart(E: Matrix, order: NDArray[np.int64], count: int) -> Iterator[int]:
                 return
 
 
-def _refined(coordinates: Coordinates, processes: Processes, x: Matrix, bounds: Bounds | None) -> tuple[Matrix, float]:
+def _refined(coordinates: Coordinates, processes: Processes, x: Floats, bounds: Bounds | None) -> tuple[Floats, float]:
     """The design near `x` with the largest acquisition, moving real parameters only, and that value."""
     columns = coordinates.real_features
     active = coordinates.space.active(x[None])[0][coordinates.real]
@@ -95,7 +95,7 @@ def _refined(coordinates: Coordinates, processes: Processes, x: Matrix, bounds: 
         return x, -np.inf
     feature = coordinates.features(x[None])[0]
 
-    def negative(u: Matrix) -> tuple[float, Matrix]:
+    def negative(u: Floats) -> tuple[float, Floats]:
         moved = feature.copy()
         moved[columns] = u
         value, slopes = processes.acquisition_slopes(moved)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.lazy import moocore
 from designopt.problem import EQUAL, Outcomes, Problem
 from designopt.solvers.surrogate.cokriging import CoKriging, better
@@ -69,12 +69,12 @@ class Observations:
     design, and `failed` (n,) for those without numbers. If the model provides them, `slopes` (n, m + k, d) are the
     derivatives of objectives and limits with respect to the parameters' coordinates, NaN where missing."""
 
-    X: Matrix
-    objectives: Matrix
-    limits: Matrix
+    X: Floats
+    objectives: Floats
+    limits: Floats
     feasible: NDArray[np.bool_]
     failed: NDArray[np.bool_]
-    slopes: Matrix | None = None
+    slopes: Floats | None = None
 
     @classmethod
     def from_outcomes(cls, problem: Problem, outcomes: Sequence[Outcomes], slopes: bool = False) -> Observations:
@@ -123,16 +123,16 @@ class Processes:
     objectives: tuple[Process, ...]
     limits: tuple[Process, ...]
     equality: NDArray[np.bool_]
-    limit_sizes: Matrix
+    limit_sizes: Floats
     boxes: Boxes | None
-    front: Matrix
+    front: Floats
     """Designs of the present front, or of the smallest violation as long as none is feasible."""
-    front_values: Matrix
+    front_values: Floats
     """Their objectives (k, m), as transformed for the processes."""
     hypervolume: float
-    ends: Matrix
+    ends: Floats
     """The minimum (m,) of each objective on the front, including pending designs."""
-    widths: Matrix
+    widths: Floats
     """The width (m,) of the front in each objective, or the range between the 10 % and 90 % quantiles of all values if
     the front is much shorter."""
 
@@ -150,7 +150,7 @@ class Processes:
         end = self.ends[j : j + 1]
         return replace(self, objectives=self.objectives[j : j + 1], boxes=Boxes.above(end[None], end))
 
-    def cheap_share(self, feature: Matrix) -> float:
+    def cheap_share(self, feature: Floats) -> float:
         """The share of the variance at `feature` (e,) that a cheap evaluation would remove, mean of all outputs."""
         varying = [
             p for p, size in zip((*self.objectives, *self.limits), self._sizes, strict=True) if np.isfinite(size)
@@ -164,10 +164,10 @@ class Processes:
         return any(isinstance(p, GaussianProcess) and p.jumps > 0.0 for p in (*self.objectives, *self.limits))
 
     @property
-    def _sizes(self) -> Matrix:
+    def _sizes(self) -> Floats:
         return np.append(np.ones(len(self.objectives)), self.limit_sizes)
 
-    def near(self, feature: Matrix, count: int) -> Processes:
+    def near(self, feature: Floats, count: int) -> Processes:
         """The model from the `count` designs nearest to `feature` (e,) alone, for local behaviour.
 
         Processes of success stay global. With enough designs values may jump.
@@ -187,7 +187,7 @@ class Processes:
             ),
         )
 
-    def acquisition(self, features: Matrix) -> Matrix:
+    def acquisition(self, features: Floats) -> Floats:
         """The log acquisition (n,) at designs with `features` (n, e); the next design maximises it."""
         total = np.zeros(len(features))
         if self.boxes is not None:
@@ -198,7 +198,7 @@ class Processes:
             total += log_feasibility(mean, sd, self.equality, EQUAL / self.limit_sizes)
         return total
 
-    def acquisition_slopes(self, feature: Matrix) -> tuple[float, Matrix]:
+    def acquisition_slopes(self, feature: Floats) -> tuple[float, Floats]:
         """`acquisition` of one design and its derivatives (e,) with respect to its features."""
         total, slopes = 0.0, np.zeros(len(feature))
         all_slopes, m = self._together.slopes(feature), len(self.objectives)
@@ -220,23 +220,23 @@ class Processes:
         return Together.from_processes((*self.objectives, *self.limits))
 
 
-def _limit_values(problem: Problem, outcomes: Outcomes) -> Matrix:
+def _limit_values(problem: Problem, outcomes: Outcomes) -> Floats:
     return problem.constraint_values(outcomes.figures) if problem.limits else np.empty((len(outcomes), 0))
 
 
-def _repeat(values: Matrix) -> bool:
+def _repeat(values: Floats) -> bool:
     """Whether `values` (n,) repeat, like integers: at most half of them are distinct."""
     return len(np.unique(np.round(values / EQUAL))) <= max(0.5 * len(values), 1.0)
 
 
-def _slopes(problem: Problem, outcomes: Outcomes) -> Matrix:
+def _slopes(problem: Problem, outcomes: Outcomes) -> Floats:
     """Derivatives (n, m + k, d) of objectives and limits with respect to coordinates."""
     X, figures = outcomes.X, outcomes.figures
     slopes = [problem.objective_gradients(X, figures), problem.constraint_gradients(X, figures)]
     return np.asarray(np.concatenate(slopes, axis=1) * Coordinates(problem.space).stretch(X)[:, None, :])
 
 
-def _stacked(processes: Sequence[Process], features: Matrix) -> tuple[Matrix, Matrix]:
+def _stacked(processes: Sequence[Process], features: Floats) -> tuple[Floats, Floats]:
     mean, sd = zip(*(p.predict(features) for p in processes), strict=True)
     return np.column_stack(mean), np.column_stack(sd)
 
@@ -255,7 +255,7 @@ class Surrogate:
         self._lengths: dict[str, tuple[float, int]] = {}
         self._factors: dict[str, tuple[CholeskyFactor, ...]] = {}
 
-    def processes(self, observations: Observations, pending: Matrix, cheap: Observations | None = None) -> Processes:
+    def processes(self, observations: Observations, pending: Floats, cheap: Observations | None = None) -> Processes:
         """The model with the pending designs `pending` (k, d), with predictions as values (Kriging believer:
         Ginsbourger, Le Riche & Carraro 2010). Processes of objectives and limits use `cheap` evaluations if that
         improves them."""
@@ -346,7 +346,7 @@ class Surrogate:
             widths,
         )
 
-    def _observed_slopes(self, observations: Observations, features: Matrix) -> list[Slopes | None]:
+    def _observed_slopes(self, observations: Observations, features: Floats) -> list[Slopes | None]:
         """The known slopes of each objective and each limit by real parameters, of as many designs as permitted.
 
         Those next to the front (to the design with the smallest violation) are selected.
@@ -378,7 +378,7 @@ class Surrogate:
         violation = np.maximum(np.where(self._equality, np.abs(limits), limits), 0.0).sum(axis=1)
         return np.argsort(violation, kind="stable")[:1]
 
-    def _success(self, name: str, features: Matrix, failed: NDArray[np.bool_]) -> GaussianProcess:
+    def _success(self, name: str, features: Floats, failed: NDArray[np.bool_]) -> GaussianProcess:
         """Only its length scale is fitted, among a few values by the prediction of each design from the others: maximum
         likelihood would fit a step with a length scale near 0."""
         values, n = failed.astype(np.float64) - 0.5, len(failed)
@@ -398,7 +398,7 @@ class Surrogate:
         return best_process
 
     def _with_cheap(
-        self, name: str, full_model: tuple[Scale, GaussianProcess], cheap: tuple[Matrix, Matrix] | None
+        self, name: str, full_model: tuple[Scale, GaussianProcess], cheap: tuple[Floats, Floats] | None
     ) -> tuple[Scale, Process]:
         """The process with the `cheap` designs (k, d) and values (k,), if these improve it."""
         scale, full = full_model
@@ -407,7 +407,7 @@ class Surrogate:
         X, values = cheap
         _, level = self._process(f"cheap {name}", self.coordinates.features(X), values, [scale], None)
 
-        def differences_model(differences: Matrix) -> Hyperparameters:
+        def differences_model(differences: Floats) -> Hyperparameters:
             identity = Scale(np.inf, 1.0)
             return self._process(f"difference {name}", full.points, differences, [identity], None)[1].hyperparameters
 
@@ -422,7 +422,7 @@ class Surrogate:
         return [first_guess(d, self.noisy, length) for length in lengths]
 
     def _process(
-        self, name: str, features: Matrix, values: Matrix, scales: Sequence[Scale], slopes: Slopes | None
+        self, name: str, features: Floats, values: Floats, scales: Sequence[Scale], slopes: Slopes | None
     ) -> tuple[Scale, GaussianProcess]:
         """The process of `values` (n,), on one of `scales`, and of the known `slopes`."""
         groups, n = self.coordinates.groups, len(values)
@@ -454,13 +454,13 @@ class Surrogate:
         return scale, process
 
 
-def _with_result(cheap: Observations, values: Matrix) -> tuple[Matrix, Matrix] | None:
+def _with_result(cheap: Observations, values: Floats) -> tuple[Floats, Floats] | None:
     """Designs and values of cheap evaluations with a result; None if there are too few for a process."""
     has_result = ~cheap.failed
     return (cheap.X[has_result], values[has_result]) if int(has_result.sum()) >= LEAST else None
 
 
-def _scaled_slopes(scale: Scale, values: Matrix, slopes: Slopes | None) -> Slopes | None:
+def _scaled_slopes(scale: Scale, values: Floats, slopes: Slopes | None) -> Slopes | None:
     """The slopes after the transformation of `values` by `scale`."""
     return None if slopes is None else replace(slopes, values=slopes.values * scale.slopes(values)[slopes.rows, None])
 
@@ -480,9 +480,9 @@ class _Chosen:
     def fitted_on(
         cls,
         index: int,
-        features: Matrix,
+        features: Floats,
         scale: Scale,
-        values: Matrix,
+        values: Floats,
         groups: NDArray[np.int64],
         start: Hyperparameters,
         slopes: Slopes | None,
@@ -498,14 +498,14 @@ class _Chosen:
         return cls(index, hyperparameters, negative - density, len(values), len(values))
 
 
-def _widths(front: Matrix, values: Matrix) -> Matrix:
+def _widths(front: Floats, values: Floats) -> Floats:
     """The width (m,) of a `front` (k, m) in each objective, see `Processes.widths`; `values` (n, m) are all values."""
     width, spread = np.ptp(front, axis=0), np.ptp(np.quantile(values, (0.1, 0.9), axis=0), axis=0)
     width = np.where(width < SHORT * spread, spread, width)
     return np.asarray(np.where(width > 0.0, width, 1.0))
 
 
-def _proper(front: Matrix) -> NDArray[np.bool_]:
+def _proper(front: Floats) -> NDArray[np.bool_]:
     """The points (k,) of a `front` (k, m) with proper efficiency: no other point is much better for a small loss
     (Geoffrion 1968).
 
@@ -519,9 +519,9 @@ def _proper(front: Matrix) -> NDArray[np.bool_]:
     return np.asarray(~np.any(bettered, axis=1))
 
 
-def _nondominated(F: Matrix) -> NDArray[np.bool_]:
+def _nondominated(F: Floats) -> NDArray[np.bool_]:
     return np.asarray(moocore.is_nondominated(F, maximise=False, keep_weakly=False), dtype=bool)
 
 
-def _hypervolume(front: Matrix, reference: Matrix) -> float:
+def _hypervolume(front: Floats, reference: Floats) -> float:
     return float(moocore.hypervolume(front, ref=reference)) if front.shape[1] > 1 else 1.0

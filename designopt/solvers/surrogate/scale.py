@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Scale:
     odd: bool = False
 
     @classmethod
-    def choices(cls, values: Matrix, feasible: NDArray[np.bool_]) -> list[Scale]:
+    def choices(cls, values: Floats, feasible: NDArray[np.bool_]) -> list[Scale]:
         """For `values` (n,) of an objective: identity, and compression above a knee.
 
         Three quarters of them and the best `feasible` one are not above the knee.
@@ -37,16 +37,16 @@ class Scale:
         return [cls(np.inf, size)._standard(values), cls(knee, size)._standard(values)]
 
     @classmethod
-    def choices_of_limit(cls, values: Matrix) -> list[Scale]:
+    def choices_of_limit(cls, values: Floats) -> list[Scale]:
         """For the `values` (n,) of a limit, of which 0 stays 0: identity, and compression beyond their usual size."""
         typical = float(np.median(np.abs(values))) or float(np.abs(values).max()) or 1.0
         return [cls(np.inf, typical, 0.0, typical), cls(3.0 * typical, 3.0 * typical, 0.0, typical, odd=True)]
 
-    def _standard(self, values: Matrix) -> Scale:
+    def _standard(self, values: Floats) -> Scale:
         scaled = self.scaled(values)
         return replace(self, mean=float(scaled.mean()), sd=float(scaled.std()) or 1.0)
 
-    def scaled(self, values: Matrix) -> Matrix:
+    def scaled(self, values: Floats) -> Floats:
         """The transformed `values`."""
         if self.odd:
             return np.asarray(np.arcsinh(values / self.size) * self.size / self.sd)
@@ -54,21 +54,21 @@ class Scale:
         drawn_in = np.minimum(values, self.knee) + self.size * np.log1p(over / self.size)
         return np.asarray((drawn_in - self.mean) / self.sd)
 
-    def slopes(self, values: Matrix) -> Matrix:
+    def slopes(self, values: Floats) -> Floats:
         """The derivatives of `seen` at `values`."""
         if self.odd:
             return np.asarray(1.0 / np.sqrt(1.0 + (values / self.size) ** 2) / self.sd)
         over = np.maximum(values - self.knee, 0.0)
         return np.asarray(1.0 / (1.0 + over / self.size) / self.sd)
 
-    def log_slopes(self, values: Matrix) -> float:
+    def log_slopes(self, values: Floats) -> float:
         """The sum of the logarithms of the derivatives of `seen` at `values`."""
         if self.odd:
             return float(-0.5 * np.log1p((values / self.size) ** 2).sum() - len(values) * np.log(self.sd))
         over = np.maximum(values - self.knee, 0.0)
         return float(-np.log1p(over / self.size).sum() - len(values) * np.log(self.sd))
 
-    def values(self, scaled: Matrix) -> Matrix:
+    def values(self, scaled: Floats) -> Floats:
         """The inverse of `scaled`."""
         drawn_in = np.asarray(scaled) * self.sd + self.mean
         if self.odd:

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.lazy import scipy, threadpoolctl
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem, StageEnded
@@ -143,7 +143,7 @@ class GaussianProcessSearch:
         # One thread: matrices are small, more threads would only wait, and digits would depend on their number.
         blas = threadpoolctl.ThreadpoolController()
 
-        def ask() -> Matrix:
+        def ask() -> Floats:
             with blas.limit(limits=1, user_api="blas"):
                 return search.ask()
 
@@ -177,7 +177,7 @@ class _Search:
         self._coordinates = Coordinates(problem.space)
         self._surrogate = Surrogate(problem, settings.noise)
         self._outcomes = [start] if len(start) else []
-        self._pending: list[Matrix] = []
+        self._pending: list[Floats] = []
         self._requested = {x.tobytes() for x in start.X + 0.0}
         self._known_cheap: set[bytes] = set()
         d = len(problem.space.free)
@@ -214,7 +214,7 @@ class _Search:
     def _stuck(self) -> bool:
         return len(self._recent) == RECENT and sum(self._recent) < RECENT // 2
 
-    def ask(self) -> Matrix:
+    def ask(self) -> Floats:
         """The next design (1, d); (0, d) at the end of the search."""
         x = self._next()
         if x is None:
@@ -244,7 +244,7 @@ class _Search:
         self._outcomes.append(outcomes)
         self._observations.append(Observations.from_outcomes(self._problem, [outcomes], self._slopes))
 
-    def _next(self) -> Matrix | None:
+    def _next(self) -> Floats | None:
         for x in self._first:
             if x.tobytes() not in self._requested:
                 return np.asarray(x)
@@ -277,7 +277,7 @@ class _Search:
         self._since_cheap += 1
         return None if self.paused else candidate.design
 
-    def _best_candidate(self, processes: Processes, X: Matrix) -> Maximum | None:
+    def _best_candidate(self, processes: Processes, X: Floats) -> Maximum | None:
         """The next design for known designs `X` (n, d); None without a candidate."""
         if self._region is not None:
             centre = processes.front[int(self._rng.integers(len(processes.front)))]
@@ -296,7 +296,7 @@ class _Search:
                 break
         return best
 
-    def _ways(self, processes: Processes, X: Matrix) -> Iterator[tuple[Processes, Bounds | None, Crowd | None]]:
+    def _ways(self, processes: Processes, X: Floats) -> Iterator[tuple[Processes, Bounds | None, Crowd | None]]:
         """The regions of a search with little improvement: first one of two ways, at random (around a design of the
         front, or away from densely sampled regions), and finally the whole space.
 
@@ -319,7 +319,7 @@ class _Search:
         X = candidates(self._coordinates, processes.front, self._settings.candidates, self._rng, bounds)
         return maximum(self._coordinates, processes, X, bounds, self._requested, crowd)
 
-    def _end(self, candidate: Maximum, best: Matrix) -> Matrix | None:
+    def _end(self, candidate: Maximum, best: Floats) -> Floats | None:
         """The design that is expected to move an end of the front most, if it is due and worthwhile.
 
         The search starts from the maximum `candidate`; `best` are the smallest feasible values (m,) of the objectives.
@@ -340,14 +340,14 @@ class _Search:
         self._ends[j] = best[j]
         return end.design
 
-    def _for_cheap_evaluation(self, best: Matrix, further: Matrix) -> Matrix:
+    def _for_cheap_evaluation(self, best: Floats, further: Floats) -> Floats:
         """Designs for cheap evaluations at the cost of one full one: the `best`, and others (n, d) that follow it,
         apart from each other."""
         X = np.array([x for x in (best, *further) if x.tobytes() not in self._known_cheap]).reshape(-1, len(best))
         count = max(int(1.0 / (self.cost or 1.0)), 1)
         return np.asarray(X[list(apart(self._coordinates.features(X), np.arange(len(X)), count))])
 
-    def _near(self, processes: Processes, X: Matrix) -> tuple[Processes, Bounds]:
+    def _near(self, processes: Processes, X: Floats) -> tuple[Processes, Bounds]:
         """Processes of the designs around one of the front, few or many of them, and their bounding box."""
         d = X.shape[1]
         few, many = np.log(5 * d), np.log(min(20 + 10 * d, 100))
@@ -371,11 +371,11 @@ class _Search:
         F = np.concatenate([o.objectives for o in self._outcomes])[feasible]
         return bool(outcomes.feasible[0] and not np.all(outcomes.objectives[0] >= F, axis=1).any())
 
-    def _new(self, X: Matrix) -> Matrix:
+    def _new(self, X: Floats) -> Floats:
         """The designs of `X` that are new."""
         return np.array([x for x in X + 0.0 if x.tobytes() not in self._requested]).reshape(-1, X.shape[1])
 
-    def _random_design(self) -> Matrix | None:
+    def _random_design(self) -> Floats | None:
         """A new random design, None if none is found."""
         for _ in range(PATIENCE):
             U = self._rng.random((256, len(self._problem.space.free)))
@@ -404,12 +404,12 @@ class _Search:
         return f": {'; '.join(reasons)}" if reasons else ""
 
 
-def _distinct(X: Matrix) -> Matrix:
+def _distinct(X: Floats) -> Floats:
     """The rows of `X`, each once, in their order."""
     return np.asarray(X[np.sort(np.unique(X, axis=0, return_index=True)[1])])
 
 
-def _spread(coordinates: Coordinates, count: int, rng: np.random.Generator) -> Matrix:
+def _spread(coordinates: Coordinates, count: int, rng: np.random.Generator) -> Floats:
     """Designs (`count`, d) of the scrambled Sobol' sequence that meet all relations, fewer if these are rare."""
     d = len(coordinates.space.free)
     designs = np.empty((0, d))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.problem import Outcomes, Problem
 from designopt.store.journal.reader import JournalReader
 
@@ -29,7 +29,7 @@ class RecordedDesigns:
     status: NDArray[np.str_]
     reason: NDArray[np.object_]
     stage: NDArray[np.str_]
-    wall: Matrix
+    wall: Floats
     points: Mapping[str, NDArray[np.int64]]
 
     def designs_of(self, stage: str) -> NDArray[np.int64]:
@@ -53,7 +53,7 @@ def blocks(rows: Iterable[Any]) -> Iterator[list[Any]]:
         yield block
 
 
-def designs(journal: JournalReader, problem: Problem, *, gaps: bool = False) -> tuple[Matrix, Matrix]:
+def designs(journal: JournalReader, problem: Problem, *, gaps: bool = False) -> tuple[Floats, Floats]:
     """All designs (n, d) and their violation of the relations (n,); NaN for lost ones with `gaps`."""
     width = len(problem.space.free) + 1
     parts = [
@@ -64,7 +64,7 @@ def designs(journal: JournalReader, problem: Problem, *, gaps: bool = False) -> 
     return table[:, :-1].copy(), table[:, -1].copy()
 
 
-def outputs(texts: Sequence[str | None], names: Iterable[str], problem: Problem) -> tuple[tuple[str, ...], Matrix]:
+def outputs(texts: Sequence[str | None], names: Iterable[str], problem: Problem) -> tuple[tuple[str, ...], Floats]:
     """The figures of `problem` in the journal's JSON `texts`: names, starting with `names`, and values, NaN for missing
     ones."""
     data = json.loads(f"[{','.join(text or '{}' for text in texts)}]")  # in one call: a third of the time

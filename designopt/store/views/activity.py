@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from designopt.arrays import Integers, Mask, Matrix
+from designopt.arrays import Floats, Integers, Mask
 from designopt.problem import Outcomes, Problem, unequal
 from designopt.space import Space
 from designopt.study.study import StudyConstraint
@@ -43,8 +43,8 @@ class LimitActivity(NamedTuple):
 
     side: Side
     limit: float
-    values: Matrix
-    margin: Matrix
+    values: Floats
+    margin: Floats
     active: Mask
 
     @property
@@ -63,7 +63,7 @@ class LimitActivity(NamedTuple):
         return int(np.argmax(np.where(self.has_value, self.margin, -np.inf)))
 
 
-def attained_bounds(space: Space, X: Matrix, near: float = NEAR) -> list[Attained]:
+def attained_bounds(space: Space, X: Floats, near: float = NEAR) -> list[Attained]:
     """The bounds that designs `X` have reached, within the share `near` of the range. Choices have none; a conditional
     parameter counts in designs in which it is active."""
     attained = []
@@ -114,12 +114,12 @@ def constraint_activity(problem: Problem, outcomes: Outcomes, rows: Rows) -> lis
     return activities
 
 
-def _counted(values: Matrix) -> bool:
+def _counted(values: Floats) -> bool:
     finite = values[np.isfinite(values)]
     return bool(np.all(finite == np.rint(finite)))
 
 
-def _size(outcomes: Outcomes, values: Matrix, limit: float) -> float:
+def _size(outcomes: Outcomes, values: Floats, limit: float) -> float:
     """The reference for closeness to a limit. Not the range of all values: with designs far outside, everything within
     the limit would be close to it."""
     if limit:

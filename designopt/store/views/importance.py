@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.problem import Outcomes, Problem
 
 #: Minimum number of designs with a result.
@@ -13,7 +13,7 @@ MIN_DESIGNS = 20
 IN_CLASS, CLASSES = 10, 12
 
 
-def importance(problem: Problem, outcomes: Outcomes) -> Matrix:
+def importance(problem: Problem, outcomes: Outcomes) -> Floats:
     """The share (m, d) of the variation of each objective that each free parameter explains alone, from 0 to 1.
 
     The correlation ratio of the ranks: the designs are divided into classes of equally many neighbouring values of a
@@ -37,14 +37,14 @@ def importance(problem: Problem, outcomes: Outcomes) -> Matrix:
     return shares
 
 
-def _ranks(y: Matrix) -> Matrix:
+def _ranks(y: Floats) -> Floats:
     """Ranks; equal values share their mean."""
     _, inverse, count = np.unique(y, return_inverse=True, return_counts=True)
     ends = np.cumsum(count)
     return np.asarray((ends - (count - 1) / 2.0)[inverse])
 
 
-def _classes(x: Matrix, *, distinct: bool) -> Matrix:
+def _classes(x: Floats, *, distinct: bool) -> Floats:
     """The class of each value: equal values together, equal numbers of neighbours."""
     values, inverse = np.unique(x, return_inverse=True)
     if distinct and len(values) <= CLASSES:
@@ -53,7 +53,7 @@ def _classes(x: Matrix, *, distinct: bool) -> Matrix:
     return np.asarray(np.floor((_ranks(x) - 0.5) / len(x) * count))
 
 
-def _explained(classes: Matrix, ranks: Matrix) -> float:
+def _explained(classes: Floats, ranks: Floats) -> float:
     """The adjusted correlation ratio."""
     total_variation = float(((ranks - ranks.mean()) ** 2).sum())
     members = [ranks[classes == one] for one in np.unique(classes)]

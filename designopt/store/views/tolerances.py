@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Integers, Mask, Matrix
+from designopt.arrays import Floats, Integers, Mask
 from designopt.problem import EQUAL, Outcomes, Problem
 from designopt.store.journal import recorded_designs
 from designopt.store.journal.reader import JournalReader
@@ -41,23 +41,23 @@ class ToleranceResults:
     names: tuple[str, ...]
     is_recorded: Mask
     feasible: Mask
-    objectives: Matrix
-    effects: Matrix
+    objectives: Floats
+    effects: Floats
 
     def __len__(self) -> int:
         return len(self.rows)
 
     @property
-    def share(self) -> Matrix:
+    def share(self) -> Floats:
         """See the class."""
         return np.asarray((self.feasible & self.is_recorded).sum(axis=1) / np.maximum(self.is_recorded.sum(axis=1), 1))
 
     @property
-    def spread(self) -> Matrix:
+    def spread(self) -> Floats:
         """See the class."""
         return _ignoring_gaps(np.nanstd, self.objectives)
 
-    def worst(self, signs: Matrix) -> Matrix:
+    def worst(self, signs: Floats) -> Floats:
         """See the class; `signs` (m,) are those of the objectives."""
         return signs * _ignoring_gaps(np.nanmax, signs * self.objectives)
 
@@ -92,20 +92,20 @@ def enough_for(chosen: int) -> int:
     return math.ceil(LEAST * chosen / SHARE)
 
 
-def _mean(effects: Matrix) -> Matrix:
+def _mean(effects: Floats) -> Floats:
     """Mean over the objectives that vary."""
     varying = effects[:, ~np.isnan(effects.sum(axis=0))]
     return np.asarray(varying.mean(axis=1)) if varying.shape[1] else np.full(len(effects), np.nan)
 
 
-def _ignoring_gaps(what: object, values: Matrix) -> Matrix:
+def _ignoring_gaps(what: object, values: Floats) -> Floats:
     """`what` over the neighbours (r, k, m) with a result; NaN without any."""
     gone = np.asarray(np.isnan(values).all(axis=1))
     filled = np.where(gone[:, None, :], 0.0, values)
     return np.asarray(np.where(gone, np.nan, what(filled, axis=1)))  # type: ignore[operator]
 
 
-def neighbours(problem: Problem, tolerances: Tolerances, X: Matrix, count: int, seed: int) -> Matrix:
+def neighbours(problem: Problem, tolerances: Tolerances, X: Floats, count: int, seed: int) -> Floats:
     """The first `count` neighbours of designs `X` (r, d): (r, count, d)."""
     return np.stack([problem.space.shifted(X, shift) for shift in shifts(tolerances, count, seed)], axis=1)
 
@@ -116,7 +116,7 @@ def read_neighbours(
     scored_with: Problem,
     tolerances: Tolerances,
     seed: int,
-    X: Matrix,
+    X: Floats,
     numbers: Integers,
 ) -> ToleranceResults | None:
     """The recorded neighbours of the designs `X` (n, d), which have `numbers` in the journal of `problem`, scored by
@@ -150,7 +150,7 @@ def read_neighbours(
 
 
 def _scored(
-    journal: JournalReader, problem: Problem, scored_with: Problem, N: Matrix, planned: Mask
+    journal: JournalReader, problem: Problem, scored_with: Problem, N: Floats, planned: Mask
 ) -> tuple[Outcomes, Mask]:
     """The outcomes of the neighbours `N` (n, d), and a mask of those `planned` with complete records."""
     shape = (len(N), len(problem.scenarios))
@@ -164,12 +164,12 @@ def _scored(
     names, values = recorded_designs.outputs(
         [text for _, text in records], recorded_designs.figure_names(scored_with), problem
     )
-    figures: Mapping[str, Matrix] = {n: v.reshape(shape) for n, v in zip(names, values.T, strict=True)}
+    figures: Mapping[str, Floats] = {n: v.reshape(shape) for n, v in zip(names, values.T, strict=True)}
     outcomes = scored_with.judge(N, figures, status != "ok", violation, status == "invalid")
     return outcomes, np.asarray(planned & ((status != "").all(axis=1) | (violation > 0.0)))
 
 
-def beyond_limits(problem: Problem, outcomes: Outcomes) -> Matrix:
+def beyond_limits(problem: Problem, outcomes: Outcomes) -> Floats:
     """The largest constraint violation (n,), relative to the size of the limit; negative within all limits.
 
     Equalities count only where they are violated. NaN without limits that allow a margin.
@@ -183,7 +183,7 @@ def beyond_limits(problem: Problem, outcomes: Outcomes) -> Matrix:
     return np.where(np.isnan(differences).any(axis=1), np.nan, differences.max(axis=1))
 
 
-def _effects(P: Matrix, Y: Matrix) -> Matrix:
+def _effects(P: Floats, Y: Floats) -> Floats:
     """Squared correlations (d, q) of the columns of `P` (k, d) with those of `Y` (k, q), where `Y` is finite."""
     effects = np.full((P.shape[1], Y.shape[1]), np.nan)
     for j, y in enumerate(Y.T):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.problem import Problem
 from designopt.store.journal import recorded_designs
 from designopt.store.journal.reader import JournalReader
@@ -28,11 +28,11 @@ class ValidationResults:
 
     rows: NDArray[np.int64]
     labels: tuple[str, ...]
-    figures: Mapping[str, Matrix]
-    objectives: Matrix
+    figures: Mapping[str, Floats]
+    objectives: Floats
     statuses: NDArray[np.str_]
-    quantiles: Matrix
-    feasible_share: Matrix
+    quantiles: Floats
+    feasible_share: Floats
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -44,7 +44,7 @@ def with_validation(study: StudyDefinition) -> StudyDefinition:
     return dataclasses.replace(study, scenarios=(*study.scenarios, *further))
 
 
-def validation_keys(problem: Problem, validation: Validation, X: Matrix) -> list[list[bytes]]:
+def validation_keys(problem: Problem, validation: Validation, X: Floats) -> list[list[bytes]]:
     """Keys of the evaluations of designs `X` in the scenarios of `validation`."""
     return dataclasses.replace(problem, scenarios=validation.scenarios).keys(X)
 
@@ -54,7 +54,7 @@ def read_validation(
     problem: Problem,
     scored_with: Problem,
     validation: Validation,
-    X: Matrix,
+    X: Floats,
     chosen: Mapping[str, int],
 ) -> ValidationResults | None:
     """The validation of the `chosen` designs (rows of `X`) in the journal of `problem`, scored by `scored_with`; None
@@ -98,7 +98,7 @@ def read_validation(
     )
 
 
-def _quantiles(values: Matrix, levels: tuple[float, ...]) -> Matrix:
+def _quantiles(values: Floats, levels: tuple[float, ...]) -> Floats:
     """Quantiles over the last axis without NaN; NaN if nothing remains."""
     result = np.full((*values.shape[:-1], len(levels)), np.nan)
     for cell in np.ndindex(values.shape[:-1]):

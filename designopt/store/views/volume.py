@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from designopt import decision
-from designopt.arrays import Integers, Matrix
+from designopt.arrays import Floats, Integers
 from designopt.problem import Outcomes, Problem
 from designopt.study.study import StudyDefinition
 
@@ -26,7 +26,7 @@ def study_reference_point(study: StudyDefinition, problem: Problem) -> Mapping[s
     return stated
 
 
-def reference(problem: Problem, stated: Mapping[str, float], front: Matrix) -> Matrix | None:
+def reference(problem: Problem, stated: Mapping[str, float], front: Floats) -> Floats | None:
     """The fixed reference point (m,) of the hypervolume, for minimised objectives; `front` (k, m)."""
     objectives = problem.objectives
     signs = np.array([o.sign for o in objectives])
@@ -40,7 +40,7 @@ def reference(problem: Problem, stated: Mapping[str, float], front: Matrix) -> M
     return np.asarray(np.where(np.isnan(stated_point), derived, signs * stated_point))
 
 
-def history(outcomes: Outcomes, reference: Matrix | None) -> tuple[Integers, Matrix]:
+def history(outcomes: Outcomes, reference: Floats | None) -> tuple[Integers, Floats]:
     """Numbers of designs during the run, and the hypervolume at these times."""
     if reference is None or not len(outcomes):
         return np.empty(0, np.int64), np.empty(0)

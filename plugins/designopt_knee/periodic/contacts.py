@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_knee.periodic import BODIES, Body
 from designopt_knee.periodic.strides import Stride, Strides, distance
 
@@ -30,7 +30,7 @@ class ContactChange:
     begins: bool
 
 
-def contact_at_end(last: Strides, state: Vector, beyond: Strides) -> ContactChange | None:
+def contact_at_end(last: Strides, state: Floats, beyond: Strides) -> ContactChange | None:
     """The first contact that differs between the motion `last` at `state` (4,) and the walk from there `beyond` it.
 
     None when the contacts stay the same for `_CYCLES` or until the walk is far from the motion. Raises `Diverged`.
@@ -73,7 +73,7 @@ def contact_change(before: Stride, after: Stride, names: Sequence[str]) -> Conta
     return min(changes, key=lambda one: one[0])[1] if changes else None
 
 
-def _edges(force: Vector) -> Vector:
+def _edges(force: Floats) -> Floats:
     """Phases (k,) at which a contact closes or opens, from the `force` (samples + 1,) of a cycle."""
     closed = force > _CLOSED
     at = np.flatnonzero(closed[1:] != closed[:-1])
@@ -81,7 +81,7 @@ def _edges(force: Vector) -> Vector:
     return np.asarray((at + share) / (len(force) - 1))
 
 
-def _added(longer: Vector, shorter: Vector) -> int:
+def _added(longer: Floats, shorter: Floats) -> int:
     """The first of the two neighbours in `longer` (k,) without which it is nearest to the first k - 2 of `shorter`."""
     count = min(len(longer) - 2, len(shorter))
 

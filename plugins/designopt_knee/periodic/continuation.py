@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import Diverged
 from designopt_knee.periodic.contacts import ContactChange, contact_at_end
 from designopt_knee.periodic.shooting import FOUND, PeriodicMotion, shoot
@@ -39,7 +39,7 @@ class Branch:
     enclosure, `contact` the contact that changes there, if any.
     """
 
-    values: Vector
+    values: Floats
     motions: list[PeriodicMotion]
     lost: float | None
     kind: Loss | None
@@ -127,7 +127,7 @@ def _next(
     return _walked(strides, last) or unstable
 
 
-def _walked(strides: Strides, last: Vector) -> PeriodicMotion | None:
+def _walked(strides: Strides, last: Floats) -> PeriodicMotion | None:
     """The stable motion to which a walk from the state `last` comes without leaving its neighbourhood.
 
     Where Newton's method finds none or an unstable one: near a contact that just touches, cycles differ by more than

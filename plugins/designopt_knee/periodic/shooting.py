@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import Diverged
 from designopt_knee.periodic.strides import Stride, Strides, angles, distance
 
@@ -41,7 +41,7 @@ class PeriodicMotion:
     correction: float
 
     @property
-    def state(self) -> Vector:
+    def state(self) -> Floats:
         """The state at phase 0 (4,)."""
         return np.asarray(self.stride.x[0])
 
@@ -68,7 +68,7 @@ class PeriodicMotion:
 
 
 def shoot(
-    strides: Strides, guess: Vector, tolerance: float = FOUND, iterations: int = _ITERATIONS
+    strides: Strides, guess: Floats, tolerance: float = FOUND, iterations: int = _ITERATIONS
 ) -> PeriodicMotion | None:
     """The motion of period T near the state `guess` (4,); None if Newton's method finds none.
 
@@ -101,7 +101,7 @@ def shoot(
     return None
 
 
-def shoot_between(strides: Strides, a: Vector, b: Vector) -> PeriodicMotion | None:
+def shoot_between(strides: Strides, a: Floats, b: Floats) -> PeriodicMotion | None:
     """The motion of period T between two states (4,) whose cycles lead across it, as those of a doubled period do.
 
     After a cycle, states lie on a curve along which eta grows. On the line from `a` to `b` the gap in eta changes sign;
@@ -127,7 +127,7 @@ def shoot_between(strides: Strides, a: Vector, b: Vector) -> PeriodicMotion | No
     return shoot(strides, stride.x[-1])
 
 
-def extrapolated(before: Vector, last: Vector) -> tuple[Vector, float]:
+def extrapolated(before: Floats, last: Floats) -> tuple[Floats, float]:
     """Where differences of states that shrink like `before`, `last` lead from the state after them, and their factor.
 
     Ground and stop leave one direction in which states differ after a cycle: successive differences are multiples of

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.dynamics import SimulationStatus, Simulator, System, Trajectory
 from designopt.dynamics.simulation.simulator import Method
 from designopt.plugin import Diverged
@@ -35,17 +35,17 @@ class Stride:
     `monodromy` (4, 4) is the derivative of the last state with respect to the first, if requested.
     """
 
-    x: Vector
-    y: Vector
-    monodromy: Vector | None = None
+    x: Floats
+    y: Floats
+    monodromy: Floats | None = None
 
     @property
-    def gap(self) -> Vector:
+    def gap(self) -> Floats:
         """Residual of periodicity: last state minus first."""
         return np.asarray(self.x[-1] - self.x[0])
 
 
-def angles(difference: Vector) -> Vector:
+def angles(difference: Floats) -> Floats:
     """The angles (deg) of differences of states (..., 4).
 
     Angles distinguish states better than rates: at heel strike, where cycles begin, the ground changes rates within
@@ -54,7 +54,7 @@ def angles(difference: Vector) -> Vector:
     return np.degrees(difference[..., :2])
 
 
-def distance(difference: Vector) -> float:
+def distance(difference: Floats) -> float:
     """The larger angle (deg) of a `difference` of two states (4,)."""
     return float(np.abs(angles(difference)).max())
 
@@ -91,7 +91,7 @@ class Strides:
     integrator over all cycles; beyond its limit a walk ends.
     """
 
-    def __init__(self, integrators: Integrators, p: Vector, q: Vector, period: float, samples: int) -> None:
+    def __init__(self, integrators: Integrators, p: Floats, q: Floats, period: float, samples: int) -> None:
         self._integrators, self._p, self._q, self._period = integrators, p, q, period
         self._times = np.arange(samples + 1) * (period / samples)
         self._next_step: float | None = None
@@ -106,18 +106,18 @@ class Strides:
         """The cycles of the same leg with this number of `samples`."""
         return Strides(self._integrators, self._p, self._q, self._period, samples)
 
-    def __call__(self, state: Vector) -> Stride:
+    def __call__(self, state: Floats) -> Stride:
         """The cycle that begins with `state` (4,) at phase 0; raises `Diverged`."""
         run = self._checked(self._integrators.plain, state, False)
         self._next_step = run.last_step
         return Stride(run.x, run.y)
 
-    def with_monodromy(self, state: Vector, *, fine: bool = False) -> Stride:
+    def with_monodromy(self, state: Floats, *, fine: bool = False) -> Stride:
         """The same with its derivative, by the variational equation; raises `Diverged`."""
         run = self._checked(self._integrators.exact[fine], state, True)
         return Stride(run.x, run.y, run.transition)
 
-    def _checked(self, simulator: Simulator, state: Vector, transition: bool) -> Trajectory:
+    def _checked(self, simulator: Simulator, state: Floats, transition: bool) -> Trajectory:
         first_step = None if transition else self._next_step
         run = simulator.run(state, self._times, p=self._p, q=self._q, first_step=first_step, transition=transition)
         self.steps += run.steps + run.rejected

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_knee import figures
 from designopt_knee.periodic.shooting import FOUND, PeriodicMotion, extrapolated, shoot, shoot_between
 from designopt_knee.periodic.strides import Stride, Strides, distance
@@ -33,7 +33,7 @@ class WalkCycles:
     arrived: bool = False
 
     @cached_property
-    def sections(self) -> Vector:
+    def sections(self) -> Floats:
         """The states at phase 0, the last one included (cycles + 1, 4)."""
         return np.array([*(s.x[0] for s in self.strides), self.strides[-1].x[-1]])
 
@@ -42,7 +42,7 @@ class WalkCycles:
         """Whether the last cycle is still on the way from an unstable motion."""
         return _leaves(self.sections[-1], distance(self.sections[-1] - self.sections[-2]), self.motion)
 
-    def trailing(self, cycles: int) -> tuple[Vector, Vector]:
+    def trailing(self, cycles: int) -> tuple[Floats, Floats]:
         """States and outputs of the last `cycles`, end point included; a periodic motion is repeated."""
         last = [self.motion.stride] * cycles if self.arrived and self.motion else self.strides[-cycles:]
         x = np.concatenate([*(stride.x[:-1] for stride in last), last[-1].x[-1:]])
@@ -50,7 +50,7 @@ class WalkCycles:
         return x, y
 
 
-def walk(strides: Strides, start: Vector, cycles: int) -> WalkCycles:
+def walk(strides: Strides, start: Floats, cycles: int) -> WalkCycles:
     """The walk that begins with the state `start` (4,), of at most this number of `cycles`; raises `Diverged`.
 
     As soon as the walk is about to repeat, Newton's method finds the motion to which it converges. A motion that the
@@ -82,14 +82,14 @@ def walk(strides: Strides, start: Vector, cycles: int) -> WalkCycles:
     return walk_cycles
 
 
-def walk_through(strides: Strides, start: Vector, cycles: int, after_settling: int | None) -> WalkCycles:
+def walk_through(strides: Strides, start: Floats, cycles: int, after_settling: int | None) -> WalkCycles:
     """All `cycles` simulated, or `after_settling` cycles after two successive cycles of the knee angle have repeated.
 
     The cycles after that must repeat as well, or the walk continues. The motion is found afterwards.
     """
     walk_cycles = WalkCycles()
     state = start
-    knee: list[Vector] = []
+    knee: list[Floats] = []
     for k in range(1, cycles + 1):
         walk_cycles.strides.append(strides(state))
         state = walk_cycles.strides[-1].x[-1]
@@ -111,7 +111,7 @@ def beside(strides: Strides, walk_cycles: WalkCycles) -> PeriodicMotion | None:
     return shoot_between(strides, walk_cycles.sections[k], walk_cycles.sections[k + 1])
 
 
-def _about_to_repeat(before: Vector, last: Vector, cycle: int) -> bool:
+def _about_to_repeat(before: Floats, last: Floats, cycle: int) -> bool:
     moved = distance(last)
     ahead, factor = extrapolated(before, last)
     return bool(
@@ -120,7 +120,7 @@ def _about_to_repeat(before: Vector, last: Vector, cycle: int) -> bool:
     )
 
 
-def _leaves(state: Vector, moved: float, motion: PeriodicMotion | None) -> bool:
+def _leaves(state: Floats, moved: float, motion: PeriodicMotion | None) -> bool:
     """Whether a walk in `state` whose last cycle moved it by `moved` deg is leaving an unstable `motion`.
 
     At a distance from the motion, a cycle moves the walk by about this distance times the difference of the multiplier

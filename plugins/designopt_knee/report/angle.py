@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.plugin import Quantity, report
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import missing
@@ -195,7 +195,7 @@ def line_colour(k: int) -> str:
     return category(k if k < 2 else k + 1)
 
 
-def overlaid(phase: Matrix, values: Matrix) -> tuple[Matrix, Matrix]:
+def overlaid(phase: Floats, values: Floats) -> tuple[Floats, Floats]:
     """Percent of the cycle and values, with a gap (NaN) between cycles; `phase` (n,) in cycles from a whole one on."""
     cycle = np.floor(phase + 1e-9)
     x = 100.0 * (phase - cycle)

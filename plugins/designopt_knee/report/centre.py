@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import InvalidDesign, report
 from designopt.report.colours import axis, layout
 from designopt.report.labels import chosen_once, plain
@@ -116,7 +116,7 @@ def _legs(result: Result) -> dict[str, dict[str, float]]:
     return {"; ".join(words): g for words, g in legs.values()}
 
 
-def _path(g: Mapping[str, float]) -> Vector:
+def _path(g: Mapping[str, float]) -> Floats:
     """Instant centre (m) seen from A at `FLEXIONS` (n, 2)."""
     return np.stack(linkage.instant_centre(g, linkage.eta_of_flexion(g, np.radians(FLEXIONS))), axis=1)
 

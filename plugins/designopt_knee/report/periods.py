@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.counts import plural
 from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout, category, colour_bar, layout
@@ -104,7 +104,7 @@ def _period_heat_map(result: Result, grid: Grid) -> Figure:
     )
 
 
-def _cells(periods: Matrix) -> dict[str, Any]:
+def _cells(periods: Floats) -> dict[str, Any]:
     """Periods for the colours of the map, as words for the pointer and as signs to stand in the cells."""
     words = [[PERIOD_NAMES[int(n)] if np.isfinite(n) else "" for n in line] for line in periods.tolist()]
     signs = [["–" if word == PERIOD_NAMES[0] else word for word in line] for line in words]
@@ -201,7 +201,7 @@ def critical_stiffness(result: Result) -> Section | None:
     )
 
 
-def critical_value(stiffness: Matrix, period: Matrix) -> tuple[float, float]:
+def critical_value(stiffness: Floats, period: Floats) -> tuple[float, float]:
     """Critical stiffness and the next smaller scanned one; NaN if there is none.
 
     `stiffness` (p,) increases; `period` (p,) is 1 for a response that repeats every cycle; a design without a result

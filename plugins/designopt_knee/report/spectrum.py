@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.plugin import report
 from designopt.report.colours import ORDERED, axis, bare_layout, category, colour_bar, layout
 from designopt.report.designs import missing
@@ -104,13 +104,13 @@ def _spectrum_map(result: Result, grid: Grid) -> Figure | None:
     )
 
 
-def _spectra(result: Result, rows: NDArray[np.intp], s: int) -> dict[int, tuple[Matrix, Matrix]]:
+def _spectra(result: Result, rows: NDArray[np.intp], s: int) -> dict[int, tuple[Floats, Floats]]:
     """Frequencies and amplitudes of the designs `rows` in a scenario, by their places, where they are kept."""
     spectra = {j: result.arrays(row, s) for j, row in enumerate(rows.tolist()) if row >= 0}
     return {j: (arrays[_NAMES[0]], arrays[_NAMES[1]]) for j, arrays in spectra.items() if set(_NAMES) <= arrays.keys()}
 
 
-def _on(frequency: Matrix, own_frequency: Matrix, amplitude: Matrix) -> Matrix:
+def _on(frequency: Floats, own_frequency: Floats, amplitude: Floats) -> Floats:
     """`amplitude` (given at `own_frequency`) at `frequency`; 0 where a shorter record has no line."""
     at = np.clip(np.searchsorted(own_frequency, frequency - 1e-6), 0, len(own_frequency) - 1)
     return np.where(np.abs(own_frequency[at] - frequency) < 1e-6, amplitude[at], 0.0)

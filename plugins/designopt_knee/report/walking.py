@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.plugin import report
 from designopt.report.animation import animation_frames, play_buttons, time_slider
 from designopt.report.colours import axis, layout
@@ -215,7 +215,7 @@ class _Panel:
             f"yaxis{b}": axis("knee angle [deg]" if self.first else "", anchor=f"x{b}", **lower),
         }
 
-    def _path(self, joint: str) -> tuple[Matrix, Matrix]:
+    def _path(self, joint: str) -> tuple[Floats, Floats]:
         position = self.walk[:, JOINTS.index(joint)]
         return position[:, 0] - self.camera, position[:, 1]
 
@@ -234,17 +234,17 @@ class _Panel:
         return "" if number == 1 else str(number)
 
 
-def knee_angle(walk: Matrix) -> Matrix:
+def knee_angle(walk: Floats) -> Floats:
     """Knee angle (deg, flexion positive) from joint positions `walk` (frame, joint, axis): thigh less shank angle."""
 
-    def from_vertical(upper: str, lower: str) -> Matrix:
+    def from_vertical(upper: str, lower: str) -> Floats:
         d = walk[:, JOINTS.index(lower)] - walk[:, JOINTS.index(upper)]
         return np.asarray(np.degrees(np.arctan2(d[:, 0], -d[:, 1])))
 
     return from_vertical("hip", "E") - from_vertical("F", "ankle")
 
 
-def _recorded(arrays: dict[str, Any]) -> tuple[Matrix, Matrix] | None:
+def _recorded(arrays: dict[str, Any]) -> tuple[Floats, Floats] | None:
     """Percent of the cycle and recorded knee angle of one cycle, when kept."""
     if not {"phase", "knee_angle_recorded"} <= arrays.keys():
         return None
@@ -253,6 +253,6 @@ def _recorded(arrays: dict[str, Any]) -> tuple[Matrix, Matrix] | None:
     return 100.0 * phase[one], arrays["knee_angle_recorded"][one]
 
 
-def _short(values: Matrix) -> list[float | None]:
+def _short(values: Floats) -> list[float | None]:
     """Rounded to a tenth of a millimetre: there are many frames."""
     return [None if np.isnan(v) else round(float(v), 4) for v in values]

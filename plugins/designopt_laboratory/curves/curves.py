@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from designopt_recordings.signals.cycles import Cycle, normalised
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 
 #: Samples of a cycle: every percent from 0 to 100.
 SAMPLES = 101
@@ -26,7 +26,7 @@ class CurveBlock:
     kind: str
     names: tuple[str, ...]
     units: tuple[str, ...]
-    values: Vector
+    values: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,12 +39,12 @@ class CycleCurves:
     """
 
     sides: tuple[str, ...]
-    starts: Vector
-    ends: Vector
+    starts: Floats
+    ends: Floats
     kinds: tuple[str, ...]
     names: tuple[str, ...]
     units: tuple[str, ...]
-    values: Vector
+    values: Floats
 
 
 def side_of(name: str) -> tuple[str, str]:
@@ -56,7 +56,7 @@ def side_of(name: str) -> tuple[str, str]:
     return name, ""
 
 
-def cycle_curves(time: Vector, blocks: Sequence[CurveBlock], cycles: Sequence[tuple[str, Cycle]]) -> CycleCurves:
+def cycle_curves(time: Floats, blocks: Sequence[CurveBlock], cycles: Sequence[tuple[str, Cycle]]) -> CycleCurves:
     """The signals of `blocks` at `time` (n,) s, cut into `cycles` with their sides."""
     kinds = tuple(block.kind for block in blocks for _ in block.names)
     names = tuple(name for block in blocks for name in block.names)
@@ -75,7 +75,7 @@ def cycle_curves(time: Vector, blocks: Sequence[CurveBlock], cycles: Sequence[tu
     return CycleCurves(sides, starts, ends, kinds, names, units, values)
 
 
-def _resampled(time: Vector, values: Vector, cycles: list[Cycle]) -> Vector:
+def _resampled(time: Floats, values: Floats, cycles: list[Cycle]) -> Floats:
     """(c, 101, columns); columns with the same gaps are cut together."""
     resampled = np.full((len(cycles), SAMPLES, values.shape[1]), np.nan)
     if not cycles or not values.shape[1]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from designopt_recordings.signals.runs import runs
 
-from designopt.arrays import Array, Mask
+from designopt.arrays import Floats, Mask
 
 #: Permutations; all of them where there are fewer.
 RESAMPLES = 5000
@@ -20,9 +20,9 @@ class CurveDifference:
     `least_p` is the smallest p that so few curves can have.
     """
 
-    difference: Array
-    statistic: Array
-    p: Array
+    difference: Floats
+    statistic: Floats
+    p: Floats
     threshold: float
     level: float
     least_p: float
@@ -39,7 +39,7 @@ class CurveDifference:
 
 
 def curve_difference(
-    first: Array, second: Array, *, paired: bool = False, level: float = 0.05, seed: int = 0
+    first: Floats, second: Floats, *, paired: bool = False, level: float = 0.05, seed: int = 0
 ) -> CurveDifference:
     """Whether `first` (n, s) and `second` (m, s) differ, and where; `paired` ones have the same order.
 
@@ -72,10 +72,10 @@ def curve_difference(
     return CurveDifference(x.mean(axis=0) - y.mean(axis=0), observed, np.minimum(p, 1.0), threshold, level, least_p)
 
 
-def _welch(x: Array, y: Array, axis: int = -1) -> Array:
+def _welch(x: Floats, y: Floats, axis: int = -1) -> Floats:
     spread = x.var(axis, ddof=1) / x.shape[axis] + y.var(axis, ddof=1) / y.shape[axis]
     return np.asarray((x.mean(axis) - y.mean(axis)) / np.sqrt(spread))
 
 
-def _one_sample(differences: Array, axis: int = -1) -> Array:
+def _one_sample(differences: Floats, axis: int = -1) -> Floats:
     return np.asarray(differences.mean(axis) / np.sqrt(differences.var(axis, ddof=1) / differences.shape[axis]))

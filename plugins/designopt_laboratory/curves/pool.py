@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_laboratory.curves.curves import SAMPLES, side_of
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -27,17 +27,17 @@ class CurveSet:
 
     group: str
     side: str
-    curves: Array
+    curves: Floats
     subjects: tuple[str, ...]
     of_subjects: bool
 
     @property
-    def mean(self) -> Array:
+    def mean(self) -> Floats:
         """(101,) mean."""
         return np.asarray(self.curves.mean(axis=0))
 
     @property
-    def deviation(self) -> Array:
+    def deviation(self) -> Floats:
         """(101,) standard deviation of the sample; NaN for a single curve."""
         nothing = np.full(SAMPLES, np.nan)
         return np.asarray(self.curves.std(axis=0, ddof=1)) if len(self.curves) > 1 else nothing
@@ -65,7 +65,7 @@ def pooled(trials: Iterable[Arrays]) -> list[PooledCurves]:
     several subjects of a group are summarised by the curves of its subjects, a single one by its cycles. Cycles with a
     gap do not count.
     """
-    cycles: dict[tuple[str, str, str], dict[tuple[str, str], dict[str, list[Array]]]] = {}
+    cycles: dict[tuple[str, str, str], dict[tuple[str, str], dict[str, list[Floats]]]] = {}
     for trial in trials:
         subject, group, _ = (str(label) for label in trial["labels"])
         keys = zip(trial["curve_kinds"], trial["curve_names"], trial["curve_units"], strict=True)
@@ -87,7 +87,7 @@ def _ordered(sets: Mapping[tuple[str, str], Any]) -> list[tuple[tuple[str, str],
     return sorted(sets.items(), key=lambda item: (item[0][0], item[0][1] != "right"))
 
 
-def _set(group: str, side: str, by_subject: Mapping[str, list[Array]]) -> CurveSet:
+def _set(group: str, side: str, by_subject: Mapping[str, list[Floats]]) -> CurveSet:
     if len(by_subject) > 1:
         means = np.stack([np.mean(some, axis=0) for some in by_subject.values()])
         return CurveSet(group, side, means, tuple(by_subject), True)
@@ -95,7 +95,7 @@ def _set(group: str, side: str, by_subject: Mapping[str, list[Array]]) -> CurveS
     return CurveSet(group, side, np.stack(some), (subject,) * len(some), False)
 
 
-def normal_walk(name: str, shown_curve: Array) -> Array | None:
+def normal_walk(name: str, shown_curve: Floats) -> Floats | None:
     """(101,) deg of a joint angle in normal walking, with the sign of `shown_curve` (101,); else None.
 
     From the file normal.mot of OpenSim's introductory tutorial (opensim-models, CC BY 3.0); one averaged cycle, without

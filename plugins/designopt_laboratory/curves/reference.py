@@ -11,7 +11,7 @@ from typing import Annotated
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt.plugin import InputFile
 from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest, nearest_or_all
@@ -42,8 +42,8 @@ class ReferenceCurve:
     group: str
     side: str
     unit: str
-    mean: Array
-    deviation: Array
+    mean: Floats
+    deviation: Floats
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from designopt_muscle.osim.model import GROUND, OsimModel
 from designopt_recordings.recording import MarkedEvent
 from designopt_recordings.signals.cycles import Cycle, cycles_between
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_laboratory.trial.feet import SIDES
 
 Source = Literal["auto", "plates", "feet", "events"]
@@ -48,7 +48,7 @@ def strikes_of(
     return strikes, tuple(notes)
 
 
-def strikes_of_feet(motion: Kinematics, time: Vector, feet: Mapping[str, str]) -> dict[str, tuple[float, ...]]:
+def strikes_of_feet(motion: Kinematics, time: Floats, feet: Mapping[str, str]) -> dict[str, tuple[float, ...]]:
     """Strikes by side from kinematics: when a foot is farthest ahead of the pelvis (Zeni, Richards & Higginson, Gait
     Posture 27 (2008) 710).
 

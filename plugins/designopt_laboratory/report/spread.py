@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt.plugin import Quantity, report
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import missing
@@ -68,9 +68,9 @@ def laboratory_spread(
     )  # fmt: skip
 
 
-def _samples(result: Result) -> dict[tuple[str, str, str, str, str], list[Array]]:
+def _samples(result: Result) -> dict[tuple[str, str, str, str, str], list[Floats]]:
     """Mean curves (101,) of all evaluations by trial, kind, name, unit and side."""
-    samples: dict[tuple[str, str, str, str, str], list[Array]] = {}
+    samples: dict[tuple[str, str, str, str, str], list[Floats]] = {}
     for row in range(len(result.outcomes.X)):
         for scenario in range(len(result.problem.scenarios)):
             arrays = result.arrays(row, scenario)
@@ -87,7 +87,7 @@ def _samples(result: Result) -> dict[tuple[str, str, str, str, str], list[Array]
     return samples
 
 
-def _draw(band: Array) -> list[Trace]:
+def _draw(band: Floats) -> list[Trace]:
     percent = np.linspace(0.0, 100.0, band.shape[1])
     edge: Any = np.concatenate([band[2], band[0][::-1]])
     around = np.concatenate([percent, percent[::-1]])

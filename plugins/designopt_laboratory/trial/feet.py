@@ -16,7 +16,7 @@ from designopt_recordings.loads.segments import bearing_segment
 from designopt_recordings.plate import ForcePlate
 from designopt_recordings.recording import Recording
 
-from designopt.arrays import Array, Integers, Vector
+from designopt.arrays import Floats, Integers
 from designopt_laboratory.trial.poses import TrialStatus
 
 SIDES = ("right", "left")
@@ -39,10 +39,10 @@ class FootLoads:
     loads a plate. `status` (n,) are numbers of `TrialStatus`; `notes` for the reader.
     """
 
-    force: Vector
-    point: Vector
-    torque: Vector
-    by_body: Mapping[str, Vector]
+    force: Floats
+    point: Floats
+    torque: Floats
+    by_body: Mapping[str, Floats]
     strikes: Mapping[str, tuple[float, ...]]
     status: Integers
     notes: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ def bodies_of_feet(model: OsimModel, stated: Mapping[str, str] | None = None) ->
     )
 
 
-def foot_points(motion: Kinematics, foot: str, more: Sequence[tuple[str, Vector]] = ()) -> dict[str, Vector]:
+def foot_points(motion: Kinematics, foot: str, more: Sequence[tuple[str, Floats]] = ()) -> dict[str, Floats]:
     """Points (n, 3) m on a foot and the bodies beyond it, by name: origins, and `more` (body, place in it)."""
     bodies = {foot}
     for joint in motion.model.joints:  # parents come first
@@ -86,11 +86,11 @@ def foot_points(motion: Kinematics, foot: str, more: Sequence[tuple[str, Vector]
 def foot_loads(
     plates: Sequence[ForcePlate],
     motion: Kinematics,
-    time: Array,
+    time: Floats,
     feet: Mapping[str, str],
     *,
     cutoff: float | None = None,
-    markers: Sequence[tuple[str, Vector]] = (),
+    markers: Sequence[tuple[str, Floats]] = (),
 ) -> FootLoads:
     """The loads of `plates` at `time` (n,) s on the `feet` (bodies by side) of a moving model.
 
@@ -133,7 +133,7 @@ def foot_loads(
     return FootLoads(force, point, torque, by_body, times, status, tuple(notes))
 
 
-def _shared(load: PlateLoad, share: Vector) -> Vector:
+def _shared(load: PlateLoad, share: Floats) -> Floats:
     """(n, 6) of a plate's load where a foot has it; NaN where the plate has no finite value."""
     wrench = np.hstack([load.force, load.moment])
     factor = np.where(load.status == FrameStatus.MISSING_LOAD, np.nan, share)
@@ -141,7 +141,7 @@ def _shared(load: PlateLoad, share: Vector) -> Vector:
 
 
 def _strikes(
-    plate: ForcePlate, which: Integers, sides: Sequence[str], time: Array
+    plate: ForcePlate, which: Integers, sides: Sequence[str], time: Floats
 ) -> tuple[list[tuple[str, float]], list[str]]:
     """The side and the time of each strike on a plate that begins within the recording; and notes on contacts of no
     foot."""

@@ -30,7 +30,7 @@ from designopt_recordings.plate import ForcePlate
 from designopt_recordings.recording import Recording
 from designopt_recordings.table import TimeTable
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import InputFile
 from designopt.study.language.findings import nearest_or_all
 
@@ -155,7 +155,7 @@ def read_files(settings: SubjectFiles, conditions: Mapping[str, Any]) -> TrialFi
     )  # fmt: skip
 
 
-def _tasks(settings: SubjectFiles, targets: InputFile | None, model: OsimModel, time: Vector) -> IkTasks:
+def _tasks(settings: SubjectFiles, targets: InputFile | None, model: OsimModel, time: Floats) -> IkTasks:
     """The weights of inverse kinematics; coordinates of the settings follow the table `targets`, if there is one."""
     tasks = IkTasks()
     if settings.tasks is not None:

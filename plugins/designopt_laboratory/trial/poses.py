@@ -22,7 +22,7 @@ from designopt_recordings.signals.even_steps import EVEN, deviations, for_filter
 from designopt_recordings.signals.filters import lowpass
 from designopt_recordings.table import TimeTable
 
-from designopt.arrays import Array, Integers, Vector
+from designopt.arrays import Floats, Integers
 from designopt.study.language.findings import nearest_or_all
 from designopt_laboratory.trial.files import TrialFiles
 
@@ -67,11 +67,11 @@ class PoseSeries:
     empty for measured coordinates. `status` (n,) are numbers of `TrialStatus`: below 100 a frame is usable.
     """
 
-    time: Vector
+    time: Floats
     names: tuple[str, ...]
-    values: Vector
+    values: Floats
     markers: tuple[str, ...]
-    errors: Vector
+    errors: Floats
     status: Integers
     notes: tuple[str, ...] = ()
 
@@ -191,7 +191,7 @@ def with_errors(
     return recording, markers
 
 
-def _slow(name: str, recording: Recording, errors: MarkerErrors) -> Array:
+def _slow(name: str, recording: Recording, errors: MarkerErrors) -> Floats:
     """(n, 3) m of smooth noise with the RMS distance of the skin's motion."""
     noise = _random(f"{name} skin", errors).standard_normal((len(recording.time), 3))
     if recording.rate > 2.5 * _SKIN_FREQUENCY:

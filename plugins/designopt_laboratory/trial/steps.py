@@ -28,7 +28,7 @@ from designopt_muscle.sharing.static.share import share
 from designopt_muscle.sharing.static.sharing import Sharing
 from designopt_recordings.frames import worst
 
-from designopt.arrays import Integers, Vector
+from designopt.arrays import Floats, Integers
 from designopt_laboratory.trial.feet import FootLoads, bodies_of_feet, foot_loads
 from designopt_laboratory.trial.files import TrialFiles
 from designopt_laboratory.trial.poses import PoseSeries, TrialStatus, filtered
@@ -96,11 +96,11 @@ class TrialSteps:
     status: Integers
     feet: FootLoads | None = None
     net: NetMoments | None = None
-    residual: Vector | None = None
+    residual: Floats | None = None
     trial: Trial | None = None
     sharing: Sharing | None = None
-    fibre_forces: Vector | None = None
-    metabolic: Vector | None = None
+    fibre_forces: Floats | None = None
+    metabolic: Floats | None = None
     wrenches: JointWrenches | None = None
     notes: tuple[str, ...] = ()
 
@@ -205,7 +205,7 @@ def net_of(steps: TrialSteps) -> NetMoments:
     return steps.net
 
 
-def check_window(time: Vector, window: tuple[float, float] | None, name: str) -> Integers:
+def check_window(time: Floats, window: tuple[float, float] | None, name: str) -> Integers:
     """The frames within a `window` (s). Raises `TrialError` without any."""
     if window is None:
         return np.arange(len(time))
@@ -256,7 +256,7 @@ def root_rows(model: OsimModel) -> tuple[list[str], list[str]]:
     return (translations, [c.name for c in free if c.rotational]) if len(translations) > 1 else ([], [])
 
 
-def _residual(model: OsimModel, net: NetMoments) -> Vector:
+def _residual(model: OsimModel, net: NetMoments) -> Floats:
     columns = [
         np.linalg.norm(net.values[:, [net.rows.index(name) for name in names if name in net.rows]], axis=1)
         for names in root_rows(model)
@@ -266,7 +266,7 @@ def _residual(model: OsimModel, net: NetMoments) -> Vector:
 
 
 def _unmeasured(
-    model: OsimModel, residual: Vector, status: Integers, limit: float | None
+    model: OsimModel, residual: Floats, status: Integers, limit: float | None
 ) -> tuple[Integers, list[str]]:
     """Frames in which the root lacks more than the share `limit` of the weight are `BESIDE_PLATES`."""
     if limit is None or not residual.shape[1]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.lazy import casadi as ca
 from designopt_mechanics.anatomy.companion import Anatomy
 from designopt_mechanics.anatomy.laws import Elastic
@@ -51,13 +51,13 @@ class EquilibriumState:
     joint at rest; `follows` (k, m) the derivative of the pose by the joints' coordinates; `steps` of Newton's method.
     """
 
-    pose: Vector
-    lengths: Vector
-    tensions: Vector
-    tau: Vector
-    resultant: Vector
-    contact: dict[str, Vector]
-    follows: Vector
+    pose: Floats
+    lengths: Floats
+    tensions: Floats
+    tau: Floats
+    resultant: Floats
+    contact: dict[str, Floats]
+    follows: Floats
     steps: int
 
 
@@ -88,7 +88,7 @@ class Equilibrium:
         results = [np.asarray(r, dtype=np.float64) for r in self._results(z, pull)]
         length, tension, force, mixed, pose_stiffness, contact = results
         m = len(joints)
-        follows: Vector = np.zeros((0, m))
+        follows: Floats = np.zeros((0, m))
         if len(x):
             try:
                 follows = np.asarray(-np.linalg.solve(pose_stiffness, mixed), dtype=np.float64)
@@ -102,7 +102,7 @@ class Equilibrium:
         tau = force.ravel()
         return EquilibriumState(x, length.ravel(), tension.ravel(), tau[:m], tau[m:], parts, follows, steps)
 
-    def _minimise(self, q: Vector, pull: Vector, x: Vector) -> tuple[Vector, int]:
+    def _minimise(self, q: Floats, pull: Floats, x: Floats) -> tuple[Floats, int]:
         if not len(x):
             return x, 0
         scale = max(1.0, float(np.abs(pull).sum()))
@@ -138,7 +138,7 @@ class Equilibrium:
             )
         return x, step
 
-    def _shortest(self, q: Vector, x: Vector, pull: Vector) -> str:
+    def _shortest(self, q: Floats, x: Floats, pull: Floats) -> str:
         """The wire of least length."""
         length = np.asarray(self._results(np.concatenate([q, x]), pull)[0], dtype=np.float64)
         return self.anatomy.wires[int(length.argmin())].name

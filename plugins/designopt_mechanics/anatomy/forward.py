@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.lazy import casadi as ca
 from designopt_mechanics.anatomy.companion import Anatomy
 from designopt_mechanics.anatomy.equilibrium import Equilibrium
@@ -23,10 +23,10 @@ from designopt_mechanics.state import TreeState
 class Replay:
     """A motion under given tensions: `time` (n,) s, joints `q` and rates `dq` (n, m), links `pose` (n, k)."""
 
-    time: Vector
-    q: Vector
-    dq: Vector
-    pose: Vector
+    time: Floats
+    q: Floats
+    dq: Floats
+    pose: Floats
 
 
 class Forward:
@@ -43,7 +43,7 @@ class Forward:
         muscles: ArrayLike,
         pose: ArrayLike | None = None,
         loads: Mapping[str, ArrayLike] | None = None,
-    ) -> Vector:
+    ) -> Floats:
         """(m,) at joints `q` with rates `dq` (m) under the tensions of `muscles`; links start from `pose`.
 
         Raises `ValueError` for arrays that do not fit and `NoEquilibrium`.
@@ -72,12 +72,12 @@ class Forward:
             )
         through = CubicSpline(at, pulled)
 
-        def tensions(t: Any) -> Vector:
+        def tensions(t: Any) -> Floats:
             return np.asarray(np.maximum(through(t), 0.0), dtype=np.float64)  # a cubic may dip below slack
 
-        last: list[Vector | None] = [None]
+        last: list[Floats | None] = [None]
 
-        def rates(t: float, x: Vector) -> Vector:
+        def rates(t: float, x: Floats) -> Floats:
             balance = self.equilibrium.at(x[:m], tensions(t), last[0])
             last[0] = balance.pose
             none = np.zeros(6 * len(self.loaded))

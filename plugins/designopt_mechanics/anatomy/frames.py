@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
 from designopt_mechanics.anatomy.companion import Anatomy
@@ -35,20 +35,20 @@ class AnatomyFrames:
     ground; `joints_own` in those of the frame.
     """
 
-    lengths: Vector
-    rates: Vector
-    jacobian: Vector
-    tensions: Vector
-    power: Vector
-    moments: Vector
-    forces: Vector
-    resultants: Vector
-    places: Vector
-    axes: Vector
-    velocities: Vector
-    turning: Vector
-    joints: Vector
-    joints_own: Vector
+    lengths: Floats
+    rates: Floats
+    jacobian: Floats
+    tensions: Floats
+    power: Floats
+    moments: Floats
+    forces: Floats
+    resultants: Floats
+    places: Floats
+    axes: Floats
+    velocities: Floats
+    turning: Floats
+    joints: Floats
+    joints_own: Floats
 
 
 class AnatomyRows:
@@ -149,7 +149,7 @@ class AnatomyRows:
             row_units=tuple("N m" if c.unit == "rad" else "N" for c in a.tree.coordinates[: m + len(a.links)]),
         )
 
-    def _tension(self, wire: int, length: Vector) -> Vector:
+    def _tension(self, wire: int, length: Floats) -> Floats:
         law = self.anatomy.laws[self.anatomy.wires[wire].name]
         assert isinstance(law, Elastic)
         return np.asarray(law.tension(ca.DM(length)), dtype=np.float64).ravel()
@@ -187,7 +187,7 @@ def load_symbols(loaded: Sequence[str], symbol: ca.SX) -> list[Load]:
     return [Load(f, symbol[6 * i : 6 * i + 3], symbol[6 * i + 3 : 6 * i + 6]) for i, f in enumerate(loaded)]
 
 
-def load_rows(loaded: Sequence[str], by_frame: Mapping[str, ArrayLike] | None, rows: int) -> Vector:
+def load_rows(loaded: Sequence[str], by_frame: Mapping[str, ArrayLike] | None, rows: int) -> Floats:
     """(rows, 6 k) force and moment about the ground's origin on each of the frames `loaded`, zero where not given.
 
     Raises `ValueError` for other frames and for arrays that are not (rows, 6) or (6,).

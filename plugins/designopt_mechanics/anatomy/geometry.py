@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 
 #: Section of the file by kind of wire.
 SECTIONS: Mapping[str, str] = {"Mus": "muscles", "Ten": "tendons", "Lig": "ligamenta"}
@@ -39,12 +39,12 @@ class Strand:
 class Geometry:
     """Placements (4, 4) of bones and virtual links in the reference posture by name, and wires in file order."""
 
-    bones: Mapping[str, Matrix]
-    virtual: Mapping[str, Matrix]
+    bones: Mapping[str, Floats]
+    virtual: Mapping[str, Floats]
     wires: tuple[Strand, ...]
 
 
-def placement(fields: Mapping[str, Any]) -> Matrix:
+def placement(fields: Mapping[str, Any]) -> Floats:
     """The transform of VRML fields: p' = T C R S C^-1 p."""
     transform = np.eye(4)
     transform[:3, 3] = fields.get("translation", (0.0, 0.0, 0.0))
@@ -56,7 +56,7 @@ def placement(fields: Mapping[str, Any]) -> Matrix:
     return transform
 
 
-def turn(axis: Any, angle: float) -> Matrix:
+def turn(axis: Any, angle: float) -> Floats:
     """(3, 3) by the angle (rad) about an axis of any length; a zero axis makes no turn."""
     direction = np.asarray(axis, dtype=np.float64)
     length = float(np.linalg.norm(direction))
@@ -64,11 +64,11 @@ def turn(axis: Any, angle: float) -> Matrix:
         return np.eye(3)
     x, y, z = direction / length
     K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    rotation: Matrix = np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * K @ K
+    rotation: Floats = np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * K @ K
     return rotation
 
 
-def axis_angle(R: Matrix) -> tuple[float, float, float, float]:
+def axis_angle(R: Floats) -> tuple[float, float, float, float]:
     """The axis and angle of a rotation matrix."""
     from scipy.spatial.transform import Rotation
 

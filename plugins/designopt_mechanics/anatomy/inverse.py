@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.lazy import casadi as ca
 from designopt_mechanics.anatomy.companion import Anatomy
 from designopt_mechanics.anatomy.frames import load_rows, load_symbols
@@ -42,12 +42,12 @@ class Shared:
     largest `residual` of moments and resultants, and `contact` of each frame the force and moment (6) in its joint.
     """
 
-    tensions: Vector
-    pose: Vector
-    tau: Vector
+    tensions: Floats
+    pose: Floats
+    tau: Floats
     cost: float
     residual: float
-    contact: dict[str, Vector]
+    contact: dict[str, Floats]
 
 
 class Inverse:
@@ -153,11 +153,11 @@ class Inverse:
         x, p, _, balance, _, _, _ = self._statement
         return ca.Function("residuals", [x, p], [balance, ca.densify(ca.jacobian(balance, x))])
 
-    def _least_residuals(self, x0: Vector, data: Vector, low: Vector, high: Vector) -> Vector:
+    def _least_residuals(self, x0: Floats, data: Floats, low: Floats, high: Floats) -> Floats:
         """The unknowns within `low` and `high` with the least sum of squared residuals."""
         from scipy.optimize import least_squares
 
-        def part(i: int) -> Callable[[Vector], Vector]:
+        def part(i: int) -> Callable[[Floats], Floats]:
             return lambda x: np.asarray(self._residuals(x, data)[i], dtype=np.float64)
 
         fit = least_squares(
@@ -165,7 +165,7 @@ class Inverse:
         )
         return np.asarray(fit.x, dtype=np.float64)  # its status is of no use beside the residuals, which are checked
 
-    def _missing(self, left: Vector) -> str:
+    def _missing(self, left: Floats) -> str:
         """The joint with the largest residual, or the coordinate of a link where all joints are balanced."""
         a, m = self.anatomy, len(self.anatomy.joints)
         row = int(left[:m].argmax()) if (~(left[:m] < _TOLERANCE)).any() else m + int(left[m:].argmax())

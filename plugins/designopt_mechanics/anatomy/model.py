@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation import Integral, Phase, TrajectoryProblem
 from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
@@ -99,7 +99,7 @@ class WirePatterns:
 
     def evaluate(
         self, design: Pull, scenario: Which, arrays: Set[str] = frozenset()
-    ) -> tuple[PatternOutputs, dict[str, Vector]]:
+    ) -> tuple[PatternOutputs, dict[str, Floats]]:
         """Find the equilibria along the sweep. Raises `Diverged` if there is none."""
         anatomy, balance = self._equilibrium(scenario)
         chosen = filled(Pull, design)

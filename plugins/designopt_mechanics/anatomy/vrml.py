@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.study.language.errors import Issue, StudyError, error_line, short
 from designopt.study.language.findings import nearest_or_all
 from designopt_mechanics.anatomy.geometry import SECTIONS, FixedPoint, Geometry, Strand, axis_angle, placement
@@ -204,7 +204,7 @@ class _Reader:
         self.once(world)
         top = placement(world.fields)
         section_names = ("bones", "virtual_bones", *SECTIONS.values())
-        sections: dict[str, tuple[_Node, Matrix]] = {}
+        sections: dict[str, tuple[_Node, Floats]] = {}
         for section in world.children:
             if section.name not in section_names:
                 raise self.wrong(
@@ -232,8 +232,8 @@ class _Reader:
             names.add(node.name)
             waiting = node.children + waiting
 
-    def links(self, section: tuple[_Node, Matrix] | None, what: str) -> dict[str, Matrix]:
-        transforms: dict[str, Matrix] = {}
+    def links(self, section: tuple[_Node, Floats] | None, what: str) -> dict[str, Floats]:
+        transforms: dict[str, Floats] = {}
         for node in section[0].children if section else []:
             if not node.name.isidentifier():
                 raise self.wrong(
@@ -247,7 +247,7 @@ class _Reader:
             transforms[node.name] = transform
         return transforms
 
-    def wire(self, node: _Node, kind: str, at: Matrix, links: Mapping[str, Matrix]) -> Strand:
+    def wire(self, node: _Node, kind: str, at: Floats, links: Mapping[str, Floats]) -> Strand:
         match = _ELEMENT.fullmatch(node.name)
         if match is None:
             text = (
@@ -321,5 +321,5 @@ def write_vrml(geometry: Geometry) -> str:
     return "\n".join([*lines, "] }", ""])
 
 
-def _numbers(values: Matrix) -> str:
+def _numbers(values: Floats) -> str:
     return " ".join(repr(float(v)) for v in values)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.lazy import casadi as ca
 from designopt_mechanics import scene
 from designopt_mechanics.body import Body
@@ -145,7 +145,7 @@ _LINES = (
 )
 
 
-def drawing(angles: Vector) -> Vector:
+def drawing(angles: Floats) -> Floats:
     """(n, vertices, 2) m for all angles (n, 7) in the order of `mechanism.ANGLES`."""
     return scene.drawing(_rows(), _LINES, angles, axes=(0, 1))
 

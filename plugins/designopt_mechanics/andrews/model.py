@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation import Integral, Phase, TrajectoryProblem
 from designopt.dynamics.simulation.simulator import Simulator
 from designopt.dynamics.simulation.trajectory import SimulationStatus, Trajectory
@@ -90,7 +90,7 @@ class AndrewsSqueezer:
 
     def evaluate(
         self, design: Treatment, scenario: Drive, arrays: Set[str] = frozenset()
-    ) -> tuple[AndrewsOutputs, dict[str, Vector]]:
+    ) -> tuple[AndrewsOutputs, dict[str, Floats]]:
         """Integrate the motion. Raises `Diverged` if the integration fails."""
         treatment, drive = filled(Treatment, design), filled(Drive, scenario)
         torque, duration = drive["torque"], drive["duration"]
@@ -156,13 +156,13 @@ def _system(formulation: Formulation) -> Any:
     return system(formulation)
 
 
-def _at_rest(formulation: Formulation) -> Vector:
+def _at_rest(formulation: Formulation) -> Floats:
     angles = [START["beta"]] if formulation == "joint_functions" else [START[n] for n in ANGLES]
     return np.array([*angles, *np.zeros(len(angles))])
 
 
 @lru_cache(maxsize=64)
-def _reference(torque: float, stiffness: float, duration: float) -> Vector:
+def _reference(torque: float, stiffness: float, duration: float) -> Floats:
     """(7,) the angles at the end with joint functions at the tolerance of the reference."""
     run: Trajectory = _simulator("joint_functions", "auto", _REFERENCE).run(
         _at_rest("joint_functions"), [0.0, duration], p={"stiffness": stiffness}, q={"torque": torque}

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation import Integral, Phase, TrajectoryProblem
 from designopt.dynamics.rows import Rows
 from designopt.dynamics.system import System, Variable
@@ -100,7 +100,7 @@ class CableRobot:
 
     def evaluate(
         self, design: Anchors, scenario: Task, arrays: Set[str] = frozenset()
-    ) -> tuple[RobotOutputs, dict[str, Vector]]:
+    ) -> tuple[RobotOutputs, dict[str, Floats]]:
         """Go through the poses."""
         anchors, task = [*cast(Mapping[str, float], filled(Anchors, design)).values()], filled(Task, scenario)
         poses = self._poses()
@@ -128,7 +128,7 @@ class CableRobot:
         )
         if tensions is not None:
             outputs["effort"] = float((tensions**2).sum())
-        all_arrays: dict[str, Vector] = {"poses": poses, "margin": margin, "time": np.array([0.0, 1.0])}
+        all_arrays: dict[str, Floats] = {"poses": poses, "margin": margin, "time": np.array([0.0, 1.0])}
         if "scene" in arrays:
             cables = self._drawing(anchors, poses[feasible])
             all_arrays["scene"] = np.stack([cables, cables])
@@ -160,7 +160,7 @@ class CableRobot:
             figures={"effort": lambda e: e.integral["effort"]},
         )
 
-    def _poses(self) -> Vector:
+    def _poses(self) -> Floats:
         """Places of the platform over the inner four fifths of the frame."""
         spans = [(-0.4 * WIDTH, 0.4 * WIDTH)]
         if self.kind == "spatial":
@@ -197,14 +197,14 @@ class CableRobot:
             data=[(Variable("payload", "kg", 0.0), payload)],
         )
 
-    def _drawing(self, anchors: list[float], feasible: Vector) -> Vector:
+    def _drawing(self, anchors: list[float], feasible: Floats) -> Floats:
         """(vertices, axes) of cables, platform in the middle, and feasible poses as dots."""
         machine = robot(self.kind, *anchors)
         moves = feasible.shape[1]
         middle = np.zeros(moves)
         middle[-1] = 0.5 * HEIGHT
         gap = np.full((1, moves), np.nan)
-        parts: list[Vector] = []
+        parts: list[Floats] = []
         for cable in machine.cables:
             anchor = np.asarray(ca.evalf(cable.points[0].position), dtype=np.float64).ravel()[:moves]
             end = middle + np.asarray(cable.points[1].position)[:moves]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.lazy import casadi as ca
 from designopt_mechanics.body import Body
 from designopt_mechanics.motions import Motion, Rotate, Slide
@@ -67,7 +67,7 @@ def robot(kind: Kind, upper_inset: Any, lower_inset: Any, lower_height: Any) -> 
     return Robot(Tree(tuple(coordinates), (platform,)), tuple(cables), GRAVITY[kind])
 
 
-def margins(arms: Vector, low: float, high: float, weight: Vector, box: Vector) -> Vector:
+def margins(arms: Floats, low: float, high: float, weight: Floats, box: Floats) -> Floats:
     """(n,) by how much (N or N m, along the worst direction) the wrenches that cables can make exceed those needed.
 
     `arms` (n, m, k) is the wrench of a unit tension of each of k cables, tensions are from `low` to `high` (N),
@@ -93,7 +93,7 @@ def margins(arms: Vector, low: float, high: float, weight: Vector, box: Vector) 
     return worst
 
 
-def positive_share(values: Vector) -> float:
+def positive_share(values: Floats) -> float:
     """Share of the box of a grid with `values` (n1, n2) or (n1, n2, n3) where they are positive, linear in between.
 
     Each cell is cut into the triangles or tetrahedra of its axes' permutations (Kuhn 1960); within these the share is a
@@ -112,13 +112,13 @@ def positive_share(values: Vector) -> float:
     return float(np.mean(shares))
 
 
-def _share_of_simplex(f: Vector) -> Vector:
+def _share_of_simplex(f: Floats) -> Floats:
     """(n,) share of triangles or tetrahedra where a linear function is positive, from its values (n, d + 1) at the
     corners, which decrease.
     """
     d = f.shape[1] - 1
     positive = (f > 0.0).sum(axis=1)
-    share: Vector = (positive == d + 1).astype(np.float64)
+    share: Floats = (positive == d + 1).astype(np.float64)
     for mask, tip, side in ((positive == 1, 0, 0.0), (positive == d, d, 1.0)):  # one corner differs from the others
         g = f[mask]
         corner = np.prod([g[:, tip] / (g[:, tip] - g[:, j]) for j in range(d + 1) if j != tip], axis=0)
@@ -130,7 +130,7 @@ def _share_of_simplex(f: Vector) -> Vector:
     return share
 
 
-def least_tensions(arms: Vector, wrench: Vector, low: float, high: float) -> Vector | None:
+def least_tensions(arms: Floats, wrench: Floats, low: float, high: float) -> Floats | None:
     """(k,) N with the least sum of squares, from `low` to `high`, whose wrench (m,) is `wrench`; None without any.
 
     `arms` (m, k) is the wrench of a unit tension of each cable.
@@ -143,21 +143,21 @@ def least_tensions(arms: Vector, wrench: Vector, low: float, high: float) -> Vec
         {"print_iter": False, "print_header": False, "print_info": False, "error_on_fail": False},
     )
     solution = program(h=2.0 * np.eye(k), g=0.0, a=arms, lba=wrench, uba=wrench, lbx=low, ubx=high)
-    tensions: Vector = np.asarray(solution["x"], dtype=np.float64).ravel()
+    tensions: Floats = np.asarray(solution["x"], dtype=np.float64).ravel()
     error = np.abs(arms @ tensions - wrench).max()
     if not program.stats()["success"] or not error < 1e-6 * (1.0 + np.abs(wrench).max()):
         return None
     return tensions
 
 
-def stiffness(arms: Vector, tangential: float) -> Vector:
+def stiffness(arms: Floats, tangential: float) -> Floats:
     """(n, m, m) N/m, N m/rad: R diag(k) R' of cables with `tangential` stiffness k (N/m), pre-tension left out."""
-    matrix: Vector = tangential * arms @ np.swapaxes(arms, 1, 2)
+    matrix: Floats = tangential * arms @ np.swapaxes(arms, 1, 2)
     return matrix
 
 
-def _normal(columns: Vector) -> Vector:
+def _normal(columns: Floats) -> Floats:
     """(n, m) the unit vector that is normal to m - 1 columns (n, m, m - 1)."""
     u, _, _ = np.linalg.svd(columns)
-    last: Vector = u[:, :, -1]
+    last: Floats = u[:, :, -1]
     return last

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.lazy import casadi as ca
 from designopt_mechanics.body import is_number, tensor
 from designopt_mechanics.dynamics.recursion import NO_GRAVITY
@@ -32,8 +32,8 @@ class Assembled:
     about the ground's origin and in its axes; `rounds` in which disjoint pairs were joined.
     """
 
-    accelerations: Vector
-    joints: Mapping[str, Vector]
+    accelerations: Floats
+    joints: Mapping[str, Floats]
     rounds: int
 
 
@@ -48,15 +48,15 @@ class _Joint:
 class _Part:
     """A subsystem: its bodies that await a joint, their free accelerations and responses to wrenches on them."""
 
-    free: dict[str, Vector]
-    response: dict[tuple[str, str], Vector]
+    free: dict[str, Floats]
+    response: dict[tuple[str, str], Floats]
 
 
 @dataclass(frozen=True, eq=False)
 class _Join:
     joint: _Joint
-    start: Vector
-    gain: dict[str, Vector]
+    start: Floats
+    gain: dict[str, Floats]
 
 
 class Assembly:
@@ -166,9 +166,9 @@ class Assembly:
     # --------------------------------------------------------------------------------------------------- mechanics
 
     @staticmethod
-    def _motion(joint: _Joint, J: Mapping[str, Vector]) -> Vector:
+    def _motion(joint: _Joint, J: Mapping[str, Floats]) -> Floats:
         columns = J[joint.child][:, list(joint.rows)]
-        moved: Vector = columns - (J[joint.parent][:, list(joint.rows)] if joint.parent in J else 0.0)
+        moved: Floats = columns - (J[joint.parent][:, list(joint.rows)] if joint.parent in J else 0.0)
         return moved
 
     def _join(
@@ -176,9 +176,9 @@ class Assembly:
         joint: _Joint,
         parts: dict[str, _Part],
         part_of: dict[str, str],
-        motion: Vector,
-        effort: Vector,
-        bias: Vector,
+        motion: Floats,
+        effort: Floats,
+        bias: Floats,
     ) -> _Join:
         """Join two parts; the bodies of further joints remain."""
         c, p = joint.child, joint.parent
@@ -204,7 +204,7 @@ class Assembly:
         parts[c] = one
         return _Join(joint, start, gain)
 
-    def _cut(self, joins: Sequence[_Join]) -> tuple[dict[str, Vector], dict[str, Vector]]:
+    def _cut(self, joins: Sequence[_Join]) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """Wrenches on all bodies, and in all joints, from the last joint to the first."""
         total = {b: np.zeros(6) for b in self._bodies}
         wrenches = {}
@@ -217,13 +217,13 @@ class Assembly:
         return total, wrenches
 
     def _spatial(
-        self, gravity: Vector, loads: Mapping[str, ArrayLike], z: Vector, dz: Vector
-    ) -> tuple[dict[str, Vector], dict[str, Vector], dict[str, Vector], dict[str, Vector]]:
+        self, gravity: Floats, loads: Mapping[str, ArrayLike], z: Floats, dz: Floats
+    ) -> tuple[dict[str, Floats], dict[str, Floats], dict[str, Floats], dict[str, Floats]]:
         """Of each body its inverse inertia, free acceleration, Jacobian and acceleration without accelerations."""
-        inverse: dict[str, Vector] = {}
-        free: dict[str, Vector] = {}
-        J: dict[str, Vector] = {}
-        drift: dict[str, Vector] = {}
+        inverse: dict[str, Floats] = {}
+        free: dict[str, Floats] = {}
+        J: dict[str, Floats] = {}
+        drift: dict[str, Floats] = {}
         for name, parts in zip(
             self._bodies, np.split(np.asarray(self._expressions(z, dz)), len(self._bodies)), strict=True
         ):
@@ -262,6 +262,6 @@ class Assembly:
         return ca.Function("spatial", [s.z, s.dz], [ca.densify(ca.vertcat(*blocks))])
 
 
-def _skew(v: Vector) -> Vector:
+def _skew(v: Floats) -> Floats:
     x, y, z = v
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypedDict, cast
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation import Constraint, Integral, Options, Phase, TrajectoryProblem, solve_design
 from designopt.dynamics.signals import SignalTable
 from designopt.dynamics.simulation.simulator import Simulator
@@ -105,7 +105,7 @@ class ExoskeletonGait:
 
     def evaluate(
         self, design: Links, scenario: Operator, arrays: Set[str] = frozenset()
-    ) -> tuple[GaitOutputs, dict[str, Vector]]:
+    ) -> tuple[GaitOutputs, dict[str, Floats]]:
         """Simulate the single support. Raises `Diverged` if the integration fails."""
         conditions = _conditions(scenario)
         chosen = cast(Mapping[str, float], design)
@@ -225,7 +225,7 @@ class ExoskeletonGait:
         )
 
 
-def start(size: Size, design: Mapping[str, float], conditions: Mapping[str, float], at: float = 0.0) -> Vector:
+def start(size: Size, design: Mapping[str, float], conditions: Mapping[str, float], at: float = 0.0) -> Floats:
     """(6 n + 1,) recorded state at a time (s), links compressed as at rest, no work done.
 
     Raises `InvalidDesign` if a link collapses under the weight.
@@ -239,7 +239,7 @@ def start(size: Size, design: Mapping[str, float], conditions: Mapping[str, floa
     return np.concatenate([angles, lengths, rates, np.zeros(len(rest)), [0.0]])
 
 
-def drawing(size: Size, design: Mapping[str, float], conditions: Mapping[str, float], states: Vector) -> Vector:
+def drawing(size: Size, design: Mapping[str, float], conditions: Mapping[str, float], states: Floats) -> Floats:
     """(n, vertices, 3) m of the rods in `states` (n, ...)."""
     tree = _built(size, design, conditions).tree
     ends, _ = places(tree, states[:, : 3 * tree.n])

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.lazy import casadi as ca
 
 #: Condition of the equations' derivative by the unknowns above which a pose is singular.
@@ -52,7 +52,7 @@ class Closure:
     nodes: int = 25
     residual: float = field(init=False, default=0.0)
     condition: float = field(init=False, default=0.0)
-    _fit: Vector = field(init=False, repr=False, default_factory=lambda: np.zeros(0))
+    _fit: Floats = field(init=False, repr=False, default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.coordinates) <= 3 or len(self.ranges) != len(self.coordinates):
@@ -97,9 +97,9 @@ def _functions(closure: Closure) -> tuple[Any, Any]:
     return ca.Function("phi", [q, y], [phi, slope]), ca.Function("by_q", [q, y], [ca.densify(ca.jacobian(phi, q))])
 
 
-def _chebyshev(n: int) -> Vector:
+def _chebyshev(n: int) -> Floats:
     """n Chebyshev points on [-1, 1], increasing."""
-    points: Vector = -np.cos((np.arange(n) + 0.5) * np.pi / n)
+    points: Floats = -np.cos((np.arange(n) + 0.5) * np.pi / n)
     return points
 
 
@@ -119,7 +119,7 @@ def _solve(closure: Closure) -> None:
     first = tuple(int(i) for i in np.unravel_index(np.argmin(((grid - at) ** 2).sum(-1)), shape))
     solutions = np.full((*shape, len(y)), np.nan)
     worst_residual = worst_condition = 0.0
-    solved: dict[tuple[int, ...], Vector] = {}
+    solved: dict[tuple[int, ...], Floats] = {}
     front = [(first, at, y)]
     while front:
         index, origin, before = front.pop(0)
@@ -138,7 +138,7 @@ def _solve(closure: Closure) -> None:
     _check_fit(closure, residual, axis, lows, highs)
 
 
-def _coefficients(values: Vector, axis: Vector) -> Vector:
+def _coefficients(values: Floats, axis: Floats) -> Floats:
     """Chebyshev coefficients of `values` (n, ..., k) at the Chebyshev points along every axis but the last."""
     n = len(axis)
     basis = np.polynomial.chebyshev.chebvander(axis, n - 1)
@@ -165,7 +165,7 @@ def _polynomial(closure: Closure, q: Any) -> Any:
     return evaluate(closure._fit, 0)
 
 
-def _newton(closure: Closure, residual: Any, q: Vector, y: Vector) -> tuple[Vector, float, float]:
+def _newton(closure: Closure, residual: Any, q: Floats, y: Floats) -> tuple[Floats, float, float]:
     """Solution, residual and condition at `q`, from `y`."""
     scale = 1.0
     for _ in range(_NEWTON_STEPS):
@@ -188,8 +188,8 @@ def _newton(closure: Closure, residual: Any, q: Vector, y: Vector) -> tuple[Vect
 
 
 def _follow(
-    closure: Closure, residual: Any, by_q: Any, origin: Vector, y: Vector, target: Vector
-) -> tuple[Vector, float, float]:
+    closure: Closure, residual: Any, by_q: Any, origin: Floats, y: Floats, target: Floats
+) -> tuple[Floats, float, float]:
     """The solution at `target` on the branch of `y` at `origin`, with shorter steps where the tangent misses it."""
     progress, stride, missed = 0.0, 1.0, 0.0
     error = condition = 0.0
@@ -220,7 +220,7 @@ def _follow(
     return y, error, condition
 
 
-def _check_fit(closure: Closure, residual: Any, axis: Vector, lows: Vector, highs: Vector) -> None:
+def _check_fit(closure: Closure, residual: Any, axis: Floats, lows: Floats, highs: Floats) -> None:
     """Between the nodes the fit must be near enough for the Newton steps."""
     q = ca.SX.sym("q", len(lows))
     fit = ca.Function("fit", [q], [_polynomial(closure, q)])
@@ -237,5 +237,5 @@ def _check_fit(closure: Closure, residual: Any, axis: Vector, lows: Vector, high
             )
 
 
-def _as_text(closure: Closure, q: Vector) -> str:
+def _as_text(closure: Closure, q: Floats) -> str:
     return ", ".join(f"{n} = {v:.6g}" for n, v in zip(closure.coordinates, q, strict=True))

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.lazy import casadi as ca
 
 #: What a piecewise polynomial is outside of its breaks: not a number, or the tangent at the end.
@@ -70,7 +70,7 @@ class Piecewise:
             return value + _ahead(at, inner, slope)
         return ca.if_else(ca.logic_and(at >= low, at <= high), value, np.nan)
 
-    def _check_smooth(self, x: Vector, c: Vector) -> None:
+    def _check_smooth(self, x: Floats, c: Floats) -> None:
         h = np.diff(x)
         derivative = c
         for what in ("value", "slope", "curvature"):
@@ -137,7 +137,7 @@ class _Polynomial(Piecewise):
         return value
 
 
-def _choose(at: Any, breaks: Vector, columns: list[Vector]) -> list[Any]:
+def _choose(at: Any, breaks: Floats, columns: list[Floats]) -> list[Any]:
     """Of each of `columns` (n) the entry of the interval of `at` between the n - 1 inner `breaks`, by bisection."""
     if not len(breaks):
         return [ca.SX(float(column[0])) for column in columns]

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
 from designopt_mechanics.dynamics.recursion import efforts, inverse_dynamics
@@ -42,10 +42,10 @@ class RedundantLoop(ValueError):
 class MotionRows:
     """A motion: `time` (n,), coordinates `z`, rates `dz` and accelerations `ddz` (n, m) that close the loops."""
 
-    time: Vector
-    z: Vector
-    dz: Vector
-    ddz: Vector
+    time: Floats
+    z: Floats
+    dz: Floats
+    ddz: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +53,8 @@ class SolvedForces:
     """`efforts` (n, f) of the driven coordinates, and `cuts` (n, k): forces on the first points of the cuts along their
     axes."""
 
-    efforts: Vector
-    cuts: Vector
+    efforts: Floats
+    cuts: Floats
 
 
 class LoopForces:
@@ -216,7 +216,7 @@ class LoopForces:
             self._check_outside(slopes, set(by_frame))
         return _Structure(by_frame, moving, along_path, coupled)
 
-    def _lengths(self, c: Vector, moving: Vector, in_loops: Sequence[int]) -> Vector:
+    def _lengths(self, c: Floats, moving: Floats, in_loops: Sequence[int]) -> Floats:
         """(k, n) slopes of the lengths of quaternions that a relation keeps: they transmit nothing."""
         names, rows = self.loops.lifted.tree.names, []
         for frame in self.loops.lifted.tree.frames:
@@ -228,7 +228,7 @@ class LoopForces:
                         rows.append(row)
         return np.array(rows).reshape(len(rows), len(names))
 
-    def _check_outside(self, slopes: Vector, in_loops: set[str]) -> None:
+    def _check_outside(self, slopes: Floats, in_loops: set[str]) -> None:
         """Raises `TreeError` for frames outside of the stated loops that joint functions couple."""
         lifted = self.loops.lifted
         by_frame: dict[str, list[int]] = {}
@@ -303,7 +303,7 @@ class LoopForces:
         left = ca.norm_inf(matrix @ solution - needed)
         return self._rows("multipliers", ca.cse([solution, left, ca.norm_inf(needed) + ca.norm_inf(solution)]))
 
-    def efforts(self, motion: MotionRows, p: Sequence[float]) -> Vector:
+    def efforts(self, motion: MotionRows, p: Sequence[float]) -> Floats:
         """(n, f) of the driven coordinates, by virtual work along the free directions of the mechanism."""
         if not self.driven:
             return np.zeros((len(motion.z), 0))
@@ -355,7 +355,7 @@ class LoopForces:
                 "of the tree"
             )
 
-    def _refuse(self, small: Any, V: Vector, rows: int) -> None:
+    def _refuse(self, small: Any, V: Floats, rows: int) -> None:
         k = len(self.labels)
         if not small.any() and rows >= k:
             return
@@ -385,7 +385,7 @@ class LoopForces:
         arguments = [self.state.z, self.state.dz, self.state.ddz, self.time, self.p]
         return Rows(ca.Function(name, arguments, [ca.densify(r) for r in results]))
 
-    def tangent(self, z: Vector, p: Any) -> Vector:
+    def tangent(self, z: Floats, p: Any) -> Floats:
         """(n, m, f) rates of all coordinates at unit rates of the independent ones."""
         free = self.loops.independent
         unit = np.eye(len(free))
@@ -404,11 +404,11 @@ class _Structure:
     coupled: bool
 
 
-def _embedded(slopes: Vector, rows: list[int], columns: list[int]) -> Vector:
+def _embedded(slopes: Floats, rows: list[int], columns: list[int]) -> Floats:
     embedded = np.zeros((len(slopes), len(columns)))
     embedded[rows] = slopes[np.ix_(rows, columns)]
     return embedded
 
 
-def _rank(matrix: Vector) -> int:
+def _rank(matrix: Floats) -> int:
     return int(np.linalg.matrix_rank(matrix, 1e-9 * np.linalg.norm(matrix, 2))) if matrix.size else 0

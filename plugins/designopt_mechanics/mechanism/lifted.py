@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.lazy import casadi as ca
 from designopt_mechanics.mechanism.mechanism import Mechanism, Meet
 from designopt_mechanics.motions import Ball, Motion
@@ -30,8 +30,8 @@ class Cut:
     """A meeting point whose points can part along the columns of `axes` (3, k) and not along those of `fixed`."""
 
     meet: Meet
-    axes: Vector
-    fixed: Vector
+    axes: Floats
+    fixed: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class LiftedTree:
         return names
 
 
-def gap_along(state: TreeState, meet: Meet, axes: Vector) -> Any:
+def gap_along(state: TreeState, meet: Meet, axes: Floats) -> Any:
     """(k, 1) m from the second to the first point, along the columns of `axes`."""
     return ca.SX(axes.T) @ (state.position(meet.first) - state.position(meet.second))
 

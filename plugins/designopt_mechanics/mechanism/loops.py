@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
 from designopt_mechanics.mechanism.lifted import LiftedTree, gap_along, lifted
@@ -48,8 +48,8 @@ class CannotClose(ValueError):
 class ClosedRows:
     """Postures `z` (n, m), the `gap` (n,) that stays open, and whether each is `closed` (n,)."""
 
-    z: Vector
-    gap: Vector
+    z: Floats
+    gap: Floats
     closed: NDArray[np.bool_]
 
 
@@ -81,7 +81,7 @@ class LoopSolver:
 
     # ------------------------------------------------------------------------------------------------------ postures
 
-    def start(self, p: ArrayLike, branch: str = "", near: ArrayLike | None = None) -> Vector:
+    def start(self, p: ArrayLike, branch: str = "", near: ArrayLike | None = None) -> Floats:
         """(m,) the closed posture near the reference posture (or `near`), in a `branch` if it is named.
 
         Raises `CannotClose` with the gap, and `ValueError` for an unknown branch.
@@ -122,7 +122,7 @@ class LoopSolver:
             gaps = np.maximum(gaps, self._reach(postures, column)[0].reshape(len(rows), -1).max(axis=1))
         return ClosedRows(postures, gaps, gaps <= CLOSED)
 
-    def rates(self, z: Vector, dzi: ArrayLike, p: ArrayLike) -> Vector:
+    def rates(self, z: Floats, dzi: ArrayLike, p: ArrayLike) -> Floats:
         """(n, m) rates of all coordinates at rates `dzi` (n, f) of the independent ones."""
         dz = np.zeros_like(z)
         dz[:, self.independent] = dzi
@@ -132,7 +132,7 @@ class LoopSolver:
             dz[:, self.dependent] = -_solved(J[:, :, self.dependent], independent_part)
         return dz
 
-    def accelerations(self, z: Vector, dz: Vector, ddzi: ArrayLike, p: ArrayLike) -> Vector:
+    def accelerations(self, z: Floats, dz: Floats, ddzi: ArrayLike, p: ArrayLike) -> Floats:
         """(n, m) accelerations of all coordinates at those `ddzi` (n, f) of the independent ones."""
         ddz = np.zeros_like(z)
         ddz[:, self.independent] = ddzi
@@ -142,7 +142,7 @@ class LoopSolver:
             ddz[:, self.dependent] = -_solved(J[:, :, self.dependent], independent_part)
         return ddz
 
-    def condition(self, z: Vector, p: ArrayLike) -> Vector:
+    def condition(self, z: Floats, p: ArrayLike) -> Floats:
         """(n,) condition of the loops' equations by the dependent coordinates: large near a dead centre."""
         if not len(self.dependent):
             return np.ones(len(z))
@@ -162,7 +162,7 @@ class LoopSolver:
         """(k, m) derivatives of the gap."""
         return ca.densify(ca.jacobian(self.gap, self.state.z))
 
-    def slopes(self, z: Vector, p: ArrayLike) -> Vector:
+    def slopes(self, z: Floats, p: ArrayLike) -> Floats:
         """(n, k, m) derivatives of the gap."""
         return self._slopes(z, p)[0].reshape(len(z), len(self.labels), -1)
 
@@ -189,11 +189,11 @@ class LoopSolver:
     def _function(self) -> Any:
         return ca.Function("loops", [self.state.z, self.p], [ca.densify(self.gap), self.jacobian])
 
-    def _values(self, z: Vector, p: Vector) -> tuple[Vector, Vector]:
+    def _values(self, z: Floats, p: Floats) -> tuple[Floats, Floats]:
         gap, J = self._function(z, p)
         return np.asarray(gap, dtype=np.float64).ravel(), np.asarray(J, dtype=np.float64)
 
-    def _newton(self, z: Vector, p: Vector, columns: Any = None) -> tuple[Vector, float]:
+    def _newton(self, z: Floats, p: Floats, columns: Any = None) -> tuple[Floats, float]:
         """The closed posture near `z` and its gap; the smallest gap where none closes."""
         free = self.dependent if columns is None else columns
         if not len(free):
@@ -216,7 +216,7 @@ class LoopSolver:
             z[free] -= step if largest <= 0.5 else step * (0.5 / largest)
         return best, smallest
 
-    def _near(self, z: Vector, rows: Vector, p: Vector) -> Vector:
+    def _near(self, z: Floats, rows: Floats, p: Floats) -> Floats:
         """The first postures at `rows` that Newton's method reaches from the closed posture `z` on its branch."""
         if not len(self.dependent) or len(rows) < 2:
             return np.empty((0, len(z)))
@@ -241,7 +241,7 @@ class LoopSolver:
         good &= missed <= 0.5 * np.abs(step).max(axis=1) + _SAME_BRANCH
         return postures[: len(rows) if good.all() else int(np.argmin(good))]
 
-    def _advance(self, z: Vector, target: Vector, p: Vector, patience: int = _PATIENCE) -> tuple[Vector, float]:
+    def _advance(self, z: Floats, target: Floats, p: Floats, patience: int = _PATIENCE) -> tuple[Floats, float]:
         """The posture with independent coordinates `target` on the branch of the closed posture `z`, and its gap.
 
         Steps are halved up to `patience` times; then the target is tried at once.
@@ -319,15 +319,15 @@ class LoopSolver:
         names = self.mechanism.tree.names
         return [i for i, n in enumerate(names) if n not in self.mechanism.independent]
 
-    def _widest(self, z: Vector, p: ArrayLike) -> str:
+    def _widest(self, z: Floats, p: ArrayLike) -> str:
         values, _ = self._values(z, np.asarray(p, dtype=np.float64))
         return f"'{self.labels[int(np.argmax(np.abs(values)))]}'"
 
-    def _text(self, z: Sequence[float] | Vector) -> str:
+    def _text(self, z: Sequence[float] | Floats) -> str:
         return ", ".join(f"{n} = {v:.6g}" for n, v in zip(self.mechanism.tree.names, z, strict=True))
 
 
-def _independent_rows(matrix: Vector, tolerance: float = _DEPENDENT) -> list[int]:
+def _independent_rows(matrix: Floats, tolerance: float = _DEPENDENT) -> list[int]:
     """Indices of rows that do not depend on those before them."""
     chosen: list[int] = []
     basis = np.zeros((0, matrix.shape[1]))
@@ -342,7 +342,7 @@ def _independent_rows(matrix: Vector, tolerance: float = _DEPENDENT) -> list[int
     return chosen
 
 
-def _least(matrix: Vector, right: Vector, damping: int = 0) -> Vector:
+def _least(matrix: Floats, right: Floats, damping: int = 0) -> Floats:
     """The solution of least squares; of the square system where it has one.
 
     `damping` counts steps without success: they are shortened (Levenberg), since a gap that stays has a singular slope.
@@ -362,11 +362,11 @@ def _least(matrix: Vector, right: Vector, damping: int = 0) -> Vector:
     return np.asarray(np.linalg.lstsq(matrix, right, rcond=1e-12)[0], dtype=np.float64)
 
 
-def _least_columns(matrix: Vector, right: Vector) -> Vector:
+def _least_columns(matrix: Floats, right: Floats) -> Floats:
     return np.asarray(np.linalg.lstsq(matrix, right, rcond=1e-12)[0], dtype=np.float64)
 
 
-def _solved(matrices: Vector, right: Vector) -> Vector:
+def _solved(matrices: Floats, right: Floats) -> Floats:
     """Solutions (n, k) of (n, k, k) systems, NaN where one is singular."""
     try:
         return np.asarray(np.linalg.solve(matrices, right[..., None])[..., 0], dtype=np.float64)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
 from designopt_mechanics.mechanism.mechanism import Mechanism
@@ -16,7 +16,7 @@ from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import GROUND, Point
 
 
-def scene_of(mechanism: Mechanism, z: ArrayLike, p: ArrayLike) -> Vector:
+def scene_of(mechanism: Mechanism, z: ArrayLike, p: ArrayLike) -> Floats:
     """(n, vertices, 3) m: lines through points at the postures `z` (n, m), NaN between lines.
 
     Lines lead from the origin of each frame to the joints that it carries, to its points that meet others, to its
@@ -29,7 +29,7 @@ def scene_of(mechanism: Mechanism, z: ArrayLike, p: ArrayLike) -> Vector:
     postures = np.atleast_2d(np.asarray(z, dtype=np.float64))
     vertices = rows(postures, np.asarray(p, dtype=np.float64))[0].reshape(len(postures), -1, 3)
     gap = np.full((len(postures), 1, 3), np.nan)
-    parts: list[Vector] = []
+    parts: list[Floats] = []
     at = 0
     for line in lines:
         parts += [vertices[:, at : at + len(line)], gap]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
 from designopt_mechanics.contacts import contact_forces
@@ -59,12 +59,12 @@ class MotionSignals:
         """In the order of the columns."""
         return tuple(s.name for s in self.signals)
 
-    def rows(self, motion: MotionRows, solved: SolvedForces, p: Sequence[float]) -> Vector:
+    def rows(self, motion: MotionRows, solved: SolvedForces, p: Sequence[float]) -> Floats:
         """(n, s) the signals of a motion."""
         arrays = (motion.z, motion.dz, motion.ddz, motion.time, p, solved.efforts, solved.cuts)
         return self._rows(*arrays)[0].reshape(len(motion.time), -1)
 
-    def slopes(self, motion: MotionRows, solved: SolvedForces, p: Sequence[float], prescribed: Vector) -> Vector:
+    def slopes(self, motion: MotionRows, solved: SolvedForces, p: Sequence[float], prescribed: Floats) -> Floats:
         """(n, s, np) derivatives of the signals by the parameters.
 
         `prescribed` (n, 3 f, np) are those of the independent coordinates, their rates and accelerations.
@@ -81,7 +81,7 @@ class MotionSignals:
         right = R_p.copy()
         right[:, :f] -= prescribed
         y_p = -np.linalg.pinv(R_y) @ right
-        result: Vector = s_p.reshape(n, -1, q) + s_y.reshape(n, len(self.signals), -1) @ y_p
+        result: Floats = s_p.reshape(n, -1, q) + s_y.reshape(n, len(self.signals), -1) @ y_p
         return result
 
     # --------------------------------------------------------------------------------------------------- expressions
@@ -105,7 +105,7 @@ class MotionSignals:
         mu = ca.SX.sym("mu", J.shape[0])
         return mu, ca.horzcat(J.T, E), f.needed - J.T @ mu - E @ self.efforts
 
-    def _multipliers(self, motion: MotionRows, solved: SolvedForces, p: Sequence[float]) -> Vector:
+    def _multipliers(self, motion: MotionRows, solved: SolvedForces, p: Sequence[float]) -> Floats:
         r, n = self._statics[0].numel(), len(motion.time)
         if not r:
             return np.zeros((n, 0))
@@ -114,7 +114,7 @@ class MotionSignals:
         needed = needed.reshape(n, -1)
         columns = [self.forces.loops.mechanism.tree.names.index(name) for name in self.forces.driven]
         needed[:, columns] -= solved.efforts
-        result: Vector = (np.linalg.pinv(np.swapaxes(J, 1, 2)) @ needed[..., None])[..., 0]
+        result: Floats = (np.linalg.pinv(np.swapaxes(J, 1, 2)) @ needed[..., None])[..., 0]
         return result
 
     @cached_property
@@ -183,7 +183,7 @@ class MotionSignals:
         return [(MechanismSignal(n, m.unit, "of the posture"), m.expression) for n, m in measured.items()]
 
 
-def reduced(take: str, time: Vector, values: Vector) -> tuple[float, Vector]:
+def reduced(take: str, time: Floats, values: Floats) -> tuple[float, Floats]:
     """One reduction of `values` (n,), and its derivative by them (n,)."""
     weights = _weights(time)
     duration = float(weights.sum()) or 1.0
@@ -204,7 +204,7 @@ def unit_of(take: str, unit: str) -> str:
     return unit if take != "integral" else f"{unit} s" if unit else "s"
 
 
-def _weights(time: Vector) -> Vector:
+def _weights(time: Floats) -> Floats:
     """(n,) of the trapezoidal rule."""
     if len(time) < 2:
         return np.ones(len(time))

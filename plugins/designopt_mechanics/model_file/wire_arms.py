@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypedDict, cast
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation import Integral, Phase, TrajectoryProblem
 from designopt.dynamics.rows import Rows
 from designopt.dynamics.system import System, Variable
@@ -112,7 +112,7 @@ class WireArms:
 
     def evaluate(
         self, design: Attachment, scenario: Pose, arrays: Set[str] = frozenset()
-    ) -> tuple[ArmOutputs, dict[str, Vector]]:
+    ) -> tuple[ArmOutputs, dict[str, Floats]]:
         """Go through the range."""
         mechanism = self._mechanism
         design_values = cast(Mapping[str, float], design)
@@ -229,7 +229,7 @@ class WireArms:
         ]
         return [[Point(GROUND), Point(GROUND)], *bones, *masses, list(wire.points)]
 
-    def _differences(self, z: Vector, shift: list[float], k: int) -> Vector:
+    def _differences(self, z: Floats, shift: list[float], k: int) -> Floats:
         """dl/dq of the wire by differences of fourth order."""
         h = 1e-4
         step = h * np.eye(z.shape[1])[k]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Plot
@@ -53,7 +53,7 @@ def _groups(result: Result) -> Mapping[str, list[int]]:
     return groups
 
 
-def _plot(groups: Mapping[str, list[int]], work: Vector, values: Vector, x: dict[str, Any], title: str) -> Plot:
+def _plot(groups: Mapping[str, list[int]], work: Floats, values: Floats, x: dict[str, Any], title: str) -> Plot:
     data = []
     for k, (name, rows) in enumerate(groups.items()):
         order = np.array(rows)[np.argsort(work[rows])]

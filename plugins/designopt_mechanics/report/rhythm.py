@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout, colour_bar
 from designopt.report.designs import Plot
@@ -55,7 +55,7 @@ def rhythm_map(result: Result) -> Section | None:
     )
 
 
-def _plot(angles: list[float], travels: list[float], differences: Vector) -> list[Plot]:
+def _plot(angles: list[float], travels: list[float], differences: Floats) -> list[Plot]:
     x, y = sorted(set(angles)), sorted(set(travels))
     percent = np.full((len(y), len(x)), np.nan)
     for angle, travel, difference in zip(angles, travels, differences, strict=True):

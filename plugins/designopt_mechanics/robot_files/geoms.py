@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_mechanics.robot_files.parts import LocalPose
 from designopt_mechanics.robot_files.xml import Element
 
@@ -24,8 +24,8 @@ class MassPart:
     """`mass` (kg), `centre` (3) m and `inertia` (3, 3) about it, in the axes of the body."""
 
     mass: float
-    centre: Vector
-    inertia: Vector
+    centre: Floats
+    inertia: Floats
 
 
 def geom_mass(geom: Element, pose: LocalPose) -> MassPart:
@@ -68,23 +68,23 @@ def together(parts: list[MassPart]) -> MassPart:
     return MassPart(mass, centre, inertia)
 
 
-def _ellipsoid(size: Vector) -> tuple[float, tuple[float, float, float]]:
+def _ellipsoid(size: Floats) -> tuple[float, tuple[float, float, float]]:
     a, b, c = (float(v) ** 2 for v in size[:3])
     return 4.0 / 3.0 * math.pi * math.sqrt(a * b * c), ((b + c) / 5.0, (a + c) / 5.0, (a + b) / 5.0)
 
 
-def _box(size: Vector) -> tuple[float, tuple[float, float, float]]:
+def _box(size: Floats) -> tuple[float, tuple[float, float, float]]:
     a, b, c = (float(v) ** 2 for v in size[:3])
     return 8.0 * math.sqrt(a * b * c), ((b + c) / 3.0, (a + c) / 3.0, (a + b) / 3.0)
 
 
-def _cylinder(size: Vector) -> tuple[float, tuple[float, float, float]]:
+def _cylinder(size: Floats) -> tuple[float, tuple[float, float, float]]:
     r, h = float(size[0]), 2.0 * float(size[1])
     across = (3.0 * r**2 + h**2) / 12.0
     return math.pi * r**2 * h, (across, across, r**2 / 2.0)
 
 
-def _capsule(size: Vector) -> tuple[float, tuple[float, float, float]]:
+def _capsule(size: Floats) -> tuple[float, tuple[float, float, float]]:
     """A cylinder with two half spheres, whose centres are 3 r / 8 beyond its ends."""
     r, h = float(size[0]), 2.0 * float(size[1])
     ball, tube = 4.0 / 3.0 * math.pi * r**3, math.pi * r**2 * h

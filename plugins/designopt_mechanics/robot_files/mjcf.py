@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.lazy import casadi as ca
 from designopt_mechanics.body import Body
 from designopt_mechanics.functions.piecewise import polynomial
@@ -245,7 +245,7 @@ class _ReferencePositions:
         self._state = TreeState.symbols(tree)
         self._z = [reader.start.get(c.name, c.reference) for c in tree.coordinates]
 
-    def number(self, expression: Callable[[TreeState], Any]) -> Vector:
+    def number(self, expression: Callable[[TreeState], Any]) -> Floats:
         function = ca.Function("reference", [self._state.z], [expression(self._state)])
         return np.asarray(function(self._z), dtype=np.float64)
 
@@ -373,7 +373,7 @@ def _omit(parts: RobotParts, element: Element) -> None:
     parts.omit(element, _OMITTED.get(element.tag, "this element is not known here"))
 
 
-def _about(anchor: Vector, motions: list[Motion]) -> list[Motion]:
+def _about(anchor: Floats, motions: list[Motion]) -> list[Motion]:
     """`motions` about a point of the frame instead of its origin."""
     distance = float(np.linalg.norm(anchor))
     if distance == 0.0:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_mechanics.robot_files.parts import LocalPose, rotation_from, rotation_from_quaternion
 from designopt_mechanics.robot_files.xml import Element
 
@@ -79,7 +79,7 @@ class MjcfText:
             return LocalPose(ends.mean(axis=0), _turn_z_to(element, ends[1] - ends[0]))
         return LocalPose(np.array(element.attribute("pos", (3,), _ZEROS)), self._turn(element))
 
-    def _turn(self, element: Element) -> Vector:
+    def _turn(self, element: Element) -> Floats:
         stated = [key for key in _ORIENTATIONS if key in element.attributes]
         if len(stated) > 1:
             raise element.error(f"has two orientations: {', '.join(stated)}")
@@ -107,7 +107,7 @@ class MjcfText:
         return np.eye(3)
 
 
-def _turn_z_to(element: Element, direction: Vector) -> Vector:
+def _turn_z_to(element: Element, direction: Floats) -> Floats:
     """The smallest turn of the z axis to a direction."""
     length = float(np.linalg.norm(direction))
     if not length > 1e-12:

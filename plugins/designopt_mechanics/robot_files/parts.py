@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_mechanics.body import Body, BodyError
 from designopt_mechanics.coordinate_laws import CoordinateLaw, CoordinateLawError
 from designopt_mechanics.functions.affine import Affine
@@ -41,8 +41,8 @@ class Omission:
 class LocalPose:
     """Where axes are in those of a parent: `position` (3) m, and `turn` (3, 3) with the axes as columns."""
 
-    position: Vector
-    turn: Vector
+    position: Floats
+    turn: Floats
 
     def __matmul__(self, inner: LocalPose) -> LocalPose:
         return LocalPose(self.position + self.turn @ inner.position, self.turn @ inner.turn)
@@ -93,7 +93,7 @@ class RobotParts:
         self.frame_names[name] = f"{GROUND}_body" if name == GROUND else name
         return self.frame_names[name]
 
-    def free_motions(self, element: Element, name: str, start: Vector, quaternion: Vector) -> list[Motion]:
+    def free_motions(self, element: Element, name: str, start: Floats, quaternion: Floats) -> list[Motion]:
         """Three slides and a ball, with coordinates called after `name`: a floating base, at `start` (3) m."""
         slides: list[Motion] = [
             Slide(axis, self.coordinate(element, Coordinate(f"{name}_{letter}", "m", reference=float(value))))
@@ -101,7 +101,7 @@ class RobotParts:
         ]
         return [*slides, self.ball(element, name, quaternion)]
 
-    def ball(self, element: Element, name: str, quaternion: Vector) -> Ball:
+    def ball(self, element: Element, name: str, quaternion: Floats) -> Ball:
         """A ball joint with four coordinates called after `name`."""
         w, x, y, z = (
             self.coordinate(element, Coordinate(f"{name}_q{letter}", "1", -2.0, 2.0, float(value)))
@@ -110,7 +110,7 @@ class RobotParts:
         return Ball((w, x, y, z))
 
 
-def moved(kind: type[Rotate | Slide], axis: Vector, variable: Value, inertia: float = 0.0) -> Motion:
+def moved(kind: type[Rotate | Slide], axis: Floats, variable: Value, inertia: float = 0.0) -> Motion:
     """A rotation about, or a slide along `axis` (3) of any length but 0."""
     x, y, z = (float(v) for v in axis / np.linalg.norm(axis))
     return kind((x, y, z), variable, inertia)
@@ -121,7 +121,7 @@ def affine(name: str, slope: float, offset: float) -> Value:
     return name if slope == 1.0 and offset == 0.0 else Affine({name: slope}, offset)
 
 
-def body_of(element: Element, mass: float, centre: Vector, inertia: Vector) -> Body | None:
+def body_of(element: Element, mass: float, centre: Floats, inertia: Floats) -> Body | None:
     """A body with the `inertia` (3, 3) about its centre, None without mass. Raises `ModelError`."""
     if mass == 0.0 and not inertia.any():
         return None
@@ -139,7 +139,7 @@ def point(frame: str, position: Any) -> Point:
     return Point(frame, (x, y, z))
 
 
-def axis_of(element: Element, values: Any) -> Vector:
+def axis_of(element: Element, values: Any) -> Floats:
     """A direction of any length; raises `ModelError` for zero."""
     axis = np.asarray(values, dtype=np.float64)
     if not np.linalg.norm(axis) > 1e-9:
@@ -147,7 +147,7 @@ def axis_of(element: Element, values: Any) -> Vector:
     return axis
 
 
-def rotation_from(order: str, angles: Any) -> Vector:
+def rotation_from(order: str, angles: Any) -> Floats:
     """(3, 3) from angles (rad) in `order` of the axes: lower case turns with the body, upper case are fixed axes."""
     from scipy.spatial.transform import Rotation
 
@@ -155,14 +155,14 @@ def rotation_from(order: str, angles: Any) -> Vector:
     return np.asarray(Rotation.from_euler(order.swapcase(), angles).as_matrix(), dtype=np.float64)
 
 
-def rotation_from_quaternion(quaternion: Any) -> Vector:
+def rotation_from_quaternion(quaternion: Any) -> Floats:
     """(3, 3) from (w, x, y, z) of any length but 0."""
     from scipy.spatial.transform import Rotation
 
     return np.asarray(Rotation.from_quat(quaternion, scalar_first=True).as_matrix(), dtype=np.float64)
 
 
-def quaternion_from(turn: Vector) -> Vector:
+def quaternion_from(turn: Floats) -> Floats:
     """(w, x, y, z) of a (3, 3) rotation."""
     from scipy.spatial.transform import Rotation
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_mechanics.body import Body
 from designopt_mechanics.motions import Motion, Rotate, Slide
 from designopt_mechanics.robot_files.parts import (
@@ -173,7 +173,7 @@ def _planar(parts: RobotParts, joint: Element) -> list[Motion]:
     return [*slides, moved(Rotate, normal, parts.coordinate(joint, Coordinate(f"{joint.name}_turn")))]
 
 
-def _axis(joint: Element) -> Vector:
+def _axis(joint: Element) -> Floats:
     element = joint.find("axis")
     return np.array([1.0, 0.0, 0.0]) if element is None else axis_of(element, element.attribute("xyz", (3,)))
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import closest
 from designopt_mechanics.body import is_number
 from designopt_mechanics.tree import GROUND
@@ -128,7 +128,7 @@ class RodTree:
         return np.array(values, dtype=np.float64 if all(is_number(v) for v in values) else object)
 
     @cached_property
-    def weights(self) -> Vector:
+    def weights(self) -> Floats:
         """W (n, n): what of rod i's vector is in the centre of mass of rod k (section 2.1 of the specification)."""
         W = np.zeros((self.n, self.n))
         for k, rod in enumerate(self.rods):

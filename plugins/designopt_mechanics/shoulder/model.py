@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypedDict, cast
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation import Constraint, Integral, Phase, TrajectoryProblem
 from designopt.dynamics.simulation.simulator import Simulator
 from designopt.dynamics.simulation.trajectory import SimulationStatus
@@ -93,7 +93,7 @@ class ShoulderRhythm:
 
     def evaluate(
         self, design: Arm, scenario: Timing, arrays: Set[str] = frozenset()
-    ) -> tuple[RhythmOutputs, dict[str, Vector]]:
+    ) -> tuple[RhythmOutputs, dict[str, Floats]]:
         """Compare torques along the motion, and control it. Raises `Diverged` if the simulation fails."""
         arm, timing = filled(Arm, design), filled(Timing, scenario)
         elevation, travel, duration = arm["elevation_angle"], arm["travel"], timing["duration"]
@@ -176,7 +176,7 @@ def _desired(time: Any, elevation: Any, travel: Any, duration: Any) -> tuple[Any
     return z, np.column_stack([travel * rate, none, none]), np.column_stack([travel * second, none, none])
 
 
-def _correlation(one: Vector, second: Vector) -> float:
+def _correlation(one: Floats, second: Floats) -> float:
     if not (np.ptp(one) > 1e-12 and np.ptp(second) > 1e-12):
         return 0.0
     return float(np.corrcoef(one, second)[0, 1])

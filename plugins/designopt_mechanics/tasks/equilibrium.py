@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.lazy import casadi as ca
 from designopt.plugin import Array, Declared, Diverged, InvalidSetting, Quantity
 from designopt.study.language.findings import nearest_or_all
@@ -41,8 +41,8 @@ class NoRest(ValueError):
 class RestPosture:
     """A posture `z` (m,) at rest with its `stiffness` (f, f) by the independent coordinates."""
 
-    z: Vector
-    stiffness: Vector
+    z: Floats
+    stiffness: Floats
 
     @property
     def smallest(self) -> float:
@@ -129,7 +129,7 @@ class EquilibriumTask:
 
     def evaluate(
         self, numbers: Mapping[str, float], scenario: Mapping[str, Any], arrays: Set[str]
-    ) -> tuple[dict[str, float], dict[str, Vector]]:
+    ) -> tuple[dict[str, float], dict[str, Floats]]:
         """Find the posture. Raises `Diverged` if there is none near, or the loops do not close."""
         loops, p = self.loops, self.loops.mechanism.column(numbers)
         branch = str(scenario.get("branch", self.settings.branch))
@@ -152,14 +152,14 @@ class EquilibriumTask:
         results |= {"stable": float(rest.smallest > 0.0), "stiffness_min": rest.smallest, "buckling_factor": factor}
         for k, i in enumerate(loops.independent):
             results[f"stiffness_{loops.mechanism.tree.names[i]}"] = float(rest.stiffness[k, k])
-        every: dict[str, Vector] = {"time": np.array([0.0, 1.0])}
+        every: dict[str, Floats] = {"time": np.array([0.0, 1.0])}
         if "scene" in arrays:
             every["scene"] = scene_of(loops.mechanism, np.stack([start, rest.z]), p)
         return {n: results[n] for n in self.declares().outputs}, {name: every[name] for name in arrays}
 
     # ------------------------------------------------------------------------------------------------------- solution
 
-    def rest(self, z: Vector, p: Sequence[float], *, descend: bool = True) -> RestPosture:
+    def rest(self, z: Floats, p: Sequence[float], *, descend: bool = True) -> RestPosture:
         """The posture at rest near the closed posture `z`. Raises `NoRest`.
 
         The steps are Newton's with the absolute values of the stiffness' eigenvalues (they `descend`), or plain.
@@ -173,7 +173,7 @@ class EquilibriumTask:
             z = self._stepped(z, p, force, _step(force, stiffness, descend=descend))
         raise NoRest(f"no posture at rest was reached in {_STEPS} steps from the start; give another one in 'initial'")
 
-    def _stepped(self, z: Vector, p: Sequence[float], force: Vector, step: Vector) -> Vector:
+    def _stepped(self, z: Floats, p: Sequence[float], force: Floats, step: Floats) -> Floats:
         """The posture after a step that does not increase the force, or the shortest tried."""
         free = self.loops.independent
         step = step * min(1.0, _LONGEST / max(float(np.abs(step).max()), 1e-300))
@@ -189,7 +189,7 @@ class EquilibriumTask:
             step = 0.5 * step
         return best
 
-    def _reduced(self, z: Vector, p: Sequence[float]) -> tuple[Vector, Vector, float]:
+    def _reduced(self, z: Floats, p: Sequence[float]) -> tuple[Floats, Floats, float]:
         """Force and stiffness by the independent coordinates, and the size of the forces that act.
 
         With multipliers mu that balance the dependent rows, the derivative of T' h is T' d(h - J' mu)/dz T exactly.
@@ -199,7 +199,7 @@ class EquilibriumTask:
         T = self.signals.forces.tangent(z[None], column)[0]
         h, J, _ = (np.asarray(r, dtype=np.float64) for r in self._statics(z, np.zeros(len(loops.labels)), column))
         h = h.ravel()
-        mu: Vector = np.zeros(len(loops.labels))
+        mu: Floats = np.zeros(len(loops.labels))
         if len(loops.dependent):
             mu = np.asarray(np.linalg.solve(J[:, loops.dependent].T, h[loops.dependent]), dtype=np.float64)
         K = np.asarray(self._statics(z, mu, column)[2], dtype=np.float64)
@@ -218,10 +218,10 @@ class EquilibriumTask:
         K = ca.jacobian(h - J.T @ mu, state.z)
         return ca.Function("statics", [state.z, mu, forces.p], ca.cse([ca.densify(e) for e in (h, J, K)]))
 
-    def _buckling(self, start: Vector, p: Sequence[float]) -> float:
+    def _buckling(self, start: Floats, p: Sequence[float]) -> float:
         """The factor of the loads at which the smallest stiffness becomes zero; infinite if it does not."""
 
-        def at(factor: float, z: Vector) -> RestPosture | None:
+        def at(factor: float, z: Floats) -> RestPosture | None:
             try:
                 return self.rest(z, [*p[:-1], factor], descend=False)
             except NoRest:
@@ -249,7 +249,7 @@ class EquilibriumTask:
         return 0.5 * (low + high)
 
 
-def _step(force: Vector, stiffness: Vector, *, descend: bool) -> Vector:
+def _step(force: Floats, stiffness: Floats, *, descend: bool) -> Floats:
     if not descend:
         return -np.asarray(np.linalg.lstsq(stiffness, force, rcond=None)[0])
     values, vectors = np.linalg.eigh(0.5 * (stiffness + stiffness.T))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import Declared, Diverged, InvalidSetting
 from designopt.study.language.findings import nearest_or_all
 from designopt_mechanics.mechanism.forces import LoopForces, MotionRows, RedundantLoop, SolvedForces
@@ -96,7 +96,7 @@ class InverseDynamicsTask:
         return MotionResults(MotionSignals(forces), self.settings.outputs, self.settings.targets)
 
     @cached_property
-    def time(self) -> Vector:
+    def time(self) -> Floats:
         """(n,) s the samples."""
         if self.settings.motion_file is not None:
             table = self.motion
@@ -110,12 +110,12 @@ class InverseDynamicsTask:
 
     def evaluate(
         self, numbers: Mapping[str, float], scenario: Mapping[str, Any], arrays: Set[str]
-    ) -> tuple[dict[str, float], dict[str, Vector]]:
+    ) -> tuple[dict[str, float], dict[str, Floats]]:
         """Follow the motion. Raises `Diverged` where the loops do not close, or a redundant loop is refused."""
         p = self.loops.mechanism.column(numbers)
         motion, solved, p = self._solved(p, scenario)
         values = self.results.signals.rows(motion, solved, p)
-        every_array: dict[str, Vector] = self.results.arrays(self.time, values)
+        every_array: dict[str, Floats] = self.results.arrays(self.time, values)
         if "scene" in arrays:
             every_array["scene"] = scene_of(self.loops.mechanism, motion.z, p)
         return self.results.outputs(self.time, values), {name: every_array[name] for name in arrays}
@@ -141,7 +141,7 @@ class InverseDynamicsTask:
             output: {name: float(row[columns.index(name)]) for name in names} for output, row in derivatives.items()
         }
 
-    def _ordered(self, slopes: Vector) -> Vector:
+    def _ordered(self, slopes: Floats) -> Floats:
         """Slopes (n, 3 f, np) of the motion in the order of the independent coordinates."""
         order, f = self._order, len(self.motion.names)
         return slopes[:, [block * f + i for block in range(3) for i in order]]
@@ -183,7 +183,7 @@ class InverseDynamicsTask:
             raise Diverged(str(error), reason="not_carried") from None
 
 
-def cannot_close(gap: Vector, closed: Any, time: Vector) -> str:
+def cannot_close(gap: Floats, closed: Any, time: Floats) -> str:
     """Where a motion cannot close, with the gap."""
     open_rows = np.flatnonzero(~closed)
     return (

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
 from designopt.plugin import Array, Declared, Diverged, InvalidSetting
@@ -49,10 +49,10 @@ class GridSection(TypedDict, total=False):
 class GridRows:
     """Postures `z` (n, m) of a grid, whether each `counts` and is `closed` (n,), and the `gap` (n,) that stays open."""
 
-    z: Vector
+    z: Floats
     counts: NDArray[np.bool_]
     closed: NDArray[np.bool_]
-    gap: Vector
+    gap: Floats
 
 
 class KinematicsTask:
@@ -130,7 +130,7 @@ class KinematicsTask:
 
     def evaluate(
         self, numbers: Mapping[str, float], scenario: Mapping[str, Any], arrays: Set[str]
-    ) -> tuple[dict[str, float], dict[str, Vector]]:
+    ) -> tuple[dict[str, float], dict[str, Floats]]:
         """Go through the grid. Raises `Diverged` where no posture counts."""
         p = np.array(self.mechanism.column(numbers))
         grid = self._closed(p)
@@ -172,7 +172,7 @@ class KinematicsTask:
             outputs |= {f"effort_{name}_{take}": float(value) for take, value in takes.items()}
         if self._one_unit:
             outputs["effort_max"] = float(np.abs(efforts).max())
-        all_arrays: dict[str, Vector] = {
+        all_arrays: dict[str, Floats] = {
             "time": np.arange(len(grid.z), dtype=np.float64),
             "counts": grid.counts.astype(np.float64),
             "postures": grid.z,
@@ -200,7 +200,7 @@ class KinematicsTask:
     def _forces(self) -> LoopForces:
         return LoopForces(self._loops, self.settings.grid.get("drives") or None)
 
-    def _closed(self, p: Vector) -> GridRows:
+    def _closed(self, p: Floats) -> GridRows:
         """Every posture of the grid, each from its neighbour: every second row runs back."""
         loops = self._loops
         try:
@@ -222,7 +222,7 @@ class KinematicsTask:
         coordinate = self.mechanism.tree.coordinates[self.mechanism.tree.names.index(name)]
         return entry.get("low", coordinate.low), entry.get("high", coordinate.high), entry.get("points", 11)
 
-    def _values(self, name: str) -> Vector:
+    def _values(self, name: str) -> Floats:
         return np.linspace(*self._range(name))
 
     @property
@@ -256,7 +256,7 @@ class KinematicsTask:
         return tuple(n for n in self.mechanism.tree.names if n not in self._forces.driven)
 
     def _transfer(
-        self, z: Vector, tangent: Vector, regular: NDArray[np.bool_], by_drives: Vector, p: Vector
+        self, z: Floats, tangent: Floats, regular: NDArray[np.bool_], by_drives: Floats, p: Floats
     ) -> dict[str, float]:
         """Ratios, and of every point reach, manipulability and dexterity."""
         outputs: dict[str, float] = {}
@@ -288,7 +288,7 @@ class KinematicsTask:
         spans = [self._range(n) for n in self.settings.grid["over"]]
         return float(np.prod([(high - low) / points for low, high, points in spans if points > 1]))
 
-    def _efforts(self, z: Vector, driven: Vector, tangent: Vector, p: Vector) -> Vector:
+    def _efforts(self, z: Floats, driven: Floats, tangent: Floats, p: Floats) -> Floats:
         still = np.zeros_like(z)
         (needed,) = self._needed(z, still, still, p)
         right = np.einsum("nmf,nm->nf", tangent, needed.reshape(len(z), -1))
@@ -304,7 +304,7 @@ class KinematicsTask:
         function = ca.Function("measures", [self._loops.state.z, self._loops.p], [ca.densify(expressions)])
         return Rows(function, compiled=False)
 
-    def _measured(self, z: Vector, p: Vector) -> Vector:
+    def _measured(self, z: Floats, p: Floats) -> Floats:
         """(measures, n)."""
         if not self._measures:
             return np.zeros((0, len(z)))
@@ -325,7 +325,7 @@ class KinematicsTask:
         return Rows(ca.Function("needed_at_rest", arguments, [ca.cse(expression)]), compiled=False)
 
 
-def _serpentine(axes: list[Vector]) -> Vector:
+def _serpentine(axes: list[Floats]) -> Floats:
     """(n, k) all combinations, each next to the one before it."""
     rows = np.zeros((1, 0))
     for axis in axes:
@@ -334,7 +334,7 @@ def _serpentine(axes: list[Vector]) -> Vector:
     return rows
 
 
-def _content(slopes: Vector) -> Vector:
+def _content(slopes: Floats) -> Floats:
     """(n,) length, area or volume per unit of the grid, from (n, 3, k) slopes."""
     gram = np.swapaxes(slopes, 1, 2) @ slopes
     return np.asarray(np.sqrt(np.maximum(np.linalg.det(gram), 0.0)))

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation import ProblemError, TrajectoryProblem
 from designopt.lazy import casadi as ca
 from designopt.plugin import Declared, InputFile, InvalidDesign, InvalidSetting, Quantity, closest, model
@@ -171,7 +171,7 @@ class MechanismModel:
 
     def evaluate(
         self, design: Mapping[str, Any], scenario: Mapping[str, Any], arrays: Set[str]
-    ) -> tuple[dict[str, float], dict[str, Vector]]:
+    ) -> tuple[dict[str, float], dict[str, Floats]]:
         """The outputs of the task. Raises `Diverged` and `InvalidDesign`."""
         return self._task.evaluate(self._numbers(design, scenario), scenario, arrays)
 

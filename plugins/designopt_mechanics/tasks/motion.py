@@ -12,7 +12,7 @@ from designopt_recordings.errors import RecordingError, about
 from designopt_recordings.files.read import read_table as read_recorded
 from designopt_recordings.signals.even_steps import check_steps
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
 from designopt.lazy import scipy
@@ -36,13 +36,13 @@ class MotionFormulas:
         """The coordinates that it moves."""
         return tuple(self.formulas)
 
-    def rows(self, time: Vector, p: Sequence[float]) -> tuple[Vector, Vector, Vector]:
+    def rows(self, time: Floats, p: Sequence[float]) -> tuple[Floats, Floats, Floats]:
         """Values, rates and accelerations (n, f)."""
         parts = self._rows(time, p)[0].reshape(len(time), -1)
         values, rates, accelerations = np.split(parts, 3, axis=1)
         return values, rates, accelerations
 
-    def slopes(self, time: Vector, p: Sequence[float]) -> Vector:
+    def slopes(self, time: Floats, p: Sequence[float]) -> Floats:
         """(n, 3 f, np) their derivatives by the parameters."""
         return self._slopes(time, p)[0].reshape(len(time), 3 * len(self.formulas), len(p))
 
@@ -74,20 +74,20 @@ class MotionTable:
     """
 
     names: tuple[str, ...]
-    time: Vector
-    values: Vector
+    time: Floats
+    values: Floats
     notes: tuple[str, ...] = ()
 
     @cached_property
     def _spline(self) -> Any:
         return scipy.interpolate.make_interp_spline(self.time, self.values, k=min(5, len(self.time) - 1))
 
-    def rows(self, time: Vector, p: Sequence[float]) -> tuple[Vector, Vector, Vector]:
+    def rows(self, time: Floats, p: Sequence[float]) -> tuple[Floats, Floats, Floats]:
         """Values, rates and accelerations (n, f)."""
         values, rates, accelerations = (np.asarray(self._spline(time, nu), dtype=np.float64) for nu in (0, 1, 2))
         return values, rates, accelerations
 
-    def slopes(self, time: Vector, p: Sequence[float]) -> Vector:
+    def slopes(self, time: Floats, p: Sequence[float]) -> Floats:
         """(n, 3 f, np) zeros: a table does not depend on the parameters."""
         return np.zeros((len(time), 3 * len(self.names), len(p)))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import Array, Declared, InvalidSetting, Quantity
 from designopt.study.language.findings import nearest_or_all
 from designopt_mechanics.mechanism.signals import TAKES, MechanismSignal, MotionSignals, reduced, unit_of
@@ -76,7 +76,7 @@ class MotionResults:
         arrays["scene"] = Array(("time", "vertex", "axis"), "m", "drawing; lines end where a place is not a number")
         return Declared(outputs=outputs, arrays=arrays)
 
-    def outputs(self, time: Vector, values: Vector) -> dict[str, float]:
+    def outputs(self, time: Floats, values: Floats) -> dict[str, float]:
         """All outputs from the signals (n, s)."""
         numbers = {n: reduced(take, time, values[:, i])[0] for n, (i, take, _) in self._reductions.items()}
         for name, (point, take) in self._misses.items():
@@ -90,7 +90,7 @@ class MotionResults:
     def _least_squares(self) -> bool:
         return self.signals.forces.redundant == "least_squares"
 
-    def gradient(self, time: Vector, values: Vector, slopes: Vector) -> dict[str, Vector]:
+    def gradient(self, time: Floats, values: Floats, slopes: Floats) -> dict[str, Floats]:
         """Derivatives (np,) of all outputs from those of the signals (n, s, np)."""
         derivatives = {
             name: reduced(take, time, values[:, i])[1] @ slopes[:, i] for name, (i, take, _) in self._reductions.items()
@@ -106,14 +106,14 @@ class MotionResults:
                 derivatives[name] = by_target[int(np.argmax(distances))]
         return derivatives
 
-    def arrays(self, time: Vector, values: Vector) -> dict[str, Vector]:
+    def arrays(self, time: Floats, values: Floats) -> dict[str, Floats]:
         """Time and all signals."""
         return {"time": time, **{s.name: values[:, i] for i, s in enumerate(self.signals.signals)}}
 
     def _columns(self, point: str) -> list[int]:
         return [self.signals.names.index(f"path_{point}_{axis}") for axis in "xyz"]
 
-    def _distances(self, point: str, values: Vector) -> tuple[Vector, Vector]:
+    def _distances(self, point: str, values: Floats) -> tuple[Floats, Floats]:
         """(t,) m from each target to the nearest point of the polyline through the path, and their derivatives (t, n,
         3) by its points."""
         path = values[:, self._columns(point)]

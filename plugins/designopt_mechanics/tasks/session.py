@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_mechanics.mechanism.loops import LoopSolver
 from designopt_mechanics.mechanism.mechanism import Mechanism
 from designopt_mechanics.mechanism.scene import scene_of
@@ -29,7 +29,7 @@ class TaskResult:
     """The `outputs` of a task by name, and its `arrays`: signals over time and the scene."""
 
     outputs: Mapping[str, float]
-    arrays: Mapping[str, Vector]
+    arrays: Mapping[str, Floats]
 
 
 def read_mechanism(path: str | Path) -> Mechanism:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.dynamics import SimulationStatus, Simulator
 from designopt.plugin import Declared, Diverged, InvalidSetting
 from designopt_mechanics.mechanism.equations import mechanism_system
@@ -71,7 +71,7 @@ class SimulationTask:
 
     def evaluate(
         self, numbers: Mapping[str, float], scenario: Mapping[str, Any], arrays: Set[str]
-    ) -> tuple[dict[str, float], dict[str, Vector]]:
+    ) -> tuple[dict[str, float], dict[str, Floats]]:
         """Integrate the motion. Raises `Diverged` if the loops do not close or the integration ends early."""
         loops, p = self.loops, self.loops.mechanism.column(numbers)
         time = np.linspace(0.0, self.settings.duration, self.settings.samples)
@@ -89,13 +89,13 @@ class SimulationTask:
             values = signals.rows(motion, signals.forces.solve(motion, p), p)
         except RedundantLoop as error:
             raise Diverged(str(error), reason="redundant") from None
-        every: dict[str, Vector] = self.results.arrays(time, values)
+        every: dict[str, Floats] = self.results.arrays(time, values)
         if "scene" in arrays:
             every["scene"] = scene_of(loops.mechanism, motion.z, p)
         return self.results.outputs(time, values), {name: every[name] for name in arrays}
 
 
-def initial_state(loops: LoopSolver, settings: TaskSettings, p: Sequence[float], branch: str) -> Vector:
+def initial_state(loops: LoopSolver, settings: TaskSettings, p: Sequence[float], branch: str) -> Floats:
     """(2 m,) coordinates and rates that close the loops, with the `initial` values of independent coordinates.
 
     Values of dependent coordinates say where the loops' solution starts. Raises `CannotClose`.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import Declared, InputFile, InvalidSetting
 from designopt_mechanics.mechanism.loops import LoopSolver
 from designopt_mechanics.mechanism.mechanism import Mechanism
@@ -50,5 +50,5 @@ class MechanismTask(Protocol):
 
     def evaluate(
         self, numbers: Mapping[str, float], scenario: Mapping[str, Any], arrays: Set[str]
-    ) -> tuple[dict[str, float], dict[str, Vector]]:
+    ) -> tuple[dict[str, float], dict[str, Floats]]:
         """Outputs and arrays at the `numbers` of all parameters. Raises `Diverged` and `InvalidDesign`."""

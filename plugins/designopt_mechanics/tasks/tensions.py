@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
 from designopt.lazy import scipy
@@ -33,7 +33,7 @@ def with_pulls(mechanism: Mechanism, wires: Sequence[str]) -> Mechanism:
     return replace(mechanism, springs=(*mechanism.springs, *pulls), parameters=(*mechanism.parameters, *tensions))
 
 
-def shared_tensions(forces: LoopForces, wires: Sequence[str], motion: MotionRows, p: Vector, efforts: Vector) -> Vector:
+def shared_tensions(forces: LoopForces, wires: Sequence[str], motion: MotionRows, p: Floats, efforts: Floats) -> Floats:
     """(n, k) N that give the `efforts` (n, f) of the independent coordinates. Raises `NotCarried`."""
     mechanism, state = forces.loops.mechanism, forces.state
     arms = moment_arms(state, [mechanism.wire(name) for name in wires])

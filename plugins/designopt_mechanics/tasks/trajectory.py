@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation import (
     Constraint,
     Integral,
@@ -110,7 +110,7 @@ class TrajectoryTask:
 
     def evaluate(
         self, numbers: Mapping[str, float], scenario: Mapping[str, Any], arrays: Set[str]
-    ) -> tuple[dict[str, float], dict[str, Vector]]:
+    ) -> tuple[dict[str, float], dict[str, Floats]]:
         """Solve the program. Raises `Diverged` where there is no such motion."""
         p = self.mechanism.column(numbers)
         solution = solve_design(self.trajectory_problem(numbers), numbers, self._options)
@@ -227,7 +227,7 @@ class TrajectoryTask:
         powers = [v[f"effort_{name}"] * v[f"{name}_speed"] for name in self._driven]
         return sum(ca.sqrt(power**2 + _ROUNDED**2) - _ROUNDED for power in powers)
 
-    def _posture(self, side: str, p: Vector) -> Vector:
+    def _posture(self, side: str, p: Floats) -> Floats:
         """(m,) the closed posture at the start or the end. Raises `CannotClose` and `ValueError`."""
         loops, tree = self._loops, self.mechanism.tree
         stated: Mapping[str, float] = self.program.get(side, {})
@@ -249,13 +249,13 @@ class TrajectoryTask:
             raise CannotClose(
                 f"{side}: the loops do not close at {text}: a gap of {rows.gap[0]:.3g} stays", rows.gap[0]
             )
-        posture: Vector = rows.z[0]
+        posture: Floats = rows.z[0]
         for c, value in zip(tree.coordinates, posture, strict=True):
             if not c.low - _WITHIN <= value <= c.high + _WITHIN:
                 raise ValueError(f"{side}: {c.name} = {value:.6g} is outside its range {c.low:g} to {c.high:g}")
         return posture
 
-    def _stated(self, side: str, posture: Vector) -> dict[str, float]:
+    def _stated(self, side: str, posture: Floats) -> dict[str, float]:
         """The coordinates that the program fixes at a side: those that it states, or the independent ones."""
         names = self.mechanism.tree.names
         leading = [names[i] for i in self._loops.independent]

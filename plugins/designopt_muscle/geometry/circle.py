@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Mask, Vector
+from designopt.arrays import Floats, Mask
 from designopt_muscle.geometry.touch import Touch
 
 
-def around_cylinder(a: Vector, b: Vector, radius: float, length: float, quadrant: str) -> Touch:
+def around_cylinder(a: Floats, b: Floats, radius: float, length: float, quadrant: str) -> Touch:
     """A cylinder about z: unrolled, the path is a straight line."""
     circle = _circle(a[:, :2], b[:, :2], radius, quadrant)
     unrolled = circle.before + radius * circle.angle + circle.after
@@ -27,7 +27,7 @@ def around_cylinder(a: Vector, b: Vector, radius: float, length: float, quadrant
     )
 
 
-def around_sphere(a: Vector, b: Vector, radius: float, quadrant: str) -> Touch:
+def around_sphere(a: Floats, b: Floats, radius: float, quadrant: str) -> Touch:
     """A sphere: the path stays in the plane of its ends and the centre."""
     u = a / np.maximum(np.linalg.norm(a, axis=1, keepdims=True), 1e-300)
     v = b - (b * u).sum(axis=1, keepdims=True) * u
@@ -38,7 +38,7 @@ def around_sphere(a: Vector, b: Vector, radius: float, quadrant: str) -> Touch:
     v = np.where(level[:, None], v, spare)
     v = v / np.linalg.norm(v, axis=1, keepdims=True)
 
-    def flat(points: Vector) -> Vector:
+    def flat(points: Floats) -> Floats:
         return np.column_stack([(points * u).sum(axis=1), (points * v).sum(axis=1)])
 
     side = None
@@ -47,7 +47,7 @@ def around_sphere(a: Vector, b: Vector, radius: float, quadrant: str) -> Touch:
         side = np.column_stack([u @ axis, v @ axis])
     circle = _circle(flat(a), flat(b), radius, quadrant, side)
 
-    def solid(points: Vector) -> Vector:
+    def solid(points: Floats) -> Floats:
         return np.asarray(points[:, :1] * u + points[:, 1:] * v)
 
     return Touch(circle.engaged, solid(circle.first), solid(circle.last), radius * circle.angle)
@@ -56,14 +56,14 @@ def around_sphere(a: Vector, b: Vector, radius: float, quadrant: str) -> Touch:
 @dataclass(frozen=True, eq=False)
 class _Circle:
     engaged: Mask
-    first: Vector
-    last: Vector
-    angle: Vector
-    before: Vector
-    after: Vector
+    first: Floats
+    last: Floats
+    angle: Floats
+    before: Floats
+    after: Floats
 
 
-def _circle(a: Vector, b: Vector, radius: float, quadrant: str, side: Vector | None = None) -> _Circle:
+def _circle(a: Floats, b: Floats, radius: float, quadrant: str, side: Floats | None = None) -> _Circle:
     """The path around a circle (n, 2); `side` (n, 2) or (2,) is the direction of the named side."""
     da, db = np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=1)
     outside = (da > radius) & (db > radius)
@@ -86,7 +86,7 @@ def _circle(a: Vector, b: Vector, radius: float, quadrant: str, side: Vector | N
         if side is None:
             side = np.eye(2)["xy".index(quadrant[1])] * (1.0 if quadrant[0] == "+" else -1.0)
 
-        def on(points: Vector) -> Vector:
+        def on(points: Floats) -> Floats:
             return np.asarray((points * side).sum(axis=1))
 
         middle = {s: start[s] + 0.5 * s * angle[s] for s in (1.0, -1.0)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_muscle.geometry.kinematics import Kinematics, kinematics
 from designopt_muscle.geometry.paths import wrapped_paths
 from designopt_muscle.osim.model import GROUND, OsimModel
@@ -13,7 +13,7 @@ from designopt_muscle.osim.model import GROUND, OsimModel
 _FLAT = 1e-6
 
 
-def drawing(model: OsimModel, values: dict[str, Vector]) -> tuple[Vector, Vector]:
+def drawing(model: OsimModel, values: dict[str, Floats]) -> tuple[Floats, Floats]:
     """`skeleton` (n, v, d) and `paths` (n, k, w, d) m for the `values` (n,) of the coordinates.
 
     Bones go from joint to joint, and from the last one to the mass centre; lines end where a place is NaN. A path
@@ -36,17 +36,17 @@ def drawing(model: OsimModel, values: dict[str, Vector]) -> tuple[Vector, Vector
     return _upright(bones), _upright(paths)
 
 
-def _upright(places: Vector) -> Vector:
+def _upright(places: Floats) -> Floats:
     """OpenSim's y, which is up, as the last axis."""
     return np.stack([places[..., 0], -places[..., 2], places[..., 1]], axis=-1)
 
 
-def _bones(model: OsimModel, motion: Kinematics) -> Vector:
+def _bones(model: OsimModel, motion: Kinematics) -> Floats:
     """(n, v, 3) lines of two points with a gap after each."""
     n = len(motion.origin[GROUND])
     begin = {joint.child: motion.position(joint.child, joint.in_child[:3, 3]) for joint in model.joints}
     gap = np.full((n, 3), np.nan)
-    lines: list[Vector] = []
+    lines: list[Floats] = []
     for joint in model.joints:
         if joint.parent != GROUND:
             lines += [begin[joint.parent], motion.position(joint.parent, joint.in_parent[:3, 3]), gap]

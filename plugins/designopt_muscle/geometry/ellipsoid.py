@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt.arrays import Mask, Vector
+from designopt.arrays import Floats, Mask
 from designopt_muscle.geometry.circle import around_sphere
 from designopt_muscle.geometry.kinematics import cross
 from designopt_muscle.geometry.touch import Touch
@@ -25,7 +25,7 @@ _DIFFERENCE, _SETTLED = 1e-6, 1e-10
 _LONGEST = 0.3
 
 
-def around_ellipsoid(a: Vector, b: Vector, axes: Vector, quadrant: str) -> Touch:
+def around_ellipsoid(a: Floats, b: Floats, axes: Floats, quadrant: str) -> Touch:
     """The path from `a` to `b` (n, 3) around the ellipsoid with half `axes` (3,) in its frame.
 
     It starts from the plane section of the scaled sphere, and stays it where the iteration does not settle.
@@ -47,7 +47,7 @@ def around_ellipsoid(a: Vector, b: Vector, axes: Vector, quadrant: str) -> Touch
     return Touch(touches, first, last, arc)
 
 
-def _shot(a: Vector, b: Vector, axes: Vector, guess: Vector, length: Vector) -> tuple[Vector, Vector, Mask]:
+def _shot(a: Floats, b: Floats, axes: Floats, guess: Floats, length: Floats) -> tuple[Floats, Floats, Mask]:
     """The angle on the silhouette and the length (n,) of the geodesic from there that leads to `b`, and whether they
     are found; from the points `guess` (n, 3) of the scaled sphere and a `length`."""
     angle, length = _Silhouette(a / axes).angle(guess), np.array(length)
@@ -82,7 +82,7 @@ def _shot(a: Vector, b: Vector, axes: Vector, guess: Vector, length: Vector) -> 
 class _Silhouette:
     """The circle of the unit sphere at which tangents from `a` (n, 3) touch it."""
 
-    def __init__(self, a: Vector) -> None:
+    def __init__(self, a: Floats) -> None:
         distance = np.linalg.norm(a, axis=1, keepdims=True)
         self.axis = a / distance
         self.middle = self.axis / distance
@@ -92,17 +92,17 @@ class _Silhouette:
         self.one = one / np.linalg.norm(one, axis=1, keepdims=True)
         self.across = cross(self.axis, self.one)
 
-    def points(self, angle: Vector) -> Vector:
+    def points(self, angle: Floats) -> Floats:
         c, s = np.cos(angle)[:, None], np.sin(angle)[:, None]
         return np.asarray(self.middle + self.radius * (c * self.one + s * self.across))
 
-    def angle(self, points: Vector) -> Vector:
+    def angle(self, points: Floats) -> Floats:
         return np.asarray(np.arctan2((points * self.across).sum(axis=1), (points * self.one).sum(axis=1)))
 
 
 def _missed(
-    start: _Silhouette, angle: Vector, length: Vector, a: Vector, b: Vector, axes: Vector
-) -> tuple[Vector, Vector, Vector]:
+    start: _Silhouette, angle: Floats, length: Floats, a: Floats, b: Floats, axes: Floats
+) -> tuple[Floats, Floats, Floats]:
     """By how much the tangent at the geodesic's end misses `b`, across and off the surface (n, 2), and that end."""
     x = start.points(angle) * axes
     t = x - a
@@ -115,13 +115,13 @@ def _missed(
     return np.column_stack([(way * across).sum(axis=1), (way * normal).sum(axis=1)]), x, t
 
 
-def _geodesic(x: Vector, t: Vector, length: Vector, axes: Vector) -> tuple[Vector, Vector]:
+def _geodesic(x: Floats, t: Floats, length: Floats, axes: Floats) -> tuple[Floats, Floats]:
     """The point and the tangent after `length` (n,) along the geodesic from `x` with the unit tangent `t`."""
     longest = float(np.abs(length).max(initial=0.0)) / float(axes.mean())
     steps = next((n for n in _STEPS if n >= _DENSITY * longest), _STEPS[-1])
     h = (length / steps)[:, None]
 
-    def bend(at: Vector, along: Vector) -> Vector:
+    def bend(at: Floats, along: Floats) -> Floats:
         normal = at / axes**2
         curvature = (along**2 / axes**2).sum(axis=1) / (normal**2).sum(axis=1)
         return np.asarray(-curvature[:, None] * normal)
@@ -136,7 +136,7 @@ def _geodesic(x: Vector, t: Vector, length: Vector, axes: Vector) -> tuple[Vecto
     return x, t
 
 
-def _section(guess: Touch, axes: Vector) -> Vector:
+def _section(guess: Touch, axes: Floats) -> Floats:
     """The length of the plane section between the points of `guess`, which is of the scaled sphere."""
     u = guess.first
     v = guess.last - (guess.last * u).sum(axis=1, keepdims=True) * u

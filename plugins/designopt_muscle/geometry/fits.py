@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from designopt_mechanics.state import TreeState
 
-from designopt.arrays import Integers, Vector
+from designopt.arrays import Floats, Integers
 from designopt.lazy import casadi as ca
 from designopt_muscle.geometry.geometry import muscle_geometry
 from designopt_muscle.geometry.symbolic import Ranges, wraps
@@ -33,10 +33,10 @@ class PathFit:
 
     muscle: str
     coordinates: tuple[str, ...]
-    low: Vector
-    high: Vector
+    low: Floats
+    high: Floats
     exponents: Integers
-    coefficients: Vector
+    coefficients: Floats
     length_error: float
     arm_error: float
     largest_arm_error: float
@@ -107,7 +107,7 @@ def polynomial_paths(
 
 
 def _fit(
-    muscle: str, crossed: Sequence[str], box: Vector, postures: Vector, of_path: tuple[Vector, Vector], degree: int
+    muscle: str, crossed: Sequence[str], box: Floats, postures: Floats, of_path: tuple[Floats, Floats], degree: int
 ) -> PathFit:
     """The fit of lengths (n,) and arms (n, d), `of_path`, at `postures` (n, d) in a `box` (d, 2)."""
     lengths, arms = of_path

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Integers, Vector
+from designopt.arrays import Floats, Integers
 from designopt_muscle.geometry.kinematics import Kinematics, cross, kinematics, turned
 from designopt_muscle.geometry.paths import WrappedPath, wrapped_paths
 from designopt_muscle.osim.model import OsimModel
@@ -22,16 +22,16 @@ class MuscleGeometry:
 
     coordinates: tuple[str, ...]
     muscles: tuple[str, ...]
-    lengths: Vector
-    arms: Vector
+    lengths: Floats
+    arms: Floats
     wrapped: Integers
 
-    def speeds(self, rates: Vector) -> Vector:
+    def speeds(self, rates: Floats) -> Floats:
         """(n, k) m/s at which muscles lengthen with the `rates` (n, m) of the coordinates."""
         return np.asarray(-np.einsum("nmk,nm->nk", self.arms, rates))
 
 
-def muscle_geometry(model: OsimModel, values: dict[str, Vector]) -> MuscleGeometry:
+def muscle_geometry(model: OsimModel, values: dict[str, Floats]) -> MuscleGeometry:
     """Geometry for the `values` (n,) of the coordinates by name; those that are not given have their defaults.
 
     Raises `ValueError` for names that are no coordinates and arrays that do not fit.
@@ -60,7 +60,7 @@ def muscle_geometry(model: OsimModel, values: dict[str, Vector]) -> MuscleGeomet
     return MuscleGeometry(free, tuple(m.name for m in model.muscles), lengths, np.ascontiguousarray(arms), wrapped)
 
 
-def stretched(path: WrappedPath) -> tuple[Vector, Vector]:
+def stretched(path: WrappedPath) -> tuple[Floats, Floats]:
     """The length (n,) of a path, and its gradient with respect to the positions of the nodes (nodes, n, 3): minus
     the forces of a unit tension on them. On a surface the tension is in equilibrium with the contact pressure, so
     only straight segments pull.
@@ -82,7 +82,7 @@ def stretched(path: WrappedPath) -> tuple[Vector, Vector]:
     return np.asarray(length), force
 
 
-def measure(path: WrappedPath, motion: Kinematics, names: tuple[str, ...], slopes: Vector) -> Vector:
+def measure(path: WrappedPath, motion: Kinematics, names: tuple[str, ...], slopes: Floats) -> Floats:
     """The length (n,) of a path; its derivatives are added to `slopes` (coordinates, all frames).
 
     A path over surfaces is the shortest one, so that only its straight parts pull: the derivative of the length is the
@@ -93,7 +93,7 @@ def measure(path: WrappedPath, motion: Kinematics, names: tuple[str, ...], slope
     moment = cross(np.stack([node.x for node in nodes]), force)
     bodies = [node.body for node in nodes]
     every = slice(None) if len(frames) == slopes.shape[1] else frames
-    sums: dict[tuple[bool, ...], tuple[Vector, Vector]] = {}
+    sums: dict[tuple[bool, ...], tuple[Floats, Floats]] = {}
     for i, name in enumerate(names):
         moves = tuple(body in motion.beyond[name] for body in bodies)
         if all(moves) or not any(moves):

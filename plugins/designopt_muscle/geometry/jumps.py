@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_muscle.geometry.geometry import MuscleGeometry
 
 #: Lengths may differ by this (m) from what the moment arms say, moment arms by this (m) between frames.
@@ -31,7 +31,7 @@ class Jump:
         return f"{self.muscle} at {self.time:.4g} s: its {what} jumps by {1e3 * self.by:.3g} mm{why}"
 
 
-def jumps(geometry: MuscleGeometry, time: Vector, values: dict[str, Vector]) -> list[Jump]:
+def jumps(geometry: MuscleGeometry, time: Floats, values: dict[str, Floats]) -> list[Jump]:
     """The jumps over a trial: lengths that change by 1 mm more than moment arms and motion predict, and moment arms
     that change their sign or by more than 5 mm. Frames are consecutive in `time` (n,).
     """

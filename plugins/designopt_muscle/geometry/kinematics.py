@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_muscle.osim.functions import is_constant
 from designopt_muscle.osim.model import GROUND, Axis, Joint, OsimModel
 from designopt_muscle.osim.poses import inverse
@@ -22,11 +22,11 @@ class Kinematics:
     """
 
     model: OsimModel
-    coordinates: dict[str, Vector]
-    rotation: dict[str, Vector]
-    origin: dict[str, Vector]
-    turning: dict[str, Vector]
-    moving: dict[str, Vector]
+    coordinates: dict[str, Floats]
+    rotation: dict[str, Floats]
+    origin: dict[str, Floats]
+    turning: dict[str, Floats]
+    moving: dict[str, Floats]
 
     @cached_property
     def beyond(self) -> dict[str, frozenset[str]]:
@@ -37,12 +37,12 @@ class Kinematics:
         child = {joint.name: joint.child for joint in self.model.joints}
         return {c.name: frozenset(below[child[c.joint]]) for c in self.model.coordinates}
 
-    def position(self, body: str, points: Vector) -> Vector:
+    def position(self, body: str, points: Floats) -> Floats:
         """Points (3,) or (n, 3) of a body in the ground."""
         return self.origin[body] + turned(self.rotation[body], points)
 
 
-def kinematics(model: OsimModel, values: dict[str, Vector]) -> Kinematics:
+def kinematics(model: OsimModel, values: dict[str, Floats]) -> Kinematics:
     """Poses for the `values` (n,) of the free coordinates; driven ones are computed, others take their defaults.
 
     Raises `ValueError` for names that are no coordinates and arrays that do not fit.
@@ -75,7 +75,7 @@ def kinematics(model: OsimModel, values: dict[str, Vector]) -> Kinematics:
     return Kinematics(model, q, rotation, origin, turning, moving)
 
 
-def all_coordinates(model: OsimModel, values: dict[str, Vector], n: int) -> dict[str, Vector]:
+def all_coordinates(model: OsimModel, values: dict[str, Floats], n: int) -> dict[str, Floats]:
     """Values (n,) of every coordinate: those in `values`, defaults for others, and those that couplers drive."""
     q = {c.name: np.asarray(values.get(c.name, np.full(n, c.default)), dtype=np.float64) for c in model.coordinates}
     for coupler in model.couplers:
@@ -93,9 +93,9 @@ class _Steps:
     """
 
     translations: tuple[tuple[Axis, int], ...]
-    rotations: tuple[tuple[Axis, int, tuple[Vector, Vector]], ...]
-    ahead: tuple[Vector | None, Vector | None]
-    back: tuple[Vector | None, Vector | None]
+    rotations: tuple[tuple[Axis, int, tuple[Floats, Floats]], ...]
+    ahead: tuple[Floats | None, Floats | None]
+    back: tuple[Floats | None, Floats | None]
 
 
 @lru_cache(maxsize=8)
@@ -103,7 +103,7 @@ def _moving_steps(model: OsimModel) -> tuple[tuple[Joint, _Steps], ...]:
     def moves(step: Axis) -> bool:
         return not is_constant(step.function) or bool(step.function.value(np.zeros(1))[0])
 
-    def parts(pose: Vector) -> tuple[Vector | None, Vector | None]:
+    def parts(pose: Floats) -> tuple[Floats | None, Floats | None]:
         turn, shift = pose[:3, :3], pose[:3, 3]
         return None if (turn == np.eye(3)).all() else turn, shift if shift.any() else None
 
@@ -115,7 +115,7 @@ def _moving_steps(model: OsimModel) -> tuple[tuple[Joint, _Steps], ...]:
     return tuple((joint, steps(joint)) for joint in model.joints)
 
 
-def _offset(rotation: Vector, origin: Vector, pose: tuple[Vector | None, Vector | None]) -> tuple[Vector, Vector]:
+def _offset(rotation: Floats, origin: Floats, pose: tuple[Floats | None, Floats | None]) -> tuple[Floats, Floats]:
     """Rotation (n, 3, 3) and origin (n, 3) of a frame fixed with a pose in another one."""
     turn, shift = pose
     return (
@@ -124,32 +124,32 @@ def _offset(rotation: Vector, origin: Vector, pose: tuple[Vector | None, Vector 
     )
 
 
-def _along(turn: Vector, axis: Vector, unit: int) -> Vector:
+def _along(turn: Floats, axis: Floats, unit: int) -> Floats:
     """(n, 3) an axis of a joint in the ground: mostly that with the number `unit`, -1 if it is none of x, y and z."""
     return turned(turn, axis) if unit < 0 else turn[:, :, unit] * axis[unit]
 
 
-def _unit(axis: Vector) -> int:
+def _unit(axis: Floats) -> int:
     places = np.flatnonzero(axis)
     return int(places[0]) if len(places) == 1 else -1
 
 
-def _value(step: Axis, q: dict[str, Vector], n: int) -> Vector:
+def _value(step: Axis, q: dict[str, Floats], n: int) -> Floats:
     return step.function.value(q[step.coordinate] if step.coordinate else np.zeros(n))
 
 
-def _cross_matrices(axis: Vector) -> tuple[Vector, Vector]:
+def _cross_matrices(axis: Floats) -> tuple[Floats, Floats]:
     x, y, z = axis
     k = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     return k, k @ k
 
 
-def rotations(axis: Vector, angle: Vector) -> Vector:
+def rotations(axis: Floats, angle: Floats) -> Floats:
     """(n, 3, 3) turns by `angle` (n,) about the unit vector `axis` (3,) (Rodrigues)."""
     return _rotations(_cross_matrices(axis), angle)
 
 
-def _rotations(about: tuple[Vector, Vector], angle: Vector) -> Vector:
+def _rotations(about: tuple[Floats, Floats], angle: Floats) -> Floats:
     s, c = np.sin(angle)[:, None, None], np.cos(angle)[:, None, None]
     return np.asarray(_UNIT + s * about[0] + (1.0 - c) * about[1])
 
@@ -157,12 +157,12 @@ def _rotations(about: tuple[Vector, Vector], angle: Vector) -> Vector:
 _UNIT = np.eye(3)
 
 
-def turned(rotation: Vector, vector: Vector) -> Vector:
+def turned(rotation: Floats, vector: Floats) -> Floats:
     """(n, 3) R v of R (n, 3, 3) and v (3,) or (n, 3)."""
     return np.asarray((rotation * vector[..., None, :]).sum(axis=-1))
 
 
-def cross(a: Vector, b: Vector) -> Vector:
+def cross(a: Floats, b: Floats) -> Floats:
     """(..., 3) a x b."""
     product = np.empty(np.broadcast_shapes(a.shape, b.shape))
     product[..., 0] = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]

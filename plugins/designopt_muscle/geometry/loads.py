@@ -7,7 +7,7 @@ from designopt_mechanics.robot_files.xml import Element, parse
 from designopt_recordings.signals.even_steps import linear_values
 from designopt_recordings.table import TimeTable
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_muscle.geometry.kinematics import Kinematics, turned
 from designopt_muscle.osim.model import GROUND, OsimModel
 from designopt_muscle.osim.poses import last_name, only
@@ -20,7 +20,7 @@ _SET = {"objects", "defaults", "groups", "datafile", "external_loads_model_kinem
         "lowpass_cutoff_frequency_for_load_kinematics"}  # fmt: skip
 
 
-def external_loads(content: bytes, table: TimeTable, motion: Kinematics, time: Vector) -> dict[str, Vector]:
+def external_loads(content: bytes, table: TimeTable, motion: Kinematics, time: Floats) -> dict[str, Floats]:
     """Force (N) and moment (N m) about the origin of the ground (n, 6) on each body at `time` (n,) s.
 
     `content` is the XML file, `table` contains the recorded forces, points and torques that it names, each in the axes
@@ -37,7 +37,7 @@ def external_loads(content: bytes, table: TimeTable, motion: Kinematics, time: V
     default = loads.find("defaults", "ExternalForce") or root.find("defaults", "ExternalForce")
     if default is not None:
         only(default, _FORCE)
-    loads_by_body: dict[str, Vector] = {}
+    loads_by_body: dict[str, Floats] = {}
     for element in loads.need("objects").children:
         if element.tag != "ExternalForce":
             raise element.error("is not supported in external loads")
@@ -70,7 +70,7 @@ def _body(element: Element, tag: str, model: OsimModel, default: str = "") -> st
     raise reference.error(f"{tag} is '{name}', which is not a body of the model '{model.name}'")
 
 
-def _recorded(element: Element, tag: str, table: TimeTable, time: Vector) -> Vector | None:
+def _recorded(element: Element, tag: str, table: TimeTable, time: Floats) -> Floats | None:
     """(n, 3) of the three columns that a child names by their prefix; None without a name."""
     prefix = element.word(tag)
     if not prefix:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_muscle.geometry.geometry import measure, stretched
 from designopt_muscle.geometry.kinematics import Kinematics, cross, kinematics, turned
 from designopt_muscle.geometry.paths import WrappedPath, wrapped_paths
@@ -22,11 +22,11 @@ class PassiveAction:
     """
 
     names: tuple[str, ...]
-    values: Vector
-    coordinates: dict[str, Vector]
-    bodies: dict[str, Vector]
+    values: Floats
+    coordinates: dict[str, Floats]
+    bodies: dict[str, Floats]
 
-    def moments(self, model: OsimModel, motion: Kinematics) -> Vector:
+    def moments(self, model: OsimModel, motion: Kinematics) -> Floats:
         """(n, m) generalised forces at the free coordinates of a model, all that acts on bodies included."""
         total, n = dict(self.coordinates), len(self.values)
         for name in model.names:
@@ -36,7 +36,7 @@ class PassiveAction:
         return at_coordinates(model, total, motion.coordinates)
 
 
-def at_coordinates(model: OsimModel, forces: Mapping[str, Vector], values: Mapping[str, Vector]) -> Vector:
+def at_coordinates(model: OsimModel, forces: Mapping[str, Floats], values: Mapping[str, Floats]) -> Floats:
     """(n, m) at the free coordinates of generalised `forces` (n,) by name; those of driven ones are at the drivers."""
     total = {name: np.array(forces.get(name, np.zeros(len(next(iter(values.values())))))) for name in model.names}
     for coupler in model.couplers:
@@ -44,7 +44,7 @@ def at_coordinates(model: OsimModel, forces: Mapping[str, Vector], values: Mappi
     return np.column_stack([total[name] for name in model.free])
 
 
-def passive_action(model: OsimModel, values: Mapping[str, Vector], rates: Mapping[str, Vector]) -> PassiveAction:
+def passive_action(model: OsimModel, values: Mapping[str, Floats], rates: Mapping[str, Floats]) -> PassiveAction:
     """The passive forces of a model for `values` and `rates` (n,) of its coordinates by name.
 
     Coordinates that are not given have their defaults and do not move; those that couplers drive are computed.
@@ -76,11 +76,11 @@ def passive_action(model: OsimModel, values: Mapping[str, Vector], rates: Mappin
     return action
 
 
-def _add(sums: dict[str, Vector], name: str, part: Vector) -> None:
+def _add(sums: dict[str, Floats], name: str, part: Floats) -> None:
     sums[name] = sums[name] + part if name in sums else part
 
 
-def _pull(path: WrappedPath, tension: Vector, bodies: dict[str, Vector]) -> None:
+def _pull(path: WrappedPath, tension: Floats, bodies: dict[str, Floats]) -> None:
     """Add the forces of a path with a `tension` (n,) on the bodies of its nodes."""
     for node, slope in zip(path.nodes, stretched(path)[1], strict=True):
         wrench = np.zeros((len(tension), 6))
@@ -89,7 +89,7 @@ def _pull(path: WrappedPath, tension: Vector, bodies: dict[str, Vector]) -> None
         _add(bodies, node.body, wrench)
 
 
-def _bushing(force: Bushing, motion: Kinematics, speeds: Mapping[str, Vector], bodies: dict[str, Vector]) -> Vector:
+def _bushing(force: Bushing, motion: Kinematics, speeds: Mapping[str, Floats], bodies: dict[str, Floats]) -> Floats:
     """Add the force and moment of a bushing on both bodies; the norm (n,) of its force.
 
     The deflections are the body-fixed angles x-y-z and the position of the second frame in the first, and the forces
@@ -122,8 +122,8 @@ def _bushing(force: Bushing, motion: Kinematics, speeds: Mapping[str, Vector], b
 
 
 def _relative_speed(
-    motion: Kinematics, speeds: Mapping[str, Vector], body: str, second: str, at: Vector
-) -> tuple[Vector, Vector]:
+    motion: Kinematics, speeds: Mapping[str, Floats], body: str, second: str, at: Floats
+) -> tuple[Floats, Floats]:
     """Angular velocity of `second` relative to `body` and the velocity of its point `at`, seen from `body` (n, 3)."""
     spin, slide = np.zeros_like(at), np.zeros_like(at)
     for name, rate in speeds.items():
@@ -133,7 +133,7 @@ def _relative_speed(
     return spin, slide + cross(spin, at)
 
 
-def _angle_rates(angles: Vector) -> Vector:
+def _angle_rates(angles: Floats) -> Floats:
     """(n, 3, 3) from the angular velocity in the turned frame to the rates of its body-fixed angles x-y-z."""
     s, c = np.sin(angles), np.cos(angles)
     matrix = np.zeros((len(angles), 3, 3))

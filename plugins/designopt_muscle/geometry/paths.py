@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Integers, Mask, Vector
+from designopt.arrays import Floats, Integers, Mask
 from designopt_muscle.geometry.circle import around_cylinder, around_sphere
 from designopt_muscle.geometry.ellipsoid import around_ellipsoid
 from designopt_muscle.geometry.kinematics import Kinematics, turned
@@ -28,9 +28,9 @@ class PathNode:
     """A point `x` (n, 3) of a path in the ground, fixed to `body`. `arc` (n,) is the way to the next node over a
     surface, None for a straight one. `point` is the point of the model that it is, if any; `wrap` the surface."""
 
-    x: Vector
+    x: Floats
     body: str
-    arc: Vector | None = None
+    arc: Floats | None = None
     point: PathPoint | None = None
     wrap: str = ""
 
@@ -75,7 +75,7 @@ def _groups(present: Mask) -> list[tuple[tuple[bool, ...], Frames]]:
     return [(pattern, np.array(frames)) for pattern, frames in patterns.items()]
 
 
-def _placed(point: PathPoint, motion: Kinematics) -> Vector:
+def _placed(point: PathPoint, motion: Kinematics) -> Floats:
     """(n, 3) in the ground."""
     if not point.moving:
         return motion.position(point.body, point.location)
@@ -96,10 +96,10 @@ class _Contact:
     """Where one surface has its part of a path, in all frames: between which keys, and its two points."""
 
     surface: WrapObject
-    key: Vector  # NaN where the path does not touch it
-    first: Vector
-    last: Vector
-    arc: Vector
+    key: Floats  # NaN where the path does not touch it
+    first: Floats
+    last: Floats
+    arc: Floats
 
 
 def _wrapped(
@@ -192,7 +192,7 @@ def _find(
     return float(np.abs(after - before).max(initial=0.0))
 
 
-def touch(surface: WrapObject, a: Vector, b: Vector) -> Touch:
+def touch(surface: WrapObject, a: Floats, b: Floats) -> Touch:
     """The path from `a` to `b` (n, 3), in the frame of `surface`, around it."""
     if surface.kind == "cylinder":
         return around_cylinder(a, b, surface.sizes[0], surface.sizes[1], surface.quadrant)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Mask, Vector
+from designopt.arrays import Floats, Mask
 from designopt_muscle.geometry.circle import around_cylinder
 from designopt_muscle.geometry.kinematics import cross
 from designopt_muscle.geometry.touch import Touch
@@ -33,17 +33,17 @@ class _Torus:
     tube: float
     ring: float
 
-    def points(self, around: Vector, across: Vector) -> Vector:
+    def points(self, around: Floats, across: Floats) -> Floats:
         """(n, 3) at the angles `around` the axis and `across` the tube."""
         out = self.ring + self.tube * np.cos(across)
         return np.column_stack([out * np.cos(around), out * np.sin(around), self.tube * np.sin(across)])
 
-    def angles(self, x: Vector) -> tuple[Vector, Vector]:
+    def angles(self, x: Floats) -> tuple[Floats, Floats]:
         """The angles of the points of the tube closest to `x` (n, 3)."""
         out = np.hypot(x[:, 0], x[:, 1])
         return np.arctan2(x[:, 1], x[:, 0]), np.arctan2(x[:, 2], out - self.ring)
 
-    def frame(self, x: Vector) -> tuple[Vector, Vector, Vector]:
+    def frame(self, x: Floats) -> tuple[Floats, Floats, Floats]:
         """Normal and unit vector around the axis (n, 3), and the curvature around the axis (n,), at points `x`."""
         around, across = self.angles(x)
         c, s, height = np.cos(around), np.sin(around), np.sin(across)
@@ -51,7 +51,7 @@ class _Torus:
         normal = np.column_stack([level * c, level * s, height])
         return normal, np.column_stack([-s, c, np.zeros(len(x))]), level / (self.ring + self.tube * level)
 
-    def geodesic(self, x: Vector, t: Vector, length: Vector) -> tuple[Vector, Vector]:
+    def geodesic(self, x: Floats, t: Floats, length: Floats) -> tuple[Floats, Floats]:
         """Point and tangent after `length` (n,) from `x` along the unit tangent `t` (Runge-Kutta method, order 4)."""
         h = (length / _STEPS)[:, None]
         for _ in range(_STEPS):
@@ -63,20 +63,20 @@ class _Torus:
             t = self.tangent(x, t + h / 6.0 * (l1 + 2.0 * l2 + 2.0 * l3 + l4))
         return x, t
 
-    def tangent(self, x: Vector, way: Vector) -> Vector:
+    def tangent(self, x: Floats, way: Floats) -> Floats:
         """(n, 3) unit tangents at `x` along a way."""
         normal, _, _ = self.frame(x)
         t = way - (way * normal).sum(axis=1, keepdims=True) * normal
         return np.asarray(t / np.maximum(np.linalg.norm(t, axis=1, keepdims=True), 1e-300))
 
-    def _bend(self, x: Vector, t: Vector) -> Vector:
+    def _bend(self, x: Floats, t: Floats) -> Floats:
         normal, along, around = self.frame(x)
         part = (t * along).sum(axis=1) ** 2
         curvature = ((t * t).sum(axis=1) - part) / self.tube + part * around
         return np.asarray(-curvature[:, None] * normal)
 
 
-def around_torus(a: Vector, b: Vector, tube: float, ring: float, quadrant: str) -> Touch:
+def around_torus(a: Floats, b: Floats, tube: float, ring: float, quadrant: str) -> Touch:
     """The path from `a` to `b` (n, 3) through a torus: a tube of radius `tube` around a circle of radius `ring`.
 
     A `quadrant` names the half of the circle that the path can touch. Where the iteration does not settle, the path
@@ -88,10 +88,10 @@ def around_torus(a: Vector, b: Vector, tube: float, ring: float, quadrant: str) 
     upward = np.broadcast_to(np.array([0.0, 0.0, -1.0]), a.shape)
     axes = np.stack([inward, upward, cross(inward, upward)], axis=1)
 
-    def local(points: Vector) -> Vector:
+    def local(points: Floats) -> Floats:
         return np.asarray((axes @ (points - centre)[:, :, None])[:, :, 0])
 
-    def back(points: Vector) -> Vector:
+    def back(points: Floats) -> Floats:
         return np.asarray((axes.transpose(0, 2, 1) @ points[:, :, None])[:, :, 0] + centre)
 
     guess = around_cylinder(local(a), local(b), tube, np.inf, "+x")
@@ -107,14 +107,14 @@ def around_torus(a: Vector, b: Vector, tube: float, ring: float, quadrant: str) 
     return Touch(touches, first, last, arc)
 
 
-def _closest(a: Vector, b: Vector, ring: float, quadrant: str) -> Vector:
+def _closest(a: Floats, b: Floats, ring: float, quadrant: str) -> Floats:
     """(n, 3) unit vectors from the axis to the point of the circle that is closest to the segment from `a` to `b`."""
     along = b - a
 
-    def at(share: Vector) -> Vector:
+    def at(share: Floats) -> Floats:
         return np.asarray(a + share[:, None] * along)
 
-    def far(share: Vector) -> Vector:
+    def far(share: Floats) -> Floats:
         x = at(share)
         return np.asarray(x[:, 2] ** 2 + (np.hypot(x[:, 0], x[:, 1]) - ring) ** 2)
 
@@ -136,7 +136,7 @@ def _closest(a: Vector, b: Vector, ring: float, quadrant: str) -> Vector:
     return np.column_stack([x[:, 0] / out, x[:, 1] / out, np.zeros(len(a))])
 
 
-def _shot(torus: _Torus, a: Vector, b: Vector, first: Vector, arc: Vector) -> tuple[Vector, Vector, Vector, Mask]:
+def _shot(torus: _Torus, a: Floats, b: Floats, first: Floats, arc: Floats) -> tuple[Floats, Floats, Floats, Mask]:
     """First and last point on the tube, length of the geodesic between them, and whether they are found."""
     unknown = np.column_stack([*torus.angles(first), arc / torus.tube])
     settled = np.zeros(len(a), dtype=np.bool_)
@@ -163,7 +163,7 @@ def _shot(torus: _Torus, a: Vector, b: Vector, first: Vector, arc: Vector) -> tu
     return start, x, unknown[:, 2] * torus.tube, settled & onward
 
 
-def _missed(torus: _Torus, unknown: Vector, a: Vector, b: Vector) -> tuple[Vector, Vector, Vector]:
+def _missed(torus: _Torus, unknown: Floats, a: Floats, b: Floats) -> tuple[Floats, Floats, Floats]:
     """By how much the way from `a` is off the tangent plane and the tangent at the end misses `b` (n, 3); that end."""
     x = torus.points(unknown[:, 0], unknown[:, 1])
     way = x - a

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from designopt.arrays import Mask, Vector
+from designopt.arrays import Floats, Mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -13,6 +13,6 @@ class Touch:
     length of the `arc` between them (n,)."""
 
     engaged: Mask
-    first: Vector
-    last: Vector
-    arc: Vector
+    first: Floats
+    last: Floats
+    arc: Floats

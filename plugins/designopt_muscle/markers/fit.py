@@ -9,7 +9,7 @@ import numpy as np
 from designopt_recordings.recording import Recording
 from designopt_recordings.table import TimeTable
 
-from designopt.arrays import Integers, Mask, Vector
+from designopt.arrays import Floats, Integers, Mask
 from designopt.study.language.findings import nearest_or_all
 from designopt_muscle.geometry.kinematics import all_coordinates
 from designopt_muscle.markers.minimise import Minimum, minimise, unobservable
@@ -43,18 +43,18 @@ class MotionFit:
     `notes` are sentences for people: markers that do not take part or were probably swapped, coordinates at limits.
     """
 
-    time: Vector
+    time: Floats
     coordinates: tuple[str, ...]
-    values: Vector
+    values: Floats
     markers: tuple[str, ...]
-    errors: Vector
-    cost: Vector
+    errors: Floats
+    cost: Floats
     status: Integers
     at_limit: Mask
     unobservable: Mask
     notes: tuple[str, ...]
 
-    def column(self, name: str) -> Vector:
+    def column(self, name: str) -> Floats:
         """(n,) values of one coordinate. Raises `MarkerError` for other names."""
         if name not in self.coordinates:
             raise MarkerError(f"'{name}' is not a coordinate{nearest_or_all(name, self.coordinates)}")
@@ -65,7 +65,7 @@ class MotionFit:
         return TimeTable(self.time, self.coordinates, self.values, title="Coordinates")
 
     @property
-    def rms(self) -> Vector:
+    def rms(self) -> Floats:
         """(n,) m root of the mean squared error of the markers that a frame has."""
         present = np.isfinite(self.errors)
         total = np.where(present, self.errors, 0.0) ** 2
@@ -116,7 +116,7 @@ class _Marks:
     """What is remarkable in n frames: the `errors` (n, k) m of markers, those `missing` and those `far` (n, k),
     coordinates `at_limit` and `lost` (n, m), and the `status` (n,) that follows."""
 
-    errors: Vector
+    errors: Floats
     missing: Mask
     far: Mask
     at_limit: Mask
@@ -162,13 +162,13 @@ class _Marks:
         ]
 
 
-def first_pose(problem: MotionProblem) -> Vector:
+def first_pose(problem: MotionProblem) -> Floats:
     """(1, m) the pose in the frame with most markers; far from the markers from other directions too."""
     objective = problem.objective
     best = int(np.argmax((objective.share > 0.0).sum(axis=1)))
     low, high, root = problem.low, problem.high, _root(problem)
 
-    def descend(starts: Vector) -> Minimum:
+    def descend(starts: Floats) -> Minimum:
         many = objective.take(np.full(len(starts), best))
         return minimise(many, minimise(many, starts, low, high, root, steps=2 * _ROUGH).q, low, high)
 
@@ -229,7 +229,7 @@ def _root(problem: MotionProblem) -> Mask:
     return np.array([name in root for name in problem.objective.layout.coordinates])
 
 
-def _between(frames: Integers, q: Vector, at: Integers) -> Vector:
+def _between(frames: Integers, q: Floats, at: Integers) -> Floats:
     """(k, m) coordinates at the frames `at` (k,) by a cubic spline through `q` (n, m), lines through less than four."""
     from scipy.interpolate import make_interp_spline
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Mask, Vector
+from designopt.arrays import Floats, Mask
 from designopt_muscle.markers.residuals import MarkerResiduals
 
 #: Frames that share one array operation.
@@ -27,10 +27,10 @@ _DAMPING, _STRONGEST = 1e-8, 1e8
 class Minimum:
     """Coordinates `q` (n, m) with the objective `cost` (n,); `converged` (n,), and the Gauss-Newton `matrix` there."""
 
-    q: Vector
-    cost: Vector
+    q: Floats
+    cost: Floats
     converged: Mask
-    matrix: Vector
+    matrix: Floats
 
     def take(self, frames: Any) -> Minimum:
         """The minima of some frames: indices or a mask."""
@@ -44,9 +44,9 @@ class Minimum:
 
 def minimise(
     objective: MarkerResiduals,
-    start: Vector,
-    low: Vector,
-    high: Vector,
+    start: Floats,
+    low: Floats,
+    high: Floats,
     free: Mask | None = None,
     *,
     steps: int = 100,
@@ -70,7 +70,7 @@ def minimise(
 
 
 def _minimise(
-    objective: MarkerResiduals, q: Vector, low: Vector, high: Vector, free: Mask, course: tuple[int, bool]
+    objective: MarkerResiduals, q: Floats, low: Floats, high: Floats, free: Mask, course: tuple[int, bool]
 ) -> Minimum:
     n, (steps, near) = len(q), course
     cost, gradient, matrix, hessian = objective.normal_equations(q)
@@ -105,7 +105,7 @@ def _minimise(
     return Minimum(q, cost, converged, matrix)
 
 
-def _step(matrix: Vector, gradient: Vector, damping: Vector, fixed: Mask) -> Vector:
+def _step(matrix: Floats, gradient: Floats, damping: Floats, fixed: Mask) -> Floats:
     """(n, m) solutions of the damped normal equations; 0 for `fixed` (n, m) coordinates."""
     m = gradient.shape[1]
     loose = ~fixed
@@ -119,7 +119,7 @@ def _step(matrix: Vector, gradient: Vector, damping: Vector, fixed: Mask) -> Vec
     return np.asarray(-np.linalg.solve(reduced, right[:, :, None])[:, :, 0])
 
 
-def unobservable(matrix: Vector) -> Mask:
+def unobservable(matrix: Floats) -> Mask:
     """Coordinates (n, m) that the residuals do not determine: parts of the null space of the matrix (n, m, m)."""
     size = np.sqrt(np.maximum(np.einsum("nii->ni", matrix), 0.0))
     flat = size <= 1e-7 * size.max(axis=1, keepdims=True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_muscle.markers.minimise import Minimum, minimise
 from designopt_muscle.markers.residuals import MarkerResiduals
 
@@ -22,7 +22,7 @@ _NEARER = 0.8
 _NEVER = 1e3
 
 
-def mislabelled(objective: MarkerResiduals, fit: Minimum, low: Vector, high: Vector, large: float) -> list[str]:
+def mislabelled(objective: MarkerResiduals, fit: Minimum, low: Floats, high: Floats, large: float) -> list[str]:
     """Sentences that name the markers which were probably swapped, and those `large` (m) away; `fit` is the minimum.
 
     A few frames are fitted anew with weights that fall with the error of a marker (Geman and McClure 1985), so that
@@ -69,13 +69,13 @@ def mislabelled(objective: MarkerResiduals, fit: Minimum, low: Vector, high: Vec
     return notes
 
 
-def _distances(part: MarkerResiduals, q: Vector) -> Vector:
+def _distances(part: MarkerResiduals, q: Floats) -> Floats:
     """(k, k) m between the markers of the model and the recorded ones, in a median frame."""
     apart = np.linalg.norm(part.positions(q)[:, :, None] - part.recorded[:, None], axis=3)
     return np.nan_to_num(_medians(apart), nan=_NEVER)
 
 
-def _medians(values: Vector) -> Vector:
+def _medians(values: Floats) -> Floats:
     """The lower median of each column over the first axis, without NaN; NaN for columns of NaN alone."""
     middle = np.maximum(np.isfinite(values).sum(axis=0) - 1, 0) // 2
     return np.asarray(np.take_along_axis(np.sort(values, axis=0), middle[None], axis=0)[0])

@@ -9,7 +9,7 @@ import numpy as np
 from designopt_recordings.recording import Recording
 from designopt_recordings.signals.even_steps import linear_values
 
-from designopt.arrays import Integers, Vector
+from designopt.arrays import Floats, Integers
 from designopt.study.language.findings import nearest_or_all
 from designopt_muscle.markers.residuals import MarkerLayout, MarkerResiduals
 from designopt_muscle.markers.status import MarkerError
@@ -29,10 +29,10 @@ class MotionProblem:
 
     objective: MarkerResiduals
     frames: Integers
-    low: Vector
-    high: Vector
-    ranges: Vector
-    defaults: Vector
+    low: Floats
+    high: Floats
+    ranges: Floats
+    defaults: Floats
     notes: tuple[str, ...]
 
 
@@ -65,7 +65,7 @@ def motion_problem(
 _OPEN = np.array([-np.inf, np.inf])
 
 
-def _ranges(free: list[OsimCoordinate], *, clamped: bool) -> Vector:
+def _ranges(free: list[OsimCoordinate], *, clamped: bool) -> Floats:
     """(2, m) ranges of the coordinates; open for those that are not clamped if only `clamped` ones count."""
     return np.array([(c.low, c.high) if c.clamped or not clamped else _OPEN for c in free]).reshape(-1, 2).T
 
@@ -122,7 +122,7 @@ def free_coordinates(model: OsimModel) -> list[OsimCoordinate]:
     return [c for c in model.coordinates if c.name in set(model.free) and not c.locked]
 
 
-def coordinate_targets(model: OsimModel, tasks: IkTasks, time: Vector) -> tuple[Vector, Vector]:
+def coordinate_targets(model: OsimModel, tasks: IkTasks, time: Floats) -> tuple[Floats, Floats]:
     """Weights (m,) of the free coordinates and their targets (n, m) at `time` (n,) s.
 
     Raises `MarkerError` for coordinates that the model does not have, and for a table that is missing or has no value.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Integers, Mask, Vector
+from designopt.arrays import Floats, Integers, Mask
 from designopt_muscle.geometry.kinematics import Kinematics, cross, kinematics
 from designopt_muscle.osim.markers import OsimMarker
 from designopt_muscle.osim.model import OsimModel
@@ -26,14 +26,14 @@ class MarkerLayout:
     coordinates: tuple[str, ...]
 
     @cached_property
-    def _bodies(self) -> list[tuple[str, Integers, Vector]]:
+    def _bodies(self) -> list[tuple[str, Integers, Floats]]:
         """Bodies with the positions in `markers` of theirs (g,), and their locations (3, g)."""
         bodies = [marker.body for marker in self.markers]
         indices = {body: np.array([i for i, b in enumerate(bodies) if b == body]) for body in dict.fromkeys(bodies)}
         return [(b, i, np.stack([self.markers[j].location for j in i], axis=1)) for b, i in indices.items()]
 
     @cached_property
-    def _moved(self) -> Vector:
+    def _moved(self) -> Floats:
         """(k, c) 1 where a marker moves with a coordinate of the model."""
         beyond = kinematics(self.model, {}).beyond
         return np.array([[m.body in beyond[name] for name in self.model.names] for m in self.markers], dtype=float)
@@ -59,11 +59,11 @@ class MarkerLayout:
 
         return np.array([[before(a, b) for b in model.names] for a in model.names])
 
-    def motion(self, q: Vector) -> Kinematics:
+    def motion(self, q: Floats) -> Kinematics:
         """The poses of all bodies at the coordinates `q` (n, m)."""
         return kinematics(self.model, dict(zip(self.coordinates, q.T, strict=True)))
 
-    def positions(self, motion: Kinematics) -> Vector:
+    def positions(self, motion: Kinematics) -> Floats:
         """(n, k, 3) m of the markers on the model."""
         positions = np.empty((len(motion.origin["ground"]), len(self.markers), 3))
         for body, index, local in self._bodies:
@@ -71,8 +71,8 @@ class MarkerLayout:
         return positions
 
     def sums(
-        self, motion: Kinematics, positions: Vector, pull: Vector, weights: Vector
-    ) -> tuple[Vector, Vector, Vector]:
+        self, motion: Kinematics, positions: Floats, pull: Floats, weights: Floats
+    ) -> tuple[Floats, Floats, Floats]:
         """J^T f (n, m), J^T W J (n, m, m) and its sum with f.J' of the derivatives J of the `positions` (n, k, 3).
 
         `pull` (n, k, 3) is f, `weights` (n, k) are W. The velocity of a point p that a coordinate moves is w x p + v;
@@ -89,7 +89,7 @@ class MarkerLayout:
         sums = np.split(self._moved.T @ features, (1, 4, 7, 16), axis=2)
         mass, centre, force, second, virial = sums
 
-        def applied(tensor: Vector) -> Vector:
+        def applied(tensor: Floats) -> Floats:
             """(tr(T) 1 - T) w of the sums T (n, c, 9)."""
             trace = tensor[..., 0] + tensor[..., 4] + tensor[..., 8]
             square = tensor.reshape(*w.shape, 3)
@@ -107,11 +107,11 @@ class MarkerLayout:
         ]
         return self._reduced(motion, vector[:, :, None])[..., 0], reduced[0], reduced[1]
 
-    def _symmetric(self, product: Vector) -> Vector:
+    def _symmetric(self, product: Floats) -> Floats:
         """The symmetric matrices (n, c, c) of products that hold where the second coordinate is beyond the first."""
         return np.where(self._nested, product, np.where(self._nested.T, product.transpose(0, 2, 1), 0.0))
 
-    def _reduced(self, motion: Kinematics, rows: Vector) -> Vector:
+    def _reduced(self, motion: Kinematics, rows: Floats) -> Floats:
         """(n, m, ...) rows of the free coordinates of `rows` (n, c, ...), with those that couplers drive."""
         names = self.model.names
         for coupler in self.model.couplers:
@@ -131,14 +131,14 @@ class MarkerResiduals:
     """
 
     layout: MarkerLayout
-    recorded: Vector
-    weights: Vector
-    pull: Vector
-    targets: Vector
-    ranges: Vector | None = None
+    recorded: Floats
+    weights: Floats
+    pull: Floats
+    targets: Floats
+    ranges: Floats | None = None
 
     @cached_property
-    def share(self) -> Vector:
+    def share(self) -> Floats:
         """(n, k) weights divided by the sum over the markers of the frame."""
         weights = np.where(np.isfinite(self.recorded).all(axis=2), self.weights, 0.0)
         return np.asarray(weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300))
@@ -147,19 +147,19 @@ class MarkerResiduals:
         """The objective of some frames: indices or a mask."""
         return replace(self, recorded=self.recorded[frames], targets=self.targets[frames])
 
-    def positions(self, q: Vector) -> Vector:
+    def positions(self, q: Floats) -> Floats:
         """(n, k, 3) m of the markers on the model at the coordinates `q` (n, m)."""
         return self.layout.positions(self.layout.motion(q))
 
-    def errors(self, q: Vector) -> Vector:
+    def errors(self, q: Floats) -> Floats:
         """(n, k) m between markers and model, NaN where a marker is missing."""
         return np.asarray(np.linalg.norm(self.positions(q) - self.recorded, axis=2))
 
-    def costs(self, q: Vector) -> Vector:
+    def costs(self, q: Floats) -> Floats:
         """(n,) objective."""
         return self.normal_equations(q)[0]
 
-    def normal_equations(self, q: Vector) -> tuple[Vector, Vector, Vector, Vector]:
+    def normal_equations(self, q: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """The objective (n,), half its gradient (n, m), half its Gauss-Newton and its Newton matrix (n, m, m)."""
         motion = self.layout.motion(q)
         positions = self.layout.positions(motion)

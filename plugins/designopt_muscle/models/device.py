@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import InvalidDesign
 from designopt_muscle.models.trial import Trial
 from designopt_muscle.sharing.static.derivatives import FrameDerivatives
@@ -19,16 +19,16 @@ from designopt_muscle.sharing.static.sharing import Sharing
 class DeviceMoments:
     """Moments (n,) N m of `spring` and `drive` at the assisted coordinate, and its `rate` (n,) rad/s."""
 
-    spring: Vector
-    drive: Vector
-    rate: Vector
+    spring: Floats
+    drive: Floats
+    rate: Floats
 
     @property
-    def total(self) -> Vector:
+    def total(self) -> Floats:
         """(n,) N m of both together."""
         return self.spring + self.drive
 
-    def drive_work(self, time: Vector) -> float:
+    def drive_work(self, time: Floats) -> float:
         """Integral of the absolute power of the drive (J); frames with missing numbers count as 0. A spring returns its
         energy and is not included."""
         power = np.abs(self.drive * self.rate)

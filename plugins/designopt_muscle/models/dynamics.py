@@ -11,7 +11,7 @@ from designopt_mechanics.robot_files.xml import ModelError
 from designopt_mechanics.tree_rows import TreeRows
 from designopt_recordings.table import TimeTable
 
-from designopt.arrays import Integers, Vector
+from designopt.arrays import Floats, Integers
 from designopt.plugin import InputFile
 from designopt_muscle.geometry.kinematics import Kinematics
 from designopt_muscle.geometry.loads import external_loads
@@ -30,18 +30,18 @@ class Dynamics:
     """
 
     rows: TreeRows
-    z: Vector
-    dz: Vector
-    ddz: Vector
-    loads: Mapping[str, Vector]
-    passive: Vector
+    z: Floats
+    dz: Floats
+    ddz: Floats
+    loads: Mapping[str, Floats]
+    passive: Floats
 
     @classmethod
     def from_model(
         cls,
         model: OsimModel,
-        motion: Mapping[str, tuple[Vector, Vector, Vector]],
-        loads: Mapping[str, Vector],
+        motion: Mapping[str, tuple[Floats, Floats, Floats]],
+        loads: Mapping[str, Floats],
     ) -> Dynamics:
         """The `model` with the coordinates of `motion` by name, each with its rates and accelerations (n,).
 
@@ -66,15 +66,15 @@ class Dynamics:
     def coordinates(self) -> tuple[str, ...]:
         return self.rows.tree.names
 
-    def moments(self) -> Vector:
+    def moments(self) -> Floats:
         """(n, m) generalised forces that the motion needs beside gravity, loads and passive forces."""
         return self.rows.inverse_dynamics(self.z, self.dz, self.ddz, self.loads) - self.passive
 
-    def joint_forces(self, children: Sequence[str]) -> dict[str, Vector]:
+    def joint_forces(self, children: Sequence[str]) -> dict[str, Floats]:
         """(n, 3) N by child body: the force of the parent on it if no muscle pulls, in the axes of the ground."""
         return {child: wrench[:, :3] for child, wrench in self.joint_wrenches(children).items()}
 
-    def joint_wrenches(self, children: Sequence[str]) -> dict[str, Vector]:
+    def joint_wrenches(self, children: Sequence[str]) -> dict[str, Floats]:
         """(n, 6) by child body: that force (N), then the moment (N m) about the centre of the joint on the child."""
         wrenches = self.rows.joint_forces(self.z, self.dz, self.ddz, self.loads)
         return {child: wrenches[joint_frame(child)] for child in children}
@@ -91,7 +91,7 @@ def _rows(model: OsimModel, loaded: tuple[str, ...]) -> TreeRows:
     return TreeRows(tree_of(model), gravity=model.gravity, loaded=loaded, couplers=True)
 
 
-def read_loads(file: InputFile, table: TimeTable, motion: Kinematics, time: Vector) -> dict[str, Vector]:
+def read_loads(file: InputFile, table: TimeTable, motion: Kinematics, time: Floats) -> dict[str, Floats]:
     """(n, 6) on each body at `time`; raises `TrialError` with the place in the file of loads."""
     try:
         return external_loads(file.content, table, motion, time)

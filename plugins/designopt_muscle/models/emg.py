@@ -12,7 +12,7 @@ from designopt_recordings.emg import at_frames, channels_of, envelope, normalise
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_recording, read_table
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import InputFile
 from designopt.plugin import Quantity as Q
 from designopt_muscle.models.errors import TrialError
@@ -45,7 +45,7 @@ class MeasuredActivity:
             raise ValueError("a band needs a fixed scale: with a free one it would move while the scale is found")
 
 
-def measured(file: InputFile, setting: MeasuredActivity, muscles: tuple[str, ...], time: Vector) -> Vector:
+def measured(file: InputFile, setting: MeasuredActivity, muscles: tuple[str, ...], time: Floats) -> Floats:
     """(n, k) signals of `muscles` at `time` (n,) s; NaN for muscles without a channel and frames without a sample.
 
     The file is a table (STO, MOT, CSV) with even times or a C3D recording with analog channels. Envelopes are fractions

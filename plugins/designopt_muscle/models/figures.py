@@ -6,7 +6,7 @@ from typing import Annotated, NotRequired, TypedDict
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import Array, Diverged
 from designopt.plugin import Quantity as Q
 from designopt_muscle.models.device import DeviceMoments
@@ -77,7 +77,7 @@ ARRAYS = {
 }
 
 
-def figures(sharing: Sharing, device: DeviceMoments, reactions: Vector) -> SharingOutputs:
+def figures(sharing: Sharing, device: DeviceMoments, reactions: Floats) -> SharingOutputs:
     """Figures of a sharing with a `device` and `reactions` (n, joints, 3) N.
 
     Raises `Diverged` where no frame has an answer.

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from designopt.arrays import Integers, Vector
+from designopt.arrays import Floats, Integers
 from designopt.plugin import Quantity as Q
 from designopt_muscle.geometry.geometry import stretched
 from designopt_muscle.geometry.kinematics import Kinematics, cross, kinematics
@@ -60,7 +60,7 @@ def joint_reactions(trial: Trial, terms: Sequence[ReactionTerm]) -> tuple[JointR
     return tuple(joint_terms)
 
 
-def reaction_gains(model: OsimModel, values: dict[str, Vector], joints: Sequence[str]) -> dict[str, Vector]:
+def reaction_gains(model: OsimModel, values: dict[str, Floats], joints: Sequence[str]) -> dict[str, Floats]:
     """(n, 3, k) for each joint: contribution of a unit muscle force to the force of the parent on the child, in ground
     axes.
 
@@ -80,12 +80,12 @@ class JointWrenches:
     about `point` (n, j, 3) m, the centre of the joint on the child."""
 
     joints: tuple[str, ...]
-    force: Vector
-    moment: Vector
-    point: Vector
+    force: Floats
+    moment: Floats
+    point: Floats
 
 
-def joint_wrenches(trial: Trial, forces: Vector, joints: Sequence[str], axes: str = "child") -> JointWrenches:
+def joint_wrenches(trial: Trial, forces: Floats, joints: Sequence[str], axes: str = "child") -> JointWrenches:
     """The reactions of `joints` under muscle `forces` (n, k) N along the tendons; NaN where they are.
 
     The wrench balances everything beyond the joint: masses, motion, external loads and muscles; reserves and other
@@ -104,7 +104,7 @@ def joint_wrenches(trial: Trial, forces: Vector, joints: Sequence[str], axes: st
         wrenches[pull.joint][pull.frames, :3] += tension * pull.force
         wrenches[pull.joint][pull.frames, 3:] += tension * pull.moment
     missing = ~(trial.balance.usable & np.isfinite(forces).all(axis=1))
-    parts: list[Vector] = []
+    parts: list[Floats] = []
     for name in joints:
         turn, origin = motion.rotation[bodies[name]].transpose(0, 2, 1), motion.origin[bodies[name]]
         centre = motion.position(joint_of[name].child, joint_of[name].in_child[:3, 3])
@@ -134,8 +134,8 @@ class _Pull:
     joint: str
     muscle: int
     frames: Integers
-    force: Vector
-    moment: Vector
+    force: Floats
+    moment: Floats
 
 
 def _pulls(model: OsimModel, motion: Kinematics, joints: Sequence[str]) -> Iterator[_Pull]:
@@ -151,7 +151,7 @@ def _pulls(model: OsimModel, motion: Kinematics, joints: Sequence[str]) -> Itera
         for path in wrapped_paths(muscle, surfaces, motion):
             _, slope = stretched(path)
             turning = cross(np.stack([node.x for node in path.nodes]), slope)
-            sums: dict[tuple[bool, ...], tuple[Vector, Vector]] = {}
+            sums: dict[tuple[bool, ...], tuple[Floats, Floats]] = {}
             for name in chosen:
                 mask = tuple(node.body in beyond[name] for node in path.nodes)
                 if all(mask) or not any(mask):

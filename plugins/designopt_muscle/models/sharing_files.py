@@ -11,7 +11,7 @@ import numpy as np
 from designopt_mechanics.robot_files.xml import ModelError
 from designopt_recordings.signals.even_steps import gap_notes
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import InputFile, InvalidDesign, InvalidSetting
 from designopt_muscle.geometry.kinematics import kinematics
 from designopt_muscle.models.dynamics import read_loads
@@ -30,10 +30,10 @@ class SharingData:
     """A `trial`, `signals` (n, k) of EMG or None, reactions of the joints in the settings."""
 
     trial: Trial
-    signals: Vector | None
+    signals: Floats | None
     reactions: tuple[JointReaction, ...]
 
-    def reaction_forces(self, forces: Vector) -> Vector:
+    def reaction_forces(self, forces: Floats) -> Floats:
         """(n, joints, 3) N for muscle forces (n, k); NaN where they are."""
         reactions = [r.offset + np.einsum("nck,nk->nc", r.gain, forces) for r in self.reactions]
         return np.stack(reactions, axis=1) if reactions else np.zeros((len(forces), 0, 3))

@@ -11,7 +11,7 @@ from designopt_mechanics.moment_balance import MomentBalance
 from designopt_mechanics.robot_files.xml import ModelError
 from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, filled, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all
@@ -313,7 +313,7 @@ class StaticSharing:
         except ValueError as error:
             raise InvalidDesign(str(error)) from None
 
-    def _weights(self, muscles: Muscles) -> Vector | None:
+    def _weights(self, muscles: Muscles) -> Floats | None:
         if isinstance(self.weights, dict):
             return np.array([self.weights.get(name, 1.0) for name in muscles.names])
         return {"none": lambda: None, "volume": muscles.volumes, "pcsa": muscles.areas}[self.weights]()

@@ -17,7 +17,7 @@ from designopt_recordings.signals.even_steps import check_steps, for_filter, gap
 from designopt_recordings.signals.filters import lowpass
 from designopt_recordings.table import TimeTable
 
-from designopt.arrays import Integers, Mask, Vector
+from designopt.arrays import Floats, Integers, Mask
 from designopt.plugin import InputFile
 from designopt_muscle.geometry.geometry import muscle_geometry
 from designopt_muscle.geometry.jumps import jumps
@@ -55,11 +55,11 @@ class Contraction:
 class MovedCoordinates:
     """Free coordinates `names` at `time` (n,) s: `values`, `rates`, `accelerations` (n, m) in rad or m and seconds."""
 
-    time: Vector
+    time: Floats
     names: tuple[str, ...]
-    values: Vector
-    rates: Vector = field(default_factory=lambda: np.zeros((0, 0)))
-    accelerations: Vector = field(default_factory=lambda: np.zeros((0, 0)))
+    values: Floats
+    rates: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    accelerations: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
     @property
     def is_finite(self) -> Mask:
@@ -67,7 +67,7 @@ class MovedCoordinates:
         return np.asarray(np.isfinite(self.values).all(axis=1) & np.isfinite(self.rates).all(axis=1))
 
     @property
-    def states(self) -> dict[str, tuple[Vector, Vector, Vector]]:
+    def states(self) -> dict[str, tuple[Floats, Floats, Floats]]:
         """By name, value, rate and acceleration (n,) each."""
         return {
             name: (self.values[:, i], self.rates[:, i], self.accelerations[:, i]) for i, name in enumerate(self.names)
@@ -85,15 +85,15 @@ class NetMoments:
     """Net generalised forces `values` (n, m), N m or N, about the coordinates `rows`."""
 
     rows: tuple[str, ...]
-    values: Vector
+    values: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class MusclePaths:
     """`lengths` (n, k) m of muscles with their tendons, and the `speeds` (n, k) m/s at which they lengthen."""
 
-    lengths: Vector
-    speeds: Vector
+    lengths: Floats
+    speeds: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,14 +107,14 @@ class Trial:
     balance: MomentBalance
     muscles: Muscles
     fibres: Fibres
-    values: dict[str, Vector]
-    rates: dict[str, Vector]
+    values: dict[str, Floats]
+    rates: dict[str, Floats]
     notes: tuple[str, ...]
     dynamics: Dynamics | None = None
     paths: MusclePaths | None = None
 
     @property
-    def finite_values(self) -> dict[str, Vector]:
+    def finite_values(self) -> dict[str, Floats]:
         """The coordinates with 0 in place of numbers that are missing."""
         return {name: np.where(np.isfinite(v), v, 0.0) for name, v in self.values.items()}
 
@@ -130,7 +130,7 @@ def read_trial(
     moments: InputFile | None = None,
     *,
     window: tuple[float, float] | None = None,
-    times: Vector | None = None,
+    times: Floats | None = None,
     cutoff: float | None = None,
     tendon: Literal["rigid", "equilibrium"] = "rigid",
     passive: bool = False,
@@ -196,7 +196,7 @@ def read_trial(
     return replace(trial, notes=tuple(dict.fromkeys([*skeleton.notes, *remarks, *trial.notes])))
 
 
-def inner_times(time: Vector) -> tuple[float, float]:
+def inner_times(time: Floats) -> tuple[float, float]:
     """The times (s) of a recording between which frames are at least five samples from both ends."""
     return float(time[:6][-1]), float(time[-6:][0])
 
@@ -278,7 +278,7 @@ def trial_notes(
     return notes
 
 
-def _resampled(file: InputFile, moved: MovedCoordinates, at: Vector) -> MovedCoordinates:
+def _resampled(file: InputFile, moved: MovedCoordinates, at: Floats) -> MovedCoordinates:
     """The coordinates, with rates and accelerations, at times `at` within the recording."""
     from scipy.interpolate import make_interp_spline
 
@@ -293,7 +293,7 @@ def _resampled(file: InputFile, moved: MovedCoordinates, at: Vector) -> MovedCoo
     return MovedCoordinates(at, moved.names, np.asarray(spline(at)), first, second)
 
 
-def recorded_times(motion: InputFile) -> Vector:
+def recorded_times(motion: InputFile) -> Floats:
     """(n,) s of the frames of a motion. Raises `TrialError` for a file that is no table."""
     return read_trial_table(motion).time
 
@@ -315,7 +315,7 @@ def _as_trial_errors(file: InputFile) -> Iterator[None]:
 
 
 def _moments(
-    table: TimeTable, file: InputFile, model: OsimModel, time: Vector, values: dict[str, Vector]
+    table: TimeTable, file: InputFile, model: OsimModel, time: Floats, values: dict[str, Floats]
 ) -> NetMoments:
     """Net moments at `time`; `values` (n,) are the free coordinates."""
     columns = _moment_columns(table, file, model)
@@ -329,7 +329,7 @@ def _moments(
     return NetMoments(rows, np.column_stack([columns[name] for name in rows]))
 
 
-def _moment_columns(table: TimeTable, file: InputFile, model: OsimModel) -> dict[str, Vector]:
+def _moment_columns(table: TimeTable, file: InputFile, model: OsimModel) -> dict[str, Floats]:
     """Net moments (n,) by coordinate. Raises `TrialError` without any."""
     columns = {
         name: table.column(f"{name}{suffix}")
@@ -345,7 +345,7 @@ def _moment_columns(table: TimeTable, file: InputFile, model: OsimModel) -> dict
     return columns
 
 
-def _loads(external: ExternalLoads | None, model: OsimModel, moved: MovedCoordinates) -> dict[str, Vector]:
+def _loads(external: ExternalLoads | None, model: OsimModel, moved: MovedCoordinates) -> dict[str, Floats]:
     """(n, 6) on each body that is loaded."""
     if external is None:
         return {}
@@ -365,7 +365,7 @@ def _units(model: OsimModel, rows: tuple[str, ...]) -> tuple[str, ...]:
     return tuple("N m" if turning[name] else "N" for name in rows)
 
 
-def _interpolated(at: Vector, values: Vector, time: Vector) -> Vector:
+def _interpolated(at: Floats, values: Floats, time: Floats) -> Floats:
     """(n,) values at `time` by a cubic spline through the valid ones; NaN outside their times and in gaps."""
     valid = np.isfinite(values)
     if valid.sum() < 4:

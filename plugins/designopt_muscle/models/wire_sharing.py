@@ -18,7 +18,7 @@ from designopt_recordings.signals.filters import lowpass
 from designopt_recordings.table import TimeTable
 from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import Array, Diverged, InputFile, InvalidDesign, InvalidSetting, filled, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
@@ -101,7 +101,7 @@ class WireSharingModel:
     tie_break: Annotated[float, Q("", "share of the squares in the criterion 'minmax'", gt=0, lt=1)] = 1e-4
     reserve: Annotated[float, Q("N m", "generalised force of a reserve at control 1 (N for translations)", ge=0)] = 0.0
 
-    _motions: dict[str, tuple[Vector, Vector, Vector, Vector]] = field(
+    _motions: dict[str, tuple[Floats, Floats, Floats, Floats]] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
 
@@ -199,7 +199,7 @@ class WireSharingModel:
         table = read_table(file).radians([name for name in self._anatomy.joints if name in turning])
         return table if self.cutoff is None else for_filter(table, self.cutoff)
 
-    def _motion(self, file: InputFile) -> tuple[Vector, Vector, Vector, Vector]:
+    def _motion(self, file: InputFile) -> tuple[Floats, Floats, Floats, Floats]:
         """Time, joints, rates and accelerations of a file, read once in a process. Raises `Diverged`."""
         if file.digest not in self._motions:
             joints = self._anatomy.joints

@@ -8,17 +8,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from designopt.arrays import Integers, Vector
+from designopt.arrays import Floats, Integers
 from designopt.lazy import casadi as ca
 
 
 class Function(Protocol):
     """A function of one variable."""
 
-    def value(self, x: Vector) -> Vector:
+    def value(self, x: Floats) -> Floats:
         """Values at `x` (n,)."""
 
-    def slope(self, x: Vector) -> Vector:
+    def slope(self, x: Floats) -> Floats:
         """First derivatives at `x` (n,)."""
 
     def expression(self, x: Any) -> Any:
@@ -31,10 +31,10 @@ class Polynomial:
 
     coefficients: tuple[float, ...]
 
-    def value(self, x: Vector) -> Vector:
+    def value(self, x: Floats) -> Floats:
         return x if self.coefficients == (1.0, 0.0) else np.asarray(np.polyval(self.coefficients, x))
 
-    def slope(self, x: Vector) -> Vector:
+    def slope(self, x: Floats) -> Floats:
         if len(self.coefficients) == 2:
             return np.full(np.shape(x), self.coefficients[0])
         return np.asarray(np.polyval(np.polyder(np.asarray(self.coefficients)), x))
@@ -62,10 +62,10 @@ class Sine:
     phase: float
     offset: float
 
-    def value(self, x: Vector) -> Vector:
+    def value(self, x: Floats) -> Floats:
         return np.asarray(self.amplitude * np.sin(self.omega * x + self.phase) + self.offset)
 
-    def slope(self, x: Vector) -> Vector:
+    def slope(self, x: Floats) -> Floats:
         return np.asarray(self.amplitude * self.omega * np.cos(self.omega * x + self.phase))
 
     def expression(self, x: Any) -> Any:
@@ -79,10 +79,10 @@ class Scaled:
     inner: Function
     scale: float
 
-    def value(self, x: Vector) -> Vector:
+    def value(self, x: Floats) -> Floats:
         return self.scale * self.inner.value(x)
 
-    def slope(self, x: Vector) -> Vector:
+    def slope(self, x: Floats) -> Floats:
         return self.scale * self.inner.slope(x)
 
     def expression(self, x: Any) -> Any:
@@ -96,20 +96,20 @@ class Pieces:
     Outside of the knots it follows the tangents at the ends.
     """
 
-    knots: Vector
-    coefficients: Vector
+    knots: Floats
+    coefficients: Floats
 
-    def value(self, x: Vector) -> Vector:
+    def value(self, x: Floats) -> Floats:
         inner, h, c = self._at(x)
         return np.asarray(
             ((c[0] * h + c[1]) * h + c[2]) * h + c[3] + (x - inner) * ((3 * c[0] * h + 2 * c[1]) * h + c[2])
         )
 
-    def slope(self, x: Vector) -> Vector:
+    def slope(self, x: Floats) -> Floats:
         _, h, c = self._at(x)
         return np.asarray((3 * c[0] * h + 2 * c[1]) * h + c[2])
 
-    def _at(self, x: Vector) -> tuple[Vector, Vector, Vector]:
+    def _at(self, x: Floats) -> tuple[Floats, Floats, Floats]:
         inner = np.clip(x, self.knots[0], self.knots[-1])
         i = np.clip(np.searchsorted(self.knots, inner, side="right") - 1, 0, len(self.knots) - 2)
         return inner, inner - self.knots[i], self.coefficients[:, i]
@@ -133,7 +133,7 @@ def within(function: Function, low: float, high: float) -> Function:
     return Pieces(function.knots[first : last + 1], function.coefficients[:, first:last])
 
 
-def _chosen(x: Any, inner: Vector, columns: list[Vector]) -> list[Any]:
+def _chosen(x: Any, inner: Floats, columns: list[Floats]) -> list[Any]:
     """The entry of each of `columns` for the interval of `x` between the `inner` knots, by bisection."""
     if not len(inner):
         return [ca.SX(float(column[0])) for column in columns]
@@ -143,7 +143,7 @@ def _chosen(x: Any, inner: Vector, columns: list[Vector]) -> list[Any]:
     return [ca.if_else(x >= inner[m], b, a) for a, b in zip(low, high, strict=True)]
 
 
-def simm_spline(x: Vector, y: Vector) -> Pieces:
+def simm_spline(x: Floats, y: Floats) -> Pieces:
     """The cubic spline of SIMM through `x` (n), which increases, and `y` (n); a line through two points.
 
     The third derivative in the end pieces is that of the cubic through the first (last) four points (Forsythe, Malcolm
@@ -167,7 +167,7 @@ def simm_spline(x: Vector, y: Vector) -> Pieces:
     return _from_sixths(x, y, np.asarray(np.linalg.solve(matrix, right), dtype=np.float64))
 
 
-def natural_spline(x: Vector, y: Vector) -> Pieces:
+def natural_spline(x: Floats, y: Floats) -> Pieces:
     """The cubic spline through `x` and `y` (n) whose second derivatives are 0 at the ends."""
     n = len(x)
     h = np.diff(x)
@@ -178,12 +178,12 @@ def natural_spline(x: Vector, y: Vector) -> Pieces:
     return _from_sixths(x, y, np.asarray(np.linalg.solve(matrix, right), dtype=np.float64))
 
 
-def lines(x: Vector, y: Vector) -> Pieces:
+def lines(x: Floats, y: Floats) -> Pieces:
     """Straight lines between points."""
     return _from_sixths(x, y, np.zeros(len(x)))
 
 
-def _from_sixths(x: Vector, y: Vector, sixth: Vector) -> Pieces:
+def _from_sixths(x: Floats, y: Floats, sixth: Floats) -> Pieces:
     h, d = np.diff(x), np.diff(y) / np.diff(x)
     linear = d - h * (sixth[1:] + 2.0 * sixth[:-1])
     return Pieces(x, np.array([np.diff(sixth) / h, 3.0 * sixth[:-1], linear, y[:-1]]))
@@ -193,14 +193,14 @@ def _from_sixths(x: Vector, y: Vector, sixth: Vector) -> Pieces:
 class ManyPolynomial:
     """A polynomial of m variables: `coefficients` (k,) of the products of powers `exponents` (k, m)."""
 
-    coefficients: Vector
+    coefficients: Floats
     exponents: Integers
 
-    def values(self, x: Vector) -> Vector:
+    def values(self, x: Floats) -> Floats:
         """(n,) at `x` (n, m)."""
         return np.asarray(np.prod(x[:, None] ** self.exponents, axis=2) @ self.coefficients)
 
-    def slopes(self, x: Vector) -> Vector:
+    def slopes(self, x: Floats) -> Floats:
         """(n, m) first derivatives at `x` (n, m)."""
         columns = []
         for j in range(x.shape[1]):

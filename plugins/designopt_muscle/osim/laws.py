@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.study.language.expressions.expression import Expression
 from designopt_muscle.osim.functions import Function
 
@@ -18,14 +18,14 @@ from designopt_muscle.osim.functions import Function
 class CoordinateForceLaw(Protocol):
     """A generalised force (N m or N) by the value `q` (rad or m) and rate `u` of its coordinate."""
 
-    def force(self, q: Vector, u: Vector) -> Vector:
+    def force(self, q: Floats, u: Floats) -> Floats:
         """(n,) at `q` and `u` (n,)."""
 
 
 class PathLaw(Protocol):
     """A tension (N) by the length `l` (m) of a path and its rate `v` (m/s)."""
 
-    def tension(self, l: Vector, v: Vector) -> Vector:  # noqa: E741
+    def tension(self, l: Floats, v: Floats) -> Floats:  # noqa: E741
         """(n,) at `l` and `v` (n,)."""
 
 
@@ -40,7 +40,7 @@ class CoordinateLimit:
     damping: float
     transition: float
 
-    def force(self, q: Vector, u: Vector) -> Vector:
+    def force(self, q: Floats, u: Floats) -> Floats:
         above = smooth_step((q - self.upper) / self.transition)
         below = smooth_step((self.lower - q) / self.transition)
         spring = self.lower_stiffness * below * (self.lower - q) - self.upper_stiffness * above * (q - self.upper)
@@ -55,7 +55,7 @@ class CoordinateSpring:
     rest: float
     viscosity: float
 
-    def force(self, q: Vector, u: Vector) -> Vector:
+    def force(self, q: Floats, u: Floats) -> Floats:
         return -self.stiffness * (q - self.rest) - self.viscosity * u
 
 
@@ -65,7 +65,7 @@ class CoordinateExpression:
 
     expression: Expression
 
-    def force(self, q: Vector, u: Vector) -> Vector:
+    def force(self, q: Floats, u: Floats) -> Floats:
         return np.broadcast_to(np.asarray(self.expression.evaluate({"q": q, "qdot": u}), dtype=float), q.shape)
 
 
@@ -77,7 +77,7 @@ class StretchSpring:
     rest: float
     dissipation: float
 
-    def tension(self, l: Vector, v: Vector) -> Vector:  # noqa: E741
+    def tension(self, l: Floats, v: Floats) -> Floats:  # noqa: E741
         return np.asarray(self.stiffness * np.maximum(l - self.rest, 0.0) * (1.0 + self.dissipation * v))
 
 
@@ -89,7 +89,7 @@ class LigamentCurve:
     force: float
     curve: Function
 
-    def tension(self, l: Vector, v: Vector) -> Vector:  # noqa: E741
+    def tension(self, l: Floats, v: Floats) -> Floats:  # noqa: E741
         return np.where(l > self.rest, self.force * self.curve.value(l / self.rest), 0.0)
 
 
@@ -103,7 +103,7 @@ class Blankevoort:
     transition: float
     damping: float
 
-    def tension(self, l: Vector, v: Vector) -> Vector:  # noqa: E741
+    def tension(self, l: Floats, v: Floats) -> Floats:  # noqa: E741
         strain, rate = l / self.slack - 1.0, v / self.slack
         toe = 0.5 * self.stiffness / self.transition * strain**2
         spring = np.where(strain < self.transition, toe, self.stiffness * (strain - 0.5 * self.transition))
@@ -111,7 +111,7 @@ class Blankevoort:
         return np.where(strain > 0.0, spring + damping, 0.0)
 
 
-def smooth_step(x: Vector) -> Vector:
+def smooth_step(x: Floats) -> Floats:
     """From 0 at `x` = 0 to 1 at 1, with two continuous derivatives (10 x^3 - 15 x^4 + 6 x^5)."""
     s = np.clip(x, 0.0, 1.0)
     return np.asarray(s**3 * (10.0 - 15.0 * s + 6.0 * s**2))

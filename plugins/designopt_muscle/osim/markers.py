@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from designopt_mechanics.robot_files.xml import Element, parse
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_muscle.osim.model import GROUND
 from designopt_muscle.osim.poses import last_name
 
@@ -19,7 +19,7 @@ class OsimMarker:
 
     name: str
     body: str
-    location: Vector
+    location: Floats
     fixed: bool = False
 
 

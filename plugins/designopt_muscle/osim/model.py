@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from designopt_mechanics.contacts import SphereContact
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_muscle.osim.functions import Function, ManyPolynomial
 from designopt_muscle.osim.laws import CoordinateForceLaw, PathLaw
 
@@ -22,15 +22,15 @@ class OsimBody:
 
     name: str
     mass: float
-    centre: Vector
-    inertia: Vector
+    centre: Floats
+    inertia: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class Axis:
     """One of the six steps of a joint: `function` of `coordinate` (of nothing: a constant) about or along `axis`."""
 
-    axis: Vector
+    axis: Floats
     function: Function
     coordinate: str = ""
 
@@ -46,8 +46,8 @@ class Joint:
     name: str
     parent: str
     child: str
-    in_parent: Vector
-    in_child: Vector
+    in_parent: Floats
+    in_child: Floats
     rotations: tuple[Axis, ...]
     translations: tuple[Axis, ...]
 
@@ -88,7 +88,7 @@ class PathPoint:
 
     name: str
     body: str
-    location: Vector
+    location: Floats
     condition: str = ""
     within: tuple[float, float] = (-np.inf, np.inf)
     moving: tuple[Axis, ...] = ()
@@ -109,7 +109,7 @@ class WrapObject:
     body: str
     kind: Literal["cylinder", "sphere", "ellipsoid", "torus"]
     sizes: tuple[float, ...]
-    pose: Vector
+    pose: Floats
     quadrant: Quadrant = "all"
     active: bool = True
 
@@ -131,7 +131,7 @@ class PathFunction:
     length: ManyPolynomial
     arms: tuple[ManyPolynomial, ...] = ()
 
-    def measure(self, values: Mapping[str, Vector]) -> tuple[Vector, Vector]:
+    def measure(self, values: Mapping[str, Floats]) -> tuple[Floats, Floats]:
         """Length (n,) and its derivatives (n, m) by the coordinates."""
         x = np.column_stack([values[name] for name in self.coordinates])
         if not self.arms:
@@ -203,9 +203,9 @@ class Bushing:
     """
 
     name: str
-    frames: tuple[tuple[str, Vector], tuple[str, Vector]]
-    stiffness: Vector
-    damping: Vector
+    frames: tuple[tuple[str, Floats], tuple[str, Floats]]
+    stiffness: Floats
+    damping: Floats
 
 
 PassiveForce = CoordinateForce | PathForce | Bushing
@@ -220,7 +220,7 @@ class OsimModel:
     """
 
     name: str
-    gravity: Vector
+    gravity: Floats
     bodies: tuple[OsimBody, ...]
     joints: tuple[Joint, ...]
     coordinates: tuple[OsimCoordinate, ...]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from designopt_mechanics.robot_files.xml import Element
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 
 
 def last_name(path: str) -> str:
@@ -22,7 +22,7 @@ def only(element: Element, tags: set[str]) -> None:
             raise child.error(f"is not supported within <{element.tag}>")
 
 
-def pose(translation: Sequence[float], angles: Sequence[float]) -> Vector:
+def pose(translation: Sequence[float], angles: Sequence[float]) -> Floats:
     """(4, 4) of a `translation` (3) m and body-fixed rotations by `angles` (3) rad about x, y and z."""
     matrix = np.eye(4)
     for axis, angle in zip(np.eye(3), angles, strict=True):
@@ -31,14 +31,14 @@ def pose(translation: Sequence[float], angles: Sequence[float]) -> Vector:
     return matrix
 
 
-def rotation(axis: Vector, angle: float) -> Vector:
+def rotation(axis: Floats, angle: float) -> Floats:
     """(3, 3) of a turn by `angle` about the unit vector `axis` (Rodrigues)."""
     x, y, z = axis
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     return np.asarray(np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross)
 
 
-def inverse(pose_matrix: Vector) -> Vector:
+def inverse(pose_matrix: Floats) -> Floats:
     """The inverse of a pose (4, 4)."""
     inverse_matrix = np.eye(4)
     inverse_matrix[:3, :3] = pose_matrix[:3, :3].T

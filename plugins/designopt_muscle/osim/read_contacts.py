@@ -10,7 +10,7 @@ from designopt_mechanics.contacts import ContactError, Plane, SphereContact
 from designopt_mechanics.robot_files.xml import Element
 from designopt_mechanics.tree import Point
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_muscle.osim.poses import last_name, only, pose
 
 #: The force that is read, by its name in the file.
@@ -38,7 +38,7 @@ class ContactShape:
     """A sphere with a `radius` (m), or a half space (None), at a pose (4, 4) in `body`."""
 
     body: str
-    pose: Vector
+    pose: Floats
     radius: float | None
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from designopt_mechanics.robot_files.xml import Element
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_muscle.osim.functions import Function, Polynomial, is_constant
 from designopt_muscle.osim.model import GROUND, Axis, Joint, OsimCoordinate
 from designopt_muscle.osim.poses import last_name, only, pose
@@ -102,7 +102,7 @@ class Joints:
         self.coordinates.sort(key=lambda c: (order_of[c.joint], moved[c.name]))
         return tuple(order)
 
-    def _frame(self, element: Element, socket: str) -> tuple[str, Vector]:
+    def _frame(self, element: Element, socket: str) -> tuple[str, Floats]:
         """The body that a socket leads to, and the pose of the joint's frame in it."""
         frame_name = last_name(element.need(socket).text)
         frames = element.find("frames")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from designopt_mechanics.robot_files.xml import Element
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.language.expressions.grammar import ExpressionError
 from designopt_muscle.osim.functions import Function, simm_spline
@@ -141,7 +141,7 @@ def _bushing(element: Element, names: _Names) -> PassiveForce:
     return Bushing(element.name, (first, second), np.concatenate(vectors[:2]), np.concatenate(vectors[2:]))
 
 
-def _frame(element: Element, socket: str, names: _Names) -> tuple[str, Vector]:
+def _frame(element: Element, socket: str, names: _Names) -> tuple[str, Floats]:
     """The body of a frame and the pose (4, 4) of the frame in it."""
     name = last_name(element.word(socket))
     listed = element.find("frames")

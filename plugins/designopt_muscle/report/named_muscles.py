@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt.report.colours import category
 from designopt.report.designs import Arrays
 
@@ -15,7 +15,7 @@ from designopt.report.designs import Arrays
 NAMED = 8
 
 
-def signals_of(arrays: Arrays) -> Array:
+def signals_of(arrays: Arrays) -> Floats:
     """(n, k) measured activity, NaN without a measurement."""
     if "signals" in arrays:
         return np.asarray(arrays["signals"], dtype=float)

@@ -13,7 +13,7 @@ from copy import deepcopy
 import numpy as np
 from designopt_mechanics.robot_files.xml import Element, document, parse
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_muscle.geometry.geometry import muscle_geometry, stretched
 from designopt_muscle.geometry.kinematics import kinematics
 from designopt_muscle.geometry.paths import wrapped_paths
@@ -23,7 +23,7 @@ from designopt_muscle.osim.read import read_model
 from designopt_muscle.osim.read_forces import MUSCLES
 from designopt_muscle.scaling.inertia import scaled_inertia
 
-Factors = Mapping[str, Vector]
+Factors = Mapping[str, Floats]
 
 _FUNCTIONS = {"LinearFunction", "MultiplierFunction", "Constant", "PolynomialFunction", "SimmSpline", "GCVSpline",
               "NaturalCubicSpline", "PiecewiseLinearFunction", "Sine"}  # fmt: skip
@@ -125,7 +125,7 @@ class _Scaling:
                 case "CoordinateCouplerConstraint":
                     self._coupler(element)
 
-    def factor_of(self, path: str, component: str = "") -> Vector | None:
+    def factor_of(self, path: str, component: str = "") -> Floats | None:
         """The factors of the body that the frame at a path is fixed to; None for what is no body.
 
         Offset frames are looked for in the `component` first, then in the one that the path names, then anywhere.
@@ -141,14 +141,14 @@ class _Scaling:
             path, component = self.frames[owner, name], owner
         return None
 
-    def _parent(self, element: Element) -> Vector | None:
+    def _parent(self, element: Element) -> Floats | None:
         return self.factor_of(element.word("socket_parent_frame") or element.word("body"))
 
-    def _lengths(self, element: Element, tag: str, factor: Vector | None) -> None:
+    def _lengths(self, element: Element, tag: str, factor: Floats | None) -> None:
         if factor is not None and element.find(tag) is not None:
             element.set_numbers(tag, np.array(element.numbers(tag, 3)) * factor)
 
-    def _body(self, element: Element, factor: Vector) -> None:
+    def _body(self, element: Element, factor: Floats) -> None:
         self._lengths(element, "mass_center", factor)
         self._geometry(element, factor)
         visible = element.find("VisibleObject")
@@ -163,12 +163,12 @@ class _Scaling:
             self._lengths(inner, "location", factor)
             self._lengths(inner, "location_in_parent", self.factor_of(inner.word("parent_body")))
 
-    def _geometry(self, element: Element, factor: Vector | None) -> None:
+    def _geometry(self, element: Element, factor: Floats | None) -> None:
         attached = element.find("attached_geometry")
         for part in [] if attached is None or factor is None else attached.children:
             part.set_numbers("scale_factors", np.array(part.numbers("scale_factors", 3, (1.0, 1.0, 1.0))) * factor)
 
-    def _joint_parent(self, joint: Element) -> Vector | None:
+    def _joint_parent(self, joint: Element) -> Floats | None:
         return self.factor_of(joint.word("socket_parent_frame") or joint.word("parent_body"), joint.name)
 
     def _translations(self, joint: Element) -> None:
@@ -223,11 +223,11 @@ def _multiply(holder: Element, function: Element, scale: float) -> None:
     holder.children[holder.children.index(function)] = multiplier
 
 
-def _scale_surface(element: Element, factor: Vector) -> None:
+def _scale_surface(element: Element, factor: Floats) -> None:
     """Sizes of a wrap surface by the factors along its own axes."""
     turn = pose((0.0, 0.0, 0.0), element.numbers("xyz_body_rotation", 3, (0.0,) * 3))[:3, :3]
     x, y, z = np.linalg.norm(turn * factor[:, None], axis=0)
-    sizes: dict[str, float | Vector]
+    sizes: dict[str, float | Floats]
     match element.tag:
         case "WrapCylinder":
             sizes = {"radius": 0.5 * (x + y), "length": z}
@@ -256,7 +256,7 @@ def _scale_masses(model: Element, factors: Factors, mass: float | None, preserve
 _ENTRIES = {"xx": (0, 0), "yy": (1, 1), "zz": (2, 2), "xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
 
 
-def _inertia(element: Element) -> tuple[float, Vector]:
+def _inertia(element: Element) -> tuple[float, Floats]:
     """Mass and inertia (3, 3) of a body."""
     if element.find("inertia") is not None:
         entries = element.numbers("inertia", 6)
@@ -268,7 +268,7 @@ def _inertia(element: Element) -> tuple[float, Vector]:
     return element.number("mass"), inertia
 
 
-def _put_inertia(element: Element, mass: float, inertia: Vector) -> None:
+def _put_inertia(element: Element, mass: float, inertia: Floats) -> None:
     element.set_numbers("mass", [mass])
     if element.find("inertia") is not None:
         element.set_numbers("inertia", [inertia[i] for i in _ENTRIES.values()])

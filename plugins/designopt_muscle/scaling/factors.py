@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from designopt_recordings.recording import Recording
 
-from designopt.arrays import Integers, Mask, Vector
+from designopt.arrays import Floats, Integers, Mask
 from designopt.study.language.findings import nearest_or_all
 from designopt_muscle.geometry.kinematics import kinematics
 from designopt_muscle.markers.fit import first_pose
@@ -33,7 +33,7 @@ _PRIOR = 1e-6
 
 def body_factors(
     model: OsimModel, markers: tuple[OsimMarker, ...], static: Recording, setup: ScaleSetup
-) -> tuple[dict[str, Vector], list[str]]:
+) -> tuple[dict[str, Floats], list[str]]:
     """Factors (3,) of all bodies by the methods of the set-up in its order, and notes on measurements left out.
 
     Raises `MarkerError` for bodies that the model does not have, and for a window without frames.
@@ -63,7 +63,7 @@ def body_factors(
     return factors, notes
 
 
-def _along(factors: Vector, axes: str, factor: float) -> Vector:
+def _along(factors: Floats, axes: str, factor: float) -> Floats:
     new = factors.copy()
     new[["XYZ".index(axis) for axis in axes]] = factor
     return new
@@ -117,7 +117,7 @@ def _measured(
     return factor
 
 
-def scaled_skeleton(model: OsimModel, factors: Mapping[str, Vector]) -> OsimModel:
+def scaled_skeleton(model: OsimModel, factors: Mapping[str, Floats]) -> OsimModel:
     """The joints of a model with its bodies scaled by `factors` (3,); masses, muscles and surfaces as they were."""
     joints = []
     for joint in model.joints:
@@ -130,7 +130,7 @@ def scaled_skeleton(model: OsimModel, factors: Mapping[str, Vector]) -> OsimMode
     return replace(model, joints=tuple(joints))
 
 
-def _scaled_step(step: Axis, factor: Vector) -> Axis:
+def _scaled_step(step: Axis, factor: Floats) -> Axis:
     if step.coordinate and step.function == _IDENTITY:
         return step
     return replace(step, function=Scaled(step.function, float(np.abs(step.axis) @ factor)))
@@ -146,14 +146,14 @@ def mean_pose(static: Recording, window: tuple[float, float] | None) -> Recordin
     return Recording(static.rate, static.time[frames][:1], static.marker_names, mean[None])
 
 
-def moved_markers(markers: tuple[OsimMarker, ...], factors: Mapping[str, Vector]) -> tuple[OsimMarker, ...]:
+def moved_markers(markers: tuple[OsimMarker, ...], factors: Mapping[str, Floats]) -> tuple[OsimMarker, ...]:
     """The markers on scaled bodies."""
     return tuple(replace(m, location=m.location * factors.get(m.body, 1.0)) for m in markers)
 
 
 def least_squares_factors(
     model: OsimModel, markers: tuple[OsimMarker, ...], static: Recording, setup: ScaleSetup
-) -> dict[str, Vector]:
+) -> dict[str, Floats]:
     """Factors of groups of bodies that, with the pose, bring all markers of the static pose closest to the recorded.
 
     The groups are the bodies and axes of `setup.measurements`, unless these give factors themselves; otherwise each
@@ -192,7 +192,7 @@ def least_squares_factors(
     return _grouped(groups, values)
 
 
-def _step(problem: MotionProblem, q: Vector, slopes: Vector, values: Vector) -> Vector:
+def _step(problem: MotionProblem, q: Floats, slopes: Floats, values: Floats) -> Floats:
     """The change of the factors `values` (g,) by their `slopes` (3 k, g) of the positions, the pose following."""
     objective = problem.objective
     m, h = q.shape[1], 1e-6
@@ -218,7 +218,7 @@ def _problem_at(
     markers: tuple[OsimMarker, ...],
     recorded: Recording,
     tasks: IkTasks,
-    factors: Mapping[str, Vector],
+    factors: Mapping[str, Floats],
 ) -> MotionProblem:
     return motion_problem(scaled_skeleton(model, factors), moved_markers(markers, factors), recorded, tasks, "clamped")
 
@@ -231,8 +231,8 @@ def _sides(model: OsimModel) -> list[dict[str, str]]:
     return list(groups.values())
 
 
-def _grouped(groups: list[dict[str, str]], values: Vector) -> dict[str, Vector]:
-    factors: dict[str, Vector] = {}
+def _grouped(groups: list[dict[str, str]], values: Floats) -> dict[str, Floats]:
+    factors: dict[str, Floats] = {}
     for group, value in zip(groups, values, strict=True):
         for body, axes in group.items():
             factors[body] = _along(factors.get(body, np.ones(3)), axes, float(value))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 
 #: Factors closer than this are equal (Simbody's significant digits of a double).
 _EQUAL = 2e-14
 
 
-def scaled_inertia(mass: float, inertia: Vector, factors: Vector, preserve_mass: bool) -> tuple[float, Vector]:
+def scaled_inertia(mass: float, inertia: Floats, factors: Floats, preserve_mass: bool) -> tuple[float, Floats]:
     """Mass and inertia (3, 3) after scaling by `factors` (3,) along the axes; the mass stays with `preserve_mass`.
 
     Equal factors s multiply the inertia by s^2 (and by the mass'). For unequal ones the body is a cylinder about the

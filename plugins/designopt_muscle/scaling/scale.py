@@ -10,7 +10,7 @@ import numpy as np
 from designopt_mechanics.robot_files.xml import ModelError, document, parse
 from designopt_recordings.recording import Recording
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_muscle.geometry.kinematics import kinematics
 from designopt_muscle.markers.fit import MotionFit, fit_motion
 from designopt_muscle.markers.status import MarkerError
@@ -29,7 +29,7 @@ class ScaledModel:
     """
 
     content: bytes
-    factors: Mapping[str, Vector]
+    factors: Mapping[str, Floats]
     markers: tuple[OsimMarker, ...]
     static: MotionFit | None
     notes: tuple[str, ...]
@@ -88,7 +88,7 @@ def _has_markers(content: bytes) -> bool:
 
 
 def place_markers(
-    model: OsimModel, markers: tuple[OsimMarker, ...], static: Recording, pose: Mapping[str, Vector]
+    model: OsimModel, markers: tuple[OsimMarker, ...], static: Recording, pose: Mapping[str, Floats]
 ) -> tuple[OsimMarker, ...]:
     """Markers that are not fixed, moved on their bodies to where the first frame of `static` has them.
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from designopt.arrays import Mask, Vector
+from designopt.arrays import Floats, Mask
 
 
-def _empty() -> Vector:
+def _empty() -> Floats:
     return np.zeros(0)
 
 
@@ -25,12 +25,12 @@ class Muscles:
     """
 
     names: tuple[str, ...]
-    strength: Vector
-    passive: Vector = field(default_factory=_empty)
-    lower: Vector = field(default_factory=_empty)
-    upper: Vector = field(default_factory=_empty)
-    isometric: Vector = field(default_factory=_empty)
-    fibre: Vector = field(default_factory=_empty)
+    strength: Floats
+    passive: Floats = field(default_factory=_empty)
+    lower: Floats = field(default_factory=_empty)
+    upper: Floats = field(default_factory=_empty)
+    isometric: Floats = field(default_factory=_empty)
+    fibre: Floats = field(default_factory=_empty)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))
@@ -56,7 +56,7 @@ class Muscles:
             if (strength[:, j] < 0).any() or (self.passive[:, j] < 0).any():
                 raise ValueError(f"'{muscle}' has a negative force; a muscle only pulls")
 
-    def _filled(self, name: str, default: float, shape: tuple[int, ...]) -> Vector:
+    def _filled(self, name: str, default: float, shape: tuple[int, ...]) -> Floats:
         value = np.array(getattr(self, name), dtype=np.float64)
         if not value.size:
             return np.full(shape, default)
@@ -73,7 +73,7 @@ class Muscles:
             & np.isfinite(self.lower + self.upper).all(axis=1)
         )
 
-    def scaled(self, factor: float | Vector) -> Muscles:
+    def scaled(self, factor: float | Floats) -> Muscles:
         """Muscles whose maximum isometric force is `factor` times as large: a number or (k,)."""
         isometric = self.isometric * factor if self.isometric.size else self.isometric
         return Muscles(
@@ -86,18 +86,18 @@ class Muscles:
             self.fibre,
         )
 
-    def volumes(self) -> Vector:
+    def volumes(self) -> Floats:
         """(k,) weights F_o l_o, relative to their mean. Raises `ValueError` where one of the two is not given."""
         volume = self._required("isometric") * self._required("fibre")
         return np.asarray(volume / volume.mean())
 
-    def areas(self) -> Vector:
+    def areas(self) -> Floats:
         """(k,) weights in proportion to the physiological cross-section (to F_o), relative to their mean."""
         force = self._required("isometric")
         return np.asarray(force / force.mean())
 
-    def _required(self, name: str) -> Vector:
-        value: Vector = getattr(self, name)
+    def _required(self, name: str) -> Floats:
+        value: Floats = getattr(self, name)
         if not value.size:
             word = {"isometric": "maximum isometric forces", "fibre": "optimal fibre lengths"}[name]
             raise ValueError(f"weights of this kind need the {word} of the muscles, and none are given")

@@ -19,7 +19,7 @@ from designopt_mechanics.dynamics.recursion import efforts, inverse_dynamics
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.wires import lengths, pulls
 
-from designopt.arrays import Mask, Vector
+from designopt.arrays import Floats, Mask
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
 
@@ -33,11 +33,11 @@ class Posture:
     """Of n frames: `pose` (n, c) of the links and whether it was `found` (n,); generalised forces `moments` (n, m) of
     all wires on the joints and their `slopes` (n, m, k) by the muscle tensions; `tensions` (n, w) N of all wires."""
 
-    pose: Vector
+    pose: Floats
     converged: Mask
-    moments: Vector
-    slopes: Vector
-    tensions: Vector
+    moments: Floats
+    slopes: Floats
+    tensions: Floats
 
 
 class WireRows:
@@ -47,7 +47,7 @@ class WireRows:
         self.anatomy = anatomy
         self.muscles = tuple(name for name, law in anatomy.laws.items() if isinstance(law, Muscle))
 
-    def posture(self, q: Vector, pull: Vector, start: Vector | None = None) -> Posture:
+    def posture(self, q: Floats, pull: Floats, start: Floats | None = None) -> Posture:
         """At joints `q` (n, m) under tensions `pull` (n, k) N of the muscles, from the poses `start` (n, c)."""
         a = self.anatomy
         m, n = len(a.joints), len(q)
@@ -60,19 +60,19 @@ class WireRows:
             slopes = by_pull - np.matmul(mixed, follows)
         return Posture(x, good, moments, slopes, tensions)
 
-    def needed(self, q: Vector, dq: Vector, ddq: Vector) -> Vector:
+    def needed(self, q: Floats, dq: Floats, ddq: Floats) -> Floats:
         """(n, m) generalised forces that the motion needs beside gravity; links have no mass, or move slowly."""
         reference = np.tile(self.anatomy.tree.reference[len(self.anatomy.joints) :], (len(q), 1))
         return np.asarray(self._inverse(q, dq, ddq, reference)[0]).reshape(len(q), -1)
 
-    def contacts(self, q: Vector, dq: Vector, ddq: Vector, pose: Vector, pull: Vector) -> dict[str, Vector]:
+    def contacts(self, q: Floats, dq: Floats, ddq: Floats, pose: Floats, pull: Floats) -> dict[str, Floats]:
         """(n, 3) N by bone: the force in its joint, from the bone before it, in the axes of the ground."""
         joint_forces = np.asarray(self._contact(q, dq, ddq, pose, pull)[0]).reshape(len(q), -1, 3)
         return {frame.name: joint_forces[:, i] for i, frame in enumerate(self.anatomy.tree.frames)}
 
     # ---------------------------------------------------------------------------------------------------- functions
 
-    def _minimised(self, q: Vector, pull: Vector, x: Vector) -> tuple[Vector, Mask]:
+    def _minimised(self, q: Floats, pull: Floats, x: Floats) -> tuple[Floats, Mask]:
         """Newton's method with backtracking on the potential; frames that are done leave."""
         n, c = x.shape
         if not c:
@@ -96,7 +96,7 @@ class WireRows:
             _, g, _ = self._potential(q, x, pull)
         return x, np.asarray(np.abs(g).max(axis=1) <= _ACCEPTED * scale)
 
-    def _parts(self, q: Vector, x: Vector, pull: Vector, way: Vector, value: Vector, slope: Vector) -> Vector:
+    def _parts(self, q: Floats, x: Floats, pull: Floats, way: Floats, value: Floats, slope: Floats) -> Floats:
         """(n,) the part of a step from which on the potential falls."""
         part = np.ones(len(q))
         left = np.arange(len(q))
@@ -112,12 +112,12 @@ class WireRows:
             part[left] *= 0.5
         return part
 
-    def _potential(self, q: Vector, x: Vector, pull: Vector) -> tuple[Vector, Vector, Vector]:
+    def _potential(self, q: Floats, x: Floats, pull: Floats) -> tuple[Floats, Floats, Floats]:
         n, c = x.shape
         value, gradient, hessian = self._energy(q, x, pull)
         return np.asarray(value).reshape(n), np.asarray(gradient).reshape(n, c), np.asarray(hessian).reshape(n, c, c)
 
-    def _results(self, q: Vector, x: Vector, pull: Vector) -> tuple[Vector, ...]:
+    def _results(self, q: Floats, x: Floats, pull: Floats) -> tuple[Floats, ...]:
         """Moments (n, m), their slopes by tensions (n, m, k) and by poses (n, m, c), turned; see `_slopes`."""
         n, m, c, k = len(q), q.shape[1], x.shape[1], pull.shape[1]
         shapes = ((n, m), (n, m, k), (n, m, c), (n, c, c), (n, c, k), (n, -1))

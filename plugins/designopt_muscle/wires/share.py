@@ -13,7 +13,7 @@ from designopt_mechanics.scene import drawing
 from designopt_mechanics.tree import GROUND, Point
 from designopt_mechanics.tree_rows import TreeRows
 
-from designopt.arrays import Mask, Vector
+from designopt.arrays import Floats, Mask
 from designopt_muscle.sharing.muscles import Muscles
 from designopt_muscle.sharing.statement.criteria import Reserves
 from designopt_muscle.sharing.statement.formulation import Terms
@@ -38,23 +38,23 @@ class WireSharing:
     """
 
     sharing: Sharing
-    tensions: Vector
-    pose: Vector
-    contact: dict[str, Vector]
+    tensions: Floats
+    pose: Floats
+    contact: dict[str, Floats]
     rounds: int
 
 
 def share_wires(
     anatomy: Anatomy,
-    time: Vector,
-    q: Vector,
-    dq: Vector,
-    ddq: Vector,
+    time: Floats,
+    q: Floats,
+    dq: Floats,
+    ddq: Floats,
     terms: Terms | None = None,
     *,
     reserve: float = 0.0,
     strength: float = 1.0,
-    needed: Vector | None = None,
+    needed: Floats | None = None,
 ) -> WireSharing:
     """Tensions that carry the joints `q` (n, m) with their rates and accelerations at `time` (n,) s.
 
@@ -75,7 +75,7 @@ def share_wires(
     needed_moments = rows.needed(q, dq, ddq) if needed is None else np.asarray(needed, dtype=np.float64)
     help_ = Reserves(np.full(m, reserve))
     s = np.maximum(0.05, muscles.lower) * muscles.strength
-    pose: Vector | None = None
+    pose: Floats | None = None
     part, last = np.ones(n), np.full(n, np.inf)
     for _round in range(1, _ROUNDS + 1):
         posture = rows.posture(q, s, pose)
@@ -117,7 +117,7 @@ def _muscles(anatomy: Anatomy, frames: int, strength: float) -> Muscles:
     return Muscles(tuple(laws), np.tile(most, (frames, 1)), lower=tone / most, isometric=most)
 
 
-def _balance(anatomy: Anatomy, time: Vector, needed: Vector, posture: Posture, s: Vector, good: Mask) -> MomentBalance:
+def _balance(anatomy: Anatomy, time: Floats, needed: Floats, posture: Posture, s: Floats, good: Mask) -> MomentBalance:
     """The balance of the muscles with the moments of all wires linearised about the tensions `s`."""
     units = {c.name: "N m" if c.unit == "rad" else "N" for c in anatomy.tree.coordinates}
     return MomentBalance(
@@ -131,7 +131,7 @@ def _balance(anatomy: Anatomy, time: Vector, needed: Vector, posture: Posture, s
     )
 
 
-def drawing_arrays(anatomy: Anatomy, q: Vector, wire_solution: WireSharing) -> dict[str, Vector]:
+def drawing_arrays(anatomy: Anatomy, q: Floats, wire_solution: WireSharing) -> dict[str, Floats]:
     """`skeleton` (n, v, 3) and `paths` (n, w, v, 3) m of joints `q` (n, m); NaN without an answer."""
     rows = TreeRows(anatomy.tree, compiled=False)
     z = np.concatenate([np.where(np.isfinite(q), q, np.nan), wire_solution.pose], axis=1)

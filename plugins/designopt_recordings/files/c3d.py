@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt.plugin import InputFile
 from designopt_recordings import axes
 from designopt_recordings.channels import Channels
@@ -81,7 +81,7 @@ def _opened(file: InputFile) -> Any:
 
 
 def channels_of(
-    parameters: Mapping[str, Any], analogs: Array, rate: float, start: float, integers: bool, notes: list[str]
+    parameters: Mapping[str, Any], analogs: Floats, rate: float, start: float, integers: bool, notes: list[str]
 ) -> Channels | None:
     """The channels from ezc3d's `analogs` (1, c, k), from `start` s on; empty without channels.
 
@@ -103,7 +103,7 @@ def channels_of(
     return Channels(analog_rate if analog_rate > 0.0 else rate, names, units, scaled, start)
 
 
-def _corrected(values: Array, group: Group, integers: bool) -> Array:
+def _corrected(values: Floats, group: Group, integers: bool) -> Floats:
     """(stored - OFFSET) SCALE GEN_SCALE; the library subtracts |OFFSET| and treats all integers as signed.
 
     With FORMAT UNSIGNED integers and offsets range from 0 to 65535.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_recordings.files.names import printable
 from designopt_recordings.recording import MarkedEvent
 
@@ -33,12 +33,12 @@ class Group:
         """The first text of a parameter."""
         return next(iter(self.texts(key)), "")
 
-    def array(self, key: str) -> Array:
+    def array(self, key: str) -> Floats:
         """The numbers of a parameter in their dimensions; empty if missing."""
         value = self._values.get(key, [])
         return np.zeros(0) if isinstance(value, list) else np.asarray(value, dtype=float)
 
-    def joined(self, key: str) -> Array:
+    def joined(self, key: str) -> Floats:
         """The numbers of a parameter and of its continuations, one after the other."""
         names = [key, *(f"{key}{i}" for i in range(2, 100))]
         return np.concatenate([self.array(name).ravel() for name in names if name in self._values] or [np.zeros(0)])

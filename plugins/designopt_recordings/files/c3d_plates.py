@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_recordings import axes
 from designopt_recordings.channels import Channels
 from designopt_recordings.files.c3d_parameters import Group
@@ -33,11 +33,11 @@ class _Raw:
     """Stored values of one plate: `channels` (k, n), N·m per unit of each, `origin` and `corners` in m."""
 
     kind: int
-    channels: Array
-    moments: Array
-    origin: Array
-    corners: Array
-    matrix: Array
+    channels: Floats
+    moments: Floats
+    origin: Floats
+    corners: Floats
+    matrix: Floats
     scale: float
 
 
@@ -96,7 +96,7 @@ def _idle(group: Group) -> str | None:
     return f"{frames[0]:g} to {frames[1]:g}" if len(frames) > 1 and 0 < frames[0] <= frames[1] else None
 
 
-def _parameter(group: Group, key: str, sizes: tuple[int, ...], i: int) -> Array:
+def _parameter(group: Group, key: str, sizes: tuple[int, ...], i: int) -> Floats:
     """Values of plate `i`, the last dimension."""
     value = group.array(key)
     if value.shape[: len(sizes)] != sizes or value.size < np.prod(sizes) * (i + 1):
@@ -138,7 +138,7 @@ def _plate(name: str, raw: _Raw, analog: Channels, up: str, notes: list[str]) ->
 # Force (k, 3) and moment about the centre of the surface (k, 3), N and N·m in plate axes, for each type.
 
 
-def _type_1(raw: _Raw) -> tuple[Array, Array]:
+def _type_1(raw: _Raw) -> tuple[Floats, Floats]:
     """Fx Fy Fz, centre of pressure x y on the surface, free moment; of an unloaded plate the centre is arbitrary."""
     force, point, free = raw.channels[:, :3], raw.channels[:, 3:5] * raw.scale, raw.channels[:, 5] * raw.moments[5]
     fx, fy, fz = force.T
@@ -147,13 +147,13 @@ def _type_1(raw: _Raw) -> tuple[Array, Array]:
     return force, np.column_stack([py * fz, -px * fz, free + px * fy - py * fx])
 
 
-def _type_2(raw: _Raw) -> tuple[Array, Array]:
+def _type_2(raw: _Raw) -> tuple[Floats, Floats]:
     """Fx Fy Fz Mx My Mz about the transducers' origin."""
     force, moment = raw.channels[:, :3], raw.channels[:, 3:] * raw.moments[3:]
     return force, moment - np.cross(raw.origin, force)
 
 
-def _type_3(raw: _Raw) -> tuple[Array, Array]:
+def _type_3(raw: _Raw) -> tuple[Floats, Floats]:
     """Fx12 Fx34 Fy14 Fy23 Fz1 Fz2 Fz3 Fz4 of four transducers at (+-a, +-b); ORIGIN is (a, b, depth)."""
     x12, x34, y14, y23, z1, z2, z3, z4 = raw.channels.T
     a, b, depth = raw.origin
@@ -162,7 +162,7 @@ def _type_3(raw: _Raw) -> tuple[Array, Array]:
     return force, moment - np.cross([0.0, 0.0, depth], force)
 
 
-def _type_4(raw: _Raw) -> tuple[Array, Array]:
+def _type_4(raw: _Raw) -> tuple[Floats, Floats]:
     """Six channels by a calibration matrix to Fx Fy Fz (N) and Mx My Mz (N times the unit of length)."""
     wrench = raw.channels @ raw.matrix.T
     force, moment = wrench[:, :3], wrench[:, 3:] * raw.scale

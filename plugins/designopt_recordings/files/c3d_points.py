@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from designopt.arrays import Array, Mask
+from designopt.arrays import Floats, Mask
 from designopt_recordings.files.c3d_parameters import Group
 from designopt_recordings.files.names import numbered, without_prefixes
 from designopt_recordings.recording import Points
@@ -29,7 +29,7 @@ def moment_factor(unit: str) -> float | None:
     return _MOMENTS.get(unit.replace("·", "").replace(" ", "").lower())
 
 
-def markers_of(group: Group, points: Array, residuals: Array, notes: list[str]) -> tuple[tuple[str, ...], Array]:
+def markers_of(group: Group, points: Floats, residuals: Floats, notes: list[str]) -> tuple[tuple[str, ...], Floats]:
     """Names and positions (n, m, 3) of the markers, in the unit and the axes of the file, NaN where missing.
 
     Left out are results and trajectories without a label; subjects' prefixes are taken off where names stay unique.
@@ -45,7 +45,7 @@ def markers_of(group: Group, points: Array, residuals: Array, notes: list[str]) 
     return names, _present(positions, residuals[columns].T < 0.0, notes)
 
 
-def results_of(group: Group, points: Array, notes: list[str]) -> Points | None:
+def results_of(group: Group, points: Floats, notes: list[str]) -> Points | None:
     """Results of the laboratory's software, in SI units if the stated unit is known."""
     labels = group.texts("LABELS")[: points.shape[1]]
     unread = {name: column for column, name in reversed(list(enumerate(labels)))}  # the first column of a name
@@ -67,7 +67,7 @@ def results_of(group: Group, points: Array, notes: list[str]) -> Points | None:
     return Points(numbered(names, "result", notes), tuple(kinds), tuple(units), values)
 
 
-def _present(positions: Array, missing: Mask, notes: list[str]) -> Array:
+def _present(positions: Floats, missing: Mask, notes: list[str]) -> Floats:
     zero = (positions == 0.0).all(axis=2) & ~missing
     if zero.any():
         notes.append(f"{int(zero.sum())} positions are exactly zero in all coordinates; they are treated as missing")

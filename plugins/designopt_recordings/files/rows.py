@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_recordings.files.text import Lines, numbers, row_of, shortened
 
 
@@ -17,7 +17,7 @@ def read_rows(
     names: Sequence[str],
     time: int,
     split: Callable[[str, int], list[str]] = row_of,
-) -> tuple[Array, list[int]]:
+) -> tuple[Floats, list[int]]:
     """Rows (n, c) from line `first` on, and the line of each; empty lines are skipped.
 
     `names` are the columns, `time` is the index of the one that must increase. Raises `RecordingError` with the line
@@ -51,7 +51,7 @@ def read_rows(
     return np.array(rows).reshape(len(rows), len(names)), at
 
 
-def incomplete(names: Sequence[str], values: Array) -> list[str]:
+def incomplete(names: Sequence[str], values: Floats) -> list[str]:
     """One note for columns with cells that hold no number."""
     missing = np.isnan(values).sum(axis=0)
     incomplete_columns = [f"'{name}' ({count})" for name, count in zip(names, missing, strict=True) if count]

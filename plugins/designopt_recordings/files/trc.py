@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt.plugin import InputFile
 from designopt_recordings import axes
 from designopt_recordings.errors import about
@@ -85,7 +85,7 @@ def _counts(header: dict[str, str], frames: int, markers: int) -> list[str]:
     return notes
 
 
-def _rate(lines: Lines, header: dict[str, str], time: Array, at: list[int]) -> tuple[float, list[str]]:
+def _rate(lines: Lines, header: dict[str, str], time: Floats, at: list[int]) -> tuple[float, list[str]]:
     """The rate (Hz) that all times keep, the header's where it fits; the times may be rounded."""
     try:
         stated_rate = float(header["datarate"])
@@ -113,7 +113,7 @@ def _rate(lines: Lines, header: dict[str, str], time: Array, at: list[int]) -> t
     return float(rate), notes
 
 
-def _positions(names: tuple[str, ...], values: Array) -> tuple[Array, list[str]]:
+def _positions(names: tuple[str, ...], values: Floats) -> tuple[Floats, list[str]]:
     markers = values.reshape(len(values), len(names), 3)
     zero = (markers == 0.0).all(axis=2)
     missing = np.isnan(markers).any(axis=2) | zero

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from designopt.arrays import Array, Integers
+from designopt.arrays import Floats, Integers
 from designopt_recordings.errors import RecordingError, about
 from designopt_recordings.frames import FrameStatus
 from designopt_recordings.gaps.rigid import fit, fit_triad, shape, spread
@@ -102,7 +102,7 @@ def _column(body: str, name: str, names: Sequence[str]) -> int:
     return list(names).index(name)
 
 
-def _shape(body: str, members: Sequence[str], recording: Recording, static: Recording | None) -> Array:
+def _shape(body: str, members: Sequence[str], recording: Recording, static: Recording | None) -> Floats:
     source = static or recording
     with about("", f"cluster '{body}'"):
         frames = source.selected(members)
@@ -118,11 +118,11 @@ def _shape(body: str, members: Sequence[str], recording: Recording, static: Reco
 
 
 def _fill_cluster(
-    time: Array,
-    positions: Array,
+    time: Floats,
+    positions: Floats,
     status: Integers,
     columns: list[int],
-    cluster_shape: Array,
+    cluster_shape: Floats,
     longest: float,
     method: Method,
 ) -> float:
@@ -137,11 +137,11 @@ def _fill_cluster(
 
 
 def _rebuild(
-    positions: Array,
+    positions: Floats,
     status: Integers,
     columns: list[int],
-    cluster_shape: Array,
-    present: Array,
+    cluster_shape: Floats,
+    present: Floats,
     method: Method,
     only: Integers | None = None,
 ) -> tuple[float, int]:
@@ -166,11 +166,11 @@ def _rebuild(
 
 
 def _interpolate_to_three(
-    time: Array,
-    positions: Array,
+    time: Floats,
+    positions: Floats,
     status: Integers,
     columns: list[int],
-    cluster_shape: Array,
+    cluster_shape: Floats,
     lacking: Integers,
     longest: float,
 ) -> None:

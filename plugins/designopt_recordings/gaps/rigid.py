@@ -6,13 +6,13 @@ from itertools import combinations
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_recordings.errors import RecordingError
 
 _COLLINEAR = 1e-3  # second singular value of a cluster by its first: less is a line
 
 
-def fit(reference: Array, positions: Array) -> tuple[Array, Array, Array]:
+def fit(reference: Floats, positions: Floats) -> tuple[Floats, Floats, Floats]:
     """Rotations (f, 3, 3), translations (f, 3) and RMS residuals (f,) that carry `reference` (k, 3) to `positions`.
 
     `positions` (f, k, 3) are complete, k at least 3. Least squares by the singular value decomposition, reflections
@@ -29,7 +29,7 @@ def fit(reference: Array, positions: Array) -> tuple[Array, Array, Array]:
     return rotation, centres - np.einsum("fij,j->fi", rotation, centre), rms
 
 
-def fit_triad(reference: Array, positions: Array) -> tuple[Array, Array, Array]:
+def fit_triad(reference: Floats, positions: Floats) -> tuple[Floats, Floats, Floats]:
     """As `fit`, by the frame of three markers: the three of `reference` with the largest triangle (Nunes 2017, 3.2.3).
 
     The pose takes the first marker as origin, the line to the second as its first axis.
@@ -42,7 +42,7 @@ def fit_triad(reference: Array, positions: Array) -> tuple[Array, Array, Array]:
     return rotation, translation, np.sqrt(np.mean(np.sum(residual**2, axis=2), axis=1))
 
 
-def spread(points: Array) -> bool:
+def spread(points: Floats) -> bool:
     """Whether `points` (k, 3) are at least three and not on a line, so that they fix a pose."""
     if len(points) < 3:
         return False
@@ -50,7 +50,7 @@ def spread(points: Array) -> bool:
     return bool(singular[1] > _COLLINEAR * singular[0] > 0.0)
 
 
-def shape(frames: Array) -> Array:
+def shape(frames: Floats) -> Floats:
     """Mean shape (k, 3) of complete `frames` (f, k, 3), each carried to the mean by a rigid fit.
 
     Raises `RecordingError` without a complete frame.
@@ -64,11 +64,11 @@ def shape(frames: Array) -> Array:
     return np.asarray(mean)
 
 
-def _area(triangle: Array) -> float:
+def _area(triangle: Floats) -> float:
     return float(np.linalg.norm(np.cross(triangle[1] - triangle[0], triangle[2] - triangle[0])))
 
 
-def _frame(triangles: Array) -> Array:
+def _frame(triangles: Floats) -> Floats:
     """(f, 3, 3) axes as columns of triangles (f, 3, 3)."""
     i = triangles[:, 1] - triangles[:, 0]
     i = i / np.linalg.norm(i, axis=1, keepdims=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Array, Mask
+from designopt.arrays import Floats, Mask
 from designopt_recordings.signals.runs import runs
 
 
-def interpolated(time: ArrayLike, positions: ArrayLike, longest: float = 0.2) -> tuple[Array, Mask]:
+def interpolated(time: ArrayLike, positions: ArrayLike, longest: float = 0.2) -> tuple[Floats, Mask]:
     """`positions` (n, k) at `time` (n,) s with gaps of at most `longest` s filled, and where (n,).
 
     A sample is missing where any of its k values is. One cubic spline goes through all measured samples. Gaps at the

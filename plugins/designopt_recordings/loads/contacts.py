@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Array, Mask
+from designopt.arrays import Floats, Mask
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.loads.pressure import normal_force
 from designopt_recordings.plate import ForcePlate
@@ -61,7 +61,7 @@ def contacts(
     )
 
 
-def _crossing(time: Array, force: Array, after: int, threshold: float) -> float:
+def _crossing(time: Floats, force: Floats, after: int, threshold: float) -> float:
     """When the force passes the threshold between the samples before and at `after`."""
     low, high = force[after - 1], force[after]
     share = (threshold - low) / (high - low) if np.isfinite([low, high]).all() and high != low else 1.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Array, Integers, Mask
+from designopt.arrays import Floats, Integers, Mask
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.frames import FrameStatus
 from designopt_recordings.loads.contacts import SHORTEST, THRESHOLD, loaded_samples
@@ -26,10 +26,10 @@ class PlateLoad:
     """
 
     name: str
-    force: Array
-    moment: Array
-    point: Array
-    free: Array
+    force: Floats
+    moment: Floats
+    point: Floats
+    free: Floats
     loaded: Mask
     status: Integers
 

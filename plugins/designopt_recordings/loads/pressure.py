@@ -6,17 +6,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt.arrays import Array, Mask
+from designopt.arrays import Floats, Mask
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.plate import ForcePlate
 
 
-def normal_force(plate: ForcePlate) -> Array:
+def normal_force(plate: ForcePlate) -> Floats:
     """(k,) N, the force on the subject across the surface, positive while it is pushed away from the plate."""
     return np.asarray(plate.force @ plate.normal)
 
 
-def centre_of_pressure(plate: ForcePlate, loaded: Mask) -> tuple[Array, Array]:
+def centre_of_pressure(plate: ForcePlate, loaded: Mask) -> tuple[Floats, Floats]:
     """Centre of pressure (k, 3) m and free moment (k,) N·m about the upward normal of the surface.
 
     The wrench is the force through this point of the surface and this moment. Where not `loaded` (k,) the point is the

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from designopt.arrays import Array, Integers
+from designopt.arrays import Floats, Integers
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.frames import FrameStatus
 from designopt_recordings.loads.frames import PlateLoad
@@ -33,10 +33,10 @@ class Bearing:
     plate: str
     segments: tuple[str, ...]
     which: Integers
-    distance: Array
+    distance: Floats
     status: Integers
 
-    def frames_of(self, segment: str) -> Array:
+    def frames_of(self, segment: str) -> Floats:
         """(n,) factor for the load: 1 while `segment` bears on the plate, else 0.
 
         Raises `RecordingError` for an unknown segment.
@@ -92,7 +92,7 @@ def bearing_segment(
     return Bearing(plate.name, names, which, distance, status)
 
 
-def _distances(markers: Array, plate: ForcePlate, point: Array, clearance: float) -> Array:
+def _distances(markers: Floats, plate: ForcePlate, point: Floats, clearance: float) -> Floats:
     """(n,) m from `point` (n, 3) to the outline of `markers` (n, k, 3) in the plane of the plate; NaN if too high."""
     normal = plate.normal
     across = np.cross(normal, [1.0, 0.0, 0.0] if abs(normal[0]) < 0.9 else [0.0, 0.0, 1.0])
@@ -109,7 +109,7 @@ def _distances(markers: Array, plate: ForcePlate, point: Array, clearance: float
     return np.where(height <= clearance, distance, np.nan)
 
 
-def _to_edge(a: Array, b: Array) -> Array:
+def _to_edge(a: Floats, b: Floats) -> Floats:
     """(n,) distance of the origin to the edges from `a` to `b` (n, 2)."""
     along = b - a
     length = np.sum(along**2, axis=1)
@@ -117,7 +117,7 @@ def _to_edge(a: Array, b: Array) -> Array:
     return np.asarray(np.linalg.norm(a + share[:, None] * along, axis=1))
 
 
-def _inside(a: Array, b: Array, c: Array) -> Array:
+def _inside(a: Floats, b: Floats, c: Floats) -> Floats:
     """(n,) whether the origin lies in the triangles a b c (n, 2)."""
     turns = np.stack([p[:, 0] * q[:, 1] - p[:, 1] * q[:, 0] for p, q in ((a, b), (b, c), (c, a))], axis=1)
     return np.asarray((turns >= 0.0).all(axis=1) | (turns <= 0.0).all(axis=1))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.loads.frames import PlateLoad
 from designopt_recordings.plate import ForcePlate
@@ -66,11 +66,11 @@ def _plate(table: TimeTable, plate_columns: Columns, rate: float, level: float) 
     return ForcePlate(plate_columns.name, rate, force, moment, level=level, start=float(table.time[0]))
 
 
-def _three(table: TimeTable, prefix: str) -> Array:
+def _three(table: TimeTable, prefix: str) -> Floats:
     return np.column_stack([table.column(f"{prefix}{axis}") for axis in "xyz"])
 
 
-def reaction_table(time: Array, loads: Sequence[PlateLoad], title: str = "ground reactions") -> TimeTable:
+def reaction_table(time: Floats, loads: Sequence[PlateLoad], title: str = "ground reactions") -> TimeTable:
     """Loads (n frames each) at `time` (n,) s as a table that OpenSim's ExternalLoads read, to be written as MOT.
 
     Columns are ``ground_force_NAME_vx``, ``_px`` and ``ground_torque_NAME_x``; blanks of a plate's name become ``_``.
@@ -78,7 +78,7 @@ def reaction_table(time: Array, loads: Sequence[PlateLoad], title: str = "ground
     Raises `RecordingError` without loads.
     """
     names: list[str] = []
-    columns: list[Array] = []
+    columns: list[Floats] = []
     for load in loads:
         name = "_".join(load.name.split())
         torque = load.moment - np.cross(load.point, load.force)

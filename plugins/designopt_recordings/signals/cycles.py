@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Array, Mask
+from designopt.arrays import Floats, Mask
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.recording import Recording
 from designopt_recordings.signals.runs import runs
@@ -32,8 +32,8 @@ class Cycle:
 class Band:
     """`mean` and `deviation` (s, ...) over `count` cycles: the standard deviation of the sample, NaN for one cycle."""
 
-    mean: Array
-    deviation: Array
+    mean: Floats
+    deviation: Floats
     count: int
 
 
@@ -59,7 +59,7 @@ def event_times(recording: Recording, label: str, side: str = "") -> tuple[float
     return tuple(event.time for event in matching)
 
 
-def normalised(time: ArrayLike, values: ArrayLike, cycles: Sequence[Cycle], samples: int = 101) -> tuple[Array, Mask]:
+def normalised(time: ArrayLike, values: ArrayLike, cycles: Sequence[Cycle], samples: int = 101) -> tuple[Floats, Mask]:
     """Every cycle of `values` (n, ...) at `samples` even instants: (c, samples, ...), and which are complete (c,).
 
     A cubic spline through the run of measured frames in which the cycle lies gives the values, so that the ends of a

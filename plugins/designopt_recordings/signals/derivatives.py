@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_recordings.arrays import increasing
 from designopt_recordings.signals.runs import finite_runs
 
 
-def derivatives(time: ArrayLike, values: ArrayLike) -> tuple[Array, Array]:
+def derivatives(time: ArrayLike, values: ArrayLike) -> tuple[Floats, Floats]:
     """First and second derivative of `values` (n, ...) at `time` (n,) s, each of the shape of `values`.
 
     From the quintic spline that interpolates each run between gaps (not-a-knot; of lower degree in runs of fewer than

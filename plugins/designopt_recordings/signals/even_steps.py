@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from designopt.arrays import Array, Mask
+from designopt.arrays import Floats, Mask
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.signals.runs import finite_runs
 from designopt_recordings.table import TimeTable
@@ -22,7 +22,7 @@ STEP_RATIO = 10.0
 _NEAR = 0.25
 
 
-def deviations(time: Array) -> Array:
+def deviations(time: Floats) -> Floats:
     """(n,) distances of `time` (n,) s from even times between its ends, in steps."""
     steps = len(time) - 1
     if steps < 2:
@@ -30,7 +30,7 @@ def deviations(time: Array) -> Array:
     return np.asarray(np.abs((time - time[0]) * (steps / (time[-1] - time[0])) - np.arange(len(time))))
 
 
-def even_rate(time: Array) -> float:
+def even_rate(time: Floats) -> float:
     """Rate (Hz) of times (n,) s that are even to within `ROUNDED` steps, as rounded ones are.
 
     Raises `RecordingError` with the row where they are not even.
@@ -46,7 +46,7 @@ def even_rate(time: Array) -> float:
     return float((len(time) - 1) / (time[-1] - time[0]))
 
 
-def check_steps(time: Array) -> None:
+def check_steps(time: Floats) -> None:
     """Raise `RecordingError` for steps of `time` (n,) s that differ by more than `STEP_RATIO`: no table to
     differentiate."""
     if len(time) > 2 and np.diff(time).max() > STEP_RATIO * np.diff(time).min():
@@ -76,7 +76,7 @@ def for_filter(table: TimeTable, cutoff: float) -> TimeTable:
     return replace(table, time=even, values=spline_values(time, table.values, even), notes=(*table.notes, note))
 
 
-def in_gaps(time: Array, at: Array) -> Mask:
+def in_gaps(time: Floats, at: Floats) -> Mask:
     """(m,) whether `at` (m,) s lies between two of `time` (n,) s that are more than `STEP_RATIO` usual steps apart:
     rows are missing there, and interpolation would invent them. A quarter of the table's time lies in steps up to the
     usual one, whatever the number of tiny steps of an integrator."""
@@ -87,7 +87,7 @@ def in_gaps(time: Array, at: Array) -> Mask:
     return np.asarray(between & _wide(time)[after - 1])
 
 
-def gap_notes(time: Array) -> list[str]:
+def gap_notes(time: Floats) -> list[str]:
     """A note on the gaps of a table that is interpolated (see `in_gaps`), if it has any."""
     rows = np.flatnonzero(_wide(time))
     if not len(rows):
@@ -97,7 +97,7 @@ def gap_notes(time: Array) -> list[str]:
     return [f"no rows between {first}{more}: nothing is known there"]
 
 
-def _wide(time: Array) -> Mask:
+def _wide(time: Floats) -> Mask:
     """(n - 1,) whether a step of `time` (n,) s is a gap."""
     steps = np.diff(time)
     increasing = np.sort(steps)
@@ -105,12 +105,12 @@ def _wide(time: Array) -> Mask:
     return np.asarray(steps > STEP_RATIO * increasing[usual]) if len(steps) > 1 else np.zeros(len(steps), dtype=bool)
 
 
-def linear_values(time: Array, values: Array, at: Array) -> Array:
+def linear_values(time: Floats, values: Floats, at: Floats) -> Floats:
     """(m,) of `values` (n,) at `time` (n,) s on the times `at` (m,) s: linear between rows, NaN outside and in gaps."""
     return np.where(in_gaps(time, at), np.nan, np.interp(at, time, values, left=np.nan, right=np.nan))
 
 
-def spline_values(time: Array, values: Array, at: Array, degree: int = 5) -> Array:
+def spline_values(time: Floats, values: Floats, at: Floats, degree: int = 5) -> Floats:
     """(m, c) of `values` (n, c) at `time` (n,) s on the times `at` (m,) s: the spline of `degree` through each run
     between gaps, NaN outside. Rows much closer than the median step are left out."""
     from scipy.interpolate import make_interp_spline
@@ -131,7 +131,7 @@ def spline_values(time: Array, values: Array, at: Array, degree: int = 5) -> Arr
     return result
 
 
-def _uneven_rows(time: Array, step: float) -> list[int]:
+def _uneven_rows(time: Floats, step: float) -> list[int]:
     """Rows of `time` (n,) at least `step` after the row chosen before, and the last row."""
     chosen = [0]
     for i in range(1, len(time)):
@@ -142,7 +142,7 @@ def _uneven_rows(time: Array, step: float) -> list[int]:
     return chosen
 
 
-def _widest(time: Array) -> str:
+def _widest(time: Floats) -> str:
     steps = np.diff(time)
     row = int(np.argmax(steps))
     return (

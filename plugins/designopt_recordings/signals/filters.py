@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.signals.runs import run_by_run
 
 
-def lowpass(values: ArrayLike, rate: float, cutoff: float, order: int = 2) -> Array:
+def lowpass(values: ArrayLike, rate: float, cutoff: float, order: int = 2) -> Floats:
     """`values` (n, ...) sampled at `rate` Hz through a Butterworth filter of `order`, forwards and backwards.
 
     The gain of both passes together is 1/sqrt(2) at `cutoff` Hz. Gaps (NaN) stay gaps and do not spread: each run
@@ -24,12 +24,12 @@ def lowpass(values: ArrayLike, rate: float, cutoff: float, order: int = 2) -> Ar
     return _filtered(values, rate, design_frequency(cutoff, rate, order), order, "lowpass")
 
 
-def highpass(values: ArrayLike, rate: float, cutoff: float, order: int = 2) -> Array:
+def highpass(values: ArrayLike, rate: float, cutoff: float, order: int = 2) -> Floats:
     """Like `lowpass`, for frequencies above `cutoff` Hz."""
     return _filtered(values, rate, design_frequency(cutoff, rate, order, highpass=True), order, "highpass")
 
 
-def bandpass(values: ArrayLike, rate: float, band: Sequence[float], order: int = 2) -> Array:
+def bandpass(values: ArrayLike, rate: float, band: Sequence[float], order: int = 2) -> Floats:
     """High-pass at the lower and low-pass at the upper frequency of `band`, Hz, both zero-phase.
 
     Raises `RecordingError` for an empty band.
@@ -68,7 +68,7 @@ def cutoff_of_both_passes(design: float, rate: float, order: int = 2) -> float:
     return rate / math.pi * math.atan(math.tan(math.pi * design / rate) * correction)
 
 
-def _filtered(values: ArrayLike, rate: float, frequency: float, order: int, kind: str) -> Array:
+def _filtered(values: ArrayLike, rate: float, frequency: float, order: int, kind: str) -> Floats:
     from scipy import signal
 
     sections = signal.butter(order, frequency, kind, fs=rate, output="sos")
@@ -76,7 +76,7 @@ def _filtered(values: ArrayLike, rate: float, frequency: float, order: int, kind
     # the response to a step has died away after a few periods of the cut-off: reflect that much, where it is there
     padding = max(padding, math.ceil(2.0 * rate / frequency)) if kind == "lowpass" else padding
 
-    def filtered(run: Array) -> Array:
+    def filtered(run: Floats) -> Floats:
         if len(run) == 1:
             return run if kind == "lowpass" else np.zeros_like(run)
         return np.asarray(signal.sosfiltfilt(sections, run, axis=0, padlen=min(padding, len(run) - 1)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_recordings.channels import Channels
 from designopt_recordings.errors import RecordingError
 
@@ -51,7 +51,7 @@ def synchronised(channels: Channels, lag: float) -> Channels:
     return replace(channels, start=channels.start - lag)
 
 
-def delayed(values: ArrayLike, rate: float, delay: float) -> Array:
+def delayed(values: ArrayLike, rate: float, delay: float) -> Floats:
     """`values` (n, ...) sampled at `rate` Hz, `delay` s later: at each sample the value that was there `delay` s ago.
 
     Between samples linear; NaN where that time is before the first or after the last sample. For EMG, the
@@ -68,13 +68,13 @@ def delayed(values: ArrayLike, rate: float, delay: float) -> Array:
     return np.asarray(shifted.reshape(array.shape))
 
 
-def _even(time: Array, values: Array, step: float) -> Array:
+def _even(time: Floats, values: Floats, step: float) -> Floats:
     """`values` at even times, NaN in gaps."""
     even = time[0] + step * np.arange(int(np.floor((time[-1] - time[0]) / step + 1e-6)) + 1)
     return np.asarray(np.interp(even, time, values))  # NaN neighbours give NaN
 
 
-def _correlations(a: Array, b: Array) -> tuple[Array, Array]:
+def _correlations(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """Pearson's correlation over the overlap at each lag of `b` behind `a`, in samples."""
     from scipy.signal import correlate, correlation_lags
 
@@ -83,7 +83,7 @@ def _correlations(a: Array, b: Array) -> tuple[Array, Array]:
         raise RecordingError("one of the signals has no finite sample")
     a, b = np.where(wa > 0.0, a - np.nanmean(a), 0.0), np.where(wb > 0.0, b - np.nanmean(b), 0.0)
 
-    def over(p: Array, q: Array) -> Array:
+    def over(p: Floats, q: Floats) -> Floats:
         return np.asarray(correlate(q, p, mode="full", method="fft"))
 
     count = np.round(over(wa, wb))
@@ -99,7 +99,7 @@ def _correlations(a: Array, b: Array) -> tuple[Array, Array]:
     return np.asarray(correlation_lags(len(b), len(a), mode="full"), dtype=float), correlation
 
 
-def _vertex(values: Array, best: int) -> float:
+def _vertex(values: Floats, best: int) -> float:
     """Place of the maximum of the parabola through three values, in samples from the middle one."""
     if not 0 < best < len(values) - 1 or not np.isfinite(values[best - 1 : best + 2]).all():
         return 0.0

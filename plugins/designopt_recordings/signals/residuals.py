@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Array, Mask
+from designopt.arrays import Floats, Mask
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.signals.filters import lowpass
 
@@ -23,10 +23,10 @@ class ResidualAnalysis:
     has no meaning, `noise` is NaN and `cutoff` is the end of the grid.
     """
 
-    grid: Array
-    residual: Array
-    cutoff: Array
-    noise: Array
+    grid: Floats
+    residual: Floats
+    cutoff: Floats
+    noise: Floats
     straight: Mask
 
 
@@ -61,7 +61,7 @@ def analyse_residuals(
     )  # fmt: skip
 
 
-def _crossing(grid: Array, residual: Array, correlation: float) -> tuple[float, float]:
+def _crossing(grid: Floats, residual: Floats, correlation: float) -> tuple[float, float]:
     """Where the residual falls to the noise, Hz, and the noise; the end of the grid and NaN without a falling line."""
     for first in range(len(grid) - 2):
         x, y = grid[first:], residual[first:]

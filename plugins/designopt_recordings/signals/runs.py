@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Array, Integers, Mask
+from designopt.arrays import Floats, Integers, Mask
 from designopt_recordings.frames import FrameStatus
 
 #: Samples this near to an end of a recording or of a run are less accurate (muscle_force_sharing, section 1.1).
@@ -21,7 +21,7 @@ def runs(mask: ArrayLike) -> list[tuple[int, int]]:
     return list(zip(np.flatnonzero(steps == 1).tolist(), np.flatnonzero(steps == -1).tolist(), strict=True))
 
 
-def finite_runs(columns: Array) -> Iterator[tuple[slice, Integers]]:
+def finite_runs(columns: Floats) -> Iterator[tuple[slice, Integers]]:
     """Runs of `columns` (n, c) where all of some columns are finite: their rows and these columns.
 
     Columns with the same gaps come together, so that a function is called once for all of them.
@@ -35,7 +35,7 @@ def finite_runs(columns: Array) -> Iterator[tuple[slice, Integers]]:
             yield slice(first, end), np.array(of_pattern)
 
 
-def run_by_run(values: ArrayLike, function: Callable[[Array], Array], least: int = 1) -> Array:
+def run_by_run(values: ArrayLike, function: Callable[[Floats], Floats], least: int = 1) -> Floats:
     """`function` (r, c) -> (r, c) applied to each run of each column of `values` (n, ...); NaN elsewhere.
 
     Runs of fewer than `least` samples become NaN.

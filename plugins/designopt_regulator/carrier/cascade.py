@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_regulator.controllers.pid import PID
 from designopt_regulator.frequency.grid import grid
 from designopt_regulator.frequency.margins import margins, no_margins
@@ -19,7 +19,7 @@ from designopt_regulator.plants.linear import sampled
 _LOWEST = 1e-4  # rad/s, where the grid of frequencies begins
 
 
-def cascade_measures(A: Vector, B: Vector, C: Vector, delay: Vector, pid: PID, gain: Vector) -> LoopMeasures:
+def cascade_measures(A: Floats, B: Floats, C: Floats, delay: Floats, pid: PID, gain: Floats) -> LoopMeasures:
     """Measures of n loops of plants `A` (n, s, s), `B` (n, s), `C` (n, s) from the difference command to the heading.
 
     `delay` (n,) in samples; `pid` are the heading regulators, kp times the gain on their output; `gain` (n,) is that of
@@ -42,7 +42,7 @@ def cascade_measures(A: Vector, B: Vector, C: Vector, delay: Vector, pid: PID, g
             noise_gain[rows[still]] = np.sqrt(direct[still] ** 2 + variance)
     stable = np.flatnonzero(radius < 1.0)
 
-    def response(each: NDArray[np.intp], w: Vector) -> tuple[Vector, Vector]:
+    def response(each: NDArray[np.intp], w: Floats) -> tuple[Floats, Floats]:
         i = stable[each]
         z = np.exp(1j * w * T)
         held_input = (B0[i] * z[:, None] + B1[i]) * (z ** -(whole_samples[i] + 1.0))[:, None]
@@ -67,8 +67,8 @@ def cascade_measures(A: Vector, B: Vector, C: Vector, delay: Vector, pid: PID, g
 
 
 def _closed(
-    R: Vector, B0: Vector, B1: Vector, C: Vector, rate: Vector, d: int, pid: PID, gain: Vector, rows: NDArray[np.intp]
-) -> tuple[Vector, Vector, Vector, Vector]:
+    R: Floats, B0: Floats, B1: Floats, C: Floats, rate: Floats, d: int, pid: PID, gain: Floats, rows: NDArray[np.intp]
+) -> tuple[Floats, Floats, Floats, Floats]:
     """Closed loops of equal delay: transition, effect of noise of the heading, and the command, of states and of noise.
 
     States: those of the plant, d + 1 past commands, the integral part, the derivative part, the last heading.

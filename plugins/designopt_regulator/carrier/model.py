@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting, Quantity, model
 from designopt_regulator.carrier import soil
 from designopt_regulator.carrier.cascade import cascade_measures
@@ -52,7 +52,7 @@ from designopt_regulator.controllers.pid import (
 from designopt_regulator.frequency.sampled_loop import LoopMeasures, measures
 
 Q = Quantity
-Answer = tuple[RefinedOutputs, dict[str, Vector]]
+Answer = tuple[RefinedOutputs, dict[str, Floats]]
 
 #: Regulators of the loop that is not tuned, from the heading and the speed study.
 FIXED_SPEED_REGULATOR = FixedRegulator(kp=0.55, ti=4.0, td=0.0, tf=0.1, b=0.6, tt=2.0)
@@ -84,7 +84,7 @@ class _Scene:
     target_speed: float
     grade: float
     delay_steps: int
-    noise: Vector | None
+    noise: Floats | None
 
 
 _Settings = dict[Loop, dict[str, float]]
@@ -356,11 +356,11 @@ class TrackedCarrier:
         return pid(**{name: [row[name] for row in rows] for name in _NAMES}, sample_time=self.sample_time)
 
     def _figures(
-        self, runs: SimulatedRuns, p: VehicleNumbers, regulators: Mapping[Loop, PID], inner: RateLoop, speed: Vector,
-        target: Vector, delay: Vector,
-    ) -> dict[str, Vector]:  # fmt: skip
+        self, runs: SimulatedRuns, p: VehicleNumbers, regulators: Mapping[Loop, PID], inner: RateLoop, speed: Floats,
+        target: Floats, delay: Floats,
+    ) -> dict[str, Floats]:  # fmt: skip
         """All outputs by name (n,); `rise` is inf for a response that does not reach its level."""
-        figures_of_runs: dict[str, Vector] = {}
+        figures_of_runs: dict[str, Floats] = {}
         first = self.tuned[0]
         for loop in self.tuned:
             quality = runs.quality[loop]
@@ -377,7 +377,7 @@ class TrackedCarrier:
         return figures_of_runs
 
     def _measures(
-        self, loop: Loop, p: VehicleNumbers, regulator: PID, inner: RateLoop, speed: Vector, delay: Vector
+        self, loop: Loop, p: VehicleNumbers, regulator: PID, inner: RateLoop, speed: Floats, delay: Floats
     ) -> LoopMeasures:
         if loop == "speed":
             return measures(*speed_loop(p, speed), delay, regulator)
@@ -394,7 +394,7 @@ class TrackedCarrier:
                 values[with_rate] = getattr(cascade, name)
         return loop_measures
 
-    def _arrays(self, runs: SimulatedRuns, row: int, array_names: Set[str]) -> dict[str, Vector]:
+    def _arrays(self, runs: SimulatedRuns, row: int, array_names: Set[str]) -> dict[str, Floats]:
         if runs.trace is None:
             return {}
         trace = runs.trace

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_regulator.controllers.pid import wrapped
 
 SETTLED = 0.02  # share of the step within which a transient counts as settled, if nothing else is said
@@ -22,20 +22,20 @@ _RISE = (0.9, 0.1)  # error left, as a share of the step, where the rise begins 
 class Quality:
     """Figures of n transients, arrays (n,); errors are shares of the step, times in s."""
 
-    iae: Vector
-    ise: Vector
-    itae: Vector
-    iae_step: Vector
-    iae_load: Vector
-    overshoot: Vector
-    settling: Vector
-    not_settled: Vector
-    residual_error: Vector
-    rise: Vector  # inf where the transient does not reach 90 %
-    load_peak: Vector
-    tv: Vector
-    effort: Vector
-    sat_fraction: Vector
+    iae: Floats
+    ise: Floats
+    itae: Floats
+    iae_step: Floats
+    iae_load: Floats
+    overshoot: Floats
+    settling: Floats
+    not_settled: Floats
+    residual_error: Floats
+    rise: Floats  # inf where the transient does not reach 90 %
+    load_peak: Floats
+    tv: Floats
+    effort: Floats
+    sat_fraction: Floats
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Times:
 
 
 def quality(
-    y: Vector, before: Vector, after: Vector, output: Vector, raw: Vector, trim: Vector, times: Times,
+    y: Floats, before: Floats, after: Floats, output: Floats, raw: Floats, trim: Floats, times: Times,
     *, angle: bool = False,
 ) -> Quality:  # fmt: skip
     """Performance of n measurements `y` (n, steps + 1) and of their commands (n, samples).
@@ -65,7 +65,7 @@ def quality(
     step, load = (round(at / T) * times.substeps for at in (times.step_at, times.load_at))
     per_step = (1.0 / np.where(after == before, 1.0, after - before))[:, None]
 
-    def errors(reference: Vector, first: int, end: int | None) -> Vector:
+    def errors(reference: Floats, first: int, end: int | None) -> Floats:
         e = reference[:, None] - y[:, first:end]
         if angle and not (np.abs(e) <= np.pi).all():
             e = wrapped(np, e)
@@ -99,13 +99,13 @@ def quality(
     )
 
 
-def trapezoids(values: Vector, h: float) -> Vector:
+def trapezoids(values: Floats, h: float) -> Floats:
     """Integral over time of each row of `values` (n, steps + 1) at steps of `h` (s)."""
     # Sums run along rows, whose bits then do not depend on how many there are.
     return np.asarray(h * (values.sum(axis=1) - 0.5 * (values[:, 0] + values[:, -1])))
 
 
-def _crossed(error: Vector, level: float, h: float) -> Vector:
+def _crossed(error: Floats, level: float, h: float) -> Floats:
     """Time (s) at which an error first falls to a level, interpolated between nodes; inf if it does not."""
     low = error <= level
     rows = np.arange(len(error))

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NotRequired
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import InvalidDesign, Quantity
 from designopt_regulator.carrier.declarations import CarrierDesign, CarrierOutputs, Conditions
 from designopt_regulator.carrier.simulation import Loop, SimulatedRuns
@@ -111,7 +111,7 @@ def _side_slope(numbers: Mapping[str, float], scenario: Mapping[str, Any]) -> di
     }
 
 
-def check_steps(p: VehicleNumbers, speeds: Vector, sample_time: float, substeps: int) -> None:
+def check_steps(p: VehicleNumbers, speeds: Floats, sample_time: float, substeps: int) -> None:
     """Raises `InvalidDesign` if integration steps are too long for one vehicle, or if its tracks spin at the speed.
 
     With steps too long for the classical Runge-Kutta method motions grow, or oscillate between the limits.
@@ -136,7 +136,7 @@ def check_steps(p: VehicleNumbers, speeds: Vector, sample_time: float, substeps:
                 raise InvalidDesign(f"shear_modulus: the tracks spin when they must hold {speed:g} m/s")
 
 
-def _longest_slip_step(p: VehicleNumbers, speeds: Vector) -> float:
+def _longest_slip_step(p: VehicleNumbers, speeds: Floats) -> float:
     if not p.shear_modulus.any():
         return np.inf
     if not (p.inertial_mass > p.weight / GRAVITY).all():
@@ -144,20 +144,20 @@ def _longest_slip_step(p: VehicleNumbers, speeds: Vector) -> float:
     return float(longest_step(p, speeds.min(keepdims=True)).min())
 
 
-def _longest_stiction_step(p: VehicleNumbers, speeds: Vector) -> float:
+def _longest_stiction_step(p: VehicleNumbers, speeds: Floats) -> float:
     """The longest step (s) with which stiction is integrated without growing oscillations."""
     slope = p.stiction / STICTION_RATE + yaw_damping(p, speeds.min(keepdims=True))
     return float((_STABLE * p.yaw_inertia / slope).min())
 
 
-def _longest_turning_step(p: VehicleNumbers, speeds: Vector) -> float:
+def _longest_turning_step(p: VehicleNumbers, speeds: Floats) -> float:
     """The longest step (s) with which the resistance to turning, strongest at low speed, is integrated without
     growing oscillations.
     """
     return float((_STABLE * p.yaw_inertia / yaw_damping(p, speeds.min(keepdims=True))).min())
 
 
-def noise(scenario: Mapping[str, Any], samples: int) -> Vector | None:
+def noise(scenario: Mapping[str, Any], samples: int) -> Floats | None:
     """White noise (2, samples) of the measured speed (m/s) and heading (rad); None for a scenario without noise.
 
     A draw gives the same sequence for every design, independent of the division of evaluations.
@@ -173,7 +173,7 @@ def noise(scenario: Mapping[str, Any], samples: int) -> Vector | None:
     return np.asarray(rng.standard_normal((2, samples)) * np.array(deviations)[:, None])
 
 
-def noises(noise_of_rows: Sequence[Vector | None]) -> Vector | None:
+def noises(noise_of_rows: Sequence[Floats | None]) -> Floats | None:
     """The noise of all rows (n, 2, samples), 0 in rows without noise; None if all are without."""
     some = next((values for values in noise_of_rows if values is not None), None)
     if some is None:
@@ -181,7 +181,7 @@ def noises(noise_of_rows: Sequence[Vector | None]) -> Vector | None:
     return np.stack([np.zeros_like(some) if values is None else values for values in noise_of_rows])
 
 
-def noise_command(noisy: SimulatedRuns, quiet: SimulatedRuns, loop: Loop) -> Vector:
+def noise_command(noisy: SimulatedRuns, quiet: SimulatedRuns, loop: Loop) -> Floats:
     """Root mean square (n,) of a loop's command due to noise."""
     assert noisy.trace is not None
     assert quiet.trace is not None

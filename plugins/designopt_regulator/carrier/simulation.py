@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import Quantity
 from designopt_regulator.carrier import vehicle
 from designopt_regulator.carrier.compiled_step import CompiledLoops, compiled
@@ -42,17 +42,17 @@ class Manoeuvre:
     `turn` (rad); from `load_at` on the moment `moment` (N m) and the `grade`, the sine of the slope, act.
     """
 
-    speed: Vector
-    target_speed: Vector
-    turn: Vector
-    moment: Vector
-    grade: Vector
+    speed: Floats
+    target_speed: Floats
+    turn: Floats
+    moment: Floats
+    grade: Floats
     step_at: float
     load_at: float
     horizon: float
     band: float = SETTLED  # share of the step within which a loop is settled
-    feed: Vector | None = None  # fed forward to the speed's command from `load_at` on
-    noise: Vector | None = None  # (n, 2, samples), of the measured speed (m/s) and heading (rad)
+    feed: Floats | None = None  # fed forward to the speed's command from `load_at` on
+    noise: Floats | None = None  # (n, 2, samples), of the measured speed (m/s) and heading (rad)
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Schedule:
     reference_speed: Annotated[float, Quantity("m/s", "at which the gain is kp", gt=0)]
     min_speed: Annotated[float, Quantity("m/s", "below which the gain grows no further", gt=0)] = 0.5
 
-    def factor(self, speed: Vector) -> Vector:
+    def factor(self, speed: Floats) -> Floats:
         """Factor on kp at a speed (m/s)."""
         return np.asarray(self.reference_speed / np.maximum(speed, self.min_speed))
 
@@ -74,11 +74,11 @@ class RateLoop:
     w is the heading regulator's output, r the yaw rate (rad/s). A row with the gain 0 has no such loop.
     """
 
-    gain: Vector  # s/rad
-    max_rate: Vector  # rad/s, which the heading regulator asks for at full output
+    gain: Floats  # s/rad
+    max_rate: Floats  # rad/s, which the heading regulator asks for at full output
 
     @property
-    def forward(self) -> Vector:
+    def forward(self) -> Floats:
         """From the heading regulator's output to the difference command."""
         return np.where(self.gain > 0.0, self.gain * self.max_rate, 1.0)
 
@@ -87,14 +87,14 @@ class RateLoop:
 class Trace:
     """Samples of n runs: `time` (k,), the others (k, n); SI units. The last row repeats the last commands."""
 
-    time: Vector
-    speed: Vector
-    course: Vector
-    yaw_rate: Vector
-    speed_command: Vector
-    course_command: Vector
-    speed_reference: Vector
-    course_reference: Vector
+    time: Floats
+    speed: Floats
+    course: Floats
+    yaw_rate: Floats
+    speed_command: Floats
+    course_command: Floats
+    speed_reference: Floats
+    course_reference: Floats
 
 
 @dataclass(frozen=True)
@@ -107,11 +107,11 @@ class SimulatedRuns:
     """
 
     quality: Mapping[Loop, Quality]
-    energy: Vector
-    sharp: Vector
-    final: Vector
+    energy: Floats
+    sharp: Floats
+    final: Floats
     failed: NDArray[np.bool_]
-    ended: Vector
+    ended: Floats
     trace: Trace | None
 
 
@@ -177,11 +177,11 @@ class _Setup(NamedTuple):
     loops: Loops
     start: State
     memory: tuple[Memory, Memory]
-    trim: tuple[Vector, Vector]
-    before: tuple[Vector, Vector]
-    after: tuple[Vector, Vector]
-    load: tuple[Vector, Vector, Vector]
-    noise: Vector | None
+    trim: tuple[Floats, Floats]
+    before: tuple[Floats, Floats]
+    after: tuple[Floats, Floats]
+    load: tuple[Floats, Floats, Floats]
+    noise: Floats | None
     delay: NDArray[np.int64]
     times: Times
     samples: int
@@ -197,12 +197,12 @@ class _Setup(NamedTuple):
 class _Record(NamedTuple):
     """Record of n runs: signals at the steps (n, steps + 1), and the commands (n, samples)."""
 
-    speed: Vector
-    yaw_rate: Vector
-    course: Vector
-    power: Vector
-    commands: tuple[Vector, Vector, Vector, Vector]  # speed, before clipping, heading, before clipping
-    final: Vector  # (5, n)
+    speed: Floats
+    yaw_rate: Floats
+    course: Floats
+    power: Floats
+    commands: tuple[Floats, Floats, Floats, Floats]  # speed, before clipping, heading, before clipping
+    final: Floats  # (5, n)
     ended: NDArray[np.int64]  # the sample at whose end a row had diverged, or 0
 
 
@@ -358,7 +358,7 @@ def _trace(rows: _Setup, sampled: Measured, record: _Record) -> Trace:
 def _joined(parts: list[SimulatedRuns], order: NDArray[np.intp]) -> SimulatedRuns:
     """The runs of all parts; row i is row ``order[i]`` of them one after another."""
 
-    def together(part: list[Any], name: str) -> Vector:
+    def together(part: list[Any], name: str) -> Floats:
         return np.concatenate([getattr(p, name) for p in part], axis=-1)[..., order]
 
     joined: dict[str, Any] = {name: together(parts, name) for name in _PER_ROW}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_regulator.carrier.vehicle import GRAVITY, State, VehicleDynamics, VehicleNumbers
 
 _MIN_SPEED = 0.1  # m/s, below which slip is no longer referred to the speed itself
@@ -76,7 +76,7 @@ class SlippingMotion(NamedTuple):
         return left * x[5] + right * x[6]
 
 
-def trim_slip(p: VehicleNumbers, left: Vector, right: Vector) -> tuple[Vector, Vector]:
+def trim_slip(p: VehicleNumbers, left: Floats, right: Floats) -> tuple[Floats, Floats]:
     """Slip (n,) of the left and the right track that give these forces (N); above 1 where they cannot."""
     return tuple(  # type: ignore[return-value]
         _turns(force / grip) * np.sign(force) * p.shear_modulus / p.contact_length
@@ -84,7 +84,7 @@ def trim_slip(p: VehicleNumbers, left: Vector, right: Vector) -> tuple[Vector, V
     )
 
 
-def _turns(share: Vector) -> Vector:
+def _turns(share: Floats) -> Floats:
     """q > 0 with 1 - (1 - exp(-q))/q = |share|, by bisection."""
     low, high = np.full_like(share, -40.0), np.full_like(share, 40.0)  # logarithms of q
     for _ in range(100):
@@ -95,7 +95,7 @@ def _turns(share: Vector) -> Vector:
     return np.asarray(np.exp(0.5 * (low + high)))
 
 
-def longest_step(p: VehicleNumbers, speed: Vector) -> Vector:
+def longest_step(p: VehicleNumbers, speed: Floats) -> Floats:
     """The longest step (s) with which tracks at a `speed` (m/s) are integrated without growing oscillations."""
     mass = p.weight / GRAVITY
     slope = np.maximum(*p.adhesion_limits) * p.contact_length / (2.0 * p.shear_modulus * np.abs(speed))

@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import Quantity
 
 Q = Quantity
@@ -52,34 +52,34 @@ class Vehicle:
 class VehicleNumbers:
     """Numbers of n vehicles on their ground, arrays (n,) in SI units."""
 
-    weight: Vector
-    inertial_mass: Vector
-    yaw_inertia: Vector
-    track_distance: Vector
-    contact_length: Vector
-    max_force: Vector
-    power: Vector
-    lag: Vector
-    air_drag: Vector
-    rolling: Vector
-    turning: Vector
-    adhesion: Vector
-    shift: Vector  # share of the weight that a side slope moves from the left to the right track
-    side_moment: Vector  # N m about the vertical axis, of the weight on a side slope
-    stiction: Vector  # N m, Coulomb part of the resistance to turning
-    shear_modulus: Vector  # m, of the ground under tracks that slip; 0 where they do not
+    weight: Floats
+    inertial_mass: Floats
+    yaw_inertia: Floats
+    track_distance: Floats
+    contact_length: Floats
+    max_force: Floats
+    power: Floats
+    lag: Floats
+    air_drag: Floats
+    rolling: Floats
+    turning: Floats
+    adhesion: Floats
+    shift: Floats  # share of the weight that a side slope moves from the left to the right track
+    side_moment: Floats  # N m about the vertical axis, of the weight on a side slope
+    stiction: Floats  # N m, Coulomb part of the resistance to turning
+    shear_modulus: Floats  # m, of the ground under tracks that slip; 0 where they do not
 
     def __len__(self) -> int:
         return len(self.weight)
 
     @property
-    def adhesion_limits(self) -> tuple[Vector, Vector]:
+    def adhesion_limits(self) -> tuple[Floats, Floats]:
         """Maximum forces (N) that the ground can transmit to the left and the right track."""
         grip = self.adhesion * self.weight
         return (0.5 - self.shift) * grip, (0.5 + self.shift) * grip
 
     @property
-    def turning_moment(self) -> Vector:
+    def turning_moment(self) -> Floats:
         """mu_max W L / 4 (N m), the moment of turning resistance at the radius B/2."""
         return 0.25 * self.turning * self.weight * self.contact_length
 
@@ -100,27 +100,27 @@ def plant(*, mass: ArrayLike, rotating_mass_factor: ArrayLike, **numbers: ArrayL
     return VehicleNumbers(**{name: np.array(row) for name, row in zip(numbers_of_rows, rows, strict=True)})
 
 
-def turning_resistance(radius: ArrayLike, turning: ArrayLike, track_distance: ArrayLike) -> Vector:
+def turning_resistance(radius: ArrayLike, turning: ArrayLike, track_distance: ArrayLike) -> Floats:
     """Nikitin's coefficient of turning resistance at a `radius` (m) of the vehicle's centre."""
     offset, slope = _NIKITIN
     ratio = np.asarray(radius, float) / np.asarray(track_distance, float)
     return np.asarray(np.asarray(turning, float) / (offset + slope * ratio))
 
 
-def trim(p: VehicleNumbers, speed: Vector) -> Vector:
+def trim(p: VehicleNumbers, speed: Floats) -> Floats:
     """The command of both tracks (n,) that holds a `speed` (m/s) on level ground."""
     resistance = p.weight * p.rolling * np.tanh(speed / _ROLLING_SPEED) + p.air_drag * speed * np.abs(speed)
     return np.asarray(resistance / (2.0 * p.max_force))
 
 
-def trim_difference(p: VehicleNumbers, speed: Vector) -> Vector:
+def trim_difference(p: VehicleNumbers, speed: Floats) -> Floats:
     """Half the difference of the right and left track's commands for driving straight at a `speed`."""
     rolling = p.weight * p.rolling * np.tanh(speed / _ROLLING_SPEED)
     moment = p.side_moment - p.shift * p.track_distance * rolling
     return np.asarray(-moment / (p.track_distance * p.max_force))
 
 
-def missing_force(p: VehicleNumbers, speed: Vector, grade: Vector) -> Vector:
+def missing_force(p: VehicleNumbers, speed: Floats, grade: Floats) -> Floats:
     """Force (N) that is missing to hold a speed up a grade (the sine of the slope); negative for a reserve.
 
     The smallest of adhesion, maximum force and power decides.
@@ -132,7 +132,7 @@ def missing_force(p: VehicleNumbers, speed: Vector, grade: Vector) -> Vector:
     return np.asarray(need - 2.0 * np.minimum(np.minimum(*p.adhesion_limits), drive))
 
 
-def speed_loop(p: VehicleNumbers, speed: Vector) -> tuple[Vector, Vector, Vector]:
+def speed_loop(p: VehicleNumbers, speed: Floats) -> tuple[Floats, Floats, Floats]:
     """Linear plant from the common command to the speed: A (n, 2, 2), B (n, 2), C (n, 2); without delay."""
     n = len(p)
     A, B, C = np.zeros((n, 2, 2)), np.zeros((n, 2)), np.zeros((n, 2))
@@ -144,7 +144,7 @@ def speed_loop(p: VehicleNumbers, speed: Vector) -> tuple[Vector, Vector, Vector
     return A, B, C
 
 
-def course_loop(p: VehicleNumbers, speed: Vector) -> tuple[Vector, Vector, Vector]:
+def course_loop(p: VehicleNumbers, speed: Floats) -> tuple[Floats, Floats, Floats]:
     """Linear plant from the difference command to the heading: A (n, 3, 3), B (n, 3), C (n, 3); without delay."""
     n = len(p)
     A, B, C = np.zeros((n, 3, 3)), np.zeros((n, 3)), np.zeros((n, 3))
@@ -157,7 +157,7 @@ def course_loop(p: VehicleNumbers, speed: Vector) -> tuple[Vector, Vector, Vecto
     return A, B, C
 
 
-def yaw_damping(p: VehicleNumbers, speed: Vector) -> Vector:
+def yaw_damping(p: VehicleNumbers, speed: Floats) -> Floats:
     """Slope (N m s) of the turning resistance over the yaw rate, straight ahead at a `speed` (m/s)."""
     return np.asarray(p.turning_moment * p.track_distance / (_NIKITIN[1] * np.abs(speed) + _CREEP))
 

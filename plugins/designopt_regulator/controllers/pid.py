@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import InvalidSetting
 from designopt_regulator.controllers.nested import leaves, with_structure
 from designopt_regulator.controllers.sections import DifferenceEquation
@@ -47,12 +47,12 @@ class PID:
     `sections` in series.
     """
 
-    kp: Vector
-    ti: Vector
-    td: Vector
-    tf: Vector
-    b: Vector
-    tt: Vector
+    kp: Floats
+    ti: Floats
+    td: Floats
+    tf: Floats
+    b: Floats
+    tt: Floats
     sample_time: float
     sections: tuple[DifferenceEquation, ...] = ()
 
@@ -100,7 +100,7 @@ def unusual_ends(parameters: Iterable[DesignVariable]) -> Iterator[InvalidSettin
                 yield InvalidSetting(p.name, f"{value:g} {UNUSUAL}")
 
 
-def tracking_time(ti: ArrayLike, td: ArrayLike) -> Vector:
+def tracking_time(ti: ArrayLike, td: ArrayLike) -> Floats:
     """The usual tracking time: sqrt(ti td) of a PID, ti of a PI; infinite without I, whose state stays constant."""
     ti, td = np.asarray(ti, float), np.asarray(td, float)
     with np.errstate(invalid="ignore"):  # inf * 0 of a P regulator, which the outer branch replaces
@@ -123,7 +123,7 @@ class Law(NamedTuple):
     sections: tuple[DifferenceEquation, ...] = ()  # in series, before the limits
 
     @classmethod
-    def with_settings(cls, settings: PID, origin: Vector) -> Law:
+    def with_settings(cls, settings: PID, origin: Floats) -> Law:
         """Of n regulators that rest at measurements `origin` (n,)."""
         T = settings.sample_time
         forget = settings.tf / (settings.tf + T)
@@ -209,7 +209,7 @@ class RunningPID:
     """
 
     def __init__(
-        self, settings: PID, y: Vector, u: Vector, *, angle: bool = False, limits: Limits | None = None
+        self, settings: PID, y: Floats, u: Floats, *, angle: bool = False, limits: Limits | None = None
     ) -> None:
         self._law, self._angle, self._limits = Law.with_settings(settings, y.copy()), angle, limits
         self._memory = self._law.at_rest(y.copy(), u.copy())
@@ -217,11 +217,11 @@ class RunningPID:
         self.output = u.copy()
 
     @property
-    def setpoint(self) -> Vector:
+    def setpoint(self) -> Floats:
         """Placeholder for the set-point of an inner regulator, which a single PID lacks."""
         return self.output
 
-    def sample(self, r: Vector, y: Vector, inner_y: Vector | None = None, *, scale: Vector | float = 1.0) -> Vector:
+    def sample(self, r: Floats, y: Floats, inner_y: Floats | None = None, *, scale: Floats | float = 1.0) -> Floats:
         """The output for reference `r` and measurement `y` of this sample; `scale` multiplies kp (gain schedule).
 
         An error of `angle` is wrapped to (-pi, pi].

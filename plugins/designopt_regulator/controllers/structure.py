@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from designopt.arrays import Mask, Vector
+from designopt.arrays import Floats, Mask
 from designopt_regulator.controllers.nested import leaves, with_structure
 from designopt_regulator.controllers.pid import Law, Limits, Memory
 from designopt_regulator.controllers.predictor import ModelMemory, Predictor
@@ -77,10 +77,10 @@ class Working:
         self._memory = structure.at_rest(np.zeros(n))
 
     @property
-    def setpoint(self) -> Vector:
+    def setpoint(self) -> Floats:
         return np.asarray(self._memory.last)
 
-    def sample(self, r: Vector, y: Vector, inner_y: Vector | None = None) -> Vector:
+    def sample(self, r: Floats, y: Floats, inner_y: Floats | None = None) -> Floats:
         """The command of this sample."""
         u, self._memory = self._structure.sample(np, self._memory, r, y.copy(), inner_y)
         return np.asarray(u)

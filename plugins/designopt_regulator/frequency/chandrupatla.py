@@ -12,17 +12,21 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 
 #: Values (k,) of the functions of `rows` (k,) at points (k,).
-Function = Callable[[NDArray[np.intp], Array], Array]
+Function = Callable[[NDArray[np.intp], Floats], Floats]
 
 _SECTION = 2.0 - (0.5 + 0.5 * math.sqrt(5.0))  # of the larger interval
 
 
 def minima(
-    function: Function, rows: NDArray[np.intp], bracket: tuple[Array, Array, Array], tolerance: float, iterations: int
-) -> Array:
+    function: Function,
+    rows: NDArray[np.intp],
+    bracket: tuple[Floats, Floats, Floats],
+    tolerance: float,
+    iterations: int,
+) -> Floats:
     """The minimum (k,) of each function between three increasing points (k,) whose middle one is the lowest.
 
     It is found to the `tolerance` of its place, or as far as the `iterations` go; NaN where the middle point is not the
@@ -66,8 +70,8 @@ def minima(
 
 
 def roots(
-    function: Function, rows: NDArray[np.intp], bracket: tuple[Array, Array], tolerance: float, iterations: int
-) -> Array:
+    function: Function, rows: NDArray[np.intp], bracket: tuple[Floats, Floats], tolerance: float, iterations: int
+) -> Floats:
     """Sign changes (k,) of each function between two points (k,).
 
     Located to the `tolerance` within at most `iterations`; NaN without a change of sign or a number at both points.
@@ -102,7 +106,7 @@ def roots(
     return root_points
 
 
-def _share(x1: Array, x2: Array, x3: Array, f1: Array, f2: Array, f3: Array, least: Array) -> Array:
+def _share(x1: Floats, x2: Floats, x3: Floats, f1: Floats, f2: Floats, f3: Floats, least: Floats) -> Floats:
     """Which share of the way from x1 to x2 to go: by the inverse parabola where it is monotonic, else half."""
     with np.errstate(all="ignore"):
         xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 
 #: Density of the grid, of which 400 points lie between 0.01 rad/s and half the sampling rate at 0.05 s.
 _POINTS_PER_DECADE = 106
@@ -16,7 +16,7 @@ _WIDE = 0.03  # damping of a resonance above which the grid shows it
 _NEAR = 1.1  # factor from one distance to the next of the points about a resonance
 
 
-def grid(sample_time: float, delay: float, lowest: float | None = None) -> Array:
+def grid(sample_time: float, delay: float, lowest: float | None = None) -> Floats:
     """Frequencies (rad/s) up to half the sampling rate, dense enough for the turns of the `delay` (samples)."""
     highest = np.pi / sample_time
     low = min(_LOWEST, _LOWEST_SHARE * highest) if lowest is None else min(lowest, _LOWEST_SHARE * highest)
@@ -32,7 +32,7 @@ def grid(sample_time: float, delay: float, lowest: float | None = None) -> Array
     return np.asarray(w)
 
 
-def coarse(w: Array, re: Array, im: Array, slowest: Array, resonances: NDArray[np.complex128]) -> NDArray[np.bool_]:
+def coarse(w: Floats, re: Floats, im: Floats, slowest: Floats, resonances: NDArray[np.complex128]) -> NDArray[np.bool_]:
     """Rows (n,) of loops with values `re`, `im` (n, m) for which the common grid `w` (m,) shows too little.
 
     `slowest` (n,) is the rate (rad/s) of the slowest mode of the closed loop, `resonances` (n, s) are the poles of the
@@ -46,7 +46,7 @@ def coarse(w: Array, re: Array, im: Array, slowest: Array, resonances: NDArray[n
     return np.asarray(slow | negative | sharp.any(axis=1))
 
 
-def finer(w: Array, slowest: float, resonances: NDArray[np.complex128]) -> Array:
+def finer(w: Floats, slowest: float, resonances: NDArray[np.complex128]) -> Floats:
     """The grid `w` of one loop, begun far below its `slowest` mode and dense about the `resonances` of its plant."""
     low = max(1e-4 * slowest, 1e-13 * w[-1])
     parts = [w]
@@ -57,7 +57,7 @@ def finer(w: Array, slowest: float, resonances: NDArray[np.complex128]) -> Array
     return np.asarray(together[together <= w[-1]])
 
 
-def near(pole: complex) -> Array:
+def near(pole: complex) -> Floats:
     """Frequencies (rad/s) about a pole (1/s) that is hardly damped, the nearest a tenth of its width away."""
     first = max(0.1 * abs(pole.real / pole.imag), 1e-9)
     away = np.geomspace(first, 0.1, int(np.ceil(np.log(0.1 / first) / np.log(_NEAR))) + 1)

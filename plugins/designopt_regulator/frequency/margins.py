@@ -12,11 +12,11 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_regulator.frequency.chandrupatla import minima, roots
 
 #: L of rows (k,) at frequencies (k,), real and imaginary part.
-Response = Callable[[NDArray[np.intp], Array], tuple[Array, Array]]
+Response = Callable[[NDArray[np.intp], Floats], tuple[Floats, Floats]]
 
 
 #: A value of L beyond which a change of sign is that at a pole on the axis, and no crossing.
@@ -27,13 +27,13 @@ _POLE = 1e6
 class Margins:
     """Arrays (n,), each of a stable loop; their meaning is that of `sampled_loop.LoopMeasures`."""
 
-    ms: Array
-    mt: Array
-    gm: Array
-    gm_down: Array
-    pm: Array
-    delay_margin: Array
-    crossover: Array
+    ms: Floats
+    mt: Floats
+    gm: Floats
+    gm_down: Floats
+    pm: Floats
+    delay_margin: Floats
+    crossover: Floats
 
 
 def no_margins(n: int) -> Margins:
@@ -42,7 +42,7 @@ def no_margins(n: int) -> Margins:
     return Margins(**{f.name: np.full(n, lacking.get(f.name, -np.inf)) for f in fields(Margins)})
 
 
-def margins(response: Response, w: Array, re: Array, im: Array, *, at_rest: Array, real_at_end: bool) -> Margins:
+def margins(response: Response, w: Floats, re: Floats, im: Floats, *, at_rest: Floats, real_at_end: bool) -> Margins:
     """Of n stable loops with `response`, whose values on the grids `w` (n, m) are `re` and `im` (n, m).
 
     A grid (m,) is that of all rows; one that is shorter than others repeats its last point. `at_rest` (n,) are the
@@ -58,22 +58,22 @@ def margins(response: Response, w: Array, re: Array, im: Array, *, at_rest: Arra
     return Margins(ms, mt, *gains, *_phase_margins(response, w, size))
 
 
-def _distance(re: Array, im: Array) -> Array:
+def _distance(re: Floats, im: Floats) -> Floats:
     """|1 + L|^2."""
     return (1.0 + re) ** 2 + im * im
 
 
-def _inverse_distance(re: Array, im: Array) -> Array:
+def _inverse_distance(re: Floats, im: Floats) -> Floats:
     """|1 + 1/L|^2."""
     return np.asarray(((1.0 + re) ** 2 + im * im) / (re * re + im * im))
 
 
-def _peak(response: Response, w: Array, values: Array, function: Callable[[Array, Array], Array]) -> Array:
+def _peak(response: Response, w: Floats, values: Floats, function: Callable[[Floats, Floats], Floats]) -> Floats:
     """1/sqrt of the smallest value of `function` of L, which is `values` (n, m) on the grid, refined between points."""
     return np.asarray(1.0 / np.sqrt(lowest(lambda each, w: function(*response(each, w)), w, values)))
 
 
-def lowest(function: Callable[[NDArray[np.intp], Array], Array], w: Array, values: Array) -> Array:
+def lowest(function: Callable[[NDArray[np.intp], Floats], Floats], w: Floats, values: Floats) -> Floats:
     """The smallest value (n,) of `function` of rows (k,) and frequencies (k,), refined between points of the grid.
 
     `values` (n, m) are those on the grid `w` (n, m).
@@ -91,11 +91,11 @@ def lowest(function: Callable[[NDArray[np.intp], Array], Array], w: Array, value
 
 def _roots(
     response: Response,
-    w: Array,
+    w: Floats,
     each: NDArray[np.intp],
     at: NDArray[np.intp],
-    function: Callable[[Array, Array], Array],
-) -> Array:
+    function: Callable[[Floats, Floats], Floats],
+) -> Floats:
     """Where `function` of L changes its sign between points `at` and `at` + 1 of the grid, in rows `each`."""
     ends = np.log(w[each, at]), np.log(w[each, at + 1])
     root_values = roots(lambda row, x: function(*response(row, np.exp(x))), each, ends, tolerance=1e-13, iterations=60)
@@ -104,8 +104,8 @@ def _roots(
 
 
 def _gain_margins(
-    response: Response, w: Array, re: Array, im: Array, at_rest: Array, real_at_end: bool
-) -> tuple[Array, Array]:
+    response: Response, w: Floats, re: Floats, im: Floats, at_rest: Floats, real_at_end: bool
+) -> tuple[Floats, Floats]:
     """The factors on L closest to 1, above and below, for which L passes -1: inf and 0 if there are none.
 
     At each crossing of the negative axis -1/L is such a factor. The loop is stable for all factors between the two.
@@ -130,7 +130,7 @@ def _gain_margins(
     return up, down
 
 
-def _phase_margins(response: Response, w: Array, size: Array) -> tuple[Array, Array, Array]:
+def _phase_margins(response: Response, w: Floats, size: Floats) -> tuple[Floats, Floats, Floats]:
     """Phase margin (rad), delay margin (s) and highest crossover (rad/s) from the crossings of |L| = 1."""
     n = len(size)
     phase, late, crossover = np.full(n, np.inf), np.full(n, np.inf), np.zeros(n)

@@ -7,21 +7,21 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_regulator.frequency.margins import lowest
 
 #: |1 + L|^2, |K|^2 and |G|^2 of loops (k,) at frequencies (k,).
-Sizes = Callable[[NDArray[np.intp], Array], tuple[Array, Array, Array]]
+Sizes = Callable[[NDArray[np.intp], Floats], tuple[Floats, Floats, Floats]]
 
 
-def peaks(sizes: Sizes, w: Array, count: int) -> tuple[Array, Array]:
+def peaks(sizes: Sizes, w: Floats, count: int) -> tuple[Floats, Floats]:
     """The largest |K S| and |G S| of `count` loops over the grid `w` (m,) of all, refined between its points."""
     peak_values = []
     each, at = np.repeat(np.arange(count), len(w)), np.tile(w, count)
     with np.errstate(divide="ignore", over="ignore"):
         for which in (1, 2):
 
-            def inverse(each: NDArray[np.intp], w: Array, which: int = which) -> Array:
+            def inverse(each: NDArray[np.intp], w: Floats, which: int = which) -> Floats:
                 parts = sizes(each, w)
                 return np.asarray(parts[0] / parts[which])
 
@@ -33,8 +33,8 @@ def peaks(sizes: Sizes, w: Array, count: int) -> tuple[Array, Array]:
 
 
 def peaks_at_rest(
-    kp: Array, integral: NDArray[np.bool_], top: Array, bottom: Array, integrates: NDArray[np.bool_]
-) -> tuple[Array, Array]:
+    kp: Floats, integral: NDArray[np.bool_], top: Floats, bottom: Floats, integrates: NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
     """|K S| and |G S| at frequency 0, where G is top / bottom, infinite of a plant that `integrates`."""
     with np.errstate(divide="ignore", invalid="ignore"):
         G = top / np.where(integrates, 1.0, bottom)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_regulator.controllers.pid import PID
 from designopt_regulator.frequency.grid import coarse, finer, grid
 from designopt_regulator.frequency.margins import Margins, margins, no_margins
@@ -32,24 +32,24 @@ class LoopMeasures:
     one does.
     """
 
-    spectral_radius: Array  # of the closed loop with its delay chain
-    stab_degree: Array  # 1/s: -ln(spectral_radius) / sample_time
-    ms: Array  # peak of |1/(1+L)|
-    mt: Array  # peak of |L/(1+L)|
-    gm: Array  # smallest factor above 1 on the gain that makes it unstable
-    gm_down: Array  # largest factor below 1 on the gain that makes it unstable
-    pm: Array  # rad: smallest distance in phase from -1
-    delay_margin: Array  # s: smallest delay more that makes it unstable
-    crossover: Array  # rad/s: highest frequency at which |L| is 1
-    noise_gain: Array  # standard deviation of the command for white measurement noise of deviation 1
-    damping: Array  # ratio, of the oscillation that decays slowest; 1 where nothing oscillates
+    spectral_radius: Floats  # of the closed loop with its delay chain
+    stab_degree: Floats  # 1/s: -ln(spectral_radius) / sample_time
+    ms: Floats  # peak of |1/(1+L)|
+    mt: Floats  # peak of |L/(1+L)|
+    gm: Floats  # smallest factor above 1 on the gain that makes it unstable
+    gm_down: Floats  # largest factor below 1 on the gain that makes it unstable
+    pm: Floats  # rad: smallest distance in phase from -1
+    delay_margin: Floats  # s: smallest delay more that makes it unstable
+    crossover: Floats  # rad/s: highest frequency at which |L| is 1
+    noise_gain: Floats  # standard deviation of the command for white measurement noise of deviation 1
+    damping: Floats  # ratio, of the oscillation that decays slowest; 1 where nothing oscillates
 
     @property
     def stable(self) -> NDArray[np.bool_]:
         return self.spectral_radius < 1.0
 
 
-def measures(A: Array, B: Array, C: Array, delay_samples: ArrayLike, pid: PID) -> LoopMeasures:
+def measures(A: Floats, B: Floats, C: Floats, delay_samples: ArrayLike, pid: PID) -> LoopMeasures:
     """Measures of n loops of plants `A` (n, s, s), `B` (n, s), `C` (n, s) with n regulators.
 
     `delay_samples` is the delay of the plants in samples, whole or not, a number or an array (n,).
@@ -68,7 +68,7 @@ def measures(A: Array, B: Array, C: Array, delay_samples: ArrayLike, pid: PID) -
 
 
 def frequency_response(
-    A: Array, B: Array, C: Array, delay_samples: ArrayLike, pid: PID, frequency: ArrayLike
+    A: Floats, B: Floats, C: Floats, delay_samples: ArrayLike, pid: PID, frequency: ArrayLike
 ) -> NDArray[np.complex128]:
     """The open loop L(exp(j w T)) (n, m) at `frequency` (m,) in rad/s; arguments as for `measures`."""
     loops = _loops(A, B, C, delay_samples, pid)
@@ -89,20 +89,20 @@ class _Loops:
     near z = 1 powers of z would cancel.
     """
 
-    R: Array
-    B0: Array
-    B1: Array
-    C: Array
+    R: Floats
+    B0: Floats
+    B1: Floats
+    C: Floats
     whole_samples: NDArray[np.int_]
     late: NDArray[np.bool_]  # whether u[k-d-1] acts
-    head: Array
-    tail: Array
-    bottom: Array
-    delay: Array  # samples
-    kp: Array
-    integral: Array  # T_s / T_i
-    derivative: Array  # T_d / (T_f + T_s)
-    forget: Array  # T_s / (T_f + T_s)
+    head: Floats
+    tail: Floats
+    bottom: Floats
+    delay: Floats  # samples
+    kp: Floats
+    integral: Floats  # T_s / T_i
+    derivative: Floats  # T_d / (T_f + T_s)
+    forget: Floats  # T_s / (T_f + T_s)
     sample_time: float
 
     def rows(self, rows: NDArray[np.intp]) -> _Loops:
@@ -110,7 +110,7 @@ class _Loops:
         return replace(self, **parts)
 
 
-def _loops(A: Array, B: Array, C: Array, delay: ArrayLike, pid: PID) -> _Loops:
+def _loops(A: Floats, B: Floats, C: Floats, delay: ArrayLike, pid: PID) -> _Loops:
     n, T = len(A), pid.sample_time
     delay, kp, ti, td, tf = (
         np.array(np.broadcast_to(np.asarray(v, dtype=np.float64), n)) for v in (delay, pid.kp, pid.ti, pid.td, pid.tf)
@@ -139,13 +139,13 @@ def _loops(A: Array, B: Array, C: Array, delay: ArrayLike, pid: PID) -> _Loops:
     )
 
 
-def _distinct(*columns: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _distinct(*columns: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Rows with different content: the first of each, and for every row which of them it is."""
     _, first, which = np.unique(np.concatenate(columns, axis=1), axis=0, return_index=True, return_inverse=True)
     return first, which.reshape(-1)
 
 
-def _polynomials(R: Array, B0: Array, B1: Array, C: Array) -> tuple[Array, Array, Array]:
+def _polynomials(R: Floats, B0: Floats, B1: Floats, C: Floats) -> tuple[Floats, Floats, Floats]:
     """``C adj(delta - R) B0``, the same with B1 (n, s), and ``det(delta - R)`` (n, s+1) by Faddeev and LeVerrier."""
     n, s = B0.shape
     head, tail, bottom = np.empty((n, s)), np.empty((n, s)), np.ones((n, s + 1))
@@ -159,7 +159,7 @@ def _polynomials(R: Array, B0: Array, B1: Array, C: Array) -> tuple[Array, Array
     return head, tail, bottom
 
 
-def _closed(loops: _Loops) -> tuple[Array, Array, Array]:
+def _closed(loops: _Loops) -> tuple[Floats, Floats, Floats]:
     """Closed loops of equal delay: transition (n, N, N), effect of measurement noise (n, N), and the command (n, N).
 
     States are those of the plant, the chain of past commands, the integral part and the filtered output.
@@ -204,7 +204,7 @@ def _closed(loops: _Loops) -> tuple[Array, Array, Array]:
 # ----------------------------------------------------------------------------------------------------- measures
 
 
-def _measure(loops: _Loops) -> tuple[Array, ...]:
+def _measure(loops: _Loops) -> tuple[Floats, ...]:
     """The fields of `LoopMeasures` for loops of equal delay and sample time."""
     n, T = len(loops.kp), loops.sample_time
     M, noise, command = _closed(loops)
@@ -232,7 +232,7 @@ def _measure(loops: _Loops) -> tuple[Array, ...]:
     return radius, degree, *(getattr(loop_margins, f.name) for f in fields(Margins)), noise_gain, damping_ratio(modes)
 
 
-def _read(loops: _Loops, w: Array, re: Array, im: Array, rows: NDArray[np.intp], loop_margins: Margins) -> None:
+def _read(loops: _Loops, w: Floats, re: Floats, im: Floats, rows: NDArray[np.intp], loop_margins: Margins) -> None:
     """Put the margins of stable `loops` with the values `re`, `im` at `w` into these rows of `loop_margins`."""
     margin_values = margins(
         lambda each, w: _open_loop(loops, each, w), w, re, im, at_rest=_at_rest(loops), real_at_end=True
@@ -241,7 +241,7 @@ def _read(loops: _Loops, w: Array, re: Array, im: Array, rows: NDArray[np.intp],
         getattr(loop_margins, field.name)[rows] = getattr(margin_values, field.name)
 
 
-def damping_ratio(modes: NDArray[np.inexact]) -> Array:
+def damping_ratio(modes: NDArray[np.inexact]) -> Floats:
     """Of sampled loops with the eigenvalues `modes` (n, N): that of the oscillation that decays slowest.
 
     1 where nothing oscillates, -inf of an unstable loop.
@@ -255,7 +255,7 @@ def damping_ratio(modes: NDArray[np.inexact]) -> Array:
     return np.where(size.max(axis=1) < 1.0, ratio, -np.inf)
 
 
-def sensitivity_peaks(A: Array, B: Array, C: Array, delay_samples: ArrayLike, pid: PID) -> tuple[Array, Array]:
+def sensitivity_peaks(A: Floats, B: Floats, C: Floats, delay_samples: ArrayLike, pid: PID) -> tuple[Floats, Floats]:
     """Peaks (n,) of |K S| and |G S| of sampled loops that are stable; arguments as for `measures`.
 
     K is the regulator's transfer from the measurement, G that of the plant.
@@ -276,7 +276,7 @@ def sensitivity_peaks(A: Array, B: Array, C: Array, delay_samples: ArrayLike, pi
             loop_poles = poles[rows[0]]
             w = finer(w, float(w[0]), loop_poles[np.abs(loop_poles.real) < 0.3 * np.abs(loop_poles.imag)])
 
-        def sizes(each: NDArray[np.intp], w: Array, some: _Loops = some) -> tuple[Array, Array, Array]:
+        def sizes(each: NDArray[np.intp], w: Floats, some: _Loops = some) -> tuple[Floats, Floats, Floats]:
             re, im = _open_loop(some, each, w)
             angle = w * T
             plant = _plant_value(some, each, angle)
@@ -290,7 +290,7 @@ def sensitivity_peaks(A: Array, B: Array, C: Array, delay_samples: ArrayLike, pi
     return ks, gs
 
 
-def _at_rest(loops: _Loops) -> Array:
+def _at_rest(loops: _Loops) -> Floats:
     """L at frequency 0; NaN of a loop that integrates."""
     poles = _poles(loops)
     integrates = (loops.integral != 0.0) | (np.abs(poles) < _INTEGRATES).any(axis=1)
@@ -298,7 +298,7 @@ def _at_rest(loops: _Loops) -> Array:
     return np.where(integrates, np.nan, loops.kp * top / bottom)
 
 
-def rates(modes: NDArray[np.inexact]) -> Array:
+def rates(modes: NDArray[np.inexact]) -> Floats:
     """|ln z| of modes z; inf for z = 0."""
     modes = modes.astype(np.complex128)  # of negative ones real logarithms would be refused
     size = np.abs(modes)
@@ -314,12 +314,12 @@ def _poles(loops: _Loops) -> NDArray[np.complex128]:
     return np.asarray(poles[plant], dtype=np.complex128)
 
 
-def largest(values: NDArray[np.inexact]) -> Array:
+def largest(values: NDArray[np.inexact]) -> Floats:
     """The largest size (n,) of eigenvalues (n, N)."""
     return np.asarray(np.sqrt((values.real * values.real + values.imag * values.imag).max(axis=1)))
 
 
-def variance_of(M: Array, noise: Array, command: Array, radius: Array) -> Array:
+def variance_of(M: Floats, noise: Floats, command: Floats, radius: Floats) -> Floats:
     """Variance of ``command x`` for x' = M x + noise e with white e of variance 1.
 
     The sum of M^k noise noise' M'^k doubles its terms with each step (discrete Lyapunov equation; Smith 1968).
@@ -335,17 +335,17 @@ def variance_of(M: Array, noise: Array, command: Array, radius: Array) -> Array:
     return np.asarray((command * (X @ command[:, :, None])[..., 0]).sum(axis=1))
 
 
-def _times(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
+def _times(a: tuple[Floats, Floats], b: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
     """Product of complex numbers given as parts: plain arithmetic gives the same bits wherever a number stands."""
     return a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
 
 
-def _over(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
+def _over(a: tuple[Floats, Floats], b: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
     size = b[0] * b[0] + b[1] * b[1]
     return (a[0] * b[0] + a[1] * b[1]) / size, (a[1] * b[0] - a[0] * b[1]) / size
 
 
-def _value(polynomials: Array, x: tuple[Array, Array]) -> tuple[Array, Array]:
+def _value(polynomials: Floats, x: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
     """Polynomials (k, degree+1) at the points x (k,)."""
     value = polynomials[:, 0], np.zeros_like(x[0])
     for column in polynomials.T[1:]:
@@ -354,12 +354,12 @@ def _value(polynomials: Array, x: tuple[Array, Array]) -> tuple[Array, Array]:
     return value
 
 
-def _delta(angle: Array) -> tuple[Array, Array]:
+def _delta(angle: Floats) -> tuple[Floats, Floats]:
     """exp(j angle) - 1 without cancellation."""
     return -2.0 * np.sin(0.5 * angle) ** 2, np.sin(angle)
 
 
-def _plant_value(loops: _Loops, each: NDArray[np.intp], angle: Array) -> tuple[Array, Array]:
+def _plant_value(loops: _Loops, each: NDArray[np.intp], angle: Floats) -> tuple[Floats, Floats]:
     """The plants of rows `each` (k,) at ``w T`` = `angle` (k,)."""
     x = _delta(angle)
     z = 1.0 + x[0], x[1]
@@ -370,15 +370,15 @@ def _plant_value(loops: _Loops, each: NDArray[np.intp], angle: Array) -> tuple[A
 
 
 def _regulator_value(
-    kp: Array, integral: Array, derivative: Array, forget: Array, x: tuple[Array, Array]
-) -> tuple[Array, Array]:
+    kp: Floats, integral: Floats, derivative: Floats, forget: Floats, x: tuple[Floats, Floats]
+) -> tuple[Floats, Floats]:
     """The regulators at delta = x: K_p (1 + (T_s/T_i)/delta + T_d/(T_f+T_s) delta/(delta + forget))."""
     one = np.ones_like(x[0]), np.zeros_like(x[0])
     slow, fast = _over(one, x), _over(x, (x[0] + forget, x[1]))
     return kp * (1.0 + integral * slow[0] + derivative * fast[0]), kp * (integral * slow[1] + derivative * fast[1])
 
 
-def _open_loop(loops: _Loops, each: NDArray[np.intp], w: Array) -> tuple[Array, Array]:
+def _open_loop(loops: _Loops, each: NDArray[np.intp], w: Floats) -> tuple[Floats, Floats]:
     """L of rows `each` (k,) at frequencies `w` (k,)."""
     angle = w * loops.sample_time
     regulator = _regulator_value(
@@ -387,7 +387,7 @@ def _open_loop(loops: _Loops, each: NDArray[np.intp], w: Array) -> tuple[Array, 
     return _times(_plant_value(loops, each, angle), regulator)
 
 
-def _grid_loop(loops: _Loops, w: Array) -> tuple[Array, Array]:
+def _grid_loop(loops: _Loops, w: Floats) -> tuple[Floats, Floats]:
     """L of all rows on the common grid, (n, m); plants that several rows have are evaluated once."""
     m = len(w)
     first, plant = _distinct(loops.head, loops.tail, loops.bottom)

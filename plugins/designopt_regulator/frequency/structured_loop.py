@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_regulator.controllers.nested import leaves, with_structure
 from designopt_regulator.controllers.pid import Law, Limits, Memory
 from designopt_regulator.controllers.structure import Structure, StructureMemory
@@ -36,9 +36,9 @@ class Closed(NamedTuple):
     The last `own` states are those of the regulator.
     """
 
-    M: Array
-    noise: Array
-    command: Array
+    M: Floats
+    noise: Floats
+    command: Floats
     direct: float
     regulator_states: int
 
@@ -78,20 +78,20 @@ class StructuredLoop:
         equations = np.concatenate(rows)
         return Closed(equations[:, :-1], equations[:, -1], u[:-1], float(u[-1]), regulator_states)
 
-    def parts(self, frequency: Array) -> tuple[Complex, Complex]:
+    def parts(self, frequency: Floats) -> tuple[Complex, Complex]:
         """K from the measured output to the command, and G of the plant."""
         path, G, _ = self._parts(self._z(frequency))
         return path, G
 
-    def response(self, frequency: Array) -> Complex:
+    def response(self, frequency: Floats) -> Complex:
         """L of the loop broken at the command of the plant."""
         return self._loop(self._z(frequency))
 
-    def outer_response(self, frequency: Array) -> Complex:
+    def outer_response(self, frequency: Floats) -> Complex:
         """L of the outer loop of a cascade, its inner loop closed."""
         return self._outer(self._z(frequency))
 
-    def outer_parts(self, frequency: Array) -> tuple[Complex, Complex]:
+    def outer_parts(self, frequency: Floats) -> tuple[Complex, Complex]:
         """K of the outer regulator of a cascade, and G from its command, the inner set-point, to the output."""
         z = self._z(frequency)
         K, _ = _regulator(self.structure.law, z)
@@ -126,7 +126,7 @@ class StructuredLoop:
     def sensitivity_peaks(self) -> tuple[float, float]:
         """Peaks of |K S| and |G S| of a stable loop."""
 
-        def sizes(_: NDArray[np.intp], w: Array) -> tuple[Array, Array, Array]:
+        def sizes(_: NDArray[np.intp], w: Floats) -> tuple[Floats, Floats, Floats]:
             path, G, within = self._parts(self._z(w))
             return np.abs(1.0 + within + path * G) ** 2, np.abs(path) ** 2, np.abs(G) ** 2
 
@@ -134,7 +134,7 @@ class StructuredLoop:
         return float(ks[0]), float(gs[0])
 
     @cached_property
-    def grid(self) -> Array:
+    def grid(self) -> Floats:
         """Frequencies (rad/s) up to half the sampling rate, dense where anything of the loop is hardly damped."""
         T = self.sample_time
         z = np.linalg.eigvals(self.closed.M).astype(np.complex128)
@@ -151,7 +151,7 @@ class StructuredLoop:
         return frequencies[~np.any(on_pole, axis=0)] if on_pole else frequencies
 
     def _margins(self, loop: Callable[[Complex], Complex]) -> Margins:
-        def response(_: NDArray[np.intp], w: Array) -> tuple[Array, Array]:
+        def response(_: NDArray[np.intp], w: Floats) -> tuple[Floats, Floats]:
             L = loop(self._z(w))
             return L.real.copy(), L.imag.copy()
 
@@ -162,7 +162,7 @@ class StructuredLoop:
         margin_values = margins(response, self.grid, re[None], im[None], at_rest=np.array([at_rest]), real_at_end=True)
         return replace(margin_values, mt=np.maximum(margin_values.mt, 1.0)) if integrates else margin_values
 
-    def _z(self, frequency: Array) -> Complex:
+    def _z(self, frequency: Floats) -> Complex:
         return np.asarray(np.exp(1j * np.asarray(frequency, dtype=np.float64) * self.sample_time))
 
     def _loop(self, z: Complex) -> Complex:

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import InputFile
 from designopt_regulator.identification.step_fit import PARAMETERS, Model, plant_of
 from designopt_regulator.identification.table import BadData, factor, number, read_columns
@@ -26,7 +26,7 @@ _MIN_ROWS = 5
 class ResponseData:
     """Frequencies (rad/s, rising) and the response there, output over input in their unit."""
 
-    frequency: Vector
+    frequency: Floats
     response: NDArray[np.complex128]
     unit: str
 
@@ -99,7 +99,7 @@ def fit_response(data: ResponseData, model: Model) -> ResponseFit:
     lags = len(names) - 2
     order = {"ipdt": 1.0}.get(model, 0.0)
 
-    def misfit(p: Vector, sign: float) -> Vector:
+    def misfit(p: Floats, sign: float) -> Floats:
         """p: logarithms of the gain and of the lags, then the delay in 1 / the highest frequency."""
         s = 1j * w
         G = sign * np.exp(p[0]) * np.exp(-s * p[-1] / w[-1]) / s**order

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import InputFile
 from designopt_regulator.identification.table import BadData, factor, number, read_columns
 from designopt_regulator.plants import linear as plants
@@ -42,9 +42,9 @@ _FEW = 3  # changes of the input that may have been made by hand, between sample
 class StepData:
     """Samples: time (s), input and output in their `units`, which are only shown."""
 
-    time: Vector
-    input: Vector
-    output: Vector
+    time: Floats
+    input: Floats
+    output: Floats
     units: tuple[str, str]
 
 
@@ -62,7 +62,7 @@ class StepFit:
     offset: float  # the output at rest
     residual: float
     explained: float
-    predicted: Vector  # the model's output at the samples
+    predicted: Floats  # the model's output at the samples
     uncertain: float = 0.0  # s before the sample that shows it, within which the input changed; part of the interval
 
     def plant(self) -> Plant:
@@ -154,14 +154,14 @@ def fit_step(data: StepData, model: Model, between: Between | None = None) -> St
     if span <= 0.0:
         raise BadData("the input changes in the last sample only")
 
-    def shape(slow: Vector, rows: slice | NDArray[np.intp] = slice(None)) -> Vector:
+    def shape(slow: Floats, rows: slice | NDArray[np.intp] = slice(None)) -> Floats:
         """Output for gain 1 with the times `slow`, the delay last."""
         x = np.maximum(since[rows] - slow[-1], 0.0)
         return np.asarray(respond(model, x, slow[:-1]) @ sizes)
 
     some = np.unique(np.linspace(0, len(data.time) - 1, min(len(data.time), _SEARCHED)).astype(np.intp))
 
-    def linear(slow: Vector) -> tuple[Vector, float]:
+    def linear(slow: Floats) -> tuple[Floats, float]:
         basis = np.stack([shape(slow, some), np.ones(len(some))], axis=1)
         coefficients, *_ = np.linalg.lstsq(basis, output[some])
         return np.asarray(coefficients, dtype=np.float64), float(((basis @ coefficients - output[some]) ** 2).sum())
@@ -227,7 +227,7 @@ def fit_step(data: StepData, model: Model, between: Between | None = None) -> St
     )
 
 
-def _step(model: Model, x: Vector, lags: Vector) -> Vector:
+def _step(model: Model, x: Floats, lags: Floats) -> Floats:
     """Unit step responses of gain 1 at times x >= 0 after the delay."""
     if model == "ipdt":
         return x
@@ -242,7 +242,7 @@ def _step(model: Model, x: Vector, lags: Vector) -> Vector:
     return np.asarray(1.0 - slow * (1.0 + held_response))
 
 
-def _ramp(model: Model, x: Vector, lags: Vector) -> Vector:
+def _ramp(model: Model, x: Floats, lags: Floats) -> Floats:
     """Responses of gain 1 to an input that rises by 1 in a second, at times x >= 0 after the delay."""
     if model == "ipdt":
         return 0.5 * x * x

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_regulator.controllers.sections import Transfer
 from designopt_regulator.frequency.grid import near
 from designopt_regulator.frequency.margins import Margins, margins
@@ -79,7 +79,7 @@ class Loop:
         """L at infinite frequency; 0 of a plant that passes nothing at once."""
         return 0.0 if self.plant.D == 0.0 else float(self.plant.D) * self._direct
 
-    def equations(self) -> tuple[Array, Array, Array, Array, Array]:
+    def equations(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
         """M (n, n), N (n,), K (n,), R (n,), E (2,) of a set-point r and a load d.
 
         ``z' = M z + N (u + d)(t - delay) + R r`` and ``u = K z + E[0] r + E[1] d``. What passes the plant at once,
@@ -117,12 +117,12 @@ class Loop:
         solved = 1.0 / (1.0 - of_u)  # u = V z + of_u (u + d) + of_r r
         return M, N, V * solved, R, np.array([of_r * solved, of_u * solved])
 
-    def response(self, frequency: Array) -> NDArray[np.complex128]:
+    def response(self, frequency: Floats) -> NDArray[np.complex128]:
         """The open loop L(j w)."""
         w = np.asarray(frequency, dtype=np.float64)
         return np.asarray(self._regulator(1j * w) * self.plant.response(w))
 
-    def parts(self, frequency: Array) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
+    def parts(self, frequency: Floats) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
         """K(j w) of the regulator from the measurement, and G(j w) of the plant."""
         w = np.asarray(frequency, dtype=np.float64)
         return self._regulator(1j * w), self.plant.response(w)
@@ -148,7 +148,7 @@ class Loop:
         """Of the plant at rest."""
         return float(self.plant.C @ np.linalg.solve(-self.plant.A, self.plant.B) + self.plant.D)
 
-    def grid(self) -> Array:
+    def grid(self) -> Floats:
         """Frequencies (rad/s) from below the slowest dynamics to a small gain. Raises `NotSettled` for a long delay."""
         M, *_ = self.equations()
         rates = np.abs(np.linalg.eigvals(M))
@@ -177,13 +177,13 @@ class Loop:
             w = w[np.all([np.abs(w - p.imag) > 1e-10 * p.imag for p in sharp], axis=0)]
         return np.asarray(w)
 
-    def unstable_poles(self, w: Array | None = None) -> int:
+    def unstable_poles(self, w: Floats | None = None) -> int:
         """Poles of the closed loop in the right half plane, by the argument of its quasi-polynomial along j w."""
         M, *_ = self.equations()
         poles = np.linalg.eigvals(M)
         w = self.grid() if w is None else w
 
-        def curve(at: Array) -> NDArray[np.complex128]:
+        def curve(at: Floats) -> NDArray[np.complex128]:
             factors = 1j * at[:, None] - poles
             return np.asarray(np.prod(factors / np.abs(factors), axis=1) * (1.0 + self.response(at)))
 
@@ -206,7 +206,7 @@ class Loop:
     def stable(self) -> bool:
         return self._stable_with(None)
 
-    def _stable_with(self, w: Array | None) -> bool:
+    def _stable_with(self, w: Floats | None) -> bool:
         """Whether it is stable; without delay by its poles, with one by the argument along `w`."""
         if self.delay > 0.0:
             return self.unstable_poles(w) == 0
@@ -248,7 +248,7 @@ class Loop:
         top = 0.0 if integrates else self._gain()
         rest = peaks_at_rest(*(np.array([v]) for v in (self.kp, np.isfinite(self.ti), top, 1.0, integrates)))
 
-        def sizes(_: NDArray[np.intp], w: Array) -> tuple[Array, Array, Array]:
+        def sizes(_: NDArray[np.intp], w: Floats) -> tuple[Floats, Floats, Floats]:
             G, K = self.plant.response(w), self._regulator(1j * w)
             return np.abs(1.0 + K * G) ** 2, np.abs(K) ** 2, np.abs(G) ** 2
 
@@ -273,7 +273,7 @@ class Loop:
 def loop_margins(loops: Sequence[Loop]) -> list[Margins | NotSettled | None]:
     """`Loop.margins` of many loops with plants of one order, or why not, for little more time than of one."""
     answers: list[Margins | NotSettled | None] = [None] * len(loops)
-    grids: dict[int, Array] = {}
+    grids: dict[int, Floats] = {}
     for i, loop in enumerate(loops):
         try:
             w = loop.grid()
@@ -293,7 +293,7 @@ def loop_margins(loops: Sequence[Loop]) -> list[Margins | NotSettled | None]:
     behind = _polynomials([loops[i].sections for i in stable]) if any(loop.sections for loop in loops) else None
     kp, ti, td, tf = (np.array([getattr(loops[i], name) for i in stable]) for name in ("kp", "ti", "td", "tf"))
 
-    def value(each: NDArray[np.intp], at: Array) -> tuple[Array, Array]:
+    def value(each: NDArray[np.intp], at: Floats) -> tuple[Floats, Floats]:
         s = 1j * at
         inner = np.linalg.solve(s[:, None, None] * np.eye(A.shape[-1]) - A[each], B[each][:, :, None])[..., 0]
         plant = ((inner * C[each]).sum(axis=1) + D[each]) * np.exp(-s * delay[each])
@@ -329,7 +329,7 @@ def _behind(sections: Sequence[Transfer]) -> float:
     return float(np.prod([section.numerator[0] / section.denominator[0] for section in sections]))
 
 
-def _controllable(section: Transfer) -> tuple[Array, Array, Array, float]:
+def _controllable(section: Transfer) -> tuple[Floats, Floats, Floats, float]:
     """``q' = Q q + e v``, ``output = row q + gain v``: Q, e, row and gain of a section."""
     bottom = np.asarray(section.denominator) / section.denominator[0]
     top = np.asarray(section.numerator) / section.denominator[0]
@@ -339,7 +339,7 @@ def _controllable(section: Transfer) -> tuple[Array, Array, Array, float]:
     return Q, np.eye(n)[0], top[1:] - top[0] * bottom[1:], float(top[0])
 
 
-def _polynomials(sections: Sequence[Sequence[Transfer]]) -> tuple[Array, Array]:
+def _polynomials(sections: Sequence[Sequence[Transfer]]) -> tuple[Floats, Floats]:
     """Numerators and denominators of sections in series, (loops, degree + 1), padded at the high powers."""
     products = []
     for which in (0, 1):
@@ -352,7 +352,7 @@ def _polynomials(sections: Sequence[Sequence[Transfer]]) -> tuple[Array, Array]:
     return products[0], products[1]
 
 
-def _value(polynomials: Array, s: NDArray[np.complexfloating[Any, Any]]) -> NDArray[np.complex128]:
+def _value(polynomials: Floats, s: NDArray[np.complexfloating[Any, Any]]) -> NDArray[np.complex128]:
     value = np.zeros(s.shape, np.complex128)
     for column in polynomials.T:
         value = value * s + column

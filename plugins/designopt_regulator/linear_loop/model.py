@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting, Quantity, model
 from designopt_regulator.controllers.pid import PID, UNUSUAL, Kind, Limits, RunningPID, pid, unusual, unusual_ends
 from designopt_regulator.controllers.rules import settings_by_rules
@@ -429,7 +429,7 @@ def _structure_figures(loop: StructuredLoop, name: StructureName) -> dict[str, f
     return figures
 
 
-def _figures(linear: LoopMeasures, row: int, peaks: Sequence[float] | Array) -> dict[str, float]:
+def _figures(linear: LoopMeasures, row: int, peaks: Sequence[float] | Floats) -> dict[str, float]:
     return {
         **{name: float(getattr(linear, name)[row]) for name in _SAMPLED_MEASURES},
         "stable": float(linear.stable[row]),

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from designopt.arrays import Mask, Vector
+from designopt.arrays import Floats, Mask
 from designopt_regulator.plants.linear import Plant, sampled
 
 _BOUND = 1e6  # of the output, in steps of the set-point
@@ -33,8 +33,8 @@ class Regulator(Protocol):
     """n running regulators; those of a cascade also take the output of the inner plant and have a `setpoint` for it."""
 
     @property
-    def setpoint(self) -> Vector: ...
-    def sample(self, r: Vector, y: Vector, inner_y: Vector | None = None) -> Vector: ...
+    def setpoint(self) -> Floats: ...
+    def sample(self, r: Floats, y: Floats, inner_y: Floats | None = None) -> Floats: ...
     def reset(self, rows: Mask) -> None: ...
 
 
@@ -51,7 +51,7 @@ class _Motion:
         self._passes = bool((plant.D != 0.0).any())
         self._nothing = np.zeros_like(plant.D)
 
-    def step(self, inputs: Vector, at: int) -> tuple[Vector, Vector, Vector]:
+    def step(self, inputs: Floats, at: int) -> tuple[Floats, Floats, Floats]:
         """The output at the end of substep `at` without what passes at once; that before a new input, and at the end.
 
         Inputs are `inputs` (n, samples + 1), column k + 1 is that of sample k.
@@ -74,9 +74,9 @@ class _Motion:
 class SampledRuns:
     """`figures` by name (n,), rows that `failed` (n,), and optionally `trace` (n, samples) by name."""
 
-    figures: dict[str, Vector]
+    figures: dict[str, Floats]
     failed: Mask
-    trace: dict[str, Vector]
+    trace: dict[str, Floats]
 
 
 class _Figures:
@@ -89,13 +89,13 @@ class _Figures:
         self._to_reach = set(self._reached)  # levels that some of the outputs have not reached yet
         self._outside, self._left = np.zeros(n), np.ones(n)
 
-    def command(self, part: str, change: Vector, u: Vector) -> None:
+    def command(self, part: str, change: Floats, u: Floats) -> None:
         self.sums["tv" if part == "setpoint" else "tv_load"] += np.abs(change)
         if part == "setpoint":
             self._largest = np.maximum(self._largest, np.abs(u))
 
     def piece(
-        self, part: str, begin: Vector, end: Vector, high: Vector, start: Vector | float, length: Vector | float
+        self, part: str, begin: Floats, end: Floats, high: Floats, start: Floats | float, length: Floats | float
     ) -> None:
         """Errors at `begin` and `end` of a piece, the output `high` at its end, when it starts, and its length."""
         h, left = self._h, np.abs(end)
@@ -116,12 +116,12 @@ class _Figures:
         self._left = left
         self._outside = np.where(left > SETTLED, (start + length) * h, self._outside)
 
-    def jump(self, part: str, high: Vector) -> None:
+    def jump(self, part: str, high: Floats) -> None:
         """The output after a jump."""
         if part == "setpoint":
             self._most = np.maximum(self._most, high)
 
-    def all(self, setpoint: Vector, sample_time: float) -> dict[str, Vector]:
+    def all(self, setpoint: Floats, sample_time: float) -> dict[str, Floats]:
         """All figures; `setpoint` (n, samples) are the commands before the load comes."""
         rise = self._reached[0.9] - np.where(np.isinf(self._reached[0.1]), 0.0, self._reached[0.1])
         return {
@@ -151,7 +151,7 @@ def simulate(
     y, u, failed, figures = np.zeros(n), np.zeros(n), np.zeros(n, dtype=bool), _Figures(n, T / count)
     inner_y = None if inner is None else np.zeros(n)
     e, c = np.ones(n), np.zeros(n)  # c is the output without what passes at once
-    signals: dict[str, list[Vector]] = {"output": [], "command": []}
+    signals: dict[str, list[Floats]] = {"output": [], "command": []}
     if inner is not None:
         signals |= {"inner_output": [], "inner_setpoint": []}
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_regulator.linear_loop.chebyshev import NODES, points
 from designopt_regulator.linear_loop.continuous import Loop, NotSettled
 
@@ -24,9 +24,9 @@ _MOST_INTERVALS = 200_000
 class StepResponse:
     """What follows a unit step, interval by interval: Chebyshev series (intervals, degree+1) of error and command."""
 
-    steps: Array  # (intervals,) lengths in s
-    error: Array
-    command: Array
+    steps: Floats  # (intervals,) lengths in s
+    error: Floats
+    command: Floats
     final_error: float
     final_command: float
 
@@ -85,7 +85,7 @@ class StepResponse:
             return np.inf
         return 0.0 if at == 0 else self._root(time[at - 1], time[at], level)
 
-    def _dense(self) -> tuple[Array, Array]:
+    def _dense(self) -> tuple[Floats, Floats]:
         """Times in order and the error there."""
         x = -np.cos(np.linspace(0.0, np.pi, 4 * NODES))
         begin = np.cumsum(self.steps) - self.steps
@@ -107,14 +107,14 @@ class StepResponse:
         last = int(np.flatnonzero(away > share * away.max())[-1])
         return float(self.steps[: last + 1].sum())
 
-    def at(self, time: Array, which: Array) -> Array:
+    def at(self, time: Floats, which: Floats) -> Floats:
         """Values of `error` or `command` at times (s) within the response."""
         ends = np.cumsum(self.steps)
         interval = np.minimum(np.searchsorted(ends, time, side="right"), len(ends) - 1)
         x = 2.0 * (time - ends[interval]) / self.steps[interval] + 1.0
         return np.asarray((which[interval] * np.polynomial.chebyshev.chebvander(x, which.shape[1] - 1)).sum(axis=1))
 
-    def _absolute(self, series: Array) -> float:
+    def _absolute(self, series: Floats) -> float:
         """Integral of the absolute value over time, split where the sign changes."""
         cheb = np.polynomial.chebyshev
         primitive = np.asarray(0.5 * self.steps[:, None] * cheb.chebint(series.T, lbnd=-1).T, dtype=np.float64)
@@ -137,7 +137,7 @@ class StepResponse:
         breaks = np.concatenate([roots, before[jumps]])[order]
         return float(np.abs(np.diff(np.concatenate([[0.0], breaks, before[-1:]]))).sum())
 
-    def _square(self, series: Array) -> float:
+    def _square(self, series: Floats) -> float:
         x, weight = np.polynomial.legendre.leggauss(NODES + 2)
         values = series @ np.polynomial.chebyshev.chebvander(x, series.shape[1] - 1).T
         return float(0.5 * self.steps @ ((values * values) @ weight))
@@ -174,12 +174,12 @@ def step_responses(loop: Loop) -> tuple[StepResponse, StepResponse]:
     )
 
 
-def _nodes_without_delay(M: Array, inputs: Array) -> tuple[Array, Array]:
+def _nodes_without_delay(M: Floats, inputs: Floats) -> tuple[Floats, Floats]:
     """Lengths (k,) of intervals, and states (k, nodes, n, 2) of z' = M z + inputs; intervals grow as modes die away."""
     modes = np.linalg.eigvals(M)
     z, time = np.zeros((len(M), 2)), 0.0
     lengths: list[float] = []
-    parts: list[Array] = []
+    parts: list[Floats] = []
     while len(going := modes[modes.real * time > -_GONE]):
         fastest = going[np.abs(going).argmax()]
         step = _REACH / float(np.abs(fastest))
@@ -198,7 +198,7 @@ def _nodes_without_delay(M: Array, inputs: Array) -> tuple[Array, Array]:
     return np.array(lengths), np.concatenate(parts)
 
 
-def _nodes_with_delay(loop: Loop, final: list[tuple[Array, float]]) -> tuple[Array, Array]:
+def _nodes_with_delay(loop: Loop, final: list[tuple[Floats, float]]) -> tuple[Floats, Floats]:
     """The same with the delayed command; the delay is a whole number of intervals."""
     M, N, K, R, direct = loop.equations()
     late = max(1, int(np.ceil(float(np.abs(np.linalg.eigvals(M)).max()) * loop.delay / _REACH)))
@@ -208,8 +208,8 @@ def _nodes_with_delay(loop: Loop, final: list[tuple[Array, float]]) -> tuple[Arr
     before = constant * np.array([1.0, 0.0])  # the disturbance has not passed the delay
     target = np.stack([z for z, _ in final], axis=1)
     z, scale = np.zeros_like(target), np.abs(target)
-    commands: list[Array] = []
-    node_list: list[Array] = []
+    commands: list[Floats] = []
+    node_list: list[Floats] = []
     for k in range(_MOST_INTERVALS):
         nodes = of_begin @ z + (before if k < late else constant + of_past @ commands[k - late])
         z = nodes[-1]
@@ -221,7 +221,9 @@ def _nodes_with_delay(loop: Loop, final: list[tuple[Array, float]]) -> tuple[Arr
     raise NotSettled(f"the response is not at rest after {_MOST_INTERVALS} intervals of {step:.3g} s")
 
 
-def _at_rest(z: Array, target: Array, scale: Array, commands: list[Array], final: list[tuple[Array, float]]) -> bool:
+def _at_rest(
+    z: Floats, target: Floats, scale: Floats, commands: list[Floats], final: list[tuple[Floats, float]]
+) -> bool:
     """Whether the state and the commands on their way are those of rest."""
     if (np.abs(z - target) > _SETTLED * np.maximum(scale, 1e-300)).any():
         return False
@@ -230,7 +232,7 @@ def _at_rest(z: Array, target: Array, scale: Array, commands: list[Array], final
     return bool((np.abs(u - [final[0][1], final[1][1]]).max(axis=(0, 1)) <= _SETTLED * np.maximum(most, 1.0)).all())
 
 
-def _rest(loop: Loop, r: float, d: float) -> tuple[Array, float]:
+def _rest(loop: Loop, r: float, d: float) -> tuple[Floats, float]:
     """State and command at rest with set-point r and input disturbance d."""
     M, N, K, R, E = loop.equations()
     direct = float(E @ [r, d])
@@ -238,7 +240,7 @@ def _rest(loop: Loop, r: float, d: float) -> tuple[Array, float]:
     return z, float(K @ z + direct)
 
 
-def _interval(M: Array, N: Array, step: float) -> tuple[Array, Array]:
+def _interval(M: Floats, N: Floats, step: float) -> tuple[Floats, Floats]:
     """What z' = M z + N f makes of f at the nodes, (nodes, n, nodes), and of z at the begin, (nodes, n, n)."""
     _, D = points()
     n, m = len(M), NODES - 1
@@ -252,12 +254,12 @@ def _interval(M: Array, N: Array, step: float) -> tuple[Array, Array]:
     return values_at_nodes[:, :, :NODES], values_at_nodes[:, :, NODES:]
 
 
-def _ends(series: Array) -> Array:
+def _ends(series: Floats) -> Floats:
     """Values of Chebyshev series at -1 and 1, (rows, 2)."""
     signs = (-1.0) ** np.arange(series.shape[1])
     return np.stack([series @ signs, series.sum(axis=1)], axis=1)
 
 
-def _chebyshev(count: int, size: int) -> Array:
+def _chebyshev(count: int, size: int) -> Floats:
     """Values of `size` polynomials at `count` points, (size, count)."""
     return np.asarray(np.polynomial.chebyshev.chebvander(-np.cos(np.linspace(0.0, np.pi, count)), size - 1).T)

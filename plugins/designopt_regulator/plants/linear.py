@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 
-Entry = float | Array
+Entry = float | Floats
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,11 @@ class Plant:
     `D` (...) is what passes from input to output at once, 0 for most plants.
     """
 
-    A: Array
-    B: Array
-    C: Array
-    delay: Array
-    D: Array = field(default_factory=lambda: np.zeros(()))
+    A: Floats
+    B: Floats
+    C: Floats
+    delay: Floats
+    D: Floats = field(default_factory=lambda: np.zeros(()))
 
     def response(self, frequency: ArrayLike) -> NDArray[np.complex128]:
         """G(j w) of a single plant at `frequency` (rad/s), any shape; the delay's factor included."""
@@ -173,8 +173,8 @@ def discrete(numerator: Sequence[float], denominator: Sequence[float], sample_ti
 
 
 def sampled(
-    A: Array, B: Array, delay: ArrayLike, sample_time: ArrayLike
-) -> tuple[Array, Array, Array, NDArray[np.int_]]:
+    A: Floats, B: Floats, delay: ArrayLike, sample_time: ArrayLike
+) -> tuple[Floats, Floats, Floats, NDArray[np.int_]]:
     """Exact samples of n plants whose input is held: ``x' = x + R x + B0 u[k-d] + B1 u[k-d-1]``.
 
     `A` (n, s, s), `B` (n, s); `delay` in samples, (n,). Returns R (n, s, s), which is the transition matrix less the
@@ -192,7 +192,7 @@ def sampled(
     generator[:, :s, :s] = A
     generator[:, :s, s] = B
 
-    def over(time: Array) -> Array:
+    def over(time: Floats) -> Floats:
         return np.asarray(expm(generator * time[:, None, None]))
 
     first, rest = over(late * sample_time), over((1.0 - late) * sample_time)
@@ -202,15 +202,15 @@ def sampled(
     return R, B0, B1, whole_samples
 
 
-def _together(*values: ArrayLike) -> tuple[Array, ...]:
+def _together(*values: ArrayLike) -> tuple[Floats, ...]:
     """The values as arrays of one shape."""
     return tuple(np.array(v) for v in np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in values)))
 
 
-def _plant(A: list[list[Entry]], B: list[Entry], C: list[Entry], delay: Array) -> Plant:
+def _plant(A: list[list[Entry]], B: list[Entry], C: list[Entry], delay: Floats) -> Plant:
     """A plant of entries that are numbers or arrays of the shape of `delay`."""
 
-    def vector(entries: list[Entry]) -> Array:
+    def vector(entries: list[Entry]) -> Floats:
         return np.stack([np.broadcast_to(np.asarray(e, dtype=np.float64), delay.shape) for e in entries], axis=-1)
 
     return Plant(np.stack([vector(row) for row in A], axis=-2), vector(B), vector(C), delay)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_regulator.plants.linear import Plant
 
 Complex = NDArray[np.complexfloating[Any, Any]]
@@ -25,7 +25,7 @@ Complex = NDArray[np.complexfloating[Any, Any]]
 class LateOutput:
     """``w = P x + q u``, seen `samples` later."""
 
-    P: Array
+    P: Floats
     q: float
     samples: int
 
@@ -34,8 +34,8 @@ class LateOutput:
 class SampledPlant:
     """`R` (s, s), `G` (s,) and its outputs; all zeros of `sample_time` (s) are samples."""
 
-    R: Array
-    G: Array
+    R: Floats
+    G: Floats
     outputs: tuple[LateOutput, ...]
     sample_time: float
 
@@ -50,7 +50,7 @@ class SampledPlant:
         return np.asarray(np.log(z[np.abs(z) > 0.0]) / self.sample_time)
 
 
-def hold(plant: Plant, sample_time: float, more: Sequence[tuple[Array, float, float]] = ()) -> SampledPlant:
+def hold(plant: Plant, sample_time: float, more: Sequence[tuple[Floats, float, float]] = ()) -> SampledPlant:
     """The plant with its output and `more` outputs of the same states: each C, D and delay (s)."""
     from scipy.linalg import expm
 
@@ -58,7 +58,7 @@ def hold(plant: Plant, sample_time: float, more: Sequence[tuple[Array, float, fl
     generator = np.zeros((s + 1, s + 1))
     generator[:s, :s], generator[:s, s] = plant.A, plant.B
 
-    def late(C: Array, D: float, delay: float) -> LateOutput:
+    def late(C: Floats, D: float, delay: float) -> LateOutput:
         ago = delay / sample_time
         samples = int(np.floor(ago + 1e-9)) + 1
         ahead = expm(generator * (min(samples - ago, 1.0) * sample_time))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import chosen_once, number, plain
@@ -65,7 +65,7 @@ def loop_bode(result: Result) -> Section | None:
 
 def _pairs(
     loops: Mapping[str, AnalysedLoop],
-    curves: Callable[[AnalysedLoop, Vector], tuple[Vector, Vector]],
+    curves: Callable[[AnalysedLoop, Floats], tuple[Floats, Floats]],
     words: str,
     *,
     to_end: bool = False,
@@ -90,7 +90,7 @@ def _pairs(
 
 
 def _bode(loops: Mapping[str, AnalysedLoop]) -> Traces:
-    def curves(one: AnalysedLoop, w: Vector) -> tuple[Vector, Vector]:
+    def curves(one: AnalysedLoop, w: Floats) -> tuple[Floats, Floats]:
         assert one.response is not None
         L = one.response(w)
         phase = np.degrees(np.unwrap(np.angle(L)))
@@ -100,7 +100,7 @@ def _bode(loops: Mapping[str, AnalysedLoop]) -> Traces:
 
 
 def _noise_and_load(loops: Mapping[str, AnalysedLoop]) -> Traces:
-    def curves(one: AnalysedLoop, w: Vector) -> tuple[Vector, Vector]:
+    def curves(one: AnalysedLoop, w: Floats) -> tuple[Floats, Floats]:
         assert one.response is not None
         assert one.parts is not None
         (K, G), away = one.parts(w), np.abs(1.0 + one.response(w))

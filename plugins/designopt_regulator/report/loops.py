@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import InvalidDesign, Quantity, report
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import chosen_once, listed, number, plain
@@ -41,9 +41,9 @@ from designopt_regulator.report.responses import (
     scenario_choice,
 )
 
-Response = Callable[[Vector], NDArray[np.complex128]]
+Response = Callable[[Floats], NDArray[np.complex128]]
 #: K of the regulator from the measurement, and G of the plant.
-Parts = Callable[[Vector], tuple[NDArray[np.complex128], NDArray[np.complex128]]]
+Parts = Callable[[Floats], tuple[NDArray[np.complex128], NDArray[np.complex128]]]
 
 _POINTS = 800  # of a curve: a delay turns it between two of them by little
 _BEYOND = 30.0  # how far below and above the crossovers the curves go, as a factor
@@ -185,7 +185,7 @@ def _margins(loop_margins: Margins | LoopMeasures) -> Margins:
     return Margins(*(getattr(loop_margins, f.name) for f in fields(Margins)))
 
 
-def _sampled(A: Vector, B: Vector, C: Vector, delay: float, regulator: PID, inner: float = 0.0) -> AnalysedLoop:
+def _sampled(A: Floats, B: Floats, C: Floats, delay: float, regulator: PID, inner: float = 0.0) -> AnalysedLoop:
     """`inner` is the gain (s) of a loop of the output's rate within, 0 for none: the loop is broken at the command."""
     T = regulator.sample_time
     if inner:
@@ -194,11 +194,11 @@ def _sampled(A: Vector, B: Vector, C: Vector, delay: float, regulator: PID, inne
         loop_values = measures(A, B, C, delay, regulator)
     rate, gain = (C[:, None, :] @ A)[:, 0], pid(kp=inner, sample_time=T)
 
-    def response(w: Vector) -> NDArray[np.complex128]:
+    def response(w: Floats) -> NDArray[np.complex128]:
         L = frequency_response(A, B, C, delay, regulator, w)[0]
         return np.asarray(L + frequency_response(A, B, rate, delay, gain, w)[0]) if inner else L
 
-    def parts(w: Vector) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
+    def parts(w: Floats) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
         G = frequency_response(A, B, C, delay, pid(kp=1.0, sample_time=T), w)[0]
         return np.asarray(frequency_response(A, B, C, delay, regulator, w)[0] / G), G
 
@@ -390,7 +390,7 @@ def _curves(loops: Mapping[str, AnalysedLoop], limit: float | None, kind: str) -
     return sensitivities, nyquist
 
 
-def frequencies(loops: Sequence[AnalysedLoop]) -> Vector:
+def frequencies(loops: Sequence[AnalysedLoop]) -> Floats:
     """Frequencies about the crossovers and peaks of stable loops, up to half the sampling rate of sampled ones."""
     if not loops:
         return np.empty(0)
@@ -404,7 +404,7 @@ def frequencies(loops: Sequence[AnalysedLoop]) -> Vector:
     return np.geomspace(low, high, _POINTS)
 
 
-def _peak(one: AnalysedLoop, w: Vector) -> float:
+def _peak(one: AnalysedLoop, w: Floats) -> float:
     """Where |S| is largest: with an inner loop far beyond the crossover."""
     return float(w[np.argmin(np.abs(1.0 + one.response(w)))]) if one.response is not None else float(w[0])
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import chosen_once, figure_unit, listed, number, plain, values_in_words, with_unit
@@ -149,7 +149,7 @@ def _plant_responses(title: str, fit: Fitted) -> Section:
     return Section(title, findings=fit.findings, figures=(fit.figure,), tables=(fit.table,))
 
 
-Kept = Mapping[tuple[int, int], Mapping[str, Vector]]
+Kept = Mapping[tuple[int, int], Mapping[str, Floats]]
 
 
 def _signals(model: Regulated) -> tuple[DrawnSignal, ...]:
@@ -261,7 +261,7 @@ def _events(model: Regulated) -> list[tuple[float, str]]:
 
 
 def _traces(
-    model: Regulated, signal: DrawnSignal, runs: Sequence[tuple[str, Mapping[str, Vector] | None]]
+    model: Regulated, signal: DrawnSignal, runs: Sequence[tuple[str, Mapping[str, Floats] | None]]
 ) -> list[Trace]:
     """Reference, then value and command of each run; one without arrays is empty."""
     sampled = isinstance(model, TrackedCarrier) or model.sample_time is not None
@@ -283,7 +283,7 @@ def _traces(
     return traces
 
 
-def _references(signal: DrawnSignal, arrays_of_designs: Sequence[Mapping[str, Vector]]) -> tuple[Vector, Vector]:
+def _references(signal: DrawnSignal, arrays_of_designs: Sequence[Mapping[str, Floats]]) -> tuple[Floats, Floats]:
     """Time and value of the references of runs, each once, with gaps (NaN) between different ones."""
     if not arrays_of_designs:
         return np.empty(0), np.empty(0)

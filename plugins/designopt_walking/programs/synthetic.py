@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation import Guess, Integral, Phase, Program, Solution, Symbols, TrajectoryProblem, sampled
 from designopt.lazy import casadi as ca
 from designopt_walking.programs.gait import (
@@ -98,7 +98,7 @@ def track_synthetic(walker: Walker, gait: GaitRanges, walk: SyntheticWalk, inter
 
 def _guess(walker: Walker, walk: SyntheticWalk, names: list[str]) -> Guess:
     time = np.linspace(0.0, DURATION, _SAMPLES)
-    values: dict[str, Vector] = {c: v for c, v in walk.coordinates(time).items() if c in walker.coordinates}
+    values: dict[str, Floats] = {c: v for c, v in walk.coordinates(time).items() if c in walker.coordinates}
     values |= {f"{c}_speed": np.gradient(v, time) for c, v in list(values.items())}
     constant = np.full(_SAMPLES, ACTIVATION)
     values |= dict.fromkeys(names, constant)

@@ -11,7 +11,7 @@ from designopt_recordings.errors import RecordingError
 from designopt_recordings.signals.filters import lowpass
 from designopt_recordings.table import TimeTable
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation import Ends, Guess, Integral, Phase, Signal, Symbols, TrajectoryProblem, sampled
 from designopt.dynamics.system import Variable
 from designopt.lazy import casadi as ca
@@ -39,8 +39,8 @@ class RecordedWalk:
     """Half a cycle: `values` (n,) by coordinate, ``<coordinate>_speed`` and, if recorded, ``ground_x_<side>`` and
     ``ground_y_<side>`` (N) at `time` (n,) s, which begins with 0."""
 
-    time: Vector
-    values: Mapping[str, Vector]
+    time: Floats
+    values: Mapping[str, Floats]
 
     @property
     def duration(self) -> float:
@@ -88,7 +88,7 @@ class WalkTables:
             raise RecordingError(f"the window from {begin:g} to {end:g} s is empty")
         rows = int(np.count_nonzero((motion.time >= begin) & (motion.time <= end)))
         time = np.linspace(begin, end, DENSER * max(rows - 1, DEGREE) + 1)
-        values: dict[str, Vector] = {}
+        values: dict[str, Floats] = {}
         for name in walker.coordinates:
             spline = _spline(motion, motion.label(name, "value"), begin, end)
             values[name] = np.asarray(spline(time), dtype=np.float64)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt.plugin import report
 from designopt.report.designs import Arrays, Plot, line, missing, selectable, stored_arrays
 from designopt.report.section import Section, Table
@@ -74,7 +74,7 @@ def _plot(arrays: Arrays, columns: Mapping[str, Mapping[str, int]], names: tuple
     return panels([name.replace("_", " ") for name in quantities], draw, **limits)
 
 
-def _band(percent: Array, band: Array, colour: Any) -> list[dict[str, Any]]:
+def _band(percent: Floats, band: Floats, colour: Any) -> list[dict[str, Any]]:
     """Areas of mean ± 2 and ± 1 deviations; `band` (time, 2) has mean and deviation, NaN where nothing is recorded."""
     some = np.isfinite(band[:, 0])
     x, (mean, deviation) = percent[some], np.nan_to_num(band[some].T)  # a mean alone is drawn as a line

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation import PhaseSolution, Solution
 from designopt_walking.programs.gait import FORWARD, mirrored
 from designopt_walking.results.observables import Observables, observables
@@ -19,7 +19,7 @@ CONTACT = 0.05
 #: Instants of the arrays of a cycle, its end included.
 SAMPLES = 201
 
-Values = Mapping[str, Vector]
+Values = Mapping[str, Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,12 +27,12 @@ class WalkPoints:
     """A cycle at n instants: `time` (n,) s, `weights` (n,) s of the quadrature over the cycle, `values` (n,) by
     variable, and what follows from them."""
 
-    time: Vector
-    weights: Vector
+    time: Floats
+    weights: Floats
     values: Values
     observed: Observables
 
-    def integral(self, values: Vector) -> Vector:
+    def integral(self, values: Floats) -> Floats:
         """Over the cycle, of `values` (n, ...)."""
         return np.asarray(np.tensordot(self.weights, values, axes=1))
 
@@ -114,7 +114,7 @@ class SolvedWalk:
         weights[[0, -1]] *= 0.5
         return WalkPoints(time, weights, values, self._observed(values))
 
-    def _second(self, values: Values) -> list[Vector]:
+    def _second(self, values: Values) -> list[Floats]:
         """The values of the second half of a half cycle, in the order of `values`."""
         return [values[mirrored(name)] + (self.step if name == FORWARD else 0.0) for name in values]
 
@@ -122,7 +122,7 @@ class SolvedWalk:
         return observables(self.walker, values, self.solution.parameters)
 
 
-def _longest_stance(time: Vector, force: Vector) -> Stance:
+def _longest_stance(time: Floats, force: Floats) -> Stance:
     """Of a foot that stands while `force` (n,) is positive, over a cycle; all or none of it where it never changes."""
     up, down = (np.flatnonzero((sign * force[:-1] <= 0.0) & (sign * force[1:] > 0.0)) for sign in (1.0, -1.0))
     cycle = float(time[-1] - time[0])

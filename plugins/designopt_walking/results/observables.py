@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from designopt_mechanics.tree import Point
 
-from designopt.arrays import Array, Vector
+from designopt.arrays import Floats
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
 from designopt_walking.metabolics import metabolic_rates
@@ -31,21 +31,21 @@ class Observables:
     and potential. `skeleton` and `left_leg` (n, v, 2) m are lines, separated by NaN.
     """
 
-    ground_force: Array
-    pressure_centre: Array
-    heel: Array
-    indentation: Vector
-    force: Array
-    fibre_length: Array
-    fibre_speed: Array
-    metabolic_rate: Array
-    moments: Array
-    energy: Array
-    skeleton: Array
-    left_leg: Array
+    ground_force: Floats
+    pressure_centre: Floats
+    heel: Floats
+    indentation: Floats
+    force: Floats
+    fibre_length: Floats
+    fibre_speed: Floats
+    metabolic_rate: Floats
+    moments: Floats
+    energy: Floats
+    skeleton: Floats
+    left_leg: Floats
 
 
-def observables(walker: Walker, values: Mapping[str, Vector], parameters: Mapping[str, float]) -> Observables:
+def observables(walker: Walker, values: Mapping[str, Floats], parameters: Mapping[str, float]) -> Observables:
     """Of a walker whose variables have these `values` (n,) by name, and its devices these `parameters`."""
     rows, controls, names = _rows(walker)
     columns = [

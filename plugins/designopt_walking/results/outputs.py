@@ -6,7 +6,7 @@ from typing import Annotated, TypedDict, cast
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import Quantity as Q
 from designopt_walking.metabolics import BASAL
 from designopt_walking.results.cycle import SolvedWalk
@@ -95,7 +95,7 @@ def walk_outputs(walk: SolvedWalk) -> WalkOutputs:
     return cast(WalkOutputs, outputs)
 
 
-def device_power(walk: SolvedWalk) -> Vector:
+def device_power(walk: SolvedWalk) -> Floats:
     """(n, m) W of the devices at each coordinate, at the points of the mesh."""
     points = walk.points
     speeds = np.stack([points.values[f"{name}_speed"] for name in walk.walker.coordinates], axis=1)
@@ -141,6 +141,6 @@ def _sides(walk: SolvedWalk) -> dict[str, float]:
     return outputs
 
 
-def _highest(values: Vector) -> float:
+def _highest(values: Floats) -> float:
     """The largest of the values; NaN without any."""
     return float(values.max()) if len(values) else np.nan

@@ -9,7 +9,7 @@ from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_table
 from designopt_recordings.table import TimeTable
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt.plugin import InputFile
 from designopt_walking.results.cycle import SAMPLES
 
@@ -37,7 +37,7 @@ def recorded_cycle(file: InputFile) -> TimeTable:
     return table
 
 
-def bands(cycle: TimeTable | None, names: Sequence[str], rotations: Sequence[str] = ()) -> Array:
+def bands(cycle: TimeTable | None, names: Sequence[str], rotations: Sequence[str] = ()) -> Floats:
     """(`SAMPLES`, k, 2) means and deviations of the columns `names` over the cycle, NaN where nothing is recorded.
 
     The columns of `rotations` are in the table's unit of rotations, the result in rad.

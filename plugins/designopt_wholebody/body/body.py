@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_wholebody.body.inertia import MassProperties
 
 AXES = ("u", "v", "w")
@@ -34,10 +34,10 @@ class BodySegment:
     start: int
     points: tuple[str, ...]
     vectors: tuple[str, ...]
-    first: Array
-    base: Array
+    first: Floats
+    base: Floats
     inertia: MassProperties
-    local: Mapping[str, Array]
+    local: Mapping[str, Floats]
     mirrored: bool = False
 
     @property
@@ -65,30 +65,30 @@ class BodySegment:
         return float(np.linalg.cond(self.base))
 
     @cached_property
-    def _inverse(self) -> Array:
+    def _inverse(self) -> Floats:
         """X'^-1, of a rod the pseudoinverse."""
         return np.asarray(np.linalg.pinv(self.base))
 
-    def direction(self, local: Array) -> Array:
+    def direction(self, local: Floats) -> Floats:
         """(..., triples) coefficients of the direction `local` (..., 3): c = X'^-1 d'."""
         c = np.asarray(local) @ self._inverse.T
         if len(self.points) == 2:
             return np.asarray(np.concatenate([-c[..., :1], c], axis=-1))
         return np.asarray(np.concatenate([np.zeros_like(c[..., :1]), c], axis=-1))
 
-    def point(self, local: Array) -> Array:
+    def point(self, local: Floats) -> Floats:
         """(..., triples) coefficients of the point `local` (..., 3) of the segment's frame (2.14, 2.15)."""
         c = self.direction(np.asarray(local) - self.first)
         c[..., 0] += 1.0
         return c
 
-    def landmark(self, name: str) -> Array:
+    def landmark(self, name: str) -> Floats:
         """(triples,) coefficients of a landmark; raises `KeyError` with a sentence where the body has none."""
         if name not in self.local:
             raise KeyError(f"segment '{self.name}' has no landmark '{name}'; it has {', '.join(self.local)}")
         return self.point(self.local[name])
 
-    def mass_matrix(self) -> Array:
+    def mass_matrix(self) -> Floats:
         """(triples, triples) M4 of the constant mass matrix M = M4 ⊗ I3 (2.22-2.27)."""
         m, d = self.inertia.mass, self.inertia.centre - self.first
         if self.rod:
@@ -106,14 +106,14 @@ class BodySegment:
             M4 = E4.T @ M4 @ E4
         return M4
 
-    def axes(self, q: Array) -> Array:
+    def axes(self, q: Floats) -> Floats:
         """(..., 3, 3) axes of the frame as columns for coordinates q (..., n) of the whole body."""
         return np.asarray(np.swapaxes(self.direction(np.eye(3)) @ self.triples_of(q), -1, -2))
 
-    def position(self, q: Array, coefficients: Array) -> Array:
+    def position(self, q: Floats, coefficients: Floats) -> Floats:
         """(..., 3) point or direction of constant `coefficients` (triples,); of velocities for q̇, and so on."""
         return np.asarray(coefficients @ self.triples_of(q))
 
-    def triples_of(self, q: Array) -> Array:
+    def triples_of(self, q: Floats) -> Floats:
         """(..., triples, 3) its points and vectors in q (..., n)."""
         return q[..., self.columns].reshape((*q.shape[:-1], self.triples, 3))

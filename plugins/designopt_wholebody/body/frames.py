@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_wholebody.model.schema import Axis, BodyModel, Cross, Factor, SegmentFrame
 
 #: Reflection of the left side into the right one.
 _MIRROR = np.array([1.0, 1.0, -1.0])
 
 
-def with_derived(model: BodyModel, landmarks: Mapping[str, Array]) -> dict[str, Array]:
+def with_derived(model: BodyModel, landmarks: Mapping[str, Floats]) -> dict[str, Floats]:
     """`landmarks` (..., 3) and their means; a given derived landmark is kept.
 
     Means of missing landmarks are omitted.
@@ -25,14 +25,14 @@ def with_derived(model: BodyModel, landmarks: Mapping[str, Array]) -> dict[str, 
     return positions
 
 
-def axes_of(frame: SegmentFrame, landmarks: Mapping[str, Array], *, mirrored: bool) -> Array:
+def axes_of(frame: SegmentFrame, landmarks: Mapping[str, Floats], *, mirrored: bool) -> Floats:
     """(..., 3, 3) axes u, v, w of a segment as columns, right-handed; NaN where a landmark is missing or axes vanish.
 
     A segment of the left side (`mirrored`) is reflected into the right side, where the formulas of the frame hold, and
     its axes are reflected back with w turned round: so w points to the right on both sides.
     """
     factor = _MIRROR if mirrored else np.ones(3)
-    ready: dict[str, Array] = {}
+    ready: dict[str, Floats] = {}
     waiting = ["u", "v", "w"]
     while waiting:
         name = next(n for n in waiting if _is_ready(getattr(frame, n), ready))
@@ -44,12 +44,12 @@ def axes_of(frame: SegmentFrame, landmarks: Mapping[str, Array], *, mirrored: bo
     return axes
 
 
-def _is_ready(axis: Axis, ready_axes: Mapping[str, Array]) -> bool:
+def _is_ready(axis: Axis, ready_axes: Mapping[str, Floats]) -> bool:
     return not isinstance(axis, Cross) or all(f in ready_axes for f in axis.cross if isinstance(f, str))
 
 
-def _axis(axis: Axis, landmarks: Mapping[str, Array], factor: Array, axes: Mapping[str, Array]) -> Array:
-    def vector(factor_entry: Factor) -> Array:
+def _axis(axis: Axis, landmarks: Mapping[str, Floats], factor: Floats, axes: Mapping[str, Floats]) -> Floats:
+    def vector(factor_entry: Factor) -> Floats:
         if isinstance(factor_entry, str):
             return axes[factor_entry]
         return (landmarks[factor_entry[1]] - landmarks[factor_entry[0]]) * factor

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_wholebody.model.schema import Inertia
 
 
@@ -16,8 +16,8 @@ class MassProperties:
     """`mass` kg, `centre` (3,) m in the segment's frame, `tensor` (3, 3) kg m^2 about the centre in local axes."""
 
     mass: float
-    centre: Array
-    tensor: Array
+    centre: Floats
+    tensor: Floats
 
 
 def mass_of(inertia: Inertia, body_mass: float) -> float:
@@ -29,7 +29,7 @@ def mass_of(inertia: Inertia, body_mass: float) -> float:
 
 
 def mass_properties(
-    inertia: Inertia, body_mass: float, landmarks: Mapping[str, Array], origin: Array, axes: Array, *, mirrored: bool
+    inertia: Inertia, body_mass: float, landmarks: Mapping[str, Floats], origin: Floats, axes: Floats, *, mirrored: bool
 ) -> MassProperties:
     """Of a segment with its frame (`origin`, `axes` as columns) in a static posture.
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_wholebody.consistency.contacts import Contacts
 from designopt_wholebody.subject import Subject
 
@@ -101,7 +101,7 @@ class Blocks:
 
     # ------------------------------------------------------------------------------------------- arrangement
 
-    def blocks_of(self, vector: Array) -> Array:
+    def blocks_of(self, vector: Floats) -> Floats:
         """(f, bodies, 12) a vector of coordinates (f, n) in blocks; missing coordinates are 0."""
         if self._full:
             return vector.reshape(len(vector), self.count, _SIZE)
@@ -109,18 +109,18 @@ class Blocks:
         padded[:, self._gather] = vector
         return padded.reshape(len(vector), self.count, _SIZE)
 
-    def vector_of(self, blocks: Array) -> Array:
+    def vector_of(self, blocks: Floats) -> Floats:
         """(f, n) the coordinates in blocks (f, bodies, 12)."""
         return np.asarray(np.take(blocks.reshape(len(blocks), -1), self._gather, axis=1))
 
-    def inverse_metric(self, blocks: Sequence[Array]) -> Array:
+    def inverse_metric(self, blocks: Sequence[Floats]) -> Floats:
         """(bodies, 12, 12) inverses of the metric of each body, (size, size)."""
         inverse = np.zeros((self.count, _SIZE, _SIZE))
         for b, block in enumerate(blocks):
             inverse[b, : len(block), : len(block)] = np.linalg.inv(block)
         return inverse
 
-    def rows_of(self, entries: Array, contacts: Contacts | None) -> tuple[Array, Array]:
+    def rows_of(self, entries: Floats, contacts: Contacts | None) -> tuple[Floats, Floats]:
         """(f, bodies, 6, 12) rows of rigidity and (f, bodies, slots, 12) rows of joints and contacts."""
         f = len(entries)
         rigid = np.zeros((f, self.count * _RIGID * _SIZE))
@@ -139,7 +139,7 @@ class Blocks:
 
     # ---------------------------------------------------------------------------------------------- solution
 
-    def factored(self, rows: tuple[Array, Array], inverse_metric: Array, rigid_ease: float, ease: float) -> Factored:
+    def factored(self, rows: tuple[Floats, Floats], inverse_metric: Floats, rigid_ease: float, ease: float) -> Factored:
         """The equations with `rows` of `rows_of`, ε = `rigid_ease` for rows of rigidity and `ease` for the others."""
         Jr, Jc = rows
         JrW = Jr @ inverse_metric
@@ -159,27 +159,27 @@ class Blocks:
         diagonal += np.where(diagonal > 0.0, ease, 1.0)  # rows that are off stand alone
         return Factored(self, Jr, Jc, A, B, P, JcP, S, inverse_metric)
 
-    def split(self, values: Array) -> tuple[Array, Array]:
+    def split(self, values: Floats) -> tuple[Floats, Floats]:
         """Values of all rows (f, m) as those of rigidity (f, bodies, 6) and those of joints (f, joint rows)."""
         rigid = np.zeros((len(values), self.count * _RIGID))
         rigid[:, self._rigid_to] = np.take(values, self.rigid_rows, axis=1)
         return rigid.reshape(len(values), self.count, _RIGID), np.take(values, self._joint_rows, axis=1)
 
-    def merged(self, rigid: Array, joint: Array) -> Array:
+    def merged(self, rigid: Floats, joint: Floats) -> Floats:
         """The inverse of `split`."""
         values = np.empty((len(rigid), self.m))
         values[:, self.rigid_rows] = rigid.reshape(len(rigid), -1)[:, self._rigid_to]
         values[:, self._joint_rows] = joint
         return values
 
-    def joined(self, slots: Array) -> Array:
+    def joined(self, slots: Floats) -> Floats:
         """(f, joint rows) sums of the bodies' parts (f, bodies, slots)."""
         total = np.zeros((len(slots), len(self._joint_rows) + 1))
         for b in range(self.count):
             total[:, self._slot_rows[b]] += slots[:, b]
         return total[:, :-1]
 
-    def spread(self, joint: Array) -> Array:
+    def spread(self, joint: Floats) -> Floats:
         """(f, bodies, slots) the values of joint rows (f, joint rows) at each body's slots."""
         padded = np.concatenate([joint, np.zeros((len(joint), 1))], axis=1)
         return np.asarray(np.take(padded, self._slot_rows, axis=1))
@@ -190,16 +190,16 @@ class Factored:
     """What `Blocks.factored` prepared: one matrix, several right-hand sides."""
 
     blocks: Blocks
-    Jr: Array
-    Jc: Array
-    A: Array
-    B: Array
-    P: Array
-    JcP: Array
-    S: Array
-    inverse_metric: Array
+    Jr: Floats
+    Jc: Floats
+    A: Floats
+    B: Floats
+    P: Floats
+    JcP: Floats
+    S: Floats
+    inverse_metric: Floats
 
-    def solve(self, g: Array, h: Array) -> tuple[Array, Array]:
+    def solve(self, g: Floats, h: Floats) -> tuple[Floats, Floats]:
         """δ (f, n) and λ (f, m) for g (f, n) and h (f, m)."""
         blocks = self.blocks
         gb = blocks.blocks_of(g)[..., None]

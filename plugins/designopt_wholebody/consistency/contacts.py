@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Array, Integers, Mask
+from designopt.arrays import Floats, Integers, Mask
 from designopt_wholebody.subject import Subject
 
 
@@ -19,8 +19,8 @@ class Contacts:
     """
 
     bodies: tuple[str, ...]
-    local: Array
-    target: Array
+    local: Floats
+    target: Floats
     active: Mask
 
     def at_frames(self, frames: Integers | slice) -> Contacts:
@@ -33,7 +33,7 @@ class Contacts:
         return Contacts(self.bodies, np.where(off, 0.0, self.local), np.where(off, 0.0, self.target), self.active)
 
 
-def open_rows(subject: Subject, q: Array, contacts: Contacts | None) -> Array:
+def open_rows(subject: Subject, q: Floats, contacts: Contacts | None) -> Floats:
     """(f, m) φ of the constraints and, of each contact, its distances m from the target; 0 where it is off."""
     phi = subject.constraints.values(q)
     if contacts is None:

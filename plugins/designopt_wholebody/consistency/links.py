@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Array, Integers
+from designopt.arrays import Floats, Integers
 from designopt_wholebody.consistency.poses import Poses
 from designopt_wholebody.consistency.stacked import cross, dot, turned
 from designopt_wholebody.constraints.rows import axis_in
@@ -31,13 +31,13 @@ class JointGroup:
     type: str
     child: Integers
     parent: Integers
-    at_child: Array
-    at_parent: Array
-    axis_child: Array
-    axis_parent: Array
-    cosine: Array
+    at_child: Floats
+    at_parent: Floats
+    axis_child: Floats
+    axis_parent: Floats
+    cosine: Floats
 
-    def motion(self, poses: Poses) -> tuple[Array, Array]:
+    def motion(self, poses: Poses) -> tuple[Floats, Floats]:
         """N (g, 6, k, f) and r (g, 6, f)."""
         centre = poses.at(self.child, self.at_child)
         frames = centre.shape[-1]
@@ -93,7 +93,7 @@ def links_of(subject: Subject) -> tuple[JointGroup, ...]:
     return tuple(joint_groups)
 
 
-def _local(subject: Subject, segment: str, landmark: str) -> Array:
+def _local(subject: Subject, segment: str, landmark: str) -> Floats:
     """A landmark from the first point of a segment, in its axes; of the ground in the laboratory."""
     if segment == GROUND:
         return subject.landmarks[landmark]
@@ -101,11 +101,11 @@ def _local(subject: Subject, segment: str, landmark: str) -> Array:
     return np.asarray(body.local[landmark] - body.first)
 
 
-def _static(subject: Subject, segment: str) -> Array:
+def _static(subject: Subject, segment: str) -> Floats:
     return np.eye(3) if segment == GROUND else subject.bodies[segment].axes(subject.q0)
 
 
-def _axes(subject: Subject, joint: Joint, link: Link) -> tuple[Array, Array]:
+def _axes(subject: Subject, joint: Joint, link: Link) -> tuple[Floats, Floats]:
     """Axes of a joint in the static posture: that of the parent, and that of the child."""
     if joint.type == "revolute":
         common = axis_in(joint, subject.bodies, subject.landmarks, subject.q0)

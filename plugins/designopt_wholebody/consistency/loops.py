@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_wholebody.consistency.contacts import Contacts
 from designopt_wholebody.consistency.poses import Poses
 from designopt_wholebody.consistency.stacked import cross, dot, product
@@ -40,7 +40,7 @@ class LoopClosures:
         self.first = np.concatenate([self._surface, np.full(3 * len(self._contact_bodies), len(index_of))])
         self.second = np.concatenate([self._slider, np.repeat(self._contact_bodies, 3)])
 
-    def rows(self, poses: Poses, contacts: Contacts | None) -> tuple[Array, Array]:
+    def rows(self, poses: Poses, contacts: Contacts | None) -> tuple[Floats, Floats]:
         """l (m, 6, f) and e (m, f); both are 0 for contacts that are off."""
         row, e = self._on_surfaces(poses)
         if contacts is None:
@@ -48,7 +48,7 @@ class LoopClosures:
         contact_rows, wrong = self._at_contacts(poses, contacts)
         return np.concatenate([row, contact_rows]), np.concatenate([e, wrong])
 
-    def _on_surfaces(self, poses: Poses) -> tuple[Array, Array]:
+    def _on_surfaces(self, poses: Poses) -> tuple[Floats, Floats]:
         r = poses.at(self._slider, self._point)
         A = poses.rotation[self._surface]
         away = r - poses.at(self._surface, self._centre)
@@ -57,7 +57,7 @@ class LoopClosures:
         normal = 2.0 * product(A, Hp)[:, :, 0]
         return np.concatenate([normal, cross(r, normal)], axis=1), 1.0 - dot(p, Hp[:, :, 0])
 
-    def _at_contacts(self, poses: Poses, contacts: Contacts) -> tuple[Array, Array]:
+    def _at_contacts(self, poses: Poses, contacts: Contacts) -> tuple[Floats, Floats]:
         local = np.moveaxis(contacts.local - self._first_points, 0, -1)
         on = np.where(contacts.active.T, 1.0, 0.0)[:, None]
         r = (

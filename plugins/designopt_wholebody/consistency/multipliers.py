@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from designopt.arrays import Array, Integers, Mask
+from designopt.arrays import Floats, Integers, Mask
 from designopt_wholebody.consistency.blocks import Blocks
 from designopt_wholebody.consistency.contacts import Contacts, open_rows
 from designopt_wholebody.consistency.relaxation import NEAR, relaxation
@@ -28,8 +28,8 @@ class MultiplierSearch:
     def __init__(
         self,
         blocks: Blocks,
-        raw: Array,
-        weights: Array,
+        raw: Floats,
+        weights: Floats,
         contacts: Contacts | None,
         tolerance: float,
     ) -> None:
@@ -72,16 +72,16 @@ class MultiplierSearch:
                 wrong |= np.linalg.det(body.axes(np.nan_to_num(self.q))) < 0.0
         return wrong
 
-    def _values(self, q: Array, frames: Integers) -> Array:
+    def _values(self, q: Floats, frames: Integers) -> Floats:
         contacts = None if self.contacts is None else self.contacts.at_frames(frames)
         return open_rows(self.blocks.subject, q, contacts)
 
-    def _rows(self, active: Integers) -> tuple[Array, Array]:
+    def _rows(self, active: Integers) -> tuple[Floats, Floats]:
         """Rows in blocks for the active frames."""
         contacts = None if self.contacts is None else self.contacts.at_frames(active)
         return self.blocks.rows_of(self.blocks.subject.constraints.entries(self.q[active]), contacts)
 
-    def _pull(self, active: Integers, rows: tuple[Array, Array]) -> Array:
+    def _pull(self, active: Integers, rows: tuple[Floats, Floats]) -> Floats:
         """-W (q - q*) - Jᵀ λ: the residual of the first-order condition."""
         away = self.weights * (self.q[active] - self.raw[active])
         return np.asarray(-away - self._transposed(rows, self.multipliers[active]))
@@ -102,13 +102,13 @@ class MultiplierSearch:
         self.multipliers[active] += length[:, None] * change
         self._search_line(active, step, length, near)
 
-    def _transposed(self, rows: tuple[Array, Array], multipliers: Array) -> Array:
+    def _transposed(self, rows: tuple[Floats, Floats], multipliers: Floats) -> Floats:
         rigid, joint = self.blocks.split(multipliers)
         slots = self.blocks.spread(joint)[..., None]
         products = rows[0].swapaxes(-1, -2) @ rigid[..., None] + rows[1].swapaxes(-1, -2) @ slots
         return self.blocks.vector_of(products[..., 0])
 
-    def _search_line(self, active: Integers, step: Array, length: Array, near: Mask) -> None:
+    def _search_line(self, active: Integers, step: Floats, length: Floats, near: Mask) -> None:
         """Halve steps that are not `near` the end until ½ |q - q*|²_W + ν |φ|₁ falls; ν exceeds all multipliers."""
         self.last[active], self.lengths[active] = step, length
         self.steps[active] = np.linalg.norm(step, axis=1)
@@ -129,6 +129,6 @@ class MultiplierSearch:
                 return
             length[left] *= 0.5
 
-    def _merit(self, q: Array, phi: Array, frames: Integers) -> Array:
+    def _merit(self, q: Floats, phi: Floats, frames: Integers) -> Floats:
         away = q - self.raw[frames]
         return np.asarray(0.5 * (self.weights * away**2).sum(axis=1) + self.nu[frames] * np.abs(phi).sum(axis=1))

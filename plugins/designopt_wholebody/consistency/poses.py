@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Array, Integers, Mask
+from designopt.arrays import Floats, Integers, Mask
 from designopt_wholebody.consistency.stacked import cross, product, turned
 from designopt_wholebody.subject import Subject
 
@@ -24,9 +24,9 @@ class Shapes:
     0 for unit vectors; `axes` (b, 3, 4) makes the axes of a body of its triples.
     """
 
-    local: Array
-    point: Array
-    axes: Array
+    local: Floats
+    point: Floats
+    axes: Floats
 
     @classmethod
     def of_subject(cls, subject: Subject) -> Shapes:
@@ -46,13 +46,13 @@ class Poses:
     (b, 4, 3, f) that follow from them, less `origin` too."""
 
     shapes: Shapes
-    origin: Array
-    rotation: Array
-    origin_of_body: Array
-    triples: Array
+    origin: Floats
+    rotation: Floats
+    origin_of_body: Floats
+    triples: Floats
 
     @classmethod
-    def near(cls, shapes: Shapes, measured: Array, origin: Array) -> tuple[Poses, Mask]:
+    def near(cls, shapes: Shapes, measured: Floats, origin: Floats) -> tuple[Poses, Mask]:
         """Poses near `measured` triples (b, 4, 3, f), less `origin`, and (f,) where axes of a body are left-handed.
 
         Axes are made perpendicular one after the other: this is where a search begins, not a fit.
@@ -77,16 +77,16 @@ class Poses:
         )
         return Poses(self.shapes, *parts)
 
-    def coordinates(self) -> Array:
+    def coordinates(self) -> Floats:
         """(f, n) natural coordinates."""
         z = self.triples + self.shapes.point * self.origin
         return np.ascontiguousarray(z.reshape(-1, z.shape[-1]).T)
 
-    def at(self, bodies: Integers, local: Array) -> Array:
+    def at(self, bodies: Integers, local: Floats) -> Floats:
         """(g, 3, f) points of `bodies` (g,) that are `local` (g, 3) from their first points, less `origin`."""
         return np.asarray(turned(self.rotation[bodies], local) + self.origin_of_body[bodies])
 
-    def moved(self, twists: Array) -> Poses:
+    def moved(self, twists: Floats) -> Poses:
         """Poses after `twists` (b, 6, f); the ground stays."""
         v, w = twists[:, :3], twists[:, 3:]
         square = (w * w).sum(axis=1)
@@ -95,7 +95,7 @@ class Poses:
         sine = np.where(small, 1.0 - square / 6.0, np.sin(angle) / angle)[:, None]
         cosine = np.where(small, 0.5 - square / 24.0, (1.0 - np.cos(angle)) / angle**2)[:, None]
 
-        def exp(a: Array) -> Array:
+        def exp(a: Floats) -> Floats:
             across = cross(w, a)
             return np.asarray(a + sine * across + cosine * cross(w, across))
 
@@ -105,7 +105,7 @@ class Poses:
         p[:-1] = exp(p[:-1]) + v
         return Poses(self.shapes, self.origin, R, p, _triples(self.shapes, R, p))
 
-    def fit(self, measured: Array, weights: Array) -> tuple[Array, Array]:
+    def fit(self, measured: Floats, weights: Floats) -> tuple[Floats, Floats]:
         """H (b + 1, 6, 6, f) and g (b + 1, 6, f) of ½ ξᵀ H ξ - gᵀ ξ, the weighted squares of the distances of all
         triples from `measured` (b, 4, 3, f), less `origin`, to first order of ξ; `weights` (b, 4, 3, 1)."""
         z, points = self.triples, self.shapes.point
@@ -127,11 +127,11 @@ class Poses:
         return H, g
 
 
-def _size(a: Array) -> Array:
+def _size(a: Floats) -> Floats:
     return np.asarray(np.sqrt((a * a).sum(axis=1, keepdims=True)))
 
 
-def _triples(shapes: Shapes, rotation: Array, origin_of_body: Array) -> Array:
+def _triples(shapes: Shapes, rotation: Floats, origin_of_body: Floats) -> Floats:
     z = shapes.point * origin_of_body[:-1, None]
     for k in range(3):
         z += rotation[:-1, None, :, k] * shapes.local[:, :, k, None, None]

@@ -15,7 +15,7 @@ import numpy as np
 from designopt_recordings.frames import StatusEnum
 from numpy.typing import ArrayLike, NDArray
 
-from designopt.arrays import Array, Integers
+from designopt.arrays import Floats, Integers
 from designopt_wholebody.consistency.blocks import Blocks
 from designopt_wholebody.consistency.contacts import Contacts
 from designopt_wholebody.consistency.multipliers import MultiplierSearch
@@ -48,13 +48,13 @@ class ConsistentPositions:
     processor, those of frames that were solved together shared equally.
     """
 
-    q: Array
+    q: Floats
     status: Integers
     iterations: Integers
-    increment: Array
-    violation: Array
-    moved: Array
-    seconds: Array
+    increment: Floats
+    violation: Floats
+    moved: Floats
+    seconds: Floats
 
     @property
     def usable(self) -> NDArray[np.bool_]:
@@ -64,7 +64,7 @@ class ConsistentPositions:
 
 def consistent_positions(
     subject: Subject,
-    raw: Array,
+    raw: Floats,
     *,
     method: Method | None = None,
     weights: ArrayLike | None = None,

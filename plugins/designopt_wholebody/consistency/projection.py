@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_wholebody.consistency.links import JointGroup
 from designopt_wholebody.consistency.poses import Poses
 from designopt_wholebody.consistency.recursion import Recursion
@@ -19,7 +19,7 @@ from designopt_wholebody.consistency.stacked import cross, dot, product, transpo
 class RecursiveProjection:
     """The nearest rates at consistent coordinates `q` (f, n), in the metric of the identity."""
 
-    def __init__(self, recursion: Recursion, q: Array) -> None:
+    def __init__(self, recursion: Recursion, q: Floats) -> None:
         self.recursion, self.q = recursion, q
         triples = self._triples(q)
         origin = triples[0, 0].copy()
@@ -27,14 +27,14 @@ class RecursiveProjection:
         self.poses = Poses.near(shapes, triples - shapes.point * origin, origin)[0]
         self.ones = np.ones((*triples.shape[:2], 3, 1))
 
-    def velocities(self, measured: Array) -> Array:
+    def velocities(self, measured: Floats) -> Floats:
         """(f, n) q̇ with J q̇ = 0 for `measured` (f, n)."""
         motions = [(N, np.zeros_like(r)) for N, r in (links.motion(self.poses) for links, _ in self.recursion.groups)]
         rows, e = self.recursion.loops.rows(self.poses, None)
         twists = self._nearest(self._triples(measured), motions, rows, np.zeros_like(e))
         return self._coordinates(self._rates(twists))
 
-    def accelerations(self, qdot: Array, measured: Array) -> Array:
+    def accelerations(self, qdot: Floats, measured: Floats) -> Floats:
         """(f, n) q̈ with J q̈ = -J̇ q̇ for q̇ that fulfils the constraints and `measured` (f, n)."""
         zdot = self._triples(qdot)
         omega = self._turning(zdot)
@@ -44,22 +44,22 @@ class RecursiveProjection:
         twists = self._nearest(self._triples(measured) - bent, motions, rows, self._surfaces(qdot, bent))
         return self._coordinates(self._rates(twists) + bent)
 
-    def _nearest(self, target_motion: Array, motions: list[tuple[Array, Array]], rows: Array, e: Array) -> Array:
+    def _nearest(self, target_motion: Floats, motions: list[tuple[Floats, Floats]], rows: Floats, e: Floats) -> Floats:
         H, fit = self.poses.fit(self.poses.triples + target_motion, self.ones)
         return self.recursion.nearest(H, fit, motions, rows, e)
 
-    def _rates(self, twists: Array) -> Array:
+    def _rates(self, twists: Floats) -> Floats:
         """(b, 4, 3, f) of triples, of twists (b, 6, f)."""
         turning = cross(twists[:, None, 3:], self.poses.triples)
         return np.asarray(turning + self.poses.shapes.point * twists[:, None, :3])
 
-    def _turning(self, zdot: Array) -> Array:
+    def _turning(self, zdot: Floats) -> Floats:
         """(b + 1, 3, f) ω of the segments and of the ground, of rates of triples (b, 4, 3, f)."""
         rates = product(self.poses.shapes.axes[..., None], zdot)
         omega = 0.5 * cross(transposed(self.poses.rotation[:-1]), rates).sum(axis=1)
         return np.concatenate([omega, np.zeros_like(omega[:1])])
 
-    def _bent(self, links: JointGroup, omega: Array, zdot: Array) -> tuple[Array, Array]:
+    def _bent(self, links: JointGroup, omega: Floats, zdot: Floats) -> tuple[Floats, Floats]:
         """N of a group of links, and r that the rates leave to the second rates of their joints."""
         poses = self.poses
         N, r = links.motion(poses)
@@ -82,16 +82,16 @@ class RecursiveProjection:
         r[:, :3] += cross(centre, r[:, 3:])
         return N, r
 
-    def _surfaces(self, qdot: Array, bent: Array) -> Array:
+    def _surfaces(self, qdot: Floats, bent: Floats) -> Floats:
         """(m, f) e of the rows of surfaces: minus their second rates without η."""
         constraints = self.recursion.subject.constraints
         rows = [i for i, name in enumerate(constraints.names) if name.kind == "ellipsoid"]
         without = constraints.product(constraints.entries(self.q), self._coordinates(bent))
         return -(without + constraints.bias(self.q, qdot))[:, rows].T
 
-    def _triples(self, q: Array) -> Array:
+    def _triples(self, q: Floats) -> Floats:
         """(b, 4, 3, f) of coordinates (f, n)."""
         return np.ascontiguousarray(q.T).reshape(len(self.recursion.subject.bodies), 4, 3, len(q))
 
-    def _coordinates(self, triples: Array) -> Array:
+    def _coordinates(self, triples: Floats) -> Floats:
         return np.ascontiguousarray(triples.reshape(-1, triples.shape[-1]).T)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Array, Integers, Mask
+from designopt.arrays import Floats, Integers, Mask
 from designopt_wholebody.consistency.blocks import Blocks, Factored
 from designopt_wholebody.consistency.projection import RecursiveProjection
 from designopt_wholebody.consistency.recursion import Recursion
@@ -29,10 +29,10 @@ class Motion:
     """Coordinates q, q̇, q̈ (f, n) at `time` (f,) s; NaN where missing. `one_sided` (f,) marks frames whose
     derivatives are of frames to one side only, next to missing frames and at the ends."""
 
-    time: Array
-    q: Array
-    qdot: Array
-    qddot: Array
+    time: Floats
+    q: Floats
+    qdot: Floats
+    qddot: Floats
     one_sided: Mask
 
     @property
@@ -49,7 +49,7 @@ class Projection:
     projected by recursion, others with all constraints as rows.
     """
 
-    def __init__(self, subject: Subject, metric: Sequence[Array] | None = None) -> None:
+    def __init__(self, subject: Subject, metric: Sequence[Floats] | None = None) -> None:
         self.subject = subject
         self._recursion: Recursion | None = None
         if metric is None:
@@ -59,15 +59,15 @@ class Projection:
         sizes = [np.eye(body.size) for body in subject.bodies.values()]
         self._inverse = self._blocks.inverse_metric(sizes if metric is None else metric)
 
-    def velocities(self, q: Array, qdot: Array) -> Array:
+    def velocities(self, q: Floats, qdot: Floats) -> Floats:
         """(f, n) for consistent q (f, n) and measured q̇ (f, n); NaN where either is."""
         return self._projected(q, qdot, None)
 
-    def accelerations(self, q: Array, qdot: Array, qddot: Array) -> Array:
+    def accelerations(self, q: Floats, qdot: Floats, qddot: Floats) -> Floats:
         """(f, n) for consistent q and q̇ (f, n) and measured q̈ (f, n); NaN where any of them is."""
         return self._projected(q, qddot, qdot)
 
-    def _projected(self, q: Array, raw_rates: Array, qdot: Array | None) -> Array:
+    def _projected(self, q: Floats, raw_rates: Floats, qdot: Floats | None) -> Floats:
         projected = np.full(q.shape, np.nan)
         is_complete = np.isfinite(q).all(axis=1) & np.isfinite(raw_rates).all(axis=1)
         if qdot is not None:
@@ -91,7 +91,7 @@ class Projection:
             projected[chunk] = self._nearest(factored, entries, raw_rates[chunk], target)
         return projected
 
-    def _nearest(self, factored: Factored, entries: Array, raw_rates: Array, target: Array) -> Array:
+    def _nearest(self, factored: Factored, entries: Floats, raw_rates: Floats, target: Floats) -> Floats:
         iterate = raw_rates
         for _ in range(_REPEATS):
             missing = target - self.subject.constraints.product(entries, iterate)
@@ -106,7 +106,7 @@ def _chunks(frames: Mask, size: int) -> Iterator[Integers]:
         yield ready[start : start + size]
 
 
-def motion(subject: Subject, time: Array, q: Array, rate: float, *, project: bool = True) -> Motion:
+def motion(subject: Subject, time: Floats, q: Floats, rate: float, *, project: bool = True) -> Motion:
     """Velocities and accelerations of consistent positions q (f, n) sampled at `rate` Hz, by differences.
 
     With `project` the velocities are projected before they are differentiated and the accelerations after it (the
@@ -123,7 +123,7 @@ def motion(subject: Subject, time: Array, q: Array, rate: float, *, project: boo
     return Motion(np.asarray(time, dtype=float), q, qdot, qddot, first | second)
 
 
-def derivative(values: Array, rate: float) -> tuple[Array, Mask]:
+def derivative(values: Floats, rate: float) -> tuple[Floats, Mask]:
     """Derivative (f, ...) of `values` (f, ...) sampled at `rate` Hz, and (f,) where it is one-sided.
 
     Central differences of second order; next to a missing frame or an end, one-sided differences of second order over

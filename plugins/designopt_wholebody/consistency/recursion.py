@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from designopt.arrays import Array, Integers
+from designopt.arrays import Floats, Integers
 from designopt_wholebody.consistency.contacts import Contacts, open_rows
 from designopt_wholebody.consistency.links import JointGroup, links_of
 from designopt_wholebody.consistency.loops import LoopClosures
@@ -51,13 +51,13 @@ class Recursion:
             groups.append((links, carries))
         self.groups = tuple(reversed(groups))
 
-    def twists(self, poses: Poses, measured: Array, weights: Array, contacts: Contacts | None) -> Array:
+    def twists(self, poses: Poses, measured: Floats, weights: Floats, contacts: Contacts | None) -> Floats:
         """(b, 6, f) the next step from `poses` towards `measured` (b, 4, 3, f)."""
         H, fit = poses.fit(measured, weights)
         motions = [links.motion(poses) for links, _ in self.groups]
         return self.nearest(H, fit, motions, *self.loops.rows(poses, contacts))
 
-    def nearest(self, H: Array, fit: Array, motions: list[tuple[Array, Array]], rows: Array, e: Array) -> Array:
+    def nearest(self, H: Floats, fit: Floats, motions: list[tuple[Floats, Floats]], rows: Floats, e: Floats) -> Floats:
         """(b, 6, f) twists with the least ½ ξᵀ H ξ - gᵀ ξ (`Poses.fit`) that joints and loops allow.
 
         `motions` are N and r of each group of links, `rows` and `e` those of loops.
@@ -75,7 +75,7 @@ class Recursion:
         multipliers = self._multipliers(moved, rows, e)[None]
         return self._outwards([share.summed(multipliers) for share in shares], len(H))[:-1, :, 0]
 
-    def _inwards(self, H: Array, g: Array, motions: list[tuple[Array, Array]]) -> list[_Share]:
+    def _inwards(self, H: Floats, g: Floats, motions: list[tuple[Floats, Floats]]) -> list[_Share]:
         """From the ends to the root: each segment passes H and g to its parent. Changes them."""
         shares = []
         for (links, carries), (N, r) in zip(reversed(self.groups), reversed(motions), strict=True):
@@ -90,7 +90,7 @@ class Recursion:
             shares.append(_Share(links, carries, N, r, y[:, :, :columns], y[:, :, columns:]))
         return shares[::-1]
 
-    def _outwards(self, shares: list[_Share], bodies: int) -> Array:
+    def _outwards(self, shares: list[_Share], bodies: int) -> Floats:
         """(bodies, 6, c, f) twists from the root to the ends, for each column of `free`."""
         x = np.zeros((bodies, 6, *shares[0].free.shape[2:]))
         for share in shares:
@@ -100,7 +100,7 @@ class Recursion:
             x[share.links.child] = moved
         return x
 
-    def _multipliers(self, x: Array, rows: Array, e: Array) -> Array:
+    def _multipliers(self, x: Floats, rows: Floats, e: Floats) -> Floats:
         """(m, 1, f) of the `rows` of loops."""
         m, _, frames = rows.shape
         S = np.empty((frames, m, m + 1))
@@ -124,12 +124,12 @@ class _Share:
 
     links: JointGroup
     carries: bool
-    N: Array
-    r: Array
-    free: Array
-    drag: Array
+    N: Floats
+    r: Floats
+    free: Floats
+    drag: Floats
 
-    def summed(self, multipliers: Array) -> _Share:
+    def summed(self, multipliers: Floats) -> _Share:
         """With one column, in which the rows of loops have their `multipliers` (1, m, 1, f)."""
         if not self.carries:
             return self
@@ -141,7 +141,7 @@ class RecursiveSearch:
     """The search of one chunk of frames; those that are done take no further part."""
 
     def __init__(
-        self, recursion: Recursion, raw: Array, weights: Array, contacts: Contacts | None, tolerance: float
+        self, recursion: Recursion, raw: Floats, weights: Floats, contacts: Contacts | None, tolerance: float
     ) -> None:
         bodies, frames = len(recursion.subject.bodies), len(raw)
         self.recursion, self.contacts, self.tolerance = recursion, contacts, tolerance
@@ -182,7 +182,7 @@ class RecursiveSearch:
                 contacts = None if contacts is None else contacts.at_frames(stay)
         self._check(left)
 
-    def _length(self, frames: Integers, twists: Array) -> Array:
+    def _length(self, frames: Integers, twists: Floats) -> Floats:
         """(f,) of the step: by Aitken's relaxation near the end, and no segment turns by more than `_LARGEST`."""
         step = np.ascontiguousarray(twists.reshape(-1, twists.shape[-1]).T)
         length = relaxation(step, self.last[frames], self.lengths[frames], self.steps[frames] < NEAR)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt.arrays import Array, Mask
+from designopt.arrays import Floats, Mask
 
 #: Below this norm of the step it gives the length of steps. A merit would not do: merits differ by round-off near the
 #: end, and a step that round-off halves would make a frame depend on the last digits.
@@ -12,7 +12,7 @@ NEAR = 1e-2
 _SHORTEST, _LONGEST = 0.1, 4.0
 
 
-def relaxation(step: Array, last: Array, lengths: Array, is_finite: Mask) -> Array:
+def relaxation(step: Floats, last: Floats, lengths: Floats, is_finite: Mask) -> Floats:
     """(f,) lengths of steps (f, n) after steps `last` (f, n) of `lengths` (f,); 1 where `is_finite` (f,) is false.
 
     The length of the last step that would have minimised this one.

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 
 
-def cross(a: Array, b: Array) -> Array:
+def cross(a: Floats, b: Floats) -> Floats:
     """a × b of vectors (..., 3, frames)."""
     result = np.empty(np.broadcast_shapes(a.shape, b.shape))
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
@@ -21,18 +21,18 @@ def cross(a: Array, b: Array) -> Array:
     return result
 
 
-def dot(a: Array, b: Array) -> Array:
+def dot(a: Floats, b: Floats) -> Floats:
     """(..., frames) a · b of vectors (..., 3, frames)."""
     return np.asarray(a[..., 0, :] * b[..., 0, :] + a[..., 1, :] * b[..., 1, :] + a[..., 2, :] * b[..., 2, :])
 
 
-def turned(R: Array, x: Array) -> Array:
+def turned(R: Floats, x: Floats) -> Floats:
     """(g, 3, frames) vectors R x of constant x (g, 3), for rotations R (g, 3, 3, frames)."""
     parts = (R[:, :, k] * x[:, k, None, None] for k in range(3))
     return np.asarray(next(parts) + next(parts) + next(parts))
 
 
-def product(a: Array, b: Array) -> Array:
+def product(a: Floats, b: Floats) -> Floats:
     """(g, i, k, frames) a b of (g, i, j, frames) and (g, j, k, frames)."""
     result = a[:, :, 0, None] * b[:, None, 0]
     part = np.empty_like(result)
@@ -41,24 +41,24 @@ def product(a: Array, b: Array) -> Array:
     return result
 
 
-def transposed(a: Array) -> Array:
+def transposed(a: Floats) -> Floats:
     """(g, j, i, frames) of a (g, i, j, frames)."""
     return a.swapaxes(1, 2)
 
 
-def solved(A: Array, b: Array) -> Array:
+def solved(A: Floats, b: Floats) -> Floats:
     """(g, k, c, frames) x of A x = b by Cholesky's method; A (g, k, k, frames) of few rows, b (g, k, c, frames).
 
     NaN where A is not positive definite.
     """
     size = A.shape[1]
-    L: list[list[Array]] = []  # the diagonal holds reciprocals
+    L: list[list[Floats]] = []  # the diagonal holds reciprocals
     for i in range(size):
         L.append([])
         for j in range(i + 1):
             left = _less(A[:, i, j], ((L[i][m], L[j][m]) for m in range(j)))
             L[i].append(1.0 / np.sqrt(left) if i == j else left * L[j][j])
-    x: list[Array] = []
+    x: list[Floats] = []
     for i in range(size):
         x.append(_less(b[:, i], ((L[i][m][:, None], x[m]) for m in range(i))) * L[i][i][:, None])
     for i in reversed(range(size)):
@@ -66,7 +66,7 @@ def solved(A: Array, b: Array) -> Array:
     return np.stack(x, axis=1)
 
 
-def _less(value: Array, products: Iterable[tuple[Array, Array]]) -> Array:
+def _less(value: Floats, products: Iterable[tuple[Floats, Floats]]) -> Floats:
     for a, b in products:
         value = value - a * b
     return value

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_wholebody.constraints.quadratic import Quadratic
 
 
@@ -62,17 +62,17 @@ class Constraints:
                 links.append(((int(self._rows.rows[e]), int(lifted.columns[inner])), int(e), int(inner)))
         return links
 
-    def values(self, q: Array) -> Array:
+    def values(self, q: Floats) -> Floats:
         """(f, m) φ for q (f, n)."""
         return self._rows.values(self._extended(q))
 
-    def entries(self, q: Array) -> Array:
+    def entries(self, q: Floats) -> Floats:
         """(f, entries) of the Jacobian ∂φ/∂q for q (f, n)."""
         outer = self._rows.entries(self._extended(q))
         inner = None if self._lifted is None else self._lifted.entries(q)
         return self._joined(outer, [(outer, inner)])
 
-    def rates(self, q: Array, qdot: Array) -> Array:
+    def rates(self, q: Floats, qdot: Floats) -> Floats:
         """(f, entries) of J̇ for q and q̇ (f, n)."""
         if self._lifted is None:
             return self._joined(self._rows.rates(qdot), [])
@@ -82,28 +82,28 @@ class Constraints:
         outer = self._rows.entries(self._extended(q))
         return self._joined(outer_rate, [(outer_rate, inner), (outer, self._lifted.rates(qdot))])
 
-    def product(self, entries: Array, vector: Array) -> Array:
+    def product(self, entries: Floats, vector: Floats) -> Floats:
         """(f, m) Jacobian (as entries) times a vector (f, n)."""
         return np.asarray(np.add.reduceat(entries * np.take(vector, self.column_of, axis=1), self._row_starts, axis=1))
 
-    def bias(self, q: Array, qdot: Array) -> Array:
+    def bias(self, q: Floats, qdot: Floats) -> Floats:
         """(f, m) J̇ q̇."""
         return self.product(self.rates(q, qdot), qdot)
 
-    def dense(self, entries: Array) -> Array:
+    def dense(self, entries: Floats) -> Floats:
         """(f, m, n) Jacobian from its entries (f, k)."""
         full = np.zeros((len(entries), self.m, self.n))
         full[:, self.row_of, self.column_of] = entries
         return full
 
-    def metres(self, values: Array) -> Array:
+    def metres(self, values: Floats) -> Floats:
         """`values` (f, m) of φ in metres (distances) or unchanged (directions)."""
         return np.asarray(values * np.array([name.per_metre for name in self.names]))
 
-    def _extended(self, q: Array) -> Array:
+    def _extended(self, q: Floats) -> Floats:
         return q if self._lifted is None else np.concatenate([q, self._lifted.values(q)], axis=1)
 
-    def _joined(self, direct: Array, chains: list[tuple[Array, Array | None]]) -> Array:
+    def _joined(self, direct: Floats, chains: list[tuple[Floats, Floats | None]]) -> Floats:
         data = np.zeros((len(direct), len(self.row_of)))
         data[:, self._direct_to] = np.take(direct, self._direct, axis=1)
         for outer, inner in chains:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_wholebody.body.body import BodySegment
 
 
@@ -16,7 +16,7 @@ class VectorExpression:
     """A vector of three components: a sum of triples of q, by the place of each, and a `constant` (3,)."""
 
     triples: Mapping[int, float] = field(default_factory=dict)
-    constant: Array = field(default_factory=lambda: np.zeros(3))
+    constant: Floats = field(default_factory=lambda: np.zeros(3))
 
     def __sub__(self, second: VectorExpression) -> VectorExpression:
         triples = dict(self.triples)
@@ -24,7 +24,7 @@ class VectorExpression:
             triples[offset] = triples.get(offset, 0.0) - value
         return VectorExpression(triples, self.constant - second.constant)
 
-    def value(self, q: Array) -> Array:
+    def value(self, q: Floats) -> Floats:
         """(..., 3) for coordinates q (..., n)."""
         total = np.broadcast_to(self.constant, (*q.shape[:-1], 3)).copy()
         for offset, value in self.triples.items():
@@ -32,7 +32,7 @@ class VectorExpression:
         return total
 
 
-def expression(body: BodySegment, coefficients: Array) -> VectorExpression:
+def expression(body: BodySegment, coefficients: Floats) -> VectorExpression:
     """Point or direction of a body by its coefficients (`Body.point`, `Body.direction`, `Body.landmark`)."""
     pairs = enumerate(coefficients.tolist())
     return VectorExpression({body.start + 3 * k: value for k, value in pairs if abs(value) > 1e-15})

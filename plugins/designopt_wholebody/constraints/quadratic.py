@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Array, Integers
+from designopt.arrays import Floats, Integers
 from designopt_wholebody.constraints.expression import VectorExpression
 
 
@@ -21,45 +21,45 @@ class Quadratic:
 
     m: int
     n: int
-    constant: Array
+    constant: Floats
     rows: Integers
     columns: Integers
-    linear: Array
-    factors: Array
+    linear: Floats
+    factors: Floats
     sources: Integers
     owners: Integers
     starts: Integers
 
-    def _varying(self, q: Array) -> Array:
+    def _varying(self, q: Floats) -> Floats:
         """(f, terms' entries) what q (f, n) adds to the entries `owners`."""
         if not len(self.owners):
             return np.zeros((len(q), 0))
         return np.asarray(np.add.reduceat(np.take(q, self.sources, axis=1) * self.factors, self.starts, axis=1))
 
-    def entries(self, q: Array) -> Array:
+    def entries(self, q: Floats) -> Floats:
         """(f, entries) of the Jacobian for q (f, n)."""
         data = np.repeat(self.linear[None], len(q), axis=0)
         data[:, self.owners] += self._varying(q)
         return data
 
-    def rates(self, qdot: Array) -> Array:
+    def rates(self, qdot: Floats) -> Floats:
         """(f, entries) of the Jacobian's derivative by time for q̇ (f, n); it does not depend on q."""
         data = np.zeros((len(qdot), len(self.linear)))
         data[:, self.owners] = self._varying(qdot)
         return data
 
-    def product(self, data: Array, vector: Array) -> Array:
+    def product(self, data: Floats, vector: Floats) -> Floats:
         """(f, m) Jacobian (as entries) times a vector (f, n)."""
         return _summed(data * np.take(vector, self.columns, axis=1), self.rows, self.m)
 
-    def values(self, q: Array) -> Array:
+    def values(self, q: Floats) -> Floats:
         """(f, m) φ for q (f, n)."""
         data = np.repeat(self.linear[None], len(q), axis=0)
         data[:, self.owners] += 0.5 * self._varying(q)
         return self.product(data, q) + self.constant
 
 
-def _summed(values: Array, rows: Integers, m: int) -> Array:
+def _summed(values: Floats, rows: Integers, m: int) -> Floats:
     """(f, m) sums of values (f, k) over equal `rows`, which are sorted."""
     total = np.zeros((len(values), m))
     if rows.size:
@@ -87,7 +87,7 @@ class QuadraticRows:
                 self._add_linear(row, offset + k, value)
 
     def dot(
-        self, a: VectorExpression, b: VectorExpression, value: float = 0.0, *, weights: Array | None = None
+        self, a: VectorExpression, b: VectorExpression, value: float = 0.0, *, weights: Floats | None = None
     ) -> None:
         """One row: aᵀ H b - value = 0, with `weights` H (3, 3), the identity where none are given."""
         H = np.eye(3) if weights is None else weights

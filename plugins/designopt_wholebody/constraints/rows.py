@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_wholebody.body.body import BodySegment
 from designopt_wholebody.constraints.constraints import Constraints, RowName
 from designopt_wholebody.constraints.expression import VectorExpression, axis, basic_point, expression, unit_vector
@@ -15,7 +15,7 @@ from designopt_wholebody.model.schema import GROUND, Joint
 
 
 def state_constraints(
-    bodies: Mapping[str, BodySegment], joints: Mapping[str, Joint], landmarks: Mapping[str, Array], q: Array
+    bodies: Mapping[str, BodySegment], joints: Mapping[str, Joint], landmarks: Mapping[str, Floats], q: Floats
 ) -> Constraints:
     """Every row of `bodies` and `joints`; q (n,) is the static posture, in which each of them vanishes.
 
@@ -26,7 +26,7 @@ def state_constraints(
 
 
 class _Stating:
-    def __init__(self, bodies: Mapping[str, BodySegment], landmarks: Mapping[str, Array], q: Array) -> None:
+    def __init__(self, bodies: Mapping[str, BodySegment], landmarks: Mapping[str, Floats], q: Floats) -> None:
         self.bodies, self.landmarks, self.q = bodies, landmarks, q
         self.rows, self.lifted = QuadraticRows(), QuadraticRows()
         self.names: list[RowName] = []
@@ -92,7 +92,7 @@ class _Stating:
         direction = axis_in(joint, self.bodies, self.landmarks, self.q)
         self.rows.vector(self._direction(joint.proximal, direction) - self._direction(joint.distal, direction))
 
-    def _direction(self, segment: str, direction: Array) -> VectorExpression:
+    def _direction(self, segment: str, direction: Floats) -> VectorExpression:
         if segment == GROUND:
             return VectorExpression(constant=direction)
         body = self.bodies[segment]
@@ -112,7 +112,7 @@ class _Stating:
             self.rows.dot(p, p, 1.0, weights=H)
 
 
-def axis_in(joint: Joint, bodies: Mapping[str, BodySegment], landmarks: Mapping[str, Array], q: Array) -> Array:
+def axis_in(joint: Joint, bodies: Mapping[str, BodySegment], landmarks: Mapping[str, Floats], q: Floats) -> Floats:
     """(3,) unit axis of a revolute joint in the static posture q (n,), laboratory's frame."""
     if isinstance(joint.axis, str):
         return axis(bodies[joint.proximal], joint.axis).value(q)
@@ -121,7 +121,7 @@ def axis_in(joint: Joint, bodies: Mapping[str, BodySegment], landmarks: Mapping[
     return np.asarray(line / np.linalg.norm(line))
 
 
-def ellipsoid_form(joint: Joint) -> Array:
+def ellipsoid_form(joint: Joint) -> Floats:
     """(3, 3) H = T D Tᵀ with D = diag(1/r²) and T the axes of the ellipsoid in the proximal frame."""
     assert joint.radii is not None
     T = np.eye(3)
@@ -135,7 +135,7 @@ def ellipsoid_form(joint: Joint) -> Array:
     return np.asarray(T @ np.diag(1.0 / np.array(joint.radii) ** 2) @ T.T)
 
 
-def onto_ellipsoid(joint: Joint, local: Sequence[float] | Array) -> Array:
+def onto_ellipsoid(joint: Joint, local: Sequence[float] | Floats) -> Floats:
     """The point of the surface on the ray from the centre through `local` (3,), in the proximal frame.
 
     So the scapula's points, known roughly, lie on the surface in the static posture.

@@ -6,7 +6,7 @@ import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
 from designopt_recordings.frames import FrameStatus
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_wholebody.consistency.rates import Motion
 from designopt_wholebody.dynamics.loads import JointLoads
 from designopt_wholebody.model.schema import GROUND, Angles
@@ -22,7 +22,7 @@ def moment_balance(subject: Subject, motion: Motion, loads: JointLoads) -> Momen
     Raises `ValueError` for a model without joint angles.
     """
     rows: list[str] = []
-    moments: list[Array] = []
+    moments: list[Floats] = []
     for name, angles in subject.model.angles.items():
         joint = _joint(subject, loads, angles)
         if joint is None:
@@ -49,7 +49,7 @@ def moment_balance(subject: Subject, motion: Motion, loads: JointLoads) -> Momen
     )
 
 
-def angle_axes(subject: Subject, q: Array, angles: Angles) -> Array:
+def angle_axes(subject: Subject, q: Floats, angles: Angles) -> Floats:
     """(f, 3, 3) unit axes of the three turns of a joint's angles, in the laboratory's axes: [:, k] is that of turn k.
 
     The first is fixed in the proximal segment, the last in the distal one, the middle one is perpendicular to both

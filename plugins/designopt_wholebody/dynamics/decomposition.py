@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_wholebody.dynamics.loads import JointLoads
 from designopt_wholebody.model.schema import GROUND
 from designopt_wholebody.subject import Subject
@@ -21,13 +21,13 @@ class ForceParts:
     which ligaments and bones bear, and 0 for other joints.
     """
 
-    compression: Array
-    traction: Array
-    shear: Array
-    off_axis: Array
+    compression: Floats
+    traction: Floats
+    shear: Floats
+    off_axis: Floats
 
 
-def force_parts(subject: Subject, q: Array, loads: JointLoads, joint: str) -> ForceParts:
+def force_parts(subject: Subject, q: Floats, loads: JointLoads, joint: str) -> ForceParts:
     """Parts of the force and torque of `joint` for q (f, n).
 
     The torque actuators of inverse dynamics give the smallest joint forces: muscles, which pull bones together, add to
@@ -53,7 +53,7 @@ def force_parts(subject: Subject, q: Array, loads: JointLoads, joint: str) -> Fo
     return ForceParts(np.maximum(along, 0.0), np.maximum(-along, 0.0), shear, off_axis)
 
 
-def _axis(subject: Subject, q: Array, joint: str) -> Array:
+def _axis(subject: Subject, q: Floats, joint: str) -> Floats:
     """(f, 3) axis of a revolute joint, as its distal segment carries it."""
     stated = subject.model.joints[joint]
     if isinstance(stated.axis, str):

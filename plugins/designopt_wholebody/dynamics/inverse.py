@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_wholebody.consistency.rates import Motion
 from designopt_wholebody.dynamics.loads import GRAVITY, JointLoads, Loads, generalised
 from designopt_wholebody.dynamics.rotation import angular_matrix
@@ -34,7 +34,7 @@ def inverse_dynamics(
     loads: Loads | None = None,
     *,
     method: InverseMethod = "newton",
-    gravity: Array = GRAVITY,
+    gravity: Floats = GRAVITY,
 ) -> JointLoads:
     """Joint loads of `motion` under `loads`; NaN in frames whose motion or loads are not known.
 
@@ -63,8 +63,8 @@ class _Inverse:
     def jointed(self) -> list[Link]:
         return [link for link in self.links if link.joint is not None]
 
-    def solved(self, motion: Motion, loads: Loads, method: InverseMethod, gravity: Array) -> JointLoads:
-        methods: dict[str, Callable[[Array, Array], Array]] = {
+    def solved(self, motion: Motion, loads: Loads, method: InverseMethod, gravity: Floats) -> JointLoads:
+        methods: dict[str, Callable[[Floats, Floats], Floats]] = {
             "newton": self._newton,
             "lagrange": self._lagrange,
             "velocity_transformation": self._transformed,
@@ -98,7 +98,7 @@ class _Inverse:
 
     # ---------------------------------------------------------------------------------- what the matrices share
 
-    def _rigid(self, q: Array) -> tuple[Array, int]:
+    def _rigid(self, q: Floats) -> tuple[Floats, int]:
         """A matrix (f, n, n) whose first columns are the transposed rows of rigidity, and how many they are."""
         constraints = self.subject.constraints
         rigid = [k for k, name in enumerate(constraints.names) if name.kind == "rigid"]
@@ -108,7 +108,7 @@ class _Inverse:
         A[:, constraints.column_of[of_rigid], constraints.row_of[of_rigid]] = entries[:, of_rigid]
         return A, len(rigid)
 
-    def _set_point(self, A: Array, column: int, segment: str, landmark: str, sign: float) -> None:
+    def _set_point(self, A: Floats, column: int, segment: str, landmark: str, sign: float) -> None:
         """Add ± Cᵀ of a landmark to three columns."""
         if segment == GROUND:
             return
@@ -117,7 +117,7 @@ class _Inverse:
             for i in range(3):
                 A[:, body.start + 3 * t + i, column + i] += sign * c
 
-    def _with_forces(self, q: Array) -> tuple[Array, dict[str, int], int]:
+    def _with_forces(self, q: Floats) -> tuple[Floats, dict[str, int], int]:
         """`_rigid` with the columns of the force on each segment, by name, and the next free column.
 
         At a joint the force acts on both segments, the coincidence of their joint centres.
@@ -132,14 +132,14 @@ class _Inverse:
             column += 3
         return A, places, column
 
-    def _wrenches(self, x: Array, places: Mapping[str, int], torques: Array) -> Array:
+    def _wrenches(self, x: Floats, places: Mapping[str, int], torques: Floats) -> Floats:
         """(f, links, 6) of the solution `x` (f, n) with forces at `places`, and of `torques` (f, links, 3)."""
         forces = np.stack([x[:, places[link.body] :][:, :3] for link in self.links], axis=1)
         return np.concatenate([forces, torques], axis=-1)
 
     # ---------------------------------------------------------------------------------------------- the methods
 
-    def _newton(self, q: Array, missing: Array) -> Array:
+    def _newton(self, q: Floats, missing: Floats) -> Floats:
         """[Jᵀ -Gᵀ] {λ; f} = Q - M q̈ with a residual force at the root point and a torque on each segment (5.31)."""
         A, places, column = self._with_forces(q)
         torques = column
@@ -153,7 +153,7 @@ class _Inverse:
         x = np.asarray(np.linalg.solve(A, -missing[..., None])[..., 0], dtype=np.float64)
         return self._wrenches(x, places, x[:, torques:].reshape(len(q), -1, 3))
 
-    def _lagrange(self, q: Array, missing: Array) -> Array:
+    def _lagrange(self, q: Floats, missing: Floats) -> Floats:
         """Jᵀ λ = Q - M q̈ with drivers that hold the child's axes at target axes of the parent (2.100-2.102).
 
         Targets t_k = A_parent R e_k, with R the relative attitude of the frame, coincide with the child's axes d_k. The
@@ -181,7 +181,7 @@ class _Inverse:
         torques = np.einsum("flxk,flk->flx", axes, x[:, drivers:].reshape(len(q), -1, 3))
         return self._wrenches(x, places, torques)
 
-    def _transformed(self, q: Array, missing: Array) -> Array:
+    def _transformed(self, q: Floats, missing: Floats) -> Floats:
         """Rᵀ (M q̈ - Q) for motions R in which everything beyond a joint shifts, or turns about its centre (2.104).
 
         A shift moves the points beyond the joint and no unit vector; a turn moves both. R is not formed.
@@ -194,7 +194,7 @@ class _Inverse:
         centres = np.stack([self._centre(q, link) for link in self.links], axis=1)
         return np.concatenate([force, about_origin - np.cross(centres, force)], axis=-1)
 
-    def _beyond(self) -> tuple[Array, Array]:
+    def _beyond(self) -> tuple[Floats, Floats]:
         """(triples,) 1 for points, and (links, triples) 1 beyond a link's joint."""
         index_of = {link.body: k for k, link in enumerate(self.links)}
         within = np.eye(len(self.links))
@@ -208,6 +208,6 @@ class _Inverse:
             owners.extend([index_of[body.name]] * body.triples)
         return np.array(points), within[:, owners]
 
-    def _centre(self, q: Array, link: Link) -> Array:
+    def _centre(self, q: Floats, link: Link) -> Floats:
         body = self.subject.bodies[link.body]
         return body.position(q, body.landmark(link.at))

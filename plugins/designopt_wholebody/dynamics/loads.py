@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Array, Integers, Mask
+from designopt.arrays import Floats, Integers, Mask
 from designopt_wholebody.dynamics.rotation import angular_matrix
 from designopt_wholebody.subject import Subject
 
@@ -22,8 +22,8 @@ class Loads:
     """
 
     bodies: tuple[str, ...]
-    force: Array
-    moment: Array
+    force: Floats
+    moment: Floats
 
     def __post_init__(self) -> None:
         expected_shape = (len(self.force), len(self.bodies), 3)
@@ -48,7 +48,7 @@ class Loads:
         return np.asarray(np.isfinite(self.force).all(axis=(1, 2)) & np.isfinite(self.moment).all(axis=(1, 2)))
 
 
-def generalised(subject: Subject, q: Array, loads: Loads, gravity: Array = GRAVITY) -> Array:
+def generalised(subject: Subject, q: Floats, loads: Loads, gravity: Floats = GRAVITY) -> Floats:
     """(f, n) generalised forces of weight and `loads` for q (f, n) (Nunes 2017, 2.31, 5.9; torques as Gᵀ h)."""
     Q = np.zeros_like(q)
     for body in subject.bodies.values():
@@ -76,12 +76,12 @@ class JointLoads:
 
     joints: tuple[str, ...]
     bodies: tuple[str, ...]
-    force: Array
-    torque: Array
-    residual_force: Array
-    residual_torque: Array
+    force: Floats
+    torque: Floats
+    residual_force: Floats
+    residual_torque: Floats
 
-    def at(self, joint: str) -> tuple[Array, Array]:
+    def at(self, joint: str) -> tuple[Floats, Floats]:
         """(f, 3) force and torque of one joint; raises `KeyError` with a sentence for an unknown one."""
         if joint not in self.joints:
             raise KeyError(f"there is no joint '{joint}' in the tree; known: {', '.join(self.joints)}")

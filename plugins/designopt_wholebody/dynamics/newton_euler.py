@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_wholebody.consistency.rates import Motion
 from designopt_wholebody.dynamics.loads import GRAVITY, JointLoads, Loads
 from designopt_wholebody.dynamics.rotation import angular_velocity
@@ -13,7 +13,7 @@ from designopt_wholebody.model.schema import GROUND
 from designopt_wholebody.subject import Subject
 
 
-def newton_euler(subject: Subject, motion: Motion, loads: Loads | None = None, gravity: Array = GRAVITY) -> JointLoads:
+def newton_euler(subject: Subject, motion: Motion, loads: Loads | None = None, gravity: Floats = GRAVITY) -> JointLoads:
     """Joint loads as `inverse_dynamics` gives them, from rotations, centres of mass and their accelerations alone.
 
     It shares with inverse dynamics the kinematics and the loads, and nothing else: no constraints, no mass matrix, no
@@ -38,7 +38,7 @@ def newton_euler(subject: Subject, motion: Motion, loads: Loads | None = None, g
     for k, name in enumerate(loads.bodies):
         force[name] = force[name] - loads.force[:, k]
         moment[name] = moment[name] - loads.moment[:, k]
-    wrenches: dict[str, tuple[Array, Array]] = {}
+    wrenches: dict[str, tuple[Floats, Floats]] = {}
     for link in reversed(links):
         body = subject.bodies[link.body]
         centre = body.position(q, body.landmark(link.at))
@@ -50,7 +50,7 @@ def newton_euler(subject: Subject, motion: Motion, loads: Loads | None = None, g
     free = [link for link in links if link.joint is None]
     unknown = ~(motion.complete_frames & loads.complete_frames)
 
-    def gathered(part: int, names: list[str]) -> Array:
+    def gathered(part: int, names: list[str]) -> Floats:
         values = np.stack([wrenches[name][part] for name in names], axis=1) if names else np.zeros((frames, 0, 3))
         values[unknown] = np.nan
         return values

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_wholebody.body.body import BodySegment
 
 
-def skew(v: Array) -> Array:
+def skew(v: Floats) -> Floats:
     """(..., 3, 3) matrices with skew(v) x = v × x."""
     matrix = np.zeros((*v.shape, 3))
     matrix[..., 0, 1], matrix[..., 0, 2], matrix[..., 1, 2] = -v[..., 2], v[..., 1], -v[..., 0]
@@ -16,7 +16,7 @@ def skew(v: Array) -> Array:
     return matrix
 
 
-def angular_matrix(body: BodySegment, q: Array) -> Array:
+def angular_matrix(body: BodySegment, q: Floats) -> Floats:
     """(f, 3, size) G of a body with ω = G q̇, for velocities that keep the body rigid.
 
     ω = T⁻¹ Σ u × u̇ with T = Σ (u·u I - u uᵀ) over the unit vectors of the body: the least-squares rotation, one formula
@@ -32,6 +32,6 @@ def angular_matrix(body: BodySegment, q: Array) -> Array:
     return G
 
 
-def angular_velocity(body: BodySegment, q: Array, qdot: Array) -> Array:
+def angular_velocity(body: BodySegment, q: Floats, qdot: Floats) -> Floats:
     """(f, 3) ω rad/s; with q̈ in the place of q̇ the angular acceleration (the terms with q̇ cancel)."""
     return np.asarray(0.5 * np.cross(body.axes(q), body.axes(qdot), axis=-2).sum(axis=-1))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_wholebody.dynamics.loads import GRAVITY
 from designopt_wholebody.forward.turning import Turning
 from designopt_wholebody.model.schema import GROUND
@@ -44,11 +44,11 @@ class Forces:
 
     subject: Subject
     springs: tuple[SpringActuator, ...] = ()
-    gravity: Array = field(default_factory=GRAVITY.copy)
-    external: Callable[[float], Array] | None = None
+    gravity: Floats = field(default_factory=GRAVITY.copy)
+    external: Callable[[float], Floats] | None = None
     turning: tuple[Turning, ...] = ()
-    _weight: Array = field(init=False, repr=False)
-    _ends: tuple[Array, ...] = field(init=False, repr=False)
+    _weight: Floats = field(init=False, repr=False)
+    _ends: tuple[Floats, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         weight = np.zeros(self.subject.n)
@@ -58,7 +58,7 @@ class Forces:
         object.__setattr__(self, "_weight", weight)
         object.__setattr__(self, "_ends", tuple(self._difference(spring) for spring in self.springs))
 
-    def _difference(self, spring: SpringActuator) -> Array:
+    def _difference(self, spring: SpringActuator) -> Floats:
         """(3, n + 1): the vector from the first to the second point is this times (q, 1)."""
         rows = np.zeros((3, self.subject.n + 1))
         for sign, (segment, landmark) in ((-1.0, spring.first), (1.0, spring.second)):
@@ -69,7 +69,7 @@ class Forces:
             rows[:, body.columns] += sign * np.kron(body.landmark(landmark), np.eye(3))
         return rows
 
-    def value(self, t: float, q: Array, qdot: Array) -> Array:
+    def value(self, t: float, q: Floats, qdot: Floats) -> Floats:
         """(n,) generalised forces."""
         Q = self._weight.copy()
         if self.external is not None:
@@ -81,7 +81,7 @@ class Forces:
             Q += turning.value(q, qdot)
         return Q
 
-    def derivatives(self, q: Array, qdot: Array) -> tuple[Array, Array]:
+    def derivatives(self, q: Floats, qdot: Floats) -> tuple[Floats, Floats]:
         """(n, n) K = -∂Q/∂q and C = -∂Q/∂q̇ (Nunes 2017, 2.42-2.45, with dimensions corrected)."""
         n = self.subject.n
         K, C = np.zeros((n, n)), np.zeros((n, n))
@@ -97,13 +97,13 @@ class Forces:
             K, C = K + more_K, C + more_C
         return K, C
 
-    def _state(self, spring: SpringActuator, B: Array, q: Array, qdot: Array) -> tuple[float, Array, Array, float]:
+    def _state(self, spring: SpringActuator, B: Floats, q: Floats, qdot: Floats) -> tuple[float, Floats, Floats, float]:
         d, w = B[:, :-1] @ q + B[:, -1], B[:, :-1] @ qdot
         s = max(float(np.linalg.norm(d)), _SHORTEST)
         e = d / s
         return s, e, w, spring.stiffness * (s - spring.rest) + spring.damping * float(e @ w) - spring.push
 
-    def potential_energy(self, q: Array) -> Array:
+    def potential_energy(self, q: Floats) -> Floats:
         """(f,) energy J of weight and springs for q (f, n); forces given over time have none."""
         energy = -q @ self._weight
         for spring, B in zip(self.springs, self._ends, strict=True):

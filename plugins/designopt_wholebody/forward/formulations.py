@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from designopt.arrays import Array, Integers
+from designopt.arrays import Floats, Integers
 from designopt_wholebody.consistency.blocks import Blocks
 from designopt_wholebody.forward.forces import Forces
 from designopt_wholebody.subject import Subject
@@ -38,12 +38,12 @@ class Accelerations:
     penalty: float = 1e7
     damping_ratio: float = 1.0
     frequency: float = 10.0
-    multipliers: Array = field(init=False)
+    multipliers: Floats = field(init=False)
     systems: int = field(default=0, init=False)
-    _M: Array = field(init=False, repr=False)
+    _M: Floats = field(init=False, repr=False)
     _rows: Integers = field(init=False, repr=False)
     _blocks: Blocks = field(init=False, repr=False)
-    _inverse: Array = field(init=False, repr=False)
+    _inverse: Floats = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         subject = self.forces.subject
@@ -53,7 +53,7 @@ class Accelerations:
         self._blocks = Blocks(subject)
         self._inverse = self._blocks.inverse_metric(subject.mass_blocks())
 
-    def __call__(self, t: float, q: Array, qdot: Array) -> Array:
+    def __call__(self, t: float, q: Floats, qdot: Floats) -> Floats:
         """(n,) q̈ at time t."""
         self.systems += 1
         constraints = self.forces.subject.constraints
@@ -72,7 +72,7 @@ class Accelerations:
             return self._penalty(entries, Q, wrong)
         return self._augmented(J, self._M + self.penalty * J.T @ J, Q, wrong)
 
-    def _penalty(self, entries: Array, Q: Array, wrong: Array) -> Array:
+    def _penalty(self, entries: Floats, Q: Floats, wrong: Floats) -> Floats:
         """(M + Jᵀ α J) q̈ = Q - Jᵀ α (2 ξ ω φ̇ + ω² φ - c), written with λ = α (J q̈ + ...), body by body."""
         ease = 1.0 / self.penalty
         factored = self._blocks.factored(self._blocks.rows_of(entries, None), self._inverse, ease, ease)
@@ -80,7 +80,7 @@ class Accelerations:
         self.multipliers = multipliers[0]
         return np.asarray(qddot[0])
 
-    def _classical(self, J: Array, Q: Array, right: Array) -> Array:
+    def _classical(self, J: Floats, Q: Floats, right: Floats) -> Floats:
         """Rows that depend on others are left out: their multipliers are 0."""
         J, right = J[self._rows], right[self._rows]
         n, m = J.shape[1], len(J)
@@ -91,7 +91,7 @@ class Accelerations:
         self.multipliers[self._rows] = x[n:]
         return np.asarray(x[:n])
 
-    def _augmented(self, J: Array, T: Array, Q: Array, wrong: Array) -> Array:
+    def _augmented(self, J: Floats, T: Floats, Q: Floats, wrong: Floats) -> Floats:
         """λ⁺ = λ + α (J q̈ + 2 ξ ω φ̇ + ω² φ - c) with the new q̈, until the bracket vanishes."""
         inverse = np.linalg.inv(T)
         left = np.inf

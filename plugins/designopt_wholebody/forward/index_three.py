@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_wholebody.forward.forces import Forces
 from designopt_wholebody.forward.formulations import Accelerations
 from designopt_wholebody.forward.integrators import MOST, IntegratedMotion, Recorder
@@ -17,8 +17,8 @@ from designopt_wholebody.forward.integrators import MOST, IntegratedMotion, Reco
 
 def index_three(
     forces: Forces,
-    q: Array,
-    qdot: Array,
+    q: Floats,
+    qdot: Floats,
     step: float,
     steps: int,
     *,

@@ -11,9 +11,9 @@ from typing import Literal
 
 import numpy as np
 
-from designopt.arrays import Array, Integers
+from designopt.arrays import Floats, Integers
 
-Acceleration = Callable[[float, Array, Array], Array]
+Acceleration = Callable[[float, Floats, Floats], Floats]
 
 Integrator = Literal["trapezoidal", "adams", "bdf"]
 
@@ -31,12 +31,12 @@ class IntegratedMotion:
     `systems` counts the linear systems solved. `message` is empty, or gives the reason for an early end.
     """
 
-    time: Array
-    q: Array
-    qdot: Array
-    qddot: Array
+    time: Floats
+    q: Floats
+    qdot: Floats
+    qddot: Floats
     iterations: Integers
-    increment: Array
+    increment: Floats
     systems: int = 0
     message: str = ""
 
@@ -44,14 +44,14 @@ class IntegratedMotion:
 class Recorder:
     """A trajectory in the making."""
 
-    def __init__(self, steps: int, q: Array, qdot: Array, qddot: Array, step: float) -> None:
+    def __init__(self, steps: int, q: Floats, qdot: Floats, qddot: Floats, step: float) -> None:
         self.h, self.at = step, 0
         self.q, self.qdot, self.qddot = (np.full((steps + 1, len(q)), np.nan) for _ in range(3))
         self.iterations = np.zeros(steps + 1, dtype=np.int64)
         self.increment = np.zeros(steps + 1)
         self.q[0], self.qdot[0], self.qddot[0] = q, qdot, qddot
 
-    def add(self, q: Array, qdot: Array, qddot: Array, iterations: int, increment: float) -> bool:
+    def add(self, q: Floats, qdot: Floats, qddot: Floats, iterations: int, increment: float) -> bool:
         """Record a step; False when it cannot go on from there."""
         if not (np.isfinite(q).all() and np.isfinite(qdot).all() and np.isfinite(qddot).all()):
             return False
@@ -76,7 +76,7 @@ class Recorder:
 
 
 def trapezoidal(
-    f: Acceleration, q: Array, qdot: Array, step: float, steps: int, *, tolerance: float = 1e-10
+    f: Acceleration, q: Floats, qdot: Floats, step: float, steps: int, *, tolerance: float = 1e-10
 ) -> IntegratedMotion:
     """Trapezoidal rule with fixed-point iteration, from q + h q̇ + ½ h² q̈ (the full step; the thesis prints h/2)."""
     h = step
@@ -99,8 +99,8 @@ def trapezoidal(
 
 def adams(
     f: Acceleration,
-    q: Array,
-    qdot: Array,
+    q: Floats,
+    qdot: Floats,
     step: float,
     steps: int,
     *,
@@ -115,7 +115,7 @@ def adams(
         raise ValueError(f"the order must be 2, 3 or 4, not {order}")
     h, n = step, len(q)
 
-    def rate(t: float, y: Array) -> Array:
+    def rate(t: float, y: Floats) -> Floats:
         return np.concatenate([y[n:], f(t, y[:n], y[n:])])
 
     y = np.concatenate([q, qdot])
@@ -141,7 +141,7 @@ def adams(
     return recorder.trajectory()
 
 
-def _runge_kutta(rate: Callable[[float, Array], Array], t: float, y: Array, first: Array, h: float) -> Array:
+def _runge_kutta(rate: Callable[[float, Floats], Floats], t: float, y: Floats, first: Floats, h: float) -> Floats:
     """One step of order 4."""
     second = rate(t + h / 2, y + h / 2 * first)
     third = rate(t + h / 2, y + h / 2 * second)
@@ -149,7 +149,7 @@ def _runge_kutta(rate: Callable[[float, Array], Array], t: float, y: Array, firs
     return np.asarray(y + h / 6 * (first + 2 * second + 2 * third + fourth))
 
 
-def bdf(f: Acceleration, q: Array, qdot: Array, step: float, steps: int) -> IntegratedMotion:
+def bdf(f: Acceleration, q: Floats, qdot: Floats, step: float, steps: int) -> IntegratedMotion:
     """SciPy's BDF with variable step and order, sampled at equal steps; the iterations are unknown (0)."""
     from scipy.integrate import solve_ivp
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_wholebody.consistency.rates import Motion
 from designopt_wholebody.dynamics.loads import GRAVITY, Loads, generalised
 from designopt_wholebody.forward.forces import Forces
@@ -15,7 +15,7 @@ from designopt_wholebody.subject import Subject
 _STEP = 0.01
 
 
-def replay(subject: Subject, motion: Motion) -> Array:
+def replay(subject: Subject, motion: Motion) -> Floats:
     """(n, N) coordinates of a simulation from the first known frame of `motion`, NaN before it and beyond a gap.
 
     The generalised forces M q̈ are those of weight, ground and joints together; between frames they follow a cubic

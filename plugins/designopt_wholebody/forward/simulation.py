@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_wholebody.forward.forces import Forces
 from designopt_wholebody.forward.formulations import Accelerations, Formulation
 from designopt_wholebody.forward.index_three import index_three
@@ -17,10 +17,10 @@ from designopt_wholebody.forward.integrators import IntegratedMotion, Integrator
 class Measures:
     """Of a trajectory with k instants: norms of φ, φ̇ and φ̈ (k,), and the total energy (k,) J."""
 
-    position: Array
-    velocity: Array
-    acceleration: Array
-    energy: Array
+    position: Floats
+    velocity: Floats
+    acceleration: Floats
+    energy: Floats
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ USUAL = SimulationMethod()
 
 
 def simulate(
-    forces: Forces, q: Array, qdot: Array, duration: float, step: float, method: SimulationMethod = USUAL
+    forces: Forces, q: Floats, qdot: Floats, duration: float, step: float, method: SimulationMethod = USUAL
 ) -> IntegratedMotion:
     """A trajectory of `duration` s from q, q̇ (n,) in steps of `step` s. Raises `ValueError` for an invalid `method`."""
     formulation, integrator, penalty, tolerance = (

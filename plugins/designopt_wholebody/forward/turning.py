@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_wholebody.model.schema import GROUND, Joint, TurningSpring
 from designopt_wholebody.subject import Subject
 
@@ -21,25 +21,25 @@ class Turning:
     """A `spring` about an axis; e·d = ½ q̂ᵀ A q̂ and e·p = ½ q̂ᵀ B q̂ with q̂ = (q, 1), A and B (n + 1, n + 1)."""
 
     spring: TurningSpring
-    A: Array
-    B: Array
+    A: Floats
+    B: Floats
 
-    def angle(self, q: Array) -> float:
+    def angle(self, q: Floats) -> float:
         """θ rad for q (n,)."""
         a, b, _, _ = self._products(q)
         return float(np.arctan2(b, a))
 
-    def value(self, q: Array, qdot: Array) -> Array:
+    def value(self, q: Floats, qdot: Floats) -> Floats:
         """(n,) generalised forces."""
         g = self._slope(q)
         return np.asarray(self._torque(q, float(g @ qdot)) * g)
 
-    def energy(self, q: Array) -> float:
+    def energy(self, q: Floats) -> float:
         """J of the spring, and of its actuator."""
         angle = self.angle(q)
         return 0.5 * self.spring.stiffness * (angle - self._rest) ** 2 - self.spring.torque * angle
 
-    def derivatives(self, q: Array, qdot: Array) -> tuple[Array, Array]:
+    def derivatives(self, q: Floats, qdot: Floats) -> tuple[Floats, Floats]:
         """(n, n) -∂Q/∂q and -∂Q/∂q̇."""
         a, b, da, db = self._products(q)
         square = a * a + b * b
@@ -55,16 +55,16 @@ class Turning:
     def _rest(self) -> float:
         return float(np.deg2rad(self.spring.rest))
 
-    def _torque(self, q: Array, rate: float) -> float:
+    def _torque(self, q: Floats, rate: float) -> float:
         s = self.spring
         return -s.stiffness * (self.angle(q) - self._rest) - s.damping * rate + s.torque
 
-    def _products(self, q: Array) -> tuple[float, float, Array, Array]:
+    def _products(self, q: Floats) -> tuple[float, float, Floats, Floats]:
         longer = np.append(q, 1.0)
         Aq, Bq = self.A @ longer, self.B @ longer
         return 0.5 * float(longer @ Aq), 0.5 * float(longer @ Bq), Aq[:-1], Bq[:-1]
 
-    def _slope(self, q: Array) -> Array:
+    def _slope(self, q: Floats) -> Floats:
         a, b, da, db = self._products(q)
         return np.asarray((a * db - b * da) / (a * a + b * b))
 
@@ -87,7 +87,7 @@ def _turning(subject: Subject, joint: Joint, spring: TurningSpring) -> Turning:
     return Turning(spring, matrices[0], matrices[1])
 
 
-def _static_axis(subject: Subject, joint: Joint) -> Array:
+def _static_axis(subject: Subject, joint: Joint) -> Floats:
     if isinstance(joint.axis, str):
         return subject.bodies[joint.proximal].axes(subject.q0)[:, "uvw".index(joint.axis)]
     assert joint.axis is not None
@@ -95,7 +95,7 @@ def _static_axis(subject: Subject, joint: Joint) -> Array:
     return np.asarray(line / np.linalg.norm(line))
 
 
-def _direction(subject: Subject, segment: str, static: Array) -> Array:
+def _direction(subject: Subject, segment: str, static: Floats) -> Floats:
     """(3, n + 1): the direction that is `static` in the static posture is this times (q, 1)."""
     rows = np.zeros((3, subject.n + 1))
     if segment == GROUND:

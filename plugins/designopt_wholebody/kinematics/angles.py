@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Array, Mask
+from designopt.arrays import Floats, Mask
 from designopt_wholebody.model.schema import GROUND
 from designopt_wholebody.subject import Subject
 
@@ -19,22 +19,22 @@ class JointAngles:
     """`values` (f, k) rad of the angles `names` ("elbow_R.flexion"); `gimbal` (f, k) where an angle is ill-defined."""
 
     names: tuple[str, ...]
-    values: Array
+    values: Floats
     gimbal: Mask
 
-    def angle(self, name: str) -> Array:
+    def angle(self, name: str) -> Floats:
         """(f,) one angle; raises `KeyError` with a sentence for an unknown name."""
         if name not in self.names:
             raise KeyError(f"there is no angle '{name}'; known: {', '.join(self.names)}")
         return self.values[:, self.names.index(name)]
 
 
-def joint_angles(subject: Subject, q: Array) -> JointAngles:
+def joint_angles(subject: Subject, q: Floats) -> JointAngles:
     """The model's joint angles for q (f, n), unwrapped in time; NaN in frames where q is."""
     from scipy.spatial.transform import Rotation
 
     names: list[str] = []
-    columns: list[Array] = []
+    columns: list[Floats] = []
     gimbals: list[Mask] = []
     have = np.isfinite(q).all(axis=1)
     for joint, angles in subject.model.angles.items():
@@ -59,7 +59,7 @@ def joint_angles(subject: Subject, q: Array) -> JointAngles:
     return JointAngles(tuple(names), np.stack(columns, axis=1), np.stack(gimbals, axis=1))
 
 
-def _middle(R: Array, sequence: str) -> Array:
+def _middle(R: Floats, sequence: str) -> Floats:
     """|cos β| of the second angle, |sin β| where the first axis comes again."""
     if sequence == "YXY":
         return np.asarray(np.sqrt(np.maximum(0.0, 1.0 - R[:, 1, 1] ** 2)))
@@ -67,7 +67,7 @@ def _middle(R: Array, sequence: str) -> Array:
     return np.asarray(np.sqrt(np.maximum(0.0, 1.0 - sine**2)))
 
 
-def _unwrapped(values: Array) -> Array:
+def _unwrapped(values: Floats) -> Floats:
     """Without jumps of a turn, across missing frames too."""
     unwrapped = values.copy()
     have = np.isfinite(values)

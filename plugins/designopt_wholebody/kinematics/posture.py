@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_wholebody.kinematics.tree import tree
 from designopt_wholebody.subject import Subject
 
 
-def rotation(axis: ArrayLike, angle: ArrayLike) -> Array:
+def rotation(axis: ArrayLike, angle: ArrayLike) -> Floats:
     """(..., 3, 3) rotation about a unit `axis` (3,) by `angle` (...) rad (Rodrigues)."""
     a = np.asarray(axis, dtype=float)
     K = np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
@@ -21,8 +21,8 @@ def rotation(axis: ArrayLike, angle: ArrayLike) -> Array:
 
 
 def posture(
-    subject: Subject, turns: Mapping[str, Array], *, root_turn: Array | None = None, root_shift: ArrayLike = (0, 0, 0)
-) -> Array:
+    subject: Subject, turns: Mapping[str, Floats], *, root_turn: Floats | None = None, root_shift: ArrayLike = (0, 0, 0)
+) -> Floats:
     """(f, n) coordinates with every body rigid and every joint of the tree closed at its landmark.
 
     `turns` gives, for joints by name, the rotation (f, 3, 3) of the segment away from the root relative to its parent,
@@ -36,8 +36,8 @@ def posture(
     if unknown := [name for name in turns if name not in subject.model.joints]:
         raise ValueError(f"model '{subject.model.model}' has no joint '{unknown[0]}'")
     still = np.broadcast_to(np.eye(3), (frames, 3, 3))
-    rotations: dict[str, Array] = {"ground": still}
-    pivots: dict[str, tuple[Array, Array]] = {"ground": (np.zeros(3), np.zeros((frames, 3)))}
+    rotations: dict[str, Floats] = {"ground": still}
+    pivots: dict[str, tuple[Floats, Floats]] = {"ground": (np.zeros(3), np.zeros((frames, 3)))}
     q = np.empty((frames, subject.n))
     for link in tree(subject):
         at = subject.landmarks[link.at]

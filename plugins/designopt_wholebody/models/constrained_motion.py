@@ -8,7 +8,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt.plugin import Array as ArrayOf
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, filled, model
 from designopt.plugin import Quantity as Q
@@ -123,7 +123,7 @@ class ConstrainedMotion:
 
     def evaluate(
         self, design: Method, scenario: Conditions, arrays: Set[str] = frozenset()
-    ) -> tuple[MotionOutputs, dict[str, Array]]:
+    ) -> tuple[MotionOutputs, dict[str, Floats]]:
         """Simulate and compare with the reference.
 
         Raises `InvalidDesign` for too many steps or a bad pair of methods, and `Diverged`.
@@ -173,7 +173,7 @@ class ConstrainedMotion:
         }
         return outputs, {name: all_arrays[name] for name in arrays}
 
-    def _reference(self, forces: Forces, times: Array) -> Array:
+    def _reference(self, forces: Forces, times: Floats) -> Floats:
         """(k, n) coordinates by the stabilised formulation and DOP853."""
         from scipy.integrate import solve_ivp
 

@@ -12,7 +12,7 @@ from designopt_mechanics.moment_balance import MomentBalance
 from designopt_recordings.signals.cycles import Cycle
 from numpy.typing import NDArray
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_wholebody.dynamics.balance import moment_balance
 from designopt_wholebody.dynamics.loads import JointLoads
 from designopt_wholebody.forward.replay import replay
@@ -52,7 +52,7 @@ class AnalysedTrial:
         return inner
 
     @property
-    def differences(self) -> Array:
+    def differences(self) -> Floats:
         """(k, 3) m of landmarks from the measured ones, where both are known."""
         flat = self.analysis.differences[:, self.inner].reshape(-1, 3)
         return flat[np.isfinite(flat).all(axis=1)]
@@ -141,7 +141,7 @@ class AnalysedTrial:
         }
         return {name: makers[name]() for name in names}
 
-    def _by_type(self, q: Array) -> Array:
+    def _by_type(self, q: Floats) -> Floats:
         """(n, types) RMS of the rows of each of `KINDS`; 0 for types that the model does not have."""
         constraints = self.analysis.subject.constraints
         squares = constraints.metres(constraints.values(q)) ** 2

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from designopt_recordings.frames import FrameStatus, StatusEnum
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, line, missing, selectable, stored_arrays
@@ -237,13 +237,13 @@ def agreement_plot(arrays: Arrays) -> Plot:
     return {"data": data, "layout": layout(xaxis=hidden, yaxis={**hidden, "scaleanchor": "x"}, showlegend=True)}
 
 
-def _placed(values: Array, start: Array, i: int, j: int) -> Array:
+def _placed(values: Floats, start: Floats, i: int, j: int) -> Floats:
     """(n, 2) places on the page of values (n, 2) along two axes; what lies before their start is put there."""
     ahead = np.maximum(values - start[[i, j]], 0.0)
     return np.asarray(ahead @ _DIRECTIONS[[i, j]])
 
 
-def _path(points: Array, name: str, named: bool, colour: str, dash: str) -> dict[str, Any]:
+def _path(points: Floats, name: str, named: bool, colour: str, dash: str) -> dict[str, Any]:
     mode = {"mode": "markers", "marker": {"size": 9, "color": colour, "symbol": "x"}} if len(points) == 1 else {
         "mode": "lines", "line": {"color": colour, "width": 2, "dash": dash}
     }  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt.report.designs import Arrays, Plot
 from designopt.report.drawing import DrawnMotion, draw
 
@@ -32,7 +32,7 @@ def scene(arrays: Arrays) -> Plot:
     return plot
 
 
-def _joined(sticks: Array) -> Array:
+def _joined(sticks: Floats) -> Floats:
     """(n, vertices, 3) lines with NaN between them of sticks (n, k, 2, 3)."""
     sticks = np.asarray(sticks, dtype=np.float64)
     gap = np.full((*sticks.shape[:2], 1, 3), np.nan)

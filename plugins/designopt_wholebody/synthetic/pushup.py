@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_wholebody.consistency.contacts import Contacts
 from designopt_wholebody.consistency.positions import consistent_positions
 from designopt_wholebody.consistency.rates import Motion, motion
@@ -68,7 +68,7 @@ def _true(grip: Grip, cycles: int, period: float, rate: float) -> tuple[Subject,
     return subject, motion(subject, t, _course(subject, grip, 2.0 * np.pi / period * t), rate)
 
 
-def _course(subject: Subject, grip: Grip, phase: Array) -> Array:
+def _course(subject: Subject, grip: Grip, phase: Floats) -> Floats:
     """(n, N) consistent coordinates: a guess by joint turns, moved onto the contacts and the constraints."""
     angle = np.deg2rad(_TOP + (_BOTTOM - _TOP) * 0.5 * (1.0 - np.cos(phase)))
     guess = _guess(subject, grip, angle)
@@ -95,7 +95,7 @@ def _course(subject: Subject, grip: Grip, phase: Array) -> Array:
     return consistent.q
 
 
-def _guess(subject: Subject, grip: Grip, elbow: Array) -> Array:
+def _guess(subject: Subject, grip: Grip, elbow: Floats) -> Floats:
     """Prone, straight from toes to head, arms by two-link geometry; elbow flexion (n,) rad."""
     marks = subject.landmarks
     upper = float(np.linalg.norm(marks["PME_R"] - marks["GU_R"]))
@@ -112,7 +112,7 @@ def _guess(subject: Subject, grip: Grip, elbow: Array) -> Array:
     turn = rotation([0, 0, 1], -(np.pi / 2.0 - lean - np.arcsin(height / length)))
     root = marks[subject.model.root.point] if subject.model.root is not None else np.zeros(3)
     shift = toes + np.einsum("fij,j->fi", turn, root - toes) - root - np.array([toes[0], toes[1], 0.0])
-    turns: dict[str, Array] = {}
+    turns: dict[str, Floats] = {}
     for side, sign in (("R", 1.0), ("L", -1.0)):
         S = np.einsum("fij,j->fi", turn, marks[f"GU_{side}"] - toes)
         wrist = np.stack([S[:1, 0] + 0.0 * elbow, 0.03 + 0.0 * elbow, S[:, 2] + sign * width], axis=1)
@@ -150,12 +150,12 @@ def _pronation(grip: Grip) -> float:
     return float(np.deg2rad(150.0 if grip == "closed" else 110.0))
 
 
-def _axis(subject: Subject, side: str) -> Array:
+def _axis(subject: Subject, side: str) -> Floats:
     line = subject.landmarks[f"EL_{side}"] - subject.landmarks[f"EU_{side}"]
     return np.asarray(line / np.linalg.norm(line))
 
 
-def _static(subject: Subject, name: str) -> Array:
+def _static(subject: Subject, name: str) -> Floats:
     return subject.bodies[name].axes(subject.q0)
 
 
@@ -183,7 +183,7 @@ def _shared(subject: Subject, true: Motion, hand_share: float) -> Loads:
     return Loads(_CARRIED, force, np.cross(points, force))
 
 
-def _pressed(subject: Subject, q: Array, name: str) -> Array:
+def _pressed(subject: Subject, q: Floats, name: str) -> Floats:
     """(n, 3) where a hand or foot presses on its plate, on the ground."""
     body = subject.bodies[name]
     outline = subject.model.contacts[name]

@@ -9,7 +9,7 @@ import numpy as np
 from designopt_recordings.plate import ForcePlate
 from designopt_recordings.recording import Recording
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_wholebody.body.body import BodySegment
 from designopt_wholebody.consistency.rates import Motion
 from designopt_wholebody.dynamics.inverse import inverse_dynamics
@@ -70,7 +70,7 @@ def recorded(
     )
 
 
-def plate(name: str, middle: Array, force: Array, moment: Array, rate: float) -> ForcePlate:
+def plate(name: str, middle: Floats, force: Floats, moment: Floats, rate: float) -> ForcePlate:
     """A plate of 60 x 40 cm on the ground about `middle`, with the force (n, 3) and moment (n, 3) on the subject."""
     x, z = float(middle[0]), float(middle[2])
     corners = np.array(
@@ -83,7 +83,7 @@ def _carrier(subject: Subject, landmark: str) -> BodySegment:
     return next(body for body in subject.bodies.values() if landmark in body.local)
 
 
-def _skin(rng: np.random.Generator, phase: Array, markers: int, size: float) -> Array:
+def _skin(rng: np.random.Generator, phase: Floats, markers: int, size: float) -> Floats:
     """(n, markers, 3) motion of markers on the skin, m."""
     total = np.zeros((len(phase), markers, 3))
     for harmonic in (1, 2, 3):

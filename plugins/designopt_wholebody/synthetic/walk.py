@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from designopt_recordings.plate import ForcePlate
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_wholebody.consistency.contacts import Contacts
 from designopt_wholebody.consistency.positions import consistent_positions
 from designopt_wholebody.consistency.rates import Motion, motion
@@ -61,7 +61,7 @@ def _true(cycles: int, rate: float) -> tuple[Subject, Motion, int]:
 
 
 @lru_cache(maxsize=1)
-def _swaying() -> tuple[Subject, Array]:
+def _swaying() -> tuple[Subject, Floats]:
     """The subject and the sway (`_COARSE`, 2) m of its trunk that keeps the centre of pressure under the feet."""
     subject = make_subject(load_model("wholebody21"))
     sway = np.zeros((_COARSE, 2))
@@ -72,13 +72,13 @@ def _swaying() -> tuple[Subject, Array]:
     return subject, sway
 
 
-def _smooth(x: Array) -> Array:
+def _smooth(x: Floats) -> Floats:
     """From 0 to 1 with zero first and second derivatives at both ends."""
     x = np.clip(x, 0.0, 1.0)
     return np.asarray(x**3 * (10.0 - 15.0 * x + 6.0 * x**2))
 
 
-def _foot(subject: Subject, side: str, phase: Array) -> tuple[Array, Array]:
+def _foot(subject: Subject, side: str, phase: Floats) -> tuple[Floats, Floats]:
     """(n,) pitch and (n, 3) position of a foot's ankle at `phase` of its own cycles, for an endless walk.
 
     The sole lies flat where the ankle of the static posture stands, one stride further in each cycle.
@@ -91,7 +91,7 @@ def _foot(subject: Subject, side: str, phase: Array) -> tuple[Array, Array]:
     ankle = marks[f"CAT_{side}"]
     heel, toe = (np.array([marks[n][0], 0.0, ankle[2]]) for n in (f"CALC_{side}", f"PMT_{side}"))
 
-    def about(centre: Array, angle: Array) -> Array:
+    def about(centre: Floats, angle: Floats) -> Floats:
         return np.asarray(centre + rotation([0, 0, 1], angle) @ (ankle - centre))
 
     rolling = np.where((p < _SOLE)[:, None], about(heel, pitch), about(toe, pitch))
@@ -107,7 +107,7 @@ def _offset(side_phase: float) -> float:
     return STRIDE * (0.0 if side_phase == 0.0 else -0.5)
 
 
-def _feet(subject: Subject, phase: Array) -> dict[str, tuple[Array, Array]]:
+def _feet(subject: Subject, phase: Floats) -> dict[str, tuple[Floats, Floats]]:
     """Pitch and ankle of both feet at `phase` of the right foot's cycles."""
     foot_motions = {}
     for side, later in _SIDES:
@@ -116,7 +116,7 @@ def _feet(subject: Subject, phase: Array) -> dict[str, tuple[Array, Array]]:
     return foot_motions
 
 
-def _carried(subject: Subject, phase: Array) -> tuple[Array, Array, Array]:
+def _carried(subject: Subject, phase: Floats) -> tuple[Floats, Floats, Floats]:
     """(n, 3) centre of pressure, (n, 2) shares of the feet, (n, 2, 3) their own centres, at `phase` of the right foot.
 
     A foot is loaded while it rolls onto its sole and unloaded while the other one does; its own centre of pressure goes
@@ -136,7 +136,7 @@ def _carried(subject: Subject, phase: Array) -> tuple[Array, Array, Array]:
     return np.einsum("fk,fkx->fx", shares, centres), shares, centres
 
 
-def _cycle(subject: Subject, sway: Array, rate: float) -> Motion:
+def _cycle(subject: Subject, sway: Floats, rate: float) -> Motion:
     """Motion (n frames) over one cycle with the sway (n, 2) m of the trunk, forwards and to the right."""
     frames = len(sway)
     phase = np.arange(frames) / frames
@@ -149,7 +149,7 @@ def _cycle(subject: Subject, sway: Array, rate: float) -> Motion:
     return Motion(moving.time[cut], moving.q[cut], moving.qdot[cut], moving.qddot[cut], moving.one_sided[cut])
 
 
-def _forward(subject: Subject) -> Array:
+def _forward(subject: Subject) -> Floats:
     """(n,) 1 for the x of points: the change of the coordinates for a forward shift of the body by a metre."""
     direction = np.zeros(subject.n)
     for body in subject.bodies.values():
@@ -157,7 +157,7 @@ def _forward(subject: Subject) -> Array:
     return direction
 
 
-def _consistent(subject: Subject, phase: Array, sway: Array) -> Array:
+def _consistent(subject: Subject, phase: Floats, sway: Floats) -> Floats:
     """(n, N) consistent coordinates: a guess by two-link geometry of the legs, moved onto the paths of the feet."""
     feet = _feet(subject, phase)
     guess = _guess(subject, phase, sway, feet)
@@ -180,7 +180,7 @@ def _consistent(subject: Subject, phase: Array, sway: Array) -> Array:
     return consistent.q
 
 
-def _guess(subject: Subject, phase: Array, sway: Array, feet: dict[str, tuple[Array, Array]]) -> Array:
+def _guess(subject: Subject, phase: Floats, sway: Floats, feet: dict[str, tuple[Floats, Floats]]) -> Floats:
     """Trunk, arms that swing against the legs, legs by two-link geometry between hip and ankle."""
     marks = subject.landmarks
     turn = 2.0 * np.pi * phase
@@ -190,7 +190,7 @@ def _guess(subject: Subject, phase: Array, sway: Array, feet: dict[str, tuple[Ar
     shift = np.stack([ahead + sway[:, 0], height, sway[:, 1]], axis=1)
     thorax = rotation([0, 1, 0], 0.05 * np.cos(turn))
     pelvis = rotation([0, 1, 0], -0.07 * np.cos(turn))
-    turns: dict[str, Array] = {"lumbar": thorax.swapaxes(-1, -2) @ pelvis}
+    turns: dict[str, Floats] = {"lumbar": thorax.swapaxes(-1, -2) @ pelvis}
     assert subject.model.root is not None
     root, lumbar = marks[subject.model.root.point], marks["CAL"]
     waist = root + shift + thorax @ (lumbar - root)
@@ -207,7 +207,7 @@ def _guess(subject: Subject, phase: Array, sway: Array, feet: dict[str, tuple[Ar
     return posture(subject, turns, root_turn=thorax, root_shift=shift)
 
 
-def _leg(subject: Subject, side: str, hip: Array, ankle: Array) -> tuple[Array, Array]:
+def _leg(subject: Subject, side: str, hip: Floats, ankle: Floats) -> tuple[Floats, Floats]:
     """(n, 3, 3) turns of thigh and shank whose knee lies ahead of the line from hip to ankle."""
     marks = subject.landmarks
     upper = float(np.linalg.norm(marks[f"KC_{side}"] - marks[f"CAQ_{side}"]))
@@ -228,11 +228,11 @@ def _leg(subject: Subject, side: str, hip: Array, ankle: Array) -> tuple[Array, 
     return leg_angles[0], leg_angles[1]
 
 
-def _axes(subject: Subject, name: str) -> Array:
+def _axes(subject: Subject, name: str) -> Floats:
     return subject.bodies[name].axes(subject.q0)
 
 
-def _pressure(subject: Subject, moving: Motion) -> tuple[Array, Array, Array]:
+def _pressure(subject: Subject, moving: Motion) -> tuple[Floats, Floats, Floats]:
     """(n, 3) centre of pressure on the ground, force and free moment about the vertical that the motion needs."""
     needed = inverse_dynamics(subject, moving, method="velocity_transformation")
     assert subject.model.root is not None
@@ -246,7 +246,7 @@ def _pressure(subject: Subject, moving: Motion) -> tuple[Array, Array, Array]:
     return point, force, free
 
 
-def _pendulum(away: Array) -> Array:
+def _pendulum(away: Floats) -> Floats:
     """(n, 2) sway that moves the centre of pressure by `away` (n, 2), by the linear inverted pendulum x - h/g ẍ = p."""
     spectrum = np.fft.rfft(away, axis=0)
     spectrum[_HARMONICS + 1 :] = 0.0
@@ -254,7 +254,7 @@ def _pendulum(away: Array) -> Array:
     return np.asarray(np.fft.irfft(spectrum / (1.0 + 0.95 / 9.81 * harmonic**2)[:, None], len(away), axis=0))
 
 
-def _resampled(sway: Array, frames: int) -> Array:
+def _resampled(sway: Floats, frames: int) -> Floats:
     """The sway at another number of frames of the cycle."""
     spectrum = np.fft.rfft(sway, axis=0)[: _HARMONICS + 1] * (frames / len(sway))
     padded = np.zeros((frames // 2 + 1, 2), dtype=complex)

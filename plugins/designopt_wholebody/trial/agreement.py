@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 
 Kind = Literal["thesis", "chi_squared"]
 
@@ -22,11 +22,11 @@ class Agreement:
     """
 
     count: int
-    bias: Array
-    limits: Array
-    axis_coverage: Array
-    axes: Array
-    radii: Array
+    bias: Floats
+    limits: Floats
+    axis_coverage: Floats
+    axes: Floats
+    radii: Floats
     coverage: float
 
 

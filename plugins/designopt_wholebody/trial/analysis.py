@@ -12,7 +12,7 @@ from designopt_recordings.frames import FrameStatus, worst
 from designopt_recordings.recording import Recording
 from designopt_recordings.signals.filters import lowpass
 
-from designopt.arrays import Array, Integers, Mask
+from designopt.arrays import Floats, Integers, Mask
 from designopt_wholebody.consistency.contacts import Contacts
 from designopt_wholebody.consistency.positions import ConsistentPositions, Method, consistent_positions
 from designopt_wholebody.consistency.rates import Motion, motion
@@ -70,7 +70,7 @@ class Analysis:
     subject: Subject
     settings: Settings
     landmarks: Landmarks
-    raw: Array
+    raw: Floats
     consistency: ConsistentPositions | None
     motion: Motion
     plates: PlateLoads
@@ -88,7 +88,7 @@ class Analysis:
         return np.asarray(np.isfinite(self.loads.residual_force).all(axis=1))
 
     @cached_property
-    def differences(self) -> Array:
+    def differences(self) -> Floats:
         """(k, n, 3) m measured landmarks of every segment less where the used coordinates have them."""
         pairs = [
             self.landmarks.positions[name] - body.position(self.motion.q, body.landmark(name))
@@ -99,12 +99,12 @@ class Analysis:
         return np.stack(pairs) if pairs else np.zeros((0, len(self.raw), 3))
 
     @cached_property
-    def landmark_distance(self) -> Array:
+    def landmark_distance(self) -> Floats:
         """(n,) RMS distance m of the landmarks of the used coordinates from the measured ones."""
         return np.asarray(np.sqrt((self.differences**2).sum(axis=(0, 2)) / max(len(self.differences), 1)))
 
     @cached_property
-    def violation(self) -> Array:
+    def violation(self) -> Floats:
         """(n,) norm of the constraints at the used coordinates: distances in m, directions unchanged."""
         constraints = self.subject.constraints
         return np.asarray(np.linalg.norm(constraints.metres(constraints.values(self.motion.q)), axis=1))
@@ -156,7 +156,7 @@ def analyse(
     return Analysis(subject, settings, landmarks, raw, consistency, moving, plates, loads, status)
 
 
-def coordinate_weights(subject: Subject, weighting: Weighting, contact_weight: float = 1.0) -> Array:
+def coordinate_weights(subject: Subject, weighting: Weighting, contact_weight: float = 1.0) -> Floats:
     """(N,) weights W of the search for consistency, those of contact segments times `contact_weight`.
 
     "equal": 1, the thesis's own. "lengths": W = 1/s² with the same error of all markers: 1 for points, L² for unit
@@ -174,7 +174,7 @@ def coordinate_weights(subject: Subject, weighting: Weighting, contact_weight: f
     return weights
 
 
-def _contacts(subject: Subject, raw: Array, plates: PlateLoads) -> Contacts | None:
+def _contacts(subject: Subject, raw: Floats, plates: PlateLoads) -> Contacts | None:
     """Contacts at the centres of pressure of plates, as points of the raw pose of each frame."""
     names = plates.loads.bodies
     if not names:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from designopt_recordings.signals.cycles import Cycle, band, cycles_between, normalised
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_wholebody.kinematics.angles import JointAngles
 
 #: Angles by which a trial is cut where none is named: extension of hip or elbow, of the one that moves more.
@@ -23,12 +23,12 @@ _DEPTH, _CLOSE = 0.3, 0.15
 class Bands:
     """`mean` and `deviation` (101, k) of signals over `count` complete cycles; NaN without cycles, or with one."""
 
-    mean: Array
-    deviation: Array
+    mean: Floats
+    deviation: Floats
     count: int
 
 
-def trial_cycles(time: Array, angles: JointAngles, by: str | None = None) -> tuple[Cycle, ...]:
+def trial_cycles(time: Floats, angles: JointAngles, by: str | None = None) -> tuple[Cycle, ...]:
     """Cycles from each minimum of the angle called `by` to the next; those of odd lengths are left out.
 
     Raises `ValueError` for an angle that the model does not have.
@@ -57,7 +57,7 @@ def trial_cycles(time: Array, angles: JointAngles, by: str | None = None) -> tup
     return cycles_between(cuts.tolist(), 0.6 * usual, 1.5 * usual)
 
 
-def bands(time: Array, values: Array, cycles: tuple[Cycle, ...]) -> Bands:
+def bands(time: Floats, values: Floats, cycles: tuple[Cycle, ...]) -> Bands:
     """Bands of `values` (n, k) over `cycles`; signals that are never known have none."""
     nothing = np.full((len(PERCENT), values.shape[1]), np.nan)
     if not cycles:

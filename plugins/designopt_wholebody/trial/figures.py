@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from designopt_recordings.signals.filters import highpass
 
-from designopt.arrays import Array, Mask
+from designopt.arrays import Floats, Mask
 from designopt_wholebody.dynamics.decomposition import force_parts
 from designopt_wholebody.trial.analysis import Analysis
 
@@ -35,13 +35,13 @@ ANGLES = {
 }
 
 
-def rms(values: Array) -> float:
+def rms(values: Floats) -> float:
     """Root mean square of all finite numbers; 0 without any."""
     finite = values[np.isfinite(values)]
     return float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0
 
 
-def peak(values: Array) -> float:
+def peak(values: Floats) -> float:
     """Maximum of all finite numbers; 0 without any."""
     return float(np.nanmax(values, initial=0.0))
 
@@ -75,7 +75,7 @@ def joint_figures(analysis: Analysis, inner: Mask) -> dict[str, float]:
     return figures_of_joints
 
 
-def joint_sizes(analysis: Analysis) -> tuple[Array, Array]:
+def joint_sizes(analysis: Analysis) -> tuple[Floats, Floats]:
     """(n, joints) norms of forces in body weights and of torques in N m/kg of `JOINTS`, the larger of both sides.
 
     NaN for joints that the model does not have, and in frames without a result.
@@ -103,7 +103,7 @@ def ranges(analysis: Analysis, inner: Mask) -> dict[str, float]:
     return range_of
 
 
-def usual_angles(analysis: Analysis) -> Array:
+def usual_angles(analysis: Analysis) -> Floats:
     """(n, angles) rad of `ANGLES`, right side; NaN for angles that the model does not have, and without a result."""
     names, values = analysis.angles.names, np.full((len(analysis.status), len(ANGLES)), np.nan)
     for k, (joint, turn) in enumerate(ANGLES.values()):

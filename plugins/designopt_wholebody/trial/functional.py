@@ -8,7 +8,7 @@ import numpy as np
 from designopt_recordings.gaps.rigid import fit, shape, spread
 from designopt_recordings.recording import Recording
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt.study.language.findings import nearest_or_all
 
 #: Complete frames that a movement needs.
@@ -25,9 +25,9 @@ class FunctionalFit:
     """A joint in the axes of the proximal markers: their `shape` (k, 3) m, the centre or a `point` (3,) m of the axis,
     the direction (3,) of the `axis`, and the `rms` distance (m) of the joint as the two segments carry it."""
 
-    shape: Array
-    point: Array
-    axis: Array
+    shape: Floats
+    point: Floats
+    axis: Floats
     rms: float
 
 
@@ -88,7 +88,7 @@ def functional_joint(
     return FunctionalFit(reference, centres[:3], np.asarray(axis / np.linalg.norm(axis)), rms)
 
 
-def in_cluster(reference: Array, positions: Array, points: Array) -> Array:
+def in_cluster(reference: Floats, positions: Floats, points: Floats) -> Floats:
     """(3,) mean place of `points` (n, 3) in the axes of a cluster with the shape `reference` and `positions` (n, k, 3).
 
     Raises `ValueError` where no frame has all of them.
@@ -100,7 +100,7 @@ def in_cluster(reference: Array, positions: Array, points: Array) -> Array:
     return np.asarray(np.einsum("fji,fj->fi", rotation, points[complete] - translation).mean(axis=0))
 
 
-def carried(reference: Array, positions: Array, point: Array) -> Array:
+def carried(reference: Floats, positions: Floats, point: Floats) -> Floats:
     """(n, 3) m of a `point` (3,) of a cluster with the shape `reference`, by its `positions` (n, k, 3); NaN in frames
     that lack a marker."""
     complete = np.isfinite(positions).all(axis=(1, 2))

@@ -11,7 +11,7 @@ from designopt_recordings.gaps.rigid import fit
 from designopt_recordings.gaps.spline import interpolated
 from designopt_recordings.recording import Recording
 
-from designopt.arrays import Array, Integers
+from designopt.arrays import Floats, Integers
 from designopt_wholebody.body.body import BodySegment
 from designopt_wholebody.body.frames import axes_of, with_derived
 from designopt_wholebody.model.schema import BodyModel
@@ -26,7 +26,7 @@ _PASSES = 3
 class Landmarks:
     """Positions (n, 3) m by name and `status` (n,) of `FrameStatus`; `measured` names those that markers give."""
 
-    positions: Mapping[str, Array]
+    positions: Mapping[str, Floats]
     status: Integers
     measured: tuple[str, ...]
 
@@ -50,7 +50,7 @@ def static_subject(model: BodyModel, static: Recording, markers: MarkerSet, mass
     return make_subject(model, dict(zip(visible, stacked[still].mean(axis=0), strict=True)), mass)
 
 
-def stillest(positions: Array, width: int) -> slice | None:
+def stillest(positions: Floats, width: int) -> slice | None:
     """The `width` complete frames of (n, k, 3) that move least (fewer if there are fewer); None without any."""
     complete = np.asarray(np.isfinite(positions).all(axis=(1, 2)), dtype=bool).reshape(-1)
     best, least = None, np.inf
@@ -105,7 +105,7 @@ def find_landmarks(subject: Subject, recording: Recording, markers: MarkerSet, m
     return Landmarks(positions, status, measured)
 
 
-def _complete_all(subject: Subject, positions: dict[str, Array], status: Integers, measured: tuple[str, ...]) -> None:
+def _complete_all(subject: Subject, positions: dict[str, Floats], status: Integers, measured: tuple[str, ...]) -> None:
     """Place missing landmarks of all segments, until nothing more can be placed."""
     for _ in range(_PASSES):
         before = _missing(positions)
@@ -115,12 +115,12 @@ def _complete_all(subject: Subject, positions: dict[str, Array], status: Integer
             break
 
 
-def _missing(positions: Mapping[str, Array]) -> int:
+def _missing(positions: Mapping[str, Floats]) -> int:
     return sum(int(np.isnan(p[:, 0]).sum()) for p in positions.values())
 
 
 def _complete(
-    body: BodySegment, model: BodyModel, positions: dict[str, Array], status: Integers, measured: tuple[str, ...]
+    body: BodySegment, model: BodyModel, positions: dict[str, Floats], status: Integers, measured: tuple[str, ...]
 ) -> None:
     """Place missing landmarks of one segment, in `positions` and `status`, from its other landmarks."""
     own_landmarks = [name for name in body.local if name in model.landmarks]
@@ -138,8 +138,8 @@ def _complete(
 
 
 def _rebuilt(
-    local: Mapping[str, Array], visible: list[str], positions: Mapping[str, Array], frames: int, lacking: list[str]
-) -> dict[str, Array]:
+    local: Mapping[str, Floats], visible: list[str], positions: Mapping[str, Floats], frames: int, lacking: list[str]
+) -> dict[str, Floats]:
     """(frames, 3) of each of `lacking`; NaN with fewer than three landmarks of the segment."""
     rebuilt = {name: np.full((frames, 3), np.nan) for name in lacking}
     if len(visible) < 3:
@@ -160,7 +160,7 @@ def _rebuilt(
     return rebuilt
 
 
-def raw_coordinates(subject: Subject, landmarks: Mapping[str, Array]) -> Array:
+def raw_coordinates(subject: Subject, landmarks: Mapping[str, Floats]) -> Floats:
     """(n, N) raw coordinates q*: basic points as landmarks, axes by the formulas of the segments' frames or by fits.
 
     NaN in the coordinates of segments whose landmarks are missing.
@@ -182,7 +182,7 @@ def raw_coordinates(subject: Subject, landmarks: Mapping[str, Array]) -> Array:
     return q
 
 
-def _fitted(body: BodySegment, names: list[str], all_positions: Mapping[str, Array], frames: int) -> Array:
+def _fitted(body: BodySegment, names: list[str], all_positions: Mapping[str, Floats], frames: int) -> Floats:
     """(frames, 3, 3) attitude of a segment by the rigid fit of its landmarks to the static shape; NaN where missing."""
     axes = np.full((frames, 3, 3), np.nan)
     stacked = np.stack([all_positions[name] for name in names], axis=1)

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import numpy as np
 from designopt_recordings.recording import Recording
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt.plugin import InputFile, closest
 from designopt.plugin import Quantity as Q
 from designopt.study.language.checking.values import check, checker
@@ -110,8 +110,8 @@ class Carried:
     """A landmark at `point` (3,) m in the axes of `markers` with the shape `reference` (k, 3) m."""
 
     markers: tuple[str, ...]
-    reference: Array
-    point: Array
+    reference: Floats
+    point: Floats
 
 
 #: A marker, several of which the mean is the landmark, or a place beside or among them.
@@ -170,13 +170,13 @@ class MarkerSet:
         object.__setattr__(extended, "mirrored", model.mirrored)
         return extended
 
-    def placed(self, recording: Recording, names: tuple[str, ...]) -> dict[str, Array]:
+    def placed(self, recording: Recording, names: tuple[str, ...]) -> dict[str, Floats]:
         """(n, 3) positions m of the `names` landmarks in the recording; NaN for missing markers.
 
         Landmarks by markers of the static posture that the recording lacks are left out. Raises `ValueError` for other
         markers of this set that it lacks.
         """
-        placed: dict[str, Array] = {}
+        placed: dict[str, Floats] = {}
         absent = set(self.static) - set(recording.marker_names)
         for name in names:
             if name in self.landmarks:
@@ -187,8 +187,8 @@ class MarkerSet:
                 placed[name] = recording.marker(name)
         return placed
 
-    def _position(self, recording: Recording, landmark: str, placed: Placed | Carried) -> Array:
-        def marker(name: str) -> Array:
+    def _position(self, recording: Recording, landmark: str, placed: Placed | Carried) -> Floats:
+        def marker(name: str) -> Floats:
             if name not in recording.marker_names:
                 near = closest(name, recording.marker_names)
                 hint = f"; did you mean '{near}'?" if near else ""
@@ -250,7 +250,7 @@ def _markers_of(placed: Placed | Carried) -> tuple[str, ...]:
     return (*placed.at, *(marker for pair in directions for marker in pair))
 
 
-def _inside(middle: Array, right: Array, forward: Array, by: tuple[float, float, float]) -> Array:
+def _inside(middle: Floats, right: Floats, forward: Floats, by: tuple[float, float, float]) -> Floats:
     """(n, 3) places beside `middle` by m forwards, upwards and to the right; forwards is made perpendicular."""
     right = _unit(right)
     ahead = _unit(forward - np.einsum("fi,fi->f", forward, right)[:, None] * right)
@@ -258,14 +258,14 @@ def _inside(middle: Array, right: Array, forward: Array, by: tuple[float, float,
     return np.asarray(middle + x * ahead + y * np.cross(right, ahead) + z * right)
 
 
-def _size(lines: Array) -> float:
+def _size(lines: Floats) -> float:
     """Median length (m) of lines (n, 3); NaN where none is complete."""
     lengths = np.linalg.norm(lines, axis=1)
     finite = lengths[np.isfinite(lengths)]
     return float(np.median(finite)) if len(finite) else float("nan")
 
 
-def _unit(lines: Array) -> Array:
+def _unit(lines: Floats) -> Floats:
     """(n, 3) directions of lines; NaN for those without length."""
     length = np.linalg.norm(lines, axis=1, keepdims=True)
     return np.asarray(lines / np.where(length > 0.0, length, np.nan))

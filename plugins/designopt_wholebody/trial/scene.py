@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt_wholebody.body.body import BodySegment
 from designopt_wholebody.constraints.rows import ellipsoid_form
 from designopt_wholebody.dynamics.loads import Loads
@@ -15,10 +15,10 @@ from designopt_wholebody.subject import Subject
 _OUTLINE = 24
 
 
-def sticks(subject: Subject, q: Array) -> Array:
+def sticks(subject: Subject, q: Floats) -> Floats:
     """(n, sticks, 2, 3) lines m from the joint that carries a segment to those that it carries, or to its far end."""
     links = tree(subject)
-    lines: list[Array] = []
+    lines: list[Floats] = []
     for link in links:
         body = subject.bodies[link.body]
         ends = [following.at for following in links if following.parent == link.body] or [_far_end(body, link.at)]
@@ -32,7 +32,7 @@ def _far_end(body: BodySegment, at: str) -> str:
     return max(body.local, key=lambda name: float(np.linalg.norm(body.local[name] - body.local[at])))
 
 
-def surfaces(subject: Subject, q: Array) -> Array:
+def surfaces(subject: Subject, q: Floats) -> Floats:
     """(n, vertices, 3) m the three principal outlines of every ellipsoid, NaN between them; one NaN without any."""
     turn = np.linspace(0.0, 2.0 * np.pi, _OUTLINE)
     ring = np.stack([np.cos(turn), np.sin(turn), np.zeros(_OUTLINE)], axis=1)
@@ -48,7 +48,7 @@ def surfaces(subject: Subject, q: Array) -> Array:
     return np.concatenate(outlines, axis=1)
 
 
-def ground_forces(loads: Loads, level: float = 0.0) -> Array:
+def ground_forces(loads: Loads, level: float = 0.0) -> Floats:
     """(n, bodies, 2, 3) where each force from outside pierces the plane y = `level` m, and the force N; NaN without.
 
     One force of NaN stands where no segment may carry any.

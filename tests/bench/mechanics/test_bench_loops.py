@@ -17,7 +17,7 @@ from designopt_mechanics.mechanism.forces import LoopForces, MotionRows
 from designopt_mechanics.mechanism.loops import LoopSolver
 from designopt_mechanics.robot_files.reading import read_robot
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.dynamics.compile import find_compiler
 from designopt.dynamics.rows import Rows
 
@@ -61,7 +61,7 @@ class Multipliers:
         ]
         self.M = np.zeros((self.model.nv, self.model.nv))
 
-    def state(self, z: Vector, dz: Vector) -> tuple[Vector, Vector, Vector]:
+    def state(self, z: Floats, dz: Floats) -> tuple[Floats, Floats, Floats]:
         """Bias h, Jacobian J (k, m) in the plane and its rate times the speeds (k,)."""
         model, data = self.model, self.data
         data.qpos[:], data.qvel[:] = z[self.order], dz[self.order]
@@ -81,14 +81,14 @@ class Multipliers:
             turned.append((parts[0][1] - parts[1][1])[[0, 2]])
         return data.qfrc_bias.copy(), np.vstack(blocks), np.concatenate(turned)
 
-    def inverse(self, z: Vector, dz: Vector, ddz: Vector, driven: list[int]) -> tuple[Vector, Vector]:
+    def inverse(self, z: Floats, dz: Floats, ddz: Floats, driven: list[int]) -> tuple[Floats, Floats]:
         """Efforts of the driven coordinates and multipliers."""
         h, J, _ = self.state(z, dz)
         B = np.eye(len(z))[:, [self.order.index(d) for d in driven]]
         solution = np.linalg.solve(np.hstack([B, J.T]), self.M @ ddz[self.order] + h)
         return solution[: len(driven)], solution[len(driven) :]
 
-    def forward(self, z: Vector, dz: Vector, effort: Vector) -> Vector:
+    def forward(self, z: Floats, dz: Floats, effort: Floats) -> Floats:
         """Accelerations in the engine's order."""
         h, J, turned = self.state(z, dz)
         k = len(J)
@@ -131,7 +131,7 @@ def test_inverse_dynamics_of_ten_bodies_with_loops_is_20_times_that_of_multiplie
     driven = [int(i) for i in loops.independent]
     solved = forces.solve(motion, [])
 
-    def theirs() -> list[tuple[Vector, Vector]]:
+    def theirs() -> list[tuple[Floats, Floats]]:
         return [peer.inverse(z, dz, ddz, driven) for z, dz, ddz in zip(motion.z, motion.dz, motion.ddz, strict=True)]
 
     efforts = np.array([u for u, _ in theirs()])
@@ -153,10 +153,10 @@ def test_forward_dynamics_of_ten_bodies_with_loops_is_5_times_that_of_multiplier
     rates = Rows(mechanism_system(loops).rhs)
     x, nothing = np.hstack([motion.z, motion.dz]), np.zeros(0)
 
-    def ours() -> Vector:
+    def ours() -> Floats:
         return rates(x, nothing, nothing, nothing, nothing, 0.0)[0][:, m:]
 
-    def theirs() -> list[Vector]:
+    def theirs() -> list[Floats]:
         return [peer.forward(z, dz, np.zeros(m)) for z, dz in zip(motion.z, motion.dz, strict=True)]
 
     np.testing.assert_allclose(ours()[:, peer.order], np.array(theirs()), rtol=1e-8, atol=1e-7)

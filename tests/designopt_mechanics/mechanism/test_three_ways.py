@@ -17,7 +17,7 @@ from designopt_mechanics.tasks.task import TaskSettings
 from designopt_mechanics.tasks.trajectory import TrajectoryTask
 from scipy.linalg import expm
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation import Options, Phase, TrajectoryProblem, solve
 from designopt.dynamics import Simulator
 from designopt.dynamics.linearise import linearise
@@ -53,9 +53,9 @@ def random_file(seed: int) -> bytes:
     return "\n".join(lines).encode()
 
 
-def moving() -> list[tuple[Mechanism, Vector, Vector]]:
+def moving() -> list[tuple[Mechanism, Floats, Floats]]:
     """The first ten of random lengths that close and move away from dead centres: start and end of a motion."""
-    chosen: list[tuple[Mechanism, Vector, Vector]] = []
+    chosen: list[tuple[Mechanism, Floats, Floats]] = []
     for seed in range(1, 200):
         rng = np.random.default_rng(seed)
         try:
@@ -77,12 +77,12 @@ def moving() -> list[tuple[Mechanism, Vector, Vector]]:
 
 
 @pytest.fixture(scope="module")
-def motions() -> list[tuple[Mechanism, Vector, Vector]]:
+def motions() -> list[tuple[Mechanism, Floats, Floats]]:
     return moving()
 
 
 @pytest.mark.parametrize("number", range(10))
-def test_simulated_and_collocated_motions_agree(motions: list[tuple[Mechanism, Vector, Vector]], number: int) -> None:
+def test_simulated_and_collocated_motions_agree(motions: list[tuple[Mechanism, Floats, Floats]], number: int) -> None:
     mechanism, start, end = motions[number]
     loops, names = LoopSolver(mechanism), mechanism.tree.names
     every = [*names, *(f"{n}_speed" for n in names)]
@@ -104,7 +104,7 @@ def test_simulated_and_collocated_motions_agree(motions: list[tuple[Mechanism, V
 
 @pytest.mark.parametrize("number", range(10))
 def test_small_motions_about_the_rest_are_those_of_the_linearisation(
-    motions: list[tuple[Mechanism, Vector, Vector]], number: int
+    motions: list[tuple[Mechanism, Floats, Floats]], number: int
 ) -> None:
     mechanism = motions[number][0]
     loops = LoopSolver(mechanism)

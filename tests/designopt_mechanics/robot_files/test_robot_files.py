@@ -20,7 +20,7 @@ from designopt_mechanics.springs import tensions
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.wires import lengths, moment_arms
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 
 sys.path.insert(0, str(Path(__file__).parent))
 from robots import FOUR_BAR, MJCF, URDF
@@ -38,7 +38,7 @@ class Engine:
             self.model.opt.gravity[:] = (0.0, 0.0, -9.81)
         self.data = self.mujoco.MjData(self.model)
 
-    def matrices(self, q: Vector, v: Vector) -> tuple[Vector, Vector, Vector]:
+    def matrices(self, q: Floats, v: Floats) -> tuple[Floats, Floats, Floats]:
         """Mass matrix, bias and gravity force in MuJoCo's velocities."""
         model, data = self.model, self.data
         matrix = np.zeros((model.nv, model.nv))
@@ -51,7 +51,7 @@ class Engine:
         return matrix, moving, -data.qfrc_bias.copy()
 
 
-def in_velocities(engine: Engine, mechanism: Mechanism, z: Vector, dz: Vector) -> tuple[Vector, Vector, Vector]:
+def in_velocities(engine: Engine, mechanism: Mechanism, z: Floats, dz: Floats) -> tuple[Floats, Floats, Floats]:
     """Positions and velocities of MuJoCo, and the (v, m) derivative of these by the rates of the coordinates.
 
     The joints of a body are the motions of its frame, without the constant shifts to and from an anchor; a quaternion
@@ -81,7 +81,7 @@ def in_velocities(engine: Engine, mechanism: Mechanism, z: Vector, dz: Vector) -
     return q, E @ dz, E
 
 
-def posture(mechanism: Mechanism, seed: int) -> tuple[Vector, Vector]:
+def posture(mechanism: Mechanism, seed: int) -> tuple[Floats, Floats]:
     """A random posture with unit quaternions, and rates that keep their length."""
     rng = np.random.default_rng(seed)
     names = mechanism.tree.names

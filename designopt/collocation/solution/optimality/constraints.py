@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation.transcription.rows import Block
 
 
@@ -21,18 +21,18 @@ class ConstraintValues:
 
     blocks: tuple[Block, ...]
     units: tuple[str, ...]
-    values: Vector
-    low: Vector
-    high: Vector
-    scale: Vector
+    values: Floats
+    low: Floats
+    high: Floats
+    scale: Floats
 
     @cached_property
-    def relative(self) -> Vector:
+    def relative(self) -> Floats:
         """The size of each violation (m,) relative to its scale; infinite for NaN."""
         return np.nan_to_num(np.abs(self.missed) / self.scale, nan=math.inf)
 
     @cached_property
-    def missed(self) -> Vector:
+    def missed(self) -> Floats:
         """Violations (m,) in their own units; negative below the lower limit."""
         below, above = np.minimum(self.values - self.low, 0.0), np.maximum(self.values - self.high, 0.0)
         return np.asarray(below + above)

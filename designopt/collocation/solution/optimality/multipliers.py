@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Matrix, Vector
+from designopt.arrays import Floats
 from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.mesh.mesh import Mesh
@@ -36,10 +36,10 @@ from designopt.lazy import casadi as ca
 class Multipliers:
     """Unscaled multipliers of a program: of rows (m,) and of the boxes of variables (n,), as lambda and z."""
 
-    constraint_multipliers: Vector
-    bound_multipliers: Vector
+    constraint_multipliers: Floats
+    bound_multipliers: Floats
 
-    def by_point(self, transcription: Transcription, i: int) -> Matrix:
+    def by_point(self, transcription: Transcription, i: int) -> Floats:
         """The multipliers (points, rows of a point) of all rows at the points of phase i."""
         layout, functions = transcription.layout.phases[i], transcription.statement.functions[i]
         mesh = layout.mesh
@@ -68,9 +68,9 @@ class Multipliers:
 def multipliers(
     transcription: Transcription,
     program_bounds: ProgramBounds,
-    x: Vector,
-    constraint_multipliers: Vector,
-    bound_multipliers: Vector,
+    x: Floats,
+    constraint_multipliers: Floats,
+    bound_multipliers: Floats,
 ) -> Multipliers:
     """Unscaled multipliers, from the solver's at its scaled variables `x`.
 
@@ -86,8 +86,8 @@ def multipliers(
 
 
 def lagrangian_gradient(
-    transcription: Transcription, bounds: ProgramBounds, x: Vector, constraint_multipliers: Vector
-) -> Vector:
+    transcription: Transcription, bounds: ProgramBounds, x: Floats, constraint_multipliers: Floats
+) -> Floats:
     """The scaled gradient (n,) of cost and constraints at scaled variables `x`, without the boxes."""
     gradient = np.asarray(transcription.gradient(x, bounds.parameters)[1], float).ravel()
     if not len(constraint_multipliers):
@@ -101,7 +101,7 @@ def block_of(blocks: Sequence[Block], kind: str, phase: int) -> Block | None:
     return next((b for b in blocks if b.kind == kind and b.phase == phase), None)
 
 
-def costates(transcription: Transcription, i: int, multipliers: Multipliers, x: Vector, values: PhaseValues) -> Matrix:
+def costates(transcription: Transcription, i: int, multipliers: Multipliers, x: Floats, values: PhaseValues) -> Floats:
     """Costates (slots, nx) of phase i at variables `x` (not scaled), where its functions have `values`."""
     statement = transcription.statement
     layout, functions = transcription.layout.phases[i], statement.functions[i]
@@ -111,7 +111,7 @@ def costates(transcription: Transcription, i: int, multipliers: Multipliers, x: 
     defects = multipliers.constraint_multipliers[block.rows]
     of_points = multipliers.by_point(transcription, i)
 
-    def at_point(k: int) -> Vector:
+    def at_point(k: int) -> Floats:
         """T of a point: the derivative of its contribution with respect to its states."""
         theta = x[layout.theta]
         fraction = mesh.fractions[mesh.first + k]
@@ -127,7 +127,7 @@ def costates(transcription: Transcription, i: int, multipliers: Multipliers, x: 
     return _trajectories(mesh, defects, first, at_point(len(layout.point) - 1), values.duration)
 
 
-def _trajectories(mesh: Mesh, defects: Matrix, first: Vector, last: Vector, duration: float) -> Matrix:
+def _trajectories(mesh: Mesh, defects: Floats, first: Floats, last: Floats, duration: float) -> Floats:
     """Costates (slots, nx) from the multipliers of the defects (slots - 1, nx) and T at both ends."""
     count, nx = len(mesh), defects.shape[1]
     right, left = np.zeros((count + 1, nx)), np.zeros((count + 1, nx))  # linear parts of nodes: k's from k, k + 1's
@@ -167,7 +167,7 @@ def _trajectories(mesh: Mesh, defects: Matrix, first: Vector, last: Vector, dura
     return costate_values
 
 
-def _through_rates(mesh: Mesh, defects: Matrix) -> Matrix:
+def _through_rates(mesh: Mesh, defects: Floats) -> Floats:
     """The multipliers (points, nx) of the rates of all points: -sum Lambda Q h."""
     rate_multipliers = np.zeros((mesh.slots, defects.shape[1]))
     for scheme, some in mesh.groups:

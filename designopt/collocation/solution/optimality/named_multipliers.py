@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation.solution.optimality.multipliers import Multipliers, costates, multipliers
 from designopt.collocation.solution.optimality.sensitivity import data_sensitivity
 from designopt.collocation.solution.phase_values import PhaseValues
@@ -29,7 +29,7 @@ class NamedMultipliers:
     problem: TrajectoryProblem
     transcription: Transcription
     bounds: ProgramBounds
-    x: Vector
+    x: Floats
     iterate: Iterate
     values: Sequence[PhaseValues]
 
@@ -73,7 +73,7 @@ class NamedMultipliers:
                     named[f"{phase.name}.{name}"] = float(shadow[k])
         return named
 
-    def state_multipliers(self, i: int) -> dict[str, Vector]:
+    def state_multipliers(self, i: int) -> dict[str, Floats]:
         """Costates (slots,) of phase i."""
         costate_values = costates(self.transcription, i, self.multipliers, self.x, self.values[i])
         return {v.name: costate_values[:, j] for j, v in enumerate(self.problem.phases[i].system.states)}
@@ -85,7 +85,7 @@ class NamedMultipliers:
         names = [v.name for v in self.problem.phases[i].system.states]
         return {name: (float(a), float(b)) for name, a, b in zip(names, first, last, strict=True)}
 
-    def bound_multipliers(self, i: int) -> dict[str, Vector]:
+    def bound_multipliers(self, i: int) -> dict[str, Floats]:
         """d objective / d bound (slots,) along the phase, per second."""
         layout, point = self.transcription.layout.phases[i], self.transcription.statement.points[i]
         shadow, per_second = -self.multipliers.bound_multipliers, self._per_second(i)
@@ -99,10 +99,10 @@ class NamedMultipliers:
                 named[name] = np.concatenate([by_point[: layout.mesh.first], by_point])
         return named
 
-    def path_multipliers(self, i: int) -> dict[str, Vector]:
+    def path_multipliers(self, i: int) -> dict[str, Floats]:
         """d objective / d limit of the path constraints (points,), per second."""
         weights = self._per_second(i)[self.transcription.layout.phases[i].mesh.first :]
-        named: dict[str, Vector] = {}
+        named: dict[str, Floats] = {}
         for block in path_blocks(self.transcription, i):
             named.update(
                 zip(
@@ -113,7 +113,7 @@ class NamedMultipliers:
             )
         return named
 
-    def _per_second(self, i: int) -> Vector:
+    def _per_second(self, i: int) -> Floats:
         """Seconds (slots,) that each point represents in the quadrature; infinite without a weight."""
         weights = self.transcription.layout.phases[i].mesh.weights
         return np.where(weights == 0.0, np.inf, weights * self.values[i].duration)

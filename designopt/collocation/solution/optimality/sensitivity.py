@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation.solution.optimality.multipliers import Multipliers
 from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
@@ -30,7 +30,7 @@ def data_sensitivity(
     transcription: Transcription,
     bounds: ProgramBounds,
     multipliers: Multipliers,
-    x: Vector,
+    x: Floats,
     values: Sequence[PhaseValues],
 ) -> dict[str, float]:
     """d objective / d numeric data and fixed times, by "phase.name".
@@ -41,7 +41,7 @@ def data_sensitivity(
     statement = transcription.statement
     of_points, end_multipliers = _functions(statement)
     ends: list[Any] = []
-    results: list[tuple[Phase, list[str], Vector]] = []
+    results: list[tuple[Phase, list[str], Floats]] = []
     for i, (phase, phase_layout, phase_values) in enumerate(
         zip(problem.phases, transcription.layout.phases, values, strict=True)
     ):
@@ -93,10 +93,10 @@ def data_sensitivity(
 
 
 def _sample_sensitivity(
-    transcription: Transcription, sample: SamplePoint, at: SampleEntries, multipliers: Multipliers, x: Vector,
+    transcription: Transcription, sample: SamplePoint, at: SampleEntries, multipliers: Multipliers, x: Floats,
     values: PhaseValues,
     bounds: ProgramBounds,
-) -> Vector:  # fmt: skip
+) -> Floats:  # fmt: skip
     """The gradient (constants and signals, n) of the contribution of samples to the Lagrangian."""
     theta = x[transcription.layout.phases[sample.phase].theta]
     arguments = numeric_arguments(sample, at, x, theta, values.constants, bounds.parameters)

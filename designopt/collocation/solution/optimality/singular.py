@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Cube, Mask, Vector
+from designopt.arrays import Floats, Mask
 from designopt.collocation.solution.optimality.multipliers import Multipliers
 from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.solution.solution import Arc
@@ -33,7 +33,7 @@ LONGER, SHARE = 2, 0.02
 def singular_arcs(
     transcription: Transcription,
     bounds: ProgramBounds,
-    x: Vector,
+    x: Floats,
     multipliers: Multipliers,
     values: Sequence[PhaseValues],
     cost: float,
@@ -80,7 +80,7 @@ def singular_arcs(
     return arcs
 
 
-def _bends_everywhere(curvature: Cube, fixed: Cube) -> bool:
+def _bends_everywhere(curvature: Floats, fixed: Floats) -> bool:
     """Whether no direction in the null space of `fixed` is flat, by a fast factorisation.
 
     A matrix is positive definite on the null space of another if adding a large multiple of that one's square makes it
@@ -103,8 +103,8 @@ def _bends_everywhere(curvature: Cube, fixed: Cube) -> bool:
 
 
 def _derivatives(
-    transcription: Transcription, i: int, x: Vector, multipliers: Multipliers, values: PhaseValues
-) -> tuple[Cube, Cube]:
+    transcription: Transcription, i: int, x: Floats, multipliers: Multipliers, values: PhaseValues
+) -> tuple[Floats, Floats]:
     """For each point the Hessian of the Lagrangian (points, nw, nw) and the derivatives (points, rows, nw) of its
     equations and path constraints."""
     layout, functions, point = (
@@ -144,8 +144,8 @@ def _mapped(function: Any, count: int) -> PerPoint:
 
 
 def _fixed_directions(
-    transcription: Transcription, program_bounds: ProgramBounds, i: int, x: Vector, values: PhaseValues, slopes: Cube
-) -> Cube:
+    transcription: Transcription, program_bounds: ProgramBounds, i: int, x: Floats, values: PhaseValues, slopes: Floats
+) -> Floats:
     """Directions (points, k, n) in which the variables of a point other than states are fixed: none are zero."""
     layout, point, which = (
         transcription.layout.phases[i],

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Cube, Indices, Vector
+from designopt.arrays import Floats, Indices
 from designopt.collocation.solution.solution import PhaseSolution
 from designopt.collocation.statement.problem import Phase
 from designopt.dynamics.signals import Signal
@@ -32,12 +32,12 @@ class EquationsAlong:
         """tf - t0 (s)."""
         return self.solution.tf - self.solution.t0
 
-    def fractions(self, some: Indices, tau: Vector) -> Vector:
+    def fractions(self, some: Indices, tau: Floats) -> Floats:
         """Fractions (k, n) of the phase at the places `tau` (n,) of the intervals `some` (k,)."""
         mesh = self.solution.mesh
         return np.asarray(mesh.nodes[some, None] + mesh.widths[some, None] * tau)
 
-    def states(self, some: Indices, tau: Vector) -> Cube:
+    def states(self, some: Indices, tau: Floats) -> Floats:
         """States (k, n, nx) at the places `tau` (n,) of the intervals `some` (k,), which have one scheme."""
         mesh, solved = self.solution.mesh, self.solution
         scheme = mesh.schemes[some[0]]
@@ -50,7 +50,7 @@ class EquationsAlong:
         ]
         return np.stack(trajectories, axis=2)
 
-    def inputs_at(self, some: Indices, tau: Vector, names: Sequence[str]) -> Cube:
+    def inputs_at(self, some: Indices, tau: Floats, names: Sequence[str]) -> Floats:
         """Controls, algebraic variables or unknown rates (k, n, names) at these places, within their bounds."""
         mesh, solved = self.solution.mesh, self.solution
         scheme = mesh.schemes[some[0]]
@@ -59,16 +59,16 @@ class EquationsAlong:
         trajectories = [np.clip(solved.values[n][slots] @ weights, *solved.bounds[n]) for n in names]
         return np.stack(trajectories, axis=2) if names else np.empty((len(some), len(tau), 0))
 
-    def data(self, fractions: Vector) -> Vector:
+    def data(self, fractions: Floats) -> Floats:
         """The data entries (n, nq) at `fractions` (n,) of the phase."""
         return data_at(self.phase, fractions, self.solution.t0, self.solution.tf)
 
     @property
-    def p(self) -> Vector:
+    def p(self) -> Floats:
         """Parameters (np,) of the system."""
         return np.array([self.parameters[v.name] for v in self.phase.system.parameters])
 
-    def rates(self, states: Cube, some: Indices, tau: Vector) -> Cube:
+    def rates(self, states: Floats, some: Indices, tau: Floats) -> Floats:
         """The rates (k, n, nx) from the equations for `states` (k, n, nx) and the interpolated controls."""
         system = self.phase.system
         fractions = self.fractions(some, tau).ravel()
@@ -81,7 +81,7 @@ class EquationsAlong:
         return np.asarray(evaluated, float).T.reshape(states.shape)
 
 
-def data_at(phase: Phase, fractions: Vector, t0: float, tf: float) -> Vector:
+def data_at(phase: Phase, fractions: Floats, t0: float, tf: float) -> Floats:
     """The data entries (n, nq) of a phase that runs from t0 to tf, at `fractions` (n,) of it."""
     columns = []
     for v in phase.system.data:

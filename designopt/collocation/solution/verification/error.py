@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from designopt.arrays import Cube, Indices, Matrix, Vector
+from designopt.arrays import Floats, Indices
 from designopt.collocation.solution.solution import PhaseSolution
 from designopt.collocation.solution.verification.equations import EquationsAlong
 from designopt.collocation.solution.verification.violation import point_values
@@ -23,7 +23,7 @@ from designopt.collocation.transcription.mesh.points import CollocationPoint
 PANELS, GAUSS = 4, 5
 
 
-def interval_errors(phase: Phase, solution: PhaseSolution, parameters: Mapping[str, float]) -> Vector:
+def interval_errors(phase: Phase, solution: PhaseSolution, parameters: Mapping[str, float]) -> Floats:
     """The estimated relative error (intervals,) of the states of a phase.
 
     On each interval the dynamics along the interpolated solution are integrated from its left end with a quadrature one
@@ -49,7 +49,7 @@ def interval_errors(phase: Phase, solution: PhaseSolution, parameters: Mapping[s
 
 def pulse_errors(
     phase: Phase, point: CollocationPoint, solution: PhaseSolution, parameters: Mapping[str, float]
-) -> Vector:
+) -> Floats:
     """The effect of a pulse between the points of an interval on states and integrals (intervals,), relative as above.
 
     Rates and integrands along the interpolated solution are integrated over each interval with `PANELS` panels of Gauss
@@ -84,8 +84,13 @@ def pulse_errors(
 
 
 def _integrals(
-    point: CollocationPoint, equations: EquationsAlong, x: Cube, some: Indices, tau: Vector, other_names: Sequence[str]
-) -> Cube:
+    point: CollocationPoint,
+    equations: EquationsAlong,
+    x: Floats,
+    some: Indices,
+    tau: Floats,
+    other_names: Sequence[str],
+) -> Floats:
     """Integrands (integrals, k, n) times the duration for states `x` (k, n, nx) at the places `tau` (n,)."""
     count = len(some) * len(tau)
     w = np.hstack([x.reshape(count, -1), equations.inputs_at(some, tau, other_names).reshape(count, -1)])
@@ -99,7 +104,7 @@ def control_degree(scheme: Scheme) -> int:
 
 
 @lru_cache(maxsize=16)
-def finer_quadrature(count: int) -> tuple[Vector, Matrix]:
+def finer_quadrature(count: int) -> tuple[Floats, Floats]:
     """`count` right Radau points (n,) on [0, 1] and the matrix (n, n) that integrates from 0 to each of them."""
     from numpy.polynomial.legendre import legroots
 

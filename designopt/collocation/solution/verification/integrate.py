@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Matrix, Vector
+from designopt.arrays import Floats
 from designopt.collocation.solution.verification.equations import explicit_rates
 from designopt.dynamics.system import System
 from designopt.lazy import casadi as ca
@@ -20,9 +20,9 @@ from designopt.lazy import scipy
 
 
 def integrate(
-    rhs: Callable[[float, Vector], Vector], start: float, x: Vector, at: Vector, tolerance: float, farthest: Vector,
+    rhs: Callable[[float, Floats], Floats], start: float, x: Floats, at: Floats, tolerance: float, farthest: Floats,
     most_steps: int,
-) -> Matrix:  # fmt: skip
+) -> Floats:  # fmt: skip
     """States (nx, n) at increasing places `at` (n,) from states `x` at `start`; NaN from where the run failed: a state
     is beyond `farthest` (nx,) or `most_steps` are used up.
 
@@ -44,7 +44,7 @@ def integrate(
     return states_at
 
 
-def stage_places() -> Vector:
+def stage_places() -> Floats:
     """The stages (13,) as shares of the step; the last is at its end."""
     return np.concatenate([scipy.integrate.DOP853.C, [1.0]])
 

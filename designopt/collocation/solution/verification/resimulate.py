@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Array, Indices, Mask, Matrix, Vector
+from designopt.arrays import Floats, Indices, Mask
 from designopt.collocation.solution.solution import PhaseSolution, Solution
 from designopt.collocation.solution.verification.equations import EquationsAlong, explicit_rates
 from designopt.collocation.solution.verification.integrate import integrate, stage_places, step_functions
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 
 #: Steps in the order of time: segments, starting places, widths.
-Steps = tuple[Indices, Vector, Vector]
+Steps = tuple[Indices, Floats, Floats]
 
 #: Relative tolerance of a step, of 1 + the largest absolute value of a state.
 TOLERANCE = 1e-9
@@ -44,10 +44,10 @@ class Resimulation:
     with the instability of the motion.
     """
 
-    times: Vector
-    states: Mapping[str, Vector]
+    times: Floats
+    states: Mapping[str, Floats]
     error: float
-    segment_errors: Vector
+    segment_errors: Floats
 
 
 def resimulate_phases(solution: Solution, problem: TrajectoryProblem) -> dict[str, Resimulation]:
@@ -75,7 +75,7 @@ def resimulate(phase: Phase, solution: PhaseSolution, parameters: Mapping[str, f
 class _Segments:
     """Runs over the intervals of a solution, each from given states at its left end; `size` (nx,) scales errors."""
 
-    def __init__(self, equations: EquationsAlong, size: Vector) -> None:
+    def __init__(self, equations: EquationsAlong, size: Floats) -> None:
         self.equations, self.size, self.p = equations, size, equations.p
         self.stages = stage_places()
         system = equations.phase.system
@@ -88,7 +88,7 @@ class _Segments:
         self.step, self.many = step_functions(system, AT_ONCE)
         self.trajectories = self._trajectories()
 
-    def _trajectories(self) -> Array:
+    def _trajectories(self) -> Floats:
         """Controls and algebraic variables on every interval (intervals, n, nu + nz): coefficients of Legendre
         polynomials over the interval."""
         from numpy.polynomial.legendre import legvander
@@ -104,7 +104,7 @@ class _Segments:
                 coefficients[some, :count, i] = values[name][slots] @ inverse.T
         return coefficients
 
-    def inputs_at(self, segments: Indices, tau: Matrix) -> Array:
+    def inputs_at(self, segments: Indices, tau: Floats) -> Floats:
         """Controls and algebraic variables (k, n, nu + nz) at places (k, n) of segments (k,), within their bounds."""
         from numpy.polynomial.legendre import legvander
 
@@ -112,7 +112,7 @@ class _Segments:
         values_at = np.matmul(legvander(2.0 * tau - 1.0, trajectories.shape[1] - 1), trajectories)
         return np.asarray(np.clip(values_at, self.low, self.high))
 
-    def _stages(self, segments: Indices, tau: Vector, delta: Vector) -> tuple[Matrix, ...]:
+    def _stages(self, segments: Indices, tau: Floats, delta: Floats) -> tuple[Floats, ...]:
         """All arguments of `step` but the states, for steps (k,) of widths `delta` from places `tau` of segments."""
         equations, mesh = self.equations, self.equations.solution.mesh
         places = tau[:, None] + delta[:, None] * self.stages
@@ -123,7 +123,7 @@ class _Segments:
         h = equations.duration * mesh.widths[segments] * delta
         return values.T, np.tile(self.p[:, None], len(tau)), data.T, t.T, h[None, :]
 
-    def _norm(self, h: Vector, five: Any, three: Any) -> Vector:
+    def _norm(self, h: Floats, five: Any, three: Any) -> Floats:
         """The error (k,) of steps of length h as a share of the tolerance, from both estimates (nx, k)."""
         with np.errstate(all="ignore"):
             a, b = (((np.asarray(e, float) / self.size[:, None]) ** 2).sum(axis=0) for e in (five, three))
@@ -131,12 +131,12 @@ class _Segments:
         # both estimates are zero without motion; values that are not finite have diverged
         return np.where(np.isfinite(error_norm), error_norm, np.where((a == 0.0) & (b == 0.0), 0.0, math.inf))
 
-    def _lost(self, x: Matrix) -> Mask:
+    def _lost(self, x: Floats) -> Mask:
         """Which runs (k,) are far from the range of the solution."""
         inside: Mask = np.abs(x) <= FARTHEST * self.size[:, None]
         return np.asarray(~inside.all(axis=0))
 
-    def run(self, x: Matrix, segments: Indices, tau: float = 0.0) -> tuple[Matrix, Steps | None]:
+    def run(self, x: Floats, segments: Indices, tau: float = 0.0) -> tuple[Floats, Steps | None]:
         """States (nx, k) at the right ends of `segments` (k,) from those at the places `tau`, infinite after a
         divergence.
 
@@ -174,7 +174,7 @@ class _Segments:
             ends[:, i] = self._stiff(x[:, i], segments[i], float(at[i]))
         return ends, None
 
-    def chain(self, x: Vector, steps: Steps | None) -> Matrix:
+    def chain(self, x: Floats, steps: Steps | None) -> Floats:
         """States (nx, intervals + 1) at all nodes of one run from `x`, infinite after a divergence.
 
         The `steps` of the runs over the segments are repeated, many in one call; if their error is too large now, the
@@ -196,7 +196,7 @@ class _Segments:
                 break
         return nodes
 
-    def _repeat(self, x: Vector, steps: Steps, k: int, nodes: Matrix) -> tuple[Vector, int, float]:
+    def _repeat(self, x: Floats, steps: Steps, k: int, nodes: Floats) -> tuple[Floats, int, float]:
         """Take `steps` from segment `k` on as long as their errors are small, and fill `nodes`: states, segment and
         place of the end."""
         which, begins, delta = steps
@@ -219,12 +219,12 @@ class _Segments:
                 return x, int(which[at]), float(begins[at])
         return x, nodes.shape[1] - 1, 0.0
 
-    def _stiff(self, x: Vector, segment: int, tau: float) -> Vector:
+    def _stiff(self, x: Floats, segment: int, tau: float) -> Floats:
         """The end of one segment from states `x` at its place `tau`, by an implicit method."""
         equations, mesh = self.equations, self.equations.solution.mesh
         which, h = np.array([segment]), equations.duration * mesh.widths[segment]
 
-        def rhs(tau: float, state: Vector) -> Vector:
+        def rhs(tau: float, state: Floats) -> Floats:
             values = self.inputs_at(which, np.array([[tau]]))[0, 0]
             fraction = np.array([mesh.nodes[segment] + mesh.widths[segment] * tau])
             t = equations.solution.t0 + fraction * equations.duration

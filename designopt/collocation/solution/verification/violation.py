@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation.solution.solution import PhaseSolution
 from designopt.collocation.solution.verification.equations import EquationsAlong
 from designopt.collocation.statement.problem import Phase
@@ -45,7 +45,7 @@ def violation_between_points(
     return worst
 
 
-def _outside(values: Vector, limits: list[tuple[float, float]]) -> float:
+def _outside(values: Floats, limits: list[tuple[float, float]]) -> float:
     low, high = np.array(limits).T
     beyond = np.maximum(np.maximum(low - values, values - high), 0.0).max(axis=0)
     shares = beyond / (1.0 + np.abs(values).max(axis=0))
@@ -53,8 +53,8 @@ def _outside(values: Vector, limits: list[tuple[float, float]]) -> float:
 
 
 def point_values(
-    point: CollocationPoint, equations: EquationsAlong, w: Vector, fractions: Vector
-) -> tuple[Vector, Vector]:
+    point: CollocationPoint, equations: EquationsAlong, w: Floats, fractions: Floats
+) -> tuple[Floats, Floats]:
     """Path constraints (n, rows), and integrands (n, integrals) times the duration, for variables `w` (n, nw) at
     `fractions` (n,)."""
     phase, solved, count = equations.phase, equations.solution, len(fractions)

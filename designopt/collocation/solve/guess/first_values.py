@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation.solution.verification.equations import data_at
 from designopt.collocation.statement.problem import Phase
 from designopt.dynamics.system import System
@@ -18,7 +18,7 @@ from designopt.lazy import casadi as ca
 ITERATIONS, SMALL = 30, 1e-9
 
 
-def unknown_rates(phase: Phase, values: Mapping[str, Vector], fractions: Vector, duration: float) -> dict[str, Vector]:
+def unknown_rates(phase: Phase, values: Mapping[str, Floats], fractions: Floats, duration: float) -> dict[str, Floats]:
     """Slopes (n,) of the guessed states by the names of the unknown rates that are rates of states.
 
     `values` (n,) are given at increasing `fractions` (n,) of a phase of `duration` (s).
@@ -46,12 +46,12 @@ def _rates_of(system: System) -> dict[str, str]:
 
 def algebraic_values(
     phase: Phase,
-    values: Mapping[str, Vector],
+    values: Mapping[str, Floats],
     parameters: Mapping[str, float],
-    fractions: Vector,
+    fractions: Floats,
     t0: float,
     tf: float,
-) -> dict[str, Vector]:
+) -> dict[str, Floats]:
     """Algebraic variables (n,) that solve their equations along guessed states and controls, by Newton's method.
 
     It starts from the guessed values. Empty if it does not converge, or if the data are not available at the guessed
@@ -66,7 +66,7 @@ def algebraic_values(
         return {}
     count = len(fractions)
 
-    def rows(table: Any) -> Vector:
+    def rows(table: Any) -> Floats:
         return np.array([values[v.name] for v in table]).reshape(-1, count)
 
     x, u, z = rows(system.states), rows(system.controls), rows(system.algebraic)

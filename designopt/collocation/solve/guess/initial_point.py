@@ -8,7 +8,7 @@ from numbers import Real
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation.solve.guess.first_values import algebraic_values, unknown_rates
 from designopt.collocation.statement.checks import check_names
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled
@@ -61,7 +61,7 @@ def _default_times(phase: Phase, before: float) -> tuple[float, float]:
 
 def initial_point(
     statement: ProblemFunctions, problem: TrajectoryProblem, places: Layout, boxes: ProgramBounds, guess: Guess
-) -> Vector:
+) -> Floats:
     """All variables (n,) at `guess`, not scaled, within their boxes.
 
     Omitted unknown rates are the slopes of the guessed states; algebraic variables solve their equations if possible.
@@ -108,7 +108,7 @@ def initial_point(
     return np.asarray(np.clip(point, low, high))
 
 
-def _values(phase: Phase, trajectory: PhaseGuess, fractions: Vector) -> Mapping[str, Vector]:
+def _values(phase: Phase, trajectory: PhaseGuess, fractions: Floats) -> Mapping[str, Floats]:
     """The values of the phase's variables in a given trajectory."""
     form = phase.system.residual_form
     unknowns = form.unknowns if form else ()

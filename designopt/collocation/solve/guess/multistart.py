@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation.solution.solution import Solution, StartRecord
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solve.guess.initial_point import default_trajectory, middle
@@ -88,8 +88,8 @@ def _perturbed_trajectory(
 ) -> Sampled:
     default = default_trajectory(phase, stated_trajectory, before)
     fractions = np.linspace(0.0, 1.0, POINTS)
-    values: dict[str, Vector] = dict(stated_trajectory.at(fractions)) if stated_trajectory else {}
-    trajectories: Mapping[str, Vector] = {**default.at(fractions), **values}
+    values: dict[str, Floats] = dict(stated_trajectory.at(fractions)) if stated_trajectory else {}
+    trajectories: Mapping[str, Floats] = {**default.at(fractions), **values}
     for v in (*phase.system.states, *phase.system.controls):
         low, high = phase.bounds.get(v.name, (v.low, v.high))
         trajectory = trajectories[v.name]

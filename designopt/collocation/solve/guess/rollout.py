@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation.solution.verification.equations import data_at, explicit_rates
 from designopt.collocation.solution.verification.integrate import integrate
 from designopt.collocation.solve.guess.initial_point import default_trajectory, middle
@@ -63,7 +63,7 @@ def rollout(problem: TrajectoryProblem, guess: Guess | None = None) -> Guess:
 
 def _simulated(
     phase: Phase, first: dict[str, float], trajectory: Sampled, parameters: dict[str, float]
-) -> dict[str, Vector]:
+) -> dict[str, Floats]:
     """The states (n,) at the fractions of `trajectory`, from the `first` ones, with its controls."""
     system = phase.system
     rates = PerPoint(explicit_rates(system), 1)
@@ -74,7 +74,7 @@ def _simulated(
     def row(table: tuple[Variable, ...], fraction: float) -> list[float]:
         return [float(np.interp(fraction, trajectory.fractions, trajectory.values[v.name])) for v in table]
 
-    def rhs(fraction: float, x: Vector) -> Vector:
+    def rhs(fraction: float, x: Floats) -> Floats:
         q = [float(np.interp(fraction, trajectory.fractions, column)) for column in data.T]
         t = trajectory.t0 + fraction * duration
         (evaluated,) = rates(x, row(system.controls, fraction), row(system.algebraic, fraction), p, q, t)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.lazy import casadi as ca
 
 
@@ -34,7 +34,7 @@ class PerPoint:
                 buffer.set_res(k, memoryview(result.ravel().data))
         self._lock = threading.Lock()
 
-    def __call__(self, *arguments: ArrayLike) -> list[Matrix]:
+    def __call__(self, *arguments: ArrayLike) -> list[Floats]:
         """The results (count, rows) at arguments (count, rows), or (rows,) for all points."""
         with self._lock:
             for argument, values in zip(self._arguments, arguments, strict=True):

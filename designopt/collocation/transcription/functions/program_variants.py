@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem, is_added
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.functions.ends import EndSymbols, end_symbols
@@ -138,7 +138,7 @@ def _compare(names: Sequence[str], before: tuple[Any, list[Any]], after: tuple[A
             raise ProblemError("bad_statement", name, text)
 
 
-def _values(arguments: Sequence[Any], expressions: Sequence[Any]) -> list[Array]:
+def _values(arguments: Sequence[Any], expressions: Sequence[Any]) -> list[Floats]:
     """The values (points, rows) of each expression at the random points."""
     function = ca.Function("expressions", list(arguments), [ca.densify(e) for e in expressions])
     rng = np.random.default_rng(0)

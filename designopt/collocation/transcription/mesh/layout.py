@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Indices, Vector
+from designopt.arrays import Floats, Indices
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.mesh.points import CollocationPoint
@@ -34,7 +34,7 @@ class PhaseLayout:
     signals: int
     numbers_end: int
 
-    def at_ends(self, x: Vector) -> tuple[Vector, Vector]:
+    def at_ends(self, x: Floats) -> tuple[Floats, Floats]:
         """All variables of a point (nw,) at both ends, of the program's variables `x`.
 
         Without a point at the left end, variables other than states are NaN there.

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Indices, Vector
+from designopt.arrays import Floats, Indices
 from designopt.collocation.statement.scheme import Scheme, lagrange
 
 
@@ -24,7 +24,7 @@ class Mesh:
     `ValueError` for nodes that do not increase from 0 to 1.
     """
 
-    nodes: Vector
+    nodes: Floats
     schemes: tuple[Scheme, ...]
     left_point: bool = False
 
@@ -58,7 +58,7 @@ class Mesh:
         return len(self.schemes)
 
     @cached_property
-    def widths(self) -> Vector:
+    def widths(self) -> Floats:
         """Widths (N,) of the intervals."""
         return np.diff(self.nodes)
 
@@ -78,13 +78,13 @@ class Mesh:
         return 0 if self.schemes[0].starts or self.left_point else 1
 
     @cached_property
-    def left(self) -> Vector:
+    def left(self) -> Floats:
         """Weights (m,) of the points of the first interval except its left end, for the polynomial's value there."""
-        end_weights: Vector = lagrange(self.schemes[0].points[1:], np.zeros(1))[0]
+        end_weights: Floats = lagrange(self.schemes[0].points[1:], np.zeros(1))[0]
         return end_weights
 
     @cached_property
-    def fractions(self) -> Vector:
+    def fractions(self) -> Floats:
         """Fractions (slots,) of the phase at all points."""
         point_fractions = np.empty(self.slots)
         for scheme, some in self.groups:
@@ -94,7 +94,7 @@ class Mesh:
         return point_fractions
 
     @cached_property
-    def weights(self) -> Vector:
+    def weights(self) -> Floats:
         """Weights (slots,) of the quadrature over the fractions."""
         quadrature = np.zeros(self.slots)
         for scheme, some in self.groups:
@@ -112,7 +112,7 @@ class Mesh:
         scheme_ids = np.fromiter(map(id, self.schemes), np.int64, len(self))
         return tuple((scheme, np.flatnonzero(scheme_ids == key)) for key, scheme in distinct.items())
 
-    def interval_of(self, fractions: ArrayLike) -> tuple[Indices, Vector]:
+    def interval_of(self, fractions: ArrayLike) -> tuple[Indices, Floats]:
         """The intervals (n,) of the fractions and the places (n,) in [0, 1] there."""
         fractions = np.asarray(fractions, float)
         k = np.clip(np.searchsorted(self.nodes, fractions, side="right") - 1, 0, len(self) - 1)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Indices, Matrix, Vector
+from designopt.arrays import Floats, Indices
 from designopt.collocation.statement.problem import Phase
 from designopt.collocation.statement.stated_values import ProblemError, ends
 from designopt.collocation.statement.symbols import Symbols
@@ -104,11 +104,11 @@ class SampleEntries:
     from `begin`: its data sample by sample, then, from `signals` to `end`, the signals.
     """
 
-    fractions: Vector
+    fractions: Floats
     sample: Indices
     variable: Indices
     columns: Indices
-    weights: Vector
+    weights: Floats
     begin: int
     signals: int
     end: int
@@ -180,7 +180,7 @@ def sample_entries(
     )
 
 
-def _entries(sample: Indices, variable: Indices, columns: Indices, weights: Vector) -> tuple[Any, ...]:
+def _entries(sample: Indices, variable: Indices, columns: Indices, weights: Floats) -> tuple[Any, ...]:
     broadcast = np.broadcast_arrays(sample[:, None], variable[None, :], columns, weights[:, None])
     return tuple(part.ravel() for part in broadcast)
 
@@ -193,7 +193,7 @@ def samples_of(phase: Phase, point: SamplePoint) -> Samples:
     return at
 
 
-def fractions_of(phase: Phase, point: SamplePoint) -> Vector:
+def fractions_of(phase: Phase, point: SamplePoint) -> Floats:
     """The fractions (n,) of the phase at which the samples are. Raises `ProblemError` for times in s in a phase with
     free ends."""
     at = samples_of(phase, point)
@@ -216,7 +216,7 @@ def fractions_of(phase: Phase, point: SamplePoint) -> Vector:
     return np.asarray(np.clip(fractions, 0.0, 1.0))
 
 
-def sample_numbers(phase: Phase, point: SamplePoint, layout: SampleEntries) -> Vector:
+def sample_numbers(phase: Phase, point: SamplePoint, layout: SampleEntries) -> Floats:
     """The parameters of the program that belong to the samples, for a `phase` that may be a variant.
 
     Raises `ProblemError` if it has other samples than the program.
@@ -243,8 +243,8 @@ def sample_numbers(phase: Phase, point: SamplePoint, layout: SampleEntries) -> V
 
 
 def numeric_arguments(
-    point: SamplePoint, layout: SampleEntries, x: Vector, theta: Vector, constants: Vector, parameters: Vector
-) -> list[Matrix]:
+    point: SamplePoint, layout: SampleEntries, x: Floats, theta: Floats, constants: Floats, parameters: Floats
+) -> list[Floats]:
     """The arguments (size, n) of the functions of a sample at variables `x`, not scaled, side by side."""
     n = layout.count
     W = np.zeros((n, point.nw))

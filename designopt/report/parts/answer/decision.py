@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt import decision as rules
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.counts import count, plural
 from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout
@@ -77,7 +77,7 @@ def decision(result: Result) -> Section | None:
     )
 
 
-def _picked(result: Result, F: Matrix, front: Rows) -> tuple[dict[str, int | None], list[str]]:
+def _picked(result: Result, F: Floats, front: Rows) -> tuple[dict[str, int | None], list[str]]:
     """The index on the front selected by each rule, and its notes."""
     objectives = result.problem.objectives
     names, signs = [o.name for o in objectives], [o.sign for o in objectives]
@@ -120,7 +120,7 @@ def _robust(result: Result) -> list[str]:
     return [f"robust picks design {row}: {describe(result, row)}."]
 
 
-def _volume(result: Result, F: Matrix) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
+def _volume(result: Result, F: Floats) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
     """The hypervolume as a fact, and the note on its reference point."""
     reference = result.reference() if F.shape[1] <= OBJECTIVES else None
     if reference is None:
@@ -143,7 +143,7 @@ def _table(result: Result, front: Rows, picked: dict[str, int | None]) -> Table:
 
 
 def _weights(
-    result: Result, F: Matrix, front: Rows, picked: dict[str, int | None]
+    result: Result, F: Floats, front: Rows, picked: dict[str, int | None]
 ) -> tuple[tuple[Figure, ...], tuple[Table, ...]]:
     """The share of weights of the objectives for which each design is chosen."""
     thinned_rows = thinned(np.arange(len(front)), WEIGHED)

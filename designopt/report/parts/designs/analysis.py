@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.counts import count, plural
 from designopt.plugin import report
 from designopt.report.labels import (
@@ -71,7 +71,7 @@ def analysis(result: Result) -> Section | None:
     )
 
 
-def _spread(result: Result, figures: dict[str, tuple[str, Matrix]]) -> Table:
+def _spread(result: Result, figures: dict[str, tuple[str, Floats]]) -> Table:
     """Smallest, mean and largest value of each figure over designs and scenarios with a result."""
     rows = []
     for name, (unit, values) in figures.items():

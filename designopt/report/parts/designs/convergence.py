@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout, category, scale_for
 from designopt.report.labels import number, plain, stage_label, with_unit
@@ -42,7 +42,7 @@ def convergence(result: Result) -> Section | None:
     )
 
 
-def hypervolume_history(result: Result) -> tuple[Matrix, NDArray[np.int64], Matrix] | None:
+def hypervolume_history(result: Result) -> tuple[Floats, NDArray[np.int64], Floats] | None:
     """Reference point (m,), numbers of designs (k,), and the hypervolume at these as a share of the final one (k,).
 
     The reference is fixed, see `Result.reference`. None if no design dominates it.
@@ -69,7 +69,7 @@ def reference_words(result: Result) -> str:
     return f"{at} ({'given by the study' if is_stated else 'a tenth of the front’s range beyond its worst'})"
 
 
-def _volume(result: Result, places: NDArray[np.intp], volume: Matrix) -> Figure:
+def _volume(result: Result, places: NDArray[np.intp], volume: Floats) -> Figure:
     hover = "after %{x} designs: <b>%{y:.2%}</b>"
     curve = trace(places, volume, mode="lines+markers", colour="@accent", width=2, marker={"size": 4}, hover=hover)
     axes = {"xaxis": axis("designs asked for"), "yaxis": axis("share of the final hypervolume", tickformat=".0%")}
@@ -126,7 +126,7 @@ def _best(result: Result) -> Figure:
     )
 
 
-def _ticks(values: Matrix) -> dict[str, Any]:
+def _ticks(values: Floats) -> dict[str, Any]:
     """A few ticks; for a constant value that value only, because Plotly would zoom into its rounding errors."""
     if not len(values) or float(np.ptp(values)) > 1e-9 * float(np.abs(values).max()):
         return scale_for(values) or {"nticks": 5}

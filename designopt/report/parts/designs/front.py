@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.counts import count, plural
 from designopt.plugin import report
 from designopt.report.colours import axis, layout, over_decades, scale_for
@@ -141,7 +141,7 @@ def far_baselines(result: Result) -> list[str]:
     return [name for name, row in rows if ((places[row] < low - reach) | (places[row] > high + reach)).any()]
 
 
-def _on_axes(values: Matrix, rows: Rows) -> Matrix:
+def _on_axes(values: Floats, rows: Rows) -> Floats:
     """`values` (n, m) in axis coordinates: the logarithm if those of `rows` range over decades."""
     logs = [over_decades(column) for column in values[rows].T]
     with np.errstate(all="ignore"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.counts import count, plural
 from designopt.plugin import report
 from designopt.report.colours import ORDERED, axis, bare_layout, colour_bar, layout
@@ -240,7 +240,7 @@ def _pairs(indices: Indices, influences: list[Influence], title: str) -> Figure:
     )
 
 
-def _cells(z: Matrix) -> dict[str, Any]:
+def _cells(z: Floats) -> dict[str, Any]:
     """Colours from 0, because negative values are noise; numbers if there is room."""
     top = max(float(np.nanmax(z)), 1e-3)
     heat_map = {"z": z, "zmin": 0.0, "zmax": top}

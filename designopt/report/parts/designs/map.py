@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.counts import plural
 from designopt.plugin import report
 from designopt.report.colours import ORDERED, axis, colour_bar, layout
@@ -90,7 +90,7 @@ def _sparse(grid: Grid, designs: int) -> bool:
     return nodes < NODES and 3 * nodes < designs
 
 
-def _layers(result: Result) -> tuple[list[str], list[list[Matrix]]]:
+def _layers(result: Result) -> tuple[list[str], list[list[Floats]]]:
     """Quantities to map: objectives (the same for every scenario), then figures by scenario: names and values (n,)."""
     scenarios = len(result.problem.scenarios)
     names, values = [], []
@@ -187,7 +187,7 @@ def _heat_map(result: Result, grid: Grid) -> Figure:
     )
 
 
-def edges(nodes: Matrix, p: DesignVariable | None = None) -> Matrix:
+def edges(nodes: Floats, p: DesignVariable | None = None) -> Floats:
     """Borders (n + 1,) of a heat map's cells, halfway between `nodes` (n,) on the scale of parameter `p`.
 
     Plotly needs them for cells of unequal width and on a log axis.

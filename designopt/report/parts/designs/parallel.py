@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.counts import count, plural
 from designopt.plugin import report
 from designopt.report.colours import ORDERED_LINES, colour_bar, over_decades
@@ -101,7 +101,7 @@ def parallel(result: Result) -> Section | None:
     )
 
 
-def _parameter(p: DesignVariable, x: Vector) -> dict[str, Any]:
+def _parameter(p: DesignVariable, x: Floats) -> dict[str, Any]:
     """Values and ticks of a parameter; if it is inactive, NaN in `x`, lines pass below its range."""
     axis: dict[str, Any]
     if p.kind == "choice":
@@ -125,14 +125,14 @@ def _parameter(p: DesignVariable, x: Vector) -> dict[str, Any]:
     }
 
 
-def _objective(x: Vector) -> dict[str, Any]:
+def _objective(x: Floats) -> dict[str, Any]:
     """Values and ticks of an objective; one that ranges over decades has a log axis."""
     if not over_decades(x):
         return {"values": x, "tickformat": ".5~g"}
     return _exponents(x, float(np.log10(x.min())), float(np.log10(x.max())))
 
 
-def _exponents(x: Vector, low: float, high: float) -> dict[str, Any]:
+def _exponents(x: Floats, low: float, high: float) -> dict[str, Any]:
     """An axis with the base-10 exponents of `x`, with ticks for the values from `low` to `high`."""
     ticks = np.linspace(low, high, TICKS)
     return {"values": np.log10(x), "tickvals": ticks, "ticktext": [f"{10**t:.3g}" for t in ticks]}

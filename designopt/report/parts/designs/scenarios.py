@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt.arrays import Mask, Matrix
+from designopt.arrays import Floats, Mask
 from designopt.plugin import report
 from designopt.report import scenario_values
 from designopt.report.colours import ORDERED, axis, bare_layout, colour_bar
@@ -57,7 +57,7 @@ def scenarios(result: Result) -> Section | None:
     )
 
 
-def _findings(result: Result, chosen: dict[str, int], layers: dict[str, Matrix], holding: dict[str, Mask]) -> list[str]:
+def _findings(result: Result, chosen: dict[str, int], layers: dict[str, Floats], holding: dict[str, Mask]) -> list[str]:
     """The worst scenario, common to all chosen designs or for each; limits violated in a scenario."""
     names = [s.name for s in result.problem.scenarios]
     sentences = []
@@ -85,7 +85,7 @@ def _findings(result: Result, chosen: dict[str, int], layers: dict[str, Matrix],
     return sentences
 
 
-def _heat_map(names: list[str], designs: list[str], layers: dict[str, Matrix]) -> Figure:
+def _heat_map(names: list[str], designs: list[str], layers: dict[str, Floats]) -> Figure:
     """Designs over scenarios, coloured by the selected value."""
     layers = {k: v for k, v in layers.items() if np.isfinite(v).any()}
     short = [plain(n if len(n) <= 24 else n[:23] + "…") for n in names]
@@ -119,7 +119,7 @@ def _heat_map(names: list[str], designs: list[str], layers: dict[str, Matrix]) -
     )
 
 
-def _worst(names: list[str], designs: list[str], layers: dict[str, Matrix], signs: list[float]) -> Table:
+def _worst(names: list[str], designs: list[str], layers: dict[str, Floats], signs: list[float]) -> Table:
     rows = []
     for i, design in enumerate(designs):
         for (label, v), sign in zip(layers.items(), signs, strict=True):
@@ -132,7 +132,7 @@ def _worst(names: list[str], designs: list[str], layers: dict[str, Matrix], sign
     return Table("Worst and best scenario", head, tuple(rows), visible_rows=40)
 
 
-def _all(names: list[str], designs: list[str], layers: dict[str, Matrix], holding: dict[str, Mask]) -> Table:
+def _all(names: list[str], designs: list[str], layers: dict[str, Floats], holding: dict[str, Mask]) -> Table:
     layers = {k: v for k, v in layers.items() if np.isfinite(v).any()}
     head = ("design", "scenario", *layers, *(f"{name} holds" for name in holding))
     rows = tuple(

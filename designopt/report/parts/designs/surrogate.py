@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Matrix
+from designopt.arrays import Floats
 from designopt.counts import plural
 from designopt.plugin import SolverPlugin, Use, report
 from designopt.problem import Problem
@@ -81,7 +81,7 @@ def _gp(use: Use[SolverPlugin], problem: Problem) -> Mapping[str, Any] | None:
     return use.settings if use.plugin.name == "gp" else None
 
 
-def _centre(result: Result, processes: Processes) -> tuple[Matrix, str]:
+def _centre(result: Result, processes: Processes) -> tuple[Floats, str]:
     row = result.compromise()
     if row is None:
         return processes.front[0], "the design with the smallest violation"
@@ -128,14 +128,14 @@ def _accuracy(result: Result, processes: Processes) -> tuple[Table, list[str]]:
     return Table("Accuracy of the surrogate", columns, tuple(rows), note=note), poor
 
 
-def _slices(result: Result, coordinates: Coordinates, processes: Processes, centre: Matrix) -> Figure:
+def _slices(result: Result, coordinates: Coordinates, processes: Processes, centre: Floats) -> Figure:
     """One small plot for each parameter; a selector for the output."""
     free, outputs = result.problem.space.free, _outputs(result, processes)
     columns = min(COLUMNS, len(free))
     rows = -(-len(free) // columns)
     width, height = 1.0 / columns, 1.0 / rows
     axes: dict[str, Any] = {}
-    plots: list[tuple[tuple[Trace, ...], Matrix, str, list[tuple[Matrix, Matrix, Matrix]]]] = []
+    plots: list[tuple[tuple[Trace, ...], Floats, str, list[tuple[Floats, Floats, Floats]]]] = []
     for j, p in enumerate(free):
         X, places, ticks = _along(coordinates, centre, j)
         suffix = "" if j == 0 else str(j + 1)
@@ -179,8 +179,8 @@ def _slices(result: Result, coordinates: Coordinates, processes: Processes, cent
 
 
 def _band(
-    result: Result, processes: Processes, k: int, process: Process, features: Matrix
-) -> tuple[Matrix, Matrix, Matrix]:
+    result: Result, processes: Processes, k: int, process: Process, features: Floats
+) -> tuple[Floats, Floats, Floats]:
     """Lower end, mean and upper end in the units of the study."""
     mean, sd = process.predict(features)
     ends = [mean - 2.0 * sd, mean, mean + 2.0 * sd]
@@ -193,7 +193,7 @@ def _band(
     return low, middle, high
 
 
-def _along(coordinates: Coordinates, centre: Matrix, j: int) -> tuple[Matrix, Matrix, dict[str, Any]]:
+def _along(coordinates: Coordinates, centre: Floats, j: int) -> tuple[Floats, Floats, dict[str, Any]]:
     """Designs along parameter `j`, their axis coordinates, and the axis settings."""
     p = coordinates.space.free[j]
     if p.kind == "choice":

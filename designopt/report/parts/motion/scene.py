@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Floats
 from designopt.plugin import InvalidSetting, Quantity, report
 from designopt.report.designs import Arrays, Plot, missing, selectable, stored_arrays
 from designopt.report.drawing import DrawnMotion, draw
@@ -55,7 +55,7 @@ class Scene:
         )
 
     def _plot(self, arrays: Arrays) -> Plot:
-        def places(name: str, axes: int) -> Array:
+        def places(name: str, axes: int) -> Floats:
             coordinates = np.asarray(arrays[name], dtype=np.float64)
             if coordinates.ndim != axes or coordinates.shape[-1] not in (2, 3) or len(coordinates) != len(time):
                 raise ValueError(
@@ -79,7 +79,7 @@ class Scene:
         )
 
 
-def _range(values: Array | None, lowest: float | None, highest: float | None) -> tuple[float, float]:
+def _range(values: Floats | None, lowest: float | None, highest: float | None) -> tuple[float, float]:
     finite = np.array([0.0, 1.0]) if values is None else values[np.isfinite(values)]
     if not len(finite):
         finite = np.array([0.0, 1.0])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout, category
 from designopt.report.labels import number, plain, with_unit
@@ -162,7 +162,7 @@ def stacked(rows: Sequence[tuple[str, str, Sequence[dict[str, Any]]]], x_title: 
     return {"data": data, "layout": bare_layout(**axes, annotations=notes)}
 
 
-def line(x: Vector, y: Vector, colour: str, **more: Any) -> dict[str, Any]:
+def line(x: Floats, y: Floats, colour: str, **more: Any) -> dict[str, Any]:
     """A curve."""
     return {
         "type": "scatter", "mode": "lines", "x": x, "y": y, "line": {"color": colour, "width": 2},
@@ -170,7 +170,7 @@ def line(x: Vector, y: Vector, colour: str, **more: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _limits(times: Vector, low: float, high: float, values: Vector) -> list[dict[str, Any]]:
+def _limits(times: Floats, low: float, high: float, values: Floats) -> list[dict[str, Any]]:
     """Dashed lines at limits near the values."""
     span = float(np.ptp(values)) or abs(float(values[0])) or 1.0
     near = [

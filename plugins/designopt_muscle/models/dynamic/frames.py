@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation.statement.scheme import SchemeName
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.sharing.dynamic.problem import mesh
@@ -18,14 +18,14 @@ class MeshFrames:
     """`time` (n,) s of the points of `intervals` equal intervals; `before` first and `after` last are margin."""
 
     scheme: SchemeName
-    time: Vector
+    time: Floats
     intervals: int
     before: int
     after: int
 
     @classmethod
     def over(
-        cls, recorded: Vector, window: tuple[float, float] | None, longest: float, scheme: SchemeName, samples: int
+        cls, recorded: Floats, window: tuple[float, float] | None, longest: float, scheme: SchemeName, samples: int
     ) -> MeshFrames:
         """Intervals of `longest` s at most over the `window`, with a margin of `samples` recorded times (n,) on both
         sides as far as there are any. Raises `TrialError` for windows beyond the recording."""

@@ -9,7 +9,7 @@ from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_table
 from designopt_recordings.signals.even_steps import linear_values
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.plugin import InputFile
 from designopt_muscle.geometry.geometry import muscle_geometry
 from designopt_muscle.models.errors import TrialError
@@ -30,7 +30,7 @@ def dynamic_muscles(trial: Trial, *, rigid: bool, passive: bool) -> DynamicMuscl
     rates = np.column_stack([trial.rates.get(name, still) for name in geometry.coordinates])
     muscles = trial.model.muscles
 
-    def shape(*names: str, default: float) -> Vector:
+    def shape(*names: str, default: float) -> Floats:
         return np.array([next((m.shape[n] for n in names if n in m.shape), default) for m in muscles])
 
     strain = shape("passive_fiber_strain_at_one_norm_force", "FmaxMuscleStrain", default=0.6)
@@ -54,7 +54,7 @@ def dynamic_muscles(trial: Trial, *, rigid: bool, passive: bool) -> DynamicMuscl
     )
 
 
-def fibre_lengths(file: InputFile, track: Mapping[str, str], muscles: tuple[str, ...], time: Vector) -> Vector:
+def fibre_lengths(file: InputFile, track: Mapping[str, str], muscles: tuple[str, ...], time: Floats) -> Floats:
     """(n, k) m measured fibre lengths of `muscles` at `time` (n,) s, linear between the rows of a table.
 
     NaN without a measurement. Raises `TrialError` for missing columns and muscles without a row within the times.

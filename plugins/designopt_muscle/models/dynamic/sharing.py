@@ -10,7 +10,7 @@ import numpy as np
 from designopt_mechanics.robot_files.xml import ModelError
 from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation import TrajectoryProblem
 from designopt.collocation.statement.scheme import SchemeName
 from designopt.plugin import Declared, Diverged, InputFile, InvalidDesign, InvalidSetting, model
@@ -327,7 +327,7 @@ class DynamicSharingModel:
             self._factors,
         ), frames
 
-    def _terms(self, trial: Trial, signals: Vector | None) -> DynamicTerms:
+    def _terms(self, trial: Trial, signals: Floats | None) -> DynamicTerms:
         muscles = trial.muscles
         weights = {"none": lambda: None, "volume": muscles.volumes, "pcsa": muscles.areas}[self.weights]()
         tracking, synergies = None, self.synergies
@@ -350,7 +350,7 @@ class DynamicSharingModel:
 
 
 def _synergies(
-    signals: Vector, measured_muscles: list[str], muscles: tuple[str, ...], count: int
+    signals: Floats, measured_muscles: list[str], muscles: tuple[str, ...], count: int
 ) -> dict[str, dict[str, float]]:
     """Weights of the measured muscles in this number of synergies, factored from the frames in which all are
     measured.

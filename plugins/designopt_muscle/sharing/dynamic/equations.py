@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
 from designopt_muscle.curves import LENGTHS, OPENSIM, TENDON_FORCES, activation_rate
@@ -75,7 +75,7 @@ class DynamicTrial:
         checked_factors(self.factors, muscles.names)
         _ = self.band
 
-    def _check_fibres(self, lengths: Vector) -> None:
+    def _check_fibres(self, lengths: Floats) -> None:
         if lengths.shape != self.muscles.lengths.shape:
             raise ValueError(f"fibre lengths has the shape {lengths.shape}, not {self.muscles.lengths.shape}")
         relative = lengths / self.muscles.optimal
@@ -138,7 +138,7 @@ class DynamicTrial:
         return [int(j) for j in np.flatnonzero(np.isfinite(self.terms.fibres.lengths).any(axis=0))]
 
     @cached_property
-    def band(self) -> tuple[Vector, Vector] | None:
+    def band(self) -> tuple[Floats, Floats] | None:
         """(n, k) bounds of the excitations from the signals, else those of the muscles.
 
         Raises `ValueError`, with muscle and time, if a band and the muscle's own range are disjoint.
@@ -165,21 +165,21 @@ class DynamicTrial:
         return [(int(i), int(j)) for i, j in np.argwhere((self.balance.arms != 0).any(axis=0))]
 
     @cached_property
-    def sizes(self) -> Vector:
+    def sizes(self) -> Floats:
         """(m,) scales of the balance of each row."""
         return np.asarray(np.maximum(1.0, np.abs(self.balance.moments).max(axis=0)))
 
-    def isometric(self, parameters: Mapping[str, float]) -> Vector:
+    def isometric(self, parameters: Mapping[str, float]) -> Floats:
         """(k,) N maximum isometric forces with these parameters."""
         scaled = checked_factors(self.factors, self.muscles.names)
         scaled_forces = [parameters[scaled["force", n]] if ("force", n) in scaled else 1.0 for n in self.muscles.names]
         return np.asarray(self.muscles.force * scaled_forces * parameters["strength"])
 
     @cached_property
-    def data(self) -> dict[str, Vector]:
+    def data(self) -> dict[str, Floats]:
         """Data of the equations for every frame (n,), by the names of the system's data."""
         balance, muscles, names = self.balance, self.muscles, self.names
-        columns: dict[str, Vector] = {}
+        columns: dict[str, Floats] = {}
         for prefix, table in (("length", muscles.lengths), ("speed", muscles.speeds)):
             columns |= {f"{prefix}_{name}": table[:, j] for j, name in enumerate(names)}
         columns |= {f"arm_{self.rows[i]}_{names[j]}": balance.arms[:, i, j] for i, j in self.pairs}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation import Program, Solution
 from designopt.collocation.transcription.boxes import boxes
 from designopt.lazy import scipy
@@ -29,13 +29,13 @@ class Identifiability:
     """
 
     names: tuple[str, ...]
-    widths: Vector
-    alone: Vector
-    weakest: Vector
+    widths: Floats
+    alone: Floats
+    weakest: Floats
     condition: float
 
 
-def information(program: Program, solution: Solution, names: Sequence[str]) -> Vector:
+def information(program: Program, solution: Solution, names: Sequence[str]) -> Floats:
     """(k, k) second derivatives of the least objective by the parameters `names`, the motion following.
 
     The Schur complement of the optimality conditions at the solution; bounds and limits that hold there are kept.
@@ -72,7 +72,7 @@ def information(program: Program, solution: Solution, names: Sequence[str]) -> V
     return np.asarray(0.5 * (reduced_hessian + reduced_hessian.T))
 
 
-def identifiability(names: Sequence[str], of_trials: Sequence[Vector], rise: float) -> Identifiability:
+def identifiability(names: Sequence[str], of_trials: Sequence[Floats], rise: float) -> Identifiability:
     """How well factors are determined by trials whose informations (k, k) add up; `rise` is that of the objective."""
     total = np.sum(of_trials, axis=0)
     values, vectors = np.linalg.eigh(total)

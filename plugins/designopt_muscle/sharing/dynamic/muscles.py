@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_muscle.curves import OPENSIM
 
 
@@ -33,21 +33,21 @@ class DynamicMuscles:
     """
 
     names: tuple[str, ...]
-    lengths: Vector
-    speeds: Vector
-    force: Vector
-    optimal: Vector
-    slack: Vector
-    pennation: Vector
-    fastest: Vector
+    lengths: Floats
+    speeds: Floats
+    force: Floats
+    optimal: Floats
+    slack: Floats
+    pennation: Floats
+    fastest: Floats
     rigid: NDArray[np.bool_]
-    tendon_strain: Vector
-    width: Vector
-    damping: Vector
-    rise: Vector
-    fall: Vector
-    passive_strain: Vector
-    min_activation: Vector
+    tendon_strain: Floats
+    width: Floats
+    damping: Floats
+    rise: Floats
+    fall: Floats
+    passive_strain: Floats
+    min_activation: Floats
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))

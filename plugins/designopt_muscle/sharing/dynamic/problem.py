@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation import Constraint, Integral, Mesh, Phase, Signal, TrajectoryProblem
 from designopt.collocation.statement.scheme import SCHEMES, SchemeName
 from designopt.collocation.statement.stated_values import Box, ends
@@ -25,7 +25,7 @@ def mesh(scheme: SchemeName, intervals: int) -> Mesh:
     return Mesh.uniform(SCHEMES[scheme](_DEGREE, False, False), intervals)
 
 
-def mesh_of(scheme: SchemeName, time: Vector) -> Mesh:
+def mesh_of(scheme: SchemeName, time: Floats) -> Mesh:
     """The mesh whose points are at `time` (n,) s. Raises `ValueError` where they are no points of equal intervals."""
     n, steps = len(time), mesh(scheme, 1).schemes[0].steps
     intervals = (n - 1) // steps

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.collocation import Program, Solution, explain
 from designopt.dynamics.rows import outputs_over
 from designopt_muscle.sharing.dynamic.equations import DynamicTrial
@@ -34,21 +34,21 @@ class DynamicSharing:
     `solution` are those of the collocation.
     """
 
-    time: Vector
+    time: Floats
     converged: bool
     message: str
-    activations: Vector
-    excitations: Vector
-    commands: Vector
-    tendon_forces: Vector
-    tendon_rates: Vector
-    reserves: Vector
-    forces: Vector
-    device: Vector
-    fibre_lengths: Vector
-    fibre_speeds: Vector
-    rates: Vector
-    weights: Vector
+    activations: Floats
+    excitations: Floats
+    commands: Floats
+    tendon_forces: Floats
+    tendon_rates: Floats
+    reserves: Floats
+    forces: Floats
+    device: Floats
+    fibre_lengths: Floats
+    fibre_speeds: Floats
+    rates: Floats
+    weights: Floats
     objective: float
     effort: float
     moving: float
@@ -63,7 +63,7 @@ class DynamicSharing:
     program: Program
     solution: Solution
 
-    def cut(self, frames: slice, quadrature: Vector) -> DynamicSharing:
+    def cut(self, frames: slice, quadrature: Floats) -> DynamicSharing:
         """Some frames, with integrals by the weights `quadrature` (s) of them."""
         cut_arrays: dict[str, Any] = {
             f.name: getattr(self, f.name)[frames]
@@ -80,7 +80,7 @@ def read(trial: DynamicTrial, program: Program, solution: Solution, static: Shar
     solved, system = solution.phases[name], trial.system
     n, elastic = len(trial.balance.time), [trial.names[j] for j in trial.compliant]
 
-    def stacked(prefix: str, parts: Sequence[str], trajectories: Mapping[str, Vector]) -> Vector:
+    def stacked(prefix: str, parts: Sequence[str], trajectories: Mapping[str, Floats]) -> Floats:
         return np.stack([trajectories[f"{prefix}_{part}"] for part in parts], axis=1) if parts else np.zeros((n, 0))
 
     values = {

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_muscle.sharing.statement.criteria import Tracking
 
 #: What a factor may scale, with the words for it.
@@ -43,7 +43,7 @@ class DynamicReserves:
     """Reserves of the rows: `optimal` (m,) generalised force at control 1, 0 for none; `weight` of their squares;
     `limit` of the controls."""
 
-    optimal: Vector
+    optimal: Floats
     weight: float = 1.0
     limit: float = 1.0
 
@@ -62,7 +62,7 @@ class MeasuredFibres:
     - L) / l_o)^2`` with the given optimal length l_o of the muscle, without factors.
     """
 
-    lengths: Vector
+    lengths: Floats
     weight: float = 1.0
 
     def __post_init__(self) -> None:
@@ -90,13 +90,13 @@ class DynamicTerms:
 
     effort: float = 1.0
     charged: Literal["excitation", "activation"] = "excitation"
-    weights: Vector | None = None
+    weights: Floats | None = None
     rates: float = 0.01
     sharpness: float = 1.0
     start_from_rest: bool = True
     tracking: Tracking | None = None
     fibres: MeasuredFibres | None = None
-    synergies: Vector | None = None
+    synergies: Floats | None = None
 
     def __post_init__(self) -> None:
         for name in ("effort", "rates"):
@@ -118,7 +118,7 @@ class Device:
     ``assistance``. `angle` (n,) rad of the row's coordinate. Parameters: stiffness (N m/rad), rest, assistance."""
 
     row: str
-    angle: Vector
+    angle: Floats
 
     def moment(self, needed: Any, parameters: Mapping[str, Any], angle: Any = None) -> Any:
         """The device's part of the `needed` moment, for arrays (n,) or expressions."""

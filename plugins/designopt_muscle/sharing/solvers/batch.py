@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Integers, Mask, Vector
+from designopt.arrays import Floats, Integers, Mask
 from designopt_muscle.sharing.solvers.full_matrices import FullMatrices
 from designopt_muscle.sharing.solvers.pattern import Matrices
 from designopt_muscle.sharing.statement.cost import Cost
@@ -18,8 +18,8 @@ Frames = Integers | slice
 class Variables:
     """Bounds `lower` and `upper` (v, n or 1) of v variables, and what each costs."""
 
-    lower: Vector
-    upper: Vector
+    lower: Floats
+    upper: Floats
     cost: Cost
 
     def take(self, frames: Frames) -> Variables:
@@ -29,11 +29,11 @@ class Variables:
         lower, upper = (a if a.shape[1] == 1 else a[:, frames] for a in (self.lower, self.upper))
         return Variables(lower, upper, self.cost.take(frames))
 
-    def best(self, s: Vector) -> Vector:
+    def best(self, s: Floats) -> Floats:
         """(v, n) the x within the bounds at which cost less s x is least, for the `s` (v, n) of each."""
         return np.asarray(np.minimum(np.maximum(self.cost.inverse(s)[0], self.lower), self.upper))
 
-    def best_and_slope(self, s: Vector) -> tuple[Vector, Vector]:
+    def best_and_slope(self, s: Floats) -> tuple[Floats, Floats]:
         """That x and dx/ds, both (v, n)."""
         unclipped, slope = self.cost.inverse(s)
         x = np.minimum(np.maximum(unclipped, self.lower), self.upper)
@@ -45,7 +45,7 @@ class Batch:
     """Problems of n frames with v variables and m rows: `matrix` (m, v, n), `needed` (m, n)."""
 
     matrix: Matrices | FullMatrices
-    needed: Vector
+    needed: Floats
     variables: Variables
 
     def take(self, frames: Frames) -> Batch:
@@ -58,8 +58,8 @@ class DualSolution:
     """`x` (v, n), `multipliers` (m, n), whether a frame `converged` (n,), the `iterations` (n,) it took, whether its
     multipliers prove that it is `infeasible` (n,)."""
 
-    x: Vector
-    multipliers: Vector
+    x: Floats
+    multipliers: Floats
     converged: Mask
     iterations: Integers
     infeasible: Mask

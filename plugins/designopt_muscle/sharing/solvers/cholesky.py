@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 
 #: Pivots up to this, of matrices scaled to a diagonal of 1, are rounding.
 _MIN_PIVOT = 1e-14
 
 
-def solve_definite(matrices: Vector, right: Vector) -> Vector:
+def solve_definite(matrices: Floats, right: Floats) -> Floats:
     """The solutions x (m, n) of ``matrices[:, :, k] x[:, k] = right[:, k]`` by Cholesky's factorisation.
 
     The matrices are scaled to a diagonal of 1 first. Pivots that are not positive beyond rounding belong to rows that

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Integers, Vector
+from designopt.arrays import Floats, Integers
 from designopt.dynamics.compile import CompilerError, load_library
 from designopt_muscle.sharing.statement.formulation import Formulation
 
@@ -37,8 +37,8 @@ class BlockSolutions:
     The block of each row is in `row_blocks` (m,), that of each variable in `column_blocks` (v,), -1 without a row.
     """
 
-    x: Vector
-    multipliers: Vector
+    x: Floats
+    multipliers: Floats
     iterations: Integers
     outcomes: Integers
     row_blocks: Integers

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_muscle.sharing.solvers.batch import Batch, DualSolution, Variables
 from designopt_muscle.sharing.solvers.cholesky import solve_definite
 from designopt_muscle.sharing.solvers.dual_newton import newton
@@ -27,7 +27,7 @@ def solve_dual(batch: Batch, *, runs: int = 1) -> DualSolution:
     frames = batch.needed.shape[1]
     length = frames // runs
     solution = DualSolution.empty(*batch.matrix.shape)
-    guess: Vector | None = None
+    guess: Floats | None = None
     left = np.ones(frames, dtype=np.bool_)
     for stride in STRIDES:
         if stride > 1 and length < 4 * stride:
@@ -42,7 +42,7 @@ def solve_dual(batch: Batch, *, runs: int = 1) -> DualSolution:
     return solution
 
 
-def _between(solution: DualSolution, runs: int) -> Vector | None:
+def _between(solution: DualSolution, runs: int) -> Floats | None:
     """(m, n) multipliers between those of the frames that have converged; None where a run has less than two."""
     guess = np.empty_like(solution.multipliers)
     length = guess.shape[1] // runs
@@ -56,7 +56,7 @@ def _between(solution: DualSolution, runs: int) -> Vector | None:
     return guess
 
 
-def _solved(batch: Batch, guess: Vector | None) -> DualSolution:
+def _solved(batch: Batch, guess: Floats | None) -> DualSolution:
     """From a `guess` (m, n): the first step in parts that stay in the cache, then all frames that are left together."""
     if guess is None:
         return newton(batch, first_multipliers(batch), guessed=False)
@@ -74,7 +74,7 @@ def _solved(batch: Batch, guess: Vector | None) -> DualSolution:
     return solution
 
 
-def first_multipliers(batch: Batch) -> Vector:
+def first_multipliers(batch: Batch) -> Floats:
     """(m, n) the unclipped minimiser of a quadratic cost.
 
     For other costs the multipliers that fit the slopes of the cost at the minimiser of the weighted squares best.

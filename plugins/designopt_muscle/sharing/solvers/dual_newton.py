@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Integers, Mask, Vector
+from designopt.arrays import Floats, Integers, Mask
 from designopt_muscle.sharing.solvers.batch import Batch, DualSolution
 from designopt_muscle.sharing.solvers.cholesky import solve_definite
 
@@ -34,13 +34,13 @@ _DAMPING, _GUESSED_DAMPING, _MOST_DAMPING = 1e-3, 1e-8, 1e8
 class _State:
     """Where Newton's method stands: frames last."""
 
-    multipliers: Vector
-    x: Vector
-    slope: Vector
-    residual: Vector
+    multipliers: Floats
+    x: Floats
+    slope: Floats
+    residual: Floats
 
     @classmethod
-    def at(cls, batch: Batch, multipliers: Vector, s: Vector | None = None) -> _State:
+    def at(cls, batch: Batch, multipliers: Floats, s: Floats | None = None) -> _State:
         """At `multipliers` (m, n), for which A^T lambda is `s` (v, n), if it is known."""
         x, slope = batch.variables.best_and_slope(batch.matrix.transposed_times(multipliers) if s is None else s)
         return cls(multipliers, x, slope, batch.matrix.times(x) - batch.needed)
@@ -55,7 +55,7 @@ class _State:
         self.residual[:, frames] = part.residual
 
 
-def newton(batch: Batch, start: Vector, *, guessed: bool = True, most: int = _ITERATIONS) -> DualSolution:
+def newton(batch: Batch, start: Floats, *, guessed: bool = True, most: int = _ITERATIONS) -> DualSolution:
     """Solve all frames from multipliers `start` (m, n), in at most `most` steps.
 
     Starts `guessed` from solutions of neighbouring frames need next to no damping.
@@ -116,7 +116,7 @@ def _infeasible(batch: Batch, state: _State) -> Mask:
         return np.asarray(needed_moment.sum(axis=0) - largest_moment.sum(axis=0) > _MARGIN * size)
 
 
-def _size_of_normal(batch: Batch) -> Vector:
+def _size_of_normal(batch: Batch) -> Floats:
     """(n,) the size of A D A^T for variables within their ranges, which its shift is relative to."""
     variables = batch.variables
     middle = np.clip(0.5 * (np.maximum(variables.lower, -1.0) + np.minimum(variables.upper, 1.0)), 0.1, 0.5)
@@ -124,7 +124,7 @@ def _size_of_normal(batch: Batch) -> Vector:
     return batch.matrix.size(np.broadcast_to(d, batch.matrix.shape[1:]))
 
 
-def _search(batch: Batch, start: _State, direction: Vector) -> tuple[_State, Integers]:
+def _search(batch: Batch, start: _State, direction: Floats) -> tuple[_State, Integers]:
     """The state after a step along `direction` (m, n), and how often it was halved.
 
     A whole step is taken if the residual decreases. Else the step goes to the zero of the convex dual's slope along the

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from designopt.arrays import Integers, Mask, Vector
+from designopt.arrays import Floats, Integers, Mask
 from designopt_muscle.sharing.solvers.cholesky import solve_definite
 from designopt_muscle.sharing.solvers.newton import Arrow, Dense, dense, times, transposed_times
 from designopt_muscle.sharing.statement.convex import ConvexProblem
@@ -35,9 +35,9 @@ _MIN_CURVATURE = 1e-10
 class InteriorSolution:
     """`x` (n, v), `multipliers` (n, m) of the rows, `limit_multipliers` (n, c), `converged` (n,), `iterations` (n,)."""
 
-    x: Vector
-    multipliers: Vector
-    limit_multipliers: Vector
+    x: Floats
+    multipliers: Floats
+    limit_multipliers: Floats
     converged: Mask
     iterations: Integers
 
@@ -50,19 +50,19 @@ class _Point:
     to a bound.
     """
 
-    x: Vector
-    y: Vector
-    low: Vector
-    up: Vector
-    w: Vector
-    t: Vector
-    below: Vector
-    above: Vector
+    x: Floats
+    y: Floats
+    low: Floats
+    up: Floats
+    w: Floats
+    t: Floats
+    below: Floats
+    above: Floats
 
     def take(self, frames: Mask | Integers) -> _Point:
         return _Point(*(getattr(self, f.name)[frames] for f in fields(self)))
 
-    def moved(self, by: _Point, step: Vector) -> _Point:
+    def moved(self, by: _Point, step: Floats) -> _Point:
         return _Point(*(getattr(self, f.name) + step[:, None] * getattr(by, f.name) for f in fields(self)))
 
     def assign(self, frames: Mask | Integers, part: _Point) -> None:
@@ -74,32 +74,32 @@ class _Point:
 class _Conditions:
     """Residuals of the frames' optimality conditions at a point, and the parts of their derivatives."""
 
-    stationarity: Vector
-    rows: Vector
-    limits: Vector
-    hessian: Vector
-    matrix: Vector  # 0 in the columns of fixed variables
-    gradients: Vector  # of the limits
+    stationarity: Floats
+    rows: Floats
+    limits: Floats
+    hessian: Floats
+    matrix: Floats  # 0 in the columns of fixed variables
+    gradients: Floats  # of the limits
     free: Mask
 
-    def residual(self) -> Vector:
+    def residual(self) -> Floats:
         """(n,) the largest of all but the products."""
         parts = (self.stationarity, self.rows, self.limits)
         return np.asarray(np.max([np.abs(part).max(axis=1, initial=0.0) for part in parts], axis=0))
 
-    def norm(self, point: _Point, target: Vector) -> Vector:
+    def norm(self, point: _Point, target: Floats) -> Floats:
         """(n,) Euclidean norm of everything, with the products aimed at `target` (n,)."""
         total = sum((part**2).sum(axis=1) for part in (self.stationarity, self.rows, self.limits))
         return np.asarray(
             np.sqrt(total + sum(((p - target[:, None]) ** 2 * m).sum(axis=1) for p, m in self._products(point)))
         )
 
-    def _products(self, point: _Point) -> list[tuple[Vector, Vector]]:
+    def _products(self, point: _Point) -> list[tuple[Floats, Floats]]:
         """Products of multipliers and slacks, and 1 for each bound."""
         pairs = [(point.low, point.below), (point.up, point.above), (point.w, point.t)]
         return [(m * np.where(np.isfinite(d), d, 0.0), np.isfinite(d).astype(np.float64)) for m, d in pairs]
 
-    def product(self, point: _Point) -> tuple[Vector, Vector]:
+    def product(self, point: _Point) -> tuple[Floats, Floats]:
         """(n,) mean and largest product."""
         products = self._products(point)
         count = np.maximum(sum(mask.sum(axis=1) for _, mask in products), 1.0)
@@ -194,7 +194,7 @@ def _conditions(problem: ConvexProblem, point: _Point, frames: Integers) -> _Con
 
 
 def _direction(
-    problem: ConvexProblem, point: _Point, conditions: _Conditions, target: Vector, frames: Integers
+    problem: ConvexProblem, point: _Point, conditions: _Conditions, target: Floats, frames: Integers
 ) -> _Point:
     """Newton's step for all conditions, with the products of multipliers and distances aimed at `target` (n,)."""
     mu = target[:, None]
@@ -229,9 +229,9 @@ def _searched(
     point: _Point,
     conditions: _Conditions,
     direction: _Point,
-    target: Vector,
+    target: Floats,
     frames: Integers,
-) -> tuple[_Point, Vector]:
+) -> tuple[_Point, Floats]:
     """The point after a step that keeps off the bounds and lessens the norm of the conditions, and the step (n,)."""
     walls = [
         (point.below, direction.x),

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from designopt.arrays import Mask, Vector
+from designopt.arrays import Floats, Mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,13 +18,13 @@ class Dense:
     Where not `free` (n, v) a variable does not change.
     """
 
-    hessian: Vector
-    barrier: Vector
-    gradients: Vector
-    pull: Vector
+    hessian: Floats
+    barrier: Floats
+    gradients: Floats
+    pull: Floats
     free: Mask
 
-    def solve(self, right: Vector) -> Vector:
+    def solve(self, right: Floats) -> Floats:
         """x (n, v, r); NaN in frames whose numbers are not finite."""
         system = dense(self.hessian) * self.free[:, :, None] * self.free[:, None, :]
         system = system + np.matmul(self.gradients.transpose(0, 2, 1) * self.pull[:, None, :], self.gradients)
@@ -36,7 +36,7 @@ class Dense:
         x[lost] = np.nan
         return np.asarray(x)
 
-    def limit_products(self, right: Vector, x: Vector) -> Vector:
+    def limit_products(self, right: Floats, x: Floats) -> Floats:
         """G x (n, c) for the solution x (n, v) of `right` (n, v)."""
         return times(self.gradients, x)
 
@@ -45,30 +45,30 @@ class Dense:
 class Arrow:
     """The same where the Hessian is diagonal and limit c is of variable c and the last one, or there is no limit."""
 
-    hessian: Vector
-    barrier: Vector
-    gradients: Vector
-    pull: Vector
+    hessian: Floats
+    barrier: Floats
+    gradients: Floats
+    pull: Floats
     free: Mask
 
     @cached_property
-    def _limited_diagonal(self) -> Vector:
+    def _limited_diagonal(self) -> Floats:
         return np.where(self.free, self.hessian + self.barrier, 1.0)
 
     @cached_property
-    def _slopes(self) -> tuple[Vector, Vector]:
+    def _slopes(self) -> tuple[Floats, Floats]:
         """Of each limit by its variable and by the last one."""
         index = np.arange(self.gradients.shape[1])
         return self.gradients[:, index, index], self.gradients[:, :, -1]
 
     @cached_property
-    def _diagonal(self) -> Vector:
+    def _diagonal(self) -> Floats:
         diagonal = np.array(self._limited_diagonal)
         own_slopes, _ = self._slopes
         diagonal[:, : own_slopes.shape[1]] += self.pull * own_slopes**2
         return diagonal
 
-    def solve(self, right: Vector) -> Vector:
+    def solve(self, right: Floats) -> Floats:
         """x (n, v, r)."""
         x = right / self._diagonal[:, :, None]
         c = self.gradients.shape[1]
@@ -86,7 +86,7 @@ class Arrow:
         x[:, :c] -= by_border[:, :, None] * end[:, None, :]
         return np.asarray(x)
 
-    def limit_products(self, right: Vector, x: Vector) -> Vector:
+    def limit_products(self, right: Floats, x: Floats) -> Floats:
         """G x (n, c) for the solution x (n, v) of `right` (n, v), without the cancellation of its two terms."""
         c = self.gradients.shape[1]
         own_slopes, last = self._slopes
@@ -95,17 +95,17 @@ class Arrow:
         )
 
 
-def times(matrix: Vector, x: Vector) -> Vector:
+def times(matrix: Floats, x: Floats) -> Floats:
     """A x (n, m) of A (n, m, v) and x (n, v)."""
     return np.asarray(np.matmul(matrix, x[:, :, None])[:, :, 0])
 
 
-def transposed_times(matrix: Vector, y: Vector) -> Vector:
+def transposed_times(matrix: Floats, y: Floats) -> Floats:
     """A^T y (n, v) of A (n, m, v) and y (n, m)."""
     return np.asarray(np.matmul(y[:, None, :], matrix)[:, 0, :])
 
 
-def dense(hessian: Vector) -> Vector:
+def dense(hessian: Floats) -> Floats:
     """A copy of Hessians (n, v) or (n, v, v) as full matrices."""
     if hessian.ndim == 3:
         return np.array(hessian)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Integers, Mask, Vector
+from designopt.arrays import Floats, Integers, Mask
 from designopt.lazy import scipy
 
 Index = Integers
@@ -63,7 +63,7 @@ class Matrices:
     """The matrices of n frames: `values` (e, n) of the entries."""
 
     pattern: EntryPattern
-    values: Vector
+    values: Floats
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -79,19 +79,19 @@ class Matrices:
         """Of some of the frames."""
         return Matrices(self.pattern, self.values[:, frames])
 
-    def times(self, x: Vector) -> Vector:
+    def times(self, x: Floats) -> Floats:
         """(m, n) A x for x (v, n)."""
         terms = x[self.pattern.columns]
         terms *= self.values
         return np.asarray(self.pattern.by_row @ terms)
 
-    def transposed_times(self, y: Vector) -> Vector:
+    def transposed_times(self, y: Floats) -> Floats:
         """(v, n) A^T y for y (m, n)."""
         terms = y[self.pattern.rows]
         terms *= self.values
         return np.asarray(self.pattern.by_column @ terms)
 
-    def normal(self, diagonal: Vector) -> Vector:
+    def normal(self, diagonal: Floats) -> Floats:
         """(m, m, n) A diag(d) A^T for d (v, n), its lower triangle alone."""
         m, _, n = self.shape
         pattern = self.pattern
@@ -101,6 +101,6 @@ class Matrices:
         normal_matrices[tuple(pattern.below)] = pattern.by_pair @ terms
         return normal_matrices
 
-    def size(self, diagonal: Vector) -> Vector:
+    def size(self, diagonal: Floats) -> Floats:
         """(n,) the mean of the diagonal of `normal`."""
         return np.asarray((self.values**2 * diagonal[self.pattern.columns]).sum(axis=0) / self.shape[0])

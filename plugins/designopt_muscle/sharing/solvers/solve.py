@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from designopt.arrays import Integers, Mask, Vector
+from designopt.arrays import Floats, Integers, Mask
 from designopt_muscle.sharing.solvers.batch import Batch, Variables
 from designopt_muscle.sharing.solvers.compiled import Kernel, Outcome, kernel
 from designopt_muscle.sharing.solvers.dual import solve_dual
@@ -30,8 +30,8 @@ _FAR = 10.0
 class FrameSolutions:
     """Variables `x` (n, v), `multipliers` (n, m) of the scaled rows, whether a frame `converged`, `iterations` (n,)."""
 
-    x: Vector
-    multipliers: Vector
+    x: Floats
+    multipliers: Floats
     converged: Mask
     iterations: Integers
 
@@ -99,9 +99,9 @@ class _Block:
 
     rows: Integers
     columns: Integers
-    needed: Vector
-    lower: Vector
-    upper: Vector
+    needed: Floats
+    lower: Floats
+    upper: Floats
     cost: Cost
     is_entry: Mask
 
@@ -133,7 +133,7 @@ class _Block:
             return None
         return (repr(self.is_entry.shape).encode(), self.is_entry.tobytes(), *(np.array(p).tobytes() for p in parts))
 
-    def matrix(self, formulation: Formulation, frames: Integers) -> Vector:
+    def matrix(self, formulation: Formulation, frames: Integers) -> Floats:
         """(f, m, v) of some frames."""
         if not len(self.rows):
             return np.zeros((len(frames), 1, len(self.columns)))
@@ -220,7 +220,7 @@ def _finished(formulation: Formulation, block: _Block, solved: FrameSolutions, h
     return FrameSolutions(x, multipliers, converged, iterations)
 
 
-def _narrow(bounds: Vector) -> Vector:
+def _narrow(bounds: Floats) -> Floats:
     """Bounds (v, n) that are the same in all frames as (v, 1)."""
     return np.ascontiguousarray(bounds[:, :1] if (bounds == bounds[:, :1]).all() else bounds)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from designopt.arrays import Integers, Vector
+from designopt.arrays import Floats, Integers
 
 
 class ConvexCost(Protocol):
     """A convex function of the variables of each frame."""
 
-    def at(self, x: Vector, frames: Integers) -> tuple[Vector, Vector]:
+    def at(self, x: Floats, frames: Integers) -> tuple[Floats, Floats]:
         """Gradient (n, v) and Hessian, (n, v) if diagonal or (n, v, v), at `x` (n, v) of these frames."""
 
 
@@ -30,10 +30,10 @@ class ConvexLimits(Protocol):
     def arrow(self) -> bool:
         """See above."""
 
-    def at(self, x: Vector, frames: Integers) -> tuple[Vector, Vector]:
+    def at(self, x: Floats, frames: Integers) -> tuple[Floats, Floats]:
         """Values (n, c) and gradients (n, c, v) at `x` (n, v) of these frames."""
 
-    def bend(self, multipliers: Vector, frames: Integers) -> Vector | None:
+    def bend(self, multipliers: Floats, frames: Integers) -> Floats | None:
         """(n, v, v) the sum of their Hessians times `multipliers` (n, c), which they do not depend on x; or None."""
 
 
@@ -46,8 +46,8 @@ class ConvexProblem:
     """
 
     objective: ConvexCost
-    matrix: Vector
-    needed: Vector
-    lower: Vector
-    upper: Vector
+    matrix: Floats
+    needed: Floats
+    lower: Floats
+    upper: Floats
     limits: ConvexLimits | None = None

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 
 #: Newton steps that invert the slope of a sum of a power and a square; the iteration is monotone and quadratic.
 _STEPS = 60
@@ -22,10 +22,10 @@ class Cost:
     does not matter. Every variable has w > 0 with p > 1, or q > 0, in the methods that invert the slope.
     """
 
-    weight: Vector
-    exponent: Vector
-    quadratic: Vector
-    linear: Vector
+    weight: Floats
+    exponent: Floats
+    quadratic: Floats
+    linear: Floats
     saturating: bool = False
 
     @cached_property
@@ -49,7 +49,7 @@ class Cost:
         if self.steady:
             return self
 
-        def part(array: Vector) -> Vector:
+        def part(array: Floats) -> Floats:
             return array if array.shape[1] == 1 else array[:, frames]
 
         return replace(self, weight=part(self.weight), quadratic=part(self.quadratic), linear=part(self.linear))
@@ -64,7 +64,7 @@ class Cost:
             self.saturating,
         )
 
-    def value(self, x: Vector) -> Vector:
+    def value(self, x: Floats) -> Floats:
         """(variables, frames) the cost of each variable."""
         total = x * (0.5 * self.quadratic * x + self.linear)
         if self.is_quadratic:
@@ -74,7 +74,7 @@ class Cost:
                 return np.asarray(total - np.where(self.weight > 0, self.weight * np.sqrt(1.0 - x * x), 0.0))
         return np.asarray(total + self.weight * np.abs(x) ** self.exponent)
 
-    def slope(self, x: Vector) -> Vector:
+    def slope(self, x: Floats) -> Floats:
         """(variables, frames) the first derivatives."""
         total = self.quadratic * x + self.linear
         if self.is_quadratic:
@@ -84,7 +84,7 @@ class Cost:
                 return np.asarray(total + np.where(self.weight > 0, self.weight * x / np.sqrt(1.0 - x * x), 0.0))
         return np.asarray(total + self.weight * self.exponent * np.abs(x) ** (self.exponent - 1.0) * np.sign(x))
 
-    def curvature(self, x: Vector) -> Vector:
+    def curvature(self, x: Floats) -> Floats:
         """(variables, frames) the second derivatives."""
         total = np.broadcast_to(self.quadratic, np.broadcast_shapes(self.quadratic.shape, x.shape))
         if self.is_quadratic:
@@ -97,7 +97,7 @@ class Cost:
                 bend = self.weight * p * (p - 1.0) * np.abs(x) ** (p - 2.0)
         return np.asarray(total + np.where((self.weight > 0) & (p != 1.0), bend, 0.0))
 
-    def inverse(self, s: Vector) -> tuple[Vector, Vector]:
+    def inverse(self, s: Floats) -> tuple[Floats, Floats]:
         """The x at which the slope is `s` (variables, frames), and dx/ds, which broadcasts with it."""
         rest = s - self.linear
         if self.is_quadratic:
@@ -107,7 +107,7 @@ class Cost:
         curvature = np.maximum(self.curvature(x), 1e-300)
         return np.copysign(x, rest), 1.0 / curvature
 
-    def _inverse_of_size(self, size: Vector) -> Vector:
+    def _inverse_of_size(self, size: Floats) -> Floats:
         """The x >= 0 at which the slope without its constant is `size` >= 0."""
         w, p, q = self.weight, self.exponent, self.quadratic
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

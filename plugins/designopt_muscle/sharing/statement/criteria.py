@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Reserves:
     from 2 on.
     """
 
-    optimal: Vector
+    optimal: Floats
     weight: float = 1.0
     p: float = 2.0
 
@@ -87,7 +87,7 @@ class Tracking:
     ``s e + band[1]`` and within the muscle's own bounds.
     """
 
-    signals: Vector
+    signals: Floats
     weight: float = 1.0
     free_scale: bool = False
     band: tuple[float, float] | None = None
@@ -113,8 +113,8 @@ class JointReaction:
     `component` (0, 1 or 2). `maximum` (N) limits the norm, or the size of the component.
     """
 
-    offset: Vector
-    gain: Vector
+    offset: Floats
+    gain: Floats
     weight: float = 0.0
     component: int | None = None
     maximum: float | None = None

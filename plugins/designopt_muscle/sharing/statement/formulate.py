@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_muscle.sharing.statement.cost import Cost
 from designopt_muscle.sharing.statement.criteria import MinMax, Power, QuadraticLinear, Reserves, SoftSaturation
 from designopt_muscle.sharing.statement.formulation import Formulation, Terms
@@ -23,17 +23,17 @@ class Balance:
     the factor of the activation in the criterion, F / F_o for stresses, else 1.
     """
 
-    matrix: Vector
-    needed: Vector
-    lower: Vector
-    upper: Vector
-    strength: Vector
-    passive: Vector
-    passive_moments: Vector
-    effort: Vector
+    matrix: Floats
+    needed: Floats
+    lower: Floats
+    upper: Floats
+    strength: Floats
+    passive: Floats
+    passive_moments: Floats
+    effort: Floats
 
 
-def formulate(balance: Balance, reserves: Reserves, terms: Terms, scales: Vector | None = None) -> Formulation:
+def formulate(balance: Balance, reserves: Reserves, terms: Terms, scales: Floats | None = None) -> Formulation:
     """The formulation of all frames. `scales` (k,) of tracked signals, 1 when None.
 
     Raises `ValueError` for terms that contradict each other.
@@ -125,14 +125,14 @@ def _size(cost: Cost, muscles: int) -> float:
     )
 
 
-def _largest_commands(upper: Vector, synergies: Vector) -> Vector:
+def _largest_commands(upper: Floats, synergies: Floats) -> Floats:
     """(n, s) what no command can exceed as no activation exceeds its bound."""
     with np.errstate(divide="ignore", invalid="ignore"):
         each = np.where(synergies > 0, upper[:, :, None] / synergies, np.inf)
     return np.asarray(each.min(axis=1))
 
 
-def _weights(balance: Balance, terms: Terms) -> Vector:
+def _weights(balance: Balance, terms: Terms) -> Floats:
     k = balance.matrix.shape[2]
     weights = np.ones(k) if terms.weights is None else np.asarray(terms.weights, dtype=np.float64)
     if weights.shape != (k,) or not np.isfinite(weights).all() or (weights <= 0).any():
@@ -141,8 +141,8 @@ def _weights(balance: Balance, terms: Terms) -> Vector:
 
 
 def _cost(
-    balance: Balance, reserves: Reserves, terms: Terms, columns: int, scales: Vector | None
-) -> tuple[Cost, Vector]:
+    balance: Balance, reserves: Reserves, terms: Terms, columns: int, scales: Floats | None
+) -> tuple[Cost, Floats]:
     """The cost of activations, reserve controls and t, and what tracking adds that does not depend on them (n,)."""
     frames, _, k = balance.matrix.shape
     w = _weights(balance, terms)
@@ -192,7 +192,7 @@ def _cost(
     if isinstance(criterion, MinMax):
         tail[2, -1] = 1.0
 
-    def joined(of_muscles: Vector, of_rest: Vector) -> Vector:
+    def joined(of_muscles: Floats, of_rest: Floats) -> Floats:
         same = (of_muscles == of_muscles[0]).all()
         joined_values = np.concatenate([of_muscles, np.broadcast_to(of_rest, (frames, extra))], axis=1).T
         return np.ascontiguousarray(joined_values[:, :1] if same else joined_values)
@@ -208,12 +208,12 @@ def _cost(
 
 
 def _reactions(
-    balance: Balance, terms: Terms, to_activation: Vector
-) -> tuple[Vector | None, Vector | None, Vector | float]:
+    balance: Balance, terms: Terms, to_activation: Floats
+) -> tuple[Floats | None, Floats | None, Floats | float]:
     """Contribution of the squared joint reactions: (n, v, v), (n, v) and (n,)."""
-    quadratic: Vector | None = None
-    linear: Vector | None = None
-    constant: Vector | float = 0.0
+    quadratic: Floats | None = None
+    linear: Floats | None = None
+    constant: Floats | float = 0.0
     for reaction in terms.reactions:
         if not reaction.weight:
             continue
@@ -228,13 +228,13 @@ def _reactions(
     return quadratic, linear, constant
 
 
-def _affine(balance: Balance, offset: Vector, gain: Vector, to_activation: Vector) -> tuple[Vector, Vector]:
+def _affine(balance: Balance, offset: Floats, gain: Floats, to_activation: Floats) -> tuple[Floats, Floats]:
     """A joint reaction as a function of the variables."""
     of_passive = np.einsum("nck,nk->nc", gain, balance.passive)
     return offset + of_passive, (gain * balance.strength[:, None, :]) @ to_activation
 
 
-def _limits(balance: Balance, terms: Terms, to_activation: Vector) -> AllLimits | None:
+def _limits(balance: Balance, terms: Terms, to_activation: Floats) -> AllLimits | None:
     parts: list[LinearLimits | NormLimit] = []
     frames, _, k = balance.matrix.shape
     if isinstance(terms.criterion, MinMax):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from designopt.arrays import Integers, Vector
+from designopt.arrays import Floats, Integers
 from designopt_muscle.sharing.statement.convex import ConvexProblem
 from designopt_muscle.sharing.statement.cost import Cost
 from designopt_muscle.sharing.statement.criteria import Criterion, JointReaction, Power, Tracking
@@ -27,10 +27,10 @@ class Terms:
     """
 
     criterion: Criterion = field(default_factory=Power)
-    weights: Vector | None = None
+    weights: Floats | None = None
     stress: bool = False
     tracking: Tracking | None = None
-    synergies: Vector | None = None
+    synergies: Floats | None = None
     reactions: tuple[JointReaction, ...] = ()
     rate_limit: float | None = None
 
@@ -45,19 +45,19 @@ class Formulation:
     `constant` (n,) are added to it.
     """
 
-    matrix: Vector
-    needed: Vector
-    lower: Vector
-    upper: Vector
+    matrix: Floats
+    needed: Floats
+    lower: Floats
+    upper: Floats
     cost: Cost
-    rows: Vector
+    rows: Floats
     scale: float
-    to_activation: Vector
-    to_reserve: Vector
-    constant: Vector
-    inner: Vector | None = None
-    quadratic: Vector | None = None
-    linear: Vector | None = None
+    to_activation: Floats
+    to_reserve: Floats
+    constant: Floats
+    inner: Floats | None = None
+    quadratic: Floats | None = None
+    linear: Floats | None = None
     limits: AllLimits | None = None
 
     @property
@@ -89,7 +89,7 @@ class Formulation:
         objective = _Objective(self.cost, self.inner, self.quadratic, self.linear)
         return ConvexProblem(objective, self.matrix, self.needed, self.lower, self.upper, self.limits)
 
-    def value(self, x: Vector) -> Vector:
+    def value(self, x: Floats) -> Floats:
         """(n,) the cost of the variables `x` (n, v) in the units of the criterion."""
         total = self.cost.value((x if self.inner is None else x @ self.inner.T).T).sum(axis=0)
         if self.quadratic is not None:
@@ -98,7 +98,7 @@ class Formulation:
             total = total + (self.linear * x).sum(axis=1)
         return np.asarray(total * self.scale + self.constant)
 
-    def slope(self, x: Vector) -> Vector:
+    def slope(self, x: Floats) -> Floats:
         """(n, v) the gradient of the cost at `x`, relative to `scale`."""
         objective = _Objective(self.cost, self.inner, self.quadratic, self.linear)
         return objective.at(x, np.arange(len(x)))[0]
@@ -107,11 +107,11 @@ class Formulation:
 @dataclass(frozen=True, eq=False)
 class _Objective:
     cost: Cost
-    inner: Vector | None
-    quadratic: Vector | None
-    linear: Vector | None
+    inner: Floats | None
+    quadratic: Floats | None
+    linear: Floats | None
 
-    def at(self, x: Vector, frames: Integers) -> tuple[Vector, Vector]:
+    def at(self, x: Floats, frames: Integers) -> tuple[Floats, Floats]:
         cost = self.cost.take(frames)
         activations = x if self.inner is None else x @ self.inner.T
         gradient, hessian = cost.slope(activations.T).T, np.asarray(cost.curvature(activations.T).T)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from designopt.arrays import Integers, Vector
+from designopt.arrays import Floats, Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,8 +16,8 @@ class LinearLimits:
     `arrow`: each row has an entry for one variable and for the last one.
     """
 
-    matrix: Vector
-    right: Vector
+    matrix: Floats
+    right: Floats
     arrow: bool = False
 
     @property
@@ -27,11 +27,11 @@ class LinearLimits:
     def take(self, frames: Integers) -> LinearLimits:
         return LinearLimits(self.matrix[frames], self.right[frames], self.arrow)
 
-    def at(self, x: Vector, frames: Integers) -> tuple[Vector, Vector]:
+    def at(self, x: Floats, frames: Integers) -> tuple[Floats, Floats]:
         matrix = self.matrix[frames]
         return np.asarray(np.matmul(matrix, x[:, :, None])[:, :, 0] - self.right[frames]), matrix
 
-    def bend(self, multipliers: Vector, frames: Integers) -> Vector | None:
+    def bend(self, multipliers: Floats, frames: Integers) -> Floats | None:
         return None
 
 
@@ -39,8 +39,8 @@ class LinearLimits:
 class NormLimit:
     """``|c0 + C x| <= 1`` in each frame, as half the difference of the squares: `offset` (n, 3), `gain` (n, 3, v)."""
 
-    offset: Vector
-    gain: Vector
+    offset: Floats
+    gain: Floats
     arrow: bool = field(default=False, init=False)
 
     @property
@@ -50,12 +50,12 @@ class NormLimit:
     def take(self, frames: Integers) -> NormLimit:
         return NormLimit(self.offset[frames], self.gain[frames])
 
-    def at(self, x: Vector, frames: Integers) -> tuple[Vector, Vector]:
+    def at(self, x: Floats, frames: Integers) -> tuple[Floats, Floats]:
         gain = self.gain[frames]
         c = self.offset[frames] + np.matmul(gain, x[:, :, None])[:, :, 0]
         return 0.5 * ((c * c).sum(axis=1, keepdims=True) - 1.0), np.asarray(np.matmul(c[:, None, :], gain))
 
-    def bend(self, multipliers: Vector, frames: Integers) -> Vector | None:
+    def bend(self, multipliers: Floats, frames: Integers) -> Floats | None:
         gain = self.gain[frames]
         return np.asarray(multipliers[:, :, None] * np.matmul(gain.transpose(0, 2, 1), gain))
 
@@ -77,12 +77,12 @@ class AllLimits:
     def take(self, frames: Integers) -> AllLimits:
         return AllLimits(tuple(part.take(frames) for part in self.parts))
 
-    def at(self, x: Vector, frames: Integers) -> tuple[Vector, Vector]:
+    def at(self, x: Floats, frames: Integers) -> tuple[Floats, Floats]:
         values, gradients = zip(*(part.at(x, frames) for part in self.parts), strict=True)
         return np.concatenate(values, axis=1), np.concatenate(gradients, axis=1)
 
-    def bend(self, multipliers: Vector, frames: Integers) -> Vector | None:
-        total: Vector | None = None
+    def bend(self, multipliers: Floats, frames: Integers) -> Floats | None:
+        total: Floats | None = None
         begin = 0
         for part in self.parts:
             bend = part.bend(multipliers[:, begin : begin + part.count], frames)

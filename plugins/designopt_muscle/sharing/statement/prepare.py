@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
 
-from designopt.arrays import Integers, Mask, Vector
+from designopt.arrays import Floats, Integers, Mask
 from designopt_muscle.sharing.muscles import Muscles
 from designopt_muscle.sharing.statement.criteria import MinMax, Reserves
 from designopt_muscle.sharing.statement.formulate import Balance
@@ -98,7 +98,7 @@ def _with_rows(balance: MomentBalance, rows: Integers) -> MomentBalance:
     )
 
 
-def _bounds(muscles: Muscles, terms: Terms) -> tuple[Vector, Vector]:
+def _bounds(muscles: Muscles, terms: Terms) -> tuple[Floats, Floats]:
     """Bounds of the activations (n, k), within the band around measured activity if there is one."""
     lower, upper = np.array(muscles.lower), np.array(muscles.upper)
     if terms.tracking is not None and terms.tracking.band is not None:
@@ -109,7 +109,7 @@ def _bounds(muscles: Muscles, terms: Terms) -> tuple[Vector, Vector]:
 
 
 def _work(
-    balance: MomentBalance, muscles: Muscles, terms: Terms, lower: Vector, upper: Vector, frames: Integers
+    balance: MomentBalance, muscles: Muscles, terms: Terms, lower: Floats, upper: Floats, frames: Integers
 ) -> Balance:
     strength, passive, arms = muscles.strength[frames], muscles.passive[frames], balance.arms[frames]
     effort = np.ones(len(muscles.names))

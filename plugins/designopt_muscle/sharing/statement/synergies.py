@@ -6,21 +6,21 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt.lazy import scipy
 
 #: Alternations, and the relative change of the error at which they end.
 _ROUNDS, _STILL = 500, 1e-9
 
 
-def command_matrix(synergies: Mapping[str, Mapping[str, float]], muscles: tuple[str, ...]) -> Vector:
+def command_matrix(synergies: Mapping[str, Mapping[str, float]], muscles: tuple[str, ...]) -> Floats:
     """(k, s) how commands move the `muscles`: the synergies, then the muscles that are in none, each by its own."""
     shared = [[moved.get(name, 0.0) for name in muscles] for moved in synergies.values()]
     alone = [i for i in range(len(muscles)) if not any(moved[i] for moved in shared)]
     return np.column_stack([np.array(shared).T.reshape(len(muscles), -1), np.eye(len(muscles))[:, alone]])
 
 
-def factored(signals: Vector, count: int, *, seed: int = 0, starts: int = 5) -> tuple[Vector, Vector, float]:
+def factored(signals: Floats, count: int, *, seed: int = 0, starts: int = 5) -> tuple[Floats, Floats, float]:
     """W (k, `count`), H (n, `count`) and the variance accounted for: ``signals ~ H W^T`` (n, k), all not negative.
 
     Non-negative matrix factorisation by alternating non-negative least squares (Paatero & Tapper, Environmetrics 5,
@@ -35,7 +35,7 @@ def factored(signals: Vector, count: int, *, seed: int = 0, starts: int = 5) -> 
         raise ValueError(f"{count} synergies of {signals.shape[1]} signals in {signals.shape[0]} frames")
     rng = np.random.default_rng(seed)
     size = float((signals**2).sum()) or 1.0
-    best: tuple[Vector, Vector, float] | None = None
+    best: tuple[Floats, Floats, float] | None = None
     for _ in range(starts):
         W = rng.random((signals.shape[1], count))
         error = np.inf
@@ -54,7 +54,7 @@ def factored(signals: Vector, count: int, *, seed: int = 0, starts: int = 5) -> 
     return (W / largest)[:, order], (H * largest)[:, order], 1.0 - error / size
 
 
-def _columns(matrix: Vector, right_side: Vector) -> Vector:
+def _columns(matrix: Floats, right_side: Floats) -> Floats:
     """(s, n) the non-negative x with the least ``|matrix x - wanted|`` for each column of `right_side`.
 
     Raises `ValueError` if the solver gives up.

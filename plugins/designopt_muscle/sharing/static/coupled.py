@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Integers, Mask, Vector
+from designopt.arrays import Floats, Integers, Mask
 from designopt.lazy import casadi as ca
 from designopt_muscle.sharing.solvers.solve import FrameSolutions
 from designopt_muscle.sharing.statement.formulation import Formulation
@@ -26,7 +26,7 @@ _ITERATIONS = 300
 
 
 def coupled(
-    formulation: Formulation, time: Vector, tau: float, frame_solutions: FrameSolutions, diagnosis: Diagnosis
+    formulation: Formulation, time: Floats, tau: float, frame_solutions: FrameSolutions, diagnosis: Diagnosis
 ) -> FrameSolutions:
     """The solution of all frames together, `time` (n,) s apart.
 
@@ -62,7 +62,7 @@ def _runs(good: Mask) -> list[Integers]:
     return np.split(index, np.flatnonzero(np.diff(index) > 1) + 1) if len(index) else []
 
 
-def _too_fast(diagnosis: Diagnosis, run: Integers, short: Mask, missing: Vector) -> None:
+def _too_fast(diagnosis: Diagnosis, run: Integers, short: Mask, missing: Floats) -> None:
     """The frames of a run that are `short` lack `missing` (n, m); all of them together prove it."""
     size = float(np.sqrt((missing**2).sum()))
     diagnosis.status[run[short]] = SharingStatus.TOO_FAST
@@ -72,7 +72,7 @@ def _too_fast(diagnosis: Diagnosis, run: Integers, short: Mask, missing: Vector)
     diagnosis.factor[run[short]] = np.nan
 
 
-def _lack(part: Formulation, room: Vector, start: Vector) -> Vector | None:
+def _lack(part: Formulation, room: Floats, start: Floats) -> Floats | None:
     """(n, m) the least-squares shortfall, relative to the sizes of the rows, within bounds, limits and rate.
 
     None if the solver failed: its last residual is no shortfall.
@@ -83,8 +83,8 @@ def _lack(part: Formulation, room: Vector, start: Vector) -> Vector | None:
 
 
 def _solved(
-    part: Formulation, room: Vector, start: Vector, needed: Vector, shortfall: Vector | None
-) -> tuple[bool, Vector, Vector, int]:
+    part: Formulation, room: Floats, start: Floats, needed: Floats, shortfall: Floats | None
+) -> tuple[bool, Floats, Floats, int]:
     """Whether it converged, variables (n, v), multipliers (n, m), iterations.
 
     With `shortfall` (m,) the rows are not enforced, and the sum of their squared residuals with these weights is
@@ -125,7 +125,7 @@ def _solved(
     return bool(stats["success"]), np.clip(answer, part.lower, part.upper), lam, int(stats["iter_count"])
 
 
-def _sparse(matrix: Vector) -> Any:
+def _sparse(matrix: Floats) -> Any:
     return ca.sparsify(ca.DM(matrix))
 
 
@@ -134,7 +134,7 @@ def _cost(part: Formulation, x: Any, n: int) -> Any:
     activations = x if part.inner is None else _sparse(part.inner) @ x
     shape = activations.shape
 
-    def each(values: Vector) -> Any:
+    def each(values: Floats) -> Any:
         return ca.DM(np.broadcast_to(values, shape))
 
     cost = part.cost

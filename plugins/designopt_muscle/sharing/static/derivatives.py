@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_muscle.sharing.solvers.cholesky import solve_definite
 from designopt_muscle.sharing.solvers.newton import times, transposed_times
 from designopt_muscle.sharing.static.sharing import Sharing
@@ -29,12 +29,12 @@ class FrameDerivatives:
     active and passive forces of the muscles in N.
     """
 
-    by_moment: Vector
-    by_strength: Vector
-    by_passive: Vector
+    by_moment: Floats
+    by_strength: Floats
+    by_passive: Floats
 
 
-def activation_slopes(sharing: Sharing, weights: Vector) -> FrameDerivatives:
+def activation_slopes(sharing: Sharing, weights: Floats) -> FrameDerivatives:
     """Of the sum of ``weights * activations``, both (n, k), over the balanced frames.
 
     For a peak, `weights` is 1 at the peak and 0 elsewhere. Raises `ValueError` for criteria that couple muscles (the
@@ -83,14 +83,14 @@ def shortfall_slopes(sharing: Sharing) -> FrameDerivatives:
     return _by_envelope(sharing, np.where(short, sharing.proof[frames], 0.0))
 
 
-def _by_envelope(sharing: Sharing, multipliers: Vector) -> FrameDerivatives:
+def _by_envelope(sharing: Sharing, multipliers: Floats) -> FrameDerivatives:
     frames = sharing.frames
     pulled = np.einsum("nmk,nm->nk", sharing.balance.arms[frames], multipliers)
     activations = np.nan_to_num(sharing.activations[frames])
     return _spread(sharing, multipliers, -pulled * activations, -pulled)
 
 
-def _spread(sharing: Sharing, *parts: Vector) -> FrameDerivatives:
+def _spread(sharing: Sharing, *parts: Floats) -> FrameDerivatives:
     all_frames = []
     for part in parts:
         array = np.zeros((len(sharing.status), part.shape[1]))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from designopt.arrays import Integers, Vector
+from designopt.arrays import Floats, Integers
 from designopt_muscle.sharing.solvers.solve import FrameSolutions
 from designopt_muscle.sharing.statement.formulation import Formulation
 from designopt_muscle.sharing.static.sharing import Sharing
@@ -22,14 +22,14 @@ class Diagnosis:
     """
 
     status: Integers
-    x: Vector
-    missing: Vector
-    combination: Vector
-    deficit: Vector
-    factor: Vector
+    x: Floats
+    missing: Floats
+    combination: Floats
+    deficit: Floats
+    factor: Floats
 
 
-def diagnose(formulation: Formulation, frame_solutions: FrameSolutions, passive_moments: Vector) -> Diagnosis:
+def diagnose(formulation: Formulation, frame_solutions: FrameSolutions, passive_moments: Floats) -> Diagnosis:
     """A frame that has not converged is infeasible if this is proved, else it is reported as not converged."""
     frames, m = formulation.needed.shape
     diagnosis = Diagnosis(
@@ -60,7 +60,7 @@ def diagnose(formulation: Formulation, frame_solutions: FrameSolutions, passive_
 _MIN_STRENGTH = 1e-3
 
 
-def margins(sharing: Sharing) -> Vector:
+def margins(sharing: Sharing) -> Floats:
     """(n,) the share of their strength that the muscles could lose and still balance the frame alone.
 
     It is 1 - f with the least factor f on the forces of all muscles, at least 0.001, for which there are activations

@@ -10,7 +10,7 @@ from designopt_mechanics.moment_balance import MomentBalance
 from designopt_recordings.frames import FrameStatus
 from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Floats
 from designopt_muscle.sharing.muscles import Muscles
 from designopt_muscle.sharing.solvers.solve import FrameSolutions, solve
 from designopt_muscle.sharing.statement.criteria import MinMax, Reserves
@@ -74,7 +74,7 @@ def _assembled(
     formulation: Formulation,
     frame_solutions: FrameSolutions,
     diagnosis: Diagnosis,
-    scales: Vector,
+    scales: Floats,
     reserve_warning: float | None,
 ) -> Sharing:
     """Everything of all frames, NaN in those without an answer."""
@@ -124,19 +124,19 @@ def _assembled(
     )
 
 
-def _spread(balance: MomentBalance, frames: NDArray[np.int64], values: NDArray[Any], fill: float = np.nan) -> Vector:
+def _spread(balance: MomentBalance, frames: NDArray[np.int64], values: NDArray[Any], fill: float = np.nan) -> Floats:
     """Values of the solved frames among all frames."""
     all_frames = np.full((len(balance.time), *values.shape[1:]), fill)
     all_frames[frames] = values
     return all_frames
 
 
-def _within(activations: Vector, work: Balance) -> Vector:
+def _within(activations: Floats, work: Balance) -> Floats:
     """Activations without the rounding of W h by which they leave their bounds."""
     return np.asarray(np.clip(activations, work.lower, work.upper))
 
 
-def stationarity(formulation: Formulation, x: Vector, multipliers: Vector, terms: Terms) -> Vector:
+def stationarity(formulation: Formulation, x: Floats, multipliers: Floats, terms: Terms) -> Floats:
     """(n,) the natural residual ``|x - P(x - slope + A^T multipliers)|``; NaN where limits have a part in it."""
     if formulation.limits is not None or terms.rate_limit is not None:
         return np.full(len(x), np.nan)
@@ -145,7 +145,7 @@ def stationarity(formulation: Formulation, x: Vector, multipliers: Vector, terms
     return np.asarray(np.abs(x - projected).max(axis=1))
 
 
-def fitted_scales(work: Balance, reserves: Reserves, terms: Terms) -> Vector:
+def fitted_scales(work: Balance, reserves: Reserves, terms: Terms) -> Floats:
     """(k,) the scales s >= 0 of the signals with the least cost over all frames that can be balanced.
 
     The least cost of each frame is a convex function of s, and its derivative is that of the tracking term alone, as
@@ -166,7 +166,7 @@ def fitted_scales(work: Balance, reserves: Reserves, terms: Terms) -> Vector:
     feasible = solve(first).converged
     size = max(float(power.sum()), 1e-300)
 
-    def cost(of_used: Vector) -> tuple[float, Vector]:
+    def cost(of_used: Floats) -> tuple[float, Floats]:
         scales = np.ones(k)
         scales[used] = of_used
         formulation = formulate(work, reserves, terms, scales)

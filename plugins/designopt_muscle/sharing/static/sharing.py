@@ -8,7 +8,7 @@ import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
 from designopt_recordings.frames import counted
 
-from designopt.arrays import Integers, Mask, Vector
+from designopt.arrays import Floats, Integers, Mask
 from designopt_muscle.sharing.muscles import Muscles
 from designopt_muscle.sharing.statement.formulation import Formulation
 from designopt_muscle.sharing.status import SharingStatus
@@ -37,23 +37,23 @@ class Sharing:
     muscles: Muscles
     left_out: tuple[str, ...]
     status: Integers
-    activations: Vector
-    forces: Vector
-    reserves: Vector
-    multipliers: Vector
-    cost: Vector
-    shortfall: Vector
-    proof: Vector
-    deficit: Vector
-    strength_factor: Vector
-    residual: Vector
-    stationarity: Vector
+    activations: Floats
+    forces: Floats
+    reserves: Floats
+    multipliers: Floats
+    cost: Floats
+    shortfall: Floats
+    proof: Floats
+    deficit: Floats
+    strength_factor: Floats
+    residual: Floats
+    stationarity: Floats
     iterations: Integers
-    scales: Vector
+    scales: Floats
     formulation: Formulation
     frames: Integers
-    variables: Vector
-    scaled_multipliers: Vector
+    variables: Floats
+    scaled_multipliers: Floats
     separable: bool
 
     @property
@@ -68,7 +68,7 @@ class Sharing:
             return np.asarray(self.activations >= self.muscles.upper - 1e-9)
 
     @property
-    def moments(self) -> Vector:
+    def moments(self) -> Floats:
         """(n, m, k) the generalised force of each muscle on each row."""
         return np.asarray(self.balance.arms * self.forces[:, None, :])
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from designopt.arrays import Integers, Mask, Vector
+from designopt.arrays import Floats, Integers, Mask
 from designopt_muscle.sharing.solvers.interior import solve_interior
 from designopt_muscle.sharing.statement.convex import ConvexProblem
 from designopt_muscle.sharing.statement.formulation import Formulation
@@ -32,10 +32,10 @@ class Shortfall:
     frames whose proof holds.
     """
 
-    missing: Vector
-    x: Vector
-    combination: Vector
-    deficit: Vector
+    missing: Floats
+    x: Floats
+    combination: Floats
+    deficit: Floats
     proved: Mask
 
     def take(self, frames: Mask) -> Shortfall:
@@ -68,7 +68,7 @@ def shortfall(formulation: Formulation) -> Shortfall:
     return Shortfall(missing, x, combination, deficit, deficit > _MARGIN * size)
 
 
-def _without_dust(formulation: Formulation, combination: Vector) -> Vector:
+def _without_dust(formulation: Formulation, combination: Floats) -> Floats:
     """The combination without rounding errors in rows that an unbounded variable balances: they would spoil the
     proof.
     """
@@ -77,7 +77,7 @@ def _without_dust(formulation: Formulation, combination: Vector) -> Vector:
     return np.asarray(np.where(reserved, 0.0, combination))
 
 
-def _deficit(formulation: Formulation, combination: Vector, multipliers: Vector, x: Vector) -> tuple[Vector, Vector]:
+def _deficit(formulation: Formulation, combination: Floats, multipliers: Floats, x: Floats) -> tuple[Floats, Floats]:
     """The difference of ``needed . y`` and its maximum over the variables, and the magnitude of both numbers.
 
     Limits g(x) <= 0 enter with their linear parts at `x` and multipliers z >= 0: feasible x reach at most the maximum
@@ -99,7 +99,7 @@ def _deficit(formulation: Formulation, combination: Vector, multipliers: Vector,
     return needed_moment.sum(axis=1) - largest_moment.sum(axis=1) - total, np.where(np.isfinite(size), size, np.inf)
 
 
-def closest(formulation: Formulation, lack: Shortfall) -> Vector:
+def closest(formulation: Formulation, lack: Shortfall) -> Floats:
     """(n, v) the best of all variables with the least shortfall.
 
     Muscles in the proof stay at their bounds; the criterion chooses among the others. If it fails, the activations of
@@ -122,7 +122,7 @@ def closest(formulation: Formulation, lack: Shortfall) -> Vector:
     return np.where(interior_solution.converged[:, None], interior_solution.x, lack.x)
 
 
-def strength_factors(formulation: Formulation, passive: Vector, least: float = 1.0) -> Vector:
+def strength_factors(formulation: Formulation, passive: Floats, least: float = 1.0) -> Floats:
     """(n,) the least factor, at least `least`, on the forces of the muscles that makes a frame feasible; infinite
     without one.
 
@@ -165,11 +165,11 @@ class _Widened:
     def arrow(self) -> bool:
         return False
 
-    def at(self, x: Vector, frames: Integers) -> tuple[Vector, Vector]:
+    def at(self, x: Floats, frames: Integers) -> tuple[Floats, Floats]:
         values, gradients = self.limits.at(x[:, : -self.more], frames)
         return values, np.concatenate([gradients, np.zeros((*gradients.shape[:2], self.more))], axis=2)
 
-    def bend(self, multipliers: Vector, frames: Integers) -> Vector | None:
+    def bend(self, multipliers: Floats, frames: Integers) -> Floats | None:
         inner = self.limits.bend(multipliers, frames)
         if inner is None:
             return None
@@ -179,15 +179,15 @@ class _Widened:
 
 @dataclass(frozen=True, eq=False)
 class _Squares:
-    weight: Vector
+    weight: Floats
 
-    def at(self, x: Vector, frames: Integers) -> tuple[Vector, Vector]:
+    def at(self, x: Floats, frames: Integers) -> tuple[Floats, Floats]:
         return self.weight * x, np.broadcast_to(self.weight, x.shape)
 
 
 @dataclass(frozen=True, eq=False)
 class _Linear:
-    slope: Vector
+    slope: Floats
 
-    def at(self, x: Vector, frames: Integers) -> tuple[Vector, Vector]:
+    def at(self, x: Floats, frames: Integers) -> tuple[Floats, Floats]:
         return np.broadcast_to(self.slope, x.shape), np.zeros(x.shape)
