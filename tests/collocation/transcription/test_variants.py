@@ -63,6 +63,16 @@ def test_another_expression_is_refused_by_name(program, variant, where):
     assert raised.value.status == "bad_statement"
 
 
+def test_a_figure_with_the_name_of_a_term_is_compared_once():
+    def stated(factor):
+        return replace(move(), figures={"effort": lambda e: factor * e.integral["effort"], "reach": lambda e: e.tf})
+
+    program = Program(stated(1.0), Options(intervals=10))
+    assert program.solve(stated(1.0)).success
+    with pytest.raises(ProblemError, match=r"^figures\.effort: differs"):
+        program.solve(stated(2.0))
+
+
 def test_other_variables_and_names_are_reported_with_those_before(program):
     for variant, told in (
         (move(mass(states=("x", "w")), initial={}), "motion: states of the system: x, w were x, v when"),

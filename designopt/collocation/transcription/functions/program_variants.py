@@ -43,7 +43,8 @@ def check_expressions(statement: ProblemFunctions, problem: TrajectoryProblem) -
     after = _functions(problem, before)
     if not _equal(_functions(before, before), after):
         names = ["cost", *(f"constraints.{n}" for n in before.constraints)]
-        names += [*(f"terms.{n}" for n in before.terms), *(f"figures.{n}" for n in before.figures)]
+        # a figure may have the name of a term, which it then replaces in the figures of the ends
+        names += [f"{'figures' if n in before.figures else 'terms'}.{n}" for n in {**before.terms, **before.figures}]
         cost, *further = after
         limits = dict(zip(before.constraints, further, strict=False))
         unlimited = further[len(limits) :]
