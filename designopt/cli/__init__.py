@@ -16,11 +16,11 @@ from typing import Any
 
 import click
 
+from designopt.cli.ask_tell import ask, tell
 from designopt.cli.checking import validate
 from designopt.cli.desk import desk
 from designopt.cli.exit import INTERRUPTED, STORE, fail, fail_usage, sufficient_system, writable_output
 from designopt.cli.exporting import export
-from designopt.cli.laboratory import ask, tell
 from designopt.cli.listing import list_
 from designopt.cli.new import new
 from designopt.cli.reporting import report

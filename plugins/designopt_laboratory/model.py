@@ -85,7 +85,7 @@ class LaboratoryTrial:
         Q("", "lengths between markers of the static pose, whose ratio to those on the model scales bodies"),
     ] = field(default_factory=list)
     scale_factors: Annotated[
-        dict[str, tuple[float, float, float]], Q("", "factors by hand of single bodies along x, y, z", gt=0)
+        dict[str, tuple[float, float, float]], Q("", "scale factors of single bodies along x, y, z", gt=0)
     ] = field(default_factory=dict)
     marker_set: Annotated[InputFile | None, Q("", "markers on the bodies (MarkerSet XML), if the model has none")] = (
         None

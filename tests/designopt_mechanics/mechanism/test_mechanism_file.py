@@ -62,7 +62,7 @@ def test_a_number_by_its_path_is_a_parameter_like_those_of_the_file() -> None:
 
 
 def test_a_dyad_is_a_function_of_the_file_that_closes_like_points_that_meet() -> None:
-    """A four-bar by closed form and by its loop: the same angles; where the bars do not reach, the gap is told."""
+    """A four-bar by closed form and by its loop: the same angles, and the gap where the bars do not reach."""
     dyad = f"""{BARE}
 dyads: {{tip: {{from: ["0.3*cos(q)", "0.3*sin(q)"], to: [0.9, 0], lengths: [0.8, 0.6], side: left}}}}
 frames:

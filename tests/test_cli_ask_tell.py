@@ -24,7 +24,7 @@ class Out(TypedDict):
 @model("rig", version=1)
 def rig(design: Sample, scenario: Weather) -> Out:
     """A rig in the laboratory."""
-    raise NotImplementedError("ask the laboratory")
+    raise RuntimeError("the rig stands in a laboratory")
 '''
 STUDY = """\
 study: rig
