@@ -4,10 +4,13 @@ A benchmark gives its figures with pytest's `record_property`, ratios first: the
 """
 
 import csv
+import json
 import os
 import platform
 import subprocess
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,6 +23,42 @@ HEAD = ("date", "commit", "machine", "cores", "benchmark", "outcome", "figure", 
 def pytest_ignore_collect(config: pytest.Config) -> bool | None:
     """Runs that leave benchmarks out do not import them: their peers take seconds to load."""
     return True if "not bench" in config.option.markexpr else None
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Callable[[str], Path]:
+    """The folder of a name in the reference data; the test is skipped where they are absent."""
+
+    def folder(name: str) -> Path:
+        path = Path(os.environ.get("DESIGNOPT_SHARED", ROOT.parent / "shared")) / "data" / name
+        if not path.is_dir():
+            pytest.skip(f"the reference data (../shared/data/{name}) are not there")
+        return path
+
+    return folder
+
+
+@pytest.fixture
+def opensim_peer(tmp_path: Path) -> Callable[..., dict]:
+    """Runs a script with OpenSim on one thread; gives what its last line says, or skips the test without OpenSim.
+
+    DESIGNOPT_PEER_OPENSIM names the Python with OpenSim (``pip install opensim==4.6``, without casadi, whose wheel
+    breaks opensim when it is imported first).
+    """
+    python = os.environ.get("DESIGNOPT_PEER_OPENSIM", sys.executable)
+    one_thread = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OPENSIM_MOCO_PARALLEL": "0"}
+
+    def answer(script: Path, *arguments: str | Path) -> dict:
+        process = subprocess.run(
+            [python, str(script), *map(str, arguments)],
+            capture_output=True, text=True, timeout=900, cwd=tmp_path, env={**os.environ, **one_thread}, check=False,
+        )  # fmt: skip
+        if "No module named 'opensim'" in process.stderr:
+            pytest.skip(f"opensim is not installed for {python}")
+        assert process.returncode == 0, process.stderr
+        return json.loads(process.stdout.splitlines()[-1])
+
+    return answer
 
 
 def machine() -> str:

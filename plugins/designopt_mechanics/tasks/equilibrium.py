@@ -21,7 +21,6 @@ from designopt_mechanics.mechanism.signals import MotionSignals
 from designopt_mechanics.tasks.drives import check_drives, check_initial, with_drives
 from designopt_mechanics.tasks.simulation import initial_state
 from designopt_mechanics.tasks.task import TaskSettings
-from designopt_mechanics.tree import TreeError
 
 _STEPS = 200
 #: Residual below which a posture is at rest, relative to the forces that act and to the stiffness times 1 rad or 1 m.
@@ -72,11 +71,7 @@ class EquilibriumTask:
         yield from mistakes
         if mistakes:
             return
-        try:
-            outputs = self._every_output
-        except (TreeError, CannotClose) as error:
-            yield InvalidSetting("file", str(error))
-            return
+        outputs = self._every_output
         for name in self.settings.outputs:
             if name not in outputs:
                 yield InvalidSetting("outputs", f"there is no output '{name}'{nearest_or_all(name, outputs)}")

@@ -20,7 +20,6 @@ from designopt_mechanics.tasks.motion import MotionFormulas, PrescribedMotion, c
 from designopt_mechanics.tasks.results import MotionResults
 from designopt_mechanics.tasks.task import TaskSettings
 from designopt_mechanics.tasks.tensions import NotCarried, shared_tensions, with_pulls
-from designopt_mechanics.tree import TreeError
 
 #: Condition of the loops beyond which a posture is a dead centre.
 _DEAD_CENTRE = 1e8
@@ -65,10 +64,7 @@ class InverseDynamicsTask:
                 "motion", f"moves {', '.join(moved)}; the mechanism has {free} degrees of freedom, such as {names}"
             )
             return
-        try:
-            yield from self.results.check()
-        except (TreeError, CannotClose) as error:
-            yield InvalidSetting("file", str(error))
+        yield from self.results.check()
 
     @cached_property
     def motion(self) -> PrescribedMotion:

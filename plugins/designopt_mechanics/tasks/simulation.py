@@ -19,7 +19,6 @@ from designopt_mechanics.mechanism.signals import MotionSignals
 from designopt_mechanics.tasks.drives import check_drives, check_initial, with_drives
 from designopt_mechanics.tasks.results import MotionResults
 from designopt_mechanics.tasks.task import TaskSettings
-from designopt_mechanics.tree import TreeError
 
 #: Relative and absolute tolerance of the integration.
 _RTOL, _ATOL = 1e-8, 1e-10
@@ -40,10 +39,7 @@ class SimulationTask:
         yield from mistakes
         if mistakes:
             return
-        try:
-            yield from self.results.check()
-        except (TreeError, CannotClose) as error:
-            yield InvalidSetting("file", str(error))
+        yield from self.results.check()
 
     @cached_property
     def loops(self) -> LoopSolver:

@@ -43,7 +43,7 @@ class MechanismTask(Protocol):
     """One task; its class is constructed with `TaskSettings`."""
 
     def check(self) -> Iterable[InvalidSetting]:
-        """Mistakes in the settings."""
+        """Mistakes in the settings. Raises `TreeError` and `CannotClose` for what the file does not allow."""
 
     def declares(self) -> Declared:
         """Outputs and arrays."""

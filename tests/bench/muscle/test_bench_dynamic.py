@@ -1,14 +1,10 @@
 """Dynamic sharing beside OpenSim's MocoInverse on one trial: ratio of processor time in one run, and the build alone.
 
-MocoInverse runs out of process, with one thread, with the Python that DESIGNOPT_PEER_MOCO names (``pip install
-opensim==4.6``, without casadi, whose wheel breaks opensim when it is imported first).
+MocoInverse runs out of process: see the fixture `opensim_peer`.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -30,37 +26,20 @@ from dynamic_case import walk_armless
 
 pytestmark = pytest.mark.bench
 
-PYTHON = os.environ.get("DESIGNOPT_PEER_MOCO", sys.executable)
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OPENSIM_MOCO_PARALLEL": "0"}
-
-
-@pytest.fixture(scope="module")
-def opensim() -> Path:
-    folder = Path(os.environ.get("DESIGNOPT_SHARED", Path(__file__).parents[4] / "shared")) / "data" / "opensim"
-    if not folder.is_dir():
-        pytest.skip("the OpenSim reference data (../shared/data/opensim) are not there")
-    return folder
-
 
 def reference(folder: Path) -> DynamicTrial:
     balance, muscles, reserves = walk_armless(folder)
     return DynamicTrial(balance, muscles, reserves, DynamicTerms(sharpness=0.1))
 
 
-def test_the_reference_problem_is_twenty_times_as_fast_as_moco_inverse(opensim, record_property, tmp_path):
+def test_the_reference_problem_is_twenty_times_as_fast_as_moco_inverse(shared_data, opensim_peer, record_property):
     """From the tables of the problem to its solution, against MocoInverse from the model to its solution."""
-    done = subprocess.run(
-        [PYTHON, str(Path(__file__).parent / "moco_inverse.py"), str(opensim)],
-        capture_output=True, text=True, timeout=900, cwd=tmp_path, env={**os.environ, **ONE_THREAD},
-    )  # fmt: skip
-    if "ModuleNotFoundError" in done.stderr:
-        pytest.skip(f"opensim is not installed for {PYTHON}")
-    assert done.returncode == 0, done.stderr
-    peer = json.loads(done.stdout.splitlines()[-1])
+    folder = shared_data("opensim")
+    peer = opensim_peer(Path(__file__).parent / "moco_inverse.py", folder)
     seconds, sharing = np.inf, None
     for _ in range(3):
         began = time.process_time()
-        sharing = share_dynamic(reference(opensim))
+        sharing = share_dynamic(reference(folder))
         seconds = min(seconds, time.process_time() - began)
     assert sharing is not None
     ratio = peer["processor"] / seconds
@@ -72,17 +51,18 @@ def test_the_reference_problem_is_twenty_times_as_fast_as_moco_inverse(opensim, 
     )
     assert sharing.objective <= peer["objective"]
     theirs = np.column_stack(
-        [np.interp(sharing.time, peer["time"], peer["activations"][n]) for n in reference(opensim).muscles.names]
+        [np.interp(sharing.time, peer["time"], peer["activations"][n]) for n in reference(folder).muscles.names]
     )
     assert np.sqrt(((sharing.activations - theirs) ** 2).mean()) <= 2e-3
     assert ratio >= 20.0
 
 
-def test_the_program_of_92_muscles_is_built_in_two_seconds(opensim, record_property):
+def test_the_program_of_92_muscles_is_built_in_two_seconds(shared_data, record_property):
     """92 elastic tendons, 49 points, 18 865 unknowns (specs: 80 muscles and 16 268 unknowns in 2 s)."""
-    model = opensim / "models" / "gait2392_subject01.osim"
-    motion = opensim / "motion" / "gait2392_kinematics.sto"
-    moments = opensim / "reference" / "gait2392_inverse_dynamics.csv"
+    folder = shared_data("opensim")
+    model = folder / "models" / "gait2392_subject01.osim"
+    motion = folder / "motion" / "gait2392_kinematics.sto"
+    moments = folder / "reference" / "gait2392_inverse_dynamics.csv"
     of = {name: InputFile(path.name, path.read_bytes()) for name, path in
           (("model", model), ("motion", motion), ("moments", moments))}  # fmt: skip
     made = DynamicSharingModel(model=of["model"], window=(0.7, 1.3), margin=0)

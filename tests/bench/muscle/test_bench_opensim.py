@@ -1,15 +1,10 @@
 """A whole study of static sharing beside OpenSim's StaticOptimization: files, geometry, sharing, as processor time.
 
-OpenSim runs out of process with the Python that DESIGNOPT_PEER_OPENSIM names (version 4.6 was seen); importing it
-beside CasADi breaks it. Without it the test is skipped. Net moments are read from a table here and computed there.
+OpenSim runs out of process: see the fixture `opensim_peer`. Net moments are read from a table here and computed there.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -23,7 +18,6 @@ from designopt.plugin import InputFile
 
 pytestmark = pytest.mark.bench
 
-PYTHON = os.environ.get("DESIGNOPT_PEER_OPENSIM", sys.executable)
 CASES = {
     "gait10dof18musc": ("gait10dof18musc_subject01", (0.6, 1.9)),
     "gait2392": ("gait2392_subject01", (0.6, 1.6)),
@@ -31,10 +25,10 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_whole_study_is_tens_of_times_as_fast_as_static_optimization(case, record_property):
-    folder = Path(os.environ.get("DESIGNOPT_SHARED", Path(__file__).parents[4] / "shared")) / "data" / "opensim"
-    if not folder.is_dir():
-        pytest.skip("the OpenSim reference data (../shared/data/opensim) are not there")
+def test_a_whole_study_is_tens_of_times_as_fast_as_static_optimization(
+    shared_data, opensim_peer, case, record_property
+):
+    folder = shared_data("opensim")
 
     def file(name: str) -> InputFile:
         return InputFile(name, (folder / name).read_bytes())
@@ -53,14 +47,7 @@ def test_a_whole_study_is_tens_of_times_as_fast_as_static_optimization(case, rec
         best = min(best, time.process_time() - began)
         frames = len(arrays["activations"])
     own = frames / best
-    done = subprocess.run(
-        [PYTHON, str(Path(__file__).parent / "peer_opensim.py"), str(folder), case],
-        capture_output=True, text=True, timeout=600,
-    )  # fmt: skip
-    if "No module named 'opensim'" in done.stderr:
-        pytest.skip(f"OpenSim is not installed for {PYTHON}")
-    assert done.returncode == 0, done.stderr
-    theirs = json.loads(done.stdout.splitlines()[-1])
+    theirs = opensim_peer(Path(__file__).parent / "peer_opensim.py", folder, case)
     assert abs(theirs["frames"] - frames) <= 1
     ratio = own / theirs["frames_per_second"]
     print(f"{case}: own {own:.0f} frames/s, OpenSim {theirs['frames_per_second']:.1f}, ratio {ratio:.0f}")
@@ -70,11 +57,9 @@ def test_a_whole_study_is_tens_of_times_as_fast_as_static_optimization(case, rec
 
 
 @pytest.mark.parametrize(("case", "least"), [("gait10dof18musc", 8000.0), ("gait2392", 1500.0)])
-def test_a_whole_study_of_a_long_trial_shares_thousands_of_frames_a_second(case, least, record_property):
+def test_a_whole_study_of_a_long_trial_shares_thousands_of_frames_a_second(shared_data, case, least, record_property):
     """The trial resampled to 1300 frames, with its files read and its geometry: frames per second of processor time."""
-    folder = Path(os.environ.get("DESIGNOPT_SHARED", Path(__file__).parents[4] / "shared")) / "data" / "opensim"
-    if not folder.is_dir():
-        pytest.skip("the OpenSim reference data (../shared/data/opensim) are not there")
+    folder = shared_data("opensim")
     model, window = CASES[case]
     scenario = {
         "motion": resampled(folder / f"motion/{case}_kinematics.sto", window),
