@@ -52,4 +52,7 @@ def criterion_of(values: Mapping[str, Any], linear: float, tie_break: float) -> 
             return QuadraticLinear(linear)
         case "soft_saturation":
             return SoftSaturation()
-    return Power(float(values["exponent"]))
+        case "power":
+            return Power(float(values["exponent"]))
+        case unknown:
+            raise ValueError(f"no criterion '{unknown}'")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import assert_never
 
 import numpy as np
 
@@ -169,6 +170,8 @@ def _cost(
                 raise ValueError("with the criterion of soft saturation the exponent of reserves is 1 or 2")
             if terms.stress:
                 raise ValueError("soft saturation needs activations, which are at most 1; stresses are not limited")
+        case _:
+            assert_never(criterion)
     constant = np.zeros(frames)
     if terms.tracking is not None:
         if isinstance(criterion, Power) and 1.0 < criterion.p < 2.0:
