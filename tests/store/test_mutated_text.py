@@ -113,7 +113,7 @@ def faults(intact, folder, numbers):
 
 def test_mutated_text_files_end_no_command_with_a_traceback(intact, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert faults(intact, tmp_path, range(12)) == {}
+    assert faults(intact, tmp_path, range(6)) == {}
 
 
 @pytest.mark.faults

@@ -13,8 +13,6 @@ import designopt
 from designopt import Quantity as Q
 from designopt.study.remarks import assumed_units, remarks
 
-STUDIES = Path(__file__).parents[2] / "studies"
-
 
 @dataclass(frozen=True)
 class Wheel:
@@ -150,10 +148,3 @@ def test_a_text_among_the_numbers_of_an_undeclared_condition_is_noted() -> None:
     ]
     words = [{"name": "a", "soil": "sand"}, {"name": "b", "soil": "snow"}]
     assert remarks(designopt.define(**{**either, "scenarios": words}).definition) == []
-
-
-@pytest.mark.parametrize("path", sorted(STUDIES.glob("*.yaml")), ids=lambda path: path.stem)
-def test_bundled_studies_name_their_units(path: Path) -> None:
-    if "opensim:" in path.read_text():
-        pytest.skip("its files lie below a data root")
-    assert [note for note in remarks(designopt.load(path).definition) if "unit" in note] == []

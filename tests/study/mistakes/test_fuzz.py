@@ -44,7 +44,7 @@ def check(verdict: dict[str, float], count: int) -> None:
 
 
 def test_broken_files_are_refused_with_places_in_time_and_in_little_memory() -> None:
-    check(judged(0, 120), 120)
+    check(judged(0, 60), 60)
 
 
 @pytest.mark.slow

@@ -1,17 +1,27 @@
-"""What the bundled studies recommend keeps its limits when its parameters are off by their tolerances, and where it
-lies at a bound of the search, the study says why."""
+"""The bundled studies: keys as in users' stores, units, tolerances, and recommendations.
+
+`results/reference/study_keys.json` has, for each study, the digest of its problem, a hash of the keys of five designs
+in all scenarios, and of the keys of five programs of each stage that solves some.
+"""
 
 import functools
+import hashlib
+import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import designopt
+from designopt.problem import Problem
 from designopt.report.parts.answer.limits import recommended_bounds
 from designopt.store.views.tolerances import ENOUGH
+from designopt.study.remarks import remarks
 
-STUDIES = Path(__file__).parents[1] / "studies"
+ROOT = Path(__file__).parents[1]
+STUDIES = ROOT / "studies"
+KEYS = json.loads((ROOT / "results" / "reference" / "study_keys.json").read_text())
 
 #: Studies with limits on designs whose parameters can be off, and a budget of the last stage that a test can wait for.
 LIMITED = {
@@ -94,6 +104,29 @@ LONG = {"gait_consistency", "pushup_consistency"}
 @functools.cache
 def definition(file):
     return designopt.load(file).definition
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_the_keys_of_a_bundled_study_stay(name):
+    study = definition(STUDIES / name)
+    problem = Problem.from_study(study)
+    space = problem.space
+    share = np.random.default_rng(0).random((5, len(space.free)))
+    X = space.impute(space.from_search(space.lower + (space.upper - space.lower) * share))
+    keys = hashlib.sha256(repr([list(row) for row in problem.keys(X)]).encode()).hexdigest()[:16]
+    programs = [
+        hashlib.sha256(repr(problem.program_keys(stage.solver, X, [0] * 5, list(range(5)))).encode()).hexdigest()[:12]
+        for stage in study.stages
+        if stage.solver.plugin.has_program
+    ]
+    assert [problem.digest, keys, programs] == KEYS[name]
+
+
+@pytest.mark.parametrize("path", sorted(STUDIES.glob("*.yaml")), ids=lambda path: path.stem)
+def test_bundled_studies_name_their_units(path):
+    if "opensim:" in path.read_text():
+        pytest.skip("its files lie below a data root")
+    assert [note for note in remarks(definition(path)) if "unit" in note] == []
 
 
 def real(study):
