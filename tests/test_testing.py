@@ -119,6 +119,7 @@ def draws(rng, problem, n=5):
     return problem.space.from_search(lower + (upper - lower) * rng.random((n, len(lower))))
 
 
+@pytest.mark.slow
 def test_a_random_search_keeps_all_rules():
     def search(self, problem, evaluate, rng, start):
         while True:

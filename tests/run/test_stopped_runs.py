@@ -286,7 +286,7 @@ solver: {use: full_factorial, levels: 5}
 """
 
 
-@pytest.mark.parametrize("rounds", [4, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(60, marks=pytest.mark.slow)])
 def test_of_two_starts_on_one_store_at_the_same_instant_exactly_one_runs(tmp_path, rounds):
     (tmp_path / "study.yaml").write_text(STUDY)
     (tmp_path / "starts.py").write_text(STARTS)

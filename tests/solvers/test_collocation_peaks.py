@@ -46,6 +46,7 @@ def test_a_limit_on_a_peak_is_kept_by_the_program_and_by_the_models_own_evaluati
     assert free.to_pandas()["peak_travel"][0] > 0.06  # the limit matters
 
 
+@pytest.mark.slow
 def test_no_suspension_of_a_grid_is_better_than_the_program_with_a_limited_peak(tmp_path):
     result, _ = run(tmp_path, constraints=[ROOM])
     best = result.outcomes.objectives[0, 0]

@@ -72,6 +72,7 @@ def share_of_exact_front(result):
     return ((ends - inside[:, 0]) * (reference[1] - best)).sum() / 6.6741943359375
 
 
+@pytest.mark.slow
 def test_the_archive_of_a_study_covers_the_exact_front(tmp_path):
     """At least 0.99 with narrow bounds, after 800 evaluations already."""
     result = double_integrator_study((0.3, 0.5), (10.0, 5.0), 800, False).run(tmp_path / "s")
