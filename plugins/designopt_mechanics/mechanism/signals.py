@@ -16,7 +16,7 @@ from designopt_mechanics.contacts import contact_forces
 from designopt_mechanics.mechanism.forces import LoopForces, MotionRows, SolvedForces
 from designopt_mechanics.mechanism.measures import measures
 from designopt_mechanics.springs import tensions
-from designopt_mechanics.wires import lengths
+from designopt_mechanics.wires import wire_path
 
 #: Reductions of a signal over a motion, with the unit's factor in time.
 TAKES = {
@@ -43,7 +43,8 @@ class MotionSignals:
 
     Names are those of the coordinates, ``<coordinate>_speed``, ``effort_<coordinate>`` and ``power_<coordinate>`` of
     drives, ``force_<frame>`` and ``moment_<frame>`` in the joint before a frame (magnitudes), ``cut_<meeting>``,
-    ``tension_<spring>``, ``contact_<contact>``, ``length_<wire>``, ``path_<point>_x`` (y, z), ``clearance_<name>`` and
+    ``tension_<spring>``, ``press_<spring>_<surface>``, ``contact_<contact>``, ``length_<wire>``,
+    ``wrap_<wire>_<surface>``, ``path_<point>_x`` (y, z), ``clearance_<name>`` and
     ``angle_<name>``.
     """
 
@@ -171,11 +172,21 @@ class MotionSignals:
         mechanism, state, parts = self.forces.loops.mechanism, self.forces.state, []
         for spring, tension in zip(mechanism.springs, ca.vertsplit(tensions(state, mechanism.springs)), strict=True):
             parts.append((MechanismSignal(f"tension_{spring.wire.name}", "N", "of the spring"), tension))
+            for touched in wire_path(state, spring.wire).touched:
+                name = f"{spring.wire.name}_{touched.over.surface.name}"
+                press = tension * _size(touched.pulls[0] + touched.pulls[1])
+                parts.append((MechanismSignal(f"press_{name}", "N", "of the spring on the surface"), press))
         forces = contact_forces(state, mechanism.contacts)
         for i, contact in enumerate(mechanism.contacts):
             parts.append((MechanismSignal(f"contact_{contact.name}", "N", "of the contact"), _size(forces[:, i])))
         for wire in mechanism.wires:
-            parts.append((MechanismSignal(f"length_{wire.name}", "m", "of the wire"), lengths(state, [wire])[0]))
+            path = wire_path(state, wire)
+            parts.append((MechanismSignal(f"length_{wire.name}", "m", "of the wire"), path.length))
+            for touched in path.touched:
+                name = f"{wire.name}_{touched.over.surface.name}"
+                parts.append(
+                    (MechanismSignal(f"wrap_{name}", "rad", "of the wire's arc on the surface"), touched.angle)
+                )
         return parts
 
     def _measures(self) -> list[tuple[MechanismSignal, Any]]:

@@ -20,7 +20,7 @@ from designopt_mechanics.mechanism.scene import scene_of
 from designopt_mechanics.mechanism.signals import MotionSignals
 from designopt_mechanics.tasks.drives import check_drives, check_initial, with_drives
 from designopt_mechanics.tasks.simulation import initial_state
-from designopt_mechanics.tasks.task import TaskSettings
+from designopt_mechanics.tasks.task import TaskSettings, refuse_obstacles
 
 _STEPS = 200
 #: Residual below which a posture is at rest, relative to the forces that act and to the stiffness times 1 rad or 1 m.
@@ -137,6 +137,7 @@ class EquilibriumTask:
             raise Diverged(str(error), reason="cannot_close") from None
         except NoRest as error:
             raise Diverged(str(error), reason="no_equilibrium") from None
+        refuse_obstacles(loops, rest.z[None], p)
         zero = np.zeros((1, m))
         motion = MotionRows(np.zeros(1), rest.z[None], zero, zero)
         try:

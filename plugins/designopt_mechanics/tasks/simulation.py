@@ -18,7 +18,7 @@ from designopt_mechanics.mechanism.scene import scene_of
 from designopt_mechanics.mechanism.signals import MotionSignals
 from designopt_mechanics.tasks.drives import check_drives, check_initial, with_drives
 from designopt_mechanics.tasks.results import MotionResults
-from designopt_mechanics.tasks.task import TaskSettings
+from designopt_mechanics.tasks.task import TaskSettings, refuse_obstacles
 
 #: Relative and absolute tolerance of the integration.
 _RTOL, _ATOL = 1e-8, 1e-10
@@ -80,6 +80,7 @@ class SimulationTask:
             raise Diverged(run.message, reason=run.status.name.lower())
         m = len(loops.mechanism.tree.names)
         motion = MotionRows(time, run.x[:, :m], run.x[:, m:], run.y)
+        refuse_obstacles(loops, motion.z, p)
         signals = self.results.signals
         try:
             values = signals.rows(motion, signals.forces.solve(motion, p), p)
@@ -107,9 +108,8 @@ def initial_state(loops: LoopSolver, settings: TaskSettings, p: Sequence[float],
     else:
         row = loops.follow(start, near[free][None], p)
         if not row.closed[0]:
-            raise CannotClose(
-                f"the loops do not close in the initial state: a gap of {row.gap[0]:.3g} stays", row.gap[0]
-            )
+            meaning = loops.obstacle(row.z, p)[1] or "the loops do not close"
+            raise CannotClose(f"in the initial state {meaning}: a gap of {row.gap[0]:.3g} stays", row.gap[0])
         z = row.z[0]
     speeds = np.array([[initial.get(f"{names[i]}_speed", 0.0) for i in free]])
     return np.concatenate([z, loops.rates(z[None], speeds, p)[0]])

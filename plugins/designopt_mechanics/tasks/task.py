@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from designopt.arrays import Floats
-from designopt.plugin import Declared, InputFile, InvalidSetting
-from designopt_mechanics.mechanism.loops import LoopSolver
+from designopt.plugin import Declared, Diverged, InputFile, InvalidSetting
+from designopt_mechanics.mechanism.loops import CLOSED, LoopSolver
 from designopt_mechanics.mechanism.mechanism import Mechanism
 
 
@@ -37,6 +37,14 @@ class TaskSettings:
     buckling: Sequence[str] = ()
     carried_by: Sequence[str] = ()
     redundant: Literal["refuse", "least_squares"] = "refuse"
+
+
+def refuse_obstacles(loops: LoopSolver, z: Floats, p: Any) -> None:
+    """Raises `Diverged` where bars of a dyad do not reach each other, or a wire cannot run over its surfaces, in one of
+    the postures `z` (n, m)."""
+    gap, meaning = loops.obstacle(z, p)
+    if not gap.max() <= CLOSED:
+        raise Diverged(f"{meaning}: a gap of {gap.max():.3g} m (or rad) stays", reason="cannot_close")
 
 
 class MechanismTask(Protocol):

@@ -34,7 +34,7 @@ from designopt_mechanics.mechanism.measures import measures
 from designopt_mechanics.mechanism.scene import scene_of
 from designopt_mechanics.mechanism.signals import MotionSignals
 from designopt_mechanics.tasks.results import MotionResults
-from designopt_mechanics.tasks.task import TaskSettings
+from designopt_mechanics.tasks.task import TaskSettings, refuse_obstacles
 from designopt_mechanics.tree import TreeError
 
 #: The size of a power is rounded below so many watts.
@@ -115,6 +115,7 @@ class TrajectoryTask:
         p = self.mechanism.column(numbers)
         solution = solve_design(self.trajectory_problem(numbers), numbers, self._options)
         motion = self._motion(solution)
+        refuse_obstacles(self._loops, motion.z, p)
         try:
             solved = self._forces.solve(motion, p)
         except RedundantLoop as error:
