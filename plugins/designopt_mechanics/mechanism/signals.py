@@ -65,10 +65,14 @@ class MotionSignals:
         arrays = (motion.z, motion.dz, motion.ddz, motion.time, p, solved.efforts, solved.cuts)
         return self._rows(*arrays)[0].reshape(len(motion.time), -1)
 
-    def slopes(self, motion: MotionRows, solved: SolvedForces, p: Sequence[float], prescribed: Floats) -> Floats:
-        """(n, s, np) derivatives of the signals by the parameters.
+    def slopes(
+        self, motion: MotionRows, solved: SolvedForces, p: Sequence[float], prescribed: Floats | None
+    ) -> tuple[Floats, Floats]:
+        """Derivatives by the parameters: of the signals (n, s, np), and of coordinates, rates, accelerations and
+        multipliers of the loops (n, 3 m + r, np).
 
-        `prescribed` (n, 3 f, np) are those of the independent coordinates, their rates and accelerations.
+        `prescribed` (n, 3 f, np) are those of the independent coordinates, their rates and accelerations; None at rest,
+        where a posture follows from the balance.
         """
         if solved.cuts.shape[1] and self.forces.redundant == "least_squares" and self.forces.is_redundant:
             raise ValueError("least-squares forces of redundant loops have no derivatives")
@@ -78,12 +82,15 @@ class MotionSignals:
         R_y, R_p, s_y, s_p = self._slopes(*arrays)
         k = R_p.reshape(n, -1, q).shape[1] if q else 0
         R_y, R_p = R_y.reshape(n, k, -1), R_p.reshape(n, k, q)
-        f = prescribed.shape[1]
         right = R_p.copy()
-        right[:, :f] -= prescribed
+        if prescribed is None:
+            free = len(self.forces.loops.independent)
+            R_y, right = R_y[:, free:], right[:, free:]
+        else:
+            right[:, : prescribed.shape[1]] -= prescribed
         y_p = -np.linalg.pinv(R_y) @ right
         result: Floats = s_p.reshape(n, -1, q) + s_y.reshape(n, len(self.signals), -1) @ y_p
-        return result
+        return result, y_p[:, : 3 * motion.z.shape[1] + multipliers.shape[1]]
 
     # --------------------------------------------------------------------------------------------------- expressions
 

@@ -18,7 +18,7 @@ from designopt_mechanics.mechanism.scene import scene_of
 from designopt_mechanics.mechanism.signals import MotionSignals
 from designopt_mechanics.tasks.motion import MotionFormulas, PrescribedMotion, check_formulas, read_motion
 from designopt_mechanics.tasks.results import MotionResults
-from designopt_mechanics.tasks.task import TaskSettings
+from designopt_mechanics.tasks.task import TaskSettings, by_name
 from designopt_mechanics.tasks.tensions import NotCarried, shared_tensions, with_pulls
 
 #: Condition of the loops beyond which a posture is a dead centre.
@@ -130,12 +130,9 @@ class InverseDynamicsTask:
         motion, solved, _ = self._solved(p, scenario)
         prescribed = self._ordered(self.motion.slopes(self.time, p))
         signals = self.results.signals
-        slopes = signals.slopes(motion, solved, p, prescribed)
+        slopes, _ = signals.slopes(motion, solved, p, prescribed)
         derivatives = self.results.gradient(self.time, signals.rows(motion, solved, p), slopes)
-        columns = [parameter.name for parameter in self.loops.mechanism.parameters]
-        return {
-            output: {name: float(row[columns.index(name)]) for name in names} for output, row in derivatives.items()
-        }
+        return by_name(derivatives, self.loops.mechanism, names)
 
     def _ordered(self, slopes: Floats) -> Floats:
         """Slopes (n, 3 f, np) of the motion in the order of the independent coordinates."""
