@@ -1,11 +1,13 @@
 """Robots from URDF and MJCF: the same equations as in MuJoCo, and what is not carried over by line.
 
-No public robot is at hand without a network: the ten robots were written for these tests (see `robots`).
+Ten robots were written for these tests (see `robots`); public ones are those of the package `example-robot-data`.
 """
 
 from __future__ import annotations
 
+import re
 import sys
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import casadi as ca
@@ -112,6 +114,49 @@ def test_mass_matrix_bias_and_gravity_force_are_those_of_mujoco(name: str) -> No
         np.testing.assert_allclose(ours_weight.ravel(), E.T @ weight, atol=1e-10)
         if "qw" not in "".join(mechanism.tree.names) and "coupled" not in name:
             np.testing.assert_allclose(ours_moving.ravel(), E.T @ moving, atol=1e-10)
+
+
+#: A quadruped each of three makers, humanoids, arms, a hand, a flying robot: BSD-3-Clause and other open licences.
+_PUBLIC = (
+    "a1", "go2", "laikago", "solo12", "centauro", "g1_29dof_with_hand_rev_1_0", "talos_full_v2", "simple_humanoid",
+    "panda", "ur5_robot", "ur10_robot", "xarm7", "z1", "kinova", "baxter", "tiago_pro", "hextilt_flying_arm_5",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _PUBLIC)
+def test_mass_matrix_and_gravity_force_of_a_public_robot_are_those_of_mujoco(name: str) -> None:
+    """Relative to the largest entry; shapes, which the engine would look up in files of meshes, are left out."""
+    try:
+        (file,) = (f for f in distribution("example-robot-data").files or () if f.name == f"{name}.urdf")
+    except PackageNotFoundError:
+        pytest.skip("the robots of the package example-robot-data (extra: robots) are not installed")
+    text = re.sub(r"<!--.*?-->|<\?xml.*?\?>", "", Path(file.locate()).read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = re.sub(r"<(visual|collision)\b([^>]*/>|.*?</\1>)", "", text, flags=re.DOTALL).strip()
+    engine, mechanism = Engine(text), read_robot(text.encode(), f"{name}.urdf").mechanism
+    state = TreeState.symbols(mechanism.tree)
+    ours = ca.Function("ours", [state.z], [mass_matrix(state), gravity_force(state, mechanism.gravity)])
+    for seed in range(2):
+        z, dz = posture(mechanism, seed)
+        q, v, E = in_velocities(engine, mechanism, z, dz)
+        M, _, weight = engine.matrices(q, v)
+        matrix, ours_weight = (np.asarray(r) for r in ours(z))
+        np.testing.assert_allclose(matrix, E.T @ M @ E, atol=1e-10 * np.abs(matrix).max())
+        np.testing.assert_allclose(ours_weight.ravel(), E.T @ weight, atol=1e-10 * np.abs(ours_weight).max())
+
+
+def test_what_published_files_often_have_is_read_and_noted() -> None:
+    text = """<robot name="arm"><link name="base"/><link name="rod"><inertial><mass value="1"/>
+      <inertia ixx="1e-3" iyy="1e-3" izz="1e-2" ixy="0" ixz="0" iyz="0"/></inertial></link>
+      <joint name="turn" type="revolute"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>
+      <limit effort="3" velocity="2"/></joint></robot>"""
+    robot = read_robot(text.encode(), "arm.urdf")
+    notes = sorted(map(str, robot.omissions), reverse=True)
+    assert [note.split(":")[0] for note in notes] == ["line 4", "line 1"]
+    assert "lower and upper are both 0: the joint has no range here" in notes[0]
+    assert "each must be at most the sum of the others; the tensor is used as it stands" in notes[1]
+    assert robot.mechanism.tree.coordinates[0].high == np.inf
+    state = TreeState.symbols(robot.mechanism.tree)
+    assert float(ca.Function("M", [state.z], [mass_matrix(state)])(0.3)) == pytest.approx(1e-3)
 
 
 def test_a_tendon_through_sites_has_the_length_the_moment_arms_and_the_spring_force_of_mujoco() -> None:
