@@ -13,6 +13,8 @@ from designopt.arrays import Floats
 
 #: Parts of the largest moment of inertia by which the triangle inequality may fail: published tensors are rounded.
 _ROUNDED = 1e-9
+#: kg m^2 of no body: published tensors of links without extent have such entries, of either sign.
+_NOTHING = 1e-15
 
 
 class BodyError(ValueError):
@@ -97,7 +99,7 @@ def _check_inertia(moments: Floats, *, triangle: bool) -> None:
     if np.abs(moments - moments.T).max() > _ROUNDED * scale:
         raise BodyError("inertia", "is not symmetric")
     a, b, c = (float(v) for v in np.linalg.eigvalsh(moments))
-    if a < -_ROUNDED * scale:
+    if a < -max(_ROUNDED * scale, _NOTHING):
         raise BodyError("inertia", f"has the negative principal moment {a:g} kg m^2")
     if triangle and c > a + b + _ROUNDED * scale:
         raise BodyError(

@@ -11,8 +11,9 @@ from designopt.arrays import Floats
 from designopt.lazy import casadi as ca
 from designopt_mechanics.dynamics.matrices import mass_matrix
 from designopt_mechanics.state import TreeState
+from designopt_mechanics.surfaces.over import SurfaceError
 from designopt_mechanics.tree import Tree, TreeError, values_of
-from designopt_mechanics.wires import Wire
+from designopt_mechanics.wires import Wire, obstacles
 
 #: Part of the largest eigenvalue of the mass matrix, scaled to a unit diagonal, below which a direction has no mass.
 _MASSLESS = 1e-11
@@ -37,17 +38,34 @@ def check(tree: Tree, places: ArrayLike | None = None, tangent: Floats | None = 
         _check_masses(tree, z, tangent)
 
 
-def check_wires(tree: Tree, wires: Sequence[Wire]) -> None:
-    """Try `wires` in the reference posture.
+def check_wires(tree: Tree, wires: Sequence[Wire], z: Floats | None = None) -> None:
+    """Try `wires` in the posture `z` (m,), by default that of reference.
 
-    Raises `TreeError` with the name of a wire where two points that lie one after the other are within 1e-9 m.
+    Raises `TreeError` with the name of a wire where two points that lie one after the other are within 1e-9 m, where
+    one is inside of the surface beside it, and where the axes of pulleys in a row are not parallel.
     """
     state = TreeState(tree, ca.SX.sym("z", len(tree.names)))
     for wire in wires:
+        if any(wire.overs):
+            _check_overs(state, wire, tree.reference if z is None else z)
         places = ca.horzcat(*(state.position(point) for point in wire.points))
-        at = np.asarray(ca.Function("places", [state.z], [places])(tree.reference), dtype=np.float64)
-        if (np.linalg.norm(np.diff(at, axis=1), axis=0) < _SAME).any():
+        at = np.asarray(
+            ca.Function("places", [state.z], [places])(tree.reference if z is None else z), dtype=np.float64
+        )
+        apart = np.linalg.norm(np.diff(at, axis=1), axis=0)
+        if any(gap < _SAME and not overs for gap, overs in zip(apart, wire.overs, strict=True)):
             raise TreeError(wire.name, "points", "two points one after the other meet in the reference posture")
+
+
+def _check_overs(state: TreeState, wire: Wire, z: Floats) -> None:
+    try:
+        gaps = obstacles(state, wire)
+    except SurfaceError as error:
+        raise TreeError(wire.name, "points", error.message) from None
+    values = np.asarray(ca.Function("gaps", [state.z], [ca.vertcat(*gaps.values())])(z), dtype=np.float64).ravel()
+    for what, value in zip(gaps, values, strict=True):
+        if not value <= _SAME:
+            raise TreeError(wire.name, "points", f"{what}, by {value:.3g}")
 
 
 def _check_functions(tree: Tree, z: Floats) -> None:

@@ -1,4 +1,4 @@
-"""Wires: straight and tight from point to point of frames, with one tension along them."""
+"""Wires: tight from point to point of frames and over surfaces, with one tension along them."""
 
 from __future__ import annotations
 
@@ -8,33 +8,95 @@ from itertools import pairwise
 from typing import Any
 
 from designopt.lazy import casadi as ca
-from designopt_mechanics.loads import Load, force_on
+from designopt_mechanics.loads import Load, load_at
 from designopt_mechanics.state import TreeState
+from designopt_mechanics.surfaces.over import Over, Touched, path_over
 from designopt_mechanics.tree import Point
 
 
 @dataclass(frozen=True)
 class Wire:
-    """From the first of `points` through the others to the last.
+    """From the first of `points` through the others to the last; an `Over` between two of them is a surface.
 
-    Raises `ValueError` for less than two points and for a wire whose points all lie on one frame: its length is
-    constant.
+    `points` are then the points alone, and `overs` the surfaces between each and the next. Raises `ValueError` for less
+    than two points, for a wire on one frame only, whose length is constant, and for surfaces at its ends, or several
+    between two points that are not all pulleys.
     """
 
     name: str
     points: tuple[Point, ...]
+    overs: tuple[tuple[Over, ...], ...] = ()
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "points", tuple(self.points))
-        if len(self.points) < 2:
-            raise ValueError(f"wire '{self.name}' has {len(self.points)} points, not two or more")
-        if len({p.frame for p in self.points}) == 1:
-            raise ValueError(f"wire '{self.name}': all points lie on '{self.points[0].frame}', its length is constant")
+    def __init__(self, name: str, points: Sequence[Point | Over], overs: Sequence[Sequence[Over]] = ()) -> None:
+        parts = tuple(points)
+        stated = [p for p in parts if isinstance(p, Point)]
+        if parts and not (isinstance(parts[0], Point) and isinstance(parts[-1], Point)):
+            raise ValueError(f"wire '{name}': a surface is between two points, not at an end")
+        if len(stated) < 2:
+            raise ValueError(f"wire '{name}' has {len(stated)} points, not two or more")
+        between: list[list[Over]] = [list(items) for items in overs] or [[] for _ in stated[1:]]
+        at = -1
+        for part in parts:
+            if isinstance(part, Over):
+                between[at].append(part)
+            else:
+                at += 1
+        if len({p.frame for p in (*stated, *(over.surface.centre for items in between for over in items))}) == 1:
+            raise ValueError(f"wire '{name}': all points lie on '{stated[0].frame}', its length is constant")
+        for items in between:
+            if len(items) > 1 and not all(over.turn for over in items):
+                raise ValueError(f"wire '{name}': of several surfaces between two points each needs a 'turn'")
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "points", tuple(stated))
+        object.__setattr__(self, "overs", tuple(tuple(items) for items in between))
+
+
+@dataclass(frozen=True, eq=False)
+class WirePath:
+    """A wire in a state: its `length` (m), its `nodes` with frame, place (3, 1) in the ground and pull (3, 1) of a unit
+    tension, what it touches, and `gaps` (m or rad) by what they mean, positive where there is no such path."""
+
+    length: Any
+    nodes: list[tuple[str, Any, Any]]
+    touched: list[Touched]
+    gaps: dict[str, Any]
+
+
+def wire_path(state: TreeState, wire: Wire) -> WirePath:
+    """The path of a wire. Raises `SurfaceError` for pulleys in a row whose axes are not parallel."""
+    places = [state.position(point) for point in wire.points]
+    pulls = [ca.SX.zeros(3) for _ in places]
+    length = ca.SX(0.0)
+    touched: list[Touched] = []
+    gaps: dict[str, Any] = {}
+    for j, ((a, b), overs) in enumerate(zip(pairwise(places), wire.overs, strict=True)):
+        if overs:
+            part = path_over(state, wire.points[j], wire.points[j + 1], overs)
+            length = length + part.length
+            pulls[j], pulls[j + 1] = pulls[j] + part.pulls[0], pulls[j + 1] + part.pulls[1]
+            touched += part.touched
+            gaps |= {f"between points {j + 1} and {j + 2}, {what}": gap for what, gap in part.gaps.items()}
+            continue
+        distance = ca.norm_2(b - a)
+        length = length + distance
+        if wire.points[j].frame != wire.points[j + 1].frame:
+            along = (b - a) / distance
+            pulls[j], pulls[j + 1] = pulls[j] + along, pulls[j + 1] - along
+    nodes = [(point.frame, position, pull) for point, position, pull in zip(wire.points, places, pulls, strict=True)]
+    for touch in touched:
+        frame = touch.over.surface.centre.frame
+        nodes += [(frame, touch.first, touch.pulls[0]), (frame, touch.last, touch.pulls[1])]
+    return WirePath(length, nodes, touched, gaps)
+
+
+def obstacles(state: TreeState, wire: Wire) -> dict[str, Any]:
+    """Gaps (m or rad) of a wire by what they mean; a positive one leaves no path over a surface."""
+    return {f"wire '{wire.name}': {what}": gap for what, gap in wire_path(state, wire).gaps.items()}
 
 
 def lengths(state: TreeState, wires: Sequence[Wire]) -> Any:
     """(k, 1) m."""
-    return ca.vertcat(ca.SX(0, 1), *(_length(state, wire) for wire in wires))
+    return ca.vertcat(ca.SX(0, 1), *(wire_path(state, wire).length for wire in wires))
 
 
 def moment_arms(state: TreeState, wires: Sequence[Wire]) -> Any:
@@ -50,33 +112,12 @@ def moment_arms(state: TreeState, wires: Sequence[Wire]) -> Any:
 
 
 def pulls(state: TreeState, wires: Sequence[Wire], tensions: Any) -> list[Load]:
-    """The forces of wires under `tensions` (k, 1) N on the frames of all their points."""
-    loads = []
-    for wire, tension in zip(wires, ca.vertsplit(ca.SX(tensions)), strict=True):
-        for point, direction in zip(wire.points, _directions(state, wire), strict=True):
-            loads.append(force_on(state, point, tension * direction))
-    return loads
-
-
-def _places(state: TreeState, wire: Wire) -> list[Any]:
-    return [state.position(point) for point in wire.points]
-
-
-def _length(state: TreeState, wire: Wire) -> Any:
-    places = _places(state, wire)
-    return sum((ca.norm_2(b - a) for a, b in pairwise(places)), ca.SX(0.0))
-
-
-def _directions(state: TreeState, wire: Wire) -> list[Any]:
-    """At each point the force (3, 1) of a unit tension: minus the gradient of the length."""
-    places = _places(state, wire)
-    forces = [ca.SX.zeros(3) for _ in places]
-    for j, (a, b) in enumerate(pairwise(places)):
-        if wire.points[j].frame == wire.points[j + 1].frame:
-            continue
-        along = (b - a) / ca.norm_2(b - a)
-        forces[j], forces[j + 1] = forces[j] + along, forces[j + 1] - along
-    return forces
+    """The forces of wires under `tensions` (k, 1) N on the frames of all their points and surfaces."""
+    return [
+        load_at(frame, position, tension * pull)
+        for wire, tension in zip(wires, ca.vertsplit(ca.SX(tensions)), strict=True)
+        for frame, position, pull in wire_path(state, wire).nodes
+    ]
 
 
 def _variables(state: TreeState) -> tuple[Any, list[int]]:
@@ -92,9 +133,9 @@ def _variables(state: TreeState) -> tuple[Any, list[int]]:
 
 def _arms(state: TreeState, wire: Wire, rows: Sequence[int]) -> list[tuple[int, Any]]:
     """Entries of the generalised forces on shifts and angles; steps that move all points alike have none."""
-    ways = [set(state.way(state.end(point.frame))) for point in wire.points]
+    frames, places, forces = zip(*wire_path(state, wire).nodes, strict=True)
+    ways = [set(state.way(state.end(frame))) for frame in frames]
     shared = set.intersection(*ways)
-    places, forces = _places(state, wire), _directions(state, wire)
     arm_entries = []
     for i in sorted(set.union(*ways) - shared):
         step = state.steps[i]

@@ -36,21 +36,26 @@ def test_the_closures_shown_are_read_and_have_forces() -> None:
 
 
 def test_the_laws_shown_are_read() -> None:
-    mechanism = read(YAML[3].encode(), "shown.yaml")
+    mechanism = read(YAML[4].encode(), "shown.yaml")
     law = mechanism.laws["lift"]
     assert (law.friction, law.ratio, law.stop_stiffness) == (1.5, 80.0, 5000.0)
     assert mechanism.tree.coordinates[0].inertia == pytest.approx(80.0**2 * 2e-5)
-    assert len(YAML) == 4
+    assert len(YAML) == 5
 
 
-def test_the_python_shown_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
+def test_the_python_shown_runs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "studies").symlink_to(ROOT / "studies")
+    (tmp_path / "finger.yaml").write_text(YAML[3])
+    monkeypatch.chdir(tmp_path)
     for block in re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL):
         exec(compile(block, "mechanisms.md", "exec"), {})
     printed = capsys.readouterr().out
     assert "('lift',) 40.0" in printed
     assert 'line 4: robot "press"/link "arm"/visual: shapes have no part' in printed
     assert "(201,)" in printed
+    assert "11.9 N, 35 mm\n9.7 N, 37 mm\n7.3 N, 40 mm" in printed
 
 
 def test_the_studies_of_the_table_use_the_model_and_the_task() -> None:

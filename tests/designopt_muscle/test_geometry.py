@@ -7,10 +7,10 @@ import functools
 
 import numpy as np
 import pytest
+from designopt_mechanics.surfaces.torus import around_torus
 from designopt_muscle.geometry.drawing import drawing
 from designopt_muscle.geometry.geometry import muscle_geometry
 from designopt_muscle.geometry.jumps import jumps
-from designopt_muscle.geometry.torus import around_torus
 from designopt_muscle.osim.read import read_model
 from designopt_recordings.files.storage import read_storage
 from opensim_cases import table

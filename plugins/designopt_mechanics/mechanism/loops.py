@@ -22,6 +22,7 @@ from designopt_mechanics.mechanism.lifted import LiftedTree, gap_along, lifted
 from designopt_mechanics.mechanism.mechanism import Mechanism
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import TreeError
+from designopt_mechanics.wires import obstacles
 
 #: Gap (m, rad) below which a loop is closed, relative to the size of the coordinates.
 CLOSED = 1e-10
@@ -32,6 +33,8 @@ _STEPS, _IDLE = 30, 5
 _PATIENCE, _IMPATIENT = 12, 2
 #: Postures that are solved together from the one before them.
 _AHEAD = 12
+#: By how much (m) a point may be inside of the surface on whose rim it is.
+_TOUCHES = 1e-9
 #: A solution belongs to the branch if it is nearer to where the tangent led than half the way plus this.
 _SAME_BRANCH = 0.05
 
@@ -118,9 +121,24 @@ class LoopSolver:
                 at += len(ahead)
                 z = postures[at]
             at += 1
-        if self.mechanism.reaches:
-            gaps = np.maximum(gaps, self._reach(postures, column)[0].reshape(len(rows), -1).max(axis=1))
+        gaps = np.maximum(gaps, self.obstacle(postures, column)[0])
         return ClosedRows(postures, gaps, gaps <= CLOSED)
+
+    def obstacle(self, z: Floats, p: ArrayLike) -> tuple[Floats, str]:
+        """(n,) the largest gap (m) of dyads and of wires over surfaces, at most 0 where all fit, and what the largest
+        one above 0 means."""
+        meanings = [*(f"dyad '{name}'" for name in self.mechanism.reaches), *self._obstacles]
+        if not meanings:
+            return np.zeros(len(z)), ""
+        gaps = self._reach(z, p)[0].reshape(len(z), -1)
+        gaps[:, len(self.mechanism.reaches) :] -= _TOUCHES
+        largest = gaps.max(axis=0)
+        return gaps.max(axis=1), meanings[int(np.argmax(largest))] if not largest.max() <= 0.0 else ""
+
+    @cached_property
+    def _obstacles(self) -> dict[str, Any]:
+        wires = (*self.mechanism.wires, *(spring.wire for spring in self.mechanism.springs))
+        return {what: gap for wire in wires for what, gap in obstacles(self.state, wire).items()}
 
     def rates(self, z: Floats, dzi: ArrayLike, p: ArrayLike) -> Floats:
         """(n, m) rates of all coordinates at rates `dzi` (n, f) of the independent ones."""
@@ -183,6 +201,7 @@ class LoopSolver:
     @cached_property
     def _reach(self) -> Rows:
         gaps = [ca.SX(reach(self.state.named)) for reach in self.mechanism.reaches.values()]
+        gaps += list(self._obstacles.values())
         return Rows(ca.Function("reach", [self.state.z, self.p], [ca.vertcat(*gaps)]), compiled=False)
 
     @cached_property

@@ -14,17 +14,24 @@ from designopt.lazy import casadi as ca
 from designopt_mechanics.mechanism.mechanism import Mechanism
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import GROUND, Point
+from designopt_mechanics.wires import Wire, wire_path
+
+#: Places along an arc of a wire, and along the circle of a surface.
+_ARC, _RING = 13, 37
 
 
 def scene_of(mechanism: Mechanism, z: ArrayLike, p: ArrayLike) -> Floats:
     """(n, vertices, 3) m: lines through points at the postures `z` (n, m), NaN between lines.
 
     Lines lead from the origin of each frame to the joints that it carries, to its points that meet others, to its
-    centre of mass, and along wires and springs.
+    centre of mass, and along wires and springs; surfaces that these touch are circles.
     """
-    lines = _lines(mechanism)
     state = TreeState.symbols(mechanism.tree)
-    places = ca.horzcat(*(state.position(point) for line in lines for point in line))
+    lines: list[Sequence[Any]] = [[state.position(point) for point in line] for line in _lines(mechanism)]
+    wires = [*mechanism.wires, *(spring.wire for spring in mechanism.springs)]
+    lines += [wire_places(state, wire) for wire in wires]
+    lines += rings(state, wires)
+    places = ca.horzcat(*(position for line in lines for position in line))
     rows = Rows(ca.Function("scene", [state.z, mechanism.p], [ca.densify(places.T)]), compiled=False)
     postures = np.atleast_2d(np.asarray(z, dtype=np.float64))
     vertices = rows(postures, np.asarray(p, dtype=np.float64))[0].reshape(len(postures), -1, 3)
@@ -54,9 +61,34 @@ def _lines(mechanism: Mechanism) -> list[Sequence[Point]]:
     for name, positions in ends.items():
         if name != GROUND:
             lines += [[Point(name), Point(name, position)] for position in _different(positions)]
-    lines += [[Point(frame.parent, frame.position), Point(frame.name)] for frame in tree.frames if frame.motions]
-    lines += [list(wire.points) for wire in mechanism.wires]
-    return [*lines, *(list(spring.wire.points) for spring in mechanism.springs)]
+    return [*lines, *([Point(f.parent, f.position), Point(f.name)] for f in tree.frames if f.motions)]
+
+
+def wire_places(state: TreeState, wire: Wire) -> list[Any]:
+    """Places along a wire: its points, and arcs over surfaces."""
+    touched = iter(wire_path(state, wire).touched)
+    places = [state.position(wire.points[0])]
+    for end, overs in zip(wire.points[1:], wire.overs, strict=True):
+        for _ in overs:
+            arc = next(touched).arc
+            places += [arc(share) for share in np.linspace(0.0, 1.0, _ARC).tolist()]
+        places.append(state.position(end))
+    return places
+
+
+def rings(state: TreeState, wires: Sequence[Wire]) -> list[list[Any]]:
+    """A circle for each cylinder that a wire may touch, three for each sphere."""
+    surfaces = {over.surface: None for wire in wires for overs in wire.overs for over in overs}
+    circles = []
+    for surface in surfaces:
+        for axis in np.eye(3).tolist() if surface.axis is None else [surface.axis]:
+            across = np.cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
+            across /= np.linalg.norm(across)
+            turns = np.linspace(0.0, 2.0 * np.pi, _RING)
+            circle = np.outer(np.cos(turns), across) + np.outer(np.sin(turns), np.cross(axis, across))
+            axes, centre = state.axes(surface.centre.frame), state.position(surface.centre)
+            circles.append([centre + surface.radius * axes @ ca.SX(direction.tolist()) for direction in circle])
+    return circles
 
 
 def _different(positions: Sequence[Any]) -> list[Any]:

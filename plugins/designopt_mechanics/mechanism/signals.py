@@ -16,7 +16,7 @@ from designopt_mechanics.contacts import contact_forces
 from designopt_mechanics.mechanism.forces import LoopForces, MotionRows, SolvedForces
 from designopt_mechanics.mechanism.measures import measures
 from designopt_mechanics.springs import tensions
-from designopt_mechanics.wires import lengths
+from designopt_mechanics.wires import wire_path
 
 #: Reductions of a signal over a motion, with the unit's factor in time.
 TAKES = {
@@ -43,7 +43,8 @@ class MotionSignals:
 
     Names are those of the coordinates, ``<coordinate>_speed``, ``effort_<coordinate>`` and ``power_<coordinate>`` of
     drives, ``force_<frame>`` and ``moment_<frame>`` in the joint before a frame (magnitudes), ``cut_<meeting>``,
-    ``tension_<spring>``, ``contact_<contact>``, ``length_<wire>``, ``path_<point>_x`` (y, z), ``clearance_<name>`` and
+    ``tension_<spring>``, ``press_<spring>_<surface>``, ``contact_<contact>``, ``length_<wire>``,
+    ``wrap_<wire>_<surface>``, ``path_<point>_x`` (y, z), ``clearance_<name>`` and
     ``angle_<name>``.
     """
 
@@ -64,10 +65,14 @@ class MotionSignals:
         arrays = (motion.z, motion.dz, motion.ddz, motion.time, p, solved.efforts, solved.cuts)
         return self._rows(*arrays)[0].reshape(len(motion.time), -1)
 
-    def slopes(self, motion: MotionRows, solved: SolvedForces, p: Sequence[float], prescribed: Floats) -> Floats:
-        """(n, s, np) derivatives of the signals by the parameters.
+    def slopes(
+        self, motion: MotionRows, solved: SolvedForces, p: Sequence[float], prescribed: Floats | None
+    ) -> tuple[Floats, Floats]:
+        """Derivatives by the parameters: of the signals (n, s, np), and of coordinates, rates, accelerations and
+        multipliers of the loops (n, 3 m + r, np).
 
-        `prescribed` (n, 3 f, np) are those of the independent coordinates, their rates and accelerations.
+        `prescribed` (n, 3 f, np) are those of the independent coordinates, their rates and accelerations; None at rest,
+        where a posture follows from the balance.
         """
         if solved.cuts.shape[1] and self.forces.redundant == "least_squares" and self.forces.is_redundant:
             raise ValueError("least-squares forces of redundant loops have no derivatives")
@@ -77,12 +82,15 @@ class MotionSignals:
         R_y, R_p, s_y, s_p = self._slopes(*arrays)
         k = R_p.reshape(n, -1, q).shape[1] if q else 0
         R_y, R_p = R_y.reshape(n, k, -1), R_p.reshape(n, k, q)
-        f = prescribed.shape[1]
         right = R_p.copy()
-        right[:, :f] -= prescribed
+        if prescribed is None:
+            free = len(self.forces.loops.independent)
+            R_y, right = R_y[:, free:], right[:, free:]
+        else:
+            right[:, : prescribed.shape[1]] -= prescribed
         y_p = -np.linalg.pinv(R_y) @ right
         result: Floats = s_p.reshape(n, -1, q) + s_y.reshape(n, len(self.signals), -1) @ y_p
-        return result
+        return result, y_p[:, : 3 * motion.z.shape[1] + multipliers.shape[1]]
 
     # --------------------------------------------------------------------------------------------------- expressions
 
@@ -171,11 +179,21 @@ class MotionSignals:
         mechanism, state, parts = self.forces.loops.mechanism, self.forces.state, []
         for spring, tension in zip(mechanism.springs, ca.vertsplit(tensions(state, mechanism.springs)), strict=True):
             parts.append((MechanismSignal(f"tension_{spring.wire.name}", "N", "of the spring"), tension))
+            for touched in wire_path(state, spring.wire).touched:
+                name = f"{spring.wire.name}_{touched.over.surface.name}"
+                press = tension * _size(touched.pulls[0] + touched.pulls[1])
+                parts.append((MechanismSignal(f"press_{name}", "N", "of the spring on the surface"), press))
         forces = contact_forces(state, mechanism.contacts)
         for i, contact in enumerate(mechanism.contacts):
             parts.append((MechanismSignal(f"contact_{contact.name}", "N", "of the contact"), _size(forces[:, i])))
         for wire in mechanism.wires:
-            parts.append((MechanismSignal(f"length_{wire.name}", "m", "of the wire"), lengths(state, [wire])[0]))
+            path = wire_path(state, wire)
+            parts.append((MechanismSignal(f"length_{wire.name}", "m", "of the wire"), path.length))
+            for touched in path.touched:
+                name = f"{wire.name}_{touched.over.surface.name}"
+                parts.append(
+                    (MechanismSignal(f"wrap_{name}", "rad", "of the wire's arc on the surface"), touched.angle)
+                )
         return parts
 
     def _measures(self) -> list[tuple[MechanismSignal, Any]]:

@@ -1,9 +1,9 @@
-"""Wires, springs, contacts, loads and measures of a mechanism file."""
+"""Wires, their surfaces, springs, contacts, loads and measures of a mechanism file."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from designopt.study.language import units
 from designopt.study.language.findings import nearest_or_all
@@ -13,17 +13,34 @@ from designopt_mechanics.model_file.frames import axis
 from designopt_mechanics.model_file.nodes import At
 from designopt_mechanics.model_file.scope import FileScope
 from designopt_mechanics.springs import Spring, SpringError
+from designopt_mechanics.surfaces.over import Over, Surface, SurfaceError
 from designopt_mechanics.tree import Point
 from designopt_mechanics.wires import Wire
 
-
-def wire(name: str, at: At, frames: set[str]) -> Wire:
-    return _through(name, at, at.mapping(("points",), ())["points"], frames)
+_TURNS: Mapping[str, Literal[-1, 1]] = {"left": 1, "right": -1}
 
 
-def spring(name: str, at: At, frames: set[str]) -> Spring:
+def surface(name: str, at: At, frames: set[str]) -> Surface:
+    """A cylinder or a sphere on a frame, which wires run over."""
+    shapes = [kind for kind in ("cylinder", "sphere") if kind in at.mapping()]
+    if len(shapes) != 1:
+        raise at.wrong("state one shape: cylinder: {axis: [0, 0, 1], radius: 30 mm}, or sphere: {radius: 30 mm}")
+    entries = at.mapping(("on", "at", shapes[0]), ())
+    shape = entries[shapes[0]].mapping(("radius", *(("axis",) if shapes[0] == "cylinder" else ())), ())
+    try:
+        along = axis(shape["axis"]) if "axis" in shape else None
+        return Surface(name, point(entries, frames), shape["radius"].quantity("m"), along)
+    except SurfaceError as error:
+        raise shape.get(error.field, at).wrong(error.message) from None
+
+
+def wire(name: str, at: At, frames: set[str], surfaces: Mapping[str, Surface]) -> Wire:
+    return _through(name, at, at.mapping(("points",), ())["points"], frames, surfaces)
+
+
+def spring(name: str, at: At, frames: set[str], surfaces: Mapping[str, Surface]) -> Spring:
     entries = at.mapping(("points", "stiffness", "rest"), ("damping", "pulls_only"))
-    wire = _through(name, at, entries["points"], frames)
+    wire = _through(name, at, entries["points"], frames, surfaces)
     units = {"stiffness": "N/m", "rest": "m", "damping": "N s/m"}
     values: dict[str, Any] = {n: entries[n].quantity(unit) for n, unit in units.items() if n in entries}
     if "pulls_only" in entries:
@@ -103,8 +120,23 @@ def _frame(at: At, frames: set[str]) -> str:
     return frame
 
 
-def _through(name: str, at: At, points: At, frames: set[str]) -> Wire:
-    through = [point(item.mapping(("on", "at"), ()), frames) for item in points.items()]
+def _over(at: At, surfaces: Mapping[str, Surface]) -> Over:
+    entries = at.mapping(("over",), ("turn", "side"))
+    name = entries["over"].word()
+    if name not in surfaces:
+        raise entries["over"].wrong(f"no surface '{name}'{nearest_or_all(name, surfaces)}")
+    turn: Literal[-1, 0, 1] = _TURNS[entries["turn"].word(tuple(_TURNS))] if "turn" in entries else 0
+    try:
+        return Over(surfaces[name], turn, axis(entries["side"]) if "side" in entries else None)
+    except SurfaceError as error:
+        raise entries.get(error.field, at).wrong(error.message) from None
+
+
+def _through(name: str, at: At, points: At, frames: set[str], surfaces: Mapping[str, Surface]) -> Wire:
+    through = [
+        _over(item, surfaces) if "over" in item.mapping() else point(item.mapping(("on", "at"), ()), frames)
+        for item in points.items()
+    ]
     try:
         return Wire(name, tuple(through))
     except ValueError as error:

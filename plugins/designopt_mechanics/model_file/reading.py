@@ -26,6 +26,7 @@ from designopt_mechanics.model_file.elements import (
     meet,
     point,
     spring,
+    surface,
     wire,
 )
 from designopt_mechanics.model_file.frames import frame
@@ -46,7 +47,7 @@ from designopt_mechanics.tree import GROUND, Coordinate, Frame, Tree, TreeError
 T = TypeVar("T")
 
 _SECTIONS = ("gravity", "functions", "loops", "wires", "springs", "contacts", "title", "source", "parameters", "meet",
-             "independent", "branches", "dyads", "loads", "drives", "points", "clearances", "angles",
+             "surfaces", "independent", "branches", "dyads", "loads", "drives", "points", "clearances", "angles",
              "couplers")  # fmt: skip
 #: Number of frames in a file beyond which reading takes too long to be waited for.
 _MOST_FRAMES = 500
@@ -126,8 +127,11 @@ def _mechanism(at: At, findings: Findings, parameters: FileParameters) -> Mechan
     with findings.item():
         gravity = _gravity(at, entries, frames)
     frame_names = {GROUND, *frame_entries}
-    wires = each("wires", lambda name, entry: wire(name, entry, frame_names))
-    springs = each("springs", lambda name, entry: spring(name, entry, frame_names))
+    surfaces = each("surfaces", lambda name, entry: surface(name, entry, frame_names))
+    if "surfaces" in entries and len(surfaces) < len(entries["surfaces"].mapping()):
+        return None
+    wires = each("wires", lambda name, entry: wire(name, entry, frame_names, surfaces))
+    springs = each("springs", lambda name, entry: spring(name, entry, frame_names, surfaces))
     contacts = each("contacts", lambda name, entry: contact(name, entry, frame_names))
     meets: tuple[Meet, ...] = ()
     if "meet" in entries:
@@ -253,6 +257,7 @@ def _checked(
     frame_entries: Mapping[str, At],
 ) -> Mechanism:
     """The mechanism of numbers, tried at its reference posture. Raises `Wrong`."""
+    z = None
     try:
         tree = Tree(*tree_parts)
         mechanism = Mechanism(tree, **parts)
@@ -274,7 +279,7 @@ def _checked(
         raise Wrong(Finding((section,), str(error))) from None
     for section, paths in (("wires", parts["wires"]), ("springs", [s.wire for s in parts["springs"]])):
         try:
-            check_wires(tree, paths)
+            check_wires(tree, paths, z)
         except TreeError as error:
             raise Wrong(Finding((section, error.name, error.field), error.message)) from None
     return mechanism

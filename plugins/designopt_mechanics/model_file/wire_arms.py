@@ -72,7 +72,7 @@ ARRAYS = {
 }
 
 
-@model("wire_arms", version=1, arrays=ARRAYS)
+@model("wire_arms", version=2, arrays=ARRAYS)
 class WireArms:
     """Moment arm of a wire (a muscle, a cable) of a mechanism over one coordinate, the others in the reference posture.
 

@@ -1,4 +1,4 @@
-"""MJCF, the model file of MuJoCo: bodies, joints, inertias, tendons through sites, and equality constraints."""
+"""MJCF, the model file of MuJoCo: bodies, joints, inertias, spatial tendons, and equality constraints."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from designopt_mechanics.robot_files.parts import (
 from designopt_mechanics.robot_files.xml import Element
 from designopt_mechanics.springs import Spring, SpringError
 from designopt_mechanics.state import TreeState
+from designopt_mechanics.surfaces.over import Over, Surface, SurfaceError
 from designopt_mechanics.tree import GROUND, Coordinate, Frame, Point, Tree
 from designopt_mechanics.wires import Wire, lengths
 
@@ -69,6 +70,7 @@ class _Reader:
     parts: RobotParts = field(default_factory=RobotParts)
     joints: _Joints = field(default_factory=_Joints)
     sites: dict[str, Point] = field(default_factory=dict)
+    surfaces: dict[str, Surface | Element] = field(default_factory=dict)
     start: dict[str, float] = field(default_factory=dict)
     followers: dict[str, Value] = field(default_factory=dict)
 
@@ -133,9 +135,43 @@ class _Reader:
             elif child.tag == "geom":
                 geom = self.text.with_defaults(child, child_class)
                 shapes.append((geom, pose @ self.text.pose(geom)))
-                self.parts.omit(child, "its shape touches nothing; its mass is that of the body")
+                self._surface(geom, name, shapes[-1][1])
+                self.parts.omit(child, "its shape touches nothing but tendons; its mass is that of the body")
             elif child.tag not in ("joint", "freejoint", "inertial"):
                 _omit(self.parts, child)
+
+    def _surface(self, geom: Element, frame: str, pose: LocalPose) -> None:
+        """Note what tendons may run over; a geom of another kind than a sphere or a cylinder as it is."""
+        kind = geom.attributes.get("type", "sphere")
+        self.surfaces[geom.name] = geom
+        if kind in ("sphere", "cylinder"):
+            radius = geom.attribute("size", (1, 2, 3))[0]
+            axis = _tuple(pose.turn[:, 2]) if kind == "cylinder" else None
+            try:
+                self.surfaces[geom.name] = Surface(geom.name, point(frame, pose.position), radius, axis)
+            except SurfaceError as error:
+                raise geom.error(f"size: {error.message}") from None
+
+    def over(self, element: Element) -> Over | str:
+        """What a <geom> of a tendon is for the wire, or why it cannot be read. Raises `ModelError`."""
+        name, side = (element.attributes.get(key, "") for key in ("geom", "sidesite"))
+        if name not in self.surfaces:
+            raise element.error(f"there is no geom '{name}'")
+        surface = self.surfaces[name]
+        if isinstance(surface, Element):
+            return f"tendons run over spheres and cylinders, not over a {surface.attributes.get('type')}"
+        if not side:
+            return Over(surface)
+        if side not in self.sites:
+            raise element.error(f"there is no site '{side}'")
+        if self.sites[side].frame != surface.centre.frame:
+            return f"the site '{side}' is not on the body of the geom '{name}'"
+        direction = np.asarray(self.sites[side].position) - np.asarray(surface.centre.position)
+        if surface.axis is not None:
+            direction = direction - (direction @ surface.axis) * np.asarray(surface.axis)
+        if not np.linalg.norm(direction) > surface.radius:
+            return f"the site '{side}' is inside of the geom '{name}': a path on the inside is not read"
+        return Over(surface, side=_tuple(direction / np.linalg.norm(direction)))
 
     def _joint(self, joint: Element, kind: str, label: str) -> list[Motion]:
         anchor = np.array(joint.attribute("pos", (3,), (0.0, 0.0, 0.0)))
@@ -307,11 +343,18 @@ def _actuator(reader: _Reader, actuator: Element) -> None:
 
 def _tendon(reader: _Reader, tendon: Element, positions: _ReferencePositions) -> None:
     kinds = {child.tag for child in tendon.children}
-    if tendon.tag != "spatial" or kinds - {"site"}:
-        reader.parts.omit(tendon, "only spatial tendons through sites are read: no joints, pulleys or surfaces")
+    if tendon.tag != "spatial" or kinds - {"site", "geom"}:
+        reader.parts.omit(tendon, "only spatial tendons through sites and over geoms are read: no joints or divisors")
         return
-    points = []
+    points: list[Point | Over] = []
     for child in tendon.children:
+        if child.tag == "geom":
+            over = reader.over(child)
+            if isinstance(over, str):
+                reader.parts.omit(tendon, over)
+                return
+            points.append(over)
+            continue
         name = child.attributes.get("site", "")
         if name not in reader.sites:
             raise child.error(f"there is no site '{name}'")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -121,14 +121,20 @@ def affine(name: str, slope: float, offset: float) -> Value:
     return name if slope == 1.0 and offset == 0.0 else Affine({name: slope}, offset)
 
 
-def body_of(element: Element, mass: float, centre: Floats, inertia: Floats) -> Body | None:
+def body_of(
+    element: Element,
+    mass: float,
+    centre: Floats,
+    inertia: Floats,
+    triangle: Literal["checked", "ignored"] = "checked",
+) -> Body | None:
     """A body with the `inertia` (3, 3) about its centre, None without mass. Raises `ModelError`."""
     if mass == 0.0 and not inertia.any():
         return None
     x, y, z = (float(v) for v in centre)
     try:
         with np.errstate(all="ignore"):
-            return Body(mass, (x, y, z), 0.5 * (inertia + inertia.T))
+            return Body(mass, (x, y, z), 0.5 * (inertia + inertia.T), triangle)
     except BodyError as error:
         raise element.error(error.message) from None
 

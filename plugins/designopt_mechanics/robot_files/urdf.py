@@ -21,7 +21,7 @@ from designopt_mechanics.robot_files.parts import (
     moved,
     rotation_from,
 )
-from designopt_mechanics.robot_files.xml import Element
+from designopt_mechanics.robot_files.xml import Element, ModelError
 from designopt_mechanics.tree import GROUND, Coordinate, Frame
 
 _KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
@@ -146,7 +146,10 @@ def _coordinate(parts: RobotParts, joint: Element, ratio: float) -> str:
         effort, speed = (limit.attribute(key, (1,), (0.0,))[0] for key in ("effort", "velocity"))
         if kind != "continuous":
             low, high = (limit.attribute(key, (1,), (0.0,))[0] for key in ("lower", "upper"))
-            if not low < high:
+            if low == high:
+                parts.omit(limit, f"lower and upper are both {low:g}: the joint has no range here")
+                low, high = -math.inf, math.inf
+            elif not low < high:
                 raise limit.error(f"lower {low:g} is not below upper {high:g}")
     elif kind != "continuous":
         raise joint.error("has no <limit>, which URDF requires of revolute and prismatic joints")
@@ -207,7 +210,13 @@ def _body(parts: RobotParts, link: Element) -> Body | None:
     xx, yy, zz = (element.attribute(key, (1,))[0] for key in ("ixx", "iyy", "izz"))
     xy, xz, yz = (element.attribute(key, (1,), (0.0,))[0] for key in ("ixy", "ixz", "iyz"))
     inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return body_of(inertial, mass, pose.position, pose.turn @ inertia @ pose.turn.T)
+    turned = pose.turn @ inertia @ pose.turn.T
+    try:
+        return body_of(inertial, mass, pose.position, turned)
+    except ModelError as error:  # many published robots have rounded or estimated tensors
+        body = body_of(inertial, mass, pose.position, turned, triangle="ignored")
+        parts.omit(inertial, f"{error.message}; the tensor is used as it stands")
+        return body
 
 
 def _transmission(parts: RobotParts, element: Element, ratios: dict[str, float]) -> None:

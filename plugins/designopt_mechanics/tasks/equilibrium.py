@@ -13,14 +13,14 @@ from designopt.arrays import Floats
 from designopt.lazy import casadi as ca
 from designopt.plugin import Array, Declared, Diverged, InvalidSetting, Quantity
 from designopt.study.language.findings import nearest_or_all
-from designopt_mechanics.mechanism.forces import LoopForces, MotionRows, RedundantLoop
+from designopt_mechanics.mechanism.forces import LoopForces, MotionRows, RedundantLoop, SolvedForces
 from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
 from designopt_mechanics.mechanism.mechanism import Mechanism, MechanismParameter, PointLoad, ScopeValue, value_in
 from designopt_mechanics.mechanism.scene import scene_of
 from designopt_mechanics.mechanism.signals import MotionSignals
 from designopt_mechanics.tasks.drives import check_drives, check_initial, with_drives
 from designopt_mechanics.tasks.simulation import initial_state
-from designopt_mechanics.tasks.task import TaskSettings
+from designopt_mechanics.tasks.task import TaskSettings, by_name, differences, refuse_obstacles
 
 _STEPS = 200
 #: Residual below which a posture is at rest, relative to the forces that act and to the stiffness times 1 rad or 1 m.
@@ -29,6 +29,8 @@ _AT_REST = 1e-12
 _LONGEST = 0.2
 #: Load factor up to which buckling is sought, and its relative accuracy.
 _LARGEST_FACTOR, _ACCURACY = 1e6, 1e-9
+#: Step of the differences of the buckling factor, relative to the parameter: their error is that of the factor.
+_SHARE = 5e-3
 _FACTOR = "buckling_load_factor_"
 
 
@@ -127,22 +129,10 @@ class EquilibriumTask:
     ) -> tuple[dict[str, float], dict[str, Floats]]:
         """Find the posture. Raises `Diverged` if there is none near, or the loops do not close."""
         loops, p = self.loops, self.loops.mechanism.column(numbers)
-        branch = str(scenario.get("branch", self.settings.branch))
-        try:
-            m = len(loops.mechanism.tree.names)
-            start = initial_state(loops, self.settings, p, branch)[:m]
-            rest = self.rest(start, p)
-            factor = self._buckling(start, p) if self.settings.buckling else 0.0
-        except CannotClose as error:
-            raise Diverged(str(error), reason="cannot_close") from None
-        except NoRest as error:
-            raise Diverged(str(error), reason="no_equilibrium") from None
-        zero = np.zeros((1, m))
-        motion = MotionRows(np.zeros(1), rest.z[None], zero, zero)
-        try:
-            values = self.signals.rows(motion, self.signals.forces.solve(motion, p), p)[0]
-        except RedundantLoop as error:
-            raise Diverged(str(error), reason="redundant") from None
+        start, rest = self._solved(p, scenario)
+        factor = self._factor(start, p) if self.settings.buckling else 0.0
+        motion, solved = self._still(rest, p)
+        values = self.signals.rows(motion, solved, p)[0]
         results = dict(zip(self.signals.names, (float(v) for v in values), strict=True))
         results |= {"stable": float(rest.smallest > 0.0), "stiffness_min": rest.smallest, "buckling_factor": factor}
         for k, i in enumerate(loops.independent):
@@ -152,7 +142,92 @@ class EquilibriumTask:
             every["scene"] = scene_of(loops.mechanism, np.stack([start, rest.z]), p)
         return {n: results[n] for n in self.declares().outputs}, {name: every[name] for name in arrays}
 
+    def gradient(
+        self, numbers: Mapping[str, float], scenario: Mapping[str, Any], names: Sequence[str]
+    ) -> dict[str, dict[str, float]]:
+        """Derivatives of all outputs by the parameters `names`: of the balance and the loops by implicit
+        differentiation, of the buckling factor by differences of fourth order; none of least-squares forces."""
+        forces, loops = self.signals.forces, self.loops
+        if forces.redundant == "least_squares" and forces.is_redundant:
+            return {}
+        p = loops.mechanism.column(numbers)
+        start, rest = self._solved(p, scenario)
+        motion, solved = self._still(rest, p)
+        of_signals, of_motion = (part[0] for part in self.signals.slopes(motion, solved, p, None))
+        derivatives: dict[str, Floats] = dict(zip(self.signals.names, of_signals, strict=True))
+        stiffness = self._stiffness_slopes(rest.z, p, of_motion)
+        vector = np.linalg.eigh(0.5 * (rest.stiffness + rest.stiffness.T))[1][:, 0]
+        derivatives["stiffness_min"] = np.einsum("i,kij,j->k", vector, stiffness, vector)
+        derivatives["stable"] = np.zeros(len(p))
+        for k, i in enumerate(loops.independent):
+            derivatives[f"stiffness_{loops.mechanism.tree.names[i]}"] = stiffness[:, k, k]
+        results = by_name(
+            {n: d for n, d in derivatives.items() if n in self.declares().outputs}, loops.mechanism, names
+        )
+        if "buckling_factor" in self.declares().outputs:
+            columns = {name: [q.name for q in loops.mechanism.parameters].index(name) for name in names}
+            results["buckling_factor"] = {
+                name: differences(lambda q: {"": self._factor(start, list(q))}, p, column, _SHARE)[""]
+                for name, column in columns.items()
+            }
+        return results
+
     # ------------------------------------------------------------------------------------------------------- solution
+
+    def _solved(self, p: Sequence[float], scenario: Mapping[str, Any]) -> tuple[Floats, RestPosture]:
+        """The start and the posture at rest. Raises `Diverged`."""
+        branch = str(scenario.get("branch", self.settings.branch))
+        try:
+            start = initial_state(self.loops, self.settings, p, branch)[: len(self.loops.mechanism.tree.names)]
+            rest = self.rest(start, p)
+        except CannotClose as error:
+            raise Diverged(str(error), reason="cannot_close") from None
+        except NoRest as error:
+            raise Diverged(str(error), reason="no_equilibrium") from None
+        refuse_obstacles(self.loops, rest.z[None], p)
+        return start, rest
+
+    def _still(self, rest: RestPosture, p: Sequence[float]) -> tuple[MotionRows, SolvedForces]:
+        """The posture as a motion of one row, and its forces. Raises `Diverged`."""
+        zero = np.zeros((1, len(rest.z)))
+        motion = MotionRows(np.zeros(1), rest.z[None], zero, zero)
+        try:
+            return motion, self.signals.forces.solve(motion, p)
+        except RedundantLoop as error:
+            raise Diverged(str(error), reason="redundant") from None
+
+    def _factor(self, start: Floats, p: Sequence[float]) -> float:
+        """The critical factor of the loads. Raises `Diverged`."""
+        try:
+            return self._buckling(start, p)
+        except NoRest as error:
+            raise Diverged(str(error), reason="no_equilibrium") from None
+
+    def _stiffness_slopes(self, z: Floats, p: Sequence[float], slopes: Floats) -> Floats:
+        """(np, f, f) derivatives of the reduced stiffness, from `slopes` of the posture and the multipliers."""
+        m, d = len(z), self.loops.dependent
+        T = self.signals.forces.tangent(z[None], np.asarray(p, dtype=np.float64))[0]
+        by_z, by_mu = slopes[:m], slopes[3 * m :]
+        h, J, _ = (np.asarray(r, dtype=np.float64) for r in self._statics(z, np.zeros(len(self.loops.labels)), p))
+        mu = self._balanced(h.ravel(), J)
+        K = np.asarray(self._statics(z, mu, p)[2], dtype=np.float64)
+        results = np.empty((len(p), T.shape[1], T.shape[1]))
+        for k, unit in enumerate(np.eye(len(p))):
+            dJ, dK = (np.asarray(r, dtype=np.float64) for r in self._along(z, mu, p, by_z[:, k], by_mu[:, k], unit))
+            dT = np.zeros_like(T)
+            if len(d):
+                dT[d] = -np.linalg.solve(J[:, d], dJ @ T)
+            results[k] = dT.T @ K @ T + T.T @ dK @ T + T.T @ K @ dT
+        return results
+
+    @cached_property
+    def _along(self) -> Any:
+        """(z, mu, p and a direction of each) -> derivatives of the Jacobian of the loops and of d(h - J' mu)/dz."""
+        at = [ca.SX.sym(f"at{i}", self._statics.numel_in(i)) for i in range(3)]
+        direction = [ca.SX.sym(f"along{i}", symbol.numel()) for i, symbol in enumerate(at)]
+        _, *matrices = self._statics(*at)
+        slopes = [ca.densify(ca.jtimes(e, ca.vertcat(*at), ca.vertcat(*direction))) for e in matrices]
+        return ca.Function("along", [*at, *direction], ca.cse(slopes))
 
     def rest(self, z: Floats, p: Sequence[float], *, descend: bool = True) -> RestPosture:
         """The posture at rest near the closed posture `z`. Raises `NoRest`.
@@ -194,12 +269,15 @@ class EquilibriumTask:
         T = self.signals.forces.tangent(z[None], column)[0]
         h, J, _ = (np.asarray(r, dtype=np.float64) for r in self._statics(z, np.zeros(len(loops.labels)), column))
         h = h.ravel()
-        mu: Floats = np.zeros(len(loops.labels))
-        if len(loops.dependent):
-            mu = np.asarray(np.linalg.solve(J[:, loops.dependent].T, h[loops.dependent]), dtype=np.float64)
+        mu = self._balanced(h, J)
         K = np.asarray(self._statics(z, mu, column)[2], dtype=np.float64)
         size = float(max(np.abs(part).max(initial=0.0) for part in (h, J.T @ mu, K)))
         return T.T @ h, T.T @ K @ T, size
+
+    def _balanced(self, h: Floats, J: Floats) -> Floats:
+        """The multipliers that balance the dependent rows of `h` (m,)."""
+        d = self.loops.dependent
+        return np.asarray(np.linalg.solve(J[:, d].T, h[d])) if len(d) else np.zeros(len(self.loops.labels))
 
     @cached_property
     def _statics(self) -> Any:

@@ -13,12 +13,12 @@ from designopt.arrays import Floats
 from designopt.plugin import Declared, Diverged, InvalidSetting
 from designopt.study.language.findings import nearest_or_all
 from designopt_mechanics.mechanism.forces import LoopForces, MotionRows, RedundantLoop, SolvedForces
-from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
+from designopt_mechanics.mechanism.loops import CannotClose, ClosedRows, LoopSolver
 from designopt_mechanics.mechanism.scene import scene_of
 from designopt_mechanics.mechanism.signals import MotionSignals
 from designopt_mechanics.tasks.motion import MotionFormulas, PrescribedMotion, check_formulas, read_motion
 from designopt_mechanics.tasks.results import MotionResults
-from designopt_mechanics.tasks.task import TaskSettings
+from designopt_mechanics.tasks.task import TaskSettings, by_name
 from designopt_mechanics.tasks.tensions import NotCarried, shared_tensions, with_pulls
 
 #: Condition of the loops beyond which a posture is a dead centre.
@@ -130,12 +130,9 @@ class InverseDynamicsTask:
         motion, solved, _ = self._solved(p, scenario)
         prescribed = self._ordered(self.motion.slopes(self.time, p))
         signals = self.results.signals
-        slopes = signals.slopes(motion, solved, p, prescribed)
+        slopes, _ = signals.slopes(motion, solved, p, prescribed)
         derivatives = self.results.gradient(self.time, signals.rows(motion, solved, p), slopes)
-        columns = [parameter.name for parameter in self.loops.mechanism.parameters]
-        return {
-            output: {name: float(row[columns.index(name)]) for name in names} for output, row in derivatives.items()
-        }
+        return by_name(derivatives, self.loops.mechanism, names)
 
     def _ordered(self, slopes: Floats) -> Floats:
         """Slopes (n, 3 f, np) of the motion in the order of the independent coordinates."""
@@ -158,7 +155,8 @@ class InverseDynamicsTask:
             raise Diverged(str(error), reason="cannot_close") from None
         closed = loops.follow(start, values, p)
         if not closed.closed.all():
-            raise Diverged(cannot_close(closed.gap, closed.closed, time), reason="cannot_close")
+            meaning = loops.obstacle(closed.z, p)[1]
+            raise Diverged(cannot_close(closed, time, meaning), reason="cannot_close")
         condition = loops.condition(closed.z, p)
         if not condition.max() < _DEAD_CENTRE:
             at = float(time[int(np.argmax(np.nan_to_num(condition, nan=np.inf)))])
@@ -179,10 +177,10 @@ class InverseDynamicsTask:
             raise Diverged(str(error), reason="not_carried") from None
 
 
-def cannot_close(gap: Floats, closed: Any, time: Floats) -> str:
-    """Where a motion cannot close, with the gap."""
-    open_rows = np.flatnonzero(~closed)
+def cannot_close(rows: ClosedRows, time: Floats, meaning: str) -> str:
+    """Where a motion cannot close, with the gap, and what the largest gap of dyads and wires means."""
+    open_rows = np.flatnonzero(~rows.closed)
     return (
         f"the mechanism cannot close from {time[open_rows[0]]:.6g} s on ({len(open_rows)} of {len(time)} samples): "
-        f"the largest gap is {gap.max():.3g} m (or rad)"
+        f"the largest gap is {rows.gap.max():.3g} m (or rad){f' ({meaning})' if meaning else ''}"
     )

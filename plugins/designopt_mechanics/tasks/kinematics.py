@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, TypedDict
@@ -20,13 +20,15 @@ from designopt_mechanics.mechanism.forces import LoopForces
 from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
 from designopt_mechanics.mechanism.measures import measures
 from designopt_mechanics.mechanism.scene import scene_of
-from designopt_mechanics.tasks.task import TaskSettings
+from designopt_mechanics.tasks.task import TaskSettings, differences
 from designopt_mechanics.tree import TreeError
 
 #: Postures of a grid beyond which an evaluation takes too long to be waited for.
 _MOST = 100_000
 #: Inverse condition below which the drives do not determine the posture.
 _SINGULAR = 1e-9
+#: Step of the differences of the outputs, relative to the parameter.
+_SHARE = 1e-3
 _UNITS = ("", "m", "m^2", "m^3")
 
 
@@ -133,31 +135,64 @@ class KinematicsTask:
     ) -> tuple[dict[str, float], dict[str, Floats]]:
         """Go through the grid. Raises `Diverged` where no posture counts."""
         p = np.array(self.mechanism.column(numbers))
-        grid = self._closed(p)
+        grid = self._grid(p)
         values = dict(zip(self._measures, self._measured(grid.z, p), strict=True))
-        for name, column in values.items():
-            if name.startswith("clearance_"):
-                grid.counts[:] &= column >= 0.0
-        if not grid.counts.any():
-            raise Diverged(
-                f"none of the {len(grid.z)} postures counts: {int(grid.closed.sum())} close (largest gap "
-                f"{grid.gap.max():.3g}), none of them within the ranges of the coordinates and clearances",
-                reason="no_workspace",
-            )
-        z = grid.z[grid.counts]
-        tangent = self._forces.tangent(z, p)
-        driven = tangent[:, self._columns(self._forces.driven), :]
-        sizes = np.linalg.svd(driven, compute_uv=False)
-        inverse_condition = sizes[:, -1] / np.where(sizes[:, 0] > 0.0, sizes[:, 0], 1.0)
-        regular = inverse_condition > _SINGULAR
         outputs = {
             "workspace": float(grid.counts.mean()),
             "closed_share": float(grid.closed.mean()),
             "gap_max": float(grid.gap.max(initial=0.0, where=~grid.closed)),
-            "singularity_min": float(inverse_condition.min()),
         }
-        for name, column in values.items():
-            part = column[grid.counts]
+        counted, regular, efforts = self._counted(grid.z[grid.counts], p)
+        outputs |= counted
+        all_arrays: dict[str, Floats] = {
+            "time": np.arange(len(grid.z), dtype=np.float64),
+            "counts": grid.counts.astype(np.float64),
+            "postures": grid.z,
+            **values,
+        }
+        if "efforts" in arrays:
+            all_arrays["efforts"] = np.full((len(grid.z), len(self._forces.driven)), np.nan)
+            all_arrays["efforts"][np.flatnonzero(grid.counts)[regular]] = efforts
+        if "scene" in arrays:
+            all_arrays["scene"] = scene_of(self.mechanism, grid.z, p)
+        return outputs, {name: all_arrays[name] for name in arrays}
+
+    def gradient(
+        self, numbers: Mapping[str, float], scenario: Mapping[str, Any], names: Sequence[str]
+    ) -> dict[str, dict[str, float]]:
+        """Derivatives by the parameters `names`, by differences of fourth order with the same postures; the shares of
+        postures and the gap have steps, and no derivatives."""
+        p = self.mechanism.column(numbers)
+        grid = self._grid(np.array(p))
+        _, regular, _ = self._counted(grid.z[grid.counts], np.array(p))
+
+        def figures(q: Floats) -> dict[str, float]:
+            start = self._loops.start(q, self.settings.branch, grid.z[grid.counts][0])
+            z = self._loops.follow(start, grid.z[grid.counts][:, self._loops.independent], q)
+            if not z.closed.all():
+                raise CannotClose("at the end of the workspace", float(z.gap.max()))
+            return self._counted(z.z, q, regular)[0]
+
+        columns = [q.name for q in self.mechanism.parameters]
+        try:
+            slopes = {name: differences(figures, p, columns.index(name), _SHARE) for name in names}
+        except CannotClose:
+            return {}
+        return {output: {n: slopes[n][output] for n in names} for output in (slopes[names[0]] if names else ())}
+
+    def _counted(
+        self, z: Floats, p: Floats, regular: NDArray[np.bool_] | None = None
+    ) -> tuple[dict[str, float], NDArray[np.bool_], Floats]:
+        """Outputs over the postures `z` that count, those that the drives determine, and their efforts. Raises
+        `Diverged` where there are none."""
+        tangent = self._forces.tangent(z, p)
+        driven = tangent[:, self._columns(self._forces.driven), :]
+        sizes = np.linalg.svd(driven, compute_uv=False)
+        inverse_condition = sizes[:, -1] / np.where(sizes[:, 0] > 0.0, sizes[:, 0], 1.0)
+        if regular is None:
+            regular = inverse_condition > _SINGULAR
+        outputs = {"singularity_min": float(inverse_condition.min())}
+        for name, part in zip(self._measures, self._measured(z, p), strict=True):
             outputs |= {f"{name}_min": float(part.min())}
             if not name.startswith("clearance_"):
                 outputs |= {f"{name}_max": float(part.max())}
@@ -172,18 +207,7 @@ class KinematicsTask:
             outputs |= {f"effort_{name}_{take}": float(value) for take, value in takes.items()}
         if self._one_unit:
             outputs["effort_max"] = float(np.abs(efforts).max())
-        all_arrays: dict[str, Floats] = {
-            "time": np.arange(len(grid.z), dtype=np.float64),
-            "counts": grid.counts.astype(np.float64),
-            "postures": grid.z,
-            **values,
-        }
-        if "efforts" in arrays:
-            all_arrays["efforts"] = np.full((len(grid.z), len(self._forces.driven)), np.nan)
-            all_arrays["efforts"][np.flatnonzero(grid.counts)[regular]] = efforts
-        if "scene" in arrays:
-            all_arrays["scene"] = scene_of(self.mechanism, grid.z, p)
-        return outputs, {name: all_arrays[name] for name in arrays}
+        return outputs, regular, efforts
 
     # ------------------------------------------------------------------------------------------------------- postures
 
@@ -199,6 +223,20 @@ class KinematicsTask:
     @cached_property
     def _forces(self) -> LoopForces:
         return LoopForces(self._loops, self.settings.grid.get("drives") or None)
+
+    def _grid(self, p: Floats) -> GridRows:
+        """The postures, those that count also without negative clearance. Raises `Diverged` where none counts."""
+        grid = self._closed(p)
+        for name, column in zip(self._measures, self._measured(grid.z, p), strict=True):
+            if name.startswith("clearance_"):
+                grid.counts[:] &= column >= 0.0
+        if not grid.counts.any():
+            raise Diverged(
+                f"none of the {len(grid.z)} postures counts: {int(grid.closed.sum())} close (largest gap "
+                f"{grid.gap.max():.3g}), none of them within the ranges of the coordinates and clearances",
+                reason="no_workspace",
+            )
+        return grid
 
     def _closed(self, p: Floats) -> GridRows:
         """Every posture of the grid, each from its neighbour: every second row runs back."""

@@ -176,9 +176,7 @@ class MechanismModel:
         return self._task.evaluate(self._numbers(design, scenario), scenario, arrays)
 
     def gradient(self, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-        """Derivatives of the outputs of `inverse_dynamics` by the design inputs; none of other tasks."""
-        if not isinstance(self._task, InverseDynamicsTask):
-            return {}
+        """Derivatives by the design inputs, of the outputs that have them. Raises as `evaluate`."""
         names = [n for n in design if n in self.mechanism.values]
         return self._task.gradient(self._numbers(design, scenario), scenario, names)
 

@@ -15,10 +15,11 @@ from designopt_mechanics.mechanism.equations import mechanism_system
 from designopt_mechanics.mechanism.forces import LoopForces, MotionRows, RedundantLoop
 from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
 from designopt_mechanics.mechanism.scene import scene_of
+from designopt_mechanics.mechanism.sensitivities import closed_slopes, sensitive_system
 from designopt_mechanics.mechanism.signals import MotionSignals
 from designopt_mechanics.tasks.drives import check_drives, check_initial, with_drives
 from designopt_mechanics.tasks.results import MotionResults
-from designopt_mechanics.tasks.task import TaskSettings
+from designopt_mechanics.tasks.task import TaskSettings, by_name, refuse_obstacles
 
 #: Relative and absolute tolerance of the integration.
 _RTOL, _ATOL = 1e-8, 1e-10
@@ -29,6 +30,7 @@ class SimulationTask:
 
     def __init__(self, settings: TaskSettings) -> None:
         self.settings = settings
+        self._simulators: dict[tuple[str, ...], Simulator] = {}
 
     def check(self) -> Iterator[InvalidSetting]:
         """Mistakes in drives, initial state and requested outputs."""
@@ -61,6 +63,49 @@ class SimulationTask:
         outputs = {f"{c.name}_second": (f"{c.unit}/s^2", state.ddz[i]) for i, c in enumerate(tree.coordinates)}
         return Simulator(mechanism_system(self.loops, outputs=outputs), rtol=_RTOL, atol=_ATOL, max_steps=1_000_000)
 
+    def gradient(
+        self, numbers: Mapping[str, float], scenario: Mapping[str, Any], names: Sequence[str]
+    ) -> dict[str, dict[str, float]]:
+        """Derivatives of all outputs by parameters (variational equations); none of least-squares forces."""
+        signals = self.results.signals
+        loops, p = self.loops, self.loops.mechanism.column(numbers)
+        if not names or (signals.forces.redundant == "least_squares" and signals.forces.is_redundant):
+            return {}
+        x0 = self._start(p, scenario)
+        m, k = len(loops.mechanism.tree.names), len(names)
+        columns = [q.name for q in loops.mechanism.parameters]
+        scales = {name: abs(loops.mechanism.values[name]) or 1.0 for name in names}
+        slopes0 = closed_slopes(loops, x0, p)[:, [columns.index(name) for name in names]]
+        start = np.concatenate([x0, (slopes0 * np.array(list(scales.values()))).T.ravel()])
+        time = np.linspace(0.0, self.settings.duration, self.settings.samples)
+        run = self._sensitive(scales).run(start, time, p=p)
+        if run.status is not SimulationStatus.DONE:
+            raise Diverged(run.message, reason=run.status.name.lower())
+        motion = MotionRows(time, run.x[:, :m], run.x[:, m : 2 * m], run.y[:, :m])
+        parts = np.concatenate([run.x[:, 2 * m :].reshape(-1, k, 2 * m), run.y[:, m:].reshape(-1, k, m)], axis=2)
+        free = np.concatenate([block * m + loops.independent for block in range(3)])
+        prescribed = np.zeros((len(time), len(free), len(p)))
+        for i, (name, scale) in enumerate(scales.items()):
+            prescribed[:, :, columns.index(name)] = parts[:, i, free] / scale
+        solved = signals.forces.solve(motion, p)
+        slopes, _ = signals.slopes(motion, solved, p, prescribed)
+        derivatives = self.results.gradient(time, signals.rows(motion, solved, p), slopes)
+        return by_name(derivatives, loops.mechanism, names)
+
+    def _sensitive(self, scales: dict[str, float]) -> Simulator:
+        """Integrates the motion with its derivatives by the parameters in `scales`."""
+        names = tuple(scales)
+        if names not in self._simulators:
+            system = sensitive_system(self.simulator.system, scales)
+            self._simulators[names] = Simulator(system, rtol=_RTOL, atol=_ATOL, max_steps=1_000_000)
+        return self._simulators[names]
+
+    def _start(self, p: Sequence[float], scenario: Mapping[str, Any]) -> Floats:
+        try:
+            return initial_state(self.loops, self.settings, p, str(scenario.get("branch", self.settings.branch)))
+        except CannotClose as error:
+            raise Diverged(str(error), reason="cannot_close") from None
+
     def declares(self) -> Declared:
         """Outputs and arrays."""
         return self.results.declares()
@@ -71,15 +116,13 @@ class SimulationTask:
         """Integrate the motion. Raises `Diverged` if the loops do not close or the integration ends early."""
         loops, p = self.loops, self.loops.mechanism.column(numbers)
         time = np.linspace(0.0, self.settings.duration, self.settings.samples)
-        try:
-            x0 = initial_state(loops, self.settings, p, str(scenario.get("branch", self.settings.branch)))
-        except CannotClose as error:
-            raise Diverged(str(error), reason="cannot_close") from None
+        x0 = self._start(p, scenario)
         run = self.simulator.run(x0, time, p=p)
         if run.status is not SimulationStatus.DONE:
             raise Diverged(run.message, reason=run.status.name.lower())
         m = len(loops.mechanism.tree.names)
         motion = MotionRows(time, run.x[:, :m], run.x[:, m:], run.y)
+        refuse_obstacles(loops, motion.z, p)
         signals = self.results.signals
         try:
             values = signals.rows(motion, signals.forces.solve(motion, p), p)
@@ -107,9 +150,8 @@ def initial_state(loops: LoopSolver, settings: TaskSettings, p: Sequence[float],
     else:
         row = loops.follow(start, near[free][None], p)
         if not row.closed[0]:
-            raise CannotClose(
-                f"the loops do not close in the initial state: a gap of {row.gap[0]:.3g} stays", row.gap[0]
-            )
+            meaning = loops.obstacle(row.z, p)[1] or "the loops do not close"
+            raise CannotClose(f"in the initial state {meaning}: a gap of {row.gap[0]:.3g} stays", row.gap[0])
         z = row.z[0]
     speeds = np.array([[initial.get(f"{names[i]}_speed", 0.0) for i in free]])
     return np.concatenate([z, loops.rates(z[None], speeds, p)[0]])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+import numpy as np
+
 from designopt.arrays import Floats
-from designopt.plugin import Declared, InputFile, InvalidSetting
-from designopt_mechanics.mechanism.loops import LoopSolver
+from designopt.plugin import Declared, Diverged, InputFile, InvalidSetting
+from designopt_mechanics.mechanism.loops import CLOSED, LoopSolver
 from designopt_mechanics.mechanism.mechanism import Mechanism
 
 
@@ -39,6 +41,35 @@ class TaskSettings:
     redundant: Literal["refuse", "least_squares"] = "refuse"
 
 
+def refuse_obstacles(loops: LoopSolver, z: Floats, p: Any) -> None:
+    """Raises `Diverged` where bars of a dyad do not reach each other, or a wire cannot run over its surfaces, in one of
+    the postures `z` (n, m)."""
+    gap, meaning = loops.obstacle(z, p)
+    if not gap.max() <= CLOSED:
+        raise Diverged(f"{meaning}: a gap of {gap.max():.3g} m (or rad) stays", reason="cannot_close")
+
+
+def by_name(
+    derivatives: Mapping[str, Floats], mechanism: Mechanism, names: Sequence[str]
+) -> dict[str, dict[str, float]]:
+    """Derivatives (np,) of outputs by the parameters `names` alone."""
+    columns = [parameter.name for parameter in mechanism.parameters]
+    return {output: {name: float(row[columns.index(name)]) for name in names} for output, row in derivatives.items()}
+
+
+def differences(
+    figures: Callable[[Floats], Mapping[str, float]], p: Sequence[float], column: int, share: float
+) -> dict[str, float]:
+    """Derivatives of `figures` by the parameter `column` of `p`: central differences of fourth order, with steps of a
+    `share` of its size."""
+    step = share * (abs(p[column]) or 1.0)
+    rows = [figures(np.array(p) + n * step * np.eye(len(p))[column]) for n in (-2, -1, 1, 2)]
+    return {
+        name: (rows[0][name] - 8.0 * rows[1][name] + 8.0 * rows[2][name] - rows[3][name]) / (12.0 * step)
+        for name in rows[0]
+    }
+
+
 class MechanismTask(Protocol):
     """One task; its class is constructed with `TaskSettings`."""
 
@@ -47,6 +78,11 @@ class MechanismTask(Protocol):
 
     def declares(self) -> Declared:
         """Outputs and arrays."""
+
+    def gradient(
+        self, numbers: Mapping[str, float], scenario: Mapping[str, Any], names: Sequence[str]
+    ) -> dict[str, dict[str, float]]:
+        """Derivatives of the outputs that have them by the parameters `names`. Raises as `evaluate`."""
 
     def evaluate(
         self, numbers: Mapping[str, float], scenario: Mapping[str, Any], arrays: Set[str]

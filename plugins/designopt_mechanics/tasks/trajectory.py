@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypedDict
@@ -17,8 +17,10 @@ from designopt.collocation import (
     Options,
     Phase,
     Refinement,
+    Sensitivities,
     Solution,
     TrajectoryProblem,
+    sensitivities,
     solve_design,
 )
 from designopt.collocation.statement.symbols import Symbols
@@ -34,7 +36,7 @@ from designopt_mechanics.mechanism.measures import measures
 from designopt_mechanics.mechanism.scene import scene_of
 from designopt_mechanics.mechanism.signals import MotionSignals
 from designopt_mechanics.tasks.results import MotionResults
-from designopt_mechanics.tasks.task import TaskSettings
+from designopt_mechanics.tasks.task import TaskSettings, by_name, refuse_obstacles
 from designopt_mechanics.tree import TreeError
 
 #: The size of a power is rounded below so many watts.
@@ -115,6 +117,7 @@ class TrajectoryTask:
         p = self.mechanism.column(numbers)
         solution = solve_design(self.trajectory_problem(numbers), numbers, self._options)
         motion = self._motion(solution)
+        refuse_obstacles(self._loops, motion.z, p)
         try:
             solved = self._forces.solve(motion, p)
         except RedundantLoop as error:
@@ -132,6 +135,50 @@ class TrajectoryTask:
             everywhere["scene"] = scene_of(self.mechanism, motion.z, p)
         outputs |= self._results.outputs(motion.time, values)
         return outputs, {name: everywhere[name] for name in arrays}
+
+    def gradient(
+        self, numbers: Mapping[str, float], scenario: Mapping[str, Any], names: Sequence[str]
+    ) -> dict[str, dict[str, float]]:
+        """Derivatives of the optimum by the parameters `names` (post-optimal sensitivities); none where the optimum is
+        not a differentiable function of them, of least-squares forces, and of the estimates of errors."""
+        if not names or (self._forces.redundant == "least_squares" and self._forces.is_redundant):
+            return {}
+        if self._shortest < self._longest and ca.depends_on(self._forces.needed, self._forces.time):
+            return {}  # loads follow a clock that the duration stretches
+        p = self.mechanism.column(numbers)
+        problem = self.trajectory_problem(numbers)
+        of_optimum = sensitivities(problem, solve_design(problem, numbers, self._options), names, self._options)
+        if not of_optimum.regular:
+            return {}
+        solution, signals = of_optimum.solution, self._results.signals
+        motion = self._motion(solution)
+        solved = self._forces.solve(motion, p)
+        columns = [q.name for q in self.mechanism.parameters]
+        prescribed = np.zeros((len(motion.time), 3 * len(self._loops.independent), len(p)))
+        of_duration = np.zeros(len(p))
+        for k, name in enumerate(names):
+            of_duration[columns.index(name)] = of_optimum.phases["motion"].times[-1, k]
+            prescribed[:, :, columns.index(name)] = self._motion_slopes(of_optimum, k)
+        slopes, _ = signals.slopes(motion, solved, p, prescribed)
+        values = signals.rows(motion, solved, p)
+        derivatives = self._results.gradient(motion.time, values, slopes)
+        for name, integral in self._results.outputs(motion.time, values).items():
+            if name.endswith("_integral"):
+                derivatives[name] = derivatives[name] + integral * of_duration / solution.phase.tf
+        results = by_name({"duration": of_duration, **derivatives}, self.mechanism, names)
+        return results | {name: of_optimum.derivatives_of(name) for name in ("effort", "work")}
+
+    def _motion_slopes(self, of_optimum: Sensitivities, k: int) -> Floats:
+        """(n, 3 f) derivatives by the number `k` of the independent coordinates, their rates and accelerations, at
+        equal fractions of the motion."""
+        phase, slopes = of_optimum.solution.phase, of_optimum.phases["motion"]
+        moved = {name: column[:, k] for name, column in slopes.values.items()}
+        names = [self.mechanism.tree.names[i] for i in self._loops.independent]
+        next_rate = {n: f"{n}_speed" for n in names} | {f"{n}_speed": f"{n}_acceleration" for n in names}
+        stretch = slopes.times[-1, k] / phase.tf
+        rates = {name: moved[next_rate[name]] + stretch * phase.rates[name] for name in phase.rates}
+        values = replace(phase, values=moved, rates=rates).at(np.linspace(0.0, 1.0, self.settings.samples))
+        return np.column_stack([values[f"{n}{end}"] for end in ("", "_speed", "_acceleration") for n in names])
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The motion as a program; `scenario` may have numbers of parameters.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
+from designopt_mechanics.surfaces.touch import cross as cross
 
 from designopt.arrays import Floats
 from designopt_muscle.osim.functions import is_constant
@@ -160,12 +161,3 @@ _UNIT = np.eye(3)
 def turned(rotation: Floats, vector: Floats) -> Floats:
     """(n, 3) R v of R (n, 3, 3) and v (3,) or (n, 3)."""
     return np.asarray((rotation * vector[..., None, :]).sum(axis=-1))
-
-
-def cross(a: Floats, b: Floats) -> Floats:
-    """(..., 3) a x b."""
-    product = np.empty(np.broadcast_shapes(a.shape, b.shape))
-    product[..., 0] = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
-    product[..., 1] = a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2]
-    product[..., 2] = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
-    return product

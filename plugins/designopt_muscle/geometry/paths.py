@@ -6,13 +6,10 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
+from designopt_mechanics.surfaces.around import around
 
 from designopt.arrays import Floats, Integers, Mask
-from designopt_muscle.geometry.circle import around_cylinder, around_sphere
-from designopt_muscle.geometry.ellipsoid import around_ellipsoid
 from designopt_muscle.geometry.kinematics import Kinematics, turned
-from designopt_muscle.geometry.torus import around_torus
-from designopt_muscle.geometry.touch import Touch
 from designopt_muscle.osim.model import OsimMuscle, PathForce, PathPoint, WrapObject
 
 Frames = Integers
@@ -178,10 +175,10 @@ def _find(
                 continue
             r, o = turn[some], at[some]
             back = r.transpose(0, 2, 1)
-            touch_points = touch(surface, turned(back, a.x - o), turned(back, b.x - o))
+            touch_points = around(surface, turned(back, a.x - o), turned(back, b.x - o))
             first, last = o + turned(r, touch_points.first), o + turned(r, touch_points.last)
-            around = np.linalg.norm(first - a.x, axis=1) + touch_points.arc + np.linalg.norm(b.x - last, axis=1)
-            more = np.where(touch_points.engaged, around - np.linalg.norm(b.x - a.x, axis=1), np.inf)
+            detour = np.linalg.norm(first - a.x, axis=1) + touch_points.arc + np.linalg.norm(b.x - last, axis=1)
+            more = np.where(touch_points.engaged, detour - np.linalg.norm(b.x - a.x, axis=1), np.inf)
             better = more < best
             best = np.where(better, more, best)
             where = some[better]
@@ -190,14 +187,3 @@ def _find(
             contact.arc[where] = touch_points.arc[better]
     after = np.where(np.isnan(contact.key)[:, None], 0.0, np.column_stack([contact.first, contact.last]))
     return float(np.abs(after - before).max(initial=0.0))
-
-
-def touch(surface: WrapObject, a: Floats, b: Floats) -> Touch:
-    """The path from `a` to `b` (n, 3), in the frame of `surface`, around it."""
-    if surface.kind == "cylinder":
-        return around_cylinder(a, b, surface.sizes[0], surface.sizes[1], surface.quadrant)
-    if surface.kind == "sphere":
-        return around_sphere(a, b, surface.sizes[0], surface.quadrant)
-    if surface.kind == "torus":
-        return around_torus(a, b, surface.sizes[0], surface.sizes[1], surface.quadrant)
-    return around_ellipsoid(a, b, np.array(surface.sizes), surface.quadrant)

@@ -1,11 +1,13 @@
 """Robots from URDF and MJCF: the same equations as in MuJoCo, and what is not carried over by line.
 
-No public robot is at hand without a network: the ten robots were written for these tests (see `robots`).
+Ten robots were written for these tests (see `robots`); public ones are those of the package `example-robot-data`.
 """
 
 from __future__ import annotations
 
+import re
 import sys
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import casadi as ca
@@ -18,7 +20,7 @@ from designopt_mechanics.robot_files.reading import read_robot
 from designopt_mechanics.robot_files.xml import ModelError
 from designopt_mechanics.springs import tensions
 from designopt_mechanics.state import TreeState
-from designopt_mechanics.wires import lengths, moment_arms
+from designopt_mechanics.wires import lengths, moment_arms, wire_path
 
 from designopt.arrays import Floats
 
@@ -114,6 +116,49 @@ def test_mass_matrix_bias_and_gravity_force_are_those_of_mujoco(name: str) -> No
             np.testing.assert_allclose(ours_moving.ravel(), E.T @ moving, atol=1e-10)
 
 
+#: A quadruped each of three makers, humanoids, arms, a hand, a flying robot: BSD-3-Clause and other open licences.
+_PUBLIC = (
+    "a1", "go2", "laikago", "solo12", "centauro", "g1_29dof_with_hand_rev_1_0", "talos_full_v2", "simple_humanoid",
+    "panda", "ur5_robot", "ur10_robot", "xarm7", "z1", "kinova", "baxter", "tiago_pro", "hextilt_flying_arm_5",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _PUBLIC)
+def test_mass_matrix_and_gravity_force_of_a_public_robot_are_those_of_mujoco(name: str) -> None:
+    """Relative to the largest entry; shapes, which the engine would look up in files of meshes, are left out."""
+    try:
+        (file,) = (f for f in distribution("example-robot-data").files or () if f.name == f"{name}.urdf")
+    except PackageNotFoundError:
+        pytest.skip("the robots of the package example-robot-data (extra: robots) are not installed")
+    text = re.sub(r"<!--.*?-->|<\?xml.*?\?>", "", Path(file.locate()).read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = re.sub(r"<(visual|collision)\b([^>]*/>|.*?</\1>)", "", text, flags=re.DOTALL).strip()
+    engine, mechanism = Engine(text), read_robot(text.encode(), f"{name}.urdf").mechanism
+    state = TreeState.symbols(mechanism.tree)
+    ours = ca.Function("ours", [state.z], [mass_matrix(state), gravity_force(state, mechanism.gravity)])
+    for seed in range(2):
+        z, dz = posture(mechanism, seed)
+        q, v, E = in_velocities(engine, mechanism, z, dz)
+        M, _, weight = engine.matrices(q, v)
+        matrix, ours_weight = (np.asarray(r) for r in ours(z))
+        np.testing.assert_allclose(matrix, E.T @ M @ E, atol=1e-10 * np.abs(matrix).max())
+        np.testing.assert_allclose(ours_weight.ravel(), E.T @ weight, atol=1e-10 * np.abs(ours_weight).max())
+
+
+def test_what_published_files_often_have_is_read_and_noted() -> None:
+    text = """<robot name="arm"><link name="base"/><link name="rod"><inertial><mass value="1"/>
+      <inertia ixx="1e-3" iyy="1e-3" izz="1e-2" ixy="0" ixz="0" iyz="0"/></inertial></link>
+      <joint name="turn" type="revolute"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>
+      <limit effort="3" velocity="2"/></joint></robot>"""
+    robot = read_robot(text.encode(), "arm.urdf")
+    notes = sorted(map(str, robot.omissions), reverse=True)
+    assert [note.split(":")[0] for note in notes] == ["line 4", "line 1"]
+    assert "lower and upper are both 0: the joint has no range here" in notes[0]
+    assert "each must be at most the sum of the others; the tensor is used as it stands" in notes[1]
+    assert robot.mechanism.tree.coordinates[0].high == np.inf
+    state = TreeState.symbols(robot.mechanism.tree)
+    assert float(ca.Function("M", [state.z], [mass_matrix(state)])(0.3)) == pytest.approx(1e-3)
+
+
 def test_a_tendon_through_sites_has_the_length_the_moment_arms_and_the_spring_force_of_mujoco() -> None:
     text = MJCF["tendon and springs"]
     engine, mechanism = Engine(text), read_robot(text.encode(), "tendon.xml").mechanism
@@ -131,6 +176,50 @@ def test_a_tendon_through_sites_has_the_length_the_moment_arms_and_the_spring_fo
         arms * tension[0] + np.asarray(ca.Function("p", [state.z, state.dz], [mechanism.passive(state)])(z, dz)).ravel()
     )
     np.testing.assert_allclose(springs, engine.data.qfrc_spring, atol=1e-10)
+
+
+#: Tendons over a cylinder and a sphere, on the shorter way and on the side of a site.
+_FINGER = """<mujoco><worldbody><site name="root" pos="-0.3 0 0.06"/>
+  <geom name="knob" type="sphere" size="0.04" pos="-0.1 0 0.03"/>
+  <site name="left" pos="-0.1 0.1 0.03"/><site name="low" pos="0 0 -0.1"/><site name="inner" pos="0 0.01 0"/>
+  <geom name="knuckle" type="cylinder" size="0.03 0.05" euler="90 10 0"/>
+  <body name="finger"><joint name="bend" axis="0 1 0"/><joint name="spread" axis="0 0 1"/>
+    <geom type="capsule" fromto="0.05 0 0 0.2 0 0" size="0.01"/>
+    <site name="tip" pos="0.2 0.02 0.01"/></body></worldbody>
+  <tendon>
+    <spatial name="over"><site site="root"/><geom geom="knuckle"/><site site="tip"/></spatial>
+    <spatial name="under"><site site="root"/><geom geom="knuckle" sidesite="low"/><site site="tip"/></spatial>
+    <spatial name="ball"><site site="root"/><geom geom="knob"/><site site="tip"/></spatial>
+    <spatial name="beside"><site site="root"/><geom geom="knob" sidesite="left"/><site site="tip"/></spatial>
+    <spatial name="inside"><site site="root"/><geom geom="knuckle" sidesite="inner"/><site site="tip"/></spatial>
+  </tendon></mujoco>"""
+
+
+def test_tendons_over_cylinders_and_spheres_have_the_lengths_and_moment_arms_of_mujoco() -> None:
+    robot = read_robot(_FINGER.encode(), "finger.xml")
+    mechanism = robot.mechanism
+    assert [wire.name for wire in mechanism.wires] == ["over", "under", "ball", "beside"]
+    omitted = [str(omission) for omission in robot.omissions if "spatial" in omission.path]
+    assert len(omitted) == 1
+    assert omitted[0].startswith("line 13: ")
+    assert "the site 'inner' is inside of the geom 'knuckle'" in omitted[0]
+    engine, state = Engine(_FINGER), TreeState.symbols(mechanism.tree)
+    angles = [touched.angle for wire in mechanism.wires for touched in wire_path(state, wire).touched]
+    of = ca.Function(
+        "of", [state.z], [lengths(state, mechanism.wires), moment_arms(state, mechanism.wires), ca.vertcat(*angles)]
+    )
+    wound = np.zeros(4)
+    for z in np.random.default_rng(3).uniform((-1.2, -0.3), (1.2, 0.3), (40, 2)):
+        length, arms, arcs = (np.asarray(r) for r in of(z))
+        engine.matrices(z, np.zeros(2))
+        np.testing.assert_allclose(length.ravel(), engine.data.ten_length[:4], atol=1e-12)
+        engine_arms = np.zeros((engine.model.ntendon, 2))
+        model = engine.model
+        rows = (model.ten_J_rownnz, model.ten_J_rowadr, model.ten_J_colind.ravel())
+        engine.mujoco.mju_sparse2dense(engine_arms, engine.data.ten_J.ravel(), *rows)
+        np.testing.assert_allclose(-arms.T, engine_arms[:4], atol=1e-12)
+        wound += arcs.ravel() > 0.0
+    assert ((wound > 5) & (wound <= 40)).all()
 
 
 def test_a_connect_closes_a_loop_where_the_points_lie_in_the_reference_posture() -> None:

@@ -10,9 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from designopt.arrays import Floats, Mask
-from designopt_muscle.geometry.circle import around_sphere
-from designopt_muscle.geometry.kinematics import cross
-from designopt_muscle.geometry.touch import Touch
+from designopt_mechanics.surfaces.circle import around_sphere
+from designopt_mechanics.surfaces.touch import Touch, cross
 
 #: Steps of the integration: the first number that gives so many for each mean half axis of the longest arc.
 _STEPS, _DENSITY = (16, 32, 64, 128), 16.0

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from designopt.arrays import Floats, Mask
-from designopt_muscle.geometry.circle import around_cylinder
-from designopt_muscle.geometry.kinematics import cross
-from designopt_muscle.geometry.touch import Touch
+from designopt_mechanics.surfaces.circle import around_cylinder
+from designopt_mechanics.surfaces.touch import Touch, cross
 
 #: Points of a segment among which the one closest to the circle is sought, and the steps that refine it.
 _SAMPLES, _REFINED = 65, 30

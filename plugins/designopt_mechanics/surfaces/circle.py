@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from designopt.arrays import Floats, Mask
-from designopt_muscle.geometry.touch import Touch
+from designopt_mechanics.surfaces.touch import Touch
 
 
 def around_cylinder(a: Floats, b: Floats, radius: float, length: float, quadrant: str) -> Touch:
