@@ -1,0 +1,176 @@
+"""What the files of a trial show by themselves about the forces of the ground: unit, sign, time, and where they act."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from designopt_muscle.geometry.kinematics import kinematics
+from designopt_muscle.models.dynamics import read_body_loads
+from designopt_muscle.models.errors import TrialError
+from designopt_recordings.loads.frames import load_at
+
+from designopt.arrays import Floats
+from designopt_laboratory.trial.files import TrialFiles
+from designopt_laboratory.trial.judgement import root_rows
+from designopt_laboratory.trial.poses import measured_poses
+from designopt_laboratory.trial.strikes import strikes_of_events
+
+#: Forces of the ground in weights between which they are plausible; a foot is loaded from the first one on.
+LEAST_LOAD, _LARGEST_LOAD = 0.05, 20.0
+#: m between a centre of pressure and the nearest marker (or body) from which a load is not that of the trial.
+_FARTHEST = 2.0
+#: Poses at which the bodies of measured coordinates are compared with the forces.
+_POSES = 60
+
+
+@dataclass(frozen=True, eq=False)
+class GroundRecord:
+    """A recorded force of the ground at its times (k,) s: `force` (k, 3) N and the `point` (k, 3) m where it acts, in
+    the axes of the laboratory."""
+
+    name: str
+    time: Floats
+    force: Floats
+    point: Floats
+
+
+def ground_records(files: TrialFiles) -> tuple[GroundRecord, ...]:
+    """The recorded forces of a trial, of plates or as `external_loads` assigns them; none in the axes of bodies."""
+    if files.assignments is not None and files.reactions is not None:
+        time = files.reactions.time
+        still = kinematics(files.model, {}).take(np.zeros(len(time), dtype=int))
+        loads = read_body_loads(files.assignments, files.reactions, still, time)
+        return tuple(GroundRecord(load.body, time, load.force, load.point) for load in loads if load.in_ground)
+    records = []
+    for plate in files.plates:
+        load = load_at(plate, plate.time, open_ends=True)
+        records.append(GroundRecord(f"plate {plate.name}", plate.time, plate.force, load.point))
+    return tuple(records)
+
+
+def weight_of(files: TrialFiles) -> float:
+    """N, of the model."""
+    return 9.81 * sum(body.mass for body in files.model.bodies)
+
+
+def check_records(files: TrialFiles, window: tuple[float, float] | None = None) -> None:
+    """Raise `TrialError` for forces of the ground that cannot be those of the trial: they pull, act metres away from
+    the body, or were recorded at another time."""
+    records = ground_records(files)
+    if not records:
+        return
+    name, trial = files.loads_name, _span(files, window)
+    first, last = _recorded(records)
+    if first >= trial[1] or last <= trial[0]:
+        raise TrialError(
+            f"{name}: the forces of the ground are from {first:.4g} to {last:.4g} s, the motion {files.name} from"
+            f" {trial[0]:.4g} to {trial[1]:.4g} s: they have no time in common"
+        )
+    up = [record.force[np.isfinite(record.force[:, 1]), 1] for record in records]
+    highest, lowest = (max((sign * y).max(initial=0.0) for y in up) for sign in (1.0, -1.0))
+    if lowest > max(highest, LEAST_LOAD * weight_of(files)):
+        raise TrialError(
+            f"{name}: the ground pulls with up to {lowest:.3g} N: turn the sign of the forces, or their axes; they act"
+            " on the subject, and Y is up"
+        )
+    along = np.abs(np.concatenate([np.nan_to_num(record.force) for record in records])).max(axis=0)
+    if along[1] < along.max():
+        axis = "XZ"[int(along[2] > along[0])]
+        raise TrialError(
+            f"{name}: the forces of the ground are largest along {axis} ({along.max():.3g} N, along Y"
+            f" {along[1]:.3g} N): Y must be up, turn the axes of the table"
+        )
+    _check_points(files, records, trial)
+
+
+def check_source(source: str, files: TrialFiles) -> None:
+    """Raise `TrialError` where the files do not have the `source` of foot strikes."""
+    recording = files.recording
+    if source == "events" and (recording is None or not any(strikes_of_events(recording.events).values())):
+        raise TrialError(
+            f"{files.name}: cycles: events: the recording has no event of a foot strike; auto takes plates or feet"
+        )
+    if source == "plates" and not files.plates and files.assignments is None:
+        raise TrialError(f"{files.name}: cycles: plates: the trial has no force plate and no reactions; name them")
+
+
+def record_notes(files: TrialFiles, window: tuple[float, float] | None = None) -> list[str]:
+    """Sentences on forces of the ground that are implausible, or that do not cover the trial."""
+    records = ground_records(files)
+    if not records and not files.plates and files.assignments is None:
+        if not root_rows(files.model)[0]:
+            return []
+        return [
+            f"{files.name}: no force plate and no reactions: frames that need forces of the ground have no moments"
+            " (setting residual_limit)"
+        ]
+    if not records:
+        return []
+    notes, weight = [], weight_of(files)
+    up = np.concatenate([record.force[:, 1] for record in records])
+    if not np.isfinite(up).any():
+        return [f"{files.loads_name}: the forces of the ground have no value in any frame"]
+    highest = float(np.nanmax(up))
+    if not LEAST_LOAD * weight < highest < _LARGEST_LOAD * weight:
+        notes.append(
+            f"{files.loads_name}: the ground carries at most {highest:.3g} N of a weight of {weight:.3g} N: check the"
+            " unit of the forces, and whether they belong to the trial"
+        )
+    (first, last), trial = _recorded(records), _span(files, window)
+    step = max(float(np.median(np.diff(record.time))) for record in records if len(record.time) > 1)
+    if first > trial[0] + step or last < trial[1] - step:
+        notes.append(
+            f"{files.loads_name}: the forces of the ground are from {first:.4g} to {last:.4g} s; other frames of"
+            f" {files.name} ({trial[0]:.4g} to {trial[1]:.4g} s) have no moments"
+        )
+    return notes
+
+
+def _recorded(records: tuple[GroundRecord, ...]) -> tuple[float, float]:
+    return float(min(record.time[0] for record in records)), float(max(record.time[-1] for record in records))
+
+
+def _span(files: TrialFiles, window: tuple[float, float] | None) -> tuple[float, float]:
+    """First and last time of the motion within the `window`."""
+    time = files.times
+    if window is None:
+        return float(time[0]), float(time[-1])
+    return max(float(time[0]), window[0]), min(float(time[-1]), window[1])
+
+
+def _check_points(files: TrialFiles, records: tuple[GroundRecord, ...], span: tuple[float, float]) -> None:
+    """Raise `TrialError` where forces act far from every marker or body."""
+    time, landmarks = _landmarks(files)
+    for record in records:
+        is_loaded = np.linalg.norm(np.nan_to_num(record.force), axis=1) > LEAST_LOAD * weight_of(files)
+        rows = np.flatnonzero(is_loaded & (record.time >= span[0]) & (record.time <= span[1]))
+        rows = rows[:: max(len(rows) // _POSES, 1)]
+        frames = np.clip(np.searchsorted(time, record.time[rows]), 0, len(time) - 1)
+        far, far_in_m = (_nearest(factor * record.point[rows], landmarks[frames]) for factor in (1.0, 1e-3))
+        if not far > _FARTHEST:
+            continue
+        where = f"{files.loads_name}: {record.name}: the force acts {far:.3g} m from the nearest "
+        where += "marker" if files.recording is not None else "body"
+        if far_in_m < _FARTHEST:
+            raise TrialError(f"{where}: are its points in mm? They must be in m (divide them by 1000)")
+        raise TrialError(f"{where}: check unit and axes of its points, and whether it belongs to {files.name}")
+
+
+def _nearest(points: Floats, landmarks: Floats) -> float:
+    """m, median horizontal distance of `points` (k, 3) from the nearest of `landmarks` (k, m, 3); NaN without any."""
+    distances = np.linalg.norm((landmarks - points[:, None])[:, :, [0, 2]], axis=2)
+    nearest = np.min(np.where(np.isfinite(distances), distances, np.inf), axis=1, initial=np.inf)
+    nearest = nearest[np.isfinite(nearest)]
+    return float(np.median(nearest)) if len(nearest) else float("nan")
+
+
+def _landmarks(files: TrialFiles) -> tuple[Floats, Floats]:
+    """Times (n,) s, and points (n, m, 3) m of the subject: markers, or origins of bodies at measured coordinates."""
+    if files.recording is not None:
+        return files.recording.time, files.recording.markers
+    assert files.table is not None
+    series = measured_poses(files.table, files.model, files.name)
+    frames = np.arange(0, len(series.time), max(len(series.time) // _POSES, 1))
+    motion = kinematics(files.model, dict(zip(series.names, np.nan_to_num(series.values[frames]).T, strict=True)))
+    return series.time[frames], np.stack([motion.origin[body.name] for body in files.model.bodies], axis=1)
