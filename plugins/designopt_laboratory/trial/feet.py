@@ -70,13 +70,18 @@ def bodies_of_feet(model: OsimModel, stated: Mapping[str, str] | None = None) ->
             if body not in names:
                 raise TrialError(f"feet: '{body}' is not a body of the model '{model.name}' ({', '.join(names)})")
         return dict(stated)
-    for pair in _NAMES:
-        if set(pair) <= names:
-            return dict(zip(SIDES, pair, strict=True))
+    if usual := usual_feet(model):
+        return usual
     raise TrialError(
         f"no body of the model '{model.name}' has a usual name of a foot (calcn_r, foot_r); name them with the setting"
         f" feet: {{right: BODY, left: BODY}}; its bodies: {', '.join(sorted(names))}"
     )
+
+
+def usual_feet(model: OsimModel) -> dict[str, str]:
+    """The bodies with usual names of feet, by side; none where the model has none."""
+    names = {body.name for body in model.bodies}
+    return next((dict(zip(SIDES, pair, strict=True)) for pair in _NAMES if set(pair) <= names), {})
 
 
 def foot_bodies(model: OsimModel, foot: str) -> set[str]:
@@ -233,11 +238,14 @@ def judged_points(
     to_own = {i: distances[loaded[:, i], i, i] for i in sides}
     to_other = {i: distances[loaded[:, i], i, 1 - i] for i in sides}
     if sides and all(
-        np.median(to_own[i]) > _OUTSIDE and np.mean(to_other[i] < to_own[i]) > _EXCHANGED for i in sides
-    ):  # NaN of a single foot compares as false
+        np.median(to_own[i]) > _OUTSIDE
+        and np.median(to_other[i]) < FARTHEST  # NaN of a single foot compares as false
+        and np.mean(to_other[i] < to_own[i]) > _EXCHANGED
+        for i in sides
+    ):
         raise TrialError(
             f"{names[1]}: the loads on the {' and the '.join(f'{SIDES[i]} foot' for i in sides)} act under the other"
-            f" foot ({np.median(to_own[sides[0]]):.2g} m beside their own): are the feet exchanged?"
+            f" foot ({np.median(to_own[sides[0]]):.2g} m beside their own): are the feet exchanged, or is it another trial?"
         )
     for i in sides:
         if np.median(to_own[i]) > FARTHEST:

@@ -11,6 +11,7 @@ from designopt_muscle.models.errors import TrialError
 from designopt_recordings.loads.frames import load_at
 
 from designopt.arrays import Floats
+from designopt_laboratory.trial.feet import FARTHEST, foot_bodies, usual_feet
 from designopt_laboratory.trial.files import TrialFiles
 from designopt_laboratory.trial.judgement import root_rows
 from designopt_laboratory.trial.poses import measured_poses
@@ -140,21 +141,35 @@ def _span(files: TrialFiles, window: tuple[float, float] | None) -> tuple[float,
 
 
 def _check_points(files: TrialFiles, records: tuple[GroundRecord, ...], span: tuple[float, float]) -> None:
-    """Raise `TrialError` where forces act far from every marker or body."""
-    time, landmarks = _landmarks(files)
+    """Raise `TrialError` where forces act far from every marker or body, or under the other foot than their own."""
+    time, bodies, landmarks = _landmarks(files)
+    sides = usual_feet(files.model)
+    of_foot = {side: np.isin(bodies, list(foot_bodies(files.model, foot))) for side, foot in sides.items()}
+    exchanged = []
     for record in records:
         is_loaded = np.linalg.norm(np.nan_to_num(record.force), axis=1) > LEAST_LOAD * weight_of(files)
         rows = np.flatnonzero(is_loaded & (record.time >= span[0]) & (record.time <= span[1]))
         rows = rows[:: max(len(rows) // _POSES, 1)]
-        frames = np.clip(np.searchsorted(time, record.time[rows]), 0, len(time) - 1)
-        far, far_in_m = (_nearest(factor * record.point[rows], landmarks[frames]) for factor in (1.0, 1e-3))
-        if not far > _FARTHEST:
-            continue
-        where = f"{files.loads_name}: {record.name}: the force acts {far:.3g} m from the nearest "
-        where += "marker" if files.recording is not None else "body"
-        if far_in_m < _FARTHEST:
-            raise TrialError(f"{where}: are its points in mm? They must be in m (divide them by 1000)")
-        raise TrialError(f"{where}: check unit and axes of its points, and whether it belongs to {files.name}")
+        points, near = (
+            record.point[rows],
+            landmarks[np.clip(np.searchsorted(time, record.time[rows]), 0, len(time) - 1)],
+        )
+        far, far_in_m = (_nearest(factor * points, near) for factor in (1.0, 1e-3))
+        if far > _FARTHEST:
+            what = "marker" if files.recording is not None else "body"
+            where = f"{files.loads_name}: {record.name}: the force acts {far:.3g} m from the nearest {what}"
+            if far_in_m < _FARTHEST:
+                raise TrialError(f"{where}: are its points in mm? They must be in m (divide them by 1000)")
+            raise TrialError(f"{where}: check unit and axes of its points, and whether it belongs to {files.name}")
+        to_feet = {side: _nearest(points, near[:, columns]) for side, columns in of_foot.items()}
+        for side, foot in sides.items():
+            if record.name in foot_bodies(files.model, foot):
+                other = min((to_feet[key] for key in to_feet if key != side), default=np.nan)
+                exchanged.append(other < FARTHEST < to_feet[side])
+    if exchanged and all(exchanged) and files.assignments is not None:
+        raise TrialError(
+            f"{files.assignments.name}: the loads of each foot act under the other one: are the feet exchanged, or is it another trial?"
+        )
 
 
 def _nearest(points: Floats, landmarks: Floats) -> float:
@@ -165,12 +180,16 @@ def _nearest(points: Floats, landmarks: Floats) -> float:
     return float(np.median(nearest)) if len(nearest) else float("nan")
 
 
-def _landmarks(files: TrialFiles) -> tuple[Floats, Floats]:
-    """Times (n,) s, and points (n, m, 3) m of the subject: markers, or origins of bodies at measured coordinates."""
+def _landmarks(files: TrialFiles) -> tuple[Floats, list[str], Floats]:
+    """Times (n,) s, and points (n, m, 3) m of the subject with their bodies: recorded markers (of no body where they
+    are not on the model), or origins of bodies at measured coordinates."""
     if files.recording is not None:
-        return files.recording.time, files.recording.markers
+        body_of = {marker.name: marker.body for marker in files.markers}
+        bodies = [body_of.get(name, "") for name in files.recording.marker_names]
+        return files.recording.time, bodies, files.recording.markers
     assert files.table is not None
     series = measured_poses(files.table, files.model, files.name)
     frames = np.arange(0, len(series.time), max(len(series.time) // _POSES, 1))
     motion = kinematics(files.model, dict(zip(series.names, np.nan_to_num(series.values[frames]).T, strict=True)))
-    return series.time[frames], np.stack([motion.origin[body.name] for body in files.model.bodies], axis=1)
+    bodies = [body.name for body in files.model.bodies]
+    return series.time[frames], bodies, np.stack([motion.origin[name] for name in bodies], axis=1)
