@@ -245,7 +245,8 @@ def judged_points(
     ):
         raise TrialError(
             f"{names[1]}: the loads on the {' and the '.join(f'{SIDES[i]} foot' for i in sides)} act under the other"
-            f" foot ({np.median(to_own[sides[0]]):.2g} m beside their own): are the feet exchanged, or is it another trial?"
+            f" foot ({np.median(to_own[sides[0]]):.2g} m beside their own): are the feet exchanged, or is it another"
+            " trial?"
         )
     for i in sides:
         if np.median(to_own[i]) > FARTHEST:

@@ -168,7 +168,8 @@ def _check_points(files: TrialFiles, records: tuple[GroundRecord, ...], span: tu
                 exchanged.append(other < FARTHEST < to_feet[side])
     if exchanged and all(exchanged) and files.assignments is not None:
         raise TrialError(
-            f"{files.assignments.name}: the loads of each foot act under the other one: are the feet exchanged, or is it another trial?"
+            f"{files.assignments.name}: the loads of each foot act under the other one: are the feet exchanged, or"
+            " is it another trial?"
         )
 
 

@@ -174,7 +174,8 @@ def take_steps(
     net = NetMoments(net.rows, np.where(unusable[:, None], np.nan, net.values))
     steps = _cut(replace(steps, status=status, net=net, residual=residual, notes=(*notes, *reasons)), frames)
     if unusable[frames].all():
-        reasons = [*record_notes(files, chain.window), *reasons, *(() if feet is None else feet.notes)]
+        if feet is not None:
+            reasons = [*record_notes(files, chain.window), *reasons, *feet.notes]
         raise TrialError(f"{files.name}: no frame has moments. {_reasons(steps.status, reasons)}")
     if chain.until == "moments" or not model.muscles:
         return steps
