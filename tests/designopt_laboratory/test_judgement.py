@@ -103,6 +103,10 @@ def with_z_up(table, force, point):
         table[:, y], table[:, z] = table[:, z].copy(), table[:, y].copy()
 
 
+def torque_in_n_mm(table, force, point):
+    table[:, -2] = 3.0 * table[:, force[4]]  # 3 mm times the vertical force
+
+
 def later(by):
     def change(table, force, point):
         table[:, 0] += by
@@ -121,6 +125,7 @@ def beside(table, force, point):
         (in_mm, FEET, InvalidSetting, r"walk.mot: calcn_r: the force acts .* are its points in mm\?"),
         (with_z_up, FEET, InvalidSetting, "walk.mot: the forces of the ground are largest along Z"),
         (turned(1), FEET, InvalidSetting, "walk.mot: the ground pulls with up to .* turn the sign"),
+        (torque_in_n_mm, FEET, InvalidSetting, "walk.mot: .*: is it in N mm"),
         (turned(0), FEET, Diverged, "walk.mot: along X the motion needs the opposite of the recorded forces"),
         (turned(0), None, Diverged, "walk.mot: along X the motion needs the opposite of the recorded forces"),
         (later(60.0), FEET, InvalidSetting, "walk.mot: the forces of the ground are from 60 to .* no time in common"),
@@ -137,6 +142,34 @@ def test_loads_that_cannot_be_those_of_the_motion_are_refused_with_the_reason(an
     assert figures["usable"] == 1.0
 
 
+def with_offset(table, force, point):
+    table[:, force[1::3]] += 30.0
+
+
+@pytest.mark.parametrize(
+    ("change", "bodies", "design", "text"),
+    [
+        (with_offset, FEET, {}, "walk.mot: calcn_r: the force never falls below 30 N: take the offset"),
+        (None, {"1": "calcn_r"}, {}, "loads.xml: no load acts on calcn_l, the left foot"),
+        (None, FEET, {"mass_factor": 1.2}, r"walk.mot: the motion needs 1\.[12]\d* times the recorded vertical forces"),
+    ],
+)
+def test_loads_that_are_doubtful_are_noted(analysed, change, bodies, design, text):
+    _, arrays = analysed(trial(change=change, bodies=bodies), *NAMES, until="moments", design=design)
+    assert re.search(text, sentences(arrays))
+    _, arrays = analysed(trial(bodies=FEET), *NAMES, until="moments")
+    assert not re.search(text, sentences(arrays))
+
+
+@pytest.mark.parametrize("bodies", [None, FEET])
+def test_a_load_that_comes_back_after_a_gap_is_no_foot_strike(analysed, by_position, bodies):
+    def with_gap(table, force, point):
+        table[15:18, 1:] = np.nan  # within a stance of the right foot
+
+    _, arrays = analysed(trial(change=with_gap, bodies=bodies), *NAMES, until="moments", cycles="plates")
+    assert arrays["cycle_times"] == pytest.approx(by_position[1]["cycle_times"], abs=1e-6)
+
+
 def test_loads_that_end_before_the_trial_are_announced_and_cost_its_other_frames(analysed):
     model_trial = trial(bodies=FEET)
     rows = model_trial["reactions"].content.splitlines(keepends=True)
@@ -150,7 +183,7 @@ def test_loads_that_end_before_the_trial_are_announced_and_cost_its_other_frames
 
 def test_a_body_on_the_ground_without_its_forces_has_no_loads_unless_the_study_states_so(analysed):
     files = {"recording": InputFile("walk.trc", WALK.trc())}
-    with pytest.raises(Diverged, match=r"the trial has no force plate and no reactions.* residual_limit: none"):
+    with pytest.raises(Diverged, match=r"the trial has no force plate and no reactions.* residual_limit: null"):
         analysed(files, until="moments")
     figures, arrays = analysed(files, *NAMES, until="moments", residual_limit=None)
     assert figures["usable"] == 1.0

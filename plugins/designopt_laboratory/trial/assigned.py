@@ -18,7 +18,7 @@ from designopt_recordings.table import TimeTable
 
 from designopt.arrays import Floats
 from designopt.plugin import InputFile
-from designopt_laboratory.trial.feet import SIDES, FootLoads, foot_bodies
+from designopt_laboratory.trial.feet import SIDES, FootLoads, begins, foot_bodies
 from designopt_laboratory.trial.poses import TrialStatus
 
 
@@ -50,11 +50,13 @@ def assigned_loads(
         )
     n = len(time)
     force, point, torque = np.zeros((n, 2, 3)), np.full((n, 2, 3), np.nan), np.zeros((n, 2, 3))
+    notes: list[str] = []
     strikes: dict[str, tuple[float, ...]] = dict.fromkeys(SIDES, ())
     for side, foot in feet.items():
         i, bodies = SIDES.index(side), foot_bodies(motion.model, foot)
         of_side = [k for k, load in enumerate(loads) if load.body in bodies]
         if not of_side:
+            notes.append(f"{file.name}: no load acts on {foot}, the {side} foot")
             continue
         force[:, i] = sum(loads[k].force for k in of_side)
         point[:, i] = _centre([loads[k] for k in of_side])
@@ -63,11 +65,13 @@ def assigned_loads(
         torque[:, i] = np.where(acting, about - np.cross(_or_zero(point[:, i]), force[:, i]), 0.0)
         fine_force = np.asarray(sum(recorded[k].force for k in of_side))
         plate = ForcePlate(side, rate, fine_force, np.zeros_like(fine_force), start=float(even[0]))
-        strikes[side] = tuple(c.start for c in contacts(plate, open_ends=True) if c.start > even[0])
+        strikes[side] = tuple(c.start for c in contacts(plate, open_ends=True) if begins(plate, c))
     by_body = summed(loads)
     missing = np.logical_or.reduce([~np.isfinite(load).all(axis=1) for load in by_body.values()] or [np.zeros(n, bool)])
     status = np.where(missing, int(TrialStatus.MISSING_LOAD), int(TrialStatus.OK))
-    return FootLoads(force, point, torque, by_body, strikes, status, _beside_feet(file.name, loads, motion.model, feet))
+    return FootLoads(
+        force, point, torque, by_body, strikes, status, (*notes, *_beside_feet(file.name, loads, motion.model, feet))
+    )
 
 
 def _beside_feet(name: str, loads: tuple[BodyLoad, ...], model: OsimModel, feet: Mapping[str, str]) -> tuple[str, ...]:
@@ -82,10 +86,14 @@ def _beside_feet(name: str, loads: tuple[BodyLoad, ...], model: OsimModel, feet:
 
 
 def _centre(loads: list[BodyLoad]) -> Floats:
-    """(n, 3) mean of the points of `loads`, weighted by the forces there; NaN without a force."""
-    weights = [np.linalg.norm(np.nan_to_num(load.force), axis=1)[:, None] for load in loads]
+    """(n, 3) mean of the centres of pressure of `loads`, weighted by their forces; NaN without a force."""
+    centres = [load.centre for load in loads]
+    weights = [
+        np.where(np.isfinite(centre).all(axis=1), np.nan_to_num(load.force[:, 1]), 0.0)[:, None]
+        for centre, load in zip(centres, loads, strict=True)
+    ]
     total = np.asarray(sum(weights))
-    weighted = sum(w * _or_zero(load.point) for w, load in zip(weights, loads, strict=True))
+    weighted = sum(w * _or_zero(centre) for w, centre in zip(weights, centres, strict=True))
     return np.where(total > 0.0, weighted / np.where(total > 0.0, total, 1.0), np.nan)
 
 

@@ -10,7 +10,7 @@ from designopt_muscle.geometry.kinematics import Kinematics
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.osim.model import OsimModel
 from designopt_recordings.frames import FrameStatus, worst
-from designopt_recordings.loads.contacts import SHORTEST, THRESHOLD, contacts
+from designopt_recordings.loads.contacts import SHORTEST, THRESHOLD, ContactInterval, contacts
 from designopt_recordings.loads.frames import PlateLoad, load_at
 from designopt_recordings.loads.pressure import normal_force
 from designopt_recordings.loads.segments import bearing_segment, outline_distances
@@ -179,9 +179,15 @@ def _strikes(
                 f" load of up to {highest:.3g} N is left out"
             )
             continue
-        if contact.start > plate.time[0]:
+        if begins(plate, contact):
             strikes.append((sides[int(np.bincount(chosen).argmax())], contact.start))
     return strikes, notes
+
+
+def begins(plate: ForcePlate, contact: ContactInterval) -> bool:
+    """Whether a contact begins with a foot strike: not at the first sample, and not behind a gap."""
+    before = int(np.searchsorted(plate.time, contact.start - 1e-9)) - 1
+    return before >= 0 and bool(np.isfinite(normal_force(plate)[before]))
 
 
 def _titled(plate: ForcePlate) -> str:

@@ -21,6 +21,8 @@ from designopt_laboratory.trial.poses import TrialStatus
 RESIDUAL_FORCE, RESIDUAL_MOMENT = 0.05, 0.01
 #: Largest moment of a reserve over the largest net moment of its coordinate (OpenSim's guide to CMC).
 RESERVE, _SMALL_MOMENT = 0.1, 0.05
+#: Distance of the factor on the vertical forces from 1, from which a note names it.
+_OTHER_FORCES = 0.1
 #: Frames at an end of a record whose accelerations may be poor.
 _END = 2
 #: Activation at which a muscle is fully active, and the share of frames from which a note names it.
@@ -78,7 +80,7 @@ def unsupported_notes(status: Integers, limit: float | None, *, has_loads: bool,
         notes.append(
             f"in {beside} {frames} the ground carries the body, but the trial has no force plate and no reactions:"
             " these frames have no moments. Name the forces with reactions; or end with until: angles; or, if nothing"
-            " outside the model carries the body, state residual_limit: none"
+            " outside the model carries the body, state residual_limit: null"
         )
     if rough:
         reason = (
@@ -109,6 +111,28 @@ def check_signs(motion: Kinematics, net: NetMoments, loads: Mapping[str, Floats]
                 f"{name}: along {axis} the motion needs the opposite of the recorded forces ({as_recorded:.3g} N RMS"
                 f" are left at the root, {turned:.3g} N with the sign turned): turn their sign"
             )
+
+
+def force_factor(net: NetMoments, motion: Kinematics, loads: Mapping[str, Floats], frames: Integers) -> float:
+    """The factor on the vertical forces in `frames` that the motion needs most nearly; NaN without such forces."""
+    names = [name for name in root_rows(motion.model)[0] if name in net.rows]
+    if not loads or not names:
+        return float("nan")
+    measured = np.asarray(sum(load[frames, 1] for load in loads.values()))
+    lacking = sum(net.values[frames, net.rows.index(name)] * motion.moving[name][frames, 1] for name in names)
+    usable = np.isfinite(measured + lacking)
+    size = float(np.sum(measured[usable] ** 2))
+    return 1.0 + float(np.sum(measured[usable] * np.asarray(lacking)[usable])) / size if size > 0.0 else float("nan")
+
+
+def factor_notes(factor: float, name: str) -> list[str]:
+    """A sentence where the motion needs other vertical forces than the file `name` has."""
+    if not abs(factor - 1.0) > _OTHER_FORCES:
+        return []
+    return [
+        f"{name}: the motion needs {factor:.3g} times the recorded vertical forces: check the subject's mass and the"
+        " unit of the forces"
+    ]
 
 
 def _rms(values: Floats) -> float:

@@ -19,21 +19,26 @@ from designopt_laboratory.trial.strikes import strikes_of_events
 
 #: Forces of the ground in weights between which they are plausible; a foot is loaded from the first one on.
 LEAST_LOAD, _LARGEST_LOAD = 0.05, 20.0
+#: N, and share of the weight, between which the least force of a plate is an offset.
+_LEAST_OFFSET, _LARGEST_OFFSET = 5.0, 0.1
 #: m between a centre of pressure and the nearest marker (or body) from which a load is not that of the trial.
 _FARTHEST = 2.0
+#: m, torque about the vertical over the force beyond which a foot could not turn on the ground.
+_LARGEST_LEVER = 0.2
 #: Poses at which the bodies of measured coordinates are compared with the forces.
 _POSES = 60
 
 
 @dataclass(frozen=True, eq=False)
 class GroundRecord:
-    """A recorded force of the ground at its times (k,) s: `force` (k, 3) N and the `point` (k, 3) m where it acts, in
-    the axes of the laboratory."""
+    """A recorded force of the ground at its times (k,) s: `force` (k, 3) N, the `point` (k, 3) m where it acts, and the
+    `free` torque (k,) N m about the vertical there, in the axes of the laboratory."""
 
     name: str
     time: Floats
     force: Floats
     point: Floats
+    free: Floats
 
 
 def ground_records(files: TrialFiles) -> tuple[GroundRecord, ...]:
@@ -42,11 +47,15 @@ def ground_records(files: TrialFiles) -> tuple[GroundRecord, ...]:
         time = files.reactions.time
         still = kinematics(files.model, {}).take(np.zeros(len(time), dtype=int))
         loads = read_body_loads(files.assignments, files.reactions, still, time)
-        return tuple(GroundRecord(load.body, time, load.force, load.point) for load in loads if load.in_ground)
+        return tuple(
+            GroundRecord(load.body, time, load.force, load.centre, load.torque[:, 1])
+            for load in loads
+            if load.in_ground
+        )
     records = []
     for plate in files.plates:
         load = load_at(plate, plate.time, open_ends=True)
-        records.append(GroundRecord(f"plate {plate.name}", plate.time, plate.force, load.point))
+        records.append(GroundRecord(f"plate {plate.name}", plate.time, plate.force, load.point, load.free))
     return tuple(records)
 
 
@@ -118,7 +127,20 @@ def record_notes(files: TrialFiles, window: tuple[float, float] | None = None) -
             f"{files.loads_name}: the ground carries at most {highest:.3g} N of a weight of {weight:.3g} N: check the"
             " unit of the forces, and whether they belong to the trial"
         )
+    for record in records:
+        least = float(np.nanmin(record.force[:, 1], initial=np.inf))
+        if _LEAST_OFFSET < least < _LARGEST_OFFSET * weight:
+            notes.append(
+                f"{files.loads_name}: {record.name}: the force never falls below {least:.3g} N: take the offset of the"
+                " unloaded plate off; it hides foot strikes"
+            )
     (first, last), trial = _recorded(records), _span(files, window)
+    rate, motion_rate = (1.0 / np.median(np.diff(time)) for time in (records[0].time, files.times))
+    if rate < 0.9 * motion_rate:
+        notes.append(
+            f"{files.loads_name}: the forces of the ground have {rate:.3g} rows per second, fewer than {files.name}"
+            f" ({motion_rate:.3g})"
+        )
     step = max(float(np.median(np.diff(record.time))) for record in records if len(record.time) > 1)
     if first > trial[0] + step or last < trial[1] - step:
         notes.append(
@@ -161,6 +183,12 @@ def _check_points(files: TrialFiles, records: tuple[GroundRecord, ...], span: tu
             if far_in_m < _FARTHEST:
                 raise TrialError(f"{where}: are its points in mm? They must be in m (divide them by 1000)")
             raise TrialError(f"{where}: check unit and axes of its points, and whether it belongs to {files.name}")
+        lever = np.abs(record.free[rows]) / np.linalg.norm(record.force[rows], axis=1)
+        if len(rows) and np.nanmedian(lever) > _LARGEST_LEVER:
+            raise TrialError(
+                f"{files.loads_name}: {record.name}: the torque about the vertical is {np.nanmedian(lever):.3g} m"
+                " times the force: is it in N mm? It must be in N m (divide it by 1000)"
+            )
         to_feet = {side: _nearest(points, near[:, columns]) for side, columns in of_foot.items()}
         for side, foot in sides.items():
             if record.name in foot_bodies(files.model, foot):

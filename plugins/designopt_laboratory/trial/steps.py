@@ -32,7 +32,15 @@ from designopt.arrays import Floats, Integers
 from designopt_laboratory.trial.assigned import assigned_loads
 from designopt_laboratory.trial.feet import FootLoads, FootShapes, bodies_of_feet, foot_loads, judged_points
 from designopt_laboratory.trial.files import TrialFiles
-from designopt_laboratory.trial.judgement import at_ends, check_signs, root_residual, unsupported, unsupported_notes
+from designopt_laboratory.trial.judgement import (
+    at_ends,
+    check_signs,
+    factor_notes,
+    force_factor,
+    root_residual,
+    unsupported,
+    unsupported_notes,
+)
 from designopt_laboratory.trial.poses import PoseSeries, TrialStatus, filtered
 from designopt_laboratory.trial.records import LEAST_LOAD, record_notes, weight_of
 from designopt_laboratory.trial.strikes import Strikes, strikes_of_feet
@@ -171,6 +179,8 @@ def take_steps(
     )
     check_signs(motion, net, loads, frames, files.loads_name)
     unusable = status >= 100
+    judged = frames[~unusable[frames]] if not unusable[frames].all() else frames
+    reasons += factor_notes(force_factor(net, motion, loads, judged), files.loads_name)
     net = NetMoments(net.rows, np.where(unusable[:, None], np.nan, net.values))
     steps = _cut(replace(steps, status=status, net=net, residual=residual, notes=(*notes, *reasons)), frames)
     if unusable[frames].all():

@@ -41,6 +41,14 @@ class BodyLoad:
         arm = np.where(acting[:, None], self.point, 0.0)
         return np.concatenate([self.force, np.cross(arm, self.force) + self.torque], axis=1)
 
+    @property
+    def centre(self) -> Floats:
+        """(n, 3) m centre of pressure: on the horizontal plane through the point, where no horizontal torque is left;
+        NaN without an upward force."""
+        up = np.where(self.force[:, 1] > 0.0, self.force[:, 1], np.nan)
+        shift = np.stack([self.torque[:, 2] / up, 0.0 * up, -self.torque[:, 0] / up], axis=1)
+        return np.asarray(self.point + shift)
+
 
 def external_loads(content: bytes, table: TimeTable, motion: Kinematics, time: Floats) -> dict[str, Floats]:
     """Force (N) and moment (N m) about the origin of the ground (n, 6) on each body at `time` (n,) s.
