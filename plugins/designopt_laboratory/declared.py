@@ -67,7 +67,8 @@ class TrialConditions(AssumedErrors, total=False):
 
 
 class TrialFigures(TypedDict):
-    """Figures of a trial, over the usable frames of the window."""
+    """Figures of a trial: from `residual_force` on over the usable frames within its cycles, of the window without a
+    cycle."""
 
     frames: Annotated[float, Q("", "frames in the window")]
     usable: Annotated[float, Q("", "share of them with a pose, and with all loads where moments are computed")]
@@ -77,17 +78,33 @@ class TrialFigures(TypedDict):
     marker_max: NotRequired[Annotated[float, Q("m", "largest distance of one")]]
     residual_force: NotRequired[Annotated[float, Q("N", "RMS force that motion and loads leave at the root")]]
     residual_moment: NotRequired[Annotated[float, Q("N m", "RMS moment that they leave there")]]
-    peak_moment: NotRequired[Annotated[float, Q("N m/kg", "largest net moment of a joint, per mass")]]
-    mean_cost: NotRequired[Annotated[float, Q("", "of the criterion, mean over the frames")]]
-    peak_activation: NotRequired[Annotated[float, Q("", "of any muscle")]]
-    mean_activation: NotRequired[Annotated[float, Q("", "over muscles and frames")]]
+    residual_force_share: NotRequired[
+        Annotated[float, Q("", "largest residual force over the largest force of the ground; guideline 0.05")]
+    ]
+    residual_moment_share: NotRequired[
+        Annotated[
+            float,
+            Q("", "largest residual moment over that force times the height of the centre of mass; guideline 0.01"),
+        ]
+    ]
+    peak_moment: NotRequired[
+        Annotated[float, Q("N m/kg", "largest net moment of a joint in the cycles (window without one), per mass")]
+    ]
+    mean_cost: NotRequired[Annotated[float, Q("", "of the criterion, mean over the frames of the cycles")]]
+    peak_activation: NotRequired[Annotated[float, Q("", "of any muscle in the cycles")]]
+    mean_activation: NotRequired[Annotated[float, Q("", "over muscles and frames of the cycles")]]
     infeasible_frames: NotRequired[Annotated[float, Q("", "frames beyond the muscles and reserves", notable=True)]]
-    peak_reserve: NotRequired[Annotated[float, Q("", "largest generalised force of a reserve, in N m or N")]]
+    peak_reserve: NotRequired[
+        Annotated[float, Q("", "largest generalised force of a reserve in the cycles, in N m or N")]
+    ]
+    reserve_share: NotRequired[
+        Annotated[float, Q("", "largest force of a reserve over the largest net moment of its coordinate; usual 0.1")]
+    ]
     emg_correlation: NotRequired[
         Annotated[float, Q("", "between activations and measured activity, mean over the measured muscles")]
     ]
     metabolic_rate: NotRequired[Annotated[float, Q("W/kg", "of all muscles, without the basal rate, mean over time")]]
-    peak_joint_force: NotRequired[Annotated[float, Q("", "largest joint force, in body weights")]]
+    peak_joint_force: NotRequired[Annotated[float, Q("", "largest joint force in the cycles, in body weights")]]
 
 
 ARRAYS = {

@@ -27,7 +27,6 @@ from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting,
 from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all
 from designopt_laboratory.curves.curves import side_of
-from designopt_laboratory.curves.strikes import Source
 from designopt_laboratory.declared import ARRAYS, LaboratoryDesign, TrialConditions, TrialFigures
 from designopt_laboratory.results import TrialResults
 from designopt_laboratory.trial.feet import bodies_of_feet
@@ -36,12 +35,13 @@ from designopt_laboratory.trial.files import (
     Scaling,
     SubjectFiles,
     TrialFiles,
-    load_notes,
     read_files,
     resized,
 )
 from designopt_laboratory.trial.poses import MarkerErrors, PoseSeries, check_poses, poses
+from designopt_laboratory.trial.records import check_records, check_source, record_notes
 from designopt_laboratory.trial.steps import STEPS, Chain, Factors, Processing, Step, check_window, take_steps
+from designopt_laboratory.trial.strikes import Source
 
 #: Poses of a trial that are kept for designs with the same errors of markers.
 _KEPT_POSES = 4
@@ -65,7 +65,7 @@ class ReadTrial:
     poses: dict[Posing, tuple[TrialFiles, PoseSeries]] = field(default_factory=dict)
 
 
-@model("laboratory_trial", version=1, arrays=ARRAYS)
+@model("laboratory_trial", version=2, arrays=ARRAYS)
 class LaboratoryTrial:
     """From markers or coordinates and force plates to joint angles, moments, muscle forces and joint loads.
 
@@ -231,19 +231,21 @@ class LaboratoryTrial:
         with _as_mistakes(conditions):
             files = self._read(conditions)
             check_poses(files, (*self.marker_weights, *self.weighted_markers))
-            time = (files.table or files.recording).time  # type: ignore[union-attr]
-            check_window(time, self.window, files.name)
-            self._signals(conditions, files, time)
+            check_window(files.times, self.window, files.name)
+            check_source(self.cycles, files)
+            if self.until != "angles":
+                check_records(files, self.window)
+            self._signals(conditions, files, files.times)
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
         """What the readers of the files left out or assumed."""
         with _as_mistakes(conditions):
             files = self._read(conditions)
+            loads = [] if self.until == "angles" else record_notes(files, self.window)
             if files.recording is None:
-                return list(files.notes)
+                return [*files.notes, *loads]
             problem = motion_problem(files.model, files.markers, files.recording, files.tasks, self.limits)
-            loads = [] if self.until == "angles" else load_notes(files)
-            return [*files.notes, *(f"{files.name}: {note}" for note in (*problem.notes, *loads))]
+            return [*files.notes, *(f"{files.name}: {note}" for note in problem.notes), *loads]
 
     def prepare_scenario(self, conditions: TrialConditions) -> ReadTrial:
         """Read the files and scale the model. Raises `Diverged` for unusable ones."""
@@ -262,6 +264,8 @@ class LaboratoryTrial:
         )
         try:
             check_poses(prepared.files, (*self.marker_weights, *self.weighted_markers))
+            if self.until != "angles":
+                check_records(prepared.files, self.window)
             size = values["size_factor"] * conditions["size_factor"]
             posing = Posing(_marker_errors(values, conditions), size, values["marker_weight"])
             files, series = self._poses(prepared, posing)
@@ -269,17 +273,17 @@ class LaboratoryTrial:
             steps = take_steps(
                 files, series, self._chain, self._processing(values, conditions), self._tracking(signals)
             )
+            if not (steps.status < 100).any():
+                raise Diverged(f"{files.name}: no frame is usable; {'; '.join(steps.notes[-3:])}", reason="frames")
+            if signals is not None:
+                signals = signals[np.isin(series.time, steps.moved.time)]
+            labels = (conditions["subject"], conditions["group"])
+            results = TrialResults(steps, files, self.cycles, signals, labels)
+            return results.figures(), results.arrays(arrays)
         except RecordingError as error:
             raise InvalidDesign(str(error)) from None
         except (TrialError, ModelError, MarkerError) as error:
             raise Diverged(str(error), reason="unusable") from None
-        if not (steps.status < 100).any():
-            raise Diverged(f"{files.name}: no frame is usable; {'; '.join(steps.notes[-3:])}", reason="frames")
-        if signals is not None:
-            signals = signals[np.isin(series.time, steps.moved.time)]
-        labels = (conditions["subject"], conditions["group"])
-        results = TrialResults(steps, files, self.cycles, signals, labels)
-        return results.figures(), results.arrays(arrays)
 
     @staticmethod
     def folder_study(folder: Path, target: Path, name: str) -> tuple[str, list[str]]:

@@ -14,11 +14,18 @@ from numpy.typing import NDArray
 
 from designopt.arrays import Floats
 from designopt_laboratory.curves.curves import SAMPLES, CurveBlock, CycleCurves, cycle_curves
-from designopt_laboratory.curves.strikes import Source, cycles_of, strikes_of, strikes_of_events, strikes_of_feet
 from designopt_laboratory.declared import ARRAYS, TrialFigures
-from designopt_laboratory.trial.feet import SIDES, bodies_of_feet
+from designopt_laboratory.trial.feet import SIDES
 from designopt_laboratory.trial.files import TrialFiles
-from designopt_laboratory.trial.steps import TrialSteps, root_rows
+from designopt_laboratory.trial.judgement import (
+    reserve_shares,
+    residual_notes,
+    residual_shares,
+    root_rows,
+    sharing_notes,
+)
+from designopt_laboratory.trial.steps import TrialSteps
+from designopt_laboratory.trial.strikes import Source, TrialCycles, strikes_of_events, trial_cycles
 
 _AXES = "xyz"
 
@@ -35,22 +42,44 @@ class TrialResults:
     labels: tuple[str, str]
 
     @cached_property
-    def _strikes(self) -> tuple[dict[str, tuple[float, ...]], tuple[str, ...]]:
-        steps = self.steps
-        plates = {} if steps.feet is None else steps.feet.strikes
-        recording = self.files.recording
-        events = strikes_of_events(() if recording is None else recording.events)
-        try:
-            feet = strikes_of_feet(steps.motion, steps.moved.time, bodies_of_feet(steps.model))
-        except ValueError:  # a model without feet has no steps
-            feet = {}
-        return strikes_of(self.source, plates, feet, events)
+    def cycles(self) -> TrialCycles:
+        """The cycles within the window. Raises `TrialError` where the source has none and is not ``auto``."""
+        steps, recording = self.steps, self.files.recording
+        time = steps.moved.time
+        sources = {
+            "events": strikes_of_events(() if recording is None else recording.events),
+            "plates": {} if steps.feet is None else steps.feet.strikes,
+            "feet": steps.foot_strikes,
+        }
+        half = 0.5 * float(np.median(np.diff(time))) if len(time) > 1 else 0.0
+        return trial_cycles(self.source, sources, (float(time[0]) - half, float(time[-1]) + half), self.files.name)
 
     @cached_property
     def curves(self) -> CycleCurves:
         """All signals over normalised cycles."""
+        return cycle_curves(self.steps.moved.time, self._blocks(), self.cycles.cycles)
+
+    @cached_property
+    def _counted(self) -> NDArray[np.bool_]:
+        """(n,) frames that figures of loads count: those within cycles, or all without a cycle."""
         time = self.steps.moved.time
-        return cycle_curves(time, self._blocks(), cycles_of(self._strikes[0], (float(time[0]), float(time[-1]))))
+        inside = [(time >= cycle.start) & (time <= cycle.end) for _, cycle in self.cycles.cycles]
+        return np.logical_or.reduce(inside) if inside else np.ones(len(time), dtype=bool)
+
+    @cached_property
+    def _judgement(self) -> list[str]:
+        """What residuals, reserves and activations say about the trial."""
+        notes = residual_notes(self._residual_shares)
+        return notes if self.steps.sharing is None else notes + sharing_notes(self.steps.sharing, self._counted)
+
+    @cached_property
+    def _residual_shares(self) -> tuple[float, ...]:
+        steps = self.steps
+        if steps.residual is None or steps.feet is None:
+            return ()
+        frames = np.flatnonzero(self._counted & (steps.status < 100))
+        loads = {body: load[frames] for body, load in steps.feet.by_body.items()}
+        return residual_shares(steps.residual[frames], loads, steps.motion.take(frames))
 
     def figures(self) -> TrialFigures:
         """Figures over the usable frames."""
@@ -66,7 +95,7 @@ class TrialResults:
             figures["marker_rms"] = float(np.sqrt(np.nanmean(steps.series.errors**2)))
             figures["marker_max"] = float(np.nanmax(steps.series.errors))
         if steps.net is not None:
-            figures |= self._moment_figures(good)
+            figures |= self._moment_figures(good & self._counted)
         if steps.sharing is not None:
             figures |= self._force_figures()
         return cast(TrialFigures, {name: value for name, value in figures.items() if np.isfinite(value)})
@@ -79,9 +108,11 @@ class TrialResults:
             force, *moment = np.sqrt(np.nanmean(steps.residual[good] ** 2, axis=0))
             figures["residual_force"] = float(force)
             figures |= {"residual_moment": float(moment[0])} if moment else {}
+        figures |= dict(zip(("residual_force_share", "residual_moment_share"), self._residual_shares, strict=False))
         at_root = {name for names in root_rows(steps.model) for name in names}
         turning = {c.name for c in steps.model.coordinates if c.rotational} - at_root
-        inner = np.abs(steps.net.values[:, [i for i, name in enumerate(steps.net.rows) if name in turning]])
+        columns = [i for i, name in enumerate(steps.net.rows) if name in turning]
+        inner = np.abs(steps.net.values[self._counted][:, columns])
         if np.isfinite(inner).any():
             figures["peak_moment"] = float(np.nanmax(inner)) / steps.mass
         return figures
@@ -90,7 +121,7 @@ class TrialResults:
         steps = self.steps
         assert steps.sharing is not None
         sharing, a = steps.sharing, steps.sharing.activations
-        answered = np.isfinite(a).all(axis=1)
+        answered = np.isfinite(a).all(axis=1) & self._counted
         figures = {"infeasible_frames": float((sharing.status == SharingStatus.INFEASIBLE).sum())}
         if not answered.any():
             return figures
@@ -99,13 +130,14 @@ class TrialResults:
             "peak_activation": float(a[answered].max()),
             "mean_activation": float(a[answered].mean()),
             "peak_reserve": float(np.abs(sharing.reserves[answered]).max(initial=0.0)),
+            "reserve_share": max(reserve_shares(sharing, self._counted).values(), default=0.0),
         }
         if self.signals is not None:
-            figures["emg_correlation"] = emg_correlation(a, self.signals)
+            figures["emg_correlation"] = emg_correlation(a[self._counted], self.signals[self._counted])
         if steps.metabolic is not None:
             figures["metabolic_rate"] = float(np.nansum(steps.metabolic[answered], axis=1).mean()) / steps.mass
         if steps.wrenches is not None and steps.wrenches.joints:
-            sizes = np.linalg.norm(steps.wrenches.force, axis=2)
+            sizes = np.linalg.norm(steps.wrenches.force[answered], axis=2)
             figures["peak_joint_force"] = float(np.nanmax(sizes)) / self._weight
         return figures
 
@@ -207,7 +239,7 @@ class TrialResults:
             "measured_markers": self._measured_markers,
             "labels": lambda: np.array([*self.labels, self.files.name]),
             "scaled_model": lambda: np.array(self.files.content.decode("utf-8", "replace").splitlines()),
-            "notes": lambda: np.array([*steps.notes, *self._strikes[1]], dtype=str),
+            "notes": lambda: np.array([*self._judgement, *steps.notes, *self.cycles.notes], dtype=str),
         }
         if (feet := steps.feet) is not None:
             arrays |= {

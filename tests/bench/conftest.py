@@ -9,8 +9,10 @@ import os
 import platform
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -59,6 +61,43 @@ def opensim_peer(tmp_path: Path) -> Callable[..., dict]:
         return json.loads(process.stdout.splitlines()[-1])
 
     return answer
+
+
+@pytest.fixture
+def processors() -> Callable[[], AbstractContextManager[dict[str, float]]]:
+    """Measures seconds of the processor in a block: "own" of this process, "busiest" of the busiest one below it, "all"
+    of all those below it.
+
+    Own and busiest together are what a run takes on a machine that has nothing else to do; the clock, and which worker
+    is busiest, depend on whatever else it does.
+    """
+    import psutil
+
+    @contextmanager
+    def measured() -> Iterator[dict[str, float]]:
+        used: dict[int, float] = {}
+        seconds: dict[str, float] = {}
+        ended = threading.Event()
+        start = time.process_time()
+
+        def look() -> None:
+            while not ended.wait(0.2):
+                for child in psutil.Process().children(recursive=True):
+                    with suppress(psutil.Error):
+                        used[child.pid] = sum(child.cpu_times()[:2])
+            seconds["looking"] = time.thread_time()
+
+        watch = threading.Thread(target=look)
+        watch.start()
+        try:
+            yield seconds
+        finally:
+            total = time.process_time() - start
+            ended.set()
+            watch.join()
+            seconds |= {"own": total - seconds.pop("looking"), "busiest": max(used.values()), "all": sum(used.values())}
+
+    return measured
 
 
 def machine() -> str:

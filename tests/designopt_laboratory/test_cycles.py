@@ -6,8 +6,11 @@ import walking_laboratory as laboratory
 from designopt_laboratory.curves.curves import CurveBlock, cycle_curves, side_of
 from designopt_laboratory.curves.differences import curve_difference
 from designopt_laboratory.curves.pool import normal_walk, pooled
-from designopt_laboratory.curves.strikes import strikes_of
+from designopt_laboratory.trial.strikes import trial_cycles
+from designopt_muscle.models.errors import TrialError
 from designopt_recordings.signals.cycles import Cycle
+
+from designopt.plugin import InputFile, InvalidSetting
 
 WALK = laboratory.walk(cycles=2.4)
 
@@ -15,9 +18,7 @@ WALK = laboratory.walk(cycles=2.4)
 @pytest.fixture(scope="module")
 def cycles(analysed):
     names = ("cycle_sides", "cycle_times", "curves", "curve_names", "curve_kinds", "curve_units", "labels")
-    return {
-        source: analysed(WALK, *names, until="moments", cycles=source)[1] for source in ("plates", "feet", "events")
-    }
+    return {source: analysed(WALK, *names, until="moments", cycles=source)[1] for source in ("plates", "feet")}
 
 
 def test_strikes_by_the_feet_are_near_those_of_the_plates(cycles):
@@ -28,7 +29,6 @@ def test_strikes_by_the_feet_are_near_those_of_the_plates(cycles):
         assert end - start == pytest.approx(1.1, abs=0.03)  # s, the walker's
         if start > 0.1:  # the motion of the feet has no maximum at its first frame
             assert np.abs(by_feet["cycle_times"][:, 0] - start).min() < 0.1
-    assert not len(cycles["events"]["cycle_sides"])  # a TRC file has none
 
 
 def test_a_curve_is_that_of_its_side_and_has_the_shape_of_the_motion(cycles):
@@ -67,10 +67,27 @@ def test_a_gap_costs_only_the_curves_and_cycles_that_have_it():
     assert curves.values[0, :, 0] == pytest.approx(np.sin(2.0 * np.pi * np.linspace(0.0, 0.9, 101)), abs=1e-6)
 
 
-def test_the_first_source_with_a_cycle_is_taken():
-    strikes, notes = strikes_of("auto", {"right": (0.1,), "left": (0.6, 1.7)}, {"right": (0.1, 1.2)}, {})
-    assert strikes == {"right": (0.1, 1.2), "left": (0.6, 1.7)}
-    assert [note.rpartition(" by ")[2] for note in notes] == ["the motion of the feet", "force plates"]
+SOURCES = {"events": {}, "plates": {"right": (0.1,), "left": (0.6, 1.7)}, "feet": {"right": (0.1, 1.2)}}
+
+
+def test_the_first_source_with_a_cycle_in_the_window_is_taken():
+    both = trial_cycles("auto", SOURCES, (0.0, 2.0))
+    assert both.cycles == (("right", Cycle(0.1, 1.2)), ("left", Cycle(0.6, 1.7)))
+    assert [note.rpartition(" by ")[2] for note in both.notes] == ["the motion of the feet", "force plates"]
+    right = trial_cycles("auto", SOURCES, (0.1, 1.2))
+    assert right.cycles == (("right", Cycle(0.1, 1.2)),)
+    assert right.notes[1] == "no cycle of the left side: foot strikes by force plates at 0.600 s"
+    assert not trial_cycles("auto", {}, (0.0, 2.0)).cycles
+
+
+def test_a_source_of_strikes_without_a_cycle_is_an_error_with_its_strikes(analysed):
+    with pytest.raises(TrialError, match=r"walk: cycles: plates: .*right side: .* at 0\.100 s.*'cycles: auto'"):
+        trial_cycles("plates", SOURCES, (0.0, 1.5), "walk")
+    for source, settings in (("events", {}), ("plates", {"reactions": None})):
+        trial = {"recording": InputFile("walk.trc", WALK.trc()), "reactions": InputFile("walk.mot", WALK.mot())}
+        trial = {name: file for name, file in (trial | settings).items() if file is not None}
+        with pytest.raises(InvalidSetting, match=f"walk: cycles: {source}: "):
+            analysed(trial, until="angles", cycles=source)
 
 
 def trial(subject, group, offset, seed):

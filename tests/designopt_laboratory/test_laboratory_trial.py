@@ -275,7 +275,9 @@ def test_a_cut_off_that_the_rate_excludes_rejects_the_design(analysed):
 
 
 def test_a_window_beyond_the_trial_gives_no_result(analysed):
-    with pytest.raises(InvalidSetting, match="no frame lies between 8 and 9 s"):
+    with pytest.raises(
+        InvalidSetting, match=r"the window from 8 to 9 s is beyond the record, which runs from 0 to 1\.4"
+    ):
         analysed(WALK, until="angles", window=(8.0, 9.0))
 
 

@@ -53,7 +53,7 @@ SMALL = pose(STANDING, "static.trc", markers=0.1 * STANDING.recording.markers)
     [
         ({}, {"recording": EMPTY}, "recording", "no frame has 3 of the markers .* trajectories are empty"),
         ({"scale_to_static": True}, {"recording": TRC, "static": SMALL}, "static", "check the unit of the static pose"),
-        ({"window": (5.0, 9.0)}, {"recording": TRC}, "recording", "no frame lies between 5 and 9 s"),
+        ({"window": (5.0, 9.0)}, {"recording": TRC}, "recording", "the window from 5 to 9 s is beyond the record"),
         (
             {},
             {"recording": TRC, "reactions": MOT, "external_loads": InputFile("loads.xml", SETUP)},
@@ -82,7 +82,6 @@ RENAMED = tuple(name.replace("RKNE", "XKNE") for name in WALK.recording.marker_n
     [
         ({"reactions": reactions(0.001)}, "check the unit of the forces"),
         ({"reactions": reactions(0.0)}, "check the unit of the forces"),
-        ({"reactions": reactions(-1.0)}, "check sign and axes of the forces"),
         ({"mass": 67400.0}, "is 1e+03 times that of walker.osim: check its unit"),
         ({"recording": pose(WALK, "walk.trc", marker_names=RENAMED)}, "recorded, but not on the model, without effect"),
     ],
@@ -98,7 +97,7 @@ def test_what_is_probably_wrong_is_announced_before_the_run(conditions, text):
 def test_a_trial_without_a_usable_frame_says_why():
     model = walker(until="forces")
     trial = {"recording": TRC, "reactions": reactions(0.001)}
-    with pytest.raises(Diverged, match=r"no frame has moments\. .*frames: the loads leave .*check unit, sign and axes"):
+    with pytest.raises(Diverged, match=r"no frame has moments\. .*check the unit of the forces"):
         model.evaluate({}, trial, frozenset(), model.prepare_scenario(trial))
 
 

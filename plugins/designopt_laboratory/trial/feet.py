@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from designopt_muscle.geometry.kinematics import Kinematics
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.osim.model import OsimModel
 from designopt_recordings.frames import FrameStatus, worst
-from designopt_recordings.loads.contacts import contacts
+from designopt_recordings.loads.contacts import SHORTEST, THRESHOLD, ContactInterval, contacts
 from designopt_recordings.loads.frames import PlateLoad, load_at
-from designopt_recordings.loads.segments import bearing_segment
+from designopt_recordings.loads.pressure import normal_force
+from designopt_recordings.loads.segments import bearing_segment, outline_distances
 from designopt_recordings.plate import ForcePlate
 from designopt_recordings.recording import Recording
 
@@ -23,6 +24,13 @@ SIDES = ("right", "left")
 #: Usual names of the bodies that stand on plates, right and left.
 _NAMES = (("calcn_r", "calcn_l"), ("foot_r", "foot_l"), ("r_foot", "l_foot"), ("RFoot", "LFoot"))
 
+#: m from the outline of a foot beyond which a load is not its own.
+FARTHEST = 0.2
+#: m outside its outline, and share of the frames in which the other foot is nearer, from which feet are exchanged.
+_OUTSIDE, _EXCHANGED = 0.05, 0.8
+#: N of a plate beside its contacts that a note names.
+_LEAST_LEFT_OUT = 5.0
+
 #: Statuses of plates as those of trials.
 _STATUSES = {
     int(FrameStatus.AMBIGUOUS_PLATE): TrialStatus.AMBIGUOUS_PLATE,
@@ -32,11 +40,12 @@ _STATUSES = {
 
 @dataclass(frozen=True, eq=False)
 class FootLoads:
-    """What plates put on the feet in n frames, by side: `force`, `point`, `torque` (n, 2, 3) N, m, N m, ground axes.
+    """What plates or assigned loads put on the feet in n frames, by side: `force`, `point`, `torque` (n, 2, 3) N, m,
+    N m, ground axes.
 
     `point` is the centre of pressure, NaN while a foot is unloaded; `torque` acts besides the force there. `by_body` is
-    the load (n, 6) on each foot's body, about the origin of the ground. `strikes` are the times (s) at which each side
-    loads a plate. `status` (n,) are numbers of `TrialStatus`; `notes` for the reader.
+    the load (n, 6) on each body, about the origin of the ground. `strikes` are the times (s) at which each side
+    is loaded. `status` (n,) are numbers of `TrialStatus`; `notes` for the reader.
     """
 
     force: Floats
@@ -61,21 +70,32 @@ def bodies_of_feet(model: OsimModel, stated: Mapping[str, str] | None = None) ->
             if body not in names:
                 raise TrialError(f"feet: '{body}' is not a body of the model '{model.name}' ({', '.join(names)})")
         return dict(stated)
-    for pair in _NAMES:
-        if set(pair) <= names:
-            return dict(zip(SIDES, pair, strict=True))
+    if usual := usual_feet(model):
+        return usual
     raise TrialError(
         f"no body of the model '{model.name}' has a usual name of a foot (calcn_r, foot_r); name them with the setting"
         f" feet: {{right: BODY, left: BODY}}; its bodies: {', '.join(sorted(names))}"
     )
 
 
-def foot_points(motion: Kinematics, foot: str, more: Sequence[tuple[str, Floats]] = ()) -> dict[str, Floats]:
-    """Points (n, 3) m on a foot and the bodies beyond it, by name: origins, and `more` (body, place in it)."""
+def usual_feet(model: OsimModel) -> dict[str, str]:
+    """The bodies with usual names of feet, by side; none where the model has none."""
+    names = {body.name for body in model.bodies}
+    return next((dict(zip(SIDES, pair, strict=True)) for pair in _NAMES if set(pair) <= names), {})
+
+
+def foot_bodies(model: OsimModel, foot: str) -> set[str]:
+    """A foot and the bodies beyond it."""
     bodies = {foot}
-    for joint in motion.model.joints:  # parents come first
+    for joint in model.joints:  # parents come first
         if joint.parent in bodies:
             bodies.add(joint.child)
+    return bodies
+
+
+def foot_points(motion: Kinematics, foot: str, more: Sequence[tuple[str, Floats]] = ()) -> dict[str, Floats]:
+    """Points (n, 3) m on a foot and the bodies beyond it, by name: origins, and `more` (body, place in it)."""
+    bodies = foot_bodies(motion.model, foot)
     points = {body: motion.origin[body] for body in sorted(bodies)}
     for number, (body, place_in_body) in enumerate(more):
         if body in bodies:
@@ -109,7 +129,7 @@ def foot_loads(
     status, notes = np.zeros(n, dtype=np.int64), []
     strikes: dict[str, list[float]] = {side: [] for side in SIDES}
     for plate in plates:
-        load = load_at(plate, time, cutoff=cutoff)
+        load = load_at(plate, time, cutoff=cutoff, open_ends=True)
         bearing = bearing_segment(shapes, plate, load, segments)
         of_plate = [_STATUSES.get(value, TrialStatus.OK) for value in bearing.status.tolist()]
         status = worst(status, of_plate)
@@ -123,7 +143,7 @@ def foot_loads(
         strikes_of_plate, unclear = _strikes(plate, bearing.which, bearing.segments, time)
         for side, moment in strikes_of_plate:
             strikes[side].append(moment)
-        notes += unclear
+        notes += [*unclear, *_beside_contacts(plate, load, time)]
     point = np.where(pressing > 0.0, weighted / np.where(pressing > 0.0, pressing, 1.0), np.nan)
     force = np.stack([wrench[side][:, :3] for side in SIDES], axis=1)
     about = np.stack([wrench[side][:, 3:] for side in SIDES], axis=1)
@@ -146,18 +166,111 @@ def _strikes(
     """The side and the time of each strike on a plate that begins within the recording; and notes on contacts of no
     foot."""
     strikes, notes = [], []
-    for contact in contacts(plate):
+    for contact in contacts(plate, open_ends=True):
         frames = (time >= contact.start) & (time <= contact.end)
         if not frames.any():
             continue
         chosen = which[frames]
         chosen = chosen[chosen >= 0]
         if not len(chosen):
+            highest = float(np.nanmax(np.interp(time[frames], plate.time, np.nan_to_num(normal_force(plate)))))
             notes.append(
-                f"plate {plate.name}: no foot is over the contact from {contact.start:.3g} to {contact.end:.3g} s; its"
-                " load is left out"
+                f"{_titled(plate)}: no foot is over the contact from {contact.start:.3f} to {contact.end:.3f} s; its"
+                f" load of up to {highest:.3g} N is left out"
             )
             continue
-        if contact.start > plate.time[0]:
+        if begins(plate, contact):
             strikes.append((sides[int(np.bincount(chosen).argmax())], contact.start))
     return strikes, notes
+
+
+def begins(plate: ForcePlate, contact: ContactInterval) -> bool:
+    """Whether a contact begins with a foot strike: not at the first sample, and not behind a gap."""
+    before = int(np.searchsorted(plate.time, contact.start - 1e-9)) - 1
+    return before >= 0 and bool(np.isfinite(normal_force(plate)[before]))
+
+
+def _titled(plate: ForcePlate) -> str:
+    return plate.name if "plate" in plate.name.lower() else f"plate {plate.name}"
+
+
+def _beside_contacts(plate: ForcePlate, load: PlateLoad, time: Floats) -> list[str]:
+    """A note on what a plate measures beside its contacts, which counts as no load."""
+    inside = (time >= plate.time[0]) & (time <= plate.time[-1]) & ~load.loaded
+    force = np.where(inside, np.interp(time, plate.time, np.nan_to_num(normal_force(plate))), 0.0)
+    if not len(force) or force.max() < _LEAST_LEFT_OUT:
+        return []
+    return [
+        f"{_titled(plate)}: beside its contacts (above {THRESHOLD:g} N for {SHORTEST:g} s) up to {force.max():.3g} N at"
+        f" {time[force.argmax()]:.3f} s are left out"
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class FootShapes:
+    """What the distance of a load from the feet is measured with: the `motion`, the `feet` (bodies by side) and the
+    `markers` (body, place) on them."""
+
+    motion: Kinematics
+    feet: Mapping[str, str]
+    markers: Sequence[tuple[str, Floats]] = ()
+
+    def distances(self, point: Floats) -> Floats:
+        """(n, 2, 2) m, horizontal, from the centre of pressure `point` (n, 2, 3) of each side to the outline of each
+        foot: origins and centres of mass of its bodies, and its markers."""
+        floor = ForcePlate("floor", 1.0, np.zeros((1, 3)), np.zeros((1, 3)))
+        centres = [(body.name, body.centre) for body in self.motion.model.bodies]
+        distances = np.full((*point.shape[:2], 2), np.nan)
+        for foot, body in self.feet.items():
+            points = foot_points(self.motion, body, [*centres, *self.markers])
+            outline = np.stack(list(points.values()), axis=1)
+            for i in range(2):
+                distances[:, i, SIDES.index(foot)] = outline_distances(outline, floor, point[:, i], np.inf)
+        return distances
+
+
+def judged_points(
+    loads: FootLoads, shapes: FootShapes, frames: Integers, least: float, names: tuple[str, str]
+) -> FootLoads:
+    """The loads; of `frames` those are `OFF_FOOT` in which more than `least` N act more than 0.2 m beside their foot.
+
+    `names` are the files of the loads and of their assignment. Raises `TrialError` where this is so in most frames of a
+    foot, with the probable reason: points in mm, feet that are exchanged, loads of another trial.
+    """
+    loaded = (np.linalg.norm(np.nan_to_num(loads.force), axis=2) > least) & np.isfinite(loads.point).all(axis=2)
+    loaded &= np.isin(np.arange(len(loaded)), frames)[:, None]
+    distances = shapes.distances(loads.point)
+    sides = [i for i, side in enumerate(SIDES) if side in shapes.feet and loaded[:, i].any()]
+    to_own = {i: distances[loaded[:, i], i, i] for i in sides}
+    to_other = {i: distances[loaded[:, i], i, 1 - i] for i in sides}
+    if sides and all(
+        np.median(to_own[i]) > _OUTSIDE
+        and np.median(to_other[i]) < FARTHEST  # NaN of a single foot compares as false
+        and np.mean(to_other[i] < to_own[i]) > _EXCHANGED
+        for i in sides
+    ):
+        raise TrialError(
+            f"{names[1]}: the loads on the {' and the '.join(f'{SIDES[i]} foot' for i in sides)} act under the other"
+            f" foot ({np.median(to_own[sides[0]]):.2g} m beside their own): are the feet exchanged, or is it another"
+            " trial?"
+        )
+    for i in sides:
+        if np.median(to_own[i]) > FARTHEST:
+            in_metres = shapes.distances(1e-3 * loads.point)[loaded[:, i], i, i]
+            reason = "check their axes, and whether they belong to the trial"
+            if np.median(in_metres) < FARTHEST:
+                reason = "are the points of application in mm? They must be in m (divide them by 1000)"
+            raise TrialError(
+                f"{names[0]}: the loads on the {SIDES[i]} foot act {np.median(to_own[i]):.3g} m beside it (median of"
+                f" {len(to_own[i])} frames): {reason}"
+            )
+    off = loaded & (np.diagonal(distances, axis1=1, axis2=2) > FARTHEST)
+    is_off = off.any(axis=1)
+    if not is_off.any():
+        return loads
+    status = np.where(is_off, np.maximum(loads.status, int(TrialStatus.OFF_FOOT)), loads.status)
+    note = (
+        f"in {int(is_off.sum())} frames up to {np.linalg.norm(loads.force[off], axis=1).max():.3g} N act more than"
+        f" {FARTHEST:g} m beside their foot: these frames have no moments"
+    )
+    return replace(loads, status=status, notes=(*loads.notes, note))

@@ -45,8 +45,6 @@ FILE_CONDITIONS = (
 
 #: A mass beyond this times that of the model, or below its inverse, is probably in another unit.
 _MASSES = 5.0
-#: Forces of the ground in weights between which they are plausible.
-_LEAST_LOAD, _LARGEST_LOAD = 0.05, 20.0
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,8 @@ class TrialFiles:
 
     `recording` are measured markers, placed on the model as `markers` say and weighted by `tasks`; `table` are
     coordinates, in place of a recording. `plates` are force plates; `assignments` (OpenSim's ExternalLoads) with the
-    table `reactions` are loads on bodies, in place of plates. `notes` are remarks of the readers.
+    table `reactions` are loads on bodies, in place of plates, and `loads_name` is the file of either. `notes` are
+    remarks of the readers.
     """
 
     name: str
@@ -107,6 +106,14 @@ class TrialFiles:
     assignments: InputFile | None
     reactions: TimeTable | None
     notes: tuple[str, ...]
+    loads_name: str = ""
+
+    @property
+    def times(self) -> Floats:
+        """(n,) s of the frames of markers or coordinates."""
+        series = self.recording or self.table
+        assert series is not None
+        return series.time
 
 
 @contextmanager
@@ -151,7 +158,7 @@ def read_files(settings: SubjectFiles, conditions: Mapping[str, Any]) -> TrialFi
     name = PurePath(file.name).stem
     return TrialFiles(
         name, content, subject, markers, tasks, recording, table, plates, files["external_loads"],
-        reactions, tuple(notes),
+        reactions, tuple(notes), (loads or file).name,
     )  # fmt: skip
 
 
@@ -178,28 +185,6 @@ def _tasks(settings: SubjectFiles, targets: InputFile | None, model: OsimModel, 
             raise MarkerError("no coordinate follows this table: weight it with the setting coordinate_weights")
         coordinate_targets(model, tasks, time)
     return tasks
-
-
-def load_notes(files: TrialFiles) -> list[str]:
-    """A sentence where the plates of a trial carry no plausible part of the subject's weight."""
-    if not files.plates:
-        return []
-    weight = 9.81 * sum(body.mass for body in files.model.bodies)
-    up = np.concatenate([plate.force[:, 1] for plate in files.plates])
-    up = up[np.isfinite(up)]
-    if not up.size:
-        return ["the plates have no force in any frame"]
-    highest, lowest = float(up.max()), float(up.min())
-    if -lowest > highest and -lowest > _LEAST_LOAD * weight:
-        return [
-            f"the ground pulls with up to {-lowest:.3g} N: check sign and axes of the forces; they act on the subject"
-        ]
-    if not _LEAST_LOAD * weight < highest < _LARGEST_LOAD * weight:
-        return [
-            f"the ground carries at most {highest:.3g} N of a weight of {weight:.3g} N: check the unit of the forces,"
-            " and whether they belong to the trial"
-        ]
-    return []
 
 
 def resized(files: TrialFiles, factor: float) -> TrialFiles:

@@ -43,7 +43,12 @@ class TrialStatus(StatusEnum):
     LARGE_ERROR = 30, MotionStatus.LARGE_ERROR.sentence
     AMBIGUOUS_PLATE = 35, FrameStatus.AMBIGUOUS_PLATE.sentence
     UNOBSERVABLE = 40, MotionStatus.UNOBSERVABLE.sentence
-    BESIDE_PLATES = 105, "the loads leave much of the weight at the root: a foot stands beside the plates"
+    ROUGH = 104, "accelerations are poor (unfiltered, or an end of the record) and leave much of the weight at the root"
+    BESIDE_PLATES = (
+        105,
+        "the loads leave much of the weight at the root: a foot stands beside the plates, or there are none",
+    )
+    OFF_FOOT = 107, "a load acts far beside the foot that carries it"
     NOT_CONVERGED = 110, MotionStatus.NOT_CONVERGED.sentence
     MISSING_LOAD = 115, FrameStatus.MISSING_LOAD.sentence
     NO_POSE = 120, "no marker or no coordinates are there"
@@ -81,7 +86,7 @@ def check_poses(files: TrialFiles, weighted: Iterable[str]) -> None:
     solving anything."""
     if files.recording is None:
         assert files.table is not None
-        _measured(files.table, files.model, files.name)
+        measured_poses(files.table, files.model, files.name)
         return
     if len(files.recording.time) < 2:
         raise TrialError(f"{files.name}: a single frame is no motion")
@@ -125,7 +130,7 @@ def poses(
     """
     if files.recording is None:
         assert files.table is not None
-        return _measured(files.table, files.model, files.name)
+        return measured_poses(files.table, files.model, files.name)
     recording, markers = with_errors(files.recording, files.markers, errors or MarkerErrors())
     tasks = files.tasks
     if weights:
@@ -139,7 +144,8 @@ def poses(
     return PoseSeries(time, names, values, tuple(fit.markers), fit.errors, np.asarray(fit.status), tuple(fit.notes))
 
 
-def _measured(table: TimeTable, model: OsimModel, name: str) -> PoseSeries:
+def measured_poses(table: TimeTable, model: OsimModel, name: str) -> PoseSeries:
+    """The coordinates in a `table`. Raises `TrialError` where none of its columns is one of the `model`."""
     moving = present(table, model.names)
     names = tuple(n for n in model.free if n in moving)
     if not names:

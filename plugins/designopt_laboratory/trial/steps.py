@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from designopt_muscle.geometry.kinematics import Kinematics, kinematics
 from designopt_muscle.metabolics import FibreState, MetabolicModel, metabolic_rates
-from designopt_muscle.models.dynamics import Dynamics, read_loads
+from designopt_muscle.models.dynamics import Dynamics
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.reactions import JointWrenches, joint_wrenches
 from designopt_muscle.models.trial import (
@@ -29,9 +29,21 @@ from designopt_muscle.sharing.static.sharing import Sharing
 from designopt_recordings.frames import worst
 
 from designopt.arrays import Floats, Integers
-from designopt_laboratory.trial.feet import FootLoads, bodies_of_feet, foot_loads
+from designopt_laboratory.trial.assigned import assigned_loads
+from designopt_laboratory.trial.feet import FootLoads, FootShapes, bodies_of_feet, foot_loads, judged_points
 from designopt_laboratory.trial.files import TrialFiles
+from designopt_laboratory.trial.judgement import (
+    at_ends,
+    check_signs,
+    factor_notes,
+    force_factor,
+    root_residual,
+    unsupported,
+    unsupported_notes,
+)
 from designopt_laboratory.trial.poses import PoseSeries, TrialStatus, filtered
+from designopt_laboratory.trial.records import LEAST_LOAD, record_notes, weight_of
+from designopt_laboratory.trial.strikes import Strikes, strikes_of_feet
 
 Step = Literal["angles", "moments", "forces", "reactions"]
 STEPS: tuple[Step, ...] = ("angles", "moments", "forces", "reactions")
@@ -86,7 +98,7 @@ class TrialSteps:
 
     `status` (n,) of poses and loads, below 100 where a frame is usable. `net` has the free coordinates that are not
     locked; `residual` (n, 2) the size of the force (N) and of the moment (N m) that the root lacks, empty where the
-    model is fixed to the ground.
+    model is fixed to the ground. `foot_strikes` are the times (s) at which each side strikes by the motion of the feet.
     """
 
     model: OsimModel
@@ -102,6 +114,7 @@ class TrialSteps:
     fibre_forces: Floats | None = None
     metabolic: Floats | None = None
     wrenches: JointWrenches | None = None
+    foot_strikes: Strikes = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
@@ -136,36 +149,44 @@ def take_steps(
     motion = kinematics(model, free)
     notes = [*files.notes, *series.notes]
     frames = check_window(series.time, chain.window, files.name)
-    feet = None
-    if files.plates and files.assignments is None:
-        feet = foot_loads(
-            files.plates,
-            motion,
-            moved.time,
-            bodies_of_feet(model, chain.feet),
-            cutoff=processing.load_cutoff or None,
-            markers=[(m.body, m.location) for m in files.markers],
-        )
-        notes += feet.notes
+    sides = _sides(files, chain.feet)
+    feet = _foot_loads(files, sides, motion, moved.time, processing.load_cutoff or None)
+    if feet is not None and chain.until != "angles":
+        shapes = FootShapes(motion, sides, [(m.body, m.location) for m in files.markers])
+        names = files.loads_name, files.loads_name if files.assignments is None else files.assignments.name
+        feet = judged_points(feet, shapes, frames, LEAST_LOAD * weight_of(files), names)
         status = worst(status, feet.status)
+    notes += () if feet is None else feet.notes
+    steps = TrialSteps(
+        model, series, moved, motion, status, feet,
+        foot_strikes=strikes_of_feet(motion, moved.time, sides) if sides else {}, notes=tuple(notes),
+    )  # fmt: skip
     if chain.until == "angles":
-        return _cut(TrialSteps(model, series, moved, motion, status, feet, notes=tuple(notes)), frames)
+        return _cut(steps, frames)
     loads = {} if feet is None else dict(feet.by_body)
-    if files.assignments is not None and files.reactions is not None:
-        loads = read_loads(files.assignments, files.reactions, motion, moved.time)
-    if not loads:
-        notes.append(f"{files.name}: no force plate and no external loads: moments without forces of the ground")
+    notes += record_notes(files, chain.window)
     dynamics = Dynamics.from_model(model, moved.states, loads)
     net = computed_moments(model, dynamics)
-    residual = _residual(model, net)
-    status, off_plates = _unmeasured(model, residual, status, chain.residual_limit if loads else None)
-    notes += off_plates
+    residual = root_residual(model, net)
+    beside = unsupported(model, residual, chain.residual_limit)
+    rough = at_ends(beside)
+    if processing.cutoff == 0.0 and beside.any():
+        usual = root_residual(model, _usual_moments(model, series, loads, chain.max_gap))
+        rough |= beside & ~unsupported(model, usual, chain.residual_limit)
+    status = worst(status, np.select([rough, beside], [TrialStatus.ROUGH, TrialStatus.BESIDE_PLATES], 0))
+    reasons = unsupported_notes(
+        status[frames], chain.residual_limit, has_loads=bool(loads), unfiltered=processing.cutoff == 0.0
+    )
+    check_signs(motion, net, loads, frames, files.loads_name)
     unusable = status >= 100
+    judged = frames[~unusable[frames]] if not unusable[frames].all() else frames
+    reasons += factor_notes(force_factor(net, motion, loads, judged), files.loads_name)
     net = NetMoments(net.rows, np.where(unusable[:, None], np.nan, net.values))
-    steps = TrialSteps(model, series, moved, motion, status, feet, net, residual, notes=tuple(notes))
-    steps = _cut(steps, frames)
+    steps = _cut(replace(steps, status=status, net=net, residual=residual, notes=(*notes, *reasons)), frames)
     if unusable[frames].all():
-        raise TrialError(f"{files.name}: no frame has moments. {_reasons(steps.status, steps.notes)}")
+        if feet is not None:
+            reasons = [*record_notes(files, chain.window), *reasons, *feet.notes]
+        raise TrialError(f"{files.name}: no frame has moments. {_reasons(steps.status, reasons)}")
     if chain.until == "moments" or not model.muscles:
         return steps
     trial = trial_of(
@@ -177,6 +198,10 @@ def take_steps(
     return _loaded(_shared(steps, chain, processing, tracking), chain)
 
 
+#: Cut-off (Hz) of coordinates that tells what unfiltered ones leave at the root.
+USUAL_CUTOFF = 6.0
+#: Notes that an error of a trial without moments repeats.
+_REASONS = 4
 #: Jumps of muscle paths that the notes list.
 _JUMPS = 5
 
@@ -190,13 +215,46 @@ def _few(notes: tuple[str, ...]) -> list[str]:
     return [*(note for note in notes if note not in jumps[_JUMPS:]), more]
 
 
-def _reasons(status: Integers, notes: tuple[str, ...]) -> str:
-    """Why frames are unusable: their statuses with numbers of frames, and what else was noted last."""
+def _reasons(status: Integers, notes: Sequence[str]) -> str:
+    """Why frames are unusable: `notes`, and statuses that these do not explain with numbers of frames."""
     sentences = {int(one): one.sentence for one in TrialStatus}
+    explained = {TrialStatus.BESIDE_PLATES, TrialStatus.ROUGH, TrialStatus.OFF_FOOT}
     counts = [
-        f"{int((status == number).sum())} frames: {sentences.get(int(number), number)}" for number in np.unique(status)
+        f"{int((status == number).sum())} frames: {sentences.get(int(number), number)}"
+        for number in np.unique(status)
+        if int(number) not in explained
     ]
-    return "; ".join([*counts, "check unit, sign and axes of the forces, and the subject's mass", *notes[-1:]])
+    more = [f"{len(notes) - _REASONS} more notes"] if len(notes) > _REASONS else []
+    return "; ".join([*counts, *notes[:_REASONS], *more])
+
+
+def _sides(files: TrialFiles, stated: dict[str, str] | None) -> dict[str, str]:
+    """The feet by side; none for a model whose feet are not known, unless they have to stand on plates."""
+    try:
+        return bodies_of_feet(files.model, stated)
+    except TrialError:
+        if files.plates and files.assignments is None:
+            raise
+        return {}
+
+
+def _foot_loads(
+    files: TrialFiles, sides: dict[str, str], motion: Kinematics, time: Floats, cutoff: float | None
+) -> FootLoads | None:
+    """The loads of the ground on the bodies; None without any."""
+    if files.assignments is not None and files.reactions is not None:
+        return assigned_loads(files.assignments, files.reactions, motion, time, sides, cutoff=cutoff)
+    if files.plates:
+        markers = [(m.body, m.location) for m in files.markers]
+        return foot_loads(files.plates, motion, time, sides, cutoff=cutoff, markers=markers)
+    return None
+
+
+def _usual_moments(model: OsimModel, series: PoseSeries, loads: dict[str, Floats], max_gap: float) -> NetMoments:
+    """The net moments of the coordinates at a usual cut-off."""
+    cutoff = min(USUAL_CUTOFF, 0.2 / float(np.median(np.diff(series.time))))
+    smooth, _ = filtered(series, cutoff, max_gap)
+    return computed_moments(model, Dynamics.from_model(model, smooth.states, loads))
 
 
 def net_of(steps: TrialSteps) -> NetMoments:
@@ -206,14 +264,15 @@ def net_of(steps: TrialSteps) -> NetMoments:
 
 
 def check_window(time: Floats, window: tuple[float, float] | None, name: str) -> Integers:
-    """The frames within a `window` (s). Raises `TrialError` without any."""
+    """The frames within a `window` (s). Raises `TrialError` where it is beyond the record by more than a frame."""
     if window is None:
         return np.arange(len(time))
+    step = float(np.median(np.diff(time))) if len(time) > 1 else 0.0
     frames = np.flatnonzero((time >= window[0] - 1e-9) & (time <= window[1] + 1e-9))
-    if not len(frames):
+    if not len(frames) or window[0] < time[0] - 1.001 * step or window[1] > time[-1] + 1.001 * step:
         raise TrialError(
-            f"{name}: no frame lies between {window[0]:g} and {window[1]:g} s; it runs from {time[0]:g} to"
-            f" {time[-1]:g} s"
+            f"{name}: the window from {window[0]:g} to {window[1]:g} s is beyond the record, which runs from"
+            f" {time[0]:g} to {time[-1]:g} s"
         )
     return frames
 
@@ -231,55 +290,16 @@ def _cut(steps: TrialSteps, frames: Integers) -> TrialSteps:
             feet, force=feet.force[frames], point=feet.point[frames], torque=feet.torque[frames], by_body=by_body,
             status=feet.status[frames],
         )  # fmt: skip
-    parts = {
-        name: {key: array[frames] for key, array in getattr(motion, name).items()}
-        for name in ("coordinates", "rotation", "origin", "turning", "moving")
-    }
     return replace(
         steps,
         series=series,
         feet=feet,
-        motion=Kinematics(motion.model, **parts),
+        motion=motion.take(frames),
         moved=steps.moved.take(frames),
         status=steps.status[frames],
         net=None if steps.net is None else NetMoments(steps.net.rows, steps.net.values[frames]),
         residual=None if steps.residual is None else steps.residual[frames],
     )
-
-
-def root_rows(model: OsimModel) -> tuple[list[str], list[str]]:
-    """Coordinates of the joint with which a model floats in the ground, translations and rotations; none where it is
-    fixed to it."""
-    grounded = {joint.name for joint in model.joints if joint.parent == GROUND}
-    free = [c for c in model.coordinates if c.joint in grounded and not c.locked]
-    translations = [c.name for c in free if not c.rotational]
-    return (translations, [c.name for c in free if c.rotational]) if len(translations) > 1 else ([], [])
-
-
-def _residual(model: OsimModel, net: NetMoments) -> Floats:
-    columns = [
-        np.linalg.norm(net.values[:, [net.rows.index(name) for name in names if name in net.rows]], axis=1)
-        for names in root_rows(model)
-        if names
-    ]
-    return np.stack(columns, axis=1) if columns else np.zeros((len(net.values), 0))
-
-
-def _unmeasured(
-    model: OsimModel, residual: Floats, status: Integers, limit: float | None
-) -> tuple[Integers, list[str]]:
-    """Frames in which the root lacks more than the share `limit` of the weight are `BESIDE_PLATES`."""
-    if limit is None or not residual.shape[1]:
-        return status, []
-    weight = sum(body.mass for body in model.bodies) * float(np.linalg.norm(model.gravity))
-    beside = np.nan_to_num(residual[:, 0]) > limit * weight
-    if not beside.any():
-        return status, []
-    marked = np.where(beside, np.maximum(status, int(TrialStatus.BESIDE_PLATES)), status)
-    return marked, [
-        f"in {int(beside.sum())} of {len(status)} frames the loads leave more than {limit:.0%} of the weight at the"
-        " root: a foot stands beside the plates, and these frames have no moments (setting residual_limit)"
-    ]
 
 
 def _shared(steps: TrialSteps, chain: Chain, processing: Processing, tracking: Tracking | None) -> TrialSteps:

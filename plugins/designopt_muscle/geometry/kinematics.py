@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from designopt_mechanics.surfaces.touch import cross as cross
 
-from designopt.arrays import Floats
+from designopt.arrays import Floats, Integers
 from designopt_muscle.osim.functions import is_constant
 from designopt_muscle.osim.model import GROUND, Axis, Joint, OsimModel
 from designopt_muscle.osim.poses import inverse
@@ -41,6 +41,11 @@ class Kinematics:
     def position(self, body: str, points: Floats) -> Floats:
         """Points (3,) or (n, 3) of a body in the ground."""
         return self.origin[body] + turned(self.rotation[body], points)
+
+    def take(self, frames: Integers) -> Kinematics:
+        """Some of the frames."""
+        parts = (self.coordinates, self.rotation, self.origin, self.turning, self.moving)
+        return Kinematics(self.model, *({key: array[frames] for key, array in part.items()} for part in parts))
 
 
 def kinematics(model: OsimModel, values: dict[str, Floats]) -> Kinematics:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 import numpy as np
 from designopt_mechanics.robot_files.xml import Element, parse
 from designopt_recordings.signals.even_steps import linear_values
@@ -20,8 +23,51 @@ _SET = {"objects", "defaults", "groups", "datafile", "external_loads_model_kinem
         "lowpass_cutoff_frequency_for_load_kinematics"}  # fmt: skip
 
 
+@dataclass(frozen=True, eq=False)
+class BodyLoad:
+    """A recorded load on a `body` in n frames: `force` (n, 3) N at `point` (n, 3) m, and `torque` (n, 3) N m, in the
+    axes of the ground; `in_ground` says that they were recorded in these, not in those of a moving body."""
+
+    body: str
+    force: Floats
+    point: Floats
+    torque: Floats
+    in_ground: bool = True
+
+    @property
+    def wrench(self) -> Floats:
+        """(n, 6) force, and moment about the origin of the ground; a point without a force has no effect."""
+        acting = (self.force != 0.0).any(axis=1)
+        arm = np.where(acting[:, None], self.point, 0.0)
+        return np.concatenate([self.force, np.cross(arm, self.force) + self.torque], axis=1)
+
+    @property
+    def centre(self) -> Floats:
+        """(n, 3) m centre of pressure: on the horizontal plane through the point, where no horizontal torque is left;
+        NaN without an upward force."""
+        up = np.where(self.force[:, 1] > 0.0, self.force[:, 1], np.nan)
+        shift = np.stack([self.torque[:, 2] / up, 0.0 * up, -self.torque[:, 0] / up], axis=1)
+        return np.asarray(self.point + shift)
+
+
 def external_loads(content: bytes, table: TimeTable, motion: Kinematics, time: Floats) -> dict[str, Floats]:
     """Force (N) and moment (N m) about the origin of the ground (n, 6) on each body at `time` (n,) s.
+
+    As `body_loads`, which it sums.
+    """
+    return summed(body_loads(content, table, motion, time))
+
+
+def summed(loads: Iterable[BodyLoad]) -> dict[str, Floats]:
+    """(n, 6) by body: the sum of the wrenches on it."""
+    by_body: dict[str, Floats] = {}
+    for load in loads:
+        by_body[load.body] = by_body[load.body] + load.wrench if load.body in by_body else load.wrench
+    return by_body
+
+
+def body_loads(content: bytes, table: TimeTable, motion: Kinematics, time: Floats) -> tuple[BodyLoad, ...]:
+    """The loads of an ExternalLoads file at `time` (n,) s, one for each force that is not disabled.
 
     `content` is the XML file, `table` contains the recorded forces, points and torques that it names, each in the axes
     of the body that the file gives (`force_expressed_in_body` also holds for torques), with the pose from `motion` at
@@ -37,7 +83,7 @@ def external_loads(content: bytes, table: TimeTable, motion: Kinematics, time: F
     default = loads.find("defaults", "ExternalForce") or root.find("defaults", "ExternalForce")
     if default is not None:
         only(default, _FORCE)
-    loads_by_body: dict[str, Floats] = {}
+    recorded = []
     for element in loads.need("objects").children:
         if element.tag != "ExternalForce":
             raise element.error("is not supported in external loads")
@@ -56,9 +102,10 @@ def external_loads(content: bytes, table: TimeTable, motion: Kinematics, time: F
             at = motion.origin[body]
         else:
             at = motion.position(_body(element, "point_expressed_in_body", motion.model, GROUND), point)
-        load = np.concatenate([pull, np.cross(at, pull) + turn], axis=1)
-        loads_by_body[body] = loads_by_body[body] + load if body in loads_by_body else load
-    return loads_by_body
+        moves = {_body(element, f"{what}_expressed_in_body", motion.model, GROUND) for what in ("force", "point")}
+        in_ground = point is not None and moves == {GROUND}
+        recorded.append(BodyLoad(body, pull, at, turn, in_ground))
+    return tuple(recorded)
 
 
 def _body(element: Element, tag: str, model: OsimModel, default: str = "") -> str:

@@ -14,7 +14,7 @@ from designopt_recordings.table import TimeTable
 from designopt.arrays import Floats, Integers
 from designopt.plugin import InputFile
 from designopt_muscle.geometry.kinematics import Kinematics
-from designopt_muscle.geometry.loads import external_loads
+from designopt_muscle.geometry.loads import BodyLoad, body_loads, summed
 from designopt_muscle.geometry.passive import at_coordinates, passive_action
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.osim.model import GROUND, OsimModel
@@ -91,9 +91,14 @@ def _rows(model: OsimModel, loaded: tuple[str, ...]) -> TreeRows:
     return TreeRows(tree_of(model), gravity=model.gravity, loaded=loaded, couplers=True)
 
 
-def read_loads(file: InputFile, table: TimeTable, motion: Kinematics, time: Floats) -> dict[str, Floats]:
-    """(n, 6) on each body at `time`; raises `TrialError` with the place in the file of loads."""
+def read_body_loads(file: InputFile, table: TimeTable, motion: Kinematics, time: Floats) -> tuple[BodyLoad, ...]:
+    """The loads of an ExternalLoads file at `time` (n,) s; raises `TrialError` with the place in the file."""
     try:
-        return external_loads(file.content, table, motion, time)
+        return body_loads(file.content, table, motion, time)
     except ModelError as error:
         raise TrialError(f"{file.name}: {error}") from None
+
+
+def read_loads(file: InputFile, table: TimeTable, motion: Kinematics, time: Floats) -> dict[str, Floats]:
+    """(n, 6) on each body at `time`; raises `TrialError` with the place in the file of loads."""
+    return summed(read_body_loads(file, table, motion, time))

@@ -25,9 +25,13 @@ class ContactInterval:
     is_complete: bool = True
 
 
-def loaded_samples(plate: ForcePlate, threshold: float = THRESHOLD, shortest: float = SHORTEST) -> Mask:
+def loaded_samples(
+    plate: ForcePlate, threshold: float = THRESHOLD, shortest: float = SHORTEST, *, open_ends: bool = False
+) -> Mask:
     """(k,) where the normal force exceeds `threshold` N; interruptions and contacts shorter than `shortest` s do not
     count. Samples without a finite value are not loaded; what they cut off a contact is as long as they and it.
+
+    With `open_ends`, contacts that the record's start or end cuts off count, however short.
     Raises `RecordingError` unless `threshold` is positive.
     """
     if not threshold > 0.0:
@@ -41,16 +45,17 @@ def loaded_samples(plate: ForcePlate, threshold: float = THRESHOLD, shortest: fl
         if first > 0 and end < len(mask) and end - first < least and (force[first:end] > 0.0).all():
             mask[first:end] = True
     for first, end in runs(mask | missing):
-        if end - first < least:
+        if end - first < least and not (open_ends and (first == 0 or end == len(mask))):
             mask[first:end] = False
     return mask
 
 
 def contacts(
-    plate: ForcePlate, threshold: float = THRESHOLD, shortest: float = SHORTEST
+    plate: ForcePlate, threshold: float = THRESHOLD, shortest: float = SHORTEST, *, open_ends: bool = False
 ) -> tuple[ContactInterval, ...]:
-    """Contacts of a plate in their order; times of the threshold are interpolated between samples."""
-    mask, time, force = loaded_samples(plate, threshold, shortest), plate.time, normal_force(plate)
+    """Contacts of a plate in their order, as `loaded_samples`; times of the threshold are interpolated."""
+    mask = loaded_samples(plate, threshold, shortest, open_ends=open_ends)
+    time, force = plate.time, normal_force(plate)
     return tuple(
         ContactInterval(
             _crossing(time, force, first, threshold) if first > 0 else float(time[0]),

@@ -42,6 +42,7 @@ def load_at(
     order: int = 2,
     threshold: float = THRESHOLD,
     shortest: float = SHORTEST,
+    open_ends: bool = False,
 ) -> PlateLoad:
     """The load of `plate` at frames `time` (n,) s.
 
@@ -57,7 +58,7 @@ def load_at(
         return _missing(plate, len(frames))
     for j in range(6):  # bridges for the filter; frames beside them are missing
         wrench[~finite, j] = np.interp(plate.time[~finite], plate.time[finite], wrench[finite, j])
-    mask = loaded_samples(plate, threshold, shortest)
+    mask = loaded_samples(plate, threshold, shortest, open_ends=open_ends)
     if cutoff is not None:
         wrench = lowpass(wrench, plate.rate, cutoff, order)
     plate_sample = (frames - plate.start) * plate.rate

@@ -67,7 +67,7 @@ def bearing_segment(
     names = tuple(segments)
     distances = np.stack(
         [
-            _distances(recording.selected(member_names), plate, load.point, clearance)
+            outline_distances(recording.selected(member_names), plate, load.point, clearance)
             for member_names in segments.values()
         ],
         axis=1,
@@ -92,7 +92,7 @@ def bearing_segment(
     return Bearing(plate.name, names, which, distance, status)
 
 
-def _distances(markers: Floats, plate: ForcePlate, point: Floats, clearance: float) -> Floats:
+def outline_distances(markers: Floats, plate: ForcePlate, point: Floats, clearance: float) -> Floats:
     """(n,) m from `point` (n, 3) to the outline of `markers` (n, k, 3) in the plane of the plate; NaN if too high."""
     normal = plate.normal
     across = np.cross(normal, [1.0, 0.0, 0.0] if abs(normal[0]) < 0.9 else [0.0, 0.0, 1.0])

@@ -12,10 +12,9 @@ import sqlite3
 import statistics
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -202,39 +201,10 @@ def as_files(folder: Path) -> list[dict[str, object]]:
     return scenarios
 
 
-@contextmanager
-def processors() -> Iterator[dict[str, float]]:
-    """Seconds of the processor in the block: "own" of this process, "busiest" of the busiest one below it.
-
-    Together what a run takes on a machine that has nothing else to do; the clock is stretched by whatever else it does.
-    """
-    import psutil
-
-    used: dict[int, float] = {}
-    found: dict[str, float] = {}
-    ended = threading.Event()
-    began = time.process_time()
-
-    def look() -> None:
-        while not ended.wait(0.2):
-            for child in psutil.Process().children(recursive=True):
-                with suppress(psutil.Error):
-                    used[child.pid] = sum(child.cpu_times()[:2])
-        found["looking"] = time.thread_time()
-
-    watch = threading.Thread(target=look)
-    watch.start()
-    try:
-        yield found
-    finally:
-        own = time.process_time() - began
-        ended.set()
-        watch.join()
-        found |= {"own": own - found.pop("looking"), "busiest": max(used.values())}
-
-
 def test_two_workers_analyse_eight_trials_almost_twice_as_fast(
-    tmp_path: Path, record_property: Callable[[str, object], None]
+    tmp_path: Path,
+    record_property: Callable[[str, object], None],
+    processors: Callable[[], AbstractContextManager[dict[str, float]]],
 ) -> None:
     study = {
         "study": "trials",
@@ -258,6 +228,6 @@ def test_two_workers_analyse_eight_trials_almost_twice_as_fast(
     assert kept[1] == kept[2]
     print(f"\neight trials: {taken} s of the clock, processor of coordinator and busiest worker {needed}")
     record_property("two workers by one, eight trials, clock", taken[1] / taken[2])
-    ratio = sum(needed[1].values()) / sum(needed[2].values())
+    ratio = (needed[1]["own"] + needed[1]["busiest"]) / (needed[2]["own"] + needed[2]["busiest"])
     record_property("two workers by one, eight trials, processor", ratio)
     assert ratio > 1.8

@@ -88,6 +88,17 @@ def test_noise_is_no_contact_and_a_dip_does_not_end_one() -> None:
         contacts(plate, threshold=0.0)
 
 
+def test_a_contact_that_the_records_end_cuts_off_counts_with_open_ends_only() -> None:
+    plate, _, _ = stance()
+    first = int(np.flatnonzero(loaded_samples(plate))[0])
+    rising = replace(plate, force=plate.force[: first + 3], moment=plate.moment[: first + 3])
+    assert not contacts(rising)
+    (contact,) = contacts(rising, open_ends=True)
+    assert contact.start == pytest.approx(contacts(plate)[0].start)
+    assert not contact.is_complete
+    assert load_at(rising, rising.time, open_ends=True).loaded.sum() == 3
+
+
 def test_the_load_at_frames_is_exactly_zero_outside_contacts() -> None:
     plate, point, free = stance(noise=0.2)
     frames = np.arange(0.0, 0.999, 0.01)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -21,31 +22,52 @@ SHORTEST, LONGEST = 0.35, 2.5
 
 Strikes = Mapping[str, tuple[float, ...]]
 
+_WORDS = {"events": "events of the recording", "plates": "force plates", "feet": "the motion of the feet"}
 
-def strikes_of(
-    source: Source, plates: Strikes, feet: Strikes, events: Strikes
-) -> tuple[dict[str, tuple[float, ...]], tuple[str, ...]]:
-    """Times (s) of strikes by side, and notes on where they come from.
 
-    With ``auto``, those of the recording's events, else of the plates, else of the feet: for each side the first that
-    gives a cycle.
+@dataclass(frozen=True)
+class TrialCycles:
+    """`cycles` with their sides, right ones first, and `notes` on where they come from."""
+
+    cycles: tuple[tuple[str, Cycle], ...]
+    notes: tuple[str, ...]
+
+
+def trial_cycles(
+    source: Source, sources: Mapping[str, Strikes], window: tuple[float, float], name: str = "trial"
+) -> TrialCycles:
+    """The cycles within the `window` (s) of the trial `name`, by strikes of `sources`: events, plates, feet.
+
+    With ``auto``, those of each side come from the first source that gives it a cycle. Raises `TrialError` where a
+    ``source`` of its own gives none.
     """
-    order = {"events": events, "plates": plates, "feet": feet}
-    strikes, notes = {}, []
+    usable = {key: strikes for key, strikes in sources.items() if source in ("auto", key)}
+    cycles: list[tuple[str, Cycle]] = []
+    notes = []
     for side in SIDES:
-        for name, times in order.items():
-            if source in ("auto", name) and cycles_between(times.get(side, ()), SHORTEST, LONGEST):
-                strikes[side] = tuple(times[side])
-                words = {
-                    "events": "events of the recording",
-                    "plates": "force plates",
-                    "feet": "the motion of the feet",
-                }
-                notes.append(f"cycles of the {side} side: foot strikes by {words[name]}")
-                break
+        of_side = {key: cycles_of({side: strikes.get(side, ())}, window) for key, strikes in usable.items()}
+        best = next((key for key, some in of_side.items() if some), None)
+        if best is not None:
+            cycles += of_side[best]
+            notes.append(f"cycles of the {side} side: foot strikes by {_WORDS[best]}")
         else:
-            strikes[side] = ()
-    return strikes, tuple(notes)
+            notes.append(f"no cycle of the {side} side: {_strikes_in_words(usable, side, window)}")
+    if not cycles and source != "auto":
+        raise TrialError(
+            f"{name}: cycles: {source}: {'; '.join(notes)}. A cycle lies between two strikes of a side,"
+            f" {SHORTEST:g} to {LONGEST:g} s apart, within {window[0]:.4g} to {window[1]:.4g} s; 'cycles: auto' also"
+            " takes the other sources"
+        )
+    return TrialCycles(tuple(cycles), tuple(notes))
+
+
+def _strikes_in_words(usable: Mapping[str, Strikes], side: str, window: tuple[float, float]) -> str:
+    times = {
+        _WORDS[key]: [f"{t:.3f}" for t in strikes.get(side, ()) if window[0] <= t <= window[1]]
+        for key, strikes in usable.items()
+    }
+    parts = [f"{words} at {', '.join(some)} s" for words, some in times.items() if some]
+    return f"foot strikes by {' and by '.join(parts)}" if parts else f"no foot strike by {' or '.join(times)}"
 
 
 def strikes_of_feet(motion: Kinematics, time: Floats, feet: Mapping[str, str]) -> dict[str, tuple[float, ...]]:

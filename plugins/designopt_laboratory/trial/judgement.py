@@ -1,0 +1,213 @@
+"""Judging of a trial: what is left at the root beside the forces of the ground, what reserves carry, which muscles are
+fully active."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from designopt_muscle.geometry.kinematics import Kinematics
+from designopt_muscle.models.errors import TrialError
+from designopt_muscle.models.trial import NetMoments
+from designopt_muscle.osim.model import GROUND, OsimModel
+from designopt_muscle.sharing.static.sharing import Sharing
+from designopt_recordings.signals.runs import runs
+
+from designopt.arrays import Floats, Integers, Mask
+from designopt_laboratory.trial.poses import TrialStatus
+
+#: Largest residual force over the largest force of the ground, and largest residual moment over that force times the
+#: height of the centre of mass (Hicks et al., J. Biomech. Eng. 137 (2015) 020905).
+RESIDUAL_FORCE, RESIDUAL_MOMENT = 0.05, 0.01
+#: Largest moment of a reserve over the largest net moment of its coordinate (OpenSim's guide to CMC).
+RESERVE, _SMALL_MOMENT = 0.1, 0.05
+#: Distance of the factor on the vertical forces from 1, from which a note names it.
+_OTHER_FORCES = 0.1
+#: Frames at an end of a record whose accelerations may be poor.
+_END = 2
+#: Activation at which a muscle is fully active, and the share of frames from which a note names it.
+_FULL, _FULL_FRAMES = 0.999, 0.05
+#: RMS share of the weight left at the root from which the sign of the recorded forces is judged.
+_OPPOSITE = 0.05
+#: Names in a note.
+_NAMED = 5
+
+
+def root_rows(model: OsimModel) -> tuple[list[str], list[str]]:
+    """Coordinates of the joint with which a model floats in the ground, translations and rotations; none where it is
+    fixed to it."""
+    grounded = {joint.name for joint in model.joints if joint.parent == GROUND}
+    free = [c for c in model.coordinates if c.joint in grounded and not c.locked]
+    translations = [c.name for c in free if not c.rotational]
+    return (translations, [c.name for c in free if c.rotational]) if len(translations) > 1 else ([], [])
+
+
+def root_residual(model: OsimModel, net: NetMoments) -> Floats:
+    """(n, 2) size of the force (N) and of the moment (N m) that the root lacks; (n, 0) where it is fixed."""
+    columns = [
+        np.linalg.norm(net.values[:, [net.rows.index(name) for name in names if name in net.rows]], axis=1)
+        for names in root_rows(model)
+        if names
+    ]
+    return np.stack(columns, axis=1) if columns else np.zeros((len(net.values), 0))
+
+
+def unsupported(model: OsimModel, residual: Floats, limit: float | None) -> Mask:
+    """(n,) frames in which the root lacks more than the share `limit` of the weight."""
+    if limit is None or not residual.shape[1]:
+        return np.zeros(len(residual), dtype=bool)
+    return np.asarray(np.nan_to_num(residual[:, 0]) > limit * _weight(model))
+
+
+def at_ends(frames: Mask) -> Mask:
+    """(n,) those of `frames` (n,) that are few and at the first or the last frame, where accelerations are poor."""
+    ends = np.zeros_like(frames)
+    for first, end in runs(frames):
+        ends[first:end] = end - first <= _END and (first == 0 or end == len(frames))
+    return ends
+
+
+def unsupported_notes(status: Integers, limit: float | None, *, has_loads: bool, unfiltered: bool) -> list[str]:
+    """Why frames of these statuses have no moments, and what to do."""
+    notes, frames = [], f"of {len(status)} frames"
+    beside, rough = (int((status == kind).sum()) for kind in (TrialStatus.BESIDE_PLATES, TrialStatus.ROUGH))
+    if beside and has_loads:
+        notes.append(
+            f"in {beside} {frames} the loads leave more than {limit:.0%} of the weight at the root: a foot stands"
+            " beside the plates, and these frames have no moments (setting residual_limit)"
+        )
+    elif beside:
+        notes.append(
+            f"in {beside} {frames} the ground carries the body, but the trial has no force plate and no reactions:"
+            " these frames have no moments. Name the forces with reactions; or end with until: angles; or, if nothing"
+            " outside the model carries the body, state residual_limit: null"
+        )
+    if rough:
+        reason = (
+            "unfiltered accelerations (cutoff: 0) leave more than {limit:.0%} of the weight at the root; a cutoff such"
+            " as 6 Hz leaves less"
+            if unfiltered
+            else "accelerations are poor: they are those at an end of the record"
+        )
+        notes.append(f"{rough} {frames} have no moments, as their {reason.format(limit=limit)}")
+    return notes
+
+
+def check_signs(motion: Kinematics, net: NetMoments, loads: Mapping[str, Floats], frames: Integers, name: str) -> None:
+    """Raise `TrialError` that begins with `name` where the motion in `frames` needs the opposite of the recorded forces
+    along an axis of the laboratory."""
+    names, _ = root_rows(motion.model)
+    rows = [name for name in names if name in net.rows]
+    if not loads or len(rows) < 3:
+        return
+    measured = np.asarray(sum(load[frames, :3] for load in loads.values()))
+    lacking = sum(net.values[frames, net.rows.index(row), None] * motion.moving[row][frames] for row in rows)
+    usable = np.isfinite(measured + lacking).all(axis=1)
+    force, needed = measured[usable], (measured + lacking)[usable]
+    for i, axis in enumerate("XYZ"):
+        as_recorded, turned = _rms(needed[:, i] - force[:, i]), _rms(needed[:, i] + force[:, i])
+        if as_recorded > _OPPOSITE * _weight(motion.model) and turned < 0.5 * as_recorded:
+            raise TrialError(
+                f"{name}: along {axis} the motion needs the opposite of the recorded forces ({as_recorded:.3g} N RMS"
+                f" are left at the root, {turned:.3g} N with the sign turned): turn their sign"
+            )
+
+
+def force_factor(net: NetMoments, motion: Kinematics, loads: Mapping[str, Floats], frames: Integers) -> float:
+    """The factor on the vertical forces in `frames` that the motion needs most nearly; NaN without such forces."""
+    names = [name for name in root_rows(motion.model)[0] if name in net.rows]
+    if not loads or not names:
+        return float("nan")
+    measured = np.asarray(sum(load[frames, 1] for load in loads.values()))
+    lacking = sum(net.values[frames, net.rows.index(name)] * motion.moving[name][frames, 1] for name in names)
+    usable = np.isfinite(measured + lacking)
+    size = float(np.sum(measured[usable] ** 2))
+    return 1.0 + float(np.sum(measured[usable] * np.asarray(lacking)[usable])) / size if size > 0.0 else float("nan")
+
+
+def factor_notes(factor: float, name: str) -> list[str]:
+    """A sentence where the motion needs other vertical forces than the file `name` has."""
+    if not abs(factor - 1.0) > _OTHER_FORCES:
+        return []
+    return [
+        f"{name}: the motion needs {factor:.3g} times the recorded vertical forces: check the subject's mass and the"
+        " unit of the forces"
+    ]
+
+
+def _rms(values: Floats) -> float:
+    return float(np.sqrt(np.mean(values**2))) if len(values) else 0.0
+
+
+def _weight(model: OsimModel) -> float:
+    return sum(body.mass for body in model.bodies) * float(np.linalg.norm(model.gravity))
+
+
+def residual_shares(residual: Floats, loads: Mapping[str, Floats], motion: Kinematics) -> tuple[float, ...]:
+    """The largest residual force over the largest force of the ground, and the largest residual moment over this force
+    times the height of the centre of mass above the lowest body; in frames (n,) with both. Empty without a force."""
+    if not loads or not residual.shape[1]:
+        return ()
+    force = np.linalg.norm(np.asarray(sum(load[:, :3] for load in loads.values())), axis=1)
+    usable = np.isfinite(force) & np.isfinite(residual).all(axis=1)
+    if not usable.any() or not force[usable].max() > 0.0:
+        return ()
+    largest, height = float(force[usable].max()), _height(motion.take(np.flatnonzero(usable)))
+    sizes = residual[usable].max(axis=0)
+    return tuple(float(size / (largest * arm)) for size, arm in zip(sizes, (1.0, height), strict=False))
+
+
+def _height(motion: Kinematics) -> float:
+    """m, mean of the centre of mass above the lowest origin of a body."""
+    bodies = motion.model.bodies
+    mass = sum(body.mass for body in bodies)
+    centre = sum(body.mass * motion.position(body.name, body.centre)[:, 1] for body in bodies) / mass
+    floor = min(float(motion.origin[body.name][:, 1].min()) for body in bodies)
+    return float(np.mean(centre)) - floor
+
+
+def residual_notes(shares: Sequence[float]) -> list[str]:
+    """Sentences on residuals beyond the guideline of Hicks et al. (2015)."""
+    words = (
+        ("force", "of the largest force of the ground", RESIDUAL_FORCE),
+        ("moment", "of that force times the height of the centre of mass", RESIDUAL_MOMENT),
+    )
+    return [
+        f"the residual {what} at the root is up to {share:.1%} {of_what} (guideline of Hicks et al. 2015: {limit:.0%})"
+        for share, (what, of_what, limit) in zip(shares, words, strict=False)
+        if share > limit
+    ]
+
+
+def reserve_shares(sharing: Sharing, frames: Mask) -> dict[str, float]:
+    """Of each coordinate, the largest moment of its reserve over its largest net moment, in these frames (n,); a net
+    moment below a twentieth of the largest one of all counts as that."""
+    solved = frames & np.isfinite(sharing.activations).all(axis=1)
+    reserves, moments = (
+        np.abs(values[solved]).max(axis=0, initial=0.0) for values in (sharing.reserves, sharing.balance.moments)
+    )
+    largest = np.maximum(moments, _SMALL_MOMENT * moments.max(initial=0.0))
+    shares = reserves / np.where(largest > 0.0, largest, np.inf)
+    return dict(zip(sharing.balance.rows, shares.tolist(), strict=True))
+
+
+def sharing_notes(sharing: Sharing, frames: Mask) -> list[str]:
+    """Sentences on coordinates whose reserves carry much and on muscles that are fully active, in `frames` (n,)."""
+    shares = {name: share for name, share in reserve_shares(sharing, frames).items() if share > RESERVE}
+    notes = []
+    if shares:
+        notes.append(f"reserves carry up to this share of the largest net moment: {_listed(shares)}")
+    activations = sharing.activations[frames]
+    activations = activations[np.isfinite(activations).all(axis=1)]
+    if len(activations):
+        full = dict(zip(sharing.balance.columns, (activations >= _FULL).mean(axis=0).tolist(), strict=True))
+        full = {name: share for name, share in full.items() if share > _FULL_FRAMES}
+        if full:
+            notes.append(f"muscles are fully active in this share of the frames: {_listed(full)}")
+    return notes
+
+
+def _listed(shares: Mapping[str, float]) -> str:
+    names = sorted(shares, key=lambda name: -shares[name])
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(f"{name} {shares[name]:.0%}" for name in names[:_NAMED]) + more

@@ -1,0 +1,224 @@
+"""What the files of a trial show by themselves about the forces of the ground: unit, sign, time, and where they act."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from designopt_muscle.geometry.kinematics import kinematics
+from designopt_muscle.models.dynamics import read_body_loads
+from designopt_muscle.models.errors import TrialError
+from designopt_recordings.loads.frames import load_at
+
+from designopt.arrays import Floats
+from designopt_laboratory.trial.feet import FARTHEST, foot_bodies, usual_feet
+from designopt_laboratory.trial.files import TrialFiles
+from designopt_laboratory.trial.judgement import root_rows
+from designopt_laboratory.trial.poses import measured_poses
+from designopt_laboratory.trial.strikes import strikes_of_events
+
+#: Forces of the ground in weights between which they are plausible; a foot is loaded from the first one on.
+LEAST_LOAD, _LARGEST_LOAD = 0.05, 20.0
+#: N, and share of the weight, between which the least force of a plate is an offset.
+_LEAST_OFFSET, _LARGEST_OFFSET = 5.0, 0.1
+#: m between a centre of pressure and the nearest marker (or body) from which a load is not that of the trial.
+_FARTHEST = 2.0
+#: m, torque about the vertical over the force beyond which a foot could not turn on the ground.
+_LARGEST_LEVER = 0.2
+#: Poses at which the bodies of measured coordinates are compared with the forces.
+_POSES = 60
+
+
+@dataclass(frozen=True, eq=False)
+class GroundRecord:
+    """A recorded force of the ground at its times (k,) s: `force` (k, 3) N, the `point` (k, 3) m where it acts, and the
+    `free` torque (k,) N m about the vertical there, in the axes of the laboratory."""
+
+    name: str
+    time: Floats
+    force: Floats
+    point: Floats
+    free: Floats
+
+
+def ground_records(files: TrialFiles) -> tuple[GroundRecord, ...]:
+    """The recorded forces of a trial, of plates or as `external_loads` assigns them; none in the axes of bodies."""
+    if files.assignments is not None and files.reactions is not None:
+        time = files.reactions.time
+        still = kinematics(files.model, {}).take(np.zeros(len(time), dtype=int))
+        loads = read_body_loads(files.assignments, files.reactions, still, time)
+        return tuple(
+            GroundRecord(load.body, time, load.force, load.centre, load.torque[:, 1])
+            for load in loads
+            if load.in_ground
+        )
+    records = []
+    for plate in files.plates:
+        load = load_at(plate, plate.time, open_ends=True)
+        records.append(GroundRecord(f"plate {plate.name}", plate.time, plate.force, load.point, load.free))
+    return tuple(records)
+
+
+def weight_of(files: TrialFiles) -> float:
+    """N, of the model."""
+    return 9.81 * sum(body.mass for body in files.model.bodies)
+
+
+def check_records(files: TrialFiles, window: tuple[float, float] | None = None) -> None:
+    """Raise `TrialError` for forces of the ground that cannot be those of the trial: they pull, act metres away from
+    the body, or were recorded at another time."""
+    records = ground_records(files)
+    if not records:
+        return
+    name, trial = files.loads_name, _span(files, window)
+    first, last = _recorded(records)
+    if first >= trial[1] or last <= trial[0]:
+        raise TrialError(
+            f"{name}: the forces of the ground are from {first:.4g} to {last:.4g} s, the motion {files.name} from"
+            f" {trial[0]:.4g} to {trial[1]:.4g} s: they have no time in common"
+        )
+    up = [record.force[np.isfinite(record.force[:, 1]), 1] for record in records]
+    highest, lowest = (max((sign * y).max(initial=0.0) for y in up) for sign in (1.0, -1.0))
+    if lowest > max(highest, LEAST_LOAD * weight_of(files)):
+        raise TrialError(
+            f"{name}: the ground pulls with up to {lowest:.3g} N: turn the sign of the forces, or their axes; they act"
+            " on the subject, and Y is up"
+        )
+    along = np.abs(np.concatenate([np.nan_to_num(record.force) for record in records])).max(axis=0)
+    if along[1] < along.max():
+        axis = "XZ"[int(along[2] > along[0])]
+        raise TrialError(
+            f"{name}: the forces of the ground are largest along {axis} ({along.max():.3g} N, along Y"
+            f" {along[1]:.3g} N): Y must be up, turn the axes of the table"
+        )
+    _check_points(files, records, trial)
+
+
+def check_source(source: str, files: TrialFiles) -> None:
+    """Raise `TrialError` where the files do not have the `source` of foot strikes."""
+    recording = files.recording
+    if source == "events" and (recording is None or not any(strikes_of_events(recording.events).values())):
+        raise TrialError(
+            f"{files.name}: cycles: events: the recording has no event of a foot strike; auto takes plates or feet"
+        )
+    if source == "plates" and not files.plates and files.assignments is None:
+        raise TrialError(f"{files.name}: cycles: plates: the trial has no force plate and no reactions; name them")
+
+
+def record_notes(files: TrialFiles, window: tuple[float, float] | None = None) -> list[str]:
+    """Sentences on forces of the ground that are implausible, or that do not cover the trial."""
+    records = ground_records(files)
+    if not records and not files.plates and files.assignments is None:
+        if not root_rows(files.model)[0]:
+            return []
+        return [
+            f"{files.name}: no force plate and no reactions: frames that need forces of the ground have no moments"
+            " (setting residual_limit)"
+        ]
+    if not records:
+        return []
+    notes, weight = [], weight_of(files)
+    up = np.concatenate([record.force[:, 1] for record in records])
+    if not np.isfinite(up).any():
+        return [f"{files.loads_name}: the forces of the ground have no value in any frame"]
+    highest = float(np.nanmax(up))
+    if not LEAST_LOAD * weight < highest < _LARGEST_LOAD * weight:
+        notes.append(
+            f"{files.loads_name}: the ground carries at most {highest:.3g} N of a weight of {weight:.3g} N: check the"
+            " unit of the forces, and whether they belong to the trial"
+        )
+    for record in records:
+        least = float(np.nanmin(record.force[:, 1], initial=np.inf))
+        if _LEAST_OFFSET < least < _LARGEST_OFFSET * weight:
+            notes.append(
+                f"{files.loads_name}: {record.name}: the force never falls below {least:.3g} N: take the offset of the"
+                " unloaded plate off; it hides foot strikes"
+            )
+    (first, last), trial = _recorded(records), _span(files, window)
+    rate, motion_rate = (1.0 / np.median(np.diff(time)) for time in (records[0].time, files.times))
+    if rate < 0.9 * motion_rate:
+        notes.append(
+            f"{files.loads_name}: the forces of the ground have {rate:.3g} rows per second, fewer than {files.name}"
+            f" ({motion_rate:.3g})"
+        )
+    step = max(float(np.median(np.diff(record.time))) for record in records if len(record.time) > 1)
+    if first > trial[0] + step or last < trial[1] - step:
+        notes.append(
+            f"{files.loads_name}: the forces of the ground are from {first:.4g} to {last:.4g} s; other frames of"
+            f" {files.name} ({trial[0]:.4g} to {trial[1]:.4g} s) have no moments"
+        )
+    return notes
+
+
+def _recorded(records: tuple[GroundRecord, ...]) -> tuple[float, float]:
+    return float(min(record.time[0] for record in records)), float(max(record.time[-1] for record in records))
+
+
+def _span(files: TrialFiles, window: tuple[float, float] | None) -> tuple[float, float]:
+    """First and last time of the motion within the `window`."""
+    time = files.times
+    if window is None:
+        return float(time[0]), float(time[-1])
+    return max(float(time[0]), window[0]), min(float(time[-1]), window[1])
+
+
+def _check_points(files: TrialFiles, records: tuple[GroundRecord, ...], span: tuple[float, float]) -> None:
+    """Raise `TrialError` where forces act far from every marker or body, or under the other foot than their own."""
+    time, bodies, landmarks = _landmarks(files)
+    sides = usual_feet(files.model)
+    of_foot = {side: np.isin(bodies, list(foot_bodies(files.model, foot))) for side, foot in sides.items()}
+    exchanged = []
+    for record in records:
+        is_loaded = np.linalg.norm(np.nan_to_num(record.force), axis=1) > LEAST_LOAD * weight_of(files)
+        rows = np.flatnonzero(is_loaded & (record.time >= span[0]) & (record.time <= span[1]))
+        rows = rows[:: max(len(rows) // _POSES, 1)]
+        points, near = (
+            record.point[rows],
+            landmarks[np.clip(np.searchsorted(time, record.time[rows]), 0, len(time) - 1)],
+        )
+        far, far_in_m = (_nearest(factor * points, near) for factor in (1.0, 1e-3))
+        if far > _FARTHEST:
+            what = "marker" if files.recording is not None else "body"
+            where = f"{files.loads_name}: {record.name}: the force acts {far:.3g} m from the nearest {what}"
+            if far_in_m < _FARTHEST:
+                raise TrialError(f"{where}: are its points in mm? They must be in m (divide them by 1000)")
+            raise TrialError(f"{where}: check unit and axes of its points, and whether it belongs to {files.name}")
+        lever = np.abs(record.free[rows]) / np.linalg.norm(record.force[rows], axis=1)
+        if len(rows) and np.nanmedian(lever) > _LARGEST_LEVER:
+            raise TrialError(
+                f"{files.loads_name}: {record.name}: the torque about the vertical is {np.nanmedian(lever):.3g} m"
+                " times the force: is it in N mm? It must be in N m (divide it by 1000)"
+            )
+        to_feet = {side: _nearest(points, near[:, columns]) for side, columns in of_foot.items()}
+        for side, foot in sides.items():
+            if record.name in foot_bodies(files.model, foot):
+                other = min((to_feet[key] for key in to_feet if key != side), default=np.nan)
+                exchanged.append(other < FARTHEST < to_feet[side])
+    if exchanged and all(exchanged) and files.assignments is not None:
+        raise TrialError(
+            f"{files.assignments.name}: the loads of each foot act under the other one: are the feet exchanged, or"
+            " is it another trial?"
+        )
+
+
+def _nearest(points: Floats, landmarks: Floats) -> float:
+    """m, median horizontal distance of `points` (k, 3) from the nearest of `landmarks` (k, m, 3); NaN without any."""
+    distances = np.linalg.norm((landmarks - points[:, None])[:, :, [0, 2]], axis=2)
+    nearest = np.min(np.where(np.isfinite(distances), distances, np.inf), axis=1, initial=np.inf)
+    nearest = nearest[np.isfinite(nearest)]
+    return float(np.median(nearest)) if len(nearest) else float("nan")
+
+
+def _landmarks(files: TrialFiles) -> tuple[Floats, list[str], Floats]:
+    """Times (n,) s, and points (n, m, 3) m of the subject with their bodies: recorded markers (of no body where they
+    are not on the model), or origins of bodies at measured coordinates."""
+    if files.recording is not None:
+        body_of = {marker.name: marker.body for marker in files.markers}
+        bodies = [body_of.get(name, "") for name in files.recording.marker_names]
+        return files.recording.time, bodies, files.recording.markers
+    assert files.table is not None
+    series = measured_poses(files.table, files.model, files.name)
+    frames = np.arange(0, len(series.time), max(len(series.time) // _POSES, 1))
+    motion = kinematics(files.model, dict(zip(series.names, np.nan_to_num(series.values[frames]).T, strict=True)))
+    bodies = [body.name for body in files.model.bodies]
+    return series.time[frames], bodies, np.stack([motion.origin[name] for name in bodies], axis=1)
