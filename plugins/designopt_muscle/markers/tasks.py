@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from designopt_mechanics.robot_files.xml import Element, parse
 from designopt_recordings.table import TimeTable
 
+from designopt_muscle.osim.poses import without_effect
+
 _KINDS = {"IKMarkerTask", "IKCoordinateTask"}
 _TASK_TAGS = {"apply", "weight", "value_type", "value"}
 
@@ -33,12 +35,14 @@ class IkTasks:
 
 @dataclass(frozen=True, eq=False)
 class IkSetup:
-    """An inverse kinematics of OpenSim: its `tasks` and the names of the files that it refers to, '' where none is."""
+    """An inverse kinematics of OpenSim: its `tasks` and the names of the files that it refers to, '' where none is;
+    elements of the file beside these are `without_effect`."""
 
     tasks: IkTasks
     model_file: str = ""
     marker_file: str = ""
     coordinate_file: str = ""
+    without_effect: tuple[str, ...] = ()
 
 
 def read_ik_setup(content: bytes) -> IkSetup:
@@ -53,9 +57,11 @@ def read_ik_setup(content: bytes) -> IkSetup:
     if listed is None:
         raise holder.error("contains no <IKTaskSet>, the weights of markers and coordinates")
     window = holder.numbers("time_range", 2, infinite=True) if holder.word("time_range") else None
+    files = ("model_file", "marker_file", "coordinate_file")
     return IkSetup(
         read_tasks(listed, None if window is None else (window[0], window[1])),
-        *(file_name(holder, tag) for tag in ("model_file", "marker_file", "coordinate_file")),
+        *(file_name(holder, tag) for tag in files),
+        tuple(without_effect(tool, {"IKTaskSet", "time_range", *files})),
     )
 
 
