@@ -171,9 +171,10 @@ def closest(word: str, words: Iterable[str]) -> str | None:
 
 def _likeness(name: str, word: str) -> float:
     """From 0 to 1, of two names as they are written, or with their parts sorted."""
-    plain = name.casefold(), word.casefold()
-    by_parts = ("_".join(sorted(re.split(r"[\W_]+", text))) for text in plain)
-    return max(difflib.SequenceMatcher(None, *pair).ratio() for pair in (plain, tuple(by_parts)))
+    a, b = name.casefold(), word.casefold()
+    sorted_a, sorted_b = ("_".join(sorted(re.split(r"[\W_]+", text))) for text in (a, b))
+    pairs = ((a, b), (sorted_a, sorted_b))
+    return max(difflib.SequenceMatcher(None, first, second).ratio() for first, second in pairs)
 
 
 class RunBegins(BaseException):

@@ -11,6 +11,7 @@ from designopt_recordings.table import TimeTable
 from designopt_muscle.osim.poses import without_effect
 
 _KINDS = {"IKMarkerTask", "IKCoordinateTask"}
+_TOOL_TAGS = {"IKTaskSet", "time_range", "model_file", "marker_file", "coordinate_file"}
 _TASK_TAGS = {"apply", "weight", "value_type", "value"}
 
 
@@ -57,11 +58,12 @@ def read_ik_setup(content: bytes) -> IkSetup:
     if listed is None:
         raise holder.error("contains no <IKTaskSet>, the weights of markers and coordinates")
     window = holder.numbers("time_range", 2, infinite=True) if holder.word("time_range") else None
-    files = ("model_file", "marker_file", "coordinate_file")
     return IkSetup(
         read_tasks(listed, None if window is None else (window[0], window[1])),
-        *(file_name(holder, tag) for tag in files),
-        tuple(without_effect(tool, {"IKTaskSet", "time_range", *files})),
+        file_name(holder, "model_file"),
+        file_name(holder, "marker_file"),
+        file_name(holder, "coordinate_file"),
+        tuple(without_effect(tool, _TOOL_TAGS)),
     )
 
 
