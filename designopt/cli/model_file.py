@@ -75,7 +75,7 @@ def write_folder_study(
 
 def _name_of_folder(folder: Path) -> str:
     """The names of the folders from the current one to this one; of the last two for a folder elsewhere."""
-    resolved, here = folder.resolve(), Path.cwd().resolve()
-    inside = resolved != here and resolved.is_relative_to(here)
-    parts = resolved.relative_to(here).parts if inside else resolved.parts[-1 if resolved == here else -2 :]
+    resolved, current = folder.resolve(), Path.cwd().resolve()
+    inside = resolved != current and resolved.is_relative_to(current)
+    parts = resolved.relative_to(current).parts if inside else resolved.parts[-1 if resolved == current else -2 :]
     return re.sub(r"\W+", "_", "_".join(parts)).strip("_").lower()

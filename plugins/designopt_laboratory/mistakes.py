@@ -3,27 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from designopt_mechanics.robot_files.xml import ModelError
 from designopt_muscle.markers.tasks import read_ik_setup
+from designopt_muscle.models.emg import MeasuredActivity
 from designopt_muscle.osim.markers import read_markers
 from designopt_muscle.osim.model import OsimModel
 from designopt_muscle.osim.read import read_model
-from designopt_muscle.scaling.setup import read_scale_setup
+from designopt_muscle.scaling.setup import Measurement, read_scale_setup
 
 from designopt.plugin import InputFile, InvalidSetting
 from designopt.study.language.findings import nearest_or_all
 from designopt_laboratory.curves.curves import side_of
 from designopt_laboratory.trial.feet import SIDES
-from designopt_laboratory.trial.steps import STEPS
+from designopt_laboratory.trial.steps import STEPS, Step
 from designopt_laboratory.trial.subject import markers_on
 
-if TYPE_CHECKING:
-    from designopt_laboratory.model import LaboratoryTrial
+
+class LaboratorySettings(Protocol):
+    """The settings of ``laboratory_trial`` that are checked."""
+
+    model: InputFile
+    scaling: InputFile | None
+    measurements: list[Measurement]
+    scale_factors: dict[str, tuple[float, float, float]]
+    marker_set: InputFile | None
+    tasks: InputFile | None
+    marker_weights: dict[str, float]
+    rename_markers: dict[str, str]
+    weighted_markers: list[str]
+    coordinate_weights: dict[str, float]
+    until: Step
+    window: tuple[float, float] | None
+    feet: dict[str, str] | None
+    reserve: float | dict[str, float]
+    emg: MeasuredActivity | None
+    joints: list[str] | None
+    reaction_axes: str
 
 
-def setting_mistakes(trial: LaboratoryTrial) -> list[InvalidSetting]:
+def setting_mistakes(trial: LaboratorySettings) -> list[InvalidSetting]:
     """The mistakes in the settings of a model, at the entry or key that each is in."""
     mistakes = [*_unusable(trial), *_contradictions(trial)]
     try:
@@ -33,7 +53,7 @@ def setting_mistakes(trial: LaboratoryTrial) -> list[InvalidSetting]:
     return [*_last_step(trial, skeleton), *_names(trial, skeleton), *_feet(trial, skeleton), *mistakes]
 
 
-def marker_mistakes(trial: LaboratoryTrial, conditions: Mapping[str, Any]) -> list[InvalidSetting]:
+def marker_mistakes(trial: LaboratorySettings, conditions: Mapping[str, Any]) -> list[InvalidSetting]:
     """Markers in the settings that the model of a trial does not have. Raises `TrialError` for unusable files."""
     if conditions.get("recording") is None or not (
         trial.marker_weights or trial.weighted_markers or trial.rename_markers
@@ -42,12 +62,12 @@ def marker_mistakes(trial: LaboratoryTrial, conditions: Mapping[str, Any]) -> li
     subject = conditions.get("subject_model")
     model, marker_set = subject or trial.model, None if subject else trial.marker_set
     names = [marker.name for marker in markers_on(model, marker_set)]
-    place = f"is not a marker of {(marker_set or model).name}"
+    sentence = f"is not a marker of {(marker_set or model).name}"
     return [
-        *_unknown("marker_weights", trial.marker_weights, names, place),
-        *_unknown("weighted_markers", trial.weighted_markers, names, place),
+        *_unknown("marker_weights", trial.marker_weights, names, sentence),
+        *_unknown("weighted_markers", trial.weighted_markers, names, sentence),
         *(
-            InvalidSetting("rename_markers", f"'{new}' {place}{nearest_or_all(new, names)}", key=name)
+            InvalidSetting("rename_markers", f"'{new}' {sentence}{nearest_or_all(new, names)}", key=name)
             for name, new in trial.rename_markers.items()
             if new not in names
         ),
@@ -65,7 +85,7 @@ def _unknown(setting: str, chosen: Iterable[str], names: Iterable[str], sentence
                 yield InvalidSetting(setting, message, key=name)
 
 
-def _unusable(trial: LaboratoryTrial) -> Iterator[InvalidSetting]:
+def _unusable(trial: LaboratorySettings) -> Iterator[InvalidSetting]:
     """Set-up files that are not what their setting says."""
     readers: tuple[tuple[str, InputFile | None, Callable[[bytes], object]], ...] = (
         ("scaling", trial.scaling, read_scale_setup),
@@ -79,7 +99,7 @@ def _unusable(trial: LaboratoryTrial) -> Iterator[InvalidSetting]:
             yield InvalidSetting(setting, f"{getattr(file, 'name', setting)}: {error}")
 
 
-def _contradictions(trial: LaboratoryTrial) -> Iterator[InvalidSetting]:
+def _contradictions(trial: LaboratorySettings) -> Iterator[InvalidSetting]:
     """Two ways to scale, and a window without a duration."""
     for setting in ("scale_to_static", "measurements", "scale_factors"):
         if trial.scaling is not None and getattr(trial, setting):
@@ -88,7 +108,7 @@ def _contradictions(trial: LaboratoryTrial) -> Iterator[InvalidSetting]:
         yield InvalidSetting("window", f"from {trial.window[0]:g} to {trial.window[1]:g} s is empty")
 
 
-def _last_step(trial: LaboratoryTrial, skeleton: OsimModel) -> Iterator[InvalidSetting]:
+def _last_step(trial: LaboratorySettings, skeleton: OsimModel) -> Iterator[InvalidSetting]:
     """A model that lacks what the last step needs."""
     if trial.until != "angles" and not sum(body.mass for body in skeleton.bodies) > 0.0:
         yield InvalidSetting("model", f"{trial.model.name} has no mass; the last step can be angles")
@@ -96,7 +116,7 @@ def _last_step(trial: LaboratoryTrial, skeleton: OsimModel) -> Iterator[InvalidS
         yield InvalidSetting("until", f"{trial.model.name} has no muscle; the last step can be angles or moments")
 
 
-def _names(trial: LaboratoryTrial, skeleton: OsimModel) -> Iterator[InvalidSetting]:
+def _names(trial: LaboratorySettings, skeleton: OsimModel) -> Iterator[InvalidSetting]:
     """Joints, coordinates, muscles and bodies that the model does not have."""
     bodies = [body.name for body in skeleton.bodies]
     reserve = trial.reserve if isinstance(trial.reserve, dict) else {}
@@ -113,7 +133,7 @@ def _names(trial: LaboratoryTrial, skeleton: OsimModel) -> Iterator[InvalidSetti
     yield from _measurements(trial, bodies)
 
 
-def _measurements(trial: LaboratoryTrial, bodies: list[str]) -> Iterator[InvalidSetting]:
+def _measurements(trial: LaboratorySettings, bodies: list[str]) -> Iterator[InvalidSetting]:
     """Measurements without pairs or bodies, and their markers, bodies and axes that are not there."""
     if not trial.measurements:
         return
@@ -139,7 +159,7 @@ def _measurements(trial: LaboratoryTrial, bodies: list[str]) -> Iterator[Invalid
                 )
 
 
-def _feet(trial: LaboratoryTrial, skeleton: OsimModel) -> Iterator[InvalidSetting]:
+def _feet(trial: LaboratorySettings, skeleton: OsimModel) -> Iterator[InvalidSetting]:
     """Bodies of feet that are not there, or of the other side."""
     bodies = [body.name for body in skeleton.bodies]
     for side, body in (trial.feet or {}).items():

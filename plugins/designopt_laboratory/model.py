@@ -224,8 +224,8 @@ class LaboratoryTrial:
                 del prepared.poses[next(iter(prepared.poses))]
             files = resized(prepared.files, posing.size)
             recorded = () if files.recording is None else files.recording.marker_names
-            own = {name: weight for name, weight in self.marker_weights.items() if name in recorded}
-            weights = {**own, **dict.fromkeys(self.weighted_markers, posing.weight)}
+            recorded_weights = {name: weight for name, weight in self.marker_weights.items() if name in recorded}
+            weights = {**recorded_weights, **dict.fromkeys(self.weighted_markers, posing.weight)}
             prepared.poses[posing] = files, poses(files, posing.errors, weights, self.limits)
         return prepared.poses[posing]
 

@@ -70,18 +70,33 @@ def test_the_study_of_a_folder_runs_and_its_report_has_every_part(result):
     assert (figures["metabolic_rate"][0] > 0.5).all()
     assert (figures["metabolic_rate"][0] < 20.0).all()  # W/kg
     sections = {}
-    for part in ("laboratory_curves", "laboratory_differences", "laboratory_markers", "muscle_sharing"):
+    for part in ("laboratory_curves", "laboratory_differences", "laboratory_markers", "laboratory_subject",
+                 "muscle_sharing"):  # fmt: skip
         sections[part] = find("report", part).build({})(result)
         assert isinstance(sections[part], Section)
     titles = [figure.title for figure in sections["laboratory_curves"].figures]
     assert titles[0] == "Joints over the cycle"
     assert {"Angle", "Moment", "Power", "Activation", "Joint force", "Metabolic rate"} <= set(titles)
+    bodies, static = sections["laboratory_subject"].tables
+    assert [row[1:3] for row in bodies.rows[:2]] == [
+        ("walk_fast and 1 more", "pelvis"),
+        ("walk_fast and 1 more", "femur_r"),
+    ]
+    assert bodies.rows[-1][-1] == pytest.approx(figures["mass"][0, 0])
+    assert max(row[-1] for row in static.rows) == pytest.approx(1e3 * figures["static_max"][0, 0])
     tests = sections["laboratory_differences"].tables[0]
     assert {"right", "left"} == {row[2] for row in tests.rows} | {row[3] for row in tests.rows}
 
 
 def test_exports_are_a_tidy_table_tables_for_opensim_and_the_scaled_model(result, tmp_path):
-    files = {file.name: file for file in export(result, tmp_path, ["cycles", "osim", "sto", "mot"])}
+    files = {file.name: file for file in export(result, tmp_path, ["cycles", "osim", "sto", "mot", "subjects"])}
+    with files["subjects.csv"].open() as stream:
+        subjects = {
+            (row["trial"], row["quantity"], row["variable"]): float(row["value"]) for row in csv.DictReader(stream)
+        }
+    assert subjects["walk_slow", "mass", "all_bodies"] == pytest.approx(result.outcomes.figures["mass"][0, 0])
+    assert 0.9 < subjects["walk_fast", "scale factor", "femur_r_y"] < 1.1
+    assert subjects["walk_fast", "static marker error", "RASI"] < 0.02  # m
     with files["cycles.csv"].open() as stream:
         rows = [
             row for row in csv.DictReader(stream) if row["variable"] == "knee_angle_r" and row["quantity"] == "angle"

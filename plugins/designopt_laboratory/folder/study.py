@@ -36,7 +36,8 @@ _ARRAYS = (
     "powers", "feet", "foot_forces", "foot_points", "muscles", "coordinates", "activations", "forces", "muscle_moments",
     "net_moments", "reserves", "shortfall", "strength_factor", "status", "signals", "fibre_lengths", "joints",
     "reactions", "reaction_moments", "cycle_sides", "cycle_times", "percent", "curve_kinds",
-    "curve_names", "curve_units", "curves", "labels", "scaled_model", "skeleton", "paths", "notes",
+    "curve_names", "curve_units", "curves", "labels", "bodies", "body_masses", "scale_factors", "static_markers",
+    "static_errors", "scaled_model", "skeleton", "paths", "notes",
 )  # fmt: skip
 
 
@@ -276,7 +277,7 @@ def _text(
     assumed, run = head
     comments = "\n".join(f"#   {line}" for sentence in assumed for line in sentence.splitlines())
     muscles = "until" not in settings
-    plots = ["laboratory_curves", "laboratory_differences", "laboratory_markers", "overview"]
+    plots = ["laboratory_curves", "laboratory_differences", "laboratory_markers", "laboratory_subject", "overview"]
     scene: dict[str, Any] = {"use": "scene", "title": "The trial in motion", "lines": ["skeleton"]}
     if muscles:
         plots.insert(2, "muscle_sharing")

@@ -75,7 +75,7 @@ def read_files(settings: SubjectFiles, conditions: Mapping[str, Any]) -> TrialFi
     tasks, window, recording, table = IkTasks(), settings.window, None, None
     if (file := files["recording"]) is not None:
         with readable(file):
-            recording = settings.markers.of(read_recording(file))
+            recording = settings.markers.on_model(read_recording(file))
         tasks = _tasks(settings, setup, files["targets"], model, recording.time)
         with readable(file):
             settings.markers.check(model, subject.markers, recording, tasks)

@@ -69,7 +69,7 @@ class MarkerSettings:
     renamed: Mapping[str, str] = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)
 
-    def of(self, recording: Recording) -> Recording:
+    def on_model(self, recording: Recording) -> Recording:
         """A recording with the names of the model."""
         return renamed(recording, self.renamed) if self.renamed else recording
 
@@ -147,7 +147,7 @@ def subject_of(settings: SubjectFiles, files: Mapping[str, InputFile | None], ma
     if scales and static is not None:
         setup = _setup(scaling, mass)
         with readable(static):
-            recording = settings.markers.of(read_recording(static))
+            recording = settings.markers.on_model(read_recording(static))
             _check_measurements(scaling.measurements, recording)
             if setup.placing is not None:
                 settings.markers.check(model, markers, recording, setup.placing)

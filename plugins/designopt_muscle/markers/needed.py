@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from designopt_recordings.recording import Recording
 
+from designopt.arrays import Mask
 from designopt_muscle.markers.minimise import unobservable
 from designopt_muscle.markers.names import suggested, suggestion
 from designopt_muscle.markers.problem import coordinate_targets, free_coordinates
@@ -43,7 +44,7 @@ def check_needed(model: OsimModel, markers: tuple[OsimMarker, ...], recording: R
     a weight in the `tasks` are not needed.
     """
     weight = dict(tasks.markers) if tasks.markers else {m.name: 1.0 for m in markers}
-    finite = np.isfinite(recording.markers).all(axis=2).any(axis=0)
+    finite: Mask = np.asarray(np.isfinite(recording.markers).all(axis=2).any(axis=0))
     present = frozenset(name for name, some in zip(recording.marker_names, finite, strict=True) if some)
     on_model = {m.name for m in markers}
     names = _Names(
