@@ -10,6 +10,7 @@ import contextlib
 import difflib
 import functools
 import hashlib
+import re
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
@@ -156,10 +157,24 @@ def find(kind: Kind, name: str) -> Plugin:
     return plugin
 
 
+#: Likeness (0 to 1) of two words from which one is suggested for the other.
+_CLOSE = 0.6
+
+
 def closest(word: str, words: Iterable[str]) -> str | None:
-    """The known word closest to `word`, alphabetically first among ties; None if none is close."""
-    near = difflib.get_close_matches(word, sorted(words), n=9)
-    return min(near, key=lambda k: (-difflib.SequenceMatcher(None, k, word).ratio(), k), default=None)
+    """The known word closest to `word`, without regard to case and to the order of its parts (``R_knee``, ``knee_r``),
+    alphabetically first among ties; None if none is close."""
+    likeness = {candidate: _likeness(candidate, word) for candidate in words}
+    near = [candidate for candidate, ratio in likeness.items() if ratio >= _CLOSE]
+    return min(near, key=lambda candidate: (-likeness[candidate], candidate), default=None)
+
+
+def _likeness(name: str, word: str) -> float:
+    """From 0 to 1, of two names as they are written, or with their parts sorted."""
+    a, b = name.casefold(), word.casefold()
+    sorted_a, sorted_b = ("_".join(sorted(re.split(r"[\W_]+", text))) for text in (a, b))
+    pairs = ((a, b), (sorted_a, sorted_b))
+    return max(difflib.SequenceMatcher(None, first, second).ratio() for first, second in pairs)
 
 
 class RunBegins(BaseException):

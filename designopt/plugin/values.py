@@ -122,12 +122,13 @@ class InvalidDesign(Exception):
 
 
 class InvalidSetting(ValueError):
-    """Raised by a model's `check()`: the setting `name` is invalid, with the reason."""
+    """Raised by a model's `check()`: the setting `name` is invalid, with the reason; `key` is a wrong key in it."""
 
-    def __init__(self, name: str, message: str) -> None:
+    def __init__(self, name: str, message: str, key: str | None = None) -> None:
         super().__init__(f"{name}: {message}")
         self.name = name
         self.message = message
+        self.key = key
 
 
 class PluginError(Exception):

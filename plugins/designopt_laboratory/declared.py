@@ -74,6 +74,14 @@ class TrialFigures(TypedDict):
     usable: Annotated[float, Q("", "share of them with a pose, and with all loads where moments are computed")]
     cycles: Annotated[float, Q("", "complete cycles of both sides")]
     mass: Annotated[float, Q("kg", "of the model")]
+    smallest_scale: NotRequired[Annotated[float, Q("", "smallest scale factor of a body along an axis")]]
+    largest_scale: NotRequired[Annotated[float, Q("", "largest one")]]
+    static_rms: NotRequired[
+        Annotated[
+            float, Q("m", "RMS distance of the markers of the static pose from the scaled model's, before placing")
+        ]
+    ]
+    static_max: NotRequired[Annotated[float, Q("m", "largest distance of one")]]
     marker_rms: NotRequired[Annotated[float, Q("m", "RMS distance of measured markers from the model's")]]
     marker_max: NotRequired[Annotated[float, Q("m", "largest distance of one")]]
     residual_force: NotRequired[Annotated[float, Q("N", "RMS force that motion and loads leave at the root")]]
@@ -116,6 +124,11 @@ ARRAYS = {
     "markers": Array(("marker",), "", "names of the markers of model and recording", dtype="str"),
     "marker_errors": Array(("time", "marker"), "m", "distance of each measured marker from the model's"),
     "measured_markers": Array(("time", "marker", "axis"), "m", "positions of the measured markers, Y up"),
+    "bodies": Array(("body",), "", "names of the bodies", dtype="str"),
+    "body_masses": Array(("body",), "kg", "of the subject's model"),
+    "scale_factors": Array(("body", "axis"), "", "along x, y and z of each body; 1 where it is not scaled"),
+    "static_markers": Array(("static_marker",), "", "markers of the static pose on the model", dtype="str"),
+    "static_errors": Array(("static_marker",), "m", "their distance from the scaled model's, before they are placed"),
     "feet": Array(("foot",), "", "right and left", dtype="str"),
     "foot_forces": Array(("time", "foot", "axis"), "N", "of the ground on each foot"),
     "foot_points": Array(("time", "foot", "axis"), "m", "centre of pressure of each foot"),

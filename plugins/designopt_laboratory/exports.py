@@ -1,4 +1,4 @@
-"""Exports of a laboratory's trials: one tidy table of all curves, and the subjects' models."""
+"""Exports of a laboratory's trials: tidy tables of all curves and of the subjects, and the subjects' models."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from designopt.store.result import Result
 
 _COLUMNS = ("design", "subject", "group", "trial", "cycle", "side", "quantity", "variable", "unit", "percent", "value")
+_SUBJECT_COLUMNS = ("design", "subject", "group", "trial", "quantity", "variable", "unit", "value")
+#: Arrays of the subject of a trial.
+SUBJECT_ARRAYS = ("labels", "bodies", "body_masses", "scale_factors", "static_markers", "static_errors")
 
 
 @exporter("cycles", version=1)
@@ -63,6 +66,40 @@ def write_osim(result: Result, folder: Path, prefix: str) -> list[Path]:
     if not texts:
         raise ExportError(f"{result.path}: the array scaled_model is not kept; name it in execution: {{arrays: [...]}}")
     return [_file(folder / name, text) for text, name in texts.items()]
+
+
+@exporter("subjects", version=1)
+def write_subjects(result: Result, folder: Path, prefix: str) -> list[Path]:
+    """Scale factors, masses and the marker errors of the static pose as one tidy table: ``subjects.csv``.
+
+    A row for each value, with design, subject, group, trial, quantity, variable, unit and value. Raises `ExportError`
+    where the arrays are not kept.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_SUBJECT_COLUMNS)
+    count = 0
+    for row, scenario, arrays in _evaluations(result, SUBJECT_ARRAYS):
+        subject, group, _ = (str(text_label) for text_label in arrays["labels"])
+        values = [
+            *(("scale factor", f"{body}_{axis}", "", value)
+              for body, factors in zip(arrays["bodies"], arrays["scale_factors"], strict=True)
+              for axis, value in zip("xyz", factors, strict=True)),
+            *(("mass", body, "kg", value) for body, value in zip(arrays["bodies"], arrays["body_masses"], strict=True)),
+            ("mass", "all_bodies", "kg", arrays["body_masses"].sum()),
+            *(("static marker error", marker, "m", value)
+              for marker, value in zip(arrays["static_markers"], arrays["static_errors"], strict=True)
+              if np.isfinite(value)),
+        ]  # fmt: skip
+        for quantity, variable, unit, value in values:
+            writer.writerow((row, subject, group, scenario, quantity, str(variable), unit, float(value)))
+        count += len(values)
+    if not count:
+        raise ExportError(
+            f"{result.path}: arrays of subjects are not kept; name them in the study: execution: {{arrays:"
+            f" [{', '.join(SUBJECT_ARRAYS)}]}}"
+        )
+    return [_file(folder / f"{prefix}subjects.csv", text.getvalue())]
 
 
 def _evaluations(result: Result, names: tuple[str, ...]) -> Iterator[tuple[int, str, dict[str, Any]]]:

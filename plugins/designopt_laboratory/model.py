@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,36 +12,25 @@ import numpy as np
 from designopt_mechanics.robot_files.xml import ModelError
 from designopt_muscle.markers.problem import Limits, motion_problem
 from designopt_muscle.markers.status import MarkerError
-from designopt_muscle.markers.tasks import read_ik_setup
 from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.static_inputs import criterion_of
-from designopt_muscle.osim.markers import read_markers
-from designopt_muscle.osim.read import read_model
-from designopt_muscle.scaling.setup import Measurement, read_scale_setup
+from designopt_muscle.scaling.setup import Measurement
 from designopt_muscle.sharing.statement.criteria import Tracking
 from designopt_recordings.errors import RecordingError
 from numpy.typing import NDArray
 
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, filled, model
 from designopt.plugin import Quantity as Q
-from designopt.study.language.findings import nearest_or_all
-from designopt_laboratory.curves.curves import side_of
 from designopt_laboratory.declared import ARRAYS, LaboratoryDesign, TrialConditions, TrialFigures
+from designopt_laboratory.mistakes import marker_mistakes, setting_mistakes
 from designopt_laboratory.results import TrialResults
-from designopt_laboratory.trial.feet import bodies_of_feet
-from designopt_laboratory.trial.files import (
-    FILE_CONDITIONS,
-    Scaling,
-    SubjectFiles,
-    TrialFiles,
-    read_files,
-    resized,
-)
+from designopt_laboratory.trial.files import FILE_CONDITIONS, TrialFiles, read_files, resized
 from designopt_laboratory.trial.poses import MarkerErrors, PoseSeries, check_poses, poses
 from designopt_laboratory.trial.records import check_records, check_source, record_notes
 from designopt_laboratory.trial.steps import STEPS, Chain, Factors, Processing, Step, check_window, take_steps
 from designopt_laboratory.trial.strikes import Source
+from designopt_laboratory.trial.subject import MarkerSettings, Scaling, SubjectFiles
 
 #: Poses of a trial that are kept for designs with the same errors of markers.
 _KEPT_POSES = 4
@@ -96,6 +85,9 @@ class LaboratoryTrial:
     marker_weights: Annotated[
         dict[str, float], Q("", "weights of single markers; 1, or that of the tasks, for others", ge=0)
     ] = field(default_factory=dict)
+    rename_markers: Annotated[
+        dict[str, str], Q("", "names on the model of markers that are recorded under other names")
+    ] = field(default_factory=dict)
     weighted_markers: Annotated[
         list[str], Q("", "markers whose weight in inverse kinematics is the design input 'marker_weight'")
     ] = field(default_factory=list)
@@ -142,100 +134,24 @@ class LaboratoryTrial:
 
     _last_files: dict[tuple[Any, ...], TrialFiles] = field(init=False, repr=False, compare=False, default_factory=dict)
 
-    def check(self) -> None:
-        """Read the model before the run. Raises `InvalidSetting` for an unusable file and unknown names."""
-        try:
-            skeleton = read_model(self.model.content)
-        except ModelError as error:
-            raise InvalidSetting("model", f"{self.model.name}: {error}") from None
-        if self.until != "angles" and not sum(body.mass for body in skeleton.bodies) > 0.0:
-            raise InvalidSetting("model", f"{self.model.name} has no mass; the last step can be angles")
-        if STEPS.index(self.until) >= STEPS.index("forces") and not skeleton.muscles:
-            raise InvalidSetting("until", f"{self.model.name} has no muscle; the last step can be angles or moments")
-        muscles, joints = tuple(m.name for m in skeleton.muscles), tuple(j.name for j in skeleton.joints)
-        for setting, chosen, names, what in (
-            ("joints", self.joints or [], joints, "joint"),
-            ("coordinate_weights", list(self.coordinate_weights), skeleton.free, "free coordinate"),
-            ("reserve", list(self.reserve) if isinstance(self.reserve, dict) else [], skeleton.free, "free coordinate"),
-            ("emg", list(self.emg.track) if self.emg else [], muscles, "muscle"),
-        ):
-            for name in chosen:
-                if name not in names:
-                    raise InvalidSetting(setting, f"'{name}' is not a {what}{nearest_or_all(name, sorted(names))}")
-        bodies = ["child", "parent", "ground", *(b.name for b in skeleton.bodies)]
-        if self.reaction_axes not in bodies:
-            near = nearest_or_all(self.reaction_axes, bodies)
-            raise InvalidSetting("reaction_axes", f"'{self.reaction_axes}' is not a body of the model{near}")
-        self._check_scaling([b.name for b in skeleton.bodies])
-        if self.window is not None and not self.window[0] < self.window[1]:
-            raise InvalidSetting("window", f"from {self.window[0]:g} to {self.window[1]:g} s is empty")
-        if self.feet is not None:
-            try:
-                bodies_of_feet(skeleton, self.feet)
-            except TrialError as error:
-                raise InvalidSetting("feet", str(error).removeprefix("feet: ")) from None
-            for side, body in self.feet.items():
-                if side_of(body)[1] not in ("", side):
-                    raise InvalidSetting(f"feet.{side}", f"'{body}' is by its name a body of the other side")
+    def check(self) -> list[InvalidSetting]:
+        """Mistakes in the settings, read with the model before the run: unusable files and unknown names."""
+        return setting_mistakes(self)
 
-    def _check_setups(self) -> None:
-        """Raise `InvalidSetting` for set-up files that are not what their setting says."""
-        readers: tuple[tuple[str, InputFile | None, Callable[[bytes], object]], ...] = (
-            ("scaling", self.scaling, read_scale_setup),
-            ("tasks", self.tasks, read_ik_setup),
-            ("marker_set", self.marker_set, read_markers),
-        )
-        for setting, file, reader in readers:
-            try:
-                _ = None if file is None else reader(file.content)
-            except ModelError as error:
-                raise InvalidSetting(setting, f"{getattr(file, 'name', setting)}: {error}") from None
-
-    def _check_scaling(self, bodies: list[str]) -> None:
-        """Raise `InvalidSetting` for two ways to scale, and for bodies, axes and markers that are not there."""
-        for setting in ("scale_to_static", "measurements", "scale_factors"):
-            if self.scaling is not None and getattr(self, setting):
-                raise InvalidSetting(setting, "the set-up 'scaling' says how to scale: give one of the two")
-        for body in self.scale_factors:
-            if body not in bodies:
-                raise InvalidSetting(
-                    "scale_factors", f"'{body}' is not a body of the model{nearest_or_all(body, bodies)}"
-                )
-        self._check_setups()
-        if not self.measurements:
-            return
-        source, setting = (self.model, "model") if self.marker_set is None else (self.marker_set, "marker_set")
-        try:
-            markers = [marker.name for marker in read_markers(source.content)]
-        except ModelError as error:
-            raise InvalidSetting(setting, f"{source.name}: {error}") from None
-        for number, measurement in enumerate(self.measurements):
-            if not measurement.pairs or not measurement.bodies:
-                missing = "bodies" if measurement.pairs else "pairs"
-                raise InvalidSetting(f"measurements.{number}.{missing}", f"'{measurement.name}' has none")
-            for name in (name for pair in measurement.pairs for name in pair):
-                if name not in markers:
-                    near = nearest_or_all(name, markers)
-                    raise InvalidSetting(
-                        f"measurements.{number}.pairs", f"'{name}' is not a marker of {source.name}{near}"
-                    )
-            for body, axes in measurement.bodies.items():
-                position = f"measurements.{number}.bodies.{body}"
-                if body not in bodies:
-                    raise InvalidSetting(position, f"'{body}' is not a body of the model{nearest_or_all(body, bodies)}")
-                if not axes or set(axes) - set("XYZ") or len(set(axes)) < len(axes):
-                    raise InvalidSetting(position, f"'{axes}' are not axes: write XYZ or some of the three letters")
-
-    def check_scenario(self, conditions: Mapping[str, Any]) -> None:
-        """Open the files of a trial. Raises `InvalidSetting` for unusable ones."""
+    def check_scenario(self, conditions: Mapping[str, Any]) -> list[InvalidSetting]:
+        """Open the files of a trial. Returns unknown markers in the settings; raises `InvalidSetting` for unusable
+        files."""
         with _as_mistakes(conditions):
+            if mistakes := marker_mistakes(self, conditions):
+                return mistakes
             files = self._read(conditions)
-            check_poses(files, (*self.marker_weights, *self.weighted_markers))
-            check_window(files.times, self.window, files.name)
+            check_poses(files, self._weighted(files))
+            check_window(files.times, files.window, files.name)
             check_source(self.cycles, files)
             if self.until != "angles":
-                check_records(files, self.window)
+                check_records(files, files.window)
             self._signals(conditions, files, files.times)
+        return []
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
         """What the readers of the files left out or assumed."""
@@ -263,15 +179,15 @@ class LaboratoryTrial:
             for declared, stated in ((LaboratoryDesign, design), (TrialConditions, scenario))
         )
         try:
-            check_poses(prepared.files, (*self.marker_weights, *self.weighted_markers))
+            check_poses(prepared.files, self._weighted(prepared.files))
             if self.until != "angles":
-                check_records(prepared.files, self.window)
+                check_records(prepared.files, prepared.files.window)
             size = values["size_factor"] * conditions["size_factor"]
             posing = Posing(_marker_errors(values, conditions), size, values["marker_weight"])
             files, series = self._poses(prepared, posing)
             signals = self._signals(conditions, files, series.time)
             steps = take_steps(
-                files, series, self._chain, self._processing(values, conditions), self._tracking(signals)
+                files, series, self._chain(files), self._processing(values, conditions), self._tracking(signals)
             )
             if not (steps.status < 100).any():
                 raise Diverged(f"{files.name}: no frame is usable; {'; '.join(steps.notes[-3:])}", reason="frames")
@@ -301,7 +217,8 @@ class LaboratoryTrial:
         if key not in self._last_files:
             self._last_files.clear()
             scaling = Scaling(self.scaling, self.scale_to_static, tuple(self.measurements), dict(self.scale_factors))
-            settings = SubjectFiles(self.model, scaling, self.marker_set, self.tasks, self.coordinate_weights)
+            markers = MarkerSettings(self.marker_set, self.rename_markers, self.marker_weights)
+            settings = SubjectFiles(self.model, scaling, markers, self.tasks, self.coordinate_weights, self.window)
             self._last_files[key] = read_files(settings, conditions)
         return self._last_files[key]
 
@@ -311,14 +228,21 @@ class LaboratoryTrial:
             if len(prepared.poses) >= _KEPT_POSES:
                 del prepared.poses[next(iter(prepared.poses))]
             files = resized(prepared.files, posing.size)
-            weights = {**self.marker_weights, **dict.fromkeys(self.weighted_markers, posing.weight)}
+            recorded = () if files.recording is None else files.recording.marker_names
+            recorded_weights = {name: weight for name, weight in self.marker_weights.items() if name in recorded}
+            weights = {**recorded_weights, **dict.fromkeys(self.weighted_markers, posing.weight)}
             prepared.poses[posing] = files, poses(files, posing.errors, weights, self.limits)
         return prepared.poses[posing]
 
-    @property
-    def _chain(self) -> Chain:
+    def _weighted(self, files: TrialFiles) -> tuple[str, ...]:
+        """Markers with a weight of their own; one that is not measured has the weight 0."""
+        recorded = () if files.recording is None else files.recording.marker_names
+        weighted = [name for name, weight in self.marker_weights.items() if weight > 0.0 or name in recorded]
+        return (*weighted, *self.weighted_markers)
+
+    def _chain(self, files: TrialFiles) -> Chain:
         return Chain(
-            self.until, self.window, self.max_gap, self.feet, self.residual_limit, self.reserve, self.tendon,
+            self.until, files.window, self.max_gap, self.feet, self.residual_limit, self.reserve, self.tendon,
             self.passive, None if self.joints is None else tuple(self.joints), self.reaction_axes,
             None if self.metabolics == "none" else self.metabolics,
         )  # fmt: skip

@@ -91,6 +91,7 @@ class TrialResults:
             "cycles": float(len(self.curves.sides)),
             "mass": steps.mass,
         }
+        figures |= self._subject_figures()
         if np.isfinite(steps.series.errors).any():
             figures["marker_rms"] = float(np.sqrt(np.nanmean(steps.series.errors**2)))
             figures["marker_max"] = float(np.nanmax(steps.series.errors))
@@ -99,6 +100,21 @@ class TrialResults:
         if steps.sharing is not None:
             figures |= self._force_figures()
         return cast(TrialFigures, {name: value for name, value in figures.items() if np.isfinite(value)})
+
+    def _subject_figures(self) -> dict[str, float]:
+        figures: dict[str, float] = {}
+        if self.files.factors:
+            figures |= {"smallest_scale": float(self._factors.min()), "largest_scale": float(self._factors.max())}
+        if self.files.static is not None and np.isfinite(self.files.static.errors).any():
+            figures["static_rms"] = float(self.files.static.rms[0])
+            figures["static_max"] = float(np.nanmax(self.files.static.errors))
+        return figures
+
+    @property
+    def _factors(self) -> Floats:
+        """(b, 3) scale factors of the bodies."""
+        one = np.ones(3)
+        return np.stack([self.files.factors.get(body.name, one) for body in self.steps.model.bodies])
 
     def _moment_figures(self, good: NDArray[np.bool_]) -> dict[str, float]:
         steps = self.steps
@@ -212,7 +228,9 @@ class TrialResults:
 
     def arrays(self, names: Set[str]) -> dict[str, NDArray[Any]]:
         """The arrays with these names; those of steps that were not taken are empty."""
-        available: dict[str, Callable[[], Any]] = {**self._of_motion(), **self._of_muscles(), **self._of_cycles()}
+        available: dict[str, Callable[[], Any]] = {
+            **self._of_subject(), **self._of_motion(), **self._of_muscles(), **self._of_cycles(),
+        }  # fmt: skip
         if names & {"skeleton", "paths"}:
             finite = {name: np.nan_to_num(self.steps.motion.coordinates[name]) for name in self.steps.model.free}
             skeleton, paths = drawing(self.steps.model, finite)
@@ -226,6 +244,22 @@ class TrialResults:
             return np.full(n, np.nan)
         return np.zeros(shape, dtype=str if declared.dtype == "str" else float)
 
+    def _of_subject(self) -> dict[str, Callable[[], Any]]:
+        bodies, static = self.steps.model.bodies, self.files.static
+        arrays: dict[str, Callable[[], Any]] = {
+            "bodies": lambda: np.array([body.name for body in bodies], dtype=str),
+            "body_masses": lambda: np.array([body.mass for body in bodies]),
+            "scale_factors": lambda: self._factors,
+            "labels": lambda: np.array([*self.labels, self.files.name]),
+            "scaled_model": lambda: np.array(self.files.content.decode("utf-8", "replace").splitlines()),
+        }
+        if static is not None:
+            arrays |= {
+                "static_markers": lambda: np.array(static.markers, dtype=str),
+                "static_errors": lambda: static.errors[0],
+            }
+        return arrays
+
     def _of_motion(self) -> dict[str, Callable[[], Any]]:
         steps, series = self.steps, self.steps.series
         arrays: dict[str, Callable[[], Any]] = {
@@ -237,8 +271,6 @@ class TrialResults:
             "markers": lambda: np.array(series.markers, dtype=str),
             "marker_errors": lambda: series.errors,
             "measured_markers": self._measured_markers,
-            "labels": lambda: np.array([*self.labels, self.files.name]),
-            "scaled_model": lambda: np.array(self.files.content.decode("utf-8", "replace").splitlines()),
             "notes": lambda: np.array([*self._judgement, *steps.notes, *self.cycles.notes], dtype=str),
         }
         if (feet := steps.feet) is not None:

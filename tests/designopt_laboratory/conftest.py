@@ -45,8 +45,8 @@ def analysed() -> Callable[..., Results]:
                 "recording": InputFile("walk.trc", trial.trc()),
                 "reactions": InputFile("walk.mot", trial.mot(10)),
             }
-        model.check()
-        model.check_scenario(conditions)
+        assert not model.check()
+        assert not model.check_scenario(conditions)
         prepared = model.prepare_scenario(conditions)
         figures, arrays = model.evaluate(design or {}, conditions, frozenset({"time", *names}), prepared)
         return dict(figures), arrays

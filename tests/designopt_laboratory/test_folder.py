@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import shutil
 from pathlib import Path
@@ -28,12 +29,19 @@ def command(*arguments: str):
     return CliRunner().invoke(main, list(arguments))
 
 
+def laboratory_folder(place, *left_out):
+    folder = place / "laboratory"
+    shutil.copytree(STUDIES, folder, ignore=shutil.ignore_patterns("results", "*.yaml", *left_out))
+    return folder
+
+
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
     """The bundled laboratory, with the study that the command writes for its folder."""
     folder = tmp_path_factory.mktemp("laboratory") / "laboratory"
     shutil.copytree(STUDIES, folder, ignore=shutil.ignore_patterns("laboratory.yaml", "results"))
-    done = command("new", "laboratory", str(folder))
+    with contextlib.chdir(folder.parent):
+        done = command("new", "laboratory", str(folder))
     assert done.exit_code == 0, done.output
     file = folder / "laboratory.yaml"
     text = file.read_text().replace("  cycles: auto", "  metabolics: bhargava")
@@ -41,7 +49,8 @@ def result(tmp_path_factory):
     return designopt.load(file).run(folder / "results" / "laboratory.study")
 
 
-def test_the_bundled_files_and_study_are_those_that_the_programs_write(tmp_path):
+def test_the_bundled_files_and_study_are_those_that_the_programs_write(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     laboratory.write(tmp_path / "laboratory")
     names = sorted(path.name for path in (tmp_path / "laboratory").iterdir())
     assert names == sorted(path.name for path in STUDIES.iterdir() if path.suffix not in (".yaml", ""))
@@ -61,18 +70,33 @@ def test_the_study_of_a_folder_runs_and_its_report_has_every_part(result):
     assert (figures["metabolic_rate"][0] > 0.5).all()
     assert (figures["metabolic_rate"][0] < 20.0).all()  # W/kg
     sections = {}
-    for part in ("laboratory_curves", "laboratory_differences", "laboratory_markers", "muscle_sharing"):
+    for part in ("laboratory_curves", "laboratory_differences", "laboratory_markers", "laboratory_subject",
+                 "muscle_sharing"):  # fmt: skip
         sections[part] = find("report", part).build({})(result)
         assert isinstance(sections[part], Section)
     titles = [figure.title for figure in sections["laboratory_curves"].figures]
     assert titles[0] == "Joints over the cycle"
     assert {"Angle", "Moment", "Power", "Activation", "Joint force", "Metabolic rate"} <= set(titles)
+    bodies, static = sections["laboratory_subject"].tables
+    assert [row[1:3] for row in bodies.rows[:2]] == [
+        ("walk_fast and 1 more", "pelvis"),
+        ("walk_fast and 1 more", "femur_r"),
+    ]
+    assert bodies.rows[-1][-1] == pytest.approx(figures["mass"][0, 0])
+    assert max(row[-1] for row in static.rows) == pytest.approx(1e3 * figures["static_max"][0, 0])
     tests = sections["laboratory_differences"].tables[0]
     assert {"right", "left"} == {row[2] for row in tests.rows} | {row[3] for row in tests.rows}
 
 
 def test_exports_are_a_tidy_table_tables_for_opensim_and_the_scaled_model(result, tmp_path):
-    files = {file.name: file for file in export(result, tmp_path, ["cycles", "osim", "sto", "mot"])}
+    files = {file.name: file for file in export(result, tmp_path, ["cycles", "osim", "sto", "mot", "subjects"])}
+    with files["subjects.csv"].open() as stream:
+        subjects = {
+            (row["trial"], row["quantity"], row["variable"]): float(row["value"]) for row in csv.DictReader(stream)
+        }
+    assert subjects["walk_slow", "mass", "all_bodies"] == pytest.approx(result.outcomes.figures["mass"][0, 0])
+    assert 0.9 < subjects["walk_fast", "scale factor", "femur_r_y"] < 1.1
+    assert subjects["walk_fast", "static marker error", "RASI"] < 0.02  # m
     with files["cycles.csv"].open() as stream:
         rows = [
             row for row in csv.DictReader(stream) if row["variable"] == "knee_angle_r" and row["quantity"] == "angle"
@@ -132,7 +156,7 @@ def test_what_a_folder_lacks_or_has_too_much_of_is_said(tmp_path):
     done = command("new", "laboratory", str(tmp_path), "-o", str(tmp_path / "study.yaml"))
     assert done.exit_code == 0, done.output
     for text in (
-        "the folder also has", "no plates and no table of ground reactions", "static pose ana/static.trc",
+        "the folder also has", "and the last step is the joint angles", "static pose ana/static.trc",
         "not used: broken.trc:", "not used: setup.xml:",
     ):  # fmt: skip
         assert text in done.output
@@ -164,9 +188,55 @@ def test_samples_of_what_is_not_known_give_bands_and_markers_are_written_as_trc(
     assert recording.marker("RHEE") == pytest.approx(original.marker("RHEE"), abs=1e-12)
 
 
-def test_tasks_that_follow_a_table_have_the_coordinates_of_the_folder(tmp_path):
-    folder = tmp_path / "laboratory"
-    shutil.copytree(STUDIES, folder, ignore=shutil.ignore_patterns("results", "*.yaml", "walk_fast*"))
+def test_studies_of_folders_have_names_and_stores_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for place in ("ana/day 1", "bob/day 1"):
+        laboratory_folder(tmp_path / place)
+    names = []
+    for place in ("ana", "bob"):
+        done = command("new", "laboratory", f"{place}/day 1/laboratory")
+        assert done.exit_code == 0, done.output
+        names.append(f"{place}_day_1_laboratory")
+        assert f"wrote  {place}/day 1/laboratory/{names[-1]}.yaml" in done.output
+        study = designopt.load(tmp_path / place / "day 1" / "laboratory" / f"{names[-1]}.yaml")
+        assert (study.name, study.default_store.name) == (names[-1], f"{names[-1]}.study")
+    monkeypatch.chdir(tmp_path / "ana" / "day 1" / "laboratory")
+    assert "wrote  laboratory.yaml" in command("new", "laboratory", ".").output
+
+
+def test_every_file_without_use_is_listed_with_the_reason_and_trials_without_loads_end_at_the_angles(tmp_path):
+    folder = laboratory_folder(tmp_path, "*_reactions.mot")
+    setup = "<OpenSimDocument><{0}>{1}</{0}></OpenSimDocument>".format
+    (folder / "walk_grf.xml").write_text(setup("ExternalLoads", "<objects/><datafile>walk.mot</datafile>"))
+    cutoff = "<lowpass_cutoff_frequency_for_coordinates>5</lowpass_cutoff_frequency_for_coordinates>"
+    (folder / "id.xml").write_text(setup("InverseDynamicsTool", f"<time_range>0 1</time_range>{cutoff}"))
+    (folder / "so.xml").write_text(setup("AnalyzeTool", ""))
+    for name in ("notes.txt", *(f"bone{i}.vtp" for i in range(9))):
+        (folder / name).write_text("")
+    done = command("new", "laboratory", str(folder), "-o", str(folder / "study.yaml"))
+    for text in (
+        "joint loads cannot be computed, and the last step is the joint angles (until: angles)",
+        "not used: walk_grf.xml: assigns walk.mot to bodies, which is not in the folder",
+        "not used: id.xml: another set-up has the cut-off, or no moments are computed",
+        "not used: so.xml: criterion and cut-off are inputs of designs here",
+        "not used: notes.txt: files .txt are not read here", "not used: bone0.vtp, bone1.vtp, bone2.vtp and 6 more",
+    ):  # fmt: skip
+        assert text in done.output
+    assert yaml.safe_load((folder / "study.yaml").read_text())["model"]["until"] == "angles"
+    assert command("validate", str(folder / "study.yaml")).exit_code == 0
+    shutil.copy(STUDIES / "walk_slow_reactions.mot", folder)
+    done = command("new", "laboratory", str(folder), "-o", str(folder / "slow.yaml"))
+    assert "not used: walk_fast.trc: has neither force plates nor a table" in done.output
+    assert "filter of the coordinates at 5 Hz by id.xml; without effect here: time_range" in done.output
+    study = yaml.safe_load((folder / "slow.yaml").read_text())
+    assert [scenario["name"] for scenario in study["scenarios"]] == ["walk_slow"]
+    assert study["solver"]["designs"] == [{"name": "usual", "cutoff": "5 Hz"}]
+    assert command("validate", str(folder / "slow.yaml")).exit_code == 0
+
+
+def test_tasks_that_follow_a_table_have_the_coordinates_of_the_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = laboratory_folder(tmp_path, "walk_fast*")
     task = "<IKCoordinateTask name='knee_angle_r'><value_type>from_file</value_type></IKCoordinateTask>"
     text = f"<OpenSimDocument><IKTaskSet><objects>{task}</objects></IKTaskSet></OpenSimDocument>"
     (folder / "tasks.xml").write_text(text)

@@ -201,8 +201,7 @@ def test_scaling_to_the_static_pose_finds_the_size_of_a_subject(analysed):
 )
 def test_a_wrong_setting_is_named_with_the_way_out(settings, text):
     model = LaboratoryTrial(**{"model": InputFile("walker.osim", laboratory.model_text()), **settings})
-    with pytest.raises(InvalidSetting, match=text):
-        model.check()
+    assert any(text in str(mistake) for mistake in model.check())
 
 
 RENAMED = WALK.trc().replace(b"\tR", b"\tQ").replace(b"\tL", b"\tP")
@@ -224,15 +223,15 @@ TRC, MOT = InputFile("walk.trc", WALK.trc()), InputFile("walk.mot", WALK.mot())
         ({"recording": TRC, "external_loads": MOT}, "recording", "name that table with reactions"),
         ({"recording": TRC, "subject_model": InputFile("s.osim", b"")}, "subject_model", "s.osim"),
         ({"motion": InputFile("m.csv", b"time,x\n0,1\n1,2\n")}, "motion", "none of its columns is a coordinate"),
-        ({"recording": InputFile("w.trc", WALK.trc().replace(b"ASI", b"AS1"))}, None, ""),
-        ({"recording": InputFile("w.trc", RENAMED)}, "recording", "share no marker; a pose needs at least 3"),
+        (
+            {"recording": InputFile("w.trc", RENAMED)},
+            "recording",
+            "the pose of pelvis, .* did you mean 'RASI' for 'QASI'",
+        ),
     ],
 )
 def test_a_wrong_file_is_named_with_the_way_out(conditions, name, text):
     model = LaboratoryTrial(model=InputFile("walker.osim", laboratory.model_text()))
-    if name is None:
-        model.check_scenario(conditions)
-        return
     with pytest.raises(InvalidSetting, match=text) as error:
         model.check_scenario(conditions)
     assert error.value.name == name
@@ -243,7 +242,6 @@ def test_weights_and_channels_of_nothing_are_named_with_the_way_out():
     emg = InputFile("emg.csv", b"time,SOL\n" + b"".join(b"%.2f,0.5\n" % (0.02 * i) for i in range(80)))
     track = MeasuredActivity({"soleus_r": "SOL"}, weight=0.0)
     for settings, conditions, text in (
-        ({"marker_weights": {"RTHY": 0.1}}, {"recording": TRC}, "did you mean 'RTHI'"),
         ({"emg": track}, {"recording": TRC}, "name it with emg"),
         ({"emg": MeasuredActivity({"soleus_r": "GAS"})}, {"recording": TRC, "emg": emg}, "emg.csv: .*'GAS'"),
     ):

@@ -60,6 +60,23 @@ def test_the_size_of_a_subject_is_that_of_its_lengths_or_factors(analysed, setti
     assert figures["mass"] == pytest.approx(80.0)
 
 
+def test_factors_and_errors_of_the_static_pose_are_results(analysed):
+    trial = {"recording": InputFile("walk.trc", subject(1.0).content), "static": subject(1.1), "mass": 80.0}
+    names = ("bodies", "body_masses", "scale_factors", "static_markers", "static_errors")
+    settings = {"measurements": LENGTHS, "until": "angles", "scale_factors": {"calcn_r": (1.0, 1.2, 1.0)}}
+    figures, arrays = analysed(trial, *names, **settings)
+    factors = dict(zip(arrays["bodies"], arrays["scale_factors"], strict=True))
+    assert factors["femur_l"] == pytest.approx([1.1] * 3, abs=1e-3)
+    assert factors["calcn_r"] == pytest.approx([1.0, 1.2, 1.0])
+    assert (figures["smallest_scale"], figures["largest_scale"]) == (1.0, 1.2)
+    assert arrays["body_masses"].sum() == pytest.approx(80.0)
+    assert figures["static_max"] == arrays["static_errors"].max() > figures["static_rms"] > 0.0
+    assert set(arrays["static_markers"]) == set(STATIC.marker_names)
+    figures, arrays = analysed(trial, *names, until="angles", design={"size_factor": 1.02})
+    assert "static_max" not in figures
+    assert arrays["scale_factors"] == pytest.approx(1.02)
+
+
 def test_factors_by_hand_need_no_static_pose_and_replace_measured_ones(analysed):
     markers = {"recording": InputFile("walk.trc", laboratory.standing().trc())}
     by_hand = {"femur_r": (1.0, 1.2, 1.0)}

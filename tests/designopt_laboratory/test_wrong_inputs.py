@@ -9,7 +9,9 @@ import walking_laboratory as laboratory
 from designopt_laboratory.folder.contents import contents_of
 from designopt_laboratory.model import LaboratoryTrial
 
+import designopt
 from designopt.plugin import Diverged, InputFile, InvalidSetting
+from designopt.study.language.errors import StudyError
 
 WALK, STANDING = laboratory.walk(cycles=0.6), laboratory.standing()
 TRC, MOT, TEXT = InputFile("walk.trc", WALK.trc()), InputFile("walk.mot", WALK.mot()), laboratory.model_text()
@@ -39,9 +41,8 @@ def pose(walk, name, **changes):
     ],
 )
 def test_set_up_files_and_models_that_cannot_serve_are_named_at_their_setting(settings, name, text):
-    with pytest.raises(InvalidSetting, match=text) as error:
-        walker(**settings).check()
-    assert error.value.name == name
+    (mistake,) = [mistake for mistake in walker(**settings).check() if mistake.name == name]
+    assert re.search(text, mistake.message)
 
 
 EMPTY = pose(WALK, "walk.trc", markers=np.full_like(WALK.recording.markers, np.nan))
@@ -51,7 +52,7 @@ SMALL = pose(STANDING, "static.trc", markers=0.1 * STANDING.recording.markers)
 @pytest.mark.parametrize(
     ("settings", "conditions", "name", "text"),
     [
-        ({}, {"recording": EMPTY}, "recording", "no frame has 3 of the markers .* trajectories are empty"),
+        ({}, {"recording": EMPTY}, "recording", "the pose of .* lacks the markers .* Without any position: RASI"),
         ({"scale_to_static": True}, {"recording": TRC, "static": SMALL}, "static", "check the unit of the static pose"),
         ({"window": (5.0, 9.0)}, {"recording": TRC}, "recording", "the window from 5 to 9 s is beyond the record"),
         (
@@ -114,3 +115,24 @@ def test_a_trial_in_which_nothing_moves_is_no_static_pose_beside_one(tmp_path):
     assert contents.unused == {"walk_01.trc": "nothing moves in it, and the static pose is static.trc"}
     (tmp_path / "static.trc").unlink()
     assert contents_of(tmp_path).statics == ["walk_01.trc"]
+
+
+def test_all_mistakes_of_the_settings_are_reported_at_their_positions(tmp_path):
+    (tmp_path / "walker.osim").write_bytes(TEXT)
+    (tmp_path / "walk.trc").write_bytes(WALK.trc())
+    text = (
+        "study: s\nmodel:\n  use: laboratory_trial\n  model: walker.osim\n  joints: [hip_r, kne_r]\n  window: [1, 0]\n"
+        "  coordinate_weights: {R_knee: 1}\n  scale_factors: {femur: [1, 1, 1]}\n  feet: {left: calcn_r}\n"
+        "scenarios:\n  - {name: a, recording: walk.trc}\nsolver: {use: evaluate}\n"
+    )
+    (tmp_path / "study.yaml").write_text(text)
+    with pytest.raises(StudyError) as error:
+        designopt.load(tmp_path / "study.yaml")
+    issues = {issue.path: (issue.line, issue.column) for issue in error.value.issues}
+    lines = text.splitlines()
+    for path, line, word in (
+        ("model.joints.1", 5, "kne_r"), ("model.window", 6, "[1"), ("model.coordinate_weights", 7, "R_knee"),
+        ("model.scale_factors", 8, "femur"), ("model.feet.left", 9, "calcn_r"),
+    ):  # fmt: skip
+        assert issues[path] == (line, lines[line - 1].index(word) + 1)
+    assert "'knee_angle_r'" in str(error.value)  # the knee of the right side

@@ -120,7 +120,7 @@ class Context:
             built = use.build()
             if plugin.has_check and (mistakes := list(built.check() or ())):
                 for mistake in mistakes:
-                    self._setting(mistake, plugin, path)
+                    self.setting(mistake, plugin, path)
                 return None
             use = cast(Use[P], with_declared(cast(Use[ModelPlugin], use), built))
         except PluginError as error:
@@ -128,18 +128,20 @@ class Context:
         except StudyError as error:
             self.in_file(error, use, path)
         except InvalidSetting as error:
-            self._setting(error, plugin, path)
+            self.setting(error, plugin, path)
         except Exception as error:
             self.failed(plugin, error, path)
         else:
             return use
         return None
 
-    def _setting(self, error: InvalidSetting, plugin: Plugin, path: Path) -> None:
+    def setting(self, error: InvalidSetting, plugin: Plugin, path: Path) -> None:
         """Record a mistake in a setting: 'plant.delay' leads into the setting 'plant', 'files.0' to its first entry."""
         steps = [int(step) if step.isdigit() else step for step in error.name.split(".")]
         is_setting = steps[0] in plugin.settings
-        self.add((*path, *steps) if is_setting else path, error.message if is_setting else str(error))
+        self.add(
+            (*path, *steps) if is_setting else path, error.message if is_setting else str(error), key=error.key
+        )
 
     def in_file(self, error: StudyError, use: Use[Plugin], path: Path) -> None:
         """Record the mistakes of a model file (`designopt.study.model_file`) at the setting that names it."""

@@ -192,22 +192,28 @@ def _real(ctx: Context, value: Any, p: DesignVariable, path: Path) -> float | No
 def space_of(
     ctx: Context, listed: Sequence[ListedDesigns], model: ModelPlugin
 ) -> tuple[list[DesignVariable], list[Use[SolverPlugin]]]:
-    """The parameters from designs of the model's own inputs, in its units, and the solvers with these designs."""
+    """The parameters from designs of the model's own inputs, in its units, and the solvers with these designs.
+
+    An input that only some designs state has its default in the others, if the model declares one.
+    """
     inputs = model.inputs
     column: dict[str, list[Scalar]] = {}
     uses: list[Use[SolverPlugin]] = []
+    names = dict.fromkeys(name for item in listed for row in item.rows for name in row.values if name != "name")
+    defaults = {name: field.default for name, field in (inputs or {}).items() if field.default is not None}
     for item in listed:
         designs = [_model_inputs(ctx, row, model, inputs) for row in item.rows if not ctx.full]
+        for design in designs:
+            design |= {name: defaults[name] for name in names if name in defaults and name not in design}
         uses.append(item.resolved(designs))
         for design in designs:
             for name, value in design.items():
                 if name != "name":
                     column.setdefault(name, []).append(value)
-    names = dict.fromkeys(name for item in listed for row in item.rows for name in row.values if name != "name")
     required = [name for name, item in (inputs or {}).items() if item.required]
     for item in listed:
         for row in item.rows:
-            lacking = [name for name in dict.fromkeys([*required, *names]) if name not in row.values]
+            lacking = [name for name in dict.fromkeys([*required, *names]) if name not in {**defaults, **row.values}]
             if lacking and not ctx.full:
                 why = "the model needs it" if lacking[0] in required else "other designs give it"
                 with row.findings(ctx):

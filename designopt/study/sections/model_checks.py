@@ -30,7 +30,7 @@ def space(ctx: Context, model: Use[ModelPlugin], parameters: Sequence[DesignVari
 def scenarios(ctx: Context, model: Use[ModelPlugin], valid: Sequence[Scenario], sections: Any, path: Path) -> None:
     """Call the model's check of each scenario `valid` from the section `sections` at `path`.
 
-    For a sample only the first mistake is reported: it has one position in the file.
+    For a sample only the first mistake is reported: it has one position in the file. A mistake may be in a setting.
     """
     if not model.plugin.has_check_scenario or sections is None:
         return
@@ -42,6 +42,9 @@ def scenarios(ctx: Context, model: Use[ModelPlugin], valid: Sequence[Scenario], 
         if section_path in reported or ctx.full or not ctx.sound(section_path):
             continue
         for error in _mistakes(ctx, model, check, scenario.values):
+            if error.name.partition(".")[0] in model.plugin.settings.keys() - (model.plugin.conditions or {}).keys():
+                ctx.setting(error, model.plugin, ("model",))
+                continue
             reported.add(section_path)
             if error.name in section and "use" not in section:
                 ctx.add((*section_path, error.name), f"in scenario '{scenario.name}': {error.message}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,8 +25,14 @@ _SETUPS = {
     "ScaleTool": "scaling",
     "InverseKinematicsTool": "tasks",
     "IKTaskSet": "tasks",
+    "InverseDynamicsTool": "filter",
     "ExternalLoads": "external_loads",
     "MarkerSet": "marker_set",
+}
+#: Roots of others, and why they are not read.
+_OTHER_SETUPS = {
+    "ForceSet": "actuators are the setting reserve here",
+    "AnalyzeTool": "criterion and cut-off are inputs of designs here",
 }
 _STATIC = re.compile(
     r"static|stat(?=[_\W\d]|$)|standing|t[_-]?pose|neutral|calib|(?<![a-z])cal(?=[_\W\d]|$)", re.IGNORECASE
@@ -34,18 +41,21 @@ _STATIC = re.compile(
 _STILL = 0.05
 #: Folders that are not searched, and the largest number of files that are.
 _SKIPPED, _MOST = {"results", "__pycache__"}, 2000
+#: Ends of the names of studies and their stores, which are no files of a laboratory.
+_STUDIES = (".study", ".yaml", ".yml")
 #: Columns of a table that must be coordinates of the model, for it to be a motion.
 _COORDINATES = 3
 
 
 @dataclass(frozen=True, eq=False)
 class FolderContents:
-    """Files below a folder by kind, as paths relative to it; `recordings` are those of `statics` and `trials`.
+    """All `files` below a folder, and by kind, as paths relative to it; `recordings` are of `statics` and `trials`.
 
     `reactions` are tables of ground reactions, `motions` tables of coordinates, `setups` by kind OpenSim's XML files;
     `unused` says why a file is of no use.
     """
 
+    files: list[str] = field(default_factory=list)
     models: dict[str, OsimModel] = field(default_factory=dict)
     setups: dict[str, list[str]] = field(default_factory=dict)
     statics: list[str] = field(default_factory=list)
@@ -59,8 +69,8 @@ class FolderContents:
 
 def contents_of(folder: Path) -> FolderContents:
     """The files below `folder`, read to tell what they are. Raises `ValueError` for a folder with too many files."""
-    contents = FolderContents()
     files = _files(folder)
+    contents = FolderContents(files)
     if len(files) > _MOST:
         raise ValueError(f"{folder} has {len(files)} files; name the folder of one study, with at most {_MOST}")
     for name in files:
@@ -74,6 +84,8 @@ def contents_of(folder: Path) -> FolderContents:
             _setup(folder, name, contents)
         elif suffix in (".mot", ".sto", ".csv"):
             _table(folder, name, contents)
+        elif suffix != ".osim":
+            contents.unused[name] = f"files {suffix or 'without a suffix'} are not read here"
     _leave_out_still_trials(contents)
     return contents
 
@@ -90,7 +102,7 @@ def _files(folder: Path) -> list[str]:
     names = []
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
-        hidden = any(part.startswith(".") or part in _SKIPPED or part.endswith(".study") for part in parts)
+        hidden = any(part.startswith(".") or part in _SKIPPED or part.endswith(_STUDIES) for part in parts)
         if path.is_file() and not hidden:
             names.append("/".join(parts))
     return names
@@ -141,7 +153,8 @@ def _setup(folder: Path, name: str, contents: FolderContents) -> None:
             if tag == "ExternalLoads":
                 contents.loads_tables[name] = Path(element.word("datafile").replace("\\", "/")).name
             return
-    contents.unused[name] = "no set-up that is read here (ScaleTool, InverseKinematicsTool, ExternalLoads, MarkerSet)"
+    why = next((reason for tag, reason in _OTHER_SETUPS.items() if root.find(tag) is not None), "")
+    contents.unused[name] = why or f"no set-up that is read here ({', '.join(_SETUPS)})"
 
 
 def _table(folder: Path, name: str, contents: FolderContents) -> None:
@@ -158,31 +171,29 @@ def _table(folder: Path, name: str, contents: FolderContents) -> None:
         contents.unused[name] = "neither coordinates of a model nor ground reactions"
 
 
-def partner(name: str, candidates: Iterable[str], exclusive: Mapping[str, int]) -> str | None:
+def partner(name: str, candidates: Iterable[str], trials: Collection[str]) -> str | None:
     """The candidate whose name is most like that of a trial: in the same folder, or the nearest above, with the longest
-    common beginning; None where none shares a word with it, unless it is the only one for a single trial.
-
-    `exclusive` counts the trials of each folder.
+    common beginning; None where none shares a word with it, unless it is the only one for a single trial, and where
+    another one of the `trials` there is more like it.
     """
-    folder, stem = _folder(name), Path(name).stem.lower()
+    folder = _folder(name)
     near = [c for c in candidates if _folder(c) == folder]
     near = near or [c for c in candidates if folder.startswith(_folder(c))]
     if not near:
         return None
-    if len(near) == 1 and exclusive.get(folder, 0) == 1:
+    rivals = [trial for trial in trials if _folder(trial) == folder]
+    if len(near) == 1 and len(rivals) < 2:
         return near[0]
-    scored = sorted(near, key=lambda c: (-_common(stem, Path(c).stem.lower()), len(c), c))
-    return scored[0] if _common(stem, Path(scored[0]).stem.lower()) >= min(3, len(stem)) else None
+    best = min(near, key=lambda c: (-_common(name, c), len(c), c))
+    likest = max(_common(trial, best) for trial in (name, *rivals))
+    return best if _common(name, best) == likest and likest >= min(3, len(Path(name).stem)) else None
 
 
 def _folder(name: str) -> str:
     return name.rpartition("/")[0]
 
 
-def _common(one: str, another: str) -> int:
-    count = 0
-    for a, b in zip(one, another, strict=False):
-        if a != b:
-            break
-        count += 1
-    return count
+def _common(file: str, another: str) -> int:
+    """Letters at the beginning that the names of two files share."""
+    pairs = zip(Path(file).stem.lower(), Path(another).stem.lower(), strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))

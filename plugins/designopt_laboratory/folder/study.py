@@ -10,16 +10,24 @@ from pathlib import Path, PurePath
 from typing import Any
 
 import yaml
-from designopt_mechanics.robot_files.xml import ModelError
+from designopt_mechanics.robot_files.xml import ModelError, parse
+from designopt_muscle.markers.names import suggestion
 from designopt_muscle.markers.tasks import read_ik_setup
 from designopt_muscle.osim.markers import read_markers
+from designopt_muscle.osim.poses import without_effect
 
 from designopt.study.language.files import LARGEST_BESIDE
 from designopt_laboratory.folder.contents import FolderContents, contents_of, partner
+from designopt_laboratory.folder.unused import unused
 from designopt_laboratory.trial.feet import bodies_of_feet
 
 #: Name of the data root in a study that is not in the folder of its files.
 _ROOT = "laboratory"
+#: Results up to the last step.
+_STEPS, _ALL_STEPS = (
+    {"angles": "Joint angles", "moments": "Joint angles and moments"},
+    ("Joint angles, moments, muscle forces and joint loads"),
+)
 #: Markers that model and trial must share.
 _LEAST_MARKERS = 3
 _ARRAYS = (
@@ -28,7 +36,8 @@ _ARRAYS = (
     "powers", "feet", "foot_forces", "foot_points", "muscles", "coordinates", "activations", "forces", "muscle_moments",
     "net_moments", "reserves", "shortfall", "strength_factor", "status", "signals", "fibre_lengths", "joints",
     "reactions", "reaction_moments", "cycle_sides", "cycle_times", "percent", "curve_kinds",
-    "curve_names", "curve_units", "curves", "labels", "scaled_model", "skeleton", "paths", "notes",
+    "curve_names", "curve_units", "curves", "labels", "bodies", "body_masses", "scale_factors", "static_markers",
+    "static_errors", "scaled_model", "skeleton", "paths", "notes",
 )  # fmt: skip
 
 
@@ -55,11 +64,15 @@ def study_of_folder(folder: Path, target: Path, name: str) -> tuple[str, list[st
         assumed.append(f"{model} has no muscles: the last step is the net moments")
     scenarios = _scenarios(contents, prefix, bool({"scaling", "scale_to_static"} & settings.keys()), assumed)
     _targets(folder, contents, prefix, scenarios, assumed)
-    _feet(contents, model, scenarios, assumed)
+    scenarios = _with_loads(contents, prefix, scenarios, settings, assumed)
+    if settings.get("until") != "angles":
+        _feet(contents, model, scenarios, assumed)
     assumed += _unmatched(folder, contents, model)
-    assumed += [f"not used: {file}: {reason}" for file, reason in contents.unused.items()]
+    design = {} if settings.get("until") == "angles" else _filter(folder, contents, assumed)
+    used = {str(value).removeprefix(prefix) for part in (settings, *scenarios) for value in part.values()}
+    assumed += unused(contents, used | set(contents.setups.get("filter", [])[: len(design)]))
     command = f"designopt run {shlex.quote(str(target))}" + (f" --data {shlex.quote(root)}" if root else "")
-    return _text(name, settings, scenarios, assumed, command), [*assumed, command]
+    return _text(name, settings, scenarios, design, (assumed, command)), [*assumed, command]
 
 
 def _why(contents: FolderContents) -> str:
@@ -91,9 +104,11 @@ def _unmatched(folder: Path, contents: FolderContents, model: str) -> list[str]:
     if not alone:
         return []
     recorded = ", ".join(contents.recordings[alone[0]].marker_names[:12])
+    near = suggestion(contents.recordings[alone[0]].marker_names, sorted(on_model))
     return [
         f"needed: {source} has no places for the markers of {', '.join(alone[:3])}{' ...' if len(alone) > 3 else ''}"
-        f" ({recorded} ...): add OpenSim's file of a MarkerSet with them to the folder, and write the study anew"
+        f" ({recorded} ...){near or '.'} Add OpenSim's file of a MarkerSet with them to the folder, and write the study"
+        " anew, or assign the names by the setting rename_markers"
     ]
 
 
@@ -135,7 +150,6 @@ def _scenarios(contents: FolderContents, prefix: str, scaled: bool, assumed: lis
     trials = contents.trials or contents.motions
     if contents.trials and contents.motions:
         assumed.append(f"coordinates come from markers, not from {', '.join(contents.motions)}")
-    counts = Counter(name.rpartition("/")[0] for name in trials)
     stems = Counter(PurePath(name).stem for name in trials)
     scenarios = []
     for trial in trials:
@@ -144,11 +158,11 @@ def _scenarios(contents: FolderContents, prefix: str, scaled: bool, assumed: lis
         scenario["recording" if contents.trials else "motion"] = prefix + trial
         recording = contents.recordings.get(trial)
         if scaled:
-            static = partner(trial, contents.statics, {folder: 1}) or contents.statics[0]
+            static = partner(trial, contents.statics, [trial]) or contents.statics[0]
             scenario["static"] = prefix + static
             assumed.append(f"{trial}: static pose {static}")
         if recording is None or not recording.plates:
-            scenario |= _reactions(trial, contents, counts, prefix, assumed)
+            scenario |= _reactions(trial, contents, list(trials), prefix, assumed)
         if recording is not None and (mass := recording.parameters.get("Bodymass", 0.0)) > 0.0:
             scenario["mass"] = f"{mass:g} kg"
             assumed.append(f"{trial}: mass of {mass:g} kg, as the recording says")
@@ -159,26 +173,69 @@ def _scenarios(contents: FolderContents, prefix: str, scaled: bool, assumed: lis
 
 
 def _reactions(
-    trial: str, contents: FolderContents, counts: Counter[str], prefix: str, assumed: list[str]
+    trial: str, contents: FolderContents, trials: list[str], prefix: str, assumed: list[str]
 ) -> dict[str, str]:
     """Ground reactions of a trial, with their assignment to bodies."""
     assignments = contents.setups.get("external_loads", [])
-    loads = partner(trial, assignments, counts)
+    loads = partner(trial, assignments, trials)
     if loads is not None:
         tables = [t for t in contents.reactions if t.split("/")[-1] == contents.loads_tables[loads]]
         if tables:
             assumed.append(f"{trial}: ground reactions {tables[0]}, assigned to bodies by {loads}")
             return {"reactions": prefix + tables[0], "external_loads": prefix + loads}
-    table = partner(trial, contents.reactions, counts)
-    if loads is not None and table is not None:
+    table = partner(trial, contents.reactions, trials)
+    if table is None:
+        return {}
+    if loads is not None:
         missing = contents.loads_tables[loads]
         assumed.append(f"{trial}: ground reactions {table}, assigned to bodies by {loads}, which names {missing}")
         return {"reactions": prefix + table, "external_loads": prefix + loads}
-    if table is None:
-        assumed.append(f"{trial}: no plates and no table of ground reactions: moments without forces of the ground")
-        return {}
     assumed.append(f"{trial}: ground reactions {table}, assigned to the feet by position")
     return {"reactions": prefix + table}
+
+
+def _with_loads(
+    contents: FolderContents,
+    prefix: str,
+    scenarios: list[dict[str, Any]],
+    settings: dict[str, Any],
+    assumed: list[str],
+) -> list[dict[str, Any]]:
+    """The scenarios with forces of the ground; all of them, up to the angles, if none has any."""
+
+    def loaded(scenario: dict[str, Any]) -> bool:
+        recording = contents.recordings.get(str(scenario.get("recording", "")).removeprefix(prefix))
+        return "reactions" in scenario or (recording is not None and bool(recording.plates))
+
+    with_loads = [scenario for scenario in scenarios if loaded(scenario)]
+    if not with_loads:
+        settings["until"] = "angles"
+        assumed.append(
+            "no trial has force plates or a table of ground reactions: moments, muscle forces and joint loads cannot be"
+            " computed, and the last step is the joint angles (until: angles)"
+        )
+        return scenarios
+    for scenario in scenarios:
+        if scenario not in with_loads:
+            file = str(scenario.get("recording") or scenario.get("motion")).removeprefix(prefix)
+            contents.unused[file] = (
+                "has neither force plates nor a table of ground reactions, as other trials have; its angles need a"
+                " study with until: angles"
+            )
+    return with_loads
+
+
+def _filter(folder: Path, contents: FolderContents, assumed: list[str]) -> dict[str, Any]:
+    """Inputs of the design by OpenSim's set-up of inverse dynamics: the cut-off of the coordinates."""
+    for name in contents.setups.get("filter", [])[:1]:
+        tool = parse((folder / name).read_bytes()).need("InverseDynamicsTool")
+        cutoff = tool.number("lowpass_cutoff_frequency_for_coordinates", -1.0)
+        without = ", ".join(without_effect(tool, {"lowpass_cutoff_frequency_for_coordinates"}))
+        if cutoff > 0.0:
+            assumed.append(f"filter of the coordinates at {cutoff:g} Hz by {name}; without effect here: {without}")
+            return {"cutoff": f"{cutoff:g} Hz"}
+        contents.unused[name] = "has no cut-off of the coordinates; 6 Hz is used"
+    return {}
 
 
 def _targets(
@@ -188,9 +245,8 @@ def _targets(
     names = contents.setups.get("tasks")
     if not names or not contents.trials or not read_ik_setup((folder / names[0]).read_bytes()).tasks.from_table:
         return
-    counts = Counter(name.rpartition("/")[0] for name in contents.trials)
     for trial, scenario in zip(contents.trials, scenarios, strict=True):
-        table = partner(trial, contents.motions, counts)
+        table = partner(trial, contents.motions, contents.trials)
         if table is None:
             assumed.append(f"needed: tasks of {names[0]} follow a table of coordinates; {trial} has none")
         else:
@@ -210,10 +266,18 @@ def _feet(contents: FolderContents, model: str, scenarios: list[dict[str, Any]],
         assumed.append(f"the bodies on the plates are {feet['right']} and {feet['left']}")
 
 
-def _text(name: str, settings: dict[str, Any], scenarios: list[dict[str, Any]], assumed: list[str], run: str) -> str:
+def _text(
+    name: str,
+    settings: dict[str, Any],
+    scenarios: list[dict[str, Any]],
+    design: dict[str, Any],
+    head: tuple[list[str], str],
+) -> str:
+    """The study file; its `head` has what was assumed, and the command that runs it."""
+    assumed, run = head
     comments = "\n".join(f"#   {line}" for sentence in assumed for line in sentence.splitlines())
-    muscles = settings.get("until") != "moments"
-    plots = ["laboratory_curves", "laboratory_differences", "laboratory_markers", "overview"]
+    muscles = "until" not in settings
+    plots = ["laboratory_curves", "laboratory_differences", "laboratory_markers", "laboratory_subject", "overview"]
     scene: dict[str, Any] = {"use": "scene", "title": "The trial in motion", "lines": ["skeleton"]}
     if muscles:
         plots.insert(2, "muscle_sharing")
@@ -221,7 +285,7 @@ def _text(name: str, settings: dict[str, Any], scenarios: list[dict[str, Any]], 
     body = {
         "model": {**settings, "cycles": "auto"},
         "scenarios": scenarios,
-        "solver": {"use": "evaluate"},
+        "solver": {"use": "evaluate", **({"designs": [{"name": "usual", **design}]} if design else {})},
         "report": {"plots": [*plots, scene, "failures"]},
     }
     parts = [
@@ -229,8 +293,9 @@ def _text(name: str, settings: dict[str, Any], scenarios: list[dict[str, Any]], 
     ]
     arrays = textwrap.fill(", ".join(_ARRAYS), 110, initial_indent="    ", subsequent_indent="    ")
     parts.insert(3, f"execution:\n  arrays: [\n{arrays}\n  ]\n")
-    head = f"study: {name}\ntitle: {json.dumps(f'Trials of {name}')}\n"
+    title = f"study: {name}\ntitle: {json.dumps(f'Trials of {name}')}\n"
     return (
-        f"# Joint angles, moments, muscle forces and joint loads of {len(scenarios)} trial"
-        f"{'s' if len(scenarios) > 1 else ''}.\n#\n#   {run}\n#\n# Assumed:\n{comments}\n\n" + "\n".join([head, *parts])
+        f"# {_STEPS.get(settings.get('until', ''), _ALL_STEPS)} of {len(scenarios)} trial"
+        f"{'s' if len(scenarios) > 1 else ''}.\n#\n#   {run}\n#\n# Assumed:\n{comments}\n\n"
+        + "\n".join([title, *parts])
     )

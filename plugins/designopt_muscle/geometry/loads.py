@@ -13,7 +13,7 @@ from designopt_recordings.table import TimeTable
 from designopt.arrays import Floats
 from designopt_muscle.geometry.kinematics import Kinematics, turned
 from designopt_muscle.osim.model import GROUND, OsimModel
-from designopt_muscle.osim.poses import last_name, only
+from designopt_muscle.osim.poses import last_name, only, without_effect
 
 _FORCE = {
     "isDisabled", "appliesForce", "applied_to_body", "force_expressed_in_body", "point_expressed_in_body",
@@ -106,6 +106,17 @@ def body_loads(content: bytes, table: TimeTable, motion: Kinematics, time: Float
         in_ground = point is not None and moves == {GROUND}
         recorded.append(BodyLoad(body, pull, at, turn, in_ground))
     return tuple(recorded)
+
+
+def loads_without_effect(content: bytes) -> list[str]:
+    """Elements of the XML file that `external_loads` does not follow: loads are neither filtered nor placed by another
+    motion than that of the trial, and all columns come from one table."""
+    loads = parse(content).need("ExternalLoads")
+    cutoff = "lowpass_cutoff_frequency_for_load_kinematics"
+    tags = {"objects", "defaults", "groups", "datafile", *([cutoff] if loads.word(cutoff).startswith("-") else [])}
+    parts = loads.need("objects").children
+    sources = [name for part in parts for name in without_effect(part, _FORCE - {"data_source_name"}, "ExternalForce/")]
+    return list(dict.fromkeys([*without_effect(loads, tags), *sources]))
 
 
 def _body(element: Element, tag: str, model: OsimModel, default: str = "") -> str:

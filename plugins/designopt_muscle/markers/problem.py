@@ -11,6 +11,7 @@ from designopt_recordings.signals.even_steps import linear_values
 
 from designopt.arrays import Floats, Integers
 from designopt.study.language.findings import nearest_or_all
+from designopt_muscle.markers.names import suggestion
 from designopt_muscle.markers.residuals import MarkerLayout, MarkerResiduals
 from designopt_muscle.markers.status import MarkerError
 from designopt_muscle.markers.tasks import IkTasks
@@ -87,14 +88,17 @@ def _chosen_markers(
         if name not in names and name not in recorded:
             near = nearest_or_all(name, names)
             notes.append(f"the weight of '{name}' has no effect: neither model nor recording has the marker{near}")
+    absent = [n for n in names if n not in recorded]
+    unknown = [n for n in recording.marker_names if n not in names]
     for what, missing in (
-        ("on the model, but not recorded", [n for n in names if n not in recorded]),
-        ("recorded, but not on the model", [n for n in recording.marker_names if n not in names]),
+        ("on the model, but not recorded", absent),
+        ("recorded, but not on the model", unknown),
         ("without a weight", [n for n in names if n in recorded and tasks.markers and n not in tasks.markers]),
     ):
         if missing:
+            near = suggestion(unknown, absent) if missing is unknown else ""
             count = "1 marker is" if len(missing) == 1 else f"{len(missing)} markers are"
-            notes.append(f"{count} {what}, without effect: {', '.join(missing)}")
+            notes.append(f"{count} {what}, without effect: {', '.join(missing)}{near}")
     chosen = tuple(m for m in markers if m.name in recorded and (not tasks.markers or m.name in tasks.markers))
     if not chosen:
         raise MarkerError(

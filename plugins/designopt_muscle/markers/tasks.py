@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 from designopt_mechanics.robot_files.xml import Element, parse
 from designopt_recordings.table import TimeTable
 
+from designopt_muscle.osim.poses import without_effect
+
 _KINDS = {"IKMarkerTask", "IKCoordinateTask"}
+_TOOL_TAGS = {"IKTaskSet", "time_range", "model_file", "marker_file", "coordinate_file"}
 _TASK_TAGS = {"apply", "weight", "value_type", "value"}
 
 
@@ -33,12 +36,14 @@ class IkTasks:
 
 @dataclass(frozen=True, eq=False)
 class IkSetup:
-    """An inverse kinematics of OpenSim: its `tasks` and the names of the files that it refers to, '' where none is."""
+    """An inverse kinematics of OpenSim: its `tasks` and the names of the files that it refers to, '' where none is;
+    elements of the file beside these are `without_effect`."""
 
     tasks: IkTasks
     model_file: str = ""
     marker_file: str = ""
     coordinate_file: str = ""
+    without_effect: tuple[str, ...] = ()
 
 
 def read_ik_setup(content: bytes) -> IkSetup:
@@ -55,7 +60,10 @@ def read_ik_setup(content: bytes) -> IkSetup:
     window = holder.numbers("time_range", 2, infinite=True) if holder.word("time_range") else None
     return IkSetup(
         read_tasks(listed, None if window is None else (window[0], window[1])),
-        *(file_name(holder, tag) for tag in ("model_file", "marker_file", "coordinate_file")),
+        file_name(holder, "model_file"),
+        file_name(holder, "marker_file"),
+        file_name(holder, "coordinate_file"),
+        tuple(without_effect(tool, _TOOL_TAGS)),
     )
 
 

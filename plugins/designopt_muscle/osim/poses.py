@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from designopt_mechanics.robot_files.xml import Element
@@ -20,6 +20,13 @@ def only(element: Element, tags: set[str]) -> None:
     for child in element.children:
         if child.tag not in tags:
             raise child.error(f"is not supported within <{element.tag}>")
+
+
+def without_effect(element: Element | None, tags: Collection[str], prefix: str = "") -> list[str]:
+    """The children with a content that are none of `tags`, which are read; each after a `prefix`."""
+    children = [] if element is None else element.children
+    filled = [child for child in children if child.children or child.text.strip() not in ("", "Unassigned")]
+    return [f"{prefix}{child.tag}" for child in filled if child.tag not in tags]
 
 
 def pose(translation: Sequence[float], angles: Sequence[float]) -> Floats:

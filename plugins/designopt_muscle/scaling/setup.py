@@ -10,7 +10,7 @@ from designopt_mechanics.robot_files.xml import Element, parse
 
 from designopt.plugin import Quantity as Q
 from designopt_muscle.markers.tasks import IkTasks, file_name, read_tasks
-from designopt_muscle.osim.poses import only
+from designopt_muscle.osim.poses import only, without_effect
 
 #: Ways to find factors, in the order in which they are applied; a later one replaces the factors of an earlier one.
 Method = Literal["measurements", "manualScale", "least_squares"]
@@ -35,7 +35,7 @@ class ScaleSetup:
     `order` names the methods that are used. With `preserve_mass` the masses of the bodies keep their ratios, otherwise
     they follow the volumes; both are brought to `mass`. `window` (s) is the part of the static pose over which lengths
     are averaged. `placing` are the tasks of the pose in which markers are moved to where they were recorded; None: they
-    stay. File names are '' where none is given.
+    stay. File names are '' where none is given; elements of the file beside all these are `without_effect`.
     """
 
     mass: float | None = None
@@ -50,6 +50,12 @@ class ScaleSetup:
     marker_set_file: str = ""
     marker_file: str = ""
     coordinate_file: str = ""
+    without_effect: tuple[str, ...] = ()
+
+
+_SCALER_TAGS = {"apply", "scaling_order", "MeasurementSet", "ScaleSet", "marker_file", "time_range",
+                "preserve_mass_distribution"}  # fmt: skip
+_PLACER_TAGS = {"apply", "IKTaskSet", "marker_file", "coordinate_file", "time_range"}
 
 
 def read_scale_setup(content: bytes) -> ScaleSetup:
@@ -79,6 +85,12 @@ def read_scale_setup(content: bytes) -> ScaleSetup:
         "" if maker is None else file_name(maker, "marker_set_file"),
         file_name(scaling, "marker_file") or ("" if placed is None else file_name(placed, "marker_file")),
         "" if placed is None else file_name(placed, "coordinate_file"),
+        (
+            *without_effect(tool, {"mass", "GenericModelMaker", "ModelScaler", "MarkerPlacer"}),
+            *without_effect(maker, {"model_file", "marker_set_file"}, "GenericModelMaker/"),
+            *without_effect(scaling, _SCALER_TAGS, "ModelScaler/"),
+            *without_effect(placed, _PLACER_TAGS, "MarkerPlacer/"),
+        ),
     )
 
 

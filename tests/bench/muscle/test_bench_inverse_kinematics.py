@@ -1,4 +1,4 @@
-"""Inverse kinematics of the walk of Gait2392 beside OpenSim's, as processor time a frame in one run.
+"""Inverse kinematics of the walk of Gait2392 beside OpenSim's: processor time a frame in one run, and coordinates.
 
 OpenSim runs out of process: see the fixture `opensim_peer`.
 """
@@ -9,6 +9,7 @@ import statistics
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from designopt_muscle.markers.fit import fit_motion
 from designopt_muscle.markers.tasks import read_ik_setup
@@ -20,22 +21,46 @@ from designopt.plugin import InputFile
 
 pytestmark = pytest.mark.bench
 
+PEER = Path(__file__).parent / "peer_ik.py"
+#: Runs of each of the two, in turn, so that what else the machine does meets both; the own runs are short.
+ROUNDS, OWN = 5, 3
 
-def test_a_frame_takes_about_a_tenth_of_opensims_time(shared_data, opensim_peer, record_property):
+
+@pytest.fixture
+def walk(shared_data):
+    """The folder of the case, and the inverse kinematics of its walk as a call without arguments."""
     folder = shared_data("opensim") / "pipeline_gait2392"
     content = (folder / "reference/subject01_simbody.osim").read_bytes()
     model, markers = read_model(content), read_markers(content)
     recording = read_recording(InputFile("walk.trc", (folder / "subject01_walk1.trc").read_bytes()))
     tasks = read_ik_setup((folder / "subject01_Setup_IK.xml").read_bytes()).tasks
-    seconds = []
-    for _ in range(9):
-        began = time.process_time()
-        fit = fit_motion(model, markers, recording, tasks)
-        seconds.append(time.process_time() - began)
-    theirs = opensim_peer(Path(__file__).parent / "peer_ik.py", folder, "5")
-    milliseconds = 1e3 * statistics.median(seconds) / len(fit.time)
-    other = 1e3 * statistics.median(theirs["seconds"]) / theirs["frames"]
+    return folder, lambda: fit_motion(model, markers, recording, tasks)
+
+
+def test_a_frame_takes_a_tenth_of_opensims_time(walk, opensim_peer, record_property):
+    folder, solve = walk
+    frames = len(solve().time)
+    seconds, theirs = [], []
+    for _ in range(ROUNDS):
+        theirs.append(opensim_peer(PEER, folder)["seconds"])
+        for _ in range(OWN):
+            began = time.process_time()
+            solve()
+            seconds.append(time.process_time() - began)
+    milliseconds, other = (1e3 * statistics.median(times) / frames for times in (seconds, theirs))
     print(f"{milliseconds:.2f} ms a frame, OpenSim {other:.2f} ms, ratio {other / milliseconds:.1f}")
     record_property("ratio", other / milliseconds)
     record_property("milliseconds_per_frame", milliseconds)
-    assert other / milliseconds >= 7.0  # 9 to 11 were seen
+    assert other / milliseconds >= 10.0  # 11 to 14 on a quiet machine
+
+
+def test_opensim_ends_at_the_same_coordinates_with_a_tight_accuracy(walk, opensim_peer, record_property):
+    folder, solve = walk
+    columns, fit = opensim_peer(PEER, folder, "1e-9")["columns"], solve()
+    lengths = {"pelvis_tx", "pelvis_ty", "pelvis_tz"}
+    off = {name: float(np.abs(np.degrees(fit.column(name)) - values).max()) for name, values in columns.items()
+           if name not in lengths}  # fmt: skip
+    print(f"largest difference {max(off.values()):.1e} degrees, of {max(off, key=lambda name: off[name])}")
+    record_property("largest_difference_degrees", max(off.values()))
+    assert max(off.values()) < 1e-3
+    assert max(np.abs(fit.column(name) - columns[name]).max() for name in lengths) < 1e-6  # m

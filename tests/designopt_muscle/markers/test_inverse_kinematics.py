@@ -241,7 +241,13 @@ def test_the_walk_of_gait2392_is_fitted_better_than_by_opensim_within_a_tenth_of
     assert len(fit.time) == 121
     assert (fit.cost - objective.costs(other)).max() < 1e-9  # -1e-11 was seen: never above OpenSim's
     off = {name: np.abs(fit.column(name) - theirs.column(name)).max() for name in free}
-    # the minimum is flat about the trunk's axis: OpenSim at an accuracy of 1e-9 agrees with these to 1e-3 degrees
+    _, gradient, _, curvature = objective.normal_equations(np.column_stack([fit.column(name) for name in free]))
+    assert np.abs(gradient).max() < 1e-9  # a minimum: no slope, and curved upwards in every direction
+    assert np.linalg.eigvalsh(curvature).min() > 0.0
+    # flat about the trunk's axis: OpenSim's frame that is farthest off has 4e-5 more of the objective. At an accuracy
+    # of 1e-9 OpenSim agrees with these to 7e-4 degrees: tests/bench/muscle/test_bench_inverse_kinematics.py
+    farthest = int(np.argmax(np.abs(fit.column("lumbar_rotation") - theirs.column("lumbar_rotation"))))
+    assert objective.costs(other)[farthest] / fit.cost[farthest] - 1.0 < 1e-4
     assert max(np.degrees(off[name]) for name in turning if name != "lumbar_rotation") < 0.1
     assert np.degrees(off["lumbar_rotation"]) < 0.2
     assert max(off[name] for name in free if name not in turning) < 1e-3

@@ -93,6 +93,17 @@ def test_arrays_of_an_analysis_are_kept_of_all_evaluations() -> None:
     assert dict(load(text).execution.arrays) == {"time": "all"}
 
 
+def test_an_input_that_a_design_leaves_out_has_the_default_of_the_model() -> None:
+    text = (
+        "study: s\nmodel: {use: muscle_sharing}\nsolver:\n  use: evaluate\n  designs:\n"
+        "    - {name: cubes, exponent: 3}\n"
+        "    - {name: flat, criterion: minmax}\n"
+    )
+    study = load(text)
+    points = study.stages[0].solver.settings["designs"]
+    assert [(point["exponent"], point["criterion"]) for point in points] == [(3.0, "power"), (2.0, "minmax")]
+
+
 MISTAKES = [
     (ANALYSIS, "stress: 60}", "stress: «60 kg»}", "solver.designs.1.stress", "'kg' cannot be converted"),
     (ANALYSIS, "stress: 60}", "stress: «-60»}", "solver.designs.1.stress", "must be above 0"),

@@ -1,0 +1,186 @@
+"""The subject of a trial: a model that is scaled, or as it is, with the markers on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from designopt_mechanics.robot_files.xml import ModelError
+from designopt_muscle.markers.names import renamed
+from designopt_muscle.markers.needed import check_needed
+from designopt_muscle.markers.status import MarkerError
+from designopt_muscle.markers.tasks import IkTasks
+from designopt_muscle.models.errors import TrialError
+from designopt_muscle.osim.markers import OsimMarker, read_markers
+from designopt_muscle.osim.model import OsimModel
+from designopt_muscle.osim.read import read_model
+from designopt_muscle.scaling.apply import scaled
+from designopt_muscle.scaling.factors import moved_markers
+from designopt_muscle.scaling.scale import ScaledModel, scale_subject
+from designopt_muscle.scaling.setup import Measurement, Method, ScaleSetup, read_scale_setup
+from designopt_recordings.errors import RecordingError, about
+from designopt_recordings.files.read import read_recording
+from designopt_recordings.recording import Recording
+
+from designopt.plugin import InputFile
+from designopt.study.language.findings import nearest_or_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: A mass beyond this times that of the model, or below its inverse, is probably in another unit.
+_MASSES = 5.0
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """How the model is scaled: by OpenSim's `setup`, or by least squares on all markers of the static pose
+    (`to_static`), `measurements` and `factors` (3,) of bodies; each replaces the factors of the one before."""
+
+    setup: InputFile | None = None
+    to_static: bool = False
+    measurements: tuple[Measurement, ...] = ()
+    factors: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
+
+    @property
+    def needs_static(self) -> bool:
+        """Whether it reads the markers of a static pose."""
+        return self.setup is not None or self.to_static or bool(self.measurements)
+
+    @property
+    def methods(self) -> tuple[Method, ...]:
+        """Those of a scaling without a set-up."""
+        use: dict[Method, bool] = {
+            "least_squares": self.to_static,
+            "measurements": bool(self.measurements),
+            "manualScale": bool(self.factors),
+        }
+        return tuple(method for method, used in use.items() if used)
+
+
+@dataclass(frozen=True)
+class MarkerSettings:
+    """Markers on the model by a file of a `marker_set`, recorded names that are `renamed`, `weights` of single ones."""
+
+    marker_set: InputFile | None = None
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+    def on_model(self, recording: Recording) -> Recording:
+        """A recording with the names of the model."""
+        return renamed(recording, self.renamed) if self.renamed else recording
+
+    def notes(self, recording: Recording) -> list[str]:
+        """A sentence on names that do not replace a recorded one; `recording` has the names of the model."""
+        unused = [name for name, new in self.renamed.items() if new not in recording.marker_names]
+        near = nearest_or_all(unused[0], recording.marker_names) if unused else ""
+        return [f"rename_markers names '{', '.join(unused)}', which is not recorded{near}"] if unused else []
+
+    def check(self, model: OsimModel, markers: tuple[OsimMarker, ...], recording: Recording, tasks: IkTasks) -> None:
+        """Raise `MarkerError` for a recording that lacks markers which the pose needs: see `check_needed`."""
+        weights = {**(tasks.markers or {m.name: 1.0 for m in markers}), **self.weights}
+        try:
+            check_needed(model, markers, recording, replace(tasks, markers=weights))
+        except MarkerError as error:
+            raise MarkerError(
+                f"{error} Assign names by rename_markers: {{RECORDED NAME: NAME ON THE MODEL}}, or name a marker_set"
+                " with the recorded names; markers that were not measured get the weight 0 by marker_weights"
+            ) from None
+
+
+@dataclass(frozen=True)
+class SubjectFiles:
+    """Settings of the subject: the generic or scaled `model`, its `scaling` and `markers`, the file of the `tasks`
+    (weights) of inverse kinematics, with further `coordinate_weights`, and the `window` (s) of the trial."""
+
+    model: InputFile
+    scaling: Scaling = field(default_factory=Scaling)
+    markers: MarkerSettings = field(default_factory=MarkerSettings)
+    tasks: InputFile | None = None
+    coordinate_weights: Mapping[str, float] = field(default_factory=dict)
+    window: tuple[float, float] | None = None
+
+
+@contextmanager
+def readable(file: InputFile) -> Iterator[None]:
+    """What is wrong with a file becomes a `TrialError` that begins with its name."""
+    try:
+        with about(file.name):
+            yield
+    except (RecordingError, ModelError, MarkerError) as error:
+        text = str(error)
+        raise TrialError(text if text.startswith(file.name) else f"{file.name}: {text}") from None
+
+
+def markers_on(model: InputFile, marker_set: InputFile | None) -> tuple[OsimMarker, ...]:
+    """The markers of a model, or of a marker set in its place.
+
+    Raises `TrialError` for unusable files and without any marker.
+    """
+    with readable(marker_set or model):
+        if marker_set is not None:
+            return read_markers(marker_set.content)
+        try:
+            return read_markers(model.content)
+        except ModelError as error:
+            raise MarkerError(f"{error}: name a file of them with the setting marker_set") from None
+
+
+def subject_of(settings: SubjectFiles, files: Mapping[str, InputFile | None], mass: float | None) -> ScaledModel:
+    """The model of the subject of a trial with the markers on it; `mass` in kg. Raises `TrialError`."""
+    own_model, static, scaling = files["subject_model"], files["static"], settings.scaling
+    scales = own_model is None and static is not None and (scaling.setup is not None or bool(scaling.methods))
+    source, marker_set = own_model or settings.model, None if own_model else settings.markers.marker_set
+    with readable(source):
+        model = read_model(source.content)
+    markers = markers_on(source, marker_set) if marker_set or files["recording"] is not None or scales else ()
+    notes = [f"{source.name}: {note}" for note in model.notes]
+    generic = sum(body.mass for body in model.bodies)
+    if mass is not None and generic > 0.0 and not 1.0 / _MASSES < mass / generic < _MASSES:
+        notes.append(
+            f"the subject's mass of {mass:g} kg is {mass / generic:.3g} times that of {source.name}: check its unit"
+        )
+    mass = None if mass is None else float(mass)
+    if scales and static is not None:
+        setup = _setup(scaling, mass)
+        with readable(static):
+            recording = settings.markers.on_model(read_recording(static))
+            _check_measurements(scaling.measurements, recording)
+            if setup.placing is not None:
+                settings.markers.check(model, markers, recording, setup.placing)
+            subject = scale_subject(source.content, recording, setup, markers)
+        if scaling.setup is not None:
+            notes += unread(scaling.setup, setup.without_effect)
+        return replace(subject, notes=(*notes, *(f"{static.name}: {note}" for note in subject.notes)))
+    factors = {body: np.array(factor) for body, factor in scaling.factors.items()} if own_model is None else {}
+    content = source.content
+    if own_model is None and (factors or mass is not None):
+        content, markers = scaled(content, factors, mass), moved_markers(markers, factors)
+    return ScaledModel(content, factors, markers, None, tuple(notes))
+
+
+def unread(file: InputFile, elements: tuple[str, ...] | list[str]) -> list[str]:
+    """A sentence on elements of a set-up file that have no effect here."""
+    return [f"{file.name}: without effect here: {', '.join(elements)}"] if elements else []
+
+
+def _setup(scaling: Scaling, mass: float | None) -> ScaleSetup:
+    """The set-up of a scaling for a subject; a `mass` (kg) replaces that of the file."""
+    setup = ScaleSetup(
+        measurements=scaling.measurements, manual=scaling.factors, order=scaling.methods, placing=IkTasks()
+    )
+    if scaling.setup is not None:
+        with readable(scaling.setup):
+            setup = read_scale_setup(scaling.setup.content)
+    return setup if mass is None else replace(setup, mass=mass)
+
+
+def _check_measurements(measurements: tuple[Measurement, ...], static: Recording) -> None:
+    for measurement in measurements:
+        for name in (name for pair in measurement.pairs for name in pair):
+            if name not in static.marker_names or not np.isfinite(static.marker(name)).all(axis=1).any():
+                near = nearest_or_all(name, sorted({*static.marker_names} - {name}))
+                raise MarkerError(f"the measurement '{measurement.name}' needs the marker '{name}'{near}")
