@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -22,6 +24,7 @@ from designopt.store.errors import StoreError
 from designopt.study.language.errors import StudyError
 
 BUNDLED = Path(__file__).parents[1] / "studies" / "benchmarks" / "two_loops.yaml"
+FEW = Path(__file__).parent / "bench" / "few_evaluations"
 #: AUC of four variants of C4.5 on 14 data sets: Demsar (2006), table 6. "voting" has a digit more, as its ranks.
 DEMSAR = np.array([
     [0.763, 0.768, 0.771, 0.798], [0.599, 0.591, 0.590, 0.569], [0.954, 0.971, 0.968, 0.967],
@@ -198,8 +201,29 @@ def test_a_solver_is_behind_only_if_its_runs_show_it() -> None:
     assert behind_best([np.zeros(3), np.zeros(3)])[0] is None
 
 
-def test_the_plan_counts_the_runs_of_the_bundled_benchmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("file", "plugins", "plan"),
+    [
+        (BUNDLED, [], ["two_loops: 12 runs in results/two_loops.benchmark", "12 not begun"]),
+        (FEW / "few_evaluations.yaml", ["problems.py", "peer.py"], ["768 runs", "370 in its records"]),
+    ],
+)
+def test_the_plan_counts_the_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: Path, plugins: list[str], plan: list[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
-    out = CliRunner().invoke(main, ["benchmark", str(BUNDLED), "--dry-run"]).output
-    assert "two_loops: 12 runs in results/two_loops.benchmark" in out
-    assert "12 not begun" in out
+    options = [text for name in plugins for text in ("--plugin", str(FEW / name))]
+    out = CliRunner().invoke(main, ["benchmark", str(file), "--dry-run", *options]).output
+    assert all(text in out for text in plan), out
+
+
+def test_the_page_shows_what_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (Path(__file__).parents[1] / "docs" / "benchmark_files.md").read_text(encoding="utf-8")
+    blocks = dict(re.findall(r"```(\w+)\n(.*?)```", text, flags=re.DOTALL))
+    Path("loops.yaml").write_text(blocks["yaml"].replace("studies/", f"{BUNDLED.parents[1]}/"))
+    arguments = shlex.split(blocks["sh"].removeprefix("designopt "))
+    printed = CliRunner().invoke(main, [*arguments, "--workers", "1", "--progress", "none"]).output
+    lines = blocks["text"].splitlines()
+    assert [line for line in printed.splitlines() if line in lines] == [line for line in lines if line != "..."]
+    exec(blocks["python"], {"__name__": "page"})

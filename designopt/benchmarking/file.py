@@ -41,7 +41,9 @@ MOST_CELLS = 100_000
 class _ProblemSection(TypedDict, total=False):
     """One problem of a benchmark."""
 
-    study: Required[Annotated[str, Quantity("", "study file, relative to that of the benchmark")]]
+    study: Required[
+        Annotated[str | dict[str, Any], Quantity("", "study file, relative to that of the benchmark, or its sections")]
+    ]
     reference: Annotated[
         dict[str, Amount], Quantity("", "reference point of the hypervolume, by objective; default: that of the study")
     ]
@@ -234,7 +236,9 @@ class _Cells:
         assert node is not None
         file = node if node.entries is None else node.entries["study"][1]
         stated = (self.reading.studies or {}).get(name)
-        if stated is not None:
+        if file.entries is not None:
+            study, folder = file, self.base
+        elif stated is not None:
             study, folder = parse(stated.text, ""), stated.path.parent if stated.path else self.base
         else:
             path = self.base / str(file.scalar)

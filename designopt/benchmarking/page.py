@@ -36,7 +36,7 @@ def write_benchmark_page(
     several = tables(scores)
     sections = [_overview(scores, several), *_curves(scores), *_attainment(scores), *_tests(scores, several)]
     sections.append(_runs(scores, failures, command))
-    banners = ()
+    banners: tuple[str, ...] = ()
     if scores.incomplete:
         count = f"{len(scores.incomplete)} of {plural(len(benchmark.cells), 'run')}"
         banners = (f"{count} are not complete; give the command again to continue.",)
@@ -68,7 +68,7 @@ def _overview(scores: BenchmarkScores, several: Sequence[MedianTable]) -> Sectio
         "A score is the share of the known hypervolume that the designs of a run dominate; with one objective, the "
         "share of the way from the reference value to the best known value. 1 is the best.",
         "In the tables: median (first to third quartile) over the runs; ● marks the largest median of a problem, ○ a "
-        f"solver that is not significantly worse (Mann and Whitney with Holm's correction, level {LEVEL}).",
+        f"solver that is not significantly worse (Mann and Whitney, one-sided, with Holm's correction, level {LEVEL}).",
     ]
     for p in scores.problems:
         if p.derived:
@@ -158,12 +158,12 @@ def _curves(scores: BenchmarkScores) -> list[Section]:
     """Median score of each solver over the designs, with the quartiles."""
     if not scores.problems:
         return []
-    drawn = {p.problem.name: _bands(p, scores.solvers) for p in scores.problems}
-    names = list(drawn)
+    bands = {p.problem.name: _bands(p, scores.solvers) for p in scores.problems}
+    names = list(bands)
     last = max(len(run.F) for p in scores.problems for run in p.runs)
     axes = {"xaxis": axis("designs", range=[0, last]), "yaxis": axis("score", rangemode="tozero")}
     figure = selected(
-        "Score over the designs", {"problem": names}, lambda i: drawn[names[i]], layout(**axes), height=460,
+        "Score over the designs", {"problem": names}, lambda i: bands[names[i]], layout(**axes), height=460,
         note="Line: the median of the runs. Band: between the first and the third quartile.",
     )  # fmt: skip
     return [Section("Convergence", figures=(figure,))]
@@ -182,10 +182,10 @@ def _bands(p: ProblemScores, solvers: Sequence[str]) -> list[Trace]:
 
 def _attainment(scores: BenchmarkScores) -> list[Section]:
     """Median attainment surface of each solver, by problem."""
-    drawn = [p for p in scores.problems if 2 <= len(p.objectives) <= DRAWN]
-    if not drawn:
+    suitable = [p for p in scores.problems if 2 <= len(p.objectives) <= DRAWN]
+    if not suitable:
         return []
-    figures = [_surfaces(p, scores.solvers) for p in drawn]
+    figures = [_surfaces(p, scores.solvers) for p in suitable]
     introduction = (
         "A point is attained by a run that found a design at least as good in every objective. The median attainment "
         "surface is attained by half of the runs (Grunert da Fonseca, Fonseca and Hall 2001)."
@@ -208,10 +208,11 @@ def _surfaces(p: ProblemScores, solvers: Sequence[str]) -> Figure:
         hover = f"{plain(solver)}<br>%{{x:.5~g}}, %{{y:.5~g}}"
         if len(columns) == 2:
             stair = {"color": category(i), "width": 2.2, "shape": "hv"}
-            data.append(trace(*columns, plain(solver), line=stair, hover=hover))
+            data.append(trace(columns[0], columns[1], plain(solver), line=stair, hover=hover))
         else:
             marker = {"size": 3, "color": category(i)}
-            points_3d = trace(*columns[:2], plain(solver), mode="markers", marker=marker, hover=hover + ", %{z:.5~g}")
+            hover += ", %{z:.5~g}"
+            points_3d = trace(columns[0], columns[1], plain(solver), mode="markers", marker=marker, hover=hover)
             data.append({**points_3d, "type": "scatter3d", "z": columns[2]})
     axes = {"xaxis": axis(labels[0]), "yaxis": axis(labels[1])}
     if len(labels) == DRAWN:

@@ -50,7 +50,7 @@ class _Count:
         self._first: int | None = None
         self._failures = 0
         self._began = time.monotonic()
-        self._shown = -SHOW
+        self._last_update = -SHOW
 
     def advance(self, cell: BenchmarkCell, designs: int) -> None:
         self._running[cell.key] = designs
@@ -66,9 +66,9 @@ class _Count:
 
     def _show(self, *, force: bool = False) -> None:
         time_now = time.monotonic()
-        if not force and time_now - self._shown < SHOW:
+        if not force and time_now - self._last_update < SHOW:
             return
-        self._shown = time_now
+        self._last_update = time_now
         completed = self._complete * self._each + sum(self._running.values())
         total, elapsed = self._cells * self._each, time_now - self._began
         if self._first is None:

@@ -80,7 +80,7 @@ class ProblemScores:
 
     def curve(self, run: BenchmarkRun, places: Sequence[int]) -> Floats:
         """The score after each of some rising numbers of designs."""
-        return np.array([self.score(run, place) for place in places])
+        return np.array([self.score(run, evaluations) for evaluations in places])
 
 
 def _scored(problem: ProblemStatement, runs: tuple[BenchmarkRun, ...], least: int) -> ProblemScores:

@@ -19,7 +19,7 @@ _SPECIAL = str.maketrans({c: f"\\{c}" for c in "&%$#_{}"} | {"~": "\\textasciiti
 
 
 @dataclass(frozen=True)
-class Spread:
+class ScoreSpread:
     """Median and quartiles of the scores of `runs` runs. The median of the `best` solver of a problem is the largest;
     that of an `equal` one is not significantly worse."""
 
@@ -33,14 +33,14 @@ class Spread:
 
 @dataclass(frozen=True)
 class MedianTable:
-    """The scores after a number of `evaluations`: for each problem a `Spread` by solver, None without a run.
+    """The scores after a number of `evaluations`: for each problem a `ScoreSpread` by solver, None without a run.
 
     `average` are the ranks of the solvers over the `ranked` problems, on which all of them have a run; NaN without any.
     """
 
     evaluations: int
     solvers: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Spread | None, ...]], ...]
+    rows: tuple[tuple[str, tuple[ScoreSpread | None, ...]], ...]
     average: tuple[float, ...]
     ranked: int
 
@@ -51,13 +51,13 @@ def median_table(scores: BenchmarkScores, evaluations: int) -> MedianTable:
     for problem in scores.problem_names:
         values = [scores.values(problem, solver, evaluations) for solver in scores.solvers]
         best, worse = behind_best(values)
-        spreads = []
+        spreads: list[ScoreSpread | None] = []
         for j, v in enumerate(values):
             if not len(v):
                 spreads.append(None)
                 continue
             low, median, high = (float(q) for q in np.quantile(v, (0.25, 0.5, 0.75)))
-            spreads.append(Spread(len(v), median, low, high, j == best, best not in (None, j) and not worse[j]))
+            spreads.append(ScoreSpread(len(v), median, low, high, j == best, best not in (None, j) and not worse[j]))
         rows.append((problem, tuple(spreads)))
     medians = scores.medians(evaluations)
     full = medians[~np.isnan(medians).any(axis=1)]
@@ -117,7 +117,7 @@ def as_latex(several: Sequence[MedianTable]) -> str:
     return "\n".join(parts)
 
 
-def _cell(s: Spread | None, best: str, equal: str, dash: str = "–") -> str:
+def _cell(s: ScoreSpread | None, best: str, equal: str, dash: str = "–") -> str:
     if s is None:
         return ""
     median = f"{s.median:.3f}"

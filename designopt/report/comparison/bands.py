@@ -27,6 +27,10 @@ def median_with_band(x: Sequence[float], curves: Floats, name: str, i: int) -> l
     )  # fmt: skip
     if len(curves) < 2:
         return [line]
-    edge = {"line": {"width": 0, "color": colour, "shape": "hv"}, "hoverinfo": "skip", "legendgroup": f"g{i}"}
+    edge: dict[str, Any] = {
+        "line": {"width": 0, "color": colour, "shape": "hv"},
+        "hoverinfo": "skip",
+        "legendgroup": f"g{i}",
+    }
     fill = f"rgba({','.join(str(int(colour[k : k + 2], 16)) for k in (1, 3, 5))},0.18)"
     return [trace(x, low, **edge), trace(x, high, **edge, fill="tonexty", fillcolor=fill), line]

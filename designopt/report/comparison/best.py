@@ -73,7 +73,7 @@ def _figure(entries: Sequence[ComparedStore], histories: Sequence[Floats], objec
             trace(places + 1, objective.sign * history[places], plain(label), mode="lines+markers", line=stair,
                   marker={"size": 5}, hover=f"{plain(label)}, %{{x}} designs: <b>%{{y:.6~g}}</b>")
         )  # fmt: skip
-    scale = scale_for([value for shown in data for value in shown["y"]])
+    scale = scale_for([value for curve_trace in data for value in curve_trace["y"]])
     title = plain(with_unit(objective.name, objective.unit))
     axes = {"xaxis": axis("designs asked for"), "yaxis": axis(title, **scale)}
     return Figure("Best so far, over the designs", {"data": data, "layout": layout(**axes)}, height=360)
