@@ -28,11 +28,11 @@ FEW = """## Hypervolume after few evaluations
 
 Median (first to third quartile) over runs with different seeds of the hypervolume relative to that of a front from many
 thousand evaluations; with one objective the way from a value that a quarter of random designs is below to the optimum.
-The largest median is bold, one that is not significantly smaller in italics (Mann & Whitney 1947, one-sided,
-with Holm's correction); one or two runs cannot show a difference. `gp` with its defaults (four designs at a time, derivatives and
-cheap evaluations not used); BoTorch's qLogNEHVI with four at a time, 64 samples, 4 restarts from 64 points, one thread
-(seed 0: 128 and 128); Optuna's TPE and GP samplers with their defaults; NSGA-II of pymoo and `nsga2` with a population
-of 20.
+The largest median is bold, one that is not significantly smaller in italics (Mann & Whitney 1947, one-sided, with
+Holm's correction); one or two runs cannot show a difference. `gp` with its defaults (four designs at a time,
+derivatives and cheap evaluations not used); BoTorch's qLogNEHVI with four at a time, 64 samples, 4 restarts from 64
+points, one thread (seed 0: 128 and 128); Optuna's TPE and GP samplers with their defaults; NSGA-II of pymoo and `nsga2`
+with a population of 20.
 
 Rules of `gp` were chosen with seeds 0 to 2 of these problems; the table has its runs with other seeds. BoTorch and
 Optuna's GP take minutes of a core for each run. Their runs to 200 evaluations, and those of SMAC, were made later than

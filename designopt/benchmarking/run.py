@@ -48,7 +48,6 @@ class _Count:
         self._complete = complete
         self._running: dict[tuple[str, str, int], int] = {}
         self._first: int | None = None
-        self._failures = 0
         self._began = time.monotonic()
         self._last_update = -SHOW
 
@@ -60,7 +59,6 @@ class _Count:
         self._running.pop(cell.key, None)
         self._complete += 1
         if message:
-            self._failures += 1
             self.progress.event("failed", f"{cell.label}: {message}")
         self._show(force=True)
 
@@ -76,7 +74,7 @@ class _Count:
         new = completed - self._first
         rate = new / elapsed if elapsed > 0.0 else 0.0
         left = (total - completed) / rate if new > 0 else None
-        numbers = (min(self._complete + 1, self._cells), self._cells, completed, total, new, self._failures)
+        numbers = (min(self._complete + 1, self._cells), self._cells, completed, total, new, 0)
         self.progress.update(Snapshot("run", *numbers, rate, elapsed, left))
 
 
