@@ -76,7 +76,8 @@ def plane(solution: Solution, names: tuple[str, str], obstacles: Sequence[Obstac
         "yaxis": axis(plain(with_unit(names[1], units[1]))),
     }
     if units[0] == units[1]:
-        axes["yaxis"] |= {"scaleanchor": "x", "scaleratio": 1}
+        axes["yaxis"] |= {"scaleanchor": "x", "scaleratio": 1, "constrain": "domain"}
+        axes["xaxis"] |= {"constrain": "domain"}
     return {"data": data, "layout": layout(**axes, showlegend=len(solution.phases) > 1)}
 
 
