@@ -30,7 +30,8 @@ def solutions():
 def record(solution, **start):
     figures = {}
     if solution:
-        figures = {"optimum(duration)": solution.parameters.get("duration", np.nan), "program(objective)": solution.objective,
+        figures = {"optimum(duration)": solution.parameters.get("duration", np.nan),
+                   "program(objective)": solution.objective,
                    "program(iterations)": float(solution.iterations),
                    "program(error_estimate)": solution.error_estimate}  # fmt: skip
     status = solution.status.name.lower() if solution else "timeout"
