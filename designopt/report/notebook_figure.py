@@ -17,8 +17,8 @@ WIDTH = 900
 class NotebookFigure(go.Figure):  # type: ignore[misc]  # Plotly has no types
     """A figure whose output in a notebook is interactive where the notebook knows Plotly, and a picture elsewhere.
 
-    With Chromium or Chrome on this machine the output has an SVG and a PNG, which pages and PDF of `nbconvert` show;
-    without one it has Plotly's own HTML with the library.
+    With Chromium or Chrome on this machine the output has an SVG (in its HTML) and a PNG, which pages and PDF of
+    `nbconvert` show; without one it has Plotly's own HTML with the library.
     """
 
     _ipython_display_ = None  # Plotly's own would show the interactive form alone
@@ -39,4 +39,5 @@ class NotebookFigure(go.Figure):  # type: ignore[misc]  # Plotly has no types
         coded = {key: base64.b64encode(content).decode() for key, content in images.items()}
         style = "max-width:100%;height:auto;background:white"
         picture = f'<img style="{style}" src="data:image/svg+xml;base64,{coded["svg"]}">'
-        return bundle | {"image/svg+xml": images["svg"].decode(), "image/png": coded["png"], "text/html": picture}
+        # not as image/svg+xml: LaTeX documents of nbconvert would need Inkscape for it, and take the PNG
+        return bundle | {"image/png": coded["png"], "text/html": picture}
