@@ -114,3 +114,38 @@ def _prediction(data: StepData, model: Model, between: Between | None) -> float:
         return math.nan
     error = (predicted(data, fit, between) - data.output)[m:]
     return float(np.sqrt((error**2).mean()))
+
+
+#: Share of the output's range by which it may move before the first change of the input, and multiple of its noise.
+MOVED, NOISE = 0.05, 4.0
+#: Time constants after the last change that show a gain, and samples in a time constant that show its size.
+SETTLED, SAMPLED = 3.0, 3.0
+
+
+def record_remarks(data: StepData, fit: StepFit) -> list[str]:
+    """What a look at the record shows: an output that is not at rest at first, falls, or has not settled at the end;
+    too few samples."""
+    changes, unit = np.flatnonzero(np.diff(data.input)) + 1, f" {data.units[1]}".rstrip()
+    sentences = []
+    before = data.output[: changes[0]]
+    moved = abs(float(before[-1] - before[0])) if len(before) > 2 else 0.0
+    if moved > MOVED * np.ptp(data.output) and moved > NOISE * float(np.std(np.diff(before))):
+        sentences.append(
+            f"the output moves by {moved:.3g}{unit} before the input changes: the plant was not at rest, as the fit"
+            " assumes; begin the record at rest"
+        )
+    if fit.parameters["gain"] < 0.0:
+        sentences.append("the output falls when the input rises: the controller is direct-acting")
+    lag = fit.parameters.get("time_constant", 0.0)
+    left = float(data.time[-1] - data.time[changes[-1]]) - fit.parameters["delay"]
+    if 0.0 < left < SETTLED * lag and len(changes) <= 3:
+        sentences.append(
+            f"the record ends {left / lag:.2g} time constants after the last change, before the output has settled:"
+            " gain and time constant are known less well than their intervals say"
+        )
+    step = float(np.median(np.diff(data.time)))
+    if 0.0 < lag < SAMPLED * step:
+        sentences.append(
+            f"there are {lag / step:.2g} samples in a time constant: the delay and it are hardly separable"
+        )
+    return sentences

@@ -23,6 +23,7 @@ from designopt_regulator.identification.structures import (
     best_structure,
     compare_file,
     compare_response_file,
+    record_remarks,
 )
 from designopt_regulator.identification.table import BadData
 from designopt_regulator.plants import linear as plants
@@ -187,6 +188,7 @@ class LinearPlant:
             for name, value in fit.parameters.items()
         )
         sentences = [f"fitted plant: {fit.model} with {numbers}; explains {fit.explained:.1%} of the output's variance"]
+        sentences += record_remarks(data, fit)
         compared = self.structures()
         order = ", ".join(f"{c.model} {c.difference:+.4g}" if c.difference else f"{c.model} 0" for c in compared)
         if self.model == "auto" or best_structure(compared) != fit.model:

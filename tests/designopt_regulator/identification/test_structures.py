@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from designopt_regulator.identification.step_fit import StepData, fit_step, predicted
-from designopt_regulator.identification.structures import best_structure, compare_file, compare_response_file, criterion
+from designopt_regulator.identification.structures import (
+    best_structure,
+    compare_file,
+    compare_response_file,
+    criterion,
+    record_remarks,
+)
 from designopt_regulator.linear_loop.plant_setting import LinearPlant
 from designopt_regulator.plants import linear as plants
 
@@ -46,13 +52,13 @@ def test_the_structure_of_the_plant_is_found_and_predicts_best(model: str) -> No
     plant = LinearPlant(type="data", file=file, model="auto", between="held")
     assert plant.fit().model == model
     assert plant.fit().parameters == pytest.approx(PLANTS[model], rel=0.1)
-    assert f"'model: auto' took {model}" in plant.remarks()[1]
+    assert f"'model: auto' took {model}" in plant.remarks()[-1]
 
 
 def test_the_record_of_another_structure_is_remarked() -> None:
     plant = LinearPlant(type="data", file=record("sopdt"), between="held")
     assert plant.fit().model == "fopdt"
-    assert "'model: auto' would take sopdt" in plant.remarks()[1]
+    assert "'model: auto' would take sopdt" in plant.remarks()[-1]
 
 
 def test_a_frequency_response_shows_its_structure() -> None:
@@ -69,3 +75,22 @@ def test_the_criterion_is_akaikes_with_correction() -> None:
     """Burnham & Anderson (2002), equation 2.4: n log(RSS/n) + 2 K + 2 K (K + 1) / (n - K - 1)."""
     assert criterion(20, 0.5, 3) == pytest.approx(20 * np.log(0.25) + 6 + 24 / 16)
     assert criterion(4, 0.5, 3) == np.inf
+
+
+@pytest.mark.parametrize(
+    ("edit", "remark"),
+    [
+        (lambda t, u, y: (t, u, np.where(t < 10.0, 0.05 * t, y)), "moves by 0.4 degC before the input changes"),
+        (lambda t, u, y: (t, u, -y), "falls when the input rises"),
+        (lambda t, u, y: (t[:20], u[:20], y[:20]), "time constants after the last change"),
+        (lambda t, u, y: (t[::20], u[::20], y[::20]), "samples in a time constant"),
+        (lambda t, u, y: (t, u, y), ""),
+    ],
+)
+def test_what_a_look_at_the_record_shows_is_remarked(edit, remark: str) -> None:
+    time = np.arange(0.0, 400.0, 2.0)
+    u = np.where(time < 10.0, 0.0, 1.0)
+    y = np.where(time < 15.0, 0.0, 2.0 * -np.expm1(-np.maximum(time - 15.0, 0.0) / 20.0))
+    data = StepData(*edit(time, u, y), ("%", "degC"))
+    sentences = record_remarks(data, fit_step(data, "fopdt"))
+    assert [s for s in sentences if remark in s] if remark else sentences == []
