@@ -29,7 +29,7 @@ from designopt.plugin import (
 from designopt.plugin import report as report_part
 
 if TYPE_CHECKING:
-    from designopt.api import Study, compare, define, export, load, minimize, open_store, resume
+    from designopt.api import Study, benchmark, compare, define, export, load, minimize, open_store, resume
 
 __version__ = "0.1.0"
 
@@ -44,6 +44,7 @@ __all__ = [
     "Quantity",
     "Study",
     "aggregation",
+    "benchmark",
     "compare",
     "define",
     "export",
@@ -63,7 +64,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import the modules that run studies on first use, so that a plugin's ``import designopt`` stays fast."""
-    if name in ("Study", "compare", "define", "export", "load", "minimize", "open_store", "resume"):
+    if name in ("Study", "benchmark", "compare", "define", "export", "load", "minimize", "open_store", "resume"):
         from designopt import api
 
         return getattr(api, name)

@@ -41,6 +41,7 @@ from designopt.study.language.errors import StudyError
 from designopt.study.load import study_from_data, study_from_file
 
 if TYPE_CHECKING:
+    from designopt.benchmarking.result import BenchmarkResult
     from designopt.run.ask_tell import PendingEvaluation
     from designopt.run.progress import Progress
     from designopt.store.result import Result
@@ -411,6 +412,57 @@ def compare(stores: Sequence[Result | str | Path], page: str | Path = "compariso
     _refuse_text("stores", stores)
     results = [store if isinstance(store, Result) else Result.open(Path(store)) for store in stores]
     return write_comparison(results, Path(page))
+
+
+@_briefly
+def benchmark(
+    source: str | Path | Mapping[str, Any],
+    folder: str | Path | None = None,
+    *,
+    workers: int = 1,
+    plugin_files: Sequence[str | Path] = (),
+    data: Mapping[str, str | Path] | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> BenchmarkResult:
+    """Compare solvers on problems over seeds: a benchmark file, or a mapping with its keys, in which a `Study` may
+    stand for a problem.
+
+    >>> study = designopt.define(...)                                             # doctest: +SKIP
+    >>> designopt.benchmark({"benchmark": "mine", "problems": {"beam": study},    # doctest: +SKIP
+    ...                      "solvers": {"gp": {"use": "gp"}, "nsga2": {"use": "nsga2", "population": 20}},
+    ...                      "seeds": 5, "evaluations": 100})
+
+    Each run is a store in `folder` (default ``results/NAME.benchmark``); the same call continues what was stopped, and
+    writes page and tables. `workers` runs are side by side in processes of their own, which import plugin files and
+    installed plugins alone. `options` are ``scheduler``, ``allow`` and ``replace`` of
+    `designopt.benchmarking.processes.RunOptions`. Raises `StudyError`, `StoreError` for runs of another question,
+    `Interrupted`, `OSError`.
+    """
+    from designopt.benchmarking.file import Reading, benchmark_from_data, read_benchmark
+    from designopt.benchmarking.processes import RunOptions
+    from designopt.benchmarking.result import read_result
+    from designopt.benchmarking.run import run_benchmark
+
+    contents = _contents(plugin_files)
+    if isinstance(source, Mapping):
+        problems = source.get("problems")
+        entries = dict(problems) if isinstance(problems, Mapping) else {}
+        studies = {}
+        for name, entry in entries.items():
+            study = entry.get("study") if isinstance(entry, Mapping) else entry
+            if isinstance(study, Study):
+                studies[name] = study.definition
+                entries[name] = {**(entry if isinstance(entry, Mapping) else {}), "study": study.name}
+        sections = {**source, "problems": entries} if entries else source
+        statement = benchmark_from_data(sections, Path.cwd(), Reading(contents, _folders(data), studies))
+    else:
+        statement = read_benchmark(Path(source), Reading(contents, _folders(data)))
+    run_options = RunOptions(workers=workers, data=_folders(data), **options)
+    target = Path(folder) if folder is not None else statement.default_store
+    result = read_result(statement, target, run_benchmark(statement, target, run_options, progress))
+    result.write()
+    return result
 
 
 @_briefly

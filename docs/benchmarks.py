@@ -7,6 +7,11 @@ import math
 import statistics
 from pathlib import Path
 
+from designopt.benchmarking.cells import Benchmark
+from designopt.benchmarking.records import read_records
+from designopt.benchmarking.scores import BenchmarkScores
+from designopt.benchmarking.table import as_markdown, tables
+
 ROWS = Path(__file__).parents[1] / "results" / "benchmarks" / "rows.csv"
 SHARES = ROWS.with_name("few_evaluations.csv")
 
@@ -21,19 +26,24 @@ found.
 
 FEW = """## Hypervolume after few evaluations
 
-Medians over runs with different seeds (their number in brackets) of the hypervolume relative to that of a front from
-many thousand evaluations; with one objective the way from a value that a quarter of random designs is below to the
-optimum. `gp` with its defaults (four designs at a time, derivatives and cheap evaluations not used); BoTorch's
-qLogNEHVI with four at a time, 64 samples, 4 restarts from 64 points, one thread (seed 0: 128 and 128); Optuna's TPE and
-GP samplers with their defaults; NSGA-II of pymoo and `nsga2` with a population of 20.
+Median (first to third quartile) over runs with different seeds of the hypervolume relative to that of a front from many
+thousand evaluations; with one objective the way from a value that a quarter of random designs is below to the optimum.
+The largest median is bold, one that is not significantly smaller in italics (Mann & Whitney 1947, one-sided, with
+Holm's correction); one or two runs cannot show a difference. `gp` with its defaults (four designs at a time,
+derivatives and cheap evaluations not used); BoTorch's qLogNEHVI with four at a time, 64 samples, 4 restarts from 64
+points, one thread (seed 0: 128 and 128); Optuna's TPE and GP samplers with their defaults; NSGA-II of pymoo and `nsga2`
+with a population of 20.
 
-Rules of `gp` were chosen with seeds 0 to 2 of these problems; the table has its runs with other seeds. A cell with one
-run or none says little: BoTorch and Optuna's GP take minutes of a core for each. Their runs to 200 evaluations, and
-those of SMAC, were made later than the runs to 100, on another machine. Behind each table stands, for every problem,
-which other search has the largest median, gp's median over it, and the probability that the other's runs rank so far
-above those of gp by chance (Mann & Whitney 1947, one-sided). One run against five cannot tell (p is 1/6 at least);
-0.000 everywhere says that no search had come below the worst corner of the front by then. Problems and settings are in
-`tests/bench/few_evaluations`; `measure.py` there adds runs, `table.py` the rows.
+Rules of `gp` were chosen with seeds 0 to 2 of these problems; the table has its runs with other seeds. BoTorch and
+Optuna's GP take minutes of a core for each run. Their runs to 200 evaluations, and those of SMAC, were made later than
+the runs to 100, on another machine. Behind each table stands, for every problem, which other search has the largest
+median, its runs, gp's median over it, and the probability that the other's runs rank so far above those of gp by chance
+(one-sided). One run against five cannot tell (p is 1/6 at least); 0.000 everywhere says that no search had come below
+the worst corner of the front by then.
+
+The table is a [benchmark file](benchmark_files.md), `tests/bench/few_evaluations/few_evaluations.yaml`: problems,
+solvers, the other packages as a solver of a plugin file, and `results/benchmarks/few_evaluations.csv` as the records
+of its runs.
 """
 
 #: Below this probability another search is ahead of gp.
@@ -44,21 +54,18 @@ def few_evaluations() -> str:
     """The table of shares, one for each number of evaluations."""
     if not SHARES.exists():
         return ""
-    with SHARES.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    records = read_records(SHARES)
+    budgets = tuple(sorted({record.evaluations for record in records}))
+    benchmark = Benchmark("few_evaluations", "", "", (), (), budgets, (), records)
+    scores = BenchmarkScores(benchmark, SHARES.parent, (), records, ())
     parts = [FEW]
-    for count in sorted({int(row["evaluations"]) for row in rows}):
-        shares: dict[tuple[str, str], list[float]] = {}
-        for row in rows:
-            if int(row["evaluations"]) == count:
-                shares.setdefault((row["problem"], row["search"]), []).append(float(row["share"]))
-        searches = list(dict.fromkeys(search for _, search in shares))
-        parts.append(f"| {count} evaluations | {' | '.join(searches)} |\n|---|{'---|' * len(searches)}")
-        for problem in dict.fromkeys(name for name, _ in shares):
-            found = (shares.get((problem, search), []) for search in searches)
-            cells = (f"{statistics.median(one):.3f} ({len(one)})" if one else "" for one in found)
-            parts.append(f"| `{problem}` | {' | '.join(cells)} |")
-        parts += ["", *_standing(shares), ""]
+    for table in tables(scores):
+        shares = {
+            (problem, solver): scores.values(problem, solver, table.evaluations).tolist()
+            for problem in scores.problem_names
+            for solver in scores.solvers
+        }
+        parts += [as_markdown([table]), *_standing({key: values for key, values in shares.items() if values}), ""]
     return "\n".join(parts)
 
 

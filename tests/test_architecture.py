@@ -25,6 +25,7 @@ LAYERS = (
     ("workers",),
     ("run",),
     ("report", "exports"),
+    ("benchmarking",),
     ("api", "testing", "templates"),
     ("desk",),
     ("cli",),

@@ -391,6 +391,7 @@ TRIED: dict[str, Iterable[str]] = {
         *(f"yaml {name}" for name in ("ends", "execution", "octave", "compiled")),
         "python subclass",
     },
+    "benchmark_files.md": {"yaml", "sh", "text", "python"},  # tests/test_benchmark.py
     "dynamic_sharing.md": {"python", "yaml"},  # tests/designopt_muscle/dynamic/test_dynamic_studies.py
     "walking.md": {"python", "yaml"},  # tests/designopt_walking/test_documentation.py
 }

@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from designopt.cli.ask_tell import ask, tell
+from designopt.cli.benchmark import benchmark
 from designopt.cli.checking import validate
 from designopt.cli.desk import desk
 from designopt.cli.exit import INTERRUPTED, STORE, fail, fail_usage, sufficient_system, writable_output
@@ -92,5 +93,5 @@ def main(log: str | None) -> None:
         logging.getLogger("designopt").setLevel(log.upper())
 
 
-for _command in (new, validate, run, resume, ask, tell, report, desk, export, show, list_):
+for _command in (new, validate, run, resume, benchmark, ask, tell, report, desk, export, show, list_):
     main.add_command(_command)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from designopt.plugin import PluginError
-from designopt.store.result import Result
+
+if TYPE_CHECKING:
+    import plotly.graph_objects
+
+    from designopt.store.result import Result
 
 #: Programs that can draw, by preference.
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
@@ -27,11 +35,15 @@ const figure = {figure};
 Object.assign(figure.layout, {{width: {width}, height: {height}, autosize: false}});
 Plotly.newPlot("figure", figure.data, figure.layout, {{staticPlot: true}}).then(drawn => {script});
 </script>"""
-_TO_SVG = """Plotly.toImage(drawn, {format: "svg", imageDataOnly: true}).then(svg => {
-  const text = document.createElement("pre");
-  text.id = "svg";
-  text.textContent = svg;
-  document.body.replaceChildren(text);
+_TO_IMAGES = """Promise.all(["svg", "png"].map(format =>
+  Plotly.toImage(drawn, {format: format, imageDataOnly: true, scale: format == "png" ? 2 : 1}))).then(images => {
+  const texts = images.map((image, i) => {
+    const text = document.createElement("pre");
+    text.id = ["svg", "png"][i];
+    text.textContent = image;
+    return text;
+  });
+  document.body.replaceChildren(...texts);
 })"""
 
 
@@ -46,13 +58,53 @@ def write_figure(result: Result, file: Path, size: tuple[float, float] = SIZE) -
     """
     if file.suffix.lower() not in (".svg", ".pdf"):
         raise FigureError(f"{file}: a figure is written as .svg or .pdf")
-    browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    width, height = (round(length * _PIXELS) for length in size)
+    if file.suffix.lower() == ".svg":
+        content = draw(_figure(result, file), width, height, str(file))["svg"]
+    else:
+        content = _printed(_figure(result, file), width, height, str(file))
+    file.write_bytes(content)
+    return file
+
+
+def has_browser() -> bool:
+    """Whether a browser of this machine can draw figures."""
+    return any(shutil.which(name) for name in BROWSERS)
+
+
+def draw(figure: plotly.graph_objects.Figure, width: int, height: int, name: str = "figure") -> dict[str, bytes]:
+    """The figure in CSS pixels as ``svg`` and, with twice as many pixels, ``png``. Raises `FigureError` for the figure
+    `name` without a browser, or if it does not draw."""
+    with _browsing(figure, width, height, _TO_IMAGES, name) as (command, page, _):
+        output = _run([*command, "--dump-dom", page.as_uri()], name).stdout.decode(errors="replace")
+    texts = {key: re.search(rf'<pre id="{key}">(.*?)</pre>', output, re.DOTALL) for key in ("svg", "png")}
+    if not all(texts.values()):
+        raise FigureError(f"{name}: {command[0]} did not draw it")
+    svg, png = (unescape(match[1]) for match in texts.values() if match)
+    return {"svg": svg.encode(), "png": base64.b64decode(png)}
+
+
+def _printed(figure: plotly.graph_objects.Figure, width: int, height: int, name: str) -> bytes:
+    """The figure as PDF."""
+    with _browsing(figure, width, height, "null", name) as (command, page, folder):
+        pdf = folder / "figure.pdf"
+        process = _run([*command, "--no-pdf-header-footer", f"--print-to-pdf={pdf}", page.as_uri()], name)
+        if not pdf.exists() or not pdf.stat().st_size:
+            raise FigureError(f"{name}: {command[0]} did not draw it (exit code {process.returncode})")
+        return pdf.read_bytes()
+
+
+@contextlib.contextmanager
+def _browsing(
+    figure: plotly.graph_objects.Figure, width: int, height: int, script: str, name: str
+) -> Iterator[tuple[list[str], Path, Path]]:
+    """The command of a browser, the page with the figure alone, and their temporary folder."""
+    browser = next((path for program in BROWSERS if (path := shutil.which(program))), None)
     if browser is None:
-        raise FigureError(f"{file}: needs Chromium or Chrome; or save the figure with the button 'SVG' of the report")
+        raise FigureError(f"{name}: needs Chromium or Chrome; or save the figure with the button 'SVG' of the report")
     with tempfile.TemporaryDirectory(prefix="designopt-figure-") as folder:
-        page, pdf = Path(folder) / "figure.html", Path(folder) / "figure.pdf"
-        is_svg = file.suffix.lower() == ".svg"
-        page.write_text(_page(result, file, size, _TO_SVG if is_svg else "null"), encoding="utf-8")
+        page = Path(folder) / "figure.html"
+        page.write_text(_page(figure, width, height, script), encoding="utf-8")
         command = [
             browser,
             "--headless",
@@ -61,34 +113,33 @@ def write_figure(result: Result, file: Path, size: tuple[float, float] = SIZE) -
             "--virtual-time-budget=20000",
         ]
         command += ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-        command += ["--dump-dom"] if is_svg else ["--no-pdf-header-footer", f"--print-to-pdf={pdf}"]
-        try:
-            process = subprocess.run([*command, page.as_uri()], capture_output=True, timeout=LONGEST, check=False)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise FigureError(f"{file}: {browser} did not draw it: {error}") from None
-        match = re.search(r'<pre id="svg">(.*?)</pre>', process.stdout.decode(errors="replace"), re.DOTALL)
-        content = (unescape(match[1]).encode() if match else b"") if is_svg else _content(pdf)
-    if not content:
-        raise FigureError(f"{file}: {browser} did not draw it (exit code {process.returncode})")
-    file.write_bytes(content)
-    return file
+        yield command, page, Path(folder)
 
 
-def _content(path: Path) -> bytes:
-    return path.read_bytes() if path.exists() else b""
+def _run(command: list[str], name: str) -> subprocess.CompletedProcess[bytes]:
+    try:
+        process = subprocess.run(command, capture_output=True, timeout=LONGEST, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise FigureError(f"{name}: {command[0]} did not draw it: {error}") from None
+    if process.returncode:
+        raise FigureError(f"{name}: {command[0]} did not draw it (exit code {process.returncode})")
+    return process
 
 
-def _page(result: Result, file: Path, size: tuple[float, float], script: str) -> str:
-    """A page with the figure alone."""
-    from plotly.offline import get_plotlyjs
-
+def _figure(result: Result, file: Path) -> plotly.graph_objects.Figure:
+    """The figure that the name of `file` states, with the letters of a paper."""
     match = re.fullmatch(r"(.*?)(?:-(\d+))?", file.stem)
     part, number = (match[1], int(match[2] or 1)) if match else (file.stem, 1)
     try:
         figure = result.plot(part, number - 1)
     except (PluginError, ValueError) as error:
         raise FigureError(f"{file}: {error}; the name of the file is that of a part of the report") from None
-    figure.update_layout(title=None, font_size=LETTERS * _POINT, margin={"l": 45, "r": 8, "t": 8, "b": 40})
-    width, height = (round(length * _PIXELS) for length in size)
+    return figure.update_layout(title=None, font_size=LETTERS * _POINT, margin={"l": 45, "r": 8, "t": 8, "b": 40})
+
+
+def _page(figure: plotly.graph_objects.Figure, width: int, height: int, script: str) -> str:
+    """A page with the figure alone."""
+    from plotly.offline import get_plotlyjs
+
     text = figure.to_json().replace("</", "<\\/")
     return _PAGE.format(width=width, height=height, library=get_plotlyjs(), figure=text, script=script)

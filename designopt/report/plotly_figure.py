@@ -29,9 +29,9 @@ class Drawable(Protocol):
 
 def as_plotly(figure: Drawable, *, dark: bool = False) -> plotly.graph_objects.Figure:
     """`figure` as the page shows it first: its first selection, in the colours of the light or `dark` theme."""
-    import plotly.graph_objects as go
+    from designopt.report.notebook_figure import NotebookFigure
 
-    plotly_figure = go.Figure(_coloured(_first(figure), int(dark)))
+    plotly_figure = NotebookFigure(_coloured(_first(figure), int(dark)))
     plotly_figure.update_layout(
         title=figure.title, template="plotly_dark" if dark else "plotly_white", height=figure.height, margin={"t": 90}
     )

@@ -117,6 +117,19 @@ def study_from_data(
     return _checked_study(node_of(_python(sections), Source("")), read, (), (), problem_of, base)
 
 
+def study_from_node(
+    root: Node,
+    base: Path,
+    *,
+    plugin_files: Sequence[PluginFile] = (),
+    problem_of: ProblemOf | None = None,
+    data: Mapping[str, Path] | None = None,
+) -> StudyDefinition:
+    """The study with the sections of `root`, which may come from several files; its own files are in the folder
+    `base`. Its `text` is an equivalent file. Raises `StudyError` with the positions of the mistakes."""
+    return _checked_study(root, FolderFiles(base, data), (), plugin_files, problem_of, base)
+
+
 def plugin_with(plugin: Plugin, overrides: Sequence[str], data: Mapping[str, Path] | None = None) -> Plugin:
     """`plugin` with its declarations for the settings in ``KIND.setting=value`` texts; files are relative to the
     current folder. Raises `StudyError`.

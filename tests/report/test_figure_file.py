@@ -1,13 +1,15 @@
 """Figures for papers, written by a browser."""
 
+import base64
 import re
 import shutil
 import subprocess
+from html import unescape
 
 import pytest
 from given_results import grid
 
-from designopt.report import figure_file
+from designopt.report import figure_file, notebook_figure
 from designopt.report.figure_file import FigureError, write_figure
 
 needs_browser = pytest.mark.skipif(
@@ -50,3 +52,43 @@ def test_without_a_browser_or_a_drawing_the_error_says_what_to_do(tmp_path, monk
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
     with pytest.raises(FigureError, match=r"browser did not draw it \(exit code 7\)"):
         write_figure(grid(), tmp_path / "front.pdf")
+
+
+def test_a_figure_in_a_notebook_has_a_picture_beside_its_interactive_form(monkeypatch):
+    monkeypatch.setattr(notebook_figure, "has_browser", lambda: True)
+    monkeypatch.setattr(notebook_figure, "draw", lambda *_: {"svg": b"<svg/>", "png": b"picture"})
+    figure = grid().plot()
+    assert getattr(figure, "_ipython_display_", None) is None  # or IPython would ask nothing else
+    bundle = figure._repr_mimebundle_()
+    assert base64.b64decode(bundle["image/png"]) == b"picture"
+    assert base64.b64encode(b"<svg/>").decode() in bundle["text/html"]
+    assert bundle["application/vnd.plotly.v1+json"]["data"]
+    monkeypatch.setattr(notebook_figure, "has_browser", lambda: False)
+    assert "Plotly.newPlot" in figure._repr_mimebundle_()["text/html"]
+
+
+@pytest.mark.slow  # it starts a kernel and a browser
+@needs_browser
+def test_a_notebook_with_a_run_survives_nbconvert(tmp_path):
+    nbconvert = pytest.importorskip("nbconvert", reason="nbconvert is not installed")
+    pytest.importorskip("ipykernel", reason="ipykernel is not installed")
+    nbformat = pytest.importorskip("nbformat")
+    from nbconvert.preprocessors import ExecutePreprocessor
+
+    cells = [
+        "import designopt\nfrom typing import Annotated\n"
+        "def rod(side: Annotated[float, designopt.Quantity('mm')]):\n    return {'mass': side**2, 'sag': 1 / side}\n"
+        "result = designopt.minimize(rod, {'side': [1, 2]}, evaluations=24, executor='serial', store='s')",
+        "result",
+        "result.plot()",
+        "result.to_pandas().attrs['units']",
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
+    ExecutePreprocessor(timeout=120).preprocess(notebook, {"metadata": {"path": str(tmp_path)}})
+    page, _ = nbconvert.HTMLExporter().from_notebook_node(notebook)
+    assert re.search('<progress [^>]*value="24"', page)
+    assert "data:image/svg+xml;base64," in page
+    assert "'side': 'mm'" in unescape(page)
+    latex, resources = nbconvert.LatexExporter().from_notebook_node(notebook)
+    assert "includegraphics" in latex
+    assert any(name.endswith(".png") for name in resources["outputs"])

@@ -362,10 +362,18 @@ def test_what_is_maximised_is_best_where_it_is_most() -> None:
     )
 
 
-def test_one_design_and_many_are_not_ranked() -> None:
+def test_one_design_is_not_ranked_and_of_many_the_baseline_stays() -> None:
     assert ranking(result([(10.0, 0.2)], {"mass": [2], "sag": [1]})) is None
-    many = np.linspace(10, 100, MOST + 1)
-    assert ranking(result([(w, 0.5) for w in many], {"mass": many, "sag": many})) is None
+    many = np.linspace(10, 100, MOST + 5)
+    given = result([(w, 0.5) for w in many], {"mass": many, "sag": many})
+    worst = replace(given, table={**given.table})
+    object.__setattr__(worst, "baseline", {"today": MOST + 4})
+    section = ranking(worst)
+    assert section is not None
+    assert "60 of 65 designs in the order of mass" in section.introduction
+    assert "The others do not fit here" in section.introduction
+    assert len(section.tables[0].rows) == MOST
+    assert section.tables[0].designs[-1] == MOST + 4
 
 
 def test_notable_figures_above_zero_are_said_at_the_end_of_a_run() -> None:
@@ -454,3 +462,18 @@ def test_a_parameter_that_every_stage_sweeps_is_not_called_at_its_bound() -> Non
     swept = limits(replace(given, study=replace(given.study, stages=(Stage("sweep", solver),))))
     assert swept is not None
     assert not any("width" in finding for finding in swept.findings)
+
+
+def test_the_values_of_a_choice_have_symbols_on_the_front() -> None:
+    steel = DesignVariable("material", "choice", values=("steel", "aluminium"))
+    width = DesignVariable("width", "real", 10.0, 100.0)
+    given = result([(10.0, 0), (20.0, 1), (30.0, 0)], {"mass": [1, 2, 3], "sag": [3, 2, 1]}, space=(width, steel))
+    drawn = front(given).figures[0].plot["data"]
+    assert next(t for t in drawn if t.get("name") == "Pareto front")["marker"]["symbol"] == [
+        "circle",
+        "square",
+        "circle",
+    ]
+    assert [t["name"] for t in drawn[-2:]] == ["material steel", "material aluminium"]
+    with pytest.raises(ValueError, match="'width' is no parameter with up to 8 values"):
+        front(given, symbol="width")

@@ -3,13 +3,16 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
+import casadi as ca
 import numpy as np
 import pytest
 from designopt_motion.cart_pole import CartPole
 
-from designopt.collocation import Options, Program, solve
+from designopt.collocation import Integral, Options, Phase, Program, TrajectoryProblem, linked, solve
+from designopt.dynamics.system import System, Variable
 from designopt.report.labels import number
 from designopt.report.parts.motion.programs import programs
+from designopt.report.parts.motion.solving import solving
 from designopt.report.parts.motion.trajectories import activity, trajectories
 
 
@@ -27,7 +30,8 @@ def solutions():
 def record(solution, **start):
     figures = {}
     if solution:
-        figures = {"optimum(duration)": solution.parameters["duration"], "program(objective)": solution.objective,
+        figures = {"optimum(duration)": solution.parameters.get("duration", np.nan),
+                   "program(objective)": solution.objective,
                    "program(iterations)": float(solution.iterations),
                    "program(error_estimate)": solution.error_estimate}  # fmt: skip
     status = solution.status.name.lower() if solution else "timeout"
@@ -46,6 +50,7 @@ def result(*records, sign=1.0):
 def test_a_study_without_programs_has_neither_part():
     assert programs(result()) is None
     assert trajectories(result()) is None
+    assert solving(result()) is None
 
 
 def test_states_and_controls_are_drawn_over_time_with_their_limits(solutions):
@@ -87,6 +92,8 @@ def test_outcomes_parameters_and_messages_of_all_programs_are_listed(solutions):
     # the longer the time the less the effort: it is at its upper bound, and gives more when that is raised
     assert [row[1] for row in parameters.rows] == ["duration [s]"] * 2
     assert {row[5] for row in parameters.rows} == {"upper bound"}
+    assert section.figures == ()  # the answer alone: how it was found is a part near the end
+    section = solving(result(*(record(s, pole_length=at) for s, at in zip(solutions, (0.5, 0.6), strict=True))))
     assert [figure.title for figure in section.figures] == ["Mesh and error by interval", "Progress of the solver"]
     bars = section.figures[0].plot["data"][0]
     assert len(bars["x"]) == 30
@@ -146,7 +153,7 @@ def test_the_structure_of_the_first_program_is_a_map_with_names(solutions):
     program = Program(CartPole().trajectory_problem({}), Options(intervals=30))
     first = record(solutions[0])
     first.sparsity = program.sparsity
-    figures = {figure.title: figure for figure in programs(result(first)).figures}
+    figures = {figure.title: figure for figure in solving(result(first)).figures}
     plot = figures["Structure of the program"].plot
 
     jacobian, hessian = plot["data"]
@@ -156,4 +163,62 @@ def test_the_structure_of_the_first_program_is_a_map_with_names(solutions):
     assert ticks["ticktext"][0] == "rates"
     assert ticks["tickvals"][0] == 0
     assert plot["layout"]["xaxis"]["ticktext"][0] == "points of the motion"
-    assert "Structure of the program" not in [f.title for f in programs(result(record(solutions[0]))).figures]
+    assert "Structure of the program" not in [
+        f.title for f in getattr(solving(result(record(solutions[0]))), "figures", ())
+    ]
+
+
+@pytest.fixture(scope="module")
+def detour():
+    """A point that goes from (0, 0) over (1, 1) to (2, 0), in two phases that follow each other."""
+    x, y, u, w = (ca.SX.sym(name) for name in "xyuw")
+    point = System.from_expressions(
+        "point", states=[(Variable("x", "m"), x, u), (Variable("y", "m"), y, w)],
+        controls=[(Variable("u", "m/s"), u), (Variable("w", "m/s"), w)],
+    )  # fmt: skip
+    effort = {"effort": Integral(lambda v: v["u"] ** 2 + v["w"] ** 2)}
+    up = Phase(point, name="up", tf=1.0, initial={"x": 0, "y": 0}, final={"x": 1, "y": 1}, integrals=effort)
+    down = Phase(point, name="down", t0=None, tf=2.0, final={"x": 2, "y": 0}, integrals=effort)
+    problem = TrajectoryProblem(
+        [up, down],
+        cost=lambda e: e.phase["up"].integral["effort"] + e.phase["down"].integral["effort"],
+        constraints={"link": linked(up, down)},
+    )
+    return solve(problem, Options(intervals=10))
+
+
+def test_phases_that_follow_each_other_are_one_figure_with_their_changes_marked(detour):
+    section = trajectories(result(record(detour)))
+    titles = [figure.title for figure in section.figures]
+    assert titles == ["Path of x and y", "States", "Controls", "Costates"]
+    states = section.figures[1].plot
+    (change,) = states["layout"]["shapes"]
+    assert change["x0"] == pytest.approx(1.0)
+    curves = [t for t in states["data"] if t["mode"] == "lines" and t["yaxis"] == "y"]
+    assert [float(t["x"][-1]) for t in curves] == pytest.approx([1.0, 2.0])
+    assert "down from 1 s" in section.figures[1].note
+
+
+def test_the_path_lies_beside_its_obstacles(detour):
+    obstacles = [{"x": 1.0, "y": 0.4, "radius": 0.2, "name": "tree"}, {"corners": [[0, 1], [0.5, 1], [0.5, 1.5]]}]
+    figure = trajectories(result(record(detour)), path=["x", "y"], obstacles=obstacles).figures[0]
+    circle, polygon, first, _, second, _ = figure.plot["data"]
+    assert np.hypot(circle["x"] - 1.0, circle["y"] - 0.4) == pytest.approx(0.2)
+    assert list(polygon["x"]) == [0, 0.5, 0.5, 0]
+    assert (first["name"], second["name"]) == ("up", "down")
+    assert (second["x"][0], second["y"][0]) == pytest.approx((1.0, 1.0), abs=1e-6)
+    assert figure.plot["layout"]["yaxis"]["scaleanchor"] == "x"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"path": ["x"]}, "path names two variables"),
+        ({"path": ["x", "z"]}, "no phase has a variable 'z'"),
+        ({"obstacles": [{"x": 1.0}]}, "x, y and radius, or corners"),
+        ({"obstacles": [{"corners": [[0, 1]]}]}, "three or more pairs"),
+    ],
+)
+def test_a_path_or_obstacle_that_is_none_is_refused(detour, settings, message):
+    with pytest.raises(ValueError, match=message):
+        trajectories(result(record(detour)), **settings)

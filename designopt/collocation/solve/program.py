@@ -38,6 +38,7 @@ from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.boxes import ProgramBounds, boxes
 from designopt.collocation.transcription.functions.compiled import with_compiled
+from designopt.collocation.transcription.functions.ends import unlinked_warnings
 from designopt.collocation.transcription.functions.functions import ProblemFunctions, state
 from designopt.collocation.transcription.functions.nonsmooth import nonsmooth_warnings
 from designopt.collocation.transcription.functions.program_variants import check_expressions
@@ -114,8 +115,8 @@ class Program:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings about the problem's expressions."""
-        return nonsmooth_warnings(self.statement)
+        """Warnings about the problem's expressions, and about phases without a link."""
+        return (*nonsmooth_warnings(self.statement), *unlinked_warnings(self.problem, self.statement.ends))
 
     @cached_property
     def sparsity(self) -> Sparsity:

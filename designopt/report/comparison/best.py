@@ -9,7 +9,9 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.report.colours import axis, category, layout, scale_for
+from designopt.report.comparison.bands import median_with_band
 from designopt.report.comparison.compared_store import ComparedStore
+from designopt.report.comparison.groups import grouped
 from designopt.report.labels import listed, number, plain, with_unit
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import trace
@@ -54,15 +56,24 @@ def _history(entry: ComparedStore) -> Floats:
 
 def _figure(entries: Sequence[ComparedStore], histories: Sequence[Floats], objective: Objective) -> Figure:
     data: list[dict[str, Any]] = []
-    for i, (entry, history) in enumerate(zip(entries, histories, strict=True)):
+    groups, repeats = grouped(entries)
+    for i, group in enumerate([*groups, *repeats]):
+        history, label = histories[group.rows[0]], group.label
+        if len(group.rows) > 1:
+            longest = max(len(histories[row]) for row in group.rows)
+            curves = [np.pad(histories[row], (0, longest - len(histories[row])), "edge") for row in group.rows]
+            curve = np.where(np.isfinite(curves), objective.sign * np.array(curves), np.nan)
+            first = int(np.argmax(np.isfinite(curve).all(axis=0)))  # before, a run has no feasible design
+            data += median_with_band(list(range(first + 1, longest + 1)), curve[:, first:], label, i)
+            continue
         steps = np.flatnonzero(history < np.concatenate([[np.inf], history[:-1]]))
         places = np.append(steps, len(history) - 1) if len(steps) else steps
         stair = {"shape": "hv", "color": category(i), "width": 2}
         data.append(
-            trace(places + 1, objective.sign * history[places], plain(entry.label), mode="lines+markers", line=stair,
-                  marker={"size": 5}, hover=f"{plain(entry.label)}, %{{x}} designs: <b>%{{y:.6~g}}</b>")
+            trace(places + 1, objective.sign * history[places], plain(label), mode="lines+markers", line=stair,
+                  marker={"size": 5}, hover=f"{plain(label)}, %{{x}} designs: <b>%{{y:.6~g}}</b>")
         )  # fmt: skip
-    scale = scale_for([value for curve in data for value in curve["y"]])
+    scale = scale_for([value for curve_trace in data for value in curve_trace["y"]])
     title = plain(with_unit(objective.name, objective.unit))
     axes = {"xaxis": axis("designs asked for"), "yaxis": axis(title, **scale)}
     return Figure("Best so far, over the designs", {"data": data, "layout": layout(**axes)}, height=360)

@@ -35,7 +35,7 @@ def _use(what: str, a: Use[Plugin], b: Use[Plugin]) -> Iterator[str]:
         return
     if a.plugin.version != b.plugin.version:
         yield f"{what} {b.plugin.name} in version {b.plugin.version} instead of {a.plugin.version}"
-    new_settings, old_settings = _settings(b), _settings(a)
+    new_settings, old_settings = settings_of(b), settings_of(a)
     for name in [*old_settings, *(n for n in new_settings if n not in old_settings)]:
         new, old = new_settings.get(name), old_settings.get(name)
         if _comparable(new) != _comparable(old):
@@ -51,7 +51,7 @@ def _comparable(value: Any) -> Any:
     return value.digest if isinstance(value, InputFile) else value
 
 
-def _settings(use: Use[Plugin]) -> dict[str, Any]:
+def settings_of(use: Use[Plugin]) -> dict[str, Any]:
     return {**{n: f.default for n, f in use.plugin.settings.items() if not f.required}, **use.settings}
 
 
@@ -59,9 +59,9 @@ def _space(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
     old, new = ({p.name: p for p in s.space} for s in (a, b))
     for name, p in new.items():
         if name not in old:
-            yield f"parameter {name} ({_range(p)}) added"
+            yield f"parameter {name} ({range_of(p)}) added"
         elif _parameter(p) != _parameter(old[name]):
-            yield f"{name} {_range(p)} instead of {_range(old[name])}"
+            yield f"{name} {range_of(p)} instead of {range_of(old[name])}"
     for name in old:
         if name not in new:
             yield f"parameter {name} left out"
@@ -71,7 +71,7 @@ def _parameter(p: DesignVariable) -> tuple[Any, ...]:
     return tuple(getattr(p, f.name) if f.name != "when" else dict(p.when) for f in fields(p))
 
 
-def _range(p: DesignVariable) -> str:
+def range_of(p: DesignVariable) -> str:
     scale = " on a log scale" if p.kind == "real" and p.scale == "log" else ""
     when = " when " + " and ".join(f"{n} is {' or '.join(map(number, v))}" for n, v in p.when.items()) if p.when else ""
     return f"{range_text(p)} {p.unit}".rstrip() + scale + when
@@ -104,9 +104,9 @@ def _scored(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
         new: Mapping[str, Any] = {item.name: item for item in news}
         for name, item in new.items():
             if name not in old:
-                yield f"{what} {item.name} ({_score(item)}) added"
-            elif _score(item) != _score(old[name]):
-                yield f"{what} {item.name} is {_score(item)} instead of {_score(old[name])}"
+                yield f"{what} {item.name} ({score_of(item)}) added"
+            elif score_of(item) != score_of(old[name]):
+                yield f"{what} {item.name} is {score_of(item)} instead of {score_of(old[name])}"
         for name, item in old.items():
             if name not in new:
                 yield f"{what} {item.name} left out"
@@ -123,7 +123,7 @@ def _figures(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
     yield from (f"figure {name} left out" for name in a.figures if name not in b.figures)
 
 
-def _score(item: Objective | StudyConstraint) -> str:
+def score_of(item: Objective | StudyConstraint) -> str:
     text = limit_text(item) if isinstance(item, StudyConstraint) else f"{item.direction} {item.expression.text}"
     settings = ", ".join(f"{k}: {value_text(v)}" for k, v in item.over.settings.items())
     over = item.over.plugin.name + (f" ({settings})" if settings else "")

@@ -15,9 +15,11 @@ from designopt.arrays import Floats
 from designopt.counts import count
 from designopt.lazy import moocore
 from designopt.report.colours import axis, category, layout
+from designopt.report.comparison.bands import median_with_band
 from designopt.report.comparison.best import best_values
 from designopt.report.comparison.compared_store import ComparedStore
 from designopt.report.comparison.differences import differences
+from designopt.report.comparison.groups import grouped
 from designopt.report.comparison.seeds import Scores, repeated
 from designopt.report.labels import (
     chosen_once,
@@ -267,7 +269,7 @@ def _fronts(entries: list[ComparedStore], objectives: tuple[Objective, ...], fro
                 if lead > 5e-4
                 else f"{first.label} and {second.label} have the same hypervolume within 0.05 %."
             )
-        figures.append(_convergence(entries, reference, scale, m))
+        figures.append(_convergence(entries, reference, scale))
     return Section(
         "Fronts",
         introduction="The designs of each store that are nondominated within the store in the common objectives.",
@@ -321,26 +323,36 @@ def _scale(entries: list[ComparedStore], reference: Floats, fronts: list[NDArray
     return decision.hypervolume(F, reference) or 1.0
 
 
-def _convergence(entries: list[ComparedStore], reference: Floats, scale: float, m: int) -> Figure:
-    """Hypervolume with the common reference over the requested designs."""
+def _history(entry: ComparedStore, places: NDArray[np.intp], reference: Floats) -> Floats:
+    """Hypervolume after each of some numbers of designs."""
+    feasible = entry.result.outcomes.feasible
+    archive = np.empty((0, len(reference)))
+    volumes, counted = [], 0
+    for row in places.tolist():
+        new = entry.objectives[counted:row][feasible[counted:row]]
+        archive = np.concatenate([archive, new[(new < reference).all(axis=1)]])
+        if len(archive):
+            archive = archive[moocore.is_nondominated(archive, keep_weakly=False)]
+        volumes.append(decision.hypervolume(archive, reference))
+        counted = row
+    return np.array(volumes)
+
+
+def _convergence(entries: list[ComparedStore], reference: Floats, scale: float) -> Figure:
+    """Hypervolume with the common reference over the requested designs; of several runs of a search the median."""
     data = []
-    for i, e in enumerate(entries):
-        n = len(e.objectives)
-        feasible = e.result.outcomes.feasible
+    groups, repeats = grouped(entries)
+    for i, group in enumerate([*groups, *repeats]):
+        n = max(len(e.objectives) for e in group.entries)
         places = np.unique(np.linspace(1, n, PLACES).astype(int)) if n else np.zeros(0, dtype=int)
-        archive = np.empty((0, m))
-        history, counted = [], 0
-        for row in places.tolist():
-            new = e.objectives[counted:row][feasible[counted:row]]
-            archive = np.concatenate([archive, new[(new < reference).all(axis=1)]])
-            if len(archive):
-                archive = archive[moocore.is_nondominated(archive, keep_weakly=False)]
-            history.append(decision.hypervolume(archive, reference) / scale)
-            counted = row
+        histories = np.array([_history(e, places, reference) / scale for e in group.entries])
+        if len(histories) > 1:
+            data += median_with_band(places.tolist(), histories, group.label, i)
+            continue
         data.append(
-            trace(places, history, plain(e.label), mode="lines+markers", colour=category(i), width=2,
+            trace(places, histories[0], plain(group.label), mode="lines+markers", colour=category(i), width=2,
                   marker={"size": 5, "symbol": _SYMBOLS[i % len(_SYMBOLS)]},
-                  hover=f"{plain(e.label)}, %{{x}} designs: <b>%{{y:.2%}}</b>")
+                  hover=f"{plain(group.label)}, %{{x}} designs: <b>%{{y:.2%}}</b>")
         )  # fmt: skip
     axes = {
         "xaxis": axis("designs asked for"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -20,7 +20,7 @@ from designopt.arrays import Floats
 from designopt.lazy import moocore, scipy
 from designopt.report.colours import axis, category, layout
 from designopt.report.comparison.compared_store import ComparedStore
-from designopt.report.comparison.differences import differences
+from designopt.report.comparison.groups import RunGroup, grouped
 from designopt.report.labels import listed, number, plain, with_unit
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import trace
@@ -41,26 +41,18 @@ class Scores:
     rising: bool
 
 
-@dataclass(frozen=True)
-class _Group:
-    """Stores that differ only by their seeds, with the `scores` (r,) of their runs."""
-
-    label: str
-    entries: tuple[ComparedStore, ...]
-    scores: Floats
-
-
 def repeated(entries: Sequence[ComparedStore], objectives: Sequence[Objective], scores: Scores) -> Section | None:
     """Attainment of runs with several seeds, and a rank test of groups; None if no study was run with two seeds.
 
     A seed counts once in a group.
     """
-    groups, notes = _groups(entries, scores.values)
-    if not any(len(g.scores) > 1 for g in groups):
+    groups, repeats = grouped(entries)
+    notes = [f"{g.label} repeats the seed of another store and does not count as a separate run." for g in repeats]
+    tested = [g for g in groups if len(g.rows) > 1]
+    if not tested:
         return None
     findings: list[str] = []
-    tables = [_spread(groups, scores.name)]
-    tested = [g for g in groups if len(g.scores) > 1]
+    tables = [_spread(groups, scores)]
     if len(tested) > 1:
         findings, table = _tests(tested, scores)
         tables.append(table)
@@ -78,61 +70,31 @@ def repeated(entries: Sequence[ComparedStore], objectives: Sequence[Objective], 
     )
 
 
-def _groups(entries: Sequence[ComparedStore], scores: Floats) -> tuple[list[_Group], list[str]]:
-    """Stores by study, in their order, and the remaining ones."""
-    together: list[list[int]] = []
-    notes = []
-    for i, entry in enumerate(entries):
-        without_seed = replace(entry.result.study, seed=0)
-        for members in together:
-            first = replace(entries[members[0]].result.study, seed=0)
-            if not differences(first, without_seed):
-                seeds = [entries[k].result.study.seed for k in members]
-                if entry.result.study.seed in seeds:
-                    notes.append(
-                        f"{entry.label} repeats the seed of another store and does not count as a separate run."
-                    )
-                else:
-                    members.append(i)
-                break
-        else:
-            together.append([i])
-    groups = []
-    for members in together:
-        label = entries[members[0]].label
-        if len(members) > 1:
-            label += f" and {len(members) - 1} more"
-        groups.append(_Group(label, tuple(entries[i] for i in members), scores[members]))
-    return groups, notes
-
-
-def _spread(groups: list[_Group], what: str) -> Table:
-    rows = [
-        (
-            g.label,
-            len(g.scores),
-            listed([number(e.result.study.seed) for e in g.entries]),
-            *(float(v) for v in (np.median(g.scores), g.scores.min(), g.scores.max())),
-        )
-        for g in groups
-    ]
+def _spread(groups: list[RunGroup], scores: Scores) -> Table:
+    rows = []
+    for g in groups:
+        values = scores.values[list(g.rows)]
+        seeds = listed([number(e.result.study.seed) for e in g.entries])
+        rows.append((g.label, len(values), seeds, *(float(v) for v in (np.median(values), values.min(), values.max()))))
     return Table(
-        "Runs with different seeds", ("stores", "runs", "seeds", f"median {what}", "least", "largest"), tuple(rows)
+        "Runs with different seeds",
+        ("stores", "runs", "seeds", f"median {scores.name}", "least", "largest"),
+        tuple(rows),
     )
 
 
-def _tests(groups: list[_Group], scores: Scores) -> tuple[list[str], Table]:
+def _tests(groups: list[RunGroup], scores: Scores) -> tuple[list[str], Table]:
     """Findings, and every pair with its p-value without and with Holm's correction."""
     findings = []
     what = scores.name.partition(" [")[0]
     if len(groups) > 2:
-        p = kruskal([g.scores for g in groups])
+        p = kruskal([scores.values[list(g.rows)] for g in groups])
         findings.append(
             f"Over all {len(groups)} studies: {what} {_significance(p)} (Kruskal and Wallis, p = {number(p, 2)})."
         )
     pairs = list(combinations(groups, 2))
     sign = 1.0 if scores.rising else -1.0
-    single = [mann_whitney(sign * a.scores, sign * b.scores) for a, b in pairs]
+    single = [mann_whitney(sign * scores.values[list(a.rows)], sign * scores.values[list(b.rows)]) for a, b in pairs]
     corrected = holm(np.array([p for p, _ in single]))
     rows = []
     for (a, b), (p, share), together in zip(pairs, single, corrected.tolist(), strict=True):
@@ -140,7 +102,7 @@ def _tests(groups: list[_Group], scores: Scores) -> tuple[list[str], Table]:
         better, worse, part = (a, b, share) if share >= 0.5 else (b, a, 1.0 - share)
         text = f"a run of {better.label} is better than one of {worse.label} with a probability of {number(part, 3)}"
         findings.append(f"{what[0].upper()}{what[1:]} {_significance(together)} (p = {number(together, 2)}): {text}.")
-    n = [len(g.scores) for g in groups]
+    n = [len(g.rows) for g in groups]
     least = min(2.0 / math.comb(a + b, a) for a, b in combinations(n, 2))
     note = "Two-sided test of Mann and Whitney."
     if least > LEVEL / 10.0:
@@ -193,11 +155,11 @@ def attainment(fronts: Sequence[Floats], share: float) -> Floats:
     return np.asarray(surface[np.lexsort(surface[:, -2::-1].T)][:, :-1])
 
 
-def _attainment(groups: list[_Group], objectives: Sequence[Objective]) -> Figure:
+def _attainment(groups: list[RunGroup], objectives: Sequence[Objective]) -> Figure:
     """Best, median and worst attainment surface of each group as staircases."""
     signs = [o.sign for o in objectives]
     data: list[dict[str, Any]] = []
-    for i, group in enumerate(g for g in groups if len(g.scores) > 1):
+    for i, group in enumerate(g for g in groups if len(g.rows) > 1):
         fronts = [e.objectives[e.front] for e in group.entries]
         for share, words, dash in _SURFACES:
             points = attainment(fronts, share)

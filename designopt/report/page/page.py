@@ -34,7 +34,7 @@ from designopt.report.parts.designs import (
     scenarios,
     surrogate,
 )
-from designopt.report.parts.motion import estimation, frames, programs, trajectories
+from designopt.report.parts.motion import estimation, frames, programs, solving, trajectories
 from designopt.report.section import Section
 from designopt.report.tables import unfinished
 from designopt.store.safe_files import replacing
@@ -63,6 +63,7 @@ LAST: Mapping[str, Part] = {
     "scenarios": scenarios.scenarios,
     "validation": validation.validation,
     "limits": limits.limits,
+    "solving": solving.solving,
     "failures": failures.failures,
     "record": record.record,
 }

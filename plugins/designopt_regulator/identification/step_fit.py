@@ -139,14 +139,7 @@ def fit_step(data: StepData, model: Model, between: Between | None = None) -> St
     # Less the first, so that digits are not lost where the output lies far from 0.
     level_at_rest, output = float(data.output[0]), data.output - data.output[0]
     respond = _ramp if between == "linear" else _step
-    if between != "linear":
-        jumps = np.flatnonzero(np.diff(data.input)) + 1
-        sizes = np.diff(data.input)[jumps - 1]
-    else:
-        slopes = np.diff(data.input) / np.diff(data.time)
-        turns = np.diff(slopes, prepend=0.0)
-        jumps = np.flatnonzero(np.abs(turns) > _ROUNDING * np.abs(slopes).max())
-        sizes = turns[jumps]
+    jumps, sizes = _changes(data, between)
     if len(jumps) * len(data.time) > _MOST_TERMS:
         raise BadData(f"the input changes {len(jumps)} times in {len(data.time)} samples; give fewer samples")
     since = data.time[:, None] - data.time[jumps]  # (samples, jumps)
@@ -225,6 +218,27 @@ def fit_step(data: StepData, model: Model, between: Between | None = None) -> St
         np.asarray(data.output + misfit),
         uncertain,
     )
+
+
+def predicted(data: StepData, fit: StepFit, between: Between | None) -> Floats:
+    """The output (n,) of a fitted model at the samples of `data`, which may go on beyond those of the fit."""
+    jumps, sizes = _changes(data, between)
+    delay = fit.parameters["delay"] - (0.5 * fit.uncertain if between == "unknown" else 0.0)
+    x = np.maximum(data.time[:, None] - data.time[jumps] - delay, 0.0)
+    lags = np.array([value for name, value in fit.parameters.items() if name.startswith("time_constant")])
+    respond = _ramp if between == "linear" else _step
+    return np.asarray(fit.offset + fit.parameters["gain"] * (respond(fit.model, x, lags) @ sizes))
+
+
+def _changes(data: StepData, between: Between | None) -> tuple[NDArray[np.intp], Floats]:
+    """The samples at which the input (or, where it is linear between samples, its slope) changes, and by how much."""
+    if between != "linear":
+        jumps = np.flatnonzero(np.diff(data.input)) + 1
+        return jumps, np.diff(data.input)[jumps - 1]
+    slopes = np.diff(data.input) / np.diff(data.time)
+    turns = np.diff(slopes, prepend=0.0)
+    jumps = np.flatnonzero(np.abs(turns) > _ROUNDING * np.abs(slopes).max())
+    return jumps, turns[jumps]
 
 
 def _step(model: Model, x: Floats, lags: Floats) -> Floats:

@@ -105,6 +105,11 @@ class LinearLoop:
     def remarks(self, conditions: LinearConditions) -> list[str]:
         """The plant fitted to measurements, how well its delay is known, and what limits count from."""
         sentences = [text for plant in (self.plant, self.inner_plant) if plant for text in plant.remarks()]
+        if self.plant.type == "data" and self.inner_plant is None and any(self.plant.data().units):
+            command, output = (unit or "1" for unit in self.plant.data().units)
+            sentences.append(
+                f"gains: kp in {command}/{output}, ki in {command}/({output} s), kd in {command} s/{output}"
+            )
         if self.plant.type == "data" and self.inner_plant is None and (ends := self._ends) is not None:
             data = self.plant.data()
             at_rest, unit = float(data.input[0]), data.units[0]

@@ -17,6 +17,14 @@ from designopt_regulator.identification.frequency_fit import (
     read_response,
 )
 from designopt_regulator.identification.step_fit import StepData, StepFit, fit_file, read_file
+from designopt_regulator.identification.structures import (
+    SAME,
+    ComparedFit,
+    best_structure,
+    compare_file,
+    compare_response_file,
+    record_remarks,
+)
 from designopt_regulator.identification.table import BadData
 from designopt_regulator.plants import linear as plants
 from designopt_regulator.plants.linear import Plant
@@ -86,9 +94,10 @@ class LinearPlant:
         InputFile | None,
         Q("", "CSV of data: time [s], input [unit], output [unit]; of a response: frequency, magnitude, phase"),
     ] = None
-    model: Annotated[Literal["fopdt", "ipdt", "sopdt"] | None, Q("", "model that is fitted to data; fopdt if none")] = (
-        None
-    )
+    model: Annotated[
+        Literal["fopdt", "ipdt", "sopdt", "auto"] | None,
+        Q("", "model that is fitted to data; auto: the best of all by Akaike's criterion; fopdt if none"),
+    ] = None
     between: Annotated[
         Literal["held", "linear", "unknown"] | None,
         Q("", "input of data between its samples: unknown if it steps at any instant; held if none"),
@@ -150,11 +159,19 @@ class LinearPlant:
 
     def fit(self) -> StepFit:
         """What was fitted to the data of a plant of type data; raises `InvalidSetting` for a file that is of no use."""
-        return self._from_file(lambda file: fit_file(file, self.model or "fopdt", self.between, self._columns))
+        model = best_structure(self.structures()) if self.model == "auto" else self.model or "fopdt"
+        return self._from_file(lambda file: fit_file(file, model, self.between, self._columns))
 
     def response_fit(self) -> ResponseFit:
         """What was fitted to a measured frequency response; raises as `fit` does."""
-        return self._from_file(lambda file: fit_response_file(file, self.model or "fopdt"))
+        model = best_structure(self.structures()) if self.model == "auto" else self.model or "fopdt"
+        return self._from_file(lambda file: fit_response_file(file, model))
+
+    def structures(self) -> tuple[ComparedFit, ...]:
+        """All structures fitted to the data, the best first; raises as `fit` does."""
+        if self.type == "data":
+            return self._from_file(lambda file: compare_file(file, self.between, self._columns))
+        return self._from_file(compare_response_file)
 
     def response_data(self) -> ResponseData:
         """The rows of a measured frequency response; raises as `fit` does."""
@@ -171,6 +188,15 @@ class LinearPlant:
             for name, value in fit.parameters.items()
         )
         sentences = [f"fitted plant: {fit.model} with {numbers}; explains {fit.explained:.1%} of the output's variance"]
+        sentences += record_remarks(data, fit)
+        compared = self.structures()
+        order = ", ".join(f"{c.model} {c.difference:+.4g}" if c.difference else f"{c.model} 0" for c in compared)
+        if self.model == "auto" or best_structure(compared) != fit.model:
+            sentences.append(
+                f"structures by Akaike's criterion, less that of the best: {order}; "
+                + ("'model: auto' took " if self.model == "auto" else "'model: auto' would take ")
+                + f"{best_structure(compared)} (the simplest within {SAME:g})"
+            )
         if fit.uncertain and self.between is None:
             sentences.append(
                 f"the input may have stepped up to {fit.uncertain:.3g} s before the sample that shows it, and the delay"

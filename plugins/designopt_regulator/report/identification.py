@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +11,10 @@ import numpy as np
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import number, plain, with_unit
 from designopt.report.section import Figure, Table
-from designopt_regulator.identification.frequency_fit import ResponseData, ResponseFit
 from designopt_regulator.identification.step_fit import StepData, StepFit
+from designopt_regulator.identification.structures import ComparedFit
 from designopt_regulator.linear_loop.model import LinearLoop
+from designopt_regulator.linear_loop.plant_setting import LinearPlant
 
 _WORDS = {"fopdt": "first order with delay", "ipdt": "integrator with delay", "sopdt": "second order with delay"}
 #: Correlation of neighbouring residuals from which on they are said to have a pattern, if it is no chance either.
@@ -24,21 +26,44 @@ class Fitted:
     """The parts of a section about a fitted plant."""
 
     figure: Figure
-    table: Table
+    tables: tuple[Table, ...]
     findings: tuple[str, ...]
 
 
 def fitted(model: LinearLoop) -> Fitted | None:
     """What there is to show of the plant of `model`; None where it is not fitted to data."""
     if model.plant.type == "frequency_response":
-        return _response_fit(model.plant.response_data(), model.plant.response_fit())
+        return _response_fit(model.plant)
     if model.plant.type != "data":
         return None
     data, fit = model.plant.data(), model.plant.fit()
-    return Fitted(_figure(data, fit), _table(data, fit), _findings(data, fit))
+    tables = (_table(data, fit), _structures(model.plant.structures(), fit.model, data.units[1]))
+    return Fitted(_figure(data, fit), tables, _findings(data, fit))
 
 
-def _response_fit(data: ResponseData, fit: ResponseFit) -> Fitted:
+def _structures(compared: Sequence[ComparedFit], model: str, unit: str) -> Table:
+    """All structures fitted to the data; that of the plant is marked."""
+    rows = []
+    for c in compared:
+        numbers = ", ".join(f"{name} {number(value)}" for name, value in c.fit.parameters.items())
+        of_record = (c.fit.residual, c.prediction) if isinstance(c.fit, StepFit) else (f"{c.fit.residual:.2%}",)
+        rows.append((_WORDS[c.model], round(c.difference, 1), *of_record, numbers))
+    in_time = isinstance(compared[0].fit, StepFit)
+    residual = [with_unit(text, unit) for text in ("residual", "predicting the last third")]
+    columns = ("structure", "criterion", *(residual if in_time else ["relative error"]), "numbers")
+    return Table(
+        "Structures compared",
+        columns,
+        tuple(rows),
+        note="Akaike's criterion with correction for small samples, less that of the best: a difference below 2 is "
+        "none, one above 10 excludes a structure, if residuals are independent. "
+        + ("The last third is predicted from a fit to the rest." if in_time else ""),
+        marked=frozenset(i for i, c in enumerate(compared) if c.model == model),
+    )
+
+
+def _response_fit(plant: LinearPlant) -> Fitted:
+    data, fit = plant.response_data(), plant.response_fit()
     w = np.geomspace(data.frequency[0], data.frequency[-1], 300)
     model = fit.plant().response(w)
     at = np.interp(np.log(data.frequency), np.log(w), np.unwrap(np.angle(model)))  # the branch of the fitted curve
@@ -68,7 +93,7 @@ def _response_fit(data: ResponseData, fit: ResponseFit) -> Fitted:
         f"The plant is a model fitted to a response at {len(data.frequency)} frequencies, {_WORDS[fit.model]}; the "
         f"relative error that is left has a root mean square of {fit.residual:.2%}."
     )
-    return Fitted(figure, table, (words,))
+    return Fitted(figure, (table, _structures(plant.structures(), fit.model, "")), (words,))
 
 
 def pattern(fit: StepFit, data: StepData) -> float:

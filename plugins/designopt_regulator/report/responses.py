@@ -126,7 +126,7 @@ def step_responses(result: Result) -> Section | None:
             f"[{', '.join(array_names)}]}}, which keeps those of the chosen designs.",
             findings=fit.findings if fit else (),
             figures=(fit.figure,) if fit else (),
-            tables=(*((fit.table,) if fit else ()), table),
+            tables=(*(fit.tables if fit else ()), table),
             notes=reservations(result, model),
         )
     figures = [fit.figure] if fit else []
@@ -139,14 +139,14 @@ def step_responses(result: Result) -> Section | None:
         introduction=_introduction(model),
         findings=(*(fit.findings if fit else ()), *_findings(result, designs, arrays_of, scenario_numbers)),
         figures=tuple(figures),
-        tables=(*((fit.table,) if fit else ()), table),
+        tables=(*(fit.tables if fit else ()), table),
         notes=reservations(result, model),
     )
 
 
 def _plant_responses(title: str, fit: Fitted) -> Section:
     """The plant alone, where no design is chosen."""
-    return Section(title, findings=fit.findings, figures=(fit.figure,), tables=(fit.table,))
+    return Section(title, findings=fit.findings, figures=(fit.figure,), tables=fit.tables)
 
 
 Kept = Mapping[tuple[int, int], Mapping[str, Floats]]

@@ -415,3 +415,15 @@ def test_phases_that_share_functions_have_the_solutions_that_they_have_alone():
         )
     # a constant push c makes u = 6 - 12 t - c, which costs 12 + c^2
     assert together.objective == pytest.approx(sum(12.0 + c**2 for c in forces), rel=1e-8)
+
+
+def test_a_phase_whose_states_begin_anywhere_is_warned_of():
+    start, stop = halves(0.5).phases
+    (warning,) = Program(TrajectoryProblem([start, stop], effort), Options(intervals=4)).warnings
+    assert warning.startswith("unlinked: x, v of stop may begin anywhere, not where start ends: add the constraint")
+    for problem in (
+        halves(0.5),
+        TrajectoryProblem([start, replace(stop, initial={"x": 1.0, "v": (0.0, 2.0)})], effort),
+        TrajectoryProblem([start, replace(stop, t0=0.0)], effort),
+    ):
+        assert Program(problem, Options(intervals=4)).warnings == ()

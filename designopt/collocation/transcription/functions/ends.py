@@ -76,6 +76,31 @@ def end_symbols(problem: TrajectoryProblem, points: Sequence[CollocationPoint]) 
     return EndSymbols(tuple(phases), column(list(parameters.values())), cost, constraints, figures, left)
 
 
+def unlinked_warnings(problem: TrajectoryProblem, symbols: EndSymbols) -> tuple[str, ...]:
+    """A warning for each phase that begins when the one before ends, but whose states, which that has too, begin
+    anywhere: neither `initial` nor a constraint or the cost says where."""
+    warnings = []
+    terms = ca.vertcat(symbols.cost, *symbols.constraints)
+    for i, (before, phase) in enumerate(zip(problem.phases, problem.phases[1:], strict=False), start=1):
+        if phase.t0 is not None and phase.t0 != before.tf:  # not one motion
+            continue
+        vectors = [v for v in phase.system.vectors if v.name in phase.initial]
+        stated_names = {*phase.initial, *(name for v in vectors for name in v.names)}
+        common = {v.name for v in before.system.states}
+        loose = [
+            v.name
+            for j, v in enumerate(phase.system.states)
+            if v.name in common and v.name not in stated_names and not ca.depends_on(terms, symbols.phases[i][0][j])
+        ]
+        if loose:
+            few = ", ".join(loose[:4]) + (" ..." if len(loose) > 4 else "")
+            warnings.append(
+                f"unlinked: {few} of {phase.name} may begin anywhere, not where {before.name} ends: add the constraint"
+                f" linked({before.name}, {phase.name}), or give 'initial' what it jumps to"
+            )
+    return tuple(warnings)
+
+
 def linear_integrals(problem: TrajectoryProblem, symbols: EndSymbols) -> dict[tuple[int, int], float]:
     """The integrals (phase, number) that appear only in the cost and only with a constant factor: they need no
     variable."""

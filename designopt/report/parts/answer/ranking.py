@@ -29,13 +29,17 @@ Rows = NDArray[np.intp]
 @report("ranking", version=1)
 def ranking(result: Result) -> Section | None:
     """Comparison of the designs of a small study: the smallest and the largest value of each objective, and all in the
-    order of the first one. Empty for more than `MOST` designs."""
+    order of the first one. Of more than `MOST` designs it shows the first ones of this order and, in any case, the
+    chosen designs and the baseline."""
     values = objective_values(result)
     rows = np.flatnonzero(np.isfinite(values).all(axis=1))
-    if not values.shape[1] or not 1 < len(rows) <= MOST:
+    if not values.shape[1] or len(rows) < 2:
         return None
-    first = result.problem.objectives[0]
+    first, total = result.problem.objectives[0], len(rows)
     rows = rows[np.argsort(first.sign * values[rows, 0], kind="stable")]
+    if total > MOST:
+        named = np.isin(rows, list(result.chosen().values()))
+        rows = rows[np.sort([*np.flatnonzero(named), *np.flatnonzero(~named)[: max(0, MOST - int(named.sum()))]])]
     names = {int(row): design_label(result, int(row)) for row in rows}
     findings = []
     for j, objective in enumerate(result.problem.objectives):
@@ -49,7 +53,10 @@ def ranking(result: Result) -> Section | None:
     cells = tuple((names[int(row)], *(float(v) for v in values[row])) for row in rows)
     return Section(
         "Designs compared",
-        introduction=f"{plural(len(rows), 'design')} in the order of {first.name}.",
+        introduction=f"{plural(len(rows), 'design')} in the order of {first.name}."
+        if len(rows) == total
+        else f"{len(rows)} of {plural(total, 'design')} in the order of {first.name}: its best ones, the chosen "
+        "designs and the baseline. The others do not fit here; an export of the store has them.",
         findings=tuple(findings),
         figures=(_bars(result, values, rows, list(names.values())),),
         tables=(Table("All designs", ("design", *objective_labels(result.problem)), cells, visible_rows=MOST,

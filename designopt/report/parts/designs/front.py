@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats
 from designopt.counts import count, plural
-from designopt.plugin import report
+from designopt.plugin import Quantity, report
 from designopt.report.colours import axis, layout, over_decades, scale_for
 from designopt.report.labels import (
     design_values,
     hover,
     listed,
+    number,
     objective_labels,
     objective_values,
     parameter_label,
@@ -56,9 +58,16 @@ OFFSETS = tuple((side * ax, ay) for ax in (36, 90) for side in (1, -1) for ay in
 PAIRED = 5
 
 
-@report("front", version=1)
-def front(result: Result) -> Section | None:
-    """The Pareto front: two objectives in one plot, all pairs of more, three also in 3D."""
+@report("front", version=2)
+def front(
+    result: Result,
+    *,
+    symbol: Annotated[
+        str | None, Quantity("", "parameter with values whose value is the symbol of a design; default: the first")
+    ] = None,
+) -> Section | None:
+    """The Pareto front: two objectives in one plot, all pairs of more, three also in 3D; a symbol for each value of a
+    choice such as a material."""
     problem = result.problem
     if len(problem.objectives) < 2:
         return None
@@ -85,7 +94,7 @@ def front(result: Result) -> Section | None:
     if far := far_baselines(result):
         verb = "lies" if len(far) == 1 else "lie"
         notes.append(f"{listed(far)}, of the baseline, {verb} far outside of what is drawn; a double click shows all.")
-    figures = [_planes(result, groups)]
+    figures = [_planes(result, groups, _symbols(result, symbol))]
     if len(problem.objectives) == 3:
         figures.append(_space(result, groups))
     if len(problem.objectives) > PAIRED:
@@ -156,7 +165,37 @@ def _styles() -> dict[str, dict[str, Any]]:
     }
 
 
-def _planes(result: Result, groups: dict[str, Rows]) -> Figure:
+#: Symbols of the values of a choice, which differ from those of the chosen designs.
+SYMBOLS = ("circle", "square", "triangle-up", "cross", "hexagon", "triangle-down", "pentagon", "star-diamond")
+
+
+@dataclass(frozen=True)
+class _Symbols:
+    """The symbol of each design (n,) by the value of a parameter, and the symbols by label."""
+
+    of: NDArray[np.str_]
+    labels: Mapping[str, str]
+
+
+def _symbols(result: Result, name: str | None) -> _Symbols | None:
+    """The symbols by the choice `name`, or the first free one with as many values as there are symbols; None without.
+    Raises `ValueError` for a parameter that is none."""
+    space = result.problem.space
+    choices = [p for p in space.free if p.kind == "choice" and len(p.values) <= len(SYMBOLS)]
+    if name is not None:
+        choices = [p for p in choices if p.name == name]
+        if not choices:
+            raise ValueError(f"symbol: '{name}' is no parameter with up to {len(SYMBOLS)} values")
+    if not choices:
+        return None
+    p = choices[0]
+    symbol_of = dict(zip(map(str, p.values), SYMBOLS, strict=False))
+    values = [str(space.values(x).get(p.name, "")) for x in result.outcomes.X.tolist()]
+    labels = {with_unit(f"{p.name} {number(v)}", p.unit): symbol_of[str(v)] for v in p.values}
+    return _Symbols(np.array([symbol_of.get(value, "circle") for value in values]), labels)
+
+
+def _planes(result: Result, groups: dict[str, Rows], symbols: _Symbols | None) -> Figure:
     """Every pair of the objectives as a lower triangle of plots; one plot for two objectives."""
     problem = result.problem
     m = min(len(problem.objectives), PAIRED)
@@ -195,9 +234,12 @@ def _planes(result: Result, groups: dict[str, Rows]) -> Figure:
             line_up = m == 2 and name == "Pareto front"
             designs[len(data)] = rows
             steps: Trace = {"line": {"color": "@accent", "width": 1, "shape": "hv"}} if line_up else {}
+            style = _styles()[name]
+            if symbols is not None and name != "violates a limit":
+                style["symbol"] = symbols.of[rows].tolist()
             data.append(
                 trace(values[rows, x], values[rows, y], name, mode="lines+markers" if line_up else "markers",
-                      marker=_styles()[name], hover=hover(result, figures=name == "Pareto front"), legendgroup=name,
+                      marker=style, hover=hover(result, figures=name == "Pareto front"), legendgroup=name,
                       showlegend=k == 1, **on, **steps)
             )  # fmt: skip
         for label, row in chosen.items():
@@ -212,6 +254,9 @@ def _planes(result: Result, groups: dict[str, Rows]) -> Figure:
             if kind != BEST or m == 2:
                 by_rule = kind not in (BEST, BASELINE)
                 annotations.append(_annotation(label, places[row, x], places[row, y], suffix, by_rule))
+    for label, shape in symbols.labels.items() if symbols is not None else ():
+        entry = {"color": "@accent", "size": 7, "symbol": shape}
+        data.append(trace([None], [None], plain(label), mode="markers", marker=entry))
     return Figure(
         "Objectives against each other",
         {"data": data, "layout": layout(**axes, annotations=_spread(annotations, frames))},

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.plugin import report
+from designopt.plugin import Quantity, report
 from designopt.report.colours import axis, bare_layout, category
 from designopt.report.labels import number, plain, with_unit
+from designopt.report.parts.motion.plane_path import ENDS, SAMPLES, Obstacle, path_names, plane
 from designopt.report.section import Figure, Section, Selector, Table
 from designopt.report.traces import above
 from designopt.store.result import Result
@@ -22,34 +24,30 @@ if TYPE_CHECKING:
 
 #: Maximum number of drawn programs.
 DRAWN = 12
-#: Points of a curve.
-SAMPLES = 401
 
 
-@report("trajectories", version=1)
-def trajectories(result: Result) -> Section | None:
-    """States, controls and algebraic variables of each program over time, with bounds, multipliers and costates."""
+@report("trajectories", version=2)
+def trajectories(
+    result: Result,
+    *,
+    path: Annotated[
+        list[str] | None, Quantity("", "two variables that are drawn against each other; default: x and y")
+    ] = None,
+    obstacles: Annotated[list[Obstacle] | None, Quantity("", "circles and polygons beside the path")] = None,
+) -> Section | None:
+    """States, controls and algebraic variables of each program over time, with bounds, multipliers and costates; the
+    path of a point in the plane."""
     programs = drawn_programs(result)
     if not programs:
         return None
     choices = program_choice(programs)
     figures = []
-    first = programs[0].solution
-    for name, phase in first.phases.items():
-        of_phase = [program.solution.phases[name] for program in programs]
-        title = "" if len(first.phases) == 1 else f" of {name}"
-        for kinds, words in ((("state",), "States"), (("control", "algebraic", "unknown"), "Controls")):
-            names = [n for kind in kinds for n in phase.of_kind(kind)]  # type: ignore[arg-type]
-            if not names:
-                continue
-            plots = [_values_to_draw(p, names) for p in of_phase]
-            figures.append(choosable(f"{words}{title}", plots, choices, 150 * len(names) + 60, _COURSES))
-        plots = [_path(p) for p in of_phase]
-        if phase.path:
-            figures.append(choosable(f"Path constraints{title}", plots, choices, 150 * len(phase.path) + 60, ""))
-        if phase.costates and np.isfinite(next(iter(phase.costates.values()))).any():
-            plots = [_costates(p) for p in of_phase]
-            figures.append(choosable(f"Costates{title}", plots, choices, 150 * len(phase.costates) + 60, _COSTATES))
+    if names := path_names(programs[0].solution, path):
+        plots = [plane(p.solution, names, obstacles or []) for p in programs]
+        figures.append(choosable(f"Path of {names[0]} and {names[1]}", plots, choices, 460, ENDS))
+    for group in _timelines(programs[0].solution):
+        phases = [[program.solution.phases[name] for name in group] for program in programs]
+        figures += _figures_over_time(phases, choices, len(programs[0].solution.phases) == len(group))
     return Section(
         "Trajectories",
         introduction="Optimal motions of the programs, evaluated with the polynomials of their schemes. Limits "
@@ -65,6 +63,52 @@ def trajectories(result: Result) -> Section | None:
         if len(programs) < len(result.programs())
         else (),
     )
+
+
+def _timelines(solution: Solution) -> list[list[str]]:
+    """Names of the phases, those that follow each other in time together."""
+    groups: list[list[str]] = []
+    end = math.nan
+    for name, phase in solution.phases.items():
+        if groups and abs(phase.t0 - end) <= 1e-9 * max(1.0, abs(end)):
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+        end = phase.tf
+    return groups
+
+
+def _figures_over_time(
+    phases: Sequence[Sequence[PhaseSolution]], choices: tuple[Selector, ...], only: bool
+) -> list[Figure]:
+    """The figures of one timeline, whose phases are given for each program; `only` if there is no other."""
+    first = phases[0]
+    title = "" if only else f" of {first[0].name}" if len(first) == 1 else f" from {first[0].name} to {first[-1].name}"
+    figures = []
+    for kinds, words in ((("state",), "States"), (("control", "algebraic", "unknown"), "Controls")):
+        names = list(dict.fromkeys(n for phase in first for kind in kinds for n in phase.of_kind(kind)))  # type: ignore[arg-type]
+        if names:
+            plots = [_values_to_draw(several, names) for several in phases]
+            figures.append(choosable(f"{words}{title}", plots, choices, 150 * len(names) + 60, _note(first)))
+    if names := list(dict.fromkeys(n for phase in first for n in phase.path)):
+        plots = [_path(several, names) for several in phases]
+        figures.append(choosable(f"Path constraints{title}", plots, choices, 150 * len(names) + 60, ""))
+    if names := [n for n in dict.fromkeys(n for phase in first for n in phase.costates) if _is_finite(first, n)]:
+        plots = [_costates(several, names) for several in phases]
+        figures.append(choosable(f"Costates{title}", plots, choices, 150 * len(names) + 60, _COSTATES))
+    return figures
+
+
+def _is_finite(phases: Sequence[PhaseSolution], name: str) -> bool:
+    return any(bool(np.isfinite(phase.costates[name]).any()) for phase in phases if name in phase.costates)
+
+
+def _note(phases: Sequence[PhaseSolution]) -> str:
+    """The note of a figure over time."""
+    if len(phases) == 1:
+        return _COURSES
+    spans = ", ".join(f"{phase.name} from {number(phase.t0)} s" for phase in phases)
+    return f"{_COURSES} Dotted lines separate the phases: {spans}."
 
 
 _COURSES = "Dots are the nodes of the mesh."
@@ -182,36 +226,65 @@ def _limits(times: Floats, low: float, high: float, values: Floats) -> list[dict
     return [line(times[[0, -1]], np.array([limit, limit]), "@mark", line=dashed, hoverinfo="skip") for limit in near]
 
 
-def _values_to_draw(phase: PhaseSolution, names: Sequence[str]) -> dict[str, Any]:
-    times = np.linspace(phase.t0, phase.tf, SAMPLES)
-    fine = phase.interpolate(times)
-    nodes = phase.mesh.bases
+def _values_to_draw(phases: Sequence[PhaseSolution], names: Sequence[str]) -> dict[str, Any]:
+    """Variables over the time of one or several phases."""
+    rows: list[tuple[str, str, list[dict[str, Any]]]] = []
+    fine = []
+    for phase in phases:
+        times = np.linspace(phase.t0, phase.tf, SAMPLES)
+        fine.append((phase, times, phase.interpolate(times)))
+    for j, name in enumerate(names):
+        traces, unit = [], ""
+        for phase, times, values in fine:
+            if name not in phase.values:
+                continue
+            unit, nodes = phase.units.get(name, ""), phase.mesh.bases
+            dots = {
+                "type": "scatter", "mode": "markers", "x": phase.times[nodes], "y": phase.values[name][nodes],
+                "marker": {"size": 3, "color": category(j)}, "hoverinfo": "skip",
+            }  # fmt: skip
+            limits = _limits(times, *phase.bounds[name], values[name])
+            traces += [*limits, line(times, values[name], category(j)), dots]
+        rows.append((name, unit, traces))
+    return _with_changes(stacked(rows, "time [s]"), phases)
+
+
+def _with_changes(plot: dict[str, Any], phases: Sequence[PhaseSolution]) -> dict[str, Any]:
+    """The plot with a dotted line at each change of phase."""
+    lines = [
+        {
+            "type": "line", "x0": phase.t0, "x1": phase.t0, "y0": 0.0, "y1": 1.0, "xref": "x", "yref": "paper",
+            "line": {"color": "@muted", "width": 1, "dash": "dot"},
+        }
+        for phase in phases[1:]
+    ]  # fmt: skip
+    return {**plot, "layout": {**plot["layout"], "shapes": lines}} if lines else plot
+
+
+def _path(phases: Sequence[PhaseSolution], names: Sequence[str]) -> dict[str, Any]:
     rows = []
     for j, name in enumerate(names):
-        dots = {
-            "type": "scatter", "mode": "markers", "x": phase.times[nodes], "y": phase.values[name][nodes],
-            "marker": {"size": 3, "color": category(j)}, "hoverinfo": "skip",
-        }  # fmt: skip
-        traces = [*_limits(times, *phase.bounds[name], fine[name]), line(times, fine[name], category(j)), dots]
-        rows.append((name, phase.units.get(name, ""), traces))
-    return stacked(rows, "time [s]")
+        traces = []
+        for phase in phases:
+            if name in phase.path:
+                times, values = phase.times[phase.mesh.first :], phase.path[name]
+                low, high = phase.path_limits.get(name, (-np.inf, np.inf))
+                traces += [*_limits(times, low, high, values), line(times, values, category(j))]
+        rows.append((name, "", traces))
+    return _with_changes(stacked(rows, "time [s]"), phases) if rows else {"data": [], "layout": {}}
 
 
-def _path(phase: PhaseSolution) -> dict[str, Any]:
-    times = phase.times[phase.mesh.first :]
+def _costates(phases: Sequence[PhaseSolution], names: Sequence[str]) -> dict[str, Any]:
     rows = []
-    for j, (name, values) in enumerate(phase.path.items()):
-        low, high = phase.path_limits.get(name, (-np.inf, np.inf))
-        rows.append((name, "", [*_limits(times, low, high, values), line(times, values, category(j))]))
-    return stacked(rows, "time [s]") if rows else {"data": [], "layout": {}}
-
-
-def _costates(phase: PhaseSolution) -> dict[str, Any]:
-    rows = []
-    for j, (name, values) in enumerate(phase.costates.items()):
-        is_finite = np.isfinite(values)
-        rows.append((f"costate of {name}", "", [line(phase.times[is_finite], values[is_finite], category(j))]))
-    return stacked(rows, "time [s]")
+    for j, name in enumerate(names):
+        traces = []
+        for phase in phases:
+            values = phase.costates.get(name, np.empty(0))
+            is_finite = np.isfinite(values)
+            if is_finite.any():
+                traces.append(line(phase.times[is_finite], values[is_finite], category(j)))
+        rows.append((f"costate of {name}", "", traces))
+    return _with_changes(stacked(rows, "time [s]"), phases)
 
 
 def _activity(programs: Sequence[DrawnProgram]) -> tuple[Table, ...]:

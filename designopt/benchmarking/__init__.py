@@ -1,0 +1,1 @@
+"""Solvers compared on problems over seeds: a study of studies."""

@@ -1,0 +1,288 @@
+"""The page of a benchmark: ranks, medians, convergence, attainment surfaces, tests, and what is incomplete."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from designopt.benchmarking.ranks import Ranks, pair_tests, ranks
+from designopt.benchmarking.scores import POINTS, BenchmarkScores, ProblemScores
+from designopt.benchmarking.table import MedianTable, tables
+from designopt.counts import plural
+from designopt.report.colours import axis, category, layout
+from designopt.report.comparison.bands import median_with_band
+from designopt.report.comparison.seeds import LEVEL, attainment
+from designopt.report.labels import listed, number, plain, with_unit
+from designopt.report.page.page import page, write_page
+from designopt.report.section import Figure, Section, Table
+from designopt.report.traces import Trace, selected, trace
+
+#: Maximum number of objectives of a drawn attainment surface.
+DRAWN = 3
+#: Problems below which tests over problems say little (Demsar 2006, section 3.2.2).
+FEW_PROBLEMS = 10
+
+
+def write_benchmark_page(
+    scores: BenchmarkScores, path: Path, failures: Mapping[tuple[str, str, int], str], command: str = ""
+) -> Path:
+    """Write the page of `scores` to `path` (HTML, self-contained); `failures` are messages of runs without an end,
+    `command` repeats or continues the benchmark. Raises `OSError`."""
+    benchmark = scores.benchmark
+    several = tables(scores)
+    sections = [_overview(scores, several), *_curves(scores), *_attainment(scores), *_tests(scores, several)]
+    sections.append(_runs(scores, failures, command))
+    banners: tuple[str, ...] = ()
+    if scores.incomplete:
+        count = f"{len(scores.incomplete)} of {plural(len(benchmark.cells), 'run')}"
+        banners = (f"{count} are not complete; give the command again to continue.",)
+    about = f"{plural(len(scores.problem_names), 'problem')}, {plural(len(scores.solvers), 'solver')}"
+    return write_page(page(benchmark.name, benchmark.title, about, sections, banners), path)
+
+
+# -------------------------------------------------------------------------------------------------------- overview
+
+
+def _overview(scores: BenchmarkScores, several: Sequence[MedianTable]) -> Section:
+    benchmark = scores.benchmark
+    if not several:
+        return Section("Overview", introduction="No run is complete yet.")
+    seeds = sorted({record.seed for record in scores.records})
+    facts = (
+        ("problems", str(len(scores.problem_names))),
+        ("solvers", str(len(scores.solvers))),
+        ("seeds", str(len(seeds))),
+        ("designs of a run", number(several[-1].evaluations)),
+    )
+    last = several[-1]
+    figures = []
+    findings = _findings(scores, last)
+    ranked = _ranked(scores, last)
+    if ranked is not None:
+        figures.append(_rank_figure(ranked, scores.solvers, last.evaluations))
+    notes = [
+        "A score is the share of the known hypervolume that the designs of a run dominate; with one objective, the "
+        "share of the way from the reference value to the best known value. 1 is the best.",
+        "In the tables: median (first to third quartile) over the runs; ● marks the largest median of a problem, ○ a "
+        f"solver that is not significantly worse (Mann and Whitney, one-sided, with Holm's correction, level {LEVEL}).",
+    ]
+    for p in scores.problems:
+        if p.derived:
+            notes.append(f"{p.problem.name}: taken from the runs here: {listed(p.derived)}.")
+    return Section(
+        "Overview",
+        introduction=benchmark.description,
+        facts=facts,
+        findings=tuple(findings),
+        figures=tuple(figures),
+        tables=tuple(_medians(table) for table in reversed(several)),
+        notes=tuple(notes),
+    )
+
+
+def _medians(table: MedianTable) -> Table:
+    rows: list[tuple[Any, ...]] = []
+    for problem, spreads in table.rows:
+        cells = []
+        for s in spreads:
+            mark = "" if s is None else " ●" if s.best else " ○" if s.equal else ""
+            band = "" if s is None or s.runs < 2 else f" ({s.low:.3f}–{s.high:.3f})"
+            cells.append("" if s is None else f"{s.median:.3f}{band}{mark}")
+        rows.append((problem, *cells))
+    if not any(map(math.isnan, table.average)):
+        over = "" if table.ranked == len(rows) else f" over {table.ranked} problems"
+        rows.append((f"average rank{over}", *(f"{rank:.2f}" for rank in table.average)))
+    title = f"Median scores after {table.evaluations} designs"
+    return Table(title, ("problem", *table.solvers), tuple(rows), visible_rows=100)
+
+
+def _ranked(scores: BenchmarkScores, table: MedianTable) -> Ranks | None:
+    medians = scores.medians(table.evaluations)
+    full = medians[~np.isnan(medians).any(axis=1)]
+    return ranks(full) if len(full) > 1 and len(scores.solvers) > 1 else None
+
+
+def _findings(scores: BenchmarkScores, table: MedianTable) -> list[str]:
+    ranked = _ranked(scores, table)
+    if ranked is None:
+        return []
+    order = np.argsort(ranked.average, kind="stable")
+    first, least = scores.solvers[order[0]], float(ranked.average[order[0]])
+    leaders = [s for s, rank in zip(scores.solvers, ranked.average, strict=True) if rank <= least + 1e-9]
+    have = f"{first} has the best" if len(leaders) == 1 else f"{listed(leaders)} share the best"
+    over = f"{len(scores.solvers)} over {plural(ranked.problems, 'problem')}"
+    findings = [f"{have} average rank after {table.evaluations} designs, {least:.2f} of {over}."]
+    if not math.isnan(ranked.p):
+        differ = "differ" if ranked.p < LEVEL else "do not differ"
+        findings.append(f"The ranks {differ} significantly (Friedman, p = {number(ranked.p, 2)}).")
+    behind = ranked.average - ranked.average[order[0]] > ranked.critical_difference
+    names = [s for s, b in zip(scores.solvers, behind, strict=True) if b]
+    if names and not ranked.p >= LEVEL:
+        difference = number(ranked.critical_difference, 3)
+        findings.append(
+            f"{listed(names)} {'ranks' if len(names) == 1 else 'rank'} significantly behind {first} (Nemenyi, critical "
+            f"difference {difference})."
+        )
+    return findings
+
+
+def _rank_figure(ranked: Ranks, solvers: Sequence[str], evaluations: int) -> Figure:
+    """Average ranks with half the critical difference on either side."""
+    order = np.argsort(-ranked.average, kind="stable")
+    names = [plain(solvers[j]) for j in order]
+    half = ranked.critical_difference / 2.0
+    data = trace(
+        ranked.average[order], names, mode="markers", marker={"size": 10, "color": "@accent"},
+        error_x={"type": "constant", "value": half, "color": "@muted", "thickness": 1.5, "width": 6},
+        hover="%{y}: average rank <b>%{x:.3~g}</b>",
+    )  # fmt: skip
+    plot = {
+        "data": [data],
+        "layout": layout(xaxis=axis("average rank (1 is the best)"), yaxis=axis("", type="category"), showlegend=False),
+    }
+    note = (
+        f"Two solvers differ significantly (level {LEVEL}) if their bars do not overlap: Nemenyi's critical difference."
+    )
+    title = f"Average ranks after {evaluations} designs, over {ranked.problems} problems"
+    return Figure(title, plot, height=130 + 34 * len(names), note=note)
+
+
+# ------------------------------------------------------------------------------------------------------- the runs
+
+
+def _curves(scores: BenchmarkScores) -> list[Section]:
+    """Median score of each solver over the designs, with the quartiles."""
+    if not scores.problems:
+        return []
+    bands = {p.problem.name: _bands(p, scores.solvers) for p in scores.problems}
+    names = list(bands)
+    last = max(len(run.F) for p in scores.problems for run in p.runs)
+    axes = {"xaxis": axis("designs", range=[0, last]), "yaxis": axis("score", rangemode="tozero")}
+    figure = selected(
+        "Score over the designs", {"problem": names}, lambda i: bands[names[i]], layout(**axes), height=460,
+        note="Line: the median of the runs. Band: between the first and the third quartile.",
+    )  # fmt: skip
+    return [Section("Convergence", figures=(figure,))]
+
+
+def _bands(p: ProblemScores, solvers: Sequence[str]) -> list[Trace]:
+    longest = max(len(run.F) for run in p.runs)
+    places = np.unique(np.linspace(1, longest, min(POINTS, longest)).round().astype(int)).tolist()
+    traces: list[Trace] = []
+    for i, solver in enumerate(solvers):
+        curves = [p.curve(run, places) for run in p.runs if run.cell.solver == solver]
+        if curves:
+            traces += median_with_band(places, np.array(curves), solver, i)
+    return traces
+
+
+def _attainment(scores: BenchmarkScores) -> list[Section]:
+    """Median attainment surface of each solver, by problem."""
+    suitable = [p for p in scores.problems if 2 <= len(p.objectives) <= DRAWN]
+    if not suitable:
+        return []
+    figures = [_surfaces(p, scores.solvers) for p in suitable]
+    introduction = (
+        "A point is attained by a run that found a design at least as good in every objective. The median attainment "
+        "surface is attained by half of the runs (Grunert da Fonseca, Fonseca and Hall 2001)."
+    )
+    left = [p.problem.name for p in scores.problems if len(p.objectives) > DRAWN]
+    notes = (f"Not drawn, with more than {DRAWN} objectives: {listed(left)}.",) if left else ()
+    return [Section("Median attainment surfaces", introduction=introduction, figures=tuple(figures), notes=notes)]
+
+
+def _surfaces(p: ProblemScores, solvers: Sequence[str]) -> Figure:
+    signs = [o.sign for o in p.objectives]
+    labels = [plain(f"{with_unit(o.name, o.unit)} ({o.direction})") for o in p.objectives]
+    data: list[Trace] = []
+    for i, solver in enumerate(solvers):
+        fronts = [run.front() for run in p.runs if run.cell.solver == solver]
+        points = attainment(fronts, 50.0) if fronts else np.empty((0, len(signs)))
+        if not len(points):
+            continue
+        columns = [sign * column for sign, column in zip(signs, points.T, strict=True)]
+        hover = f"{plain(solver)}<br>%{{x:.5~g}}, %{{y:.5~g}}"
+        if len(columns) == 2:
+            stair = {"color": category(i), "width": 2.2, "shape": "hv"}
+            data.append(trace(columns[0], columns[1], plain(solver), line=stair, hover=hover))
+        else:
+            marker = {"size": 3, "color": category(i)}
+            hover += ", %{z:.5~g}"
+            points_3d = trace(columns[0], columns[1], plain(solver), mode="markers", marker=marker, hover=hover)
+            data.append({**points_3d, "type": "scatter3d", "z": columns[2]})
+    axes = {"xaxis": axis(labels[0]), "yaxis": axis(labels[1])}
+    if len(labels) == DRAWN:
+        axes = {"scene": {f"{a}axis": {"title": {"text": t}} for a, t in zip("xyz", labels, strict=True)}}
+    return Figure(p.problem.name, {"data": data, "layout": layout(**axes)}, height=440)
+
+
+# ---------------------------------------------------------------------------------------------------------- tests
+
+
+def _tests(scores: BenchmarkScores, several: Sequence[MedianTable]) -> list[Section]:
+    """Ranks at all budgets, and the pairs after the last one."""
+    rows = []
+    for table in several:
+        ranked = _ranked(scores, table)
+        if ranked is not None:
+            averages = (round(float(rank), 2) for rank in ranked.average)
+            numbers = (float(f"{value:.3g}") for value in (ranked.p, ranked.critical_difference))
+            rows.append((table.evaluations, ranked.problems, *averages, *numbers))
+    if not rows:
+        return []
+    head = ("designs", "problems", *scores.solvers, "p (Friedman)", "critical difference")
+    medians = scores.medians(several[-1].evaluations)
+    full = medians[~np.isnan(medians).any(axis=1)]
+    pairs = [
+        (
+            scores.solvers[t.first],
+            scores.solvers[t.second],
+            t.won,
+            t.lost,
+            float(f"{t.p:.2g}"),
+            float(f"{t.corrected:.2g}"),
+        )
+        for t in pair_tests(full)
+    ]
+    pair_head = ("first", "second", "problems won by the first", "lost", "p (Wilcoxon)", "p with Holm's correction")
+    notes = ["Ranks of medians, tests and their interpretation: Demšar (2006), Journal of Machine Learning Research 7."]
+    if len(full) < FEW_PROBLEMS:
+        notes.append(f"Tests over {plural(len(full), 'problem')} find large differences only.")
+    return [
+        Section(
+            "Ranks and tests over problems",
+            tables=(
+                Table("Average ranks", head, tuple(rows)),
+                Table(f"Pairs after {several[-1].evaluations} designs", pair_head, tuple(pairs), visible_rows=100),
+            ),
+            notes=tuple(notes),
+        )
+    ]
+
+
+def _runs(scores: BenchmarkScores, failures: Mapping[tuple[str, str, int], str], command: str) -> Section:
+    """What a solver costs, incomplete runs, and how to repeat."""
+    spent: dict[str, list[float]] = {}
+    for r in scores.records:
+        if math.isfinite(r.search_ms):
+            spent.setdefault(r.solver, []).append(r.search_ms)
+    cost = tuple((s, float(np.median(spent[s])), len(spent[s])) for s in scores.solvers if s in spent)
+    tables_ = [Table("Time of the search itself", ("solver", "median per design [ms]", "scores"), cost)] if cost else []
+    rows = tuple((*cell.key, failures.get(cell.key, "not complete")) for cell in scores.incomplete)
+    if rows:
+        tables_.append(Table("Runs without an end", ("problem", "solver", "seed", "reason"), rows))
+    findings = []
+    for p in scores.problems:
+        at = ", ".join(
+            f"{o.name} {number(float(o.sign * r))} {o.unit}".strip()
+            for o, r in zip(p.objectives, p.reference, strict=True)
+        )
+        findings.append(f"{p.problem.name}: score 0 at {at}; score 1 at a hypervolume of {number(p.volume)}.")
+    notes = ["Each run is a store: designopt show, report and resume work on it."]
+    if command:
+        notes.append(f"Repeat or continue: {command}")
+    return Section("Runs", findings=tuple(findings), tables=tuple(tables_), notes=tuple(notes))

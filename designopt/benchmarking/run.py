@@ -1,0 +1,121 @@
+"""Runs the cells of a benchmark: each an ordinary run with a store of its own, several side by side."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+
+from designopt.benchmarking.cells import Benchmark, BenchmarkCell, CellState, refuse_different, states
+from designopt.benchmarking.processes import CellProcess, RunOptions, next_messages, run_cell
+from designopt.run.progress import Progress, Silent, Snapshot
+from designopt.store.errors import Interrupted
+
+#: Interval of the display (s).
+SHOW = 0.5
+
+
+def run_benchmark(
+    benchmark: Benchmark, folder: Path, options: RunOptions, progress: Progress | None = None
+) -> dict[tuple[str, str, int], str]:
+    """Run all cells that `folder` does not hold completely; return the messages of those that failed, by cell.
+
+    A cell is complete as soon as its run has ended; a later call continues the others where they were. Raises
+    `StoreError` for stores of another question, `Interrupted`.
+    """
+    by_state = states(benchmark.computed, folder)
+    if not options.replace:
+        refuse_different(by_state[CellState.DIFFERENT], folder)
+    waiting = [*by_state[CellState.BEGUN], *by_state[CellState.ABSENT], *by_state[CellState.DIFFERENT]]
+    waiting.sort(key=benchmark.computed.index)
+    counted = _Count(benchmark, len(by_state[CellState.COMPLETE]), progress or Silent())
+    try:
+        if options.workers > 1 and options.scheduler is None and len(waiting) > 1:
+            return _side_by_side(waiting, folder, options, counted)
+        return _in_turn(waiting, folder, options, counted)
+    finally:
+        counted.progress.close()
+
+
+class _Count:
+    """Counts designs of all cells for the display."""
+
+    def __init__(self, benchmark: Benchmark, complete: int, progress: Progress) -> None:
+        self.progress = progress
+        self._cells = len(benchmark.computed)
+        self._each = max((c.study.stages[-1].budget.evaluations or 0 for c in benchmark.computed), default=0)
+        self._complete = complete
+        self._running: dict[tuple[str, str, int], int] = {}
+        self._first: int | None = None
+        self._began = time.monotonic()
+        self._last_update = -SHOW
+
+    def advance(self, cell: BenchmarkCell, designs: int) -> None:
+        self._running[cell.key] = designs
+        self._show()
+
+    def end(self, cell: BenchmarkCell, message: str) -> None:
+        self._running.pop(cell.key, None)
+        self._complete += 1
+        if message:
+            self.progress.event("failed", f"{cell.label}: {message}")
+        self._show(force=True)
+
+    def _show(self, *, force: bool = False) -> None:
+        time_now = time.monotonic()
+        if not force and time_now - self._last_update < SHOW:
+            return
+        self._last_update = time_now
+        completed = self._complete * self._each + sum(self._running.values())
+        total, elapsed = self._cells * self._each, time_now - self._began
+        if self._first is None:
+            self._first = completed
+        new = completed - self._first
+        rate = new / elapsed if elapsed > 0.0 else 0.0
+        left = (total - completed) / rate if new > 0 else None
+        numbers = (min(self._complete + 1, self._cells), self._cells, completed, total, new, 0)
+        self.progress.update(Snapshot("run", *numbers, rate, elapsed, left))
+
+
+def _in_turn(
+    cells: Sequence[BenchmarkCell], folder: Path, options: RunOptions, counted: _Count
+) -> dict[tuple[str, str, int], str]:
+    failures = {}
+    for cell in cells:
+        counted.advance(cell, 0)
+        message = run_cell(cell, folder, options, lambda designs, cell=cell: counted.advance(cell, designs))  # type: ignore[misc]
+        counted.end(cell, message)
+        if message:
+            failures[cell.key] = message
+    return failures
+
+
+def _side_by_side(
+    cells: Sequence[BenchmarkCell], folder: Path, options: RunOptions, counted: _Count
+) -> dict[tuple[str, str, int], str]:
+    """The cells on processes; one that dies is a failure of its cell, and another one continues."""
+    waiting, failures = deque(cells), {}
+    processes = [CellProcess(folder, options) for _ in range(min(options.workers, len(cells)))]
+    try:
+        for process in processes:
+            process.run(waiting.popleft())
+        while busy := [process for process in processes if process.cell is not None]:
+            for process, message in next_messages(busy, SHOW):
+                cell = process.cell
+                assert cell is not None
+                if isinstance(message, int):
+                    counted.advance(cell, message)
+                    continue
+                counted.end(cell, message)
+                if message:
+                    failures[cell.key] = message
+                process.cell = None
+                if waiting:
+                    process.run(waiting.popleft())
+        return failures
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted; the same command continues {folder}", folder) from None
+    finally:
+        for process in processes:
+            process.end()

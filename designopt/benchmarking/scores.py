@@ -1,0 +1,182 @@
+"""Scores of runs: the share of the known hypervolume after numbers of designs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from designopt import decision
+from designopt.arrays import Floats
+from designopt.benchmarking.cells import Benchmark, BenchmarkCell, CellState, ProblemStatement, RecordedScore, states
+from designopt.problem import Problem
+from designopt.store.result import Result
+from designopt.store.views.volume import study_reference_point
+from designopt.study.study import Objective
+
+#: Share of the range of the nondominated designs by which a derived reference point is worse than the worst of them.
+BEYOND = 0.1
+#: Maximum number of points of a curve.
+POINTS = 40
+
+Key = tuple[str, str, int]
+
+
+@dataclass(frozen=True)
+class BenchmarkRun:
+    """A complete run: minimised objectives (n, m) of its designs in their order, infinite where a limit is violated or
+    a result is missing, and the time of the search itself per design (ms)."""
+
+    cell: BenchmarkCell
+    F: Floats
+    search_ms: float
+
+    def front(self, evaluations: int | None = None) -> Floats:
+        """The nondominated feasible vectors after a number of designs, by default all."""
+        F = self.F[:evaluations]
+        F = F[np.isfinite(F).all(axis=1)]
+        return F[decision.nondominated(F)]
+
+
+def read_run(cell: BenchmarkCell, folder: Path) -> BenchmarkRun:
+    """The run in the store of `cell`. Raises `StoreError`."""
+    result = Result.open(cell.store(folder), cell.study)
+    outcomes = result.outcomes
+    F = np.where(outcomes.feasible[:, None], outcomes.objectives, np.inf)
+    spans = [s["ended"] - s["started"] for s in result.sessions if s.get("started") and s.get("ended")]
+    spent = max(0.0, sum(spans) - float(np.nansum(result.wall)))
+    return BenchmarkRun(cell, F, 1e3 * spent / max(1, len(F)))
+
+
+@dataclass(frozen=True)
+class ProblemScores:
+    """The runs of one problem with what their scores refer to.
+
+    `reference` (m,) is the reference point of minimised objectives, `volume` the known hypervolume with it. `derived`
+    names what of both was taken from the runs.
+    """
+
+    problem: ProblemStatement
+    runs: tuple[BenchmarkRun, ...]
+    reference: Floats
+    volume: float
+    derived: tuple[str, ...]
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """The objectives of the problem."""
+        return self.problem.study.objectives
+
+    def score(self, run: BenchmarkRun, evaluations: int) -> float:
+        """The share of the known hypervolume after a number of designs; 0 before the first design that is better than
+        the reference point. With one objective it is the share of the way from the reference to the best value."""
+        if self.volume <= 0.0:
+            return 0.0
+        return decision.hypervolume(run.front(evaluations), self.reference) / self.volume
+
+    def curve(self, run: BenchmarkRun, places: Sequence[int]) -> Floats:
+        """The score after each of some rising numbers of designs."""
+        return np.array([self.score(run, evaluations) for evaluations in places])
+
+
+def _scored(problem: ProblemStatement, runs: tuple[BenchmarkRun, ...], least: int) -> ProblemScores:
+    """`least` is the first number of designs after which runs are compared."""
+    objectives = problem.study.objectives
+    stated = study_reference_point(problem.study, Problem.from_study(problem.study))
+    if problem.reference is not None:
+        stated = {objectives[0].name: problem.reference}
+    point = np.array([o.sign * stated.get(o.name, math.nan) for o in objectives])
+    derived = []
+    fronts = [run.front() for run in runs]
+    union = np.concatenate([*fronts, np.empty((0, len(objectives)))])
+    union = union[decision.nondominated(union)]
+    if np.isnan(point).any():
+        derived.append("reference point")
+        if len(objectives) == 1:  # the worst run after the first budget
+            first = [float(run.front(least).min(initial=np.inf)) for run in runs]
+            worst = np.array([max((v for v in first if math.isfinite(v)), default=math.nan)])
+            span = worst - union.min(axis=0, initial=np.inf)
+        else:
+            worst = union.max(axis=0, initial=-np.inf)
+            span = np.ptp(union, axis=0) if len(union) else np.zeros(len(objectives))
+        size = np.where(span > 0.0, span, np.maximum(np.abs(worst), 1.0))
+        point = np.where(np.isnan(point), worst + BEYOND * size, point)
+    volume = decision.hypervolume(union, point) if len(union) else 0.0
+    if problem.best is None:
+        derived.append("best value" if len(objectives) == 1 else "largest hypervolume")
+    elif len(objectives) == 1:
+        volume = float(point[0] - objectives[0].sign * problem.best)
+    else:
+        volume = problem.best
+    return ProblemScores(problem, runs, point, volume, tuple(derived))
+
+
+@dataclass(frozen=True)
+class BenchmarkScores:
+    """All scores of a benchmark: `problems` with the runs in its folder, `records` of these and of runs made elsewhere,
+    and the cells without a complete run."""
+
+    benchmark: Benchmark
+    folder: Path
+    problems: tuple[ProblemScores, ...]
+    records: tuple[RecordedScore, ...]
+    incomplete: tuple[BenchmarkCell, ...]
+
+    @cached_property
+    def solvers(self) -> tuple[str, ...]:
+        """Solvers with a score: those of the file in its order, then others of the records."""
+        names = dict.fromkeys(record.solver for record in self.records)
+        return tuple(dict.fromkeys([*(s for s in self.benchmark.solvers if s in names), *names]))
+
+    @cached_property
+    def problem_names(self) -> tuple[str, ...]:
+        """Problems with a score, likewise."""
+        names = dict.fromkeys(record.problem for record in self.records)
+        return tuple(dict.fromkeys([*(p.name for p in self.benchmark.problems if p.name in names), *names]))
+
+    @cached_property
+    def _values(self) -> Mapping[tuple[str, str, int], Floats]:
+        values: dict[tuple[str, str, int], list[float]] = {}
+        for r in self.records:
+            values.setdefault((r.problem, r.solver, r.evaluations), []).append(r.score)
+        return {key: np.array(scores) for key, scores in values.items()}
+
+    def values(self, problem: str, solver: str, evaluations: int) -> Floats:
+        """The scores (runs,) of a solver on a problem after a number of designs; empty without any."""
+        return self._values.get((problem, solver, evaluations), np.empty(0))
+
+    def medians(self, evaluations: int) -> Floats:
+        """Median scores (problems, solvers), NaN without a run."""
+        medians = np.full((len(self.problem_names), len(self.solvers)), np.nan)
+        for i, problem in enumerate(self.problem_names):
+            for j, solver in enumerate(self.solvers):
+                values = self.values(problem, solver, evaluations)
+                medians[i, j] = float(np.median(values)) if len(values) else np.nan
+        return medians
+
+
+def read_scores(benchmark: Benchmark, folder: Path) -> BenchmarkScores:
+    """The scores of all complete runs in `folder`, and of the records. Raises `StoreError`."""
+    by_state = states(benchmark.computed, folder)
+    complete = by_state[CellState.COMPLETE]
+    problems = []
+    for problem in benchmark.problems:
+        runs = tuple(read_run(cell, folder) for cell in complete if cell.problem == problem.name)
+        if runs:
+            problems.append(_scored(problem, runs, benchmark.budgets[0]))
+    records = {(r.problem, r.solver, r.seed, r.evaluations): r for r in benchmark.records}
+    for problem_scores in problems:
+        for run in problem_scores.runs:
+            for budget in benchmark.budgets:
+                score = problem_scores.score(run, budget)
+                records[(*run.cell.key, budget)] = RecordedScore(*run.cell.key, budget, score, run.search_ms)
+    finished = {cell.key for cell in complete}
+    incomplete = tuple(cell for cell in benchmark.computed if cell.key not in finished)
+    order = {name: i for i, name in enumerate(p.name for p in benchmark.problems)}
+    rows = sorted(records.values(), key=lambda r: (order.get(r.problem, len(order)), r.problem, r.solver, r.seed))
+    rows.sort(key=lambda r: (order.get(r.problem, len(order)), r.problem))
+    return BenchmarkScores(benchmark, folder, tuple(problems), tuple(rows), incomplete)

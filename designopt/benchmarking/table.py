@@ -1,0 +1,142 @@
+"""The table of medians with quartiles, as CSV, Markdown and LaTeX."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from designopt.benchmarking.ranks import behind_best, ranks
+from designopt.benchmarking.scores import BenchmarkScores
+
+#: Files of the table with their formats.
+FILES = ("table.csv", "table.md", "table.tex")
+_SPECIAL = str.maketrans({c: f"\\{c}" for c in "&%$#_{}"} | {"~": "\\textasciitilde{}", "^": "\\textasciicircum{}"})
+
+
+@dataclass(frozen=True)
+class ScoreSpread:
+    """Median and quartiles of the scores of `runs` runs. The median of the `best` solver of a problem is the largest;
+    that of an `equal` one is not significantly worse."""
+
+    runs: int
+    median: float
+    low: float
+    high: float
+    best: bool
+    equal: bool
+
+
+@dataclass(frozen=True)
+class MedianTable:
+    """The scores after a number of `evaluations`: for each problem a `ScoreSpread` by solver, None without a run.
+
+    `average` are the ranks of the solvers over the `ranked` problems, on which all of them have a run; NaN without any.
+    """
+
+    evaluations: int
+    solvers: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[ScoreSpread | None, ...]], ...]
+    average: tuple[float, ...]
+    ranked: int
+
+
+def median_table(scores: BenchmarkScores, evaluations: int) -> MedianTable:
+    """The table after a number of `evaluations`."""
+    rows = []
+    for problem in scores.problem_names:
+        values = [scores.values(problem, solver, evaluations) for solver in scores.solvers]
+        best, worse = behind_best(values)
+        spreads: list[ScoreSpread | None] = []
+        for j, v in enumerate(values):
+            if not len(v):
+                spreads.append(None)
+                continue
+            low, median, high = (float(q) for q in np.quantile(v, (0.25, 0.5, 0.75)))
+            spreads.append(ScoreSpread(len(v), median, low, high, j == best, best not in (None, j) and not worse[j]))
+        rows.append((problem, tuple(spreads)))
+    medians = scores.medians(evaluations)
+    full = medians[~np.isnan(medians).any(axis=1)]
+    average = (np.nan,) * len(scores.solvers)
+    if len(full) and len(scores.solvers) > 1:
+        average = tuple(ranks(full).average.tolist())
+    return MedianTable(evaluations, scores.solvers, tuple(rows), average, len(full))
+
+
+def tables(scores: BenchmarkScores) -> list[MedianTable]:
+    """The tables of all budgets with a score."""
+    recorded = sorted({record.evaluations for record in scores.records})
+    return [median_table(scores, budget) for budget in scores.benchmark.budgets if budget in recorded]
+
+
+def as_csv(several: Sequence[MedianTable]) -> str:
+    """One row for each problem, number of evaluations and solver, in full precision."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("problem", "evaluations", "solver", "runs", "median", "quartile_1", "quartile_3", "best", "equal"))
+    for table in several:
+        for problem, spreads in table.rows:
+            for solver, s in zip(table.solvers, spreads, strict=True):
+                if s is not None:
+                    numbers = (repr(s.median), repr(s.low), repr(s.high))
+                    writer.writerow((problem, table.evaluations, solver, s.runs, *numbers, int(s.best), int(s.equal)))
+    return text.getvalue()
+
+
+def as_markdown(several: Sequence[MedianTable]) -> str:
+    """One table for each number of evaluations; the best median is bold, an equal one in italics."""
+    parts = []
+    for table in several:
+        lines = [f"| {table.evaluations} evaluations | {' | '.join(table.solvers)} |"]
+        lines.append(f"|---|{'---|' * len(table.solvers)}")
+        lines += [
+            f"| `{problem}` | {' | '.join(_cell(s, '**{}**', '*{}*') for s in spreads)} |"
+            for problem, spreads in table.rows
+        ]
+        lines += [f"| average rank | {' | '.join(cells)} |" for cells in _ranks(table)]
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def as_latex(several: Sequence[MedianTable]) -> str:
+    """One ``tabular`` for each number of evaluations, with the rules of the package booktabs."""
+    parts = []
+    for table in several:
+        names = " & ".join(solver.translate(_SPECIAL) for solver in table.solvers)
+        lines = [f"\\begin{{tabular}}{{l{'r' * len(table.solvers)}}}", "\\toprule"]
+        lines += [f"{table.evaluations} evaluations & {names} \\\\", "\\midrule"]
+        for problem, spreads in table.rows:
+            cells = " & ".join(_cell(s, "\\textbf{{{}}}", "\\emph{{{}}}", "--") for s in spreads)
+            lines.append(f"{problem.translate(_SPECIAL)} & {cells} \\\\")
+        lines += [f"\\midrule\naverage rank & {' & '.join(cells)} \\\\" for cells in _ranks(table)]
+        parts.append("\n".join([*lines, "\\bottomrule", "\\end{tabular}"]) + "\n")
+    return "\n".join(parts)
+
+
+def _cell(s: ScoreSpread | None, best: str, equal: str, dash: str = "–") -> str:
+    if s is None:
+        return ""
+    median = f"{s.median:.3f}"
+    median = best.format(median) if s.best else equal.format(median) if s.equal else median
+    return f"{median} ({s.low:.3f}{dash}{s.high:.3f})" if s.runs > 1 else median
+
+
+def _ranks(table: MedianTable) -> list[list[str]]:
+    """The row of average ranks, if there are any over all problems."""
+    complete = table.ranked == len(table.rows) and table.ranked > 1 and len(table.solvers) > 1
+    return [[f"{rank:.2f}" for rank in table.average]] if complete else []
+
+
+def write_tables(scores: BenchmarkScores, folder: Path) -> list[Path]:
+    """Write the table in all formats; return the files. Raises `OSError`."""
+    several = tables(scores)
+    forms: tuple[Callable[[Sequence[MedianTable]], str], ...] = (as_csv, as_markdown, as_latex)
+    paths = []
+    for name, form in zip(FILES, forms, strict=True):
+        (folder / name).write_text(form(several), encoding="utf-8")
+        paths.append(folder / name)
+    return paths

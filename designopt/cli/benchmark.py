@@ -1,0 +1,125 @@
+"""``designopt benchmark``."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from designopt import plugin
+from designopt.cli.checking import LONGEST
+from designopt.cli.completion import studies
+from designopt.cli.exit import DONE, FAILURE_POLICY, INTERRUPTED, STORE, WRONG_INPUT, echo, fail
+from designopt.cli.opening import allow_option, data_option, plugin_hint, plugin_option, refuse_python
+from designopt.cli.separate import Tell, separately
+from designopt.counts import plural
+
+if TYPE_CHECKING:
+    from designopt.benchmarking.cells import Benchmark
+    from designopt.run.progress import Mode
+
+
+@click.command()
+@click.argument("file", type=click.Path(), shell_complete=studies)
+@click.option("-o", "--output", metavar="FOLDER", help="Folder for the results [default: results/NAME.benchmark].")
+@click.option(
+    "--workers", type=click.IntRange(min=1), help="Runs side by side, each in a process [default: one per core]."
+)
+@click.option("--scheduler", metavar="ADDRESS", help="Run by run, with the evaluations on this Dask scheduler.")
+@click.option("--replace", is_flag=True, help="Make runs again that were made with another question or solver.")
+@click.option("--dry-run", is_flag=True, help="Check the file, count the runs, and stop.")
+@click.option(
+    "--progress", "mode", type=click.Choice(["auto", "line", "json", "none"]), default="auto", show_default=True,
+    help="Progress on stderr; json writes one object per line.",
+)  # fmt: skip
+@plugin_option
+@data_option
+@allow_option
+def benchmark(
+    file: str,
+    output: str | None,
+    dry_run: bool,
+    mode: Mode,
+    plugin_files: tuple[str, ...],
+    data: dict[str, str],
+    **options: Any,
+) -> None:
+    """Compare solvers: every solver of FILE on every problem with every seed.
+
+    Each run is a store. The same command continues a stopped benchmark, and writes its page and tables again.
+    """
+    refuse_python(file)
+
+    def work(tell: Tell) -> None:
+        tell(file)
+        statement = _read_or_fail(file, plugin_files, data)
+        folder = Path(output) if output else statement.default_store
+        if dry_run:
+            _plan(statement, folder)
+            return
+        tell.runs(folder)
+        sys.exit(_run(statement, folder, mode, {**options, "data": data}))
+
+    separately(work, LONGEST, stay=True)
+
+
+def _read_or_fail(file: str, plugin_files: tuple[str, ...], data: dict[str, str]) -> Benchmark:
+    """The benchmark in a file; ends the command with all its mistakes."""
+    from designopt.benchmarking.file import Reading, read_benchmark
+    from designopt.study.language.errors import StudyError, render_text
+
+    try:
+        contents = tuple(e for name in plugin_files for e in plugin.with_modules(name, Path(name).read_bytes()))
+        return read_benchmark(Path(file), Reading(contents, {name: Path(root) for name, root in data.items()}))
+    except StudyError as error:
+        fail(render_text(error.issues) + plugin_hint(error.issues, plugin_files), WRONG_INPUT)
+    except plugin.PluginError as error:
+        fail(f"error: {error}", WRONG_INPUT)
+
+
+def _plan(statement: Benchmark, folder: Path) -> None:
+    from designopt.benchmarking.cells import CellState, states
+
+    by_state = states(statement.computed, folder)
+    echo(f"{statement.name}: {plural(len(statement.cells), 'run')} in {folder}")
+    if recorded := len(statement.cells) - len(statement.computed):
+        echo(f"  {recorded} in its records")
+    for each in CellState:
+        if by_state[each]:
+            echo(f"  {len(by_state[each])} {each.value}")
+
+
+def _run(statement: Benchmark, folder: Path, mode: Mode, options: dict[str, Any]) -> int:
+    """Run what is missing, and write page and tables of what there is."""
+    from designopt.benchmarking.processes import RunOptions
+    from designopt.benchmarking.result import read_result
+    from designopt.benchmarking.run import run_benchmark
+    from designopt.run.progress import progress
+    from designopt.store.errors import Interrupted, StoreError
+
+    options = {**options, "workers": options["workers"] or os.cpu_count() or 1}
+    failures: dict[tuple[str, str, int], str] = {}
+    code = DONE
+    try:
+        try:
+            failures = run_benchmark(statement, folder, RunOptions(**options), progress(mode))
+        except Interrupted as error:
+            echo(str(error), err=True)
+            code = INTERRUPTED
+        result = read_result(statement, folder, failures)
+        files = result.write(shlex.join(["designopt", *sys.argv[1:]]))
+    except StoreError as error:
+        fail(str(error), STORE)
+    except OSError as error:
+        fail(f"{folder}: the page and tables cannot be written ({error.strerror or error})", STORE)
+    echo(f"{result}")
+    echo(f"report       {files[0]}")
+    for path in files[1:]:
+        echo(f"table        {path}")
+    if failures:
+        echo(f"\n{plural(len(failures), 'run')} without an end, listed on the page.", err=True)
+    return code or (FAILURE_POLICY if failures else DONE)

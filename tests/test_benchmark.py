@@ -1,0 +1,229 @@
+"""`designopt benchmark`: solvers x problems x seeds as a study of studies."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import designopt
+from designopt.benchmarking.file import read_benchmark
+from designopt.benchmarking.ranks import behind_best, pair_tests, ranks
+from designopt.cli import main
+from designopt.store.errors import StoreError
+from designopt.study.language.errors import StudyError
+
+BUNDLED = Path(__file__).parents[1] / "studies" / "benchmarks" / "two_loops.yaml"
+FEW = Path(__file__).parent / "bench" / "few_evaluations"
+#: AUC of four variants of C4.5 on 14 data sets: Demsar (2006), table 6. "voting" has a digit more, as its ranks.
+DEMSAR = np.array([
+    [0.763, 0.768, 0.771, 0.798], [0.599, 0.591, 0.590, 0.569], [0.954, 0.971, 0.968, 0.967],
+    [0.628, 0.661, 0.654, 0.657], [0.882, 0.888, 0.886, 0.898], [0.936, 0.931, 0.916, 0.931],
+    [0.661, 0.668, 0.609, 0.685], [0.583, 0.583, 0.563, 0.625], [0.775, 0.838, 0.866, 0.875],
+    [1.0, 1.0, 1.0, 1.0], [0.940, 0.962, 0.965, 0.962], [0.619, 0.666, 0.614, 0.669],
+    [0.972, 0.981, 0.9751, 0.975], [0.957, 0.978, 0.946, 0.970],
+])  # fmt: skip
+
+
+def bowl(design):
+    x, y = design["x"], design["y"]
+    return {"left": (x - 1.0) ** 2 + y**2, "right": (x + 1.0) ** 2 + y**2}
+
+
+def sections(**more):
+    """Two cheap problems, with two objectives and with one."""
+    space = {"x": [-3, 3], "y": [-3, 3]}
+    common = {"model": bowl, "space": space, "solver": {"use": "random", "samples": 1}}
+    two = designopt.define(study="two", objectives=[{"minimize": "left"}, {"minimize": "right"}], **common)
+    one = designopt.define(study="one", objectives=[{"minimize": "left"}], **common)
+    solvers = {"nsga2": {"use": "nsga2", "population": 8}, "sobol": {"use": "sobol"}}
+    problems = {"two": {"study": two, "reference": {"left": 10, "right": 10}}, "one": one}
+    return {"benchmark": "small", "problems": problems, "solvers": solvers, "seeds": 3, "evaluations": 24, **more}
+
+
+def test_every_solver_meets_every_problem_with_every_seed(tmp_path: Path) -> None:
+    result = designopt.benchmark(sections(), tmp_path / "small")
+    frame = result.to_pandas()
+    assert len(frame) == 2 * 2 * 3 * 3  # problems, solvers, seeds, budgets
+    assert set(frame.evaluations) == {6, 12, 24}
+    assert frame.attrs["units"] == {"search_ms": "ms"}
+    store = designopt.open_store(tmp_path / "small" / "two" / "sobol" / "2.study")
+    assert len(store.outcomes) == 24
+    # the score is the hypervolume below the reference over that of all runs together
+    volumes = {}
+    for cell in result.scores.benchmark.cells[:6]:
+        volumes[cell.key] = designopt.open_store(cell.store(tmp_path / "small")).hypervolume()
+    last = {(r.problem, r.solver, r.seed): r.score for r in result.scores.records if r.evaluations == 24}
+    shares = [last[key] / volume for key, volume in volumes.items()]
+    assert shares == pytest.approx([shares[0]] * 6)
+    assert 0.0 < max(last[key] for key in volumes) <= 1.0
+    rows = list(csv.DictReader((tmp_path / "small" / "table.csv").read_text().splitlines()))
+    median = np.median([last["one", "sobol", seed] for seed in range(3)])
+    (row,) = (r for r in rows if (r["problem"], r["solver"], r["evaluations"]) == ("one", "sobol", "24"))
+    assert float(row["median"]) == pytest.approx(median)
+    assert "| `two` |" in (tmp_path / "small" / "table.md").read_text()
+    latex = (tmp_path / "small" / "table.tex").read_text()
+    assert latex.count("\\begin{tabular}") == latex.count("\\bottomrule") == 3
+    page = (tmp_path / "small" / "report.html").read_text(encoding="utf-8")
+    for title in ("Score over the designs", "Median attainment surfaces", "Average ranks after 24 designs"):
+        assert title in page
+
+
+def test_a_second_call_computes_nothing_and_more_seeds_only_those(tmp_path: Path) -> None:
+    first = designopt.benchmark(sections(), tmp_path / "small")
+    journals = sorted((tmp_path / "small").rglob("journal.db"))
+    before = [path.stat().st_mtime_ns for path in journals]
+    again = designopt.benchmark(sections(seeds=4), tmp_path / "small")
+    assert [path.stat().st_mtime_ns for path in journals] == before
+    assert len(again.scores.benchmark.cells) == 16
+    assert {r.seed for r in first.scores.records} | {3} == {r.seed for r in again.scores.records}
+
+
+def test_another_solver_under_the_same_name_is_refused_or_replaced(tmp_path: Path) -> None:
+    designopt.benchmark(sections(seeds=1), tmp_path / "small")
+    edited = sections(seeds=1)
+    edited["solvers"] = {**edited["solvers"], "nsga2": {"use": "nsga2", "population": 12}}
+    with pytest.raises(StoreError, match=r"two, nsga2, seed 0: .*population 12 instead of 8.*--replace"):
+        designopt.benchmark(edited, tmp_path / "small")
+    result = designopt.benchmark(edited, tmp_path / "small", replace=True)
+    assert not result.scores.incomplete
+    assert "nsga2" in designopt.open_store(tmp_path / "small" / "two" / "nsga2" / "0.study").study.text
+
+
+def test_a_failing_run_is_reported_and_the_others_continue(tmp_path: Path) -> None:
+    def fragile(design):
+        if design["x"] > -2.0:
+            raise ValueError("too far")
+        return {"f": 0.0}
+
+    study = designopt.define(
+        study="fragile", model=fragile, space={"x": [-1, 1]}, objectives=[{"minimize": "f"}],
+        solver={"use": "random", "samples": 1},
+    )  # fmt: skip
+    problems = {**sections()["problems"], "fragile": study}
+    result = designopt.benchmark(sections(problems=problems, seeds=1), tmp_path / "small")
+    assert {key[0] for key in result.failures} == {"fragile"}
+    assert {r.problem for r in result.scores.records} == {"two", "one"}
+    assert "too far" in (tmp_path / "small" / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_killed_benchmark_continues_and_ends_like_an_uninterrupted_one(tmp_path: Path) -> None:
+    plugin = tmp_path / "slow.py"
+    plugin.write_text(
+        "import time\n\ndef slow(design):\n"
+        "    time.sleep(0.01)\n    return {'f': design['x'] ** 2, 'g': (design['x'] - 1) ** 2}\n"
+    )
+    (tmp_path / "slow.yaml").write_text(
+        "study: slow\nmodel: {use: slow}\nspace: {x: [-2, 2]}\nobjectives: [{minimize: f}, {minimize: g}]\n"
+        "solver: {use: random, samples: 1}\n"
+    )
+    (tmp_path / "b.yaml").write_text(
+        "benchmark: b\nproblems: {slow: slow.yaml}\n"
+        "solvers: {nsga2: {use: nsga2, population: 10}, sobol: {use: sobol}}\nseeds: 2\nevaluations: 40\n"
+    )
+    command = [sys.executable, "-m", "designopt", "benchmark", "b.yaml", "--plugin", "slow.py", "--workers", "2"]
+    process = subprocess.Popen([*command[:-1], "1"], cwd=tmp_path, stderr=subprocess.DEVNULL, start_new_session=True)
+    folder = tmp_path / "results" / "b.benchmark"
+    while not list(folder.rglob("journal.db")) and process.poll() is None:
+        time.sleep(0.02)
+    time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (folder / "report.html").exists()
+    done = subprocess.run([*command, "--progress", "json"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert '"completed": 160' in done.stderr.splitlines()[-1]
+    whole = designopt.benchmark(tmp_path / "b.yaml", tmp_path / "whole", plugin_files=[plugin])
+    scores = [row.split(",")[:5] for row in (folder / "scores.csv").read_text().splitlines()[1:]]
+    expected = [[r.problem, r.solver, str(r.seed), str(r.evaluations), f"{r.score:.4f}"] for r in whole.scores.records]
+    assert scores == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("use: nsga2,", "use: nsga22,", r"b.yaml:21:16: error: solvers.nsga2: .*did you mean 'nsga2'"),
+        ("population: 12", "population: no", r"b.yaml:21:35: error: solvers.nsga2.population: "),
+        ("seeds: 3", "seeds: [1, 1]", r"b.yaml:24:\d+: error: seeds: a seed is listed twice"),
+        ("budgets: [15, 30]", "budgets: [15, 31]", r"b.yaml:26:15: error: budgets.1: a run has 30 evaluations"),
+        ("evaluations: 30", "evaluation: 30", r"b.yaml:25:1: error: unknown key 'evaluation'"),
+        ("benchmark_plants.yaml", "benchmark_plant.yaml", r"b.yaml:14:\d+: error: problems.plants: the study "),
+        ("{ride: 10.2}", "{rid: 10.2}", r"b.yaml:17:\d+: error: problems.quarter_car.reference: .*'ride'"),
+        ("{use: sobol}", "{use: nsga3}", r"nsga3.*\(problem 'quarter_car'\)"),
+        ("seeds: 3", "seeds: 3\nrecords: rows.csv", r"b.yaml:25:\d+: error: records: 'rows.csv' cannot be read"),
+    ],
+)
+def test_a_mistake_is_reported_with_its_place(tmp_path: Path, old: str, new: str, message: str) -> None:
+    text = BUNDLED.read_text().replace("../", f"{BUNDLED.parents[1]}/")
+    assert old in text
+    (tmp_path / "b.yaml").write_text(text.replace(old, new, 1))
+    with pytest.raises(StudyError, match=message):
+        read_benchmark(tmp_path / "b.yaml")
+
+
+def test_recorded_scores_join_the_table_and_are_not_computed(tmp_path: Path) -> None:
+    rows = [f"two,peer,{seed},24,0.9,12.5" for seed in range(3)] + ["two,sobol,0,24,0.5,"]
+    (tmp_path / "rows.csv").write_text("problem,solver,seed,evaluations,score,search_ms\n" + "\n".join(rows) + "\n")
+    problems = {"two": sections()["problems"]["two"]}
+    stated = sections(problems=problems, records=str(tmp_path / "rows.csv"), budgets=[24])
+    result = designopt.benchmark(stated, tmp_path / "small")
+    assert result.scores.solvers == ("nsga2", "sobol", "peer")
+    assert not (tmp_path / "small" / "two" / "sobol" / "0.study").exists()
+    assert sorted(result.scores.values("two", "sobol", 24))[0] == 0.5
+
+
+def test_the_ranks_are_those_of_the_published_example() -> None:
+    """Demsar (2006), section 3.2.4: average ranks 3.143, 2.000, 2.893, 1.964, F = 3.69 with 3 and 39 degrees of freedom
+    (p = 0.02, without correction for ties), critical difference 1.25; Wilcoxon finds the first pair different."""
+    result = ranks(DEMSAR)
+    assert result.average == pytest.approx([3.143, 2.0, 2.893, 1.964], abs=5e-4)
+    assert 0.01 < result.p < 0.02
+    assert result.critical_difference == pytest.approx(1.25, abs=5e-3)
+    first = pair_tests(DEMSAR)[0]
+    assert (first.won, first.lost) == (2, 10)
+    assert first.p < 0.05
+
+
+def test_a_solver_is_behind_only_if_its_runs_show_it() -> None:
+    good, equal, poor = np.arange(5) + 10.0, np.arange(5) + 9.9, np.arange(5) + 0.0
+    best, worse = behind_best([equal, good, poor])
+    assert best == 1
+    assert worse.tolist() == [False, False, True]
+    assert behind_best([np.zeros(3), np.zeros(3)])[0] is None
+
+
+@pytest.mark.parametrize(
+    ("file", "plugins", "plan"),
+    [
+        (BUNDLED, [], ["two_loops: 12 runs in results/two_loops.benchmark", "12 not begun"]),
+        (FEW / "few_evaluations.yaml", ["problems.py", "peer.py"], ["768 runs", "370 in its records"]),
+    ],
+)
+def test_the_plan_counts_the_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: Path, plugins: list[str], plan: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = [text for name in plugins for text in ("--plugin", str(FEW / name))]
+    out = CliRunner().invoke(main, ["benchmark", str(file), "--dry-run", *options]).output
+    assert all(text in out for text in plan), out
+
+
+def test_the_page_shows_what_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (Path(__file__).parents[1] / "docs" / "benchmark_files.md").read_text(encoding="utf-8")
+    blocks = dict(re.findall(r"```(\w+)\n(.*?)```", text, flags=re.DOTALL))
+    Path("loops.yaml").write_text(blocks["yaml"].replace("studies/", f"{BUNDLED.parents[1]}/"))
+    arguments = shlex.split(blocks["sh"].removeprefix("designopt "))
+    printed = CliRunner().invoke(main, [*arguments, "--workers", "1", "--progress", "none"]).output
+    lines = blocks["text"].splitlines()
+    assert [line for line in printed.splitlines() if line in lines] == [line for line in lines if line != "..."]
+    exec(blocks["python"], {"__name__": "page"})
