@@ -76,6 +76,14 @@ def digest(record: tuple[Any, ...]) -> int:
     return zlib.crc32(marshal.dumps(record, 2))
 
 
+def first_damaged(rows: Sequence[tuple[Any, ...]]) -> tuple[Any, ...] | None:
+    """The first of the `rows`, records with their digests, that differs from its digest; None if all match."""
+    dumps, crc32 = marshal.dumps, zlib.crc32
+    if [crc32(dumps(row[:-1], 2)) for row in rows] == [row[-1] for row in rows]:
+        return None
+    return next(row for row in rows if digest(row[:-1]) != row[-1])
+
+
 def sealed(records: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Records with their digests."""
     dumps, crc32 = marshal.dumps, zlib.crc32

@@ -11,6 +11,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from designopt.arrays import Integers
 from designopt.problem import Problem
 from designopt.store.disk.explain import explained
 from designopt.store.disk.lock import NETWORK_FILE_SYSTEMS, file_system
@@ -147,13 +150,12 @@ class Journal(JournalReader):
         self._new["stage"] += 1
         return number
 
-    def add_points(self, stage: int, first: int, designs: Sequence[int]) -> None:
+    def add_points(self, stage: int, first: int, designs: Integers) -> None:
         """Record that the stage requested `designs`, from ask index `first` on."""
-        begin = 0
-        for end in range(1, len(designs) + 1):
-            if end == len(designs) or designs[end] != designs[end - 1] + 1:
-                self._add(_POINT, [_sealed((stage, first + begin, designs[begin], end - begin))])
-                begin = end
+        begins = np.flatnonzero(np.diff(designs, prepend=designs[:1] - 2) != 1)
+        counts = np.diff(begins, append=len(designs))
+        runs = zip((begins + first).tolist(), designs[begins].tolist(), counts.tolist(), strict=True)
+        self._add(_POINT, sealed((stage, *run) for run in runs))
 
     def add_designs(self, first: int, X: list[list[Any]], violation: list[float]) -> None:
         """New designs, numbered from `first`; a choice is stored as its value in JSON, which distinguishes 1 and
