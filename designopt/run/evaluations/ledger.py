@@ -160,9 +160,9 @@ class Ledger:
         numbers = np.flatnonzero(~is_lost & (slots[:, 0] >= 0))
         first_keys = [recorded.keys[i] for i in slots[numbers, 0].tolist()]
         self.design_of.update(zip(first_keys, numbers.tolist(), strict=True))
-        others = np.flatnonzero(~is_lost & (slots[:, 0] < 0))
-        keys = self.problem.keys(X[others])
-        self.design_of.update((row[0], number) for row, number in zip(keys, others.tolist(), strict=True))
+        unkeyed = np.flatnonzero(~is_lost & (slots[:, 0] < 0))
+        keys = self.problem.keys(X[unkeyed])
+        self.design_of.update((row[0], number) for row, number in zip(keys, unkeyed.tolist(), strict=True))
 
     def recorded_slots(self, numbers: Integers, X: Floats, relation_violation: Floats) -> Integers | None:
         """The slots (n, scenarios) of designs `X` if the journal had them under these `numbers` at the beginning, with

@@ -62,7 +62,7 @@ class StagePoints:
                 self._journal.add_points(self.number, first + i, ids[i : i + 1])
         if len(new):
             ledger.add_designs(X[new], relation_violation[new])
-            self._journal.add_designs(count, X[new].tolist(), relation_violation[new].tolist())
+            self._journal.add_designs(count, X[new], relation_violation[new])
         if len(before) < len(ids):
             self._journal.add_points(self.number, first + len(before), ids[len(before) :])
         self._designs.append(ids)
@@ -75,7 +75,7 @@ class StagePoints:
         number = int(self.recorded[ask]) if ask < len(self.recorded) else -1
         if number in self._ledger.lost and key not in self._ledger.design_of:
             self._ledger.restore(number, key, x, relation_violation)
-            self._journal.add_designs(number, [x.tolist()], [relation_violation])
+            self._journal.add_designs(number, x[None], np.array([relation_violation]))
 
     def _slots_for(
         self, X: Floats, valid: Integers, keys: list[list[bytes]], ids: Integers, slots: Integers, old: int
@@ -88,8 +88,8 @@ class StagePoints:
         slots[valid] = numbers.reshape(len(valid), width)
         abandoned = (numbers < old) & (ledger.status[numbers] == PENDING)
         if abandoned.any():
-            sent = np.fromiter(self._sent_slots, np.int64, len(self._sent_slots))
-            abandoned &= ~np.isin(numbers, sent)
+            resent = np.fromiter(self._sent_slots, np.int64, len(self._sent_slots))
+            abandoned &= ~np.isin(numbers, resent)
             self._sent_slots.update(numbers[abandoned].tolist())
         needed = _first_rows(numbers, abandoned | (numbers >= begin))
         rows = valid[needed // width]

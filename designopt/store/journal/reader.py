@@ -19,7 +19,16 @@ from designopt.problem import Problem
 from designopt.store.disk.explain import explained
 from designopt.store.errors import DamagedRecord, StoreError
 from designopt.store.journal.connection import connect_to_read, foreign_table
-from designopt.store.journal.schema import FORMAT, Kind, digest, first_damaged, names, statements
+from designopt.store.journal.schema import (
+    FORMAT,
+    READABLE,
+    Kind,
+    digest,
+    first_damaged,
+    is_definition,
+    names,
+    statements,
+)
 
 #: Place of each column of an evaluation in its record.
 COLUMN = {name: i for i, name in enumerate(names("evaluation"))}
@@ -64,7 +73,7 @@ class JournalReader:
         for kind, name, text in self._db.execute("SELECT type, name, sql FROM main.sqlite_master"):
             if kind == "index" and text is None:
                 continue
-            if kind != "table" or name not in ours or text != ours[name]:
+            if kind != "table" or name not in ours or not is_definition(text, ours[name]):
                 raise foreign_table(self.path, kind, name)
 
     # -------------------------------------------------------------------------------------------------- records
@@ -294,7 +303,7 @@ class JournalReader:
 
 def _meta(db: sqlite3.Connection, path: Path) -> dict[str, str]:
     meta = dict(db.execute("SELECT name, value FROM meta"))
-    if int(meta["format"]) != FORMAT:
+    if int(meta["format"]) not in READABLE:
         db.close()
         age = "newer" if int(meta["format"]) > FORMAT else "older"
         raise StoreError(
