@@ -46,15 +46,9 @@ class Keys:
         values that are not finite."""
         if not np.isfinite(X).all():
             raise ValueError("a design value is NaN or infinite")
-        keys = []
-        for body in map(b"".join, zip(*self._columns(X), strict=True)):
-            row = []
-            for prefix in self._started:
-                started = prefix.copy()
-                started.update(body)
-                row.append(started.digest())
-            keys.append(row)
-        return keys
+        bodies = list(map(b"".join, zip(*self._columns(X), strict=True)))
+        columns = [[_digest(started.copy(), body) for body in bodies] for started in self._started]
+        return list(map(list, zip(*columns, strict=True)))
 
     def _columns(self, X: Floats) -> list[list[bytes]]:
         """The entry of each parameter in the keys of designs `X`, in the order of their names."""
@@ -74,6 +68,11 @@ class Keys:
                 entries = [e if active else b"" for e, active in zip(entries, activity[p.name].tolist(), strict=True)]
             columns.append(entries)
         return columns
+
+
+def _digest(started: hashlib.blake2b, body: bytes) -> bytes:
+    started.update(body)
+    return started.digest()
 
 
 def program_keys(

@@ -113,11 +113,10 @@ def tell(
     rows = [_row(problem, one, outputs, why) for one, outputs in zip(evaluations, results, strict=True)]
     with Store.resume(store.absolute(), study, problem) as opened:
         journal = opened.journal
-        row_of = {number: row for number, row, _ in journal.designs()}
+        X, _ = journal.designs()
         for one in evaluations:
-            row = row_of.get(one.number)
-            if row is None or (
-                one.kind == "scenario" and problem.keys(np.array([row]))[0][one.scenario_index] != one.key
+            if not 0 <= one.number < len(X) or (
+                one.kind == "scenario" and problem.keys(X[[one.number]])[0][one.scenario_index] != one.key
             ):
                 raise ValueError(f"design {one.number} in scenario '{one.scenario}' was not proposed by {store}")
         known_before = [one for one in evaluations if journal.evaluation(one.key, "status") is not None]

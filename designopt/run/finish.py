@@ -29,7 +29,7 @@ def finish(study: StudyDefinition, dispatcher: Dispatcher) -> None:
             dispatcher.run(pieces(work), len(work), tick=progress_tick("tolerances", study, dispatcher, len(work)))
     if study.validate is None and not study.execution.arrays:
         return
-    result = Result.open(dispatcher.store.path, study)
+    result = dispatcher.result(study)
     validate_chosen(study, dispatcher, result)
     if {"front", "chosen"} & set(study.execution.arrays.values()):
         keep_arrays_of_best(study, dispatcher, result)

@@ -35,7 +35,7 @@ from designopt.problem import Outcomes, Problem, StageEnded
 from designopt.run import start_from
 from designopt.run.changed_budgets import refuse_budgets, refuse_too_small, with_budgets
 from designopt.run.evaluations.dispatch import Dispatcher
-from designopt.run.evaluations.ledger import CODE, Ledger
+from designopt.run.evaluations.ledger import Ledger
 from designopt.run.evaluations.recall import OtherStore, Recalling
 from designopt.run.evaluations.recompute import baselines_with_errors
 from designopt.run.evaluations.work import Waiting
@@ -56,7 +56,6 @@ from designopt.store.errors import (
     resume_command,
 )
 from designopt.store.folder import Store, discard, read_study
-from designopt.store.journal import recorded_designs
 from designopt.store.provenance import code_differences, provenance
 from designopt.store.result import Result
 from designopt.store.views.validation import with_validation
@@ -134,9 +133,12 @@ def run_study(
         opened = Store.resume(store_path, study, problem) if resume else Store.create(store_path, study, problem)
         try:
             with opened as store, Signals() as signals, HostHandlers():
+                ledger = Ledger(problem)
                 with reading(store_path):
                     repeated = baselines_with_errors(study, store) if resume else ""
-                    ledger = _ledger_of(store, problem)
+                    if store.contents is not None:
+                        ledger.recall(store.contents)
+                        store.contents = None
                 starting_designs = start_from.settle(study, problem, store_path, starting_designs)
                 parts = (store, ledger, execution, starting, signals, show)
                 stores = _with_starts(recall_stores, starting_designs, show)
@@ -148,6 +150,7 @@ def run_study(
                 with _ending(store, dispatcher):
                     _run_stages(study, dispatcher, starting_designs)
                     finish(study, dispatcher)
+                contents = ledger.contents()
                 if resume and not starting.started and not dispatcher.evaluations:
                     show.event("nothing_to_do", "nothing to do: the run is complete, all its results are on record")
         except WorkersError:
@@ -157,7 +160,8 @@ def run_study(
         finally:
             starting.end()
             show.close()
-    return Result.open(given_path if given_path.absolute() == store_path else store_path, study)
+    path = given_path if given_path.absolute() == store_path else store_path
+    return dataclasses.replace(Result.open(path, study), contents=contents)
 
 
 def _refuse_options(workers: object, executor: object) -> None:
@@ -274,25 +278,6 @@ def _refuse_absent(plugin: Plugin, path: Path) -> None:
         if "--plugin" in command and reason.startswith("no plugin named"):
             way = f"a store runs no code, so pass the file that declares it: {command}"
         raise StoreError(f"{path}: cannot be continued here: {reason}; {way}", path)
-
-
-def _ledger_of(store: Store, problem: Problem) -> Ledger:
-    """The content of the journal, in memory."""
-    ledger = Ledger(problem)
-    X, relation_violation = recorded_designs.designs(store.journal, problem, gaps=True)
-    ledger.add_designs(X, relation_violation)
-    ledger.lost.update(np.flatnonzero(np.isnan(relation_violation)).tolist())
-    with_values = np.flatnonzero(~np.isnan(relation_violation))
-    for begin in range(0, len(with_values), recorded_designs.BLOCK):
-        rows = with_values[begin : begin + recorded_designs.BLOCK]
-        ledger.design_of.update((row[0], i) for i, row in zip(rows.tolist(), problem.keys(X[rows]), strict=True))
-    for block in recorded_designs.blocks(store.journal.evaluations("key, status, outputs")):
-        slots = np.arange(len(ledger.slot_of), len(ledger.slot_of) + len(block))
-        ledger.slot_of.update((key, int(slot)) for slot, (key, _, _) in zip(slots, block, strict=True))
-        ledger.add_slots(len(block))
-        names, values = recorded_designs.outputs([text for _, _, text in block], ledger.columns, problem)
-        ledger.record(slots, np.array([CODE[status] for _, status, _ in block], np.uint8), names, values)
-    return ledger
 
 
 def _begin_session(store: Store, study: StudyDefinition) -> list[str]:

@@ -59,7 +59,7 @@ def neighbours_to_do(study: StudyDefinition, dispatcher: Dispatcher, tolerances:
     ledger = dispatcher.ledger
     if tolerances.assumed and SHARE * len(ledger.designs) < LEAST:
         return None
-    result = Result.open(dispatcher.store.path, study)
+    result = dispatcher.result(study)
     planned = plan(study, tolerances, result)
     if not planned:
         return None

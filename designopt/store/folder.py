@@ -23,9 +23,11 @@ from designopt.store.disk.durable import make_folder_durably, write_durably
 from designopt.store.disk.explain import explain
 from designopt.store.disk.lock import Lock
 from designopt.store.errors import StoreError, reading, refuse_foreign, resume_command
+from designopt.store.journal import recorded_designs
 from designopt.store.journal.connection import connect_to_read
 from designopt.store.journal.in_memory import JournalInMemory
-from designopt.store.journal.rebuild import rebuild
+from designopt.store.journal.rebuild import read_intact, rebuild
+from designopt.store.journal.recorded_designs import Contents
 from designopt.store.journal.writer import Journal
 from designopt.store.nearest_store import nearest_store
 from designopt.store.provenance import versions
@@ -44,7 +46,7 @@ LONGEST_PATH = 512 - len("/journal.db.new-journal") - 1
 class Store:
     """A store opened for writing: it holds the lock. Use as a context manager.
 
-    `made_folder`: the folder is new; `repaired` describes damaged records.
+    `made_folder`: the folder is new; `repaired` describes damaged records, `contents` are the records of a resumed one.
     """
 
     def __init__(self, path: Path, journal: Journal, lock: Lock | None = None) -> None:
@@ -52,6 +54,7 @@ class Store:
         self.journal = journal
         self.made_folder = False
         self.repaired: list[str] = []
+        self.contents: Contents | None = None
         self._lock = lock
 
     @classmethod
@@ -101,13 +104,16 @@ class Store:
         journal = None
         try:
             with reading(path):
-                repaired = rebuild(path, problem, study)
+                contents = read_intact(path, problem)
+                repaired = [] if contents is not None else rebuild(path, problem, study)
                 journal = Journal.open(path, problem, seed=study.seed)
+                if contents is None:
+                    contents = recorded_designs.read_all(journal, gaps=True)
             store = cls(path, journal, lock)
-            store.repaired = repaired
+            store.repaired, store.contents = repaired, contents
             _write_study(path, study, problem)
             shutil.rmtree(_former(path), ignore_errors=True)  # the run that replaced it was killed
-            remove_orphans(path, {reference for (reference,) in journal.evaluations("arrays") if reference})
+            remove_orphans(path, contents.evaluations.array_files)
         except BaseException:
             if journal is not None:
                 journal.close()

@@ -48,7 +48,7 @@ class Result:
     """A read-only view of the store `path`, as of its first access. Rows are distinct designs in ask order.
 
     `problem` scores the records. After `with_changes`, `original` is the result as it was run and `changes` are the
-    applied texts.
+    applied texts. A run that ends here leaves its records as `contents`, which are not read again.
     """
 
     path: Path
@@ -56,6 +56,7 @@ class Result:
     problem: Problem
     original: Result | None = field(default=None, kw_only=True)
     changes: tuple[str, ...] = field(default=(), kw_only=True)
+    contents: recorded_designs.Contents | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     def __repr__(self) -> str:
         return one_line(f"<Result of {self.study.name} in {self.path}: {_designs(len(self.outcomes))}>")
@@ -504,7 +505,8 @@ class Result:
     @cached_property
     def _recorded(self) -> recorded_designs.RecordedDesigns:
         with self._journal() as journal, self._plugins():
-            return recorded_designs.read(journal, self.recorded_problem, self.problem)
+            contents = (self.original or self).contents or recorded_designs.read(journal, self.recorded_problem)
+            return recorded_designs.combined(contents, journal.all_points(), self.recorded_problem, self.problem)
 
 
 RunError.opener = Result.open

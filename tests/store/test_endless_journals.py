@@ -100,7 +100,7 @@ def multiply(file, table, levels=8, branches=100):
     # An interior page has pairs of a child and a row number, or a record if its table is an index by key.
     interior, leaf, separators, record = (
         (b"\x02", b"\x0a", [b"\2\2\0"] * branches, b"\2\2\0\0")
-        if table == "evaluation"
+        if table == "point"
         else (b"\x05", b"\x0d", [bytes([cell]) for cell in range(branches)], b"\2\1\2\0")
     )
     for page, below in itertools.pairwise(pages):
@@ -115,7 +115,7 @@ def multiply(file, table, levels=8, branches=100):
     file.write_bytes(bytes(content))
 
 
-@pytest.mark.parametrize("table", ["design", "session", "evaluation"])
+@pytest.mark.parametrize("table", ["design", "session", "evaluation", "point"])
 def test_pages_that_are_one_page_many_times_are_not_read_without_end(store, table):
     multiply(store / "journal.db", table)
     with contextlib.closing(connect_to_read(store)) as db, pytest.raises(sqlite3.OperationalError, match="interrupted"):

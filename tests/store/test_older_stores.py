@@ -1,7 +1,9 @@
 """A store of an earlier version opens and says the same; one that cannot be read names its version."""
 
+import contextlib
 import json
 import shutil
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ from run_cases import listed, make_study
 from designopt.report import write_report
 from designopt.run.runner import resume_study, run_study
 from designopt.store.errors import StoreError
+from designopt.store.journal.schema import FORMAT
 from designopt.store.provenance import versions
 from designopt.store.result import Result
 
@@ -58,3 +61,26 @@ def test_a_store_of_the_second_format_says_what_it_said_without_its_plugin(tmp_p
     assert near.feasible.all()
     page = write_report(result, tmp_path / "page.html").read_text(encoding="utf-8")
     assert "cheap evaluations (not part of the results)" in page
+
+
+def test_a_journal_of_the_second_format_is_continued_and_rewritten_after_damage(tmp_path):
+    """Its evaluations are a tree by their keys."""
+    path = tmp_path / "s"
+    study = make_study(names=("a",), stages=(listed([0.1, 0.2]),))
+    run_study(study, path)
+    with contextlib.closing(sqlite3.connect(path / "journal.db")) as db:
+        (text,) = db.execute("SELECT sql FROM sqlite_master WHERE name = 'evaluation'").fetchone()
+        db.execute("ALTER TABLE evaluation RENAME TO present")
+        db.execute(f"{text} WITHOUT ROWID")
+        db.execute("INSERT INTO evaluation SELECT * FROM present")
+        db.execute("DROP TABLE present")
+        db.execute("UPDATE meta SET value = '2' WHERE name = 'format'")
+        db.commit()
+    expected = Result.open(path).outcomes.objectives
+    assert run_study(study, path, resume=True).outcomes.objectives.tolist() == expected.tolist()
+    with contextlib.closing(sqlite3.connect(path / "journal.db")) as db:
+        db.execute("UPDATE evaluation SET wall = wall + 1.0 WHERE design = 1")
+        db.commit()
+    assert run_study(study, path, resume=True).outcomes.objectives.tolist() == expected.tolist()
+    with contextlib.closing(sqlite3.connect(path / "journal.db")) as db:
+        assert db.execute("SELECT value FROM meta WHERE name = 'format'").fetchone() == (str(FORMAT),)

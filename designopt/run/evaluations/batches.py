@@ -164,7 +164,7 @@ def _design_numbers(dispatcher: Dispatcher, X: Floats, keys: Sequence[bytes]) ->
     if new:
         relation_violation = problem.space.relation_violation(X[new])
         ledger.add_designs(X[new], relation_violation)
-        dispatcher.journal.add_designs(design_count, X[new].tolist(), relation_violation.tolist())
+        dispatcher.journal.add_designs(design_count, X[new], relation_violation)
     return np.array(numbers, np.int64)
 
 
@@ -174,7 +174,7 @@ def _restore(dispatcher: Dispatcher, evaluation_key: bytes, key: bytes, x: Float
     if record and record[0] in dispatcher.ledger.lost:
         relation_violation = dispatcher.ledger.problem.space.relation_violation(x[None])
         dispatcher.ledger.restore(record[0], key, x, float(relation_violation[0]))
-        dispatcher.journal.add_designs(record[0], [x.tolist()], relation_violation.tolist())
+        dispatcher.journal.add_designs(record[0], x[None], relation_violation)
 
 
 def ticking(show: Callable[[int], None], batch: ProgramBatch) -> Callable[[], None]:

@@ -7,6 +7,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
 
@@ -26,7 +27,8 @@ from designopt.store.disk.arrays import write_arrays
 from designopt.store.errors import FailurePolicyStop, Interrupted, WorkersError, reading
 from designopt.store.folder import Store
 from designopt.store.progress_note import Running
-from designopt.study.study import Execution
+from designopt.store.result import Result
+from designopt.study.study import Execution, StudyDefinition
 from designopt.workers.ask_tell import AskTellExecutor
 from designopt.workers.executor import Break, Chunk, ChunkResult, Completion, Executor, Loss
 
@@ -154,6 +156,10 @@ class Dispatcher:
                 advances.append((int(work.designs[advance.position]), advance.share, advance.words))
         self._running.note(advances)
         return tuple(advances)
+
+    def result(self, study: StudyDefinition) -> Result:
+        """The result of the run so far, of `study`, without reading what this process has recorded."""
+        return replace(Result.open(self.store.path, study), contents=self.ledger.contents())
 
     def close(self) -> None:
         """End the executor."""
@@ -337,7 +343,7 @@ class Dispatcher:
         self.journal.add_evaluations(columns)
         for key, reference in arrays.items() if n < len(fresh) else ():
             self.journal.set_arrays(key, reference)
-        self.ledger.record(work.slots, result.status, result.names, result.values)
+        self.ledger.record(work, result)
         self.evaluations += n
         self.failures += n - names.count("ok") - names.count("invalid")
         if kind == "neighbour":  # its failures concern tolerances, and do not end the run

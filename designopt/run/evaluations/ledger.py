@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Floats
-from designopt.problem import STATUSES, Outcomes, Problem
-from designopt.store.journal.recorded_designs import figure_names
+from designopt.arrays import Floats, Integers
+from designopt.problem import Outcomes, Problem
+from designopt.run.evaluations.work import Work
+from designopt.store.journal import recorded_designs
+from designopt.store.journal.recorded_designs import KIND_CODE, Contents, Evaluations, figure_names
+from designopt.workers.executor import ChunkResult
 
-PENDING = 255
-CODE = {status: code for code, status in enumerate(STATUSES)}
+CODE, PENDING = recorded_designs.CODE, recorded_designs.PENDING
 
 
 class Growing:
@@ -58,8 +60,16 @@ class Ledger:
         self.design_of: dict[bytes, int] = {}
         #: Designs whose record is lost, until they are requested again.
         self.lost: set[int] = set()
+        #: Slots (designs, scenarios) that the journal had at the beginning; -1 for none.
+        self._recorded_slots = np.empty((0, len(problem.scenarios)), np.int64)
         self._status = Growing(1, np.uint8, PENDING)
         self._figures = Growing(len(self.columns), np.float64, np.nan)
+        #: Of each slot: code of the kind, design, number, number of the reason; and its time in s.
+        self._origin = Growing(4, np.int64, 0)
+        self._wall = Growing(1, np.float64, 0.0)
+        self._reasons = {"": 0}
+        #: Figures that evaluations of designs have in the journal.
+        self._figures_of_designs = set(self.columns)
         self._designs = Growing(len(problem.space.free), np.float64, np.nan)
         self._violation = Growing(1, np.float64, 0.0)
 
@@ -100,19 +110,86 @@ class Ledger:
 
     def add_slots(self, count: int) -> None:
         """Add `count` pending evaluations, the newest of `slot_of`."""
-        self._status.extend(count)
-        self._figures.extend(count)
+        for column in (self._status, self._figures, self._origin, self._wall):
+            column.extend(count)
 
-    def record(self, slots: NDArray[Any], status: NDArray[np.uint8], names: Sequence[str], values: Floats) -> None:
-        """Fill `slots` with the results of their evaluations; `values` (slots, names)."""
+    def record(self, work: Work, result: ChunkResult) -> None:
+        """Fill the slots of `work` with the results of their evaluations."""
+        slots = work.slots
+        self._columns_for(result.names)
+        self.status[slots] = result.status
+        self._wall.rows[slots, 0] = result.wall
+        origin = self._origin.rows
+        origin[slots, 0], origin[slots, 1], origin[slots, 2] = KIND_CODE[work.kind], work.designs, work.numbers
+        if work.kind == "scenario":
+            self._figures_of_designs.update(result.names)
+        for i, (reason, _, _) in result.messages.items():
+            origin[slots[i], 3] = self._reasons.setdefault(reason, len(self._reasons))
+        if len(result.names):
+            columns = np.array([self.columns[name] for name in result.names])
+            self.figures[slots[:, None], columns] = result.values
+
+    def _columns_for(self, names: Sequence[str]) -> None:
         for name in names:
             if name not in self.columns:
                 self.columns[name] = len(self.columns)
                 self._figures.widen()
-        self.status[slots] = status
-        if len(names):
-            columns = np.array([self.columns[name] for name in names])
-            self.figures[slots[:, None], columns] = values
+
+    def recall(self, contents: Contents) -> None:
+        """Fill an empty ledger with the contents of a journal; a NaN violation marks a lost design."""
+        X, relation_violation, recorded = contents.X, contents.relation_violation, contents.evaluations
+        self.add_designs(X, relation_violation)
+        is_lost = np.isnan(relation_violation)
+        self.lost.update(np.flatnonzero(is_lost).tolist())
+        self.slot_of.update(zip(recorded.keys, range(len(recorded.keys)), strict=True))
+        self.add_slots(len(recorded.keys))
+        self._columns_for(recorded.names)
+        self.status[:] = recorded.status
+        self._wall.rows[:, 0] = recorded.wall
+        self._origin.rows[:] = np.column_stack([recorded.kind, recorded.design, recorded.number, recorded.reason])
+        self._reasons = {text: number for number, text in enumerate(recorded.reasons)}
+        self.figures[:, [self.columns[name] for name in recorded.names]] = recorded.figures
+        count = len(self.problem.scenarios)
+        rows = np.flatnonzero(
+            (recorded.kind == KIND_CODE["scenario"]) & (recorded.design < len(X)) & (recorded.number < count)
+        )
+        slots = np.full((len(X), count), -1, np.int64)
+        slots[recorded.design[rows], recorded.number[rows]] = rows
+        self._recorded_slots = slots[:, list(self.problem.first_occurrence)]
+        # The key of a design's evaluation in the first scenario is that of the design.
+        numbers = np.flatnonzero(~is_lost & (slots[:, 0] >= 0))
+        first_keys = [recorded.keys[i] for i in slots[numbers, 0].tolist()]
+        self.design_of.update(zip(first_keys, numbers.tolist(), strict=True))
+        unkeyed = np.flatnonzero(~is_lost & (slots[:, 0] < 0))
+        keys = self.problem.keys(X[unkeyed])
+        self.design_of.update((row[0], number) for row, number in zip(keys, unkeyed.tolist(), strict=True))
+
+    def recorded_slots(self, numbers: Integers, X: Floats, relation_violation: Floats) -> Integers | None:
+        """The slots (n, scenarios) of designs `X` if the journal had them under these `numbers` at the beginning, with
+        all their evaluations; -1 for a design that violates a relation. None for others."""
+        if len(numbers) < len(X) or not len(X) or numbers.min() < 0 or numbers.max() >= len(self._recorded_slots):
+            return None
+        if not np.array_equal(X, self.designs[numbers]):
+            return None
+        slots = self._recorded_slots[numbers]
+        slots[relation_violation > 0.0] = -1
+        return slots if (slots[relation_violation <= 0.0] >= 0).all() else None
+
+    def contents(self) -> Contents | None:
+        """What a reader of the journal would read; None if some of it is lost, or it may have further figures."""
+        some = self.status != PENDING
+        origin, figures = self._origin.rows[some], self.figures[some]
+        figures[~np.isfinite(figures)] = np.nan
+        of_designs = origin[:, 0] == KIND_CODE["scenario"]
+        has_value = ~np.isnan(figures[of_designs]).all(axis=0)
+        self._figures_of_designs.update(name for name, j in self.columns.items() if has_value[j])
+        if self.lost or len(self._figures_of_designs) < len(self.columns):
+            return None
+        recorded = Evaluations(
+            origin[:, 0].astype(np.uint8), origin[:, 1], origin[:, 2], self.status[some], origin[:, 3].astype(np.int32),
+            tuple(self._reasons), self._wall.rows[some, 0], tuple(self.columns), figures,
+        )  # fmt: skip
+        return Contents(self.designs.copy(), self.violation.copy(), recorded)
 
     def outcomes(self, X: Floats, slots: NDArray[np.int64], relation_violation: Floats) -> Outcomes:
         """Outcomes for a solver of designs `X` with evaluations `slots` (n, scenarios); -1 without one."""

@@ -128,7 +128,7 @@ class LookAheadLoop:
         run.asks += 1
         run.budget.take(relation_violation)
         self._out[index] = (X, relation_violation, slots)
-        return _nothing(run) if index in run.points.missing else work
+        return Work.nothing(X.shape[1]) if index in run.points.missing else work
 
     # ----------------------------------------------------------------------------------------------------- tell
 
@@ -155,8 +155,3 @@ class LookAheadLoop:
                 self._over = self.ended = True
             self._generation = []
         self._tell_solver(outcomes)
-
-
-def _nothing(run: LookAheadStage) -> Work:
-    none = np.empty(0, np.int64)
-    return Work(none, [], none, none.astype(np.int32), np.empty((0, len(run.problem.space.free))))

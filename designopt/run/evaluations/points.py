@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import numpy as np
 
-from designopt.arrays import Floats, Integers
+from designopt.arrays import Floats, Integers, Mask
 from designopt.run.evaluations.ledger import PENDING, Ledger
 from designopt.run.evaluations.work import Work
 from designopt.store.errors import ReplayError
@@ -41,76 +42,66 @@ class StagePoints:
         without a result. Raises `ReplayError` if the journal contains other points.
         """
         ledger = self._ledger
+        before = self.recorded[first : first + len(X)]
+        recorded_slots = ledger.recorded_slots(before, X, relation_violation)
+        if recorded_slots is not None:
+            slots[:] = recorded_slots
+            self._designs.append(before)
+            self.count += len(before)
+            return Work.nothing(X.shape[1])
         keys = self._problem.keys(X)
-        design_count = len(ledger.designs)
-        ids: list[int] = []
-        new: list[int] = []
-        for i, row in enumerate(keys):
-            if ledger.lost:
-                self._restore(first + i, row[0], X[i], float(relation_violation[i]))
-            number = ledger.design_of.setdefault(row[0], design_count + len(new))
-            if number == design_count + len(new):
-                new.append(i)
-            ids.append(number)
-        before = self.recorded[first : first + len(ids)]
+        for i, row in enumerate(keys if ledger.lost else ()):
+            self._restore(first + i, row[0], X[i], float(relation_violation[i]))
+        count, number_of = len(ledger.designs), ledger.design_of
+        offset = count - len(number_of)  # lost designs have no key
+        ids = np.array([number_of.setdefault(row[0], offset + len(number_of)) for row in keys], np.int64)
+        new = _first_rows(ids, ids >= count)
         if len(before):
             self._compare(X, ids, first)
             for i in np.flatnonzero(before < 0).tolist():
-                self._journal.add_points(self.number, first + i, [ids[i]])
-        if new:
+                self._journal.add_points(self.number, first + i, ids[i : i + 1])
+        if len(new):
             ledger.add_designs(X[new], relation_violation[new])
-            self._journal.add_designs(design_count, X[new].tolist(), relation_violation[new].tolist())
+            self._journal.add_designs(count, X[new], relation_violation[new])
         if len(before) < len(ids):
             self._journal.add_points(self.number, first + len(before), ids[len(before) :])
-        self._designs.append(np.array(ids, np.int64))
+        self._designs.append(ids)
         self.count += len(ids)
-        return self._slots_for(X, relation_violation, keys, ids, slots, old)
+        valid = np.flatnonzero(relation_violation <= 0.0)
+        return self._slots_for(X, valid, keys, ids, slots, old)
 
     def _restore(self, ask: int, key: bytes, x: Floats, relation_violation: float) -> None:
         """Record a lost design again when the stage requests it."""
         number = int(self.recorded[ask]) if ask < len(self.recorded) else -1
         if number in self._ledger.lost and key not in self._ledger.design_of:
             self._ledger.restore(number, key, x, relation_violation)
-            self._journal.add_designs(number, [x.tolist()], [relation_violation])
+            self._journal.add_designs(number, x[None], np.array([relation_violation]))
 
     def _slots_for(
-        self,
-        X: Floats,
-        relation_violation: Floats,
-        keys: list[list[bytes]],
-        ids: list[int],
-        slots: Integers,
-        old: int,
+        self, X: Floats, valid: Integers, keys: list[list[bytes]], ids: Integers, slots: Integers, old: int
     ) -> Work:
-        ledger = self._ledger
-        begin = len(ledger.slot_of)
-        new_keys: list[bytes] = []
-        needed: dict[int, tuple[int, int, bytes]] = {}
-        status = ledger.status
-        for i, broken in enumerate(relation_violation.tolist()):
-            for s, key in enumerate(keys[i] if broken <= 0.0 else ()):
-                slot = ledger.slot_of.get(key)
-                if slot is None:
-                    slot = begin + len(new_keys)
-                    ledger.slot_of[key] = slot
-                    new_keys.append(key)
-                    needed[slot] = (i, s, key)
-                elif slot < old and status[slot] == PENDING and slot not in self._sent_slots:
-                    self._sent_slots.add(slot)
-                    needed[slot] = (i, s, key)
-                slots[i, s] = slot
-        if new_keys:
-            ledger.add_slots(len(new_keys))
-        rows = [i for i, _, _ in needed.values()]
+        ledger, slot_of = self._ledger, self._ledger.slot_of
+        begin, width = len(slot_of), slots.shape[1]
+        flat = list(itertools.chain.from_iterable(keys if len(valid) == len(keys) else [keys[i] for i in valid]))
+        numbers = np.array([slot_of.setdefault(key, len(slot_of)) for key in flat], np.int64)
+        ledger.add_slots(len(slot_of) - begin)
+        slots[valid] = numbers.reshape(len(valid), width)
+        abandoned = (numbers < old) & (ledger.status[numbers] == PENDING)
+        if abandoned.any():
+            resent = np.fromiter(self._sent_slots, np.int64, len(self._sent_slots))
+            abandoned &= ~np.isin(numbers, resent)
+            self._sent_slots.update(numbers[abandoned].tolist())
+        needed = _first_rows(numbers, abandoned | (numbers >= begin))
+        rows = valid[needed // width]
         return Work(
-            slots=np.array(list(needed), np.int64),
-            keys=[key for _, _, key in needed.values()],
-            designs=np.array([ids[i] for i in rows], np.int64),
-            numbers=np.array([s for _, s, _ in needed.values()], np.int32),
+            slots=numbers[needed],
+            keys=[flat[i] for i in needed.tolist()],
+            designs=ids[rows],
+            numbers=(needed % width).astype(np.int32),
             X=X[rows],
         )
 
-    def _compare(self, X: Floats, ids: list[int], first: int) -> None:
+    def _compare(self, X: Floats, ids: Integers, first: int) -> None:
         """Check that the replay requests the designs of the journal."""
         recorded = self.recorded[first : first + len(ids)]
         different = np.flatnonzero((recorded != ids[: len(recorded)]) & (recorded >= 0))
@@ -166,3 +157,10 @@ class StagePoints:
             requested = requested[[i not in self.missing for i in range(len(requested))]]
         _, first = np.unique(requested, return_index=True)
         return np.asarray(requested[np.sort(first)])
+
+
+def _first_rows(numbers: Integers, some: Mask) -> Integers:
+    """Rows, in their order, at which each of some `numbers` (n,) occurs first."""
+    rows = np.flatnonzero(some)
+    _, first = np.unique(numbers[rows], return_index=True)
+    return np.asarray(rows[np.sort(first)])

@@ -95,9 +95,7 @@ class Recalling(Dispatcher):
         if not row_of:
             return work
         rows = list(row_of.values())
-        names, values = recorded_designs.outputs(
-            [row[1] for row in rows], self.ledger.problem.output_names, self.ledger.problem
-        )
+        names, values = recorded_designs.outputs([row[1] for row in rows], self.ledger.problem.output_names)
         nothing = np.zeros(len(rows))
         result = ChunkResult(
             status=np.array([CODE[row[0]] for row in rows], np.uint8),

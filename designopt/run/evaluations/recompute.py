@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from designopt.counts import plural
 from designopt.store.folder import Store
+from designopt.store.journal.recorded_designs import CODE, KIND_CODE
 from designopt.study.study import StudyDefinition
 
 
@@ -15,12 +20,17 @@ def baselines_with_errors(study: StudyDefinition, store: Store) -> str:
     baseline = study.baseline
     if baseline is None or any(stage.start_from and stage.start_from.stage == baseline.name for stage in study.stages):
         return ""
-    journal = store.journal
+    journal, contents = store.journal, store.contents
+    if contents is None:
+        return ""
     points_of_stage = {name: set(journal.points(number, gaps=True)) for number, name in journal.stages().items()}
     alone = points_of_stage.pop(baseline.name, set()).difference(*points_of_stage.values())
-    rows = journal.evaluations("key, design, status", "scenario")
-    keys = [key for key, design, status in rows if status == "error" and design in alone]
-    if not keys:
+    recorded = contents.evaluations
+    wrong = (recorded.kind == KIND_CODE["scenario"]) & (recorded.status == CODE["error"])
+    wrong &= np.isin(recorded.design, list(alone))
+    if not wrong.any():
         return ""
+    keys = recorded.take(wrong).keys
     journal.forget(keys)
+    store.contents = replace(contents, evaluations=recorded.take(~wrong))
     return f"recomputing {plural(len(keys), 'evaluation')} of it that ended with a model error"

@@ -41,6 +41,12 @@ class Work:
     alone: bool = False
     kind: Kind = "scenario"
 
+    @classmethod
+    def nothing(cls, parameters: int) -> Work:
+        """No evaluations of designs with so many free parameters."""
+        none = np.empty(0, np.int64)
+        return cls(none, [], none, none.astype(np.int32), np.empty((0, parameters)))
+
     def __len__(self) -> int:
         return len(self.keys)
 

@@ -13,7 +13,7 @@ import threading
 import weakref
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -245,7 +245,7 @@ def remove_arrays(path: Path, key: bytes) -> None:
     (path / array_reference(key)).unlink(missing_ok=True)
 
 
-def remove_orphans(path: Path, references: set[str]) -> None:
+def remove_orphans(path: Path, references: Set[str]) -> None:
     """Remove array files without a row (`references` are those of all rows) and incomplete ones: their process ended in
     between. Files without the name of a key are not touched."""
     for reference, entry in _named(path):

@@ -28,9 +28,9 @@ class JournalInMemory(Journal):
     def _refuse_foreign_tables(self) -> None:
         """No effect: there are no other writers."""
 
-    def _select(self, query: str, *values: Any) -> Iterator[Any]:
+    def _blocks(self, query: str, *values: Any) -> Iterator[list[Any]]:
         super().commit()
-        yield from super()._select(query, *values)
+        yield from super()._blocks(query, *values)
 
 
 @functools.lru_cache(maxsize=8)

@@ -1,4 +1,4 @@
-"""Reading of the journal, record by record, with a check of each digest."""
+"""Reading of the journal in blocks of records, with a check of each digest."""
 
 from __future__ import annotations
 
@@ -6,20 +6,34 @@ import itertools
 import json
 import sqlite3
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from designopt.arrays import Floats, Integers
 from designopt.problem import Problem
 from designopt.store.disk.explain import explained
 from designopt.store.errors import DamagedRecord, StoreError
 from designopt.store.journal.connection import connect_to_read, foreign_table
-from designopt.store.journal.schema import FORMAT, Kind, digest, names, statements
+from designopt.store.journal.schema import (
+    FORMAT,
+    READABLE,
+    Kind,
+    digest,
+    first_damaged,
+    is_definition,
+    names,
+    statements,
+)
 
-_EVALUATION = names("evaluation")
-_PLACE = {name: i for i, name in enumerate(_EVALUATION)}
+#: Place of each column of an evaluation in its record.
+COLUMN = {name: i for i, name in enumerate(names("evaluation"))}
+#: Number of rows that are objects at the same time: they need much more memory than their numbers.
+BLOCK = 4096
 
 
 @dataclass(frozen=True)
@@ -59,26 +73,36 @@ class JournalReader:
         for kind, name, text in self._db.execute("SELECT type, name, sql FROM main.sqlite_master"):
             if kind == "index" and text is None:
                 continue
-            if kind != "table" or name not in ours or text != ours[name]:
+            if kind != "table" or name not in ours or not is_definition(text, ours[name]):
                 raise foreign_table(self.path, kind, name)
 
     # -------------------------------------------------------------------------------------------------- records
 
-    def _select(self, query: str, *values: Any) -> Iterator[Any]:
+    def _blocks(self, query: str, *values: Any) -> Iterator[list[Any]]:
+        """The rows of a query, in blocks."""
         with explained(self.path):
-            yield from self._db.execute(query, values)
+            cursor = self._db.execute(query, values)
+            while block := cursor.fetchmany(BLOCK):
+                yield block
+
+    def _select(self, query: str, *values: Any) -> Iterator[Any]:
+        return itertools.chain.from_iterable(self._blocks(query, *values))
 
     def checked(self, table: str, rest: str = "", *values: Any) -> Iterator[tuple[tuple[Any, ...], bool]]:
         """Records of `table` with their digests, and whether these match. `rest` of the SQL."""
         for row in self._select(f"SELECT * FROM {table} {rest}", *values):
             yield row, digest(row[:-1]) == row[-1]
 
+    def intact_blocks(self, table: str, rest: str = "ORDER BY 1", *values: Any) -> Iterator[list[tuple[Any, ...]]]:
+        """Records of `table` with their digests, in blocks; a damaged one raises. `rest` of the SQL."""
+        for block in self._blocks(f"SELECT * FROM {table} {rest}", *values):
+            if (row := first_damaged(block)) is not None:
+                raise self.damaged(table, row)
+            yield block
+
     def _intact(self, table: str, rest: str = "ORDER BY 1", *values: Any) -> Iterator[tuple[Any, ...]]:
         """Records of a small `table`; a damaged one raises."""
-        for row, intact in self.checked(table, rest, *values):
-            if not intact:
-                raise self.damaged(table, row)
-            yield row[:-1]
+        return (row[:-1] for block in self.intact_blocks(table, rest, *values) for row in block)
 
     def damaged(self, table: str, row: Sequence[Any]) -> DamagedRecord:
         """The error for a damaged record."""
@@ -135,27 +159,42 @@ class JournalReader:
             numbers += range(design, design + count)
         return numbers
 
-    def designs(self, *, gaps: bool = False) -> Iterator[tuple[int, list[float], float]]:
-        """All designs: number, row of ``X``, violation of the relations; NaN for a lost record with `gaps`."""
+    def designs(self, *, gaps: bool = False) -> tuple[Floats, Floats]:
+        """All designs (n, d) by number, and their violation of the relations (n,); NaN for lost records with `gaps`.
+        Raises `ValueError` for a value that is not a number."""
         least = self._counts()
-        choices = [p.values if p.kind == "choice" else () for p in self._free]
-        position = [{json.dumps(value): i for i, value in enumerate(values)} for values in choices]
-        lost = ([float("nan")] * len(self._free), float("nan"))
-        expected = 0
-        for number, *values, violation in self._intact("design", "ORDER BY id"):
-            if number != expected and not (gaps and number > expected):
-                raise self.damaged("design", (expected,))
-            yield from ((missing, *lost) for missing in range(expected, number))
-            if any(choices):
-                values = [at[v] if at else v for v, at in zip(values, position, strict=True)]
-            yield number, list(map(float, values)), violation
-            expected = number + 1
-        if not gaps:
-            self._complete("design", expected, least)
-            return
+        width = len(self._free)
+        places = {
+            j: {json.dumps(value): i for i, value in enumerate(p.values)}
+            for j, p in enumerate(self._free, 1)
+            if p.kind == "choice"
+        }
+        parts = [np.empty((0, width + 3))]
+        for block in self.intact_blocks("design", "ORDER BY id"):
+            rows: Iterable[Sequence[Any]] = block
+            if places:
+                rows = [[places[j][v] if j in places else v for j, v in enumerate(row)] for row in block]
+            values = itertools.chain.from_iterable(rows)
+            parts.append(np.fromiter(values, float, len(block) * (width + 3)).reshape(len(block), -1))
+        table = np.concatenate(parts)
+        if not (np.isfinite(table[:, :-2]).all() and not np.isnan(table[:, -2]).any()):
+            raise ValueError("a design has no number")
+        numbers = table[:, 0].astype(np.int64)
+        skipped = np.flatnonzero(numbers != np.arange(len(numbers)))
+        if gaps and (np.diff(numbers, prepend=-1) > 0).all():
+            complete = np.full((self._end_of_designs(numbers), width + 3), np.nan)
+            complete[numbers] = table
+            table = complete
+        elif len(skipped):
+            raise self.damaged("design", (int(skipped[0]),))
+        else:
+            self._complete("design", len(numbers), least)
+        return table[:, 1:-2].copy(), table[:, -2].copy()
+
+    def _end_of_designs(self, numbers: Integers) -> int:
+        """The number after that of the last design in `numbers`, points and evaluations."""
         ends = "SELECT MAX(MAX(design + count), IFNULL((SELECT MAX(design) + 1 FROM evaluation), 0)) FROM point"
-        end = next(self._select(ends))[0] or 0
-        yield from ((missing, *lost) for missing in range(expected, end))
+        return max(int(next(self._select(ends))[0] or 0), int(numbers.max(initial=-1)) + 1)
 
     # ---------------------------------------------------------------------------------------------- evaluations
 
@@ -163,15 +202,21 @@ class JournalReader:
         """Evaluations, of one `kind` or all, by design, kind and number; `columns` are comma-separated names."""
         least = self._counts() if kind is None else {}
         where = f"WHERE kind = '{kind}'" if kind else ""
-        places = [_PLACE[name] for name in columns.split(", ")]
+        places = [COLUMN[name] for name in columns.split(", ")]
         pick = itemgetter(*places) if len(places) > 1 else lambda row: (row[places[0]],)
+        rows: Iterable[tuple[Any, ...]] = itertools.chain.from_iterable(
+            self.evaluation_blocks(f"{where} ORDER BY design, kind, number", least)
+        )
+        return map(pick, rows)
+
+    def evaluation_blocks(self, rest: str = "", least: dict[str, int] | None = None) -> Iterator[list[tuple[Any, ...]]]:
+        """Evaluations with their digests, in blocks. A damaged one raises, as do fewer than the counts `least`, by
+        default those on record. `rest` of the SQL."""
+        least = self._counts() if least is None else least
         count = 0
-        query = f"SELECT {', '.join(_EVALUATION)}, digest FROM evaluation {where} ORDER BY design, kind, number"
-        for row in self._select(query):
-            if digest(row[:-1]) != row[-1]:
-                raise self.damaged("evaluation", row)
-            count += 1
-            yield pick(row)
+        for block in self.intact_blocks("evaluation", rest):
+            count += len(block)
+            yield block
         self._complete("evaluation", count, least)
 
     def evaluation(self, key: bytes, columns: str) -> tuple[Any, ...] | None:
@@ -179,7 +224,7 @@ class JournalReader:
         for row, intact in self.checked("evaluation", "WHERE key = ?", key):
             if not intact:
                 raise self.damaged("evaluation", row)
-            return tuple(row[_PLACE[name]] for name in columns.split(", "))
+            return tuple(row[COLUMN[name]] for name in columns.split(", "))
         return None
 
     def printed(self, key: bytes) -> str:
@@ -190,9 +235,9 @@ class JournalReader:
     def spent(self, stage: str) -> int:
         """Number of designs that the stage has used of its budget: all except invalid ones."""
         number = next((n for n, name in self.stages().items() if name == stage), 0)
-        valid = {design for design, _, violation in self.designs() if violation <= 0.0}
-        refused = {design for design, status in self.evaluations("design, status") if status == "invalid"}
-        return sum(design in valid and design not in refused for design in self.points(number))
+        valid = self.designs()[1] <= 0.0
+        valid[[design for design, status in self.evaluations("design, status") if status == "invalid"]] = False
+        return int(valid[self.points(number)].sum())
 
     def count_evaluations(self) -> int:
         """Number of evaluations, except those that the model rejected and neighbours."""
@@ -258,7 +303,7 @@ class JournalReader:
 
 def _meta(db: sqlite3.Connection, path: Path) -> dict[str, str]:
     meta = dict(db.execute("SELECT name, value FROM meta"))
-    if int(meta["format"]) != FORMAT:
+    if int(meta["format"]) not in READABLE:
         db.close()
         age = "newer" if int(meta["format"]) > FORMAT else "older"
         raise StoreError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import os
 import sqlite3
 from collections import Counter
@@ -14,8 +16,10 @@ from designopt.problem import Problem
 from designopt.store.disk.durable import flush_folder
 from designopt.store.disk.explain import explained
 from designopt.store.errors import DamagedRecord, StoreError
+from designopt.store.journal import recorded_designs
 from designopt.store.journal.connection import connect_to_write
 from designopt.store.journal.reader import JournalReader
+from designopt.store.journal.recorded_designs import Contents
 from designopt.store.journal.schema import COUNTED, DIGESTED, digest
 from designopt.store.journal.writer import new_database
 from designopt.study.study import StudyDefinition
@@ -28,6 +32,25 @@ _AGAIN = {
     "point": "asked for again",
     "stage": "named again",
 }
+
+
+def read_intact(path: Path, problem: Problem) -> Contents | None:
+    """The contents of the journal in `path`, all its records verified; None for damaged or lost ones, or the journal of
+    another problem. The caller holds the lock. Raises `StoreError` if SQLite cannot read it."""
+    with explained(path), contextlib.closing(connect_to_write(path)) as db:
+        journal = JournalReader(path, problem, db)
+        if journal.meta["problem"] != problem.digest:
+            return None
+        _check_structure(db)
+        try:
+            contents = recorded_designs.read_all(journal)
+            journal.all_points()
+            for table in DIGESTED:
+                if table not in ("design", "evaluation"):
+                    collections.deque(journal.intact_blocks(table, ""), 0)
+        except StoreError:
+            return None
+        return contents
 
 
 def rebuild(path: Path, problem: Problem, study: StudyDefinition) -> list[str]:
@@ -44,9 +67,7 @@ def rebuild(path: Path, problem: Problem, study: StudyDefinition) -> list[str]:
             journal = JournalReader(path, problem, db)
             if journal.meta["problem"] != problem.digest:
                 return []  # `Journal.open` reports it
-            for (fault,) in db.execute("PRAGMA main.quick_check(1)"):
-                if fault != "ok":
-                    raise sqlite3.DatabaseError(fault)
+            _check_structure(db)
             damaged = _damaged(journal)
             if not damaged:
                 return []
@@ -64,6 +85,12 @@ def rebuild(path: Path, problem: Problem, study: StudyDefinition) -> list[str]:
         f"{plural(count, 'damaged record')} of {table}: {_AGAIN.get(table, 'left out')}"
         for table, count in damaged.items()
     ]
+
+
+def _check_structure(db: sqlite3.Connection) -> None:
+    for (fault,) in db.execute("PRAGMA main.quick_check(1)"):
+        if fault != "ok":
+            raise sqlite3.DatabaseError(fault)
 
 
 def _records(journal: JournalReader) -> Iterator[tuple[str, tuple[Any, ...], bool]]:

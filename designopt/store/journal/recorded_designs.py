@@ -1,22 +1,68 @@
-"""The journal in memory, by columns, read in blocks: rows as objects need much more memory than their numbers."""
+"""The journal in memory, by columns."""
 
 from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Floats
-from designopt.problem import Outcomes, Problem
-from designopt.store.journal.reader import JournalReader
+from designopt.arrays import Floats, Integers, Mask
+from designopt.problem import STATUSES, Outcomes, Problem
+from designopt.store.journal.reader import COLUMN, JournalReader
+from designopt.store.journal.schema import Kind
 
-#: Number of rows that are objects at the same time.
-BLOCK = 4096
+#: Codes of the kinds and statuses of evaluations in columns.
+KIND_CODE: dict[str, int] = {kind: code for code, kind in enumerate(get_args(Kind))}
+CODE = {status: code for code, status in enumerate(STATUSES)}
+#: Code of an evaluation without a result.
+PENDING = 255
+
+
+@dataclass(frozen=True)
+class Evaluations:
+    """Recorded evaluations (n,) in any order. `kind` and `status` are codes, `reason` numbers of the texts `reasons`,
+    `wall` in s. `figures` (n, names) are NaN without a value. `keys` only if asked for; `array_files` are the files of
+    arrays of all."""
+
+    kind: NDArray[np.uint8]
+    design: Integers
+    number: Integers
+    status: NDArray[np.uint8]
+    reason: NDArray[np.int32]
+    reasons: Sequence[str]
+    wall: Floats
+    names: tuple[str, ...]
+    figures: Floats = field(repr=False)
+    keys: Sequence[bytes] = field(default=(), repr=False)
+    array_files: frozenset[str] = frozenset()
+
+    def take(self, mask: Mask) -> Evaluations:
+        """Those of a `mask` (n,)."""
+        return replace(
+            self,
+            kind=self.kind[mask],
+            design=self.design[mask],
+            number=self.number[mask],
+            status=self.status[mask],
+            reason=self.reason[mask],
+            wall=self.wall[mask],
+            figures=self.figures[mask],
+            keys=list(itertools.compress(self.keys, mask.tolist())),
+        )
+
+
+@dataclass(frozen=True)
+class Contents:
+    """All designs `X` (n, d) by number, their violation of the relations (n,), and evaluations."""
+
+    X: Floats
+    relation_violation: Floats
+    evaluations: Evaluations
 
 
 @dataclass(frozen=True)
@@ -46,74 +92,158 @@ def figure_names(problem: Problem) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*problem.output_names, *(name for names in used for name in sorted(names))]))
 
 
-def blocks(rows: Iterable[Any]) -> Iterator[list[Any]]:
-    """`rows` in lists of `BLOCK`."""
-    rows = iter(rows)
-    while block := list(itertools.islice(rows, BLOCK)):
-        yield block
-
-
-def designs(journal: JournalReader, problem: Problem, *, gaps: bool = False) -> tuple[Floats, Floats]:
-    """All designs (n, d) and their violation of the relations (n,); NaN for lost ones with `gaps`."""
-    width = len(problem.space.free) + 1
-    parts = [
-        np.array([[*x, relation_violation] for _, x, relation_violation in block], float)
-        for block in blocks(journal.designs(gaps=gaps))
-    ]
-    table = np.concatenate(parts) if parts else np.empty((0, width))
-    return table[:, :-1].copy(), table[:, -1].copy()
-
-
-def outputs(texts: Sequence[str | None], names: Iterable[str], problem: Problem) -> tuple[tuple[str, ...], Floats]:
-    """The figures of `problem` in the journal's JSON `texts`: names, starting with `names`, and values, NaN for missing
-    ones."""
+def outputs(texts: Sequence[str | None], names: Iterable[str]) -> tuple[tuple[str, ...], Floats]:
+    """The figures in the journal's JSON `texts`: names, starting with `names`, and values, NaN for missing ones."""
+    alike = _alike(texts)
+    if alike is not None:
+        stored, table = alike
+        expected = tuple(dict.fromkeys(itertools.chain(names, stored)))
+        if expected == stored:
+            return alike
+        values = np.full((len(texts), len(expected)), np.nan)
+        values[:, [expected.index(name) for name in stored]] = table
+        return expected, values
     data = json.loads(f"[{','.join(text or '{}' for text in texts)}]")  # in one call: a third of the time
     stored = tuple(dict.fromkeys(itertools.chain(names, *data)))
     values = np.array([[figures.get(name) for name in stored] for figures in data], float)
     return stored, values.reshape(len(data), len(stored))
 
 
-def read(journal: JournalReader, problem: Problem, scored_with: Problem) -> RecordedDesigns:
-    """The records of `problem`, with figures scored by `scored_with`."""
-    X, relation_violation = designs(journal, problem)
-    n, s = len(X), len(problem.scenarios)
-    status = np.full((n, s), "", dtype="U12")
-    reason = np.full((n, s), "", dtype=object)
-    wall = np.zeros((n, s))
-    figures = {name: np.full((n, s), np.nan) for name in figure_names(problem)}
-    shared_texts: dict[str, str] = {}
-    for block in blocks(journal.evaluations("kind, design, number, status, reason, outputs, wall")):
-        block = [row[1:] for row in block if row[0] == "scenario"]
-        cells = np.array([row[:2] for row in block], dtype=None if block else int).reshape(-1, 2)
+def _alike(texts: Sequence[str | None]) -> tuple[tuple[str, ...], Floats] | None:
+    """Names and values of JSON `texts` that contain the same names in the same order, and numbers only; None for
+    others."""
+    first = json.loads(texts[0]) if texts and texts[0] else None
+    if not first or not isinstance(first, dict) or not all(texts):
+        return None
+    stored, joined = tuple(first), ",".join(texts)  # type: ignore[arg-type]
+    for name, before in zip(stored, itertools.chain("{", itertools.repeat(",")), strict=False):
+        label = f"{before}{json.dumps(name)}:"
+        if joined.count(label) != len(texts):
+            return None
+        joined = joined.replace(label, "," if before == "," else "")
+    if joined.count("}") != len(texts):
+        return None
+    if "null" in joined:
+        return None
+    try:
+        return stored, np.fromstring(joined.replace("}", ""), sep=",").reshape(len(texts), len(stored))
+    except (DeprecationWarning, ValueError):  # something else than numbers
+        return None
+
+
+def read_evaluations(
+    journal: JournalReader, names: Iterable[str], *, only: Kind | None = None, keys: bool = False
+) -> Evaluations:
+    """The evaluations of the journal, all verified, with figures `names` first; of one kind with `only`.
+
+    Raises `DamagedRecord`, and `ValueError` or `LookupError` for what is not an evaluation.
+    """
+    kind, status, number, text, wall = (COLUMN[n] for n in ("kind", "status", "design", "outputs", "wall"))
+    reason, arrays = COLUMN["reason"], COLUMN["arrays"]
+    columns = dict.fromkeys(names)
+    reasons = {"": 0}
+    all_keys: list[bytes] = []
+    files: list[str] = []
+    parts: list[tuple[NDArray[Any], ...]] = []
+    tables: list[tuple[tuple[str, ...], Floats]] = []
+    for block in journal.evaluation_blocks():
+        rows = [row for row in block if row[kind] == only] if only else block
+        cells = np.array([row[number : number + 2] for row in rows], dtype=None if rows else int).reshape(-1, 2)
         if cells.dtype.kind != "i" or (cells < 0).any():
             raise ValueError("a design or scenario has no number")
-        # Designs after the last one were recorded during this read.
-        some = np.flatnonzero((cells[:, 0] < n) & (cells[:, 1] < s)).tolist()
-        rows = [block[i] for i in some]
-        at = cells[some, 0], cells[some, 1]
-        status[at] = [row[2] for row in rows]
-        reason[at] = [shared_texts.setdefault(row[3] or "", row[3] or "") for row in rows]
-        wall[at] = [row[5] or 0.0 for row in rows]
-        names, values = outputs([row[4] for row in rows], figures, problem)
-        for name, column in zip(names, values.T, strict=True):
-            if name not in figures:
-                figures[name] = np.full((n, s), np.nan)
-            figures[name][at] = column
+        texts = {row[reason] or "" for row in rows}
+        for entry in sorted(texts - reasons.keys()):
+            reasons[entry] = len(reasons)
+        parts.append((
+            np.array([KIND_CODE[row[kind]] for row in rows], np.uint8),
+            cells,
+            np.array([CODE[row[status]] for row in rows], np.uint8),
+            np.array([reasons[row[reason] or ""] for row in rows], np.int32)
+            if texts != {""} else np.zeros(len(rows), np.int32),
+            np.array([row[wall] or 0.0 for row in rows], float),
+        ))  # fmt: skip
+        stored, values = outputs([row[text] for row in rows], ())
+        columns.update(dict.fromkeys(stored))
+        tables.append((stored, values))
+        if keys:
+            all_keys += [row[0] for row in rows]
+        files += [row[arrays] for row in rows if row[arrays]]
+    kinds, cell_parts, statuses, reason_parts, walls = zip(*parts, strict=True) if parts else ([],) * 5
+    cells = np.concatenate([np.empty((0, 2), np.int64), *cell_parts])
+    return Evaluations(
+        np.concatenate([np.empty(0, np.uint8), *kinds]), cells[:, 0], cells[:, 1],
+        np.concatenate([np.empty(0, np.uint8), *statuses]), np.concatenate([np.empty(0, np.int32), *reason_parts]),
+        tuple(reasons), np.concatenate([np.empty(0), *walls]), tuple(columns), _table(tuple(columns), tables), all_keys,
+        frozenset(files),
+    )  # fmt: skip
+
+
+def _table(names: tuple[str, ...], tables: Sequence[tuple[tuple[str, ...], Floats]]) -> Floats:
+    """One table with columns `names` from `tables`, each with its own; NaN elsewhere."""
+    table = np.full((sum(len(values) for _, values in tables), len(names)), np.nan)
+    begin = 0
+    for stored, values in tables:
+        end = begin + len(values)
+        if stored == names:
+            table[begin:end] = values
+        else:
+            table[begin:end, [names.index(name) for name in stored]] = values
+        begin = end
+    return table
+
+
+def read(journal: JournalReader, problem: Problem) -> Contents:
+    """The designs of `problem` and their evaluations in its scenarios."""
+    X, relation_violation = journal.designs()
+    return Contents(X, relation_violation, read_evaluations(journal, figure_names(problem), only="scenario"))
+
+
+def read_all(journal: JournalReader, *, gaps: bool = False) -> Contents:
+    """All designs, NaN for lost ones with `gaps`, and all evaluations with their keys."""
+    X, relation_violation = journal.designs(gaps=gaps)
+    return Contents(X, relation_violation, read_evaluations(journal, figure_names(journal.problem), keys=True))
+
+
+def combined(
+    contents: Contents, points: Mapping[str, Sequence[int]], problem: Problem, scored_with: Problem
+) -> RecordedDesigns:
+    """The designs of `contents` requested by stages (`points`), with their evaluations in the scenarios of `problem`,
+    scored by `scored_with`."""
+    X, relation_violation, evaluations = contents.X, contents.relation_violation, contents.evaluations
+    n, s = len(X), len(problem.scenarios)
+    # Designs after the last one were recorded during the read of the evaluations.
+    some = (evaluations.kind == KIND_CODE["scenario"]) & (evaluations.design < n) & (evaluations.number < s)
+    at = evaluations.design[some], evaluations.number[some]
+
+    def table(column: NDArray[Any], fill: Any) -> NDArray[Any]:
+        """A column of the evaluations by design and scenario (n, s)."""
+        values = np.full((n, s), fill, column.dtype)
+        values[at] = column[some]
+        return values
+
+    code, reason, wall = table(evaluations.status, PENDING), table(evaluations.reason, 0), table(evaluations.wall, 0.0)
+    figures = {name: table(evaluations.figures[:, j], np.nan) for j, name in enumerate(evaluations.names)}
+    further = evaluations.names[len(figure_names(problem)) :]  # in the order of the designs that have them
+    first = {name: int(np.append(np.isfinite(figures[name]).ravel(), True).argmax()) for name in further}
+    figures = {name: figures[name] for name in sorted(figures, key=lambda name: first.get(name, -1))}
     alike = list(problem.first_occurrence)
     if alike != list(range(s)):  # an evaluation that two scenarios share is recorded for the first of them
-        status, reason = status[:, alike], reason[:, alike]
+        code, reason = code[:, alike], reason[:, alike]
         figures = {name: values[:, alike] for name, values in figures.items()}
-    refused = status == "invalid"
-    status[relation_violation > 0.0] = "invalid"
-    reason[relation_violation > 0.0] = "relation"
-    points = {name: np.array(numbers, np.int64) for name, numbers in journal.all_points().items()}
-    stage = np.full(n, "", dtype=f"U{max(map(len, points), default=1)}")
-    for name, numbers in reversed(points.items()):
+    by_relation = relation_violation > 0.0
+    refused = code == CODE["invalid"]
+    code[by_relation] = CODE["invalid"]
+    stage_points = {name: np.array(numbers, np.int64) for name, numbers in points.items()}
+    stage = np.full(n, "", dtype=f"U{max(map(len, stage_points), default=1)}")
+    for name, numbers in reversed(stage_points.items()):
         stage[numbers[numbers < n]] = name
     # The start of a program is a design that no stage requested.
-    rows_ = np.flatnonzero((status != "").all(axis=1) & (stage != ""))
-    scored_figures = {name: values[rows_] for name, values in figures.items()}
+    rows = np.flatnonzero((code != PENDING).all(axis=1) & (stage != ""))
+    texts = np.array(evaluations.reasons, object)[reason[rows]]
+    texts[by_relation[rows]] = "relation"
+    status = np.array(STATUSES, "U12")[code[rows]]
+    scored_figures = {name: values[rows] for name, values in figures.items()}
     outcomes = scored_with.judge(
-        X[rows_], scored_figures, status[rows_] != "ok", relation_violation[rows_], refused[rows_]
+        X[rows], scored_figures, code[rows] != CODE["ok"], relation_violation[rows], refused[rows]
     )
-    return RecordedDesigns(outcomes, rows_, status[rows_], reason[rows_], stage[rows_], wall[rows_], points)
+    return RecordedDesigns(outcomes, rows, status, texts, stage[rows], wall[rows], stage_points)

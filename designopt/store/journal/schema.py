@@ -7,7 +7,10 @@ import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-FORMAT = 2
+#: Format of new journals, and those that can be read and continued. In format 2, the evaluations are a tree by their
+#: keys, in which each transaction changes almost all pages.
+FORMAT = 3
+READABLE = (2, FORMAT)
 
 #: Kinds of evaluations: a design in a scenario of the study, one of its validation, a program of a stage's solver, a
 #: neighbour of the design within the tolerances, or a cheap evaluation of it (`designopt.plugin.Fidelity`).
@@ -43,7 +46,7 @@ _KEYS = {
 #: Tables whose rows are counted, because a lost row would change a result unnoticed.
 COUNTED = ("stage", "point", "design", "evaluation")
 _PLAIN = ("meta",)
-_CLUSTERED = ("meta", "total", "evaluation", "printed", *_KEYS)
+_CLUSTERED = ("meta", "total", "printed", *_KEYS)
 
 
 def statements(parameters: Sequence[str]) -> dict[str, str]:
@@ -57,6 +60,11 @@ def statements(parameters: Sequence[str]) -> dict[str, str]:
         + (") WITHOUT ROWID" if name in _CLUSTERED else ")")
         for name, text in columns.items()
     }
+
+
+def is_definition(text: str, statement: str) -> bool:
+    """Whether `text` defines the table of `statement`, in any readable format."""
+    return text in (statement, f"{statement} WITHOUT ROWID")
 
 
 def names(table: str) -> tuple[str, ...]:
@@ -74,6 +82,14 @@ def digest(record: tuple[Any, ...]) -> int:
     `marshal` version 2, of fixed width and without references, serialises them; a test fixes the format.
     """
     return zlib.crc32(marshal.dumps(record, 2))
+
+
+def first_damaged(rows: Sequence[tuple[Any, ...]]) -> tuple[Any, ...] | None:
+    """The first of the `rows`, records with their digests, that differs from its digest; None if all match."""
+    dumps, crc32 = marshal.dumps, zlib.crc32
+    if [crc32(dumps(row[:-1], 2)) for row in rows] == [row[-1] for row in rows]:
+        return None
+    return next(row for row in rows if digest(row[:-1]) != row[-1])
 
 
 def sealed(records: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

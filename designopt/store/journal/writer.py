@@ -11,6 +11,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from designopt.arrays import Floats, Integers
 from designopt.problem import Problem
 from designopt.store.disk.explain import explained
 from designopt.store.disk.lock import NETWORK_FILE_SYSTEMS, file_system
@@ -147,23 +150,22 @@ class Journal(JournalReader):
         self._new["stage"] += 1
         return number
 
-    def add_points(self, stage: int, first: int, designs: Sequence[int]) -> None:
+    def add_points(self, stage: int, first: int, designs: Integers) -> None:
         """Record that the stage requested `designs`, from ask index `first` on."""
-        begin = 0
-        for end in range(1, len(designs) + 1):
-            if end == len(designs) or designs[end] != designs[end - 1] + 1:
-                self._add(_POINT, [_sealed((stage, first + begin, designs[begin], end - begin))])
-                begin = end
+        begins = np.flatnonzero(np.diff(designs, prepend=designs[:1] - 2) != 1)
+        counts = np.diff(begins, append=len(designs))
+        runs = zip((begins + first).tolist(), designs[begins].tolist(), counts.tolist(), strict=True)
+        self._add(_POINT, sealed((stage, *run) for run in runs))
 
-    def add_designs(self, first: int, X: list[list[Any]], violation: list[float]) -> None:
+    def add_designs(self, first: int, X: Floats, violation: Floats) -> None:
         """New designs, numbered from `first`; a choice is stored as its value in JSON, which distinguishes 1 and
         true."""
-        special = [(j, p) for j, p in enumerate(self._free) if p.kind != "real"]
-        for x in X if special else ():
-            for j, p in special:
-                x[j] = json.dumps(p.values[int(x[j])]) if p.kind == "choice" else int(x[j])
-        rows = enumerate(zip(X, violation, strict=True), first)
-        self._add(self._design, sealed((i, *x, relation_violation + 0.0) for i, (x, relation_violation) in rows))
+        columns: list[list[Any]] = X.T.tolist()
+        for j, p in enumerate(self._free):
+            if p.kind != "real":
+                columns[j] = [json.dumps(p.values[int(x)]) if p.kind == "choice" else int(x) for x in columns[j]]
+        numbers = range(first, first + len(X))
+        self._add(self._design, sealed(zip(numbers, *columns, (violation + 0.0).tolist(), strict=True)))
 
     def add_evaluations(self, rows: Iterable[tuple[Any, ...]]) -> None:
         """Evaluations: rows (key, kind, design, number, status, reason, outputs JSON, message, wall, cpu, attempts,
@@ -226,7 +228,7 @@ class Journal(JournalReader):
         new, time_now = dict(self._new), time.monotonic()
         counting = time_now - self._counted_at > COUNTING
         with explained(self.path), self._transaction(flush):
-            if _EVALUATION in rows:  # the table is a tree by keys: sorted rows touch each of its pages once
+            if _EVALUATION in rows:  # sorted rows touch each page of the tree of keys once
                 rows[_EVALUATION].sort(key=itemgetter(0))
             for statement, values in rows.items():
                 inserted = self._db.executemany(statement, values).rowcount

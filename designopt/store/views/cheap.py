@@ -15,12 +15,12 @@ def read_cheap(journal: JournalReader, problem: Problem) -> Outcomes | None:
     rows = list(journal.evaluations("design, number, status, outputs", "cheap"))
     if not rows:
         return None
-    X, relation_violation = recorded_designs.designs(journal, problem)
+    X, relation_violation = journal.designs()
     designs, design_index = np.unique([row[0] for row in rows], return_inverse=True)
     at = design_index.reshape(-1), np.array([row[1] for row in rows], np.int64)
     status = np.full((len(designs), len(problem.scenarios)), "", dtype="U12")
     status[at] = [row[2] for row in rows]
-    names, values = recorded_designs.outputs([row[3] for row in rows], problem.output_names, problem)
+    names, values = recorded_designs.outputs([row[3] for row in rows], problem.output_names)
     figures = {}
     for name, column in zip(names, values.T, strict=True):
         figures[name] = np.full(status.shape, np.nan)

@@ -94,10 +94,10 @@ def read_programs(
     rows = list(journal.evaluations("number, design, status, reason, message, outputs, wall, arrays", "program"))
     if not rows:
         return ()
-    X, _ = recorded_designs.designs(journal, problem)
+    X, _ = journal.designs()
     programs = []
     for stage, design, status, reason, message, outputs, wall, arrays in rows:
-        names, values = recorded_designs.outputs([outputs], (), problem)
+        names, values = recorded_designs.outputs([outputs], ())
         figures = {name: float(v) for name, v in zip(names, values[0], strict=True) if np.isfinite(v)}
         own_status = status in ("ok", "diverged") and reason
         programs.append(

@@ -161,9 +161,7 @@ def _scored(
             row = journal.evaluation(key, "status, outputs") if is_planned and not broken else None
             records.append((str(row[0]), row[1]) if row else ("", None))
     status = np.array([one for one, _ in records], "U12").reshape(shape)
-    names, values = recorded_designs.outputs(
-        [text for _, text in records], recorded_designs.figure_names(scored_with), problem
-    )
+    names, values = recorded_designs.outputs([text for _, text in records], recorded_designs.figure_names(scored_with))
     figures: Mapping[str, Floats] = {n: v.reshape(shape) for n, v in zip(names, values.T, strict=True)}
     outcomes = scored_with.judge(N, figures, status != "ok", violation, status == "invalid")
     return outcomes, np.asarray(planned & ((status != "").all(axis=1) | (violation > 0.0)))

@@ -69,7 +69,7 @@ def read_validation(
         return None
     shape = (len(rows), len(validation.scenarios))
     statuses = np.array([status for status, _ in records], dtype="U12")
-    names, values = recorded_designs.outputs([text for _, text in records], problem.output_names, problem)
+    names, values = recorded_designs.outputs([text for _, text in records], problem.output_names)
     figures = dict(zip(names, values.T, strict=True))
     # Every scenario is scored alone: as a design of its own in a problem with a single scenario.
     alone = dataclasses.replace(scored_with, scenarios=validation.scenarios[:1])
