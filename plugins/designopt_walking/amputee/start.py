@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 
 from designopt_muscle.osim.model import OsimModel
 
 from designopt.collocation import Guess, Program, Sampled, Solution, sampled
 from designopt.plugin import Diverged
-from designopt_walking.amputee.programs import HELPED, MIDDLE, AmputeePrograms
+from designopt_walking.amputee.programs import HELPED, AmputeePrograms
 from designopt_walking.programs.gait import GaitRanges, program_options, ranged_tree
 from designopt_walking.programs.predict import Effort, predicted_walk
 from designopt_walking.programs.synthetic import SyntheticWalk, track_synthetic
@@ -24,12 +23,10 @@ INTERVALS = 20
 START_INTERVALS = 40
 #: Prices of the help torques in the stages of the start, and iterations after which a stage ends, solved or not.
 PRICES, STAGE_ITERATIONS = (1.0, 30.0), 120
-#: Speeds (m/s) of the first walk, in the order in which they are tried.
-SPEEDS = (0.9, 1.2)
 
 
 class AmputeeStart:
-    """The first walk of an amputee, that with the middle device at one of `SPEEDS`; each part is computed once.
+    """The beginning of all walks of an amputee, which is computed once for each speed.
 
     `symmetric` computes the trajectories of the symmetric walk at a speed (m/s) over a full cycle.
     """
@@ -38,16 +35,6 @@ class AmputeeStart:
         self.programs = programs
         self._symmetric = symmetric
         self._helped: dict[float, Solution] = {}
-
-    @cached_property
-    def first(self) -> tuple[float, Solution]:
-        """The speed (m/s) of the first walk, and that walk, or the last attempt where none is solved."""
-        for speed in SPEEDS:
-            problem = self.programs.problem(speed, self.programs.device(MIDDLE))
-            solution = self.programs.solve(problem, Guess.from_solution(self.helped(speed)), START_INTERVALS)
-            if solution.success:
-                break
-        return speed, solution
 
     def helped(self, speed: float) -> Solution:
         """The last iterate with help torques at `speed`; it need not be solved. Raises `Diverged` without a symmetric

@@ -12,6 +12,8 @@ from designopt.plugin import Diverged
 from designopt_walking.amputee.programs import MIDDLE
 from designopt_walking.amputee.start import AmputeeStart
 
+#: Speeds (m/s) of the first walk, in the order in which they are tried.
+SPEEDS = (0.9, 1.2)
 #: Iterations after which a step from a neighbouring walk has failed.
 WARM_ITERATIONS = 200
 #: Steps between neighbouring walks: of the speed (m/s), and of the level of a parameter of the device (`level`).
@@ -57,9 +59,10 @@ def value_at(level: float, middle: float) -> float:
 
 
 class AmputeeWalks:
-    """Walks on a mesh of `intervals`, from the first walk of `start`.
+    """Walks on a mesh of `intervals`.
 
-    That walk has the middle device. From it the middle device is taken to other speeds in steps of `SPEED_STEP`, and at
+    The first has the middle device at one of `SPEEDS`, and is solved from the walk with help of `start`. From it the
+    middle device is taken to other speeds in steps of `SPEED_STEP`, and at
     a speed to other devices in steps of `LEVEL_STEP`: waypoints, which are solved once, each from the one before with
     its multipliers. A design is solved from the last waypoint before it. Waypoints do not depend on designs: results
     are the same in any order, on any number of workers.
@@ -137,21 +140,19 @@ class AmputeeWalks:
         return solution
 
     @cached_property
-    def _program(self) -> Program:
-        """The program of all warm starts."""
-        speed, first = self.start.first
-        problem = self.programs.problem(speed, self._middle)
-        return self.programs.program(problem, Guess.from_solution(first), self.intervals, WARM_ITERATIONS)
-
-    @cached_property
-    def _first(self) -> tuple[float, Solution]:
-        """The speed of the first walk, and that walk as a solution of the program of warm starts."""
-        speed, first = self.start.first
-        return speed, self._program.solve(guess=Guess.from_solution(first)) if first.success else first
+    def _first(self) -> tuple[float, Solution, Program]:
+        """The first walk (its speed, and the last attempt where none is solved) and the program of warm starts."""
+        for speed in SPEEDS:
+            problem, guess = self.programs.problem(speed, self._middle), Guess.from_solution(self.start.helped(speed))
+            solution = self.programs.solve(problem, guess, self.intervals)
+            if solution.success:
+                break
+        # the same guess makes the same scales, those of the solution's multipliers
+        return speed, solution, self.programs.program(problem, guess, self.intervals, WARM_ITERATIONS)
 
     def _at_speed(self, speed: float) -> Solution:
         """The walk with the middle device, or the first on the way to it that is not solved."""
-        first_speed, first = self._first
+        first_speed, first, _ = self._first
         steps = math.ceil(round(abs(speed - first_speed) / SPEED_STEP, 6))
         if steps == 0:
             return first
@@ -175,7 +176,8 @@ class AmputeeWalks:
         return self._waypoints[key]
 
     def _continued(self, previous: Solution, speed: float, values: Mapping[str, float]) -> Solution:
-        return self._program.solve(self.programs.problem(speed, values), warm="full", previous=previous)
+        program = self._first[2]
+        return program.solve(self.programs.problem(speed, values), warm="full", previous=previous)
 
     def _result(
         self, problem: TrajectoryProblem, solution: Solution, way: str, attempts: int, objectives: tuple[float, ...]
