@@ -10,6 +10,7 @@ from designopt_muscle.osim.read import read_model
 from designopt_recordings.files.read import read_table
 from designopt_recordings.table import TimeTable
 from designopt_walking.bundled import planar_walker
+from designopt_walking.models.predict import WalkPredict
 from designopt_walking.programs.gait import GaitRanges, program_options, ranged_tree
 from designopt_walking.programs.predict import Effort, predicted_walk
 from designopt_walking.programs.predictor import PredictionMesh, WalkPredictor, agreeing
@@ -129,6 +130,16 @@ def test_a_charge_on_metabolic_energy_lowers_the_cost_of_transport() -> None:
     before, after = (walk_outputs(SolvedWalk(body, s, half=True))["cost_of_transport"] for s in (plain, charged))
     assert charged.figures["cost_of_transport"] == pytest.approx(after, rel=0.02)  # with rounded corners
     assert after < 0.9 * before
+
+
+def test_walking_uphill_costs_more_and_downhill_less() -> None:
+    """Uphill, muscles also lift the body: 9.81 J/(kg m) times the sine, at an efficiency of at most 1."""
+    model = WalkPredict(intervals=12)
+    outputs = [model.evaluate({}, {"slope": slope})[0] for slope in (-0.05, 0.0, 0.05)]
+    assert all(o["mean_force_error"] < 2e-3 and o["impulse_error"] < 5e-3 for o in outputs)
+    down, level, up = (o["net_cost_of_transport"] for o in outputs)
+    assert up - level > 9.81 * 0.05
+    assert down < level
 
 
 def test_several_starts_are_reported_with_their_costs() -> None:
