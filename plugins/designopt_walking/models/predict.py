@@ -47,7 +47,7 @@ class Walking(TypedDict, total=False):
     speed: Annotated[float, Q("m/s", "of walking", gt=0, le=2.5, default=1.2)]
 
 
-class Terrain(Walking, total=False):
+class WalkingOnSlope(Walking, total=False):
     """Conditions of the walk, the ground's slope among them."""
 
     slope: Annotated[float, Q("", "of the ground, rise over run, uphill positive", ge=-0.3, le=0.3, default=0.0)]
@@ -139,16 +139,16 @@ class WalkPredict:
 
     def check_scenario(self, conditions: Mapping[str, Any]) -> None:
         """Raises `InvalidSetting` for a speed that is out of reach."""
-        terrain = filled(Terrain, conditions)
-        predictor = self._predictor(terrain["slope"])[0]
+        ground = filled(WalkingOnSlope, conditions)
+        predictor = self._predictor(ground["slope"])[0]
         try:
-            check_speed(terrain["speed"], predictor.gait, forward_range(predictor.walker))
+            check_speed(ground["speed"], predictor.gait, forward_range(predictor.walker))
         except GaitError as error:
             raise InvalidSetting(error.field, error.message) from None
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
         """What the reader of the model replaced, and where the guess leaves the ranges."""
-        predictor = self._predictor(filled(Terrain, conditions)["slope"])[0]
+        predictor = self._predictor(filled(WalkingOnSlope, conditions)["slope"])[0]
         walker, first = predictor.walker, predictor.first
         notes = [f"{self._file.name}: {note}" for note in walker.model.notes if "sharing" not in note]
         return notes + ([] if first is None else outside_ranges(walker, first))
@@ -164,12 +164,12 @@ class WalkPredict:
         return Declared(inputs=inputs, outputs={n: q for n, q in outputs.items() if n[7:] in self.choose})
 
     def evaluate(
-        self, design: dict[str, float], scenario: Terrain, arrays: Set[str] = frozenset()
+        self, design: dict[str, float], scenario: WalkingOnSlope, arrays: Set[str] = frozenset()
     ) -> tuple[PredictedOutputs, dict[str, NDArray[Any]]]:
         """The walk with this device. Raises `Diverged` without one, and for an implausible one."""
-        terrain = filled(Terrain, scenario)
-        speed = terrain["speed"]
-        predictor, fits = self._predictor(terrain["slope"])
+        ground = filled(WalkingOnSlope, scenario)
+        speed = ground["speed"]
+        predictor, fits = self._predictor(ground["slope"])
         try:
             solution = predictor.solve(speed, design, starts=self.starts)
         except GaitError as error:
@@ -195,8 +195,8 @@ class WalkPredict:
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The walk as a program in which all parameters of the device are unknowns."""
         self.check_scenario(scenario)
-        terrain = filled(Terrain, scenario)
-        return self._predictor(terrain["slope"])[0].problem(terrain["speed"])
+        ground = filled(WalkingOnSlope, scenario)
+        return self._predictor(ground["slope"])[0].problem(ground["speed"])
 
     # ---------------------------------------------------------------------------------------------------------- parts
 
