@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
 from designopt_mechanics.contacts import indentations, sphere_forces, sphere_loads
 from designopt_mechanics.dynamics.matrices import kinetic_energy, potential_energy
 from designopt_mechanics.dynamics.recursion import inverse_dynamics
@@ -107,6 +108,16 @@ class Walker:
             column[self.coordinates.index(name)] += value
         devices = self.moments.get("devices", ca.SX.zeros(self.state.z.shape)) + column
         return replace(self, moments={**self.moments, "devices": devices}, devices=(*self.devices, forces))
+
+
+def on_slope(model: OsimModel, slope: float) -> OsimModel:
+    """The model on ground that rises by `slope` (rise over run): axes stay along and normal to the ground, and gravity
+    turns."""
+    if slope == 0.0:
+        return model
+    x, y, z = model.gravity.tolist()
+    gravity = np.array([x + y * slope, y - x * slope, z * np.hypot(1.0, slope)]) / np.hypot(1.0, slope)
+    return replace(model, gravity=gravity)
 
 
 #: A device: what it adds to a walker, from the walker's coordinates, speeds and muscles.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from designopt_muscle.osim.read import read_model
 from designopt_walking.amputee import model as amputee_model
-from designopt_walking.amputee import walks
+from designopt_walking.amputee import start as amputee_start
 from designopt_walking.amputee.model import AmputeeWalk
 from designopt_walking.amputee.problem import (
     RANGES,
@@ -28,7 +29,7 @@ from designopt_walking.walker import Walker
 from recorded_walks import guess
 
 import designopt
-from designopt.collocation import Guess, Program
+from designopt.collocation import Guess, Program, Solution
 from designopt.lazy import casadi as ca
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting
 from designopt.study.language.errors import StudyError
@@ -91,12 +92,21 @@ def test_help_torques_are_zero_without_a_price_and_the_expressions_stay() -> Non
     assert {"knee_stiffness", "knee_damping", "ankle_stiffness"} <= {v.name for v in plain.variables}
 
 
+def without_spheres(ending: str) -> InputFile:
+    """The bundled model without the contact spheres whose names end like this."""
+    element = "SmoothSphereHalfSpaceForce"
+    pattern = rf'<{element} name="[^"]*{ending}">.*?</{element}>'
+    return InputFile("walker.osim", re.sub(pattern, "", planar_walker().content.decode(), flags=re.DOTALL).encode())
+
+
 @pytest.mark.parametrize(
     ("settings", "field", "message"),
     [
         ({"choose": ["knee_spring"]}, "choose", "'knee_spring' is no parameter of this device; known: knee_stiffness"),
         ({"knee": "four_bar", "choose": ["knee_damping"]}, "choose", "known: damper_stiffness, damper_damping"),
         ({"model": InputFile("leg.osim", b"<a/>")}, "model", "leg.osim: "),
+        ({"model": without_spheres("_l")}, "model", r"walker.osim: has no contact sphere .* on its left foot"),
+        ({"model": without_spheres("")}, "model", r"walker.osim: has no contact sphere .* nothing carries it"),
         ({"recording": InputFile("cycle.txt", b"")}, "recording", r"from \.sto, \.mot and \.csv"),
     ],
 )
@@ -112,17 +122,16 @@ def at_reference(walking_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = walking_data / "reference" / "D_amputee_fixed_15_2_400.csv"
     names = list(RANGES) + [f"{name}_speed" for name in RANGES]
     monkeypatch.setattr(amputee_model, "symmetric_walk", lambda *_: guess(file, names))
-    monkeypatch.setattr(walks, "STAGE_ITERATIONS", 1)
-    monkeypatch.setattr(walks, "START_INTERVALS", 8)
+    monkeypatch.setattr(amputee_start, "STAGE_ITERATIONS", 1)
+    monkeypatch.setattr(amputee_start, "START_INTERVALS", 8)
 
 
 @pytest.mark.usefixtures("at_reference")
 def test_a_walk_that_is_not_solved_has_the_reason_and_no_numbers() -> None:
     walk = AmputeeWalk(intervals=12, max_iterations=1)
-    prepared = walk.prepare_scenario({"speed": 1.2})
-    with pytest.raises(Diverged) as refused:
-        walk.evaluate({}, {"speed": 1.2}, frozenset(), prepared)
-    assert refused.value.reason == "iteration_limit"
+    with pytest.raises(Diverged, match=r"no walk with the middle device at 1\.1 m/s") as refused:
+        walk.evaluate({}, {"speed": 1.1})
+    assert refused.value.reason == "start_iteration_limit"
 
 
 @pytest.mark.parametrize(
@@ -135,7 +144,7 @@ def test_a_walk_that_is_not_solved_has_the_reason_and_no_numbers() -> None:
 def test_values_of_another_device_are_refused(settings: dict, design: dict, message: str) -> None:
     walk = AmputeeWalk(**settings)
     with pytest.raises(InvalidDesign, match=message):
-        walk.evaluate(design, {}, frozenset(), None)  # type: ignore[arg-type]
+        walk.evaluate(design, {})
 
 
 def test_a_device_outside_its_range_is_refused_before_the_run() -> None:
@@ -170,24 +179,60 @@ REFERENCES = [
 ]
 
 
+def solved_from_reference(file: Path, device: dict[str, float], side: str = "r") -> Solution:
+    """The walk at 1.2 m/s on 40 intervals from a reference solution, or from its mirror image for the left side."""
+    system = amputee_system(amputee_walker(MODEL, Prosthesis(side), KneeLimits()))
+    problem = amputee_problem(system, side, 1.2, AmputeeCost())
+    problem = replace(problem, parameters={**problem.parameters, **device})
+    form = system.residual_form
+    assert form is not None
+    names = [v.name for v in (*system.states, *system.controls, *form.unknowns)]
+    image = mirrored if side == "l" else str
+    reference = guess(file, [image(name) for name in names])
+    motion = replace(reference, values={image(name): values for name, values in reference.values.items()})
+    start = Guess({"cycle": motion}, device)
+    solution = Program(problem, program_options(40, 1e-6), start).solve(guess=start)
+    assert solution.success
+    return solution
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("file", "device", "objective", "duration"), REFERENCES)
 def test_reference_walks_are_reproduced_on_their_mesh(
     walking_data: Path, file: str, device: dict[str, float], objective: float, duration: float | None
 ) -> None:
     """Prototype of the specification, 40 intervals, at 1.2 m/s; a lower objective is a better local optimum."""
-    walker = amputee_walker(MODEL, Prosthesis(), KneeLimits())
-    system = amputee_system(walker)
-    problem = amputee_problem(system, "r", 1.2, AmputeeCost())
-    problem = replace(problem, parameters={**problem.parameters, **device})
-    form = system.residual_form
-    assert form is not None
-    names = [v.name for v in (*system.states, *system.controls, *form.unknowns)]
-    start = Guess({"cycle": guess(walking_data / "reference" / file, names)}, device)
-    solution = Program(problem, program_options(40, 1e-6), start).solve(guess=start)
-    assert solution.success
+    solution = solved_from_reference(walking_data / "reference" / file, device)
     assert solution.objective <= objective * 1.001
     if duration is not None:
         assert solution.phase.tf == pytest.approx(duration, rel=2e-3)
         assert solution.parameters["knee_stiffness"] == pytest.approx(0.0, abs=1e-3)
         assert solution.parameters["ankle_stiffness"] == pytest.approx(284.15, rel=1e-2)
+
+
+@pytest.mark.slow
+def test_a_walk_costs_the_same_on_either_amputated_side(walking_data: Path) -> None:
+    file = walking_data / "reference" / "D_amputee_fixed_15_2_400.csv"
+    right, left = (solved_from_reference(file, FIXED, side) for side in "rl")
+    assert left.objective == pytest.approx(right.objective, rel=1e-6)
+
+
+@pytest.mark.slow
+def test_designs_have_the_same_walk_in_any_order_or_a_reason() -> None:
+    """Soft, middle and stiff, at the speed of the first walk and beside it (specification 10.6)."""
+
+    def result(model: AmputeeWalk, design: tuple[float, float, float]) -> float | str:
+        values = {"knee_stiffness": design[0], "knee_damping": design[1]}
+        try:
+            outputs, _ = model.evaluate(values, {"speed": design[2]})
+        except Diverged as error:
+            return error.reason
+        assert outputs["mean_force_error"] < 1e-3
+        assert outputs["impulse_error"] < 5e-3
+        return outputs["objective"]
+
+    designs = [(0.0, 0.0, 0.9), (15.0, 2.0, 1.0), (50.0, 15.0, 0.9)]
+    one, other = AmputeeWalk(intervals=40), AmputeeWalk(intervals=40)
+    results = [result(one, design) for design in designs]
+    assert all(results)
+    assert [result(other, design) for design in reversed(designs)] == results[::-1]

@@ -60,3 +60,42 @@ def test_springs_chosen_with_the_walk_are_those_of_the_reference(
     assert solution.objective <= objective * 1.005
     assert solution.parameters["spring_stiffness"] == pytest.approx(stiffness, rel=0.05)
     assert solution.parameters["spring_rest"] == pytest.approx(rest, abs=0.02)
+
+
+@pytest.mark.slow
+def test_the_slope_of_the_cost_over_stiffness_is_its_difference(walking_data: Path) -> None:
+    file = walking_data / "reference" / "E_hip_spring.csv"
+    at = {"spring_stiffness": 40.0, "spring_rest": 0.4954}
+    problem, built = program("hip_springs", file, at)
+    (phase,) = problem.phases
+    names = [v.name for v in (*phase.system.states, *phase.system.controls)]
+    solution = solved(problem, built, Guess({"motion": guess(file, names)}, at))
+    low, high = (
+        built.solve(replace(problem, parameters={**at, "spring_stiffness": k}), warm="full", previous=solution)
+        for k in (39.5, 40.5)
+    )
+    assert low.success
+    assert high.success
+    slope = solution.parameter_multipliers["spring_stiffness"]
+    assert slope == pytest.approx(high.objective - low.objective, rel=1e-2)
+
+
+@pytest.mark.slow
+def test_springs_without_stiffness_cost_what_no_springs_cost(walking_data: Path) -> None:
+    """Both from the same trajectories on 12 intervals: equal equations, equal optimum."""
+    file = walking_data / "reference" / "C_walk_1p2_smooth.csv"
+    gait = GaitRanges()
+    tree = ranged_tree(MODEL, gait)
+    bare = walker_of(MODEL, tree=tree, ranges={c.name: (c.low, c.high) for c in tree.coordinates})
+    costs = []
+    for walker, values in (
+        (bare, {}),
+        (bare.with_device(DEVICES["hip_springs"]), {"spring_stiffness": 0.0, "spring_rest": 0.1}),
+    ):
+        problem = predicted_walk(walker, gait, Effort(), 1.2)
+        problem = replace(problem, parameters={**problem.parameters, **values})
+        (phase,) = problem.phases
+        names = [v.name for v in (*phase.system.states, *phase.system.controls)]
+        start = Guess({"motion": guess(file, names)}, values)
+        costs.append(solved(problem, Program(problem, program_options(12, 1e-9), start), start).objective)
+    assert costs[1] == pytest.approx(costs[0], rel=1e-8)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import field
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal, TypedDict, cast
 
 import numpy as np
@@ -18,12 +19,14 @@ from designopt.collocation import TrajectoryProblem
 from designopt.plugin import Fidelity, InputFile, InvalidDesign, InvalidSetting, filled, model
 from designopt.plugin import Quantity as Q
 from designopt_walking.amputee.problem import AmputeeCost, KneeLimits, Prosthesis, amputee_walker
-from designopt_walking.amputee.start import symmetric_walk
-from designopt_walking.amputee.walks import AmputeeWalks, Predicted, SolveSettings
+from designopt_walking.amputee.programs import AmputeePrograms, SolveSettings
+from designopt_walking.amputee.start import AmputeeStart, symmetric_walk
+from designopt_walking.amputee.walks import AmputeeWalks, Predicted
 from designopt_walking.bundled import planar_walker
 from designopt_walking.devices.four_bar import FourBar
 from designopt_walking.devices.joint_springs import stop_torque
 from designopt_walking.models.predict import Walking
+from designopt_walking.programs.gait import GaitError, check_contact
 from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.outputs import WalkOutputs, walk_outputs
@@ -45,7 +48,7 @@ class AmputeeResults(WalkOutputs):
     """Outputs besides those of any walk."""
 
     peak_stop_torque: Annotated[float, Q("N m", "largest, of the extension stop of the knee")]
-    warm: Annotated[float, Q("", "1 where the walk was solved from that of the middle device with its multipliers")]
+    warm: Annotated[float, Q("", "1 where the walk was solved from a neighbouring one with its multipliers")]
     attempts: Annotated[float, Q("", "number of solves")]
     agreeing_starts: Annotated[float, Q("", "number of starts that end in the least objective")]
     start_spread: Annotated[float, Q("", "of the objectives of all starts, relative to the least")]
@@ -61,7 +64,7 @@ class AmputeeOutputs(AmputeeResults, total=False):
     chosen_ankle_stiffness: Annotated[float, Q("N m/rad", "of the ankle")]
 
 
-@model("amputee_walk", version=1, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 40}, 0.75))
+@model("amputee_walk", version=2, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 40}, 0.75))
 class AmputeeWalk:
     """Predicted walk of a transfemoral amputee with a prosthetic knee and an elastic ankle.
 
@@ -70,9 +73,10 @@ class AmputeeWalk:
     cycle at the speed of the scenario. On the amputated side the muscles of knee and ankle are missing, and the mass
     below the knee is 0.65 of the healthy one.
 
-    Every design is solved from the walk with a middle device, which takes a few minutes once for each speed and worker:
-    a symmetric walk, then one with help torques, then without. A result is a local optimum. Walks that sink into the
-    ground by more than 30 mm, or press a foot with more than 4 body weights, have no result (``implausible``).
+    Every design is continued, in small steps of speed and device, from one walk with a middle device, which takes a few
+    minutes once on each worker: a symmetric walk, then one with help torques, then without. A result is a local
+    optimum. Walks that sink into the ground by more than 30 mm, or press a foot with more than 4 body weights, have no
+    result (``implausible``).
     """
 
     model: Annotated[InputFile | None, Q("", "OpenSim model of a planar walker; the bundled one if none")] = None
@@ -107,23 +111,22 @@ class AmputeeWalk:
                 listed = ", ".join(self._prosthesis.parameters)
                 raise InvalidSetting("choose", f"'{name}' is no parameter of this device; known: {listed}")
         try:
-            amputee_walker(self._model, self._prosthesis, self._limits)
+            check_contact(amputee_walker(self._model, self._prosthesis, self._limits))
+        except GaitError as error:
+            raise InvalidSetting("model", f"{self._file.name}: {error.message}") from None
         except (ModelError, ValueError) as error:
             raise InvalidSetting("model", f"{self._file.name}: {error}") from None
         except InvalidDesign as error:
             raise InvalidSetting("linkage", str(error)) from None
 
-    def prepare_scenario(self, conditions: Walking) -> AmputeeWalks:
-        """The walk from which all designs start."""
-        return self._walks(filled(Walking, conditions)["speed"])
-
     def evaluate(
-        self, design: AmputeeDesign, scenario: Walking, arrays: Set[str], prepared: AmputeeWalks
+        self, design: AmputeeDesign, scenario: Walking, arrays: Set[str] = frozenset()
     ) -> tuple[AmputeeOutputs, dict[str, NDArray[Any]]]:
         """The walk with this device. Raises `InvalidDesign` for values of another knee, `Diverged` without a walk."""
-        values = self._values(design)
-        predicted = prepared.best_device(values) if self.choose else prepared.walk(values)
-        walk = SolvedWalk(prepared.walker, predicted.solution, half=False)
+        values, speed = self._values(design), filled(Walking, scenario)["speed"]
+        walks = self._walks
+        predicted = walks.best_device(speed, values) if self.choose else walks.walk(speed, values)
+        walk = SolvedWalk(walks.programs.walker, predicted.solution, half=False)
         outputs = self._outputs(walk, predicted)
         every = walk_arrays(walk, self._recording)
         stored = {name: every[name] for name in arrays}
@@ -136,7 +139,7 @@ class AmputeeWalk:
         Raises `InvalidSetting` for an unusable model.
         """
         self.check()
-        return self._walks(filled(Walking, scenario)["speed"]).free_problem()
+        return self._walks.free_problem(filled(Walking, scenario)["speed"])
 
     # ---------------------------------------------------------------------------------------------------------- parts
 
@@ -161,17 +164,11 @@ class AmputeeWalk:
     def _limits(self) -> KneeLimits:
         return KneeLimits(self.max_swing_flexion, self.max_stop_torque)
 
-    def _walks(self, speed: float) -> AmputeeWalks:
-        settings = SolveSettings(self.intervals, self.tolerance, self.max_iterations)
-        osim = self._model
-        return AmputeeWalks(
-            amputee_walker(osim, self._prosthesis, self._limits),
-            self._prosthesis,
-            speed,
-            AmputeeCost(self.asymmetry_weight),
-            lambda: symmetric_walk(osim, speed, self.tolerance),
-            settings,
-        )
+    @cached_property
+    def _walks(self) -> AmputeeWalks:
+        settings = SolveSettings(self.tolerance, self.max_iterations)
+        cost = AmputeeCost(self.asymmetry_weight)
+        return AmputeeWalks(_start(self._file, self._prosthesis, self._limits, cost, settings), self.intervals)
 
     def _values(self, design: Mapping[str, Any]) -> dict[str, float]:
         """Values of the device's parameters that the design fixes."""
@@ -195,3 +192,13 @@ class AmputeeWalk:
             **{f"chosen_{name}": parameters[name] for name in self._prosthesis.parameters},
         }
         return cast(AmputeeOutputs, outputs)
+
+
+@lru_cache(maxsize=4)
+def _start(
+    file: InputFile, prosthesis: Prosthesis, limits: KneeLimits, cost: AmputeeCost, settings: SolveSettings
+) -> AmputeeStart:
+    """The start of walks, which is common to all meshes."""
+    osim = read_model(file.content)
+    programs = AmputeePrograms(amputee_walker(osim, prosthesis, limits), prosthesis, cost, settings)
+    return AmputeeStart(programs, lambda speed: symmetric_walk(osim, speed, settings.tolerance))

@@ -1,11 +1,14 @@
-"""The symmetric walk from which that of an amputee starts: predicted with all muscles at the same speed."""
+"""The first walk of an amputee: from the symmetric walk that all muscles choose, through stages with help torques."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from designopt_muscle.osim.model import OsimModel
 
-from designopt.collocation import Program, Sampled, sampled
+from designopt.collocation import Guess, Program, Sampled, Solution, sampled
 from designopt.plugin import Diverged
+from designopt_walking.amputee.programs import HELPED, AmputeePrograms
 from designopt_walking.programs.gait import GaitRanges, program_options, ranged_tree
 from designopt_walking.programs.predict import Effort, predicted_walk
 from designopt_walking.programs.synthetic import SyntheticWalk, track_synthetic
@@ -14,8 +17,37 @@ from designopt_walking.walker import walker_of
 
 #: Exponent of the excitations, as in the cost of the amputee's walk.
 EXPONENT = 2
-#: Intervals of the half cycle.
+#: Intervals of the half cycle of the symmetric walk.
 INTERVALS = 20
+#: Intervals of the cycle with help: coarser meshes find no way from the symmetric walk.
+START_INTERVALS = 40
+#: Prices of the help torques in the stages of the start, and iterations after which a stage ends, solved or not.
+PRICES, STAGE_ITERATIONS = (1.0, 30.0), 120
+
+
+class AmputeeStart:
+    """The beginning of all walks of an amputee, which is computed once for each speed.
+
+    `symmetric` computes the trajectories of the symmetric walk at a speed (m/s) over a full cycle.
+    """
+
+    def __init__(self, programs: AmputeePrograms, symmetric: Callable[[float], Sampled]) -> None:
+        self.programs = programs
+        self._symmetric = symmetric
+        self._helped: dict[float, Solution] = {}
+
+    def helped(self, speed: float) -> Solution:
+        """The last iterate with help torques at `speed`; it need not be solved. Raises `Diverged` without a symmetric
+        walk."""
+        if speed not in self._helped:
+            programs, values, symmetric = self.programs, self.programs.device(HELPED), self._symmetric(speed)
+            names = [v.name for v in programs.system.states + programs.system.controls if v.name in symmetric.values]
+            guess = Guess({"cycle": symmetric.only(names)}, values)
+            for price in PRICES:
+                problem = programs.problem(speed, values, price)
+                self._helped[speed] = programs.solve(problem, guess, START_INTERVALS, STAGE_ITERATIONS)
+                guess = Guess.from_solution(self._helped[speed])
+        return self._helped[speed]
 
 
 def symmetric_walk(model: OsimModel, speed: float, tolerance: float) -> Sampled:

@@ -1,42 +1,27 @@
-"""Solves for walks of one amputee at one speed: the first from a symmetric walk with help, the others from that one."""
+"""Walks of one amputee at any speed and with any device, continued from a first walk in small steps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from designopt.collocation import Guess, Program, Sampled, Solution, TrajectoryProblem, checked
-from designopt.collocation.transcription.functions.functions import ProblemFunctions
+from designopt.collocation import Guess, Program, Solution, TrajectoryProblem
 from designopt.plugin import Diverged
-from designopt_walking.amputee.problem import AmputeeCost, Prosthesis, amputee_problem, amputee_system
-from designopt_walking.programs.gait import program_options
-from designopt_walking.walker import Walker
+from designopt_walking.amputee.programs import MIDDLE
+from designopt_walking.amputee.start import AmputeeStart
 
-#: Devices of the start: with help, and of the walk from which all designs are solved; knee, damper, ankle.
-HELPED = {"single_axis": (10.0, 3.0, 300.0), "four_bar": (1.5e4, 4e3, 300.0)}
-MIDDLE = {"single_axis": (15.0, 2.0, 400.0), "four_bar": (2e4, 2.5e3, 400.0)}
-#: Prices of the help torques in the stages of the start, and iterations after which a stage ends, solved or not.
-PRICES, STAGE_ITERATIONS = (1.0, 30.0), 120
-#: A further price, where the walk without help is not found from those.
-LAST_PRICE = 1000.0
-#: Least intervals of the start: coarser meshes find no way from the symmetric walk.
-START_INTERVALS = 40
-#: Iterations after which a warm start has not helped.
-WARM_ITERATIONS = 150
+#: Speeds (m/s) of the first walk, in the order in which they are tried.
+SPEEDS = (0.9, 1.2)
+#: Iterations after which a step from a neighbouring walk has failed.
+WARM_ITERATIONS = 200
+#: Steps between neighbouring walks: of the speed (m/s), and of the level of a parameter of the device (`level`).
+SPEED_STEP, LEVEL_STEP = 0.1, 0.25
 #: Relative decrease of the objective below which a walk is polished.
 POLISHED = 1e-5
 #: Relative difference of the objectives of starts that agree.
 AGREE = 1e-3
-
-
-@dataclass(frozen=True)
-class SolveSettings:
-    """Mesh and limits of the programs: `intervals` of a cycle, `tolerance` and `iterations` of the solver."""
-
-    intervals: int = 50
-    tolerance: float = 1e-6
-    iterations: int = 400
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,68 +48,69 @@ class Predicted:
         return sum(value <= least * (1.0 + AGREE) for value in self.objectives)
 
 
-class AmputeeWalks:
-    """Walks of a `walker` with a `prosthesis` at one `speed` (m/s); `symmetric` computes the symmetric walk at that
-    speed over a full cycle, with all muscles.
+def level(value: float, middle: float) -> float:
+    """The level of a parameter, 0 at its `middle` value: logarithmic above, nearly linear down to zero."""
+    return math.log((1.0 + 2.0 * value / middle) / 3.0)
 
-    Every design is solved from one walk, that of the middle device: results do not depend on the order of designs.
+
+def value_at(level: float, middle: float) -> float:
+    """The value of a parameter at a `level`."""
+    return middle * (3.0 * math.exp(level) - 1.0) / 2.0
+
+
+class AmputeeWalks:
+    """Walks on a mesh of `intervals`.
+
+    The first has the middle device at one of `SPEEDS`, and is solved from the walk with help of `start`. From it the
+    middle device is taken to other speeds in steps of `SPEED_STEP`, and at
+    a speed to other devices in steps of `LEVEL_STEP`: waypoints, which are solved once, each from the one before with
+    its multipliers. A design is solved from the last waypoint before it. Waypoints do not depend on designs: results
+    are the same in any order, on any number of workers.
     """
 
-    def __init__(
-        self,
-        walker: Walker,
-        prosthesis: Prosthesis,
-        speed: float,
-        cost: AmputeeCost,
-        symmetric: Callable[[], Sampled],
-        settings: SolveSettings,
-    ) -> None:
-        self.walker, self.prosthesis, self.speed = walker, prosthesis, speed
-        self.system = amputee_system(walker)
-        self._cost, self._symmetric, self._settings = cost, symmetric, settings
-        self._statement: ProblemFunctions | None = None
-        self._kind = "single_axis" if prosthesis.linkage is None else "four_bar"
+    def __init__(self, start: AmputeeStart, intervals: int) -> None:
+        self.start, self.programs, self.intervals = start, start.programs, intervals
+        self._middle = self.programs.device(MIDDLE)
+        self._middles: dict[float, Solution] = {}
+        self._waypoints: dict[tuple[float, tuple[int, ...]], Solution] = {}
 
-    def problem(self, values: Mapping[str, float], help_price: float | None = None) -> TrajectoryProblem:
-        """The program with these `values` of device parameters; others are unknowns within their ranges."""
-        stated = amputee_problem(self.system, self.prosthesis.side, self.speed, self._cost, help_price=help_price)
-        return replace(stated, parameters={**stated.parameters, **values})
-
-    def free_problem(self) -> TrajectoryProblem:
+    def free_problem(self, speed: float) -> TrajectoryProblem:
         """The program in which all device parameters are unknowns, which starts from the middle walk."""
-        stated = self.problem({})
+        stated = self.programs.problem(speed, {})
         (phase,) = stated.phases
-        starting = replace(phase, start=lambda _values, _rng: self.middle.phase)
-        return replace(stated, phases=[starting], guess=self._named(MIDDLE))
+        starting = replace(phase, start=lambda _values, _rng: self.middle(speed).phase)
+        return replace(stated, phases=[starting], guess=self._middle)
 
-    def walk(self, values: Mapping[str, float]) -> Predicted:
-        """The walk with fixed `values` of all device parameters: warm from the middle walk, else cold.
+    def walk(self, speed: float, values: Mapping[str, float]) -> Predicted:
+        """The walk at `speed` (m/s) with these `values` of all device parameters: warm from a waypoint, else cold.
 
         Raises `Diverged` with the status of the last solve where neither is solved.
         """
-        problem = self.problem(values)
-        program, middle = self._warm
-        if middle is not None:
-            solution = program.solve(problem, warm="full", previous=middle)
-            if solution.success:
-                return self._result(problem, solution, "warm", 1, (solution.objective,))
-        solution = self._solve(problem, self._helped_guess(values), self._settings.iterations)
+        problem = self.programs.problem(speed, values)
+        levels = (level(values[name], middle) / LEVEL_STEP for name, middle in self._middle.items())
+        near = self._waypoint(speed, tuple(map(int, levels)))
+        way, attempts = "warm", 1
+        solution = self._continued(near, speed, values)
+        if not solution.success:
+            way, attempts = "cold", 2
+            solution = self.programs.solve(problem, Guess.from_solution(near), self.intervals)
         if not solution.success:
             raise _unsolved(solution)
-        return self._result(problem, solution, "cold", 2, (solution.objective,))
+        return self._result(problem, solution, way, attempts, (solution.objective,))
 
-    def best_device(self, fixed: Mapping[str, float]) -> Predicted:
+    def best_device(self, speed: float, fixed: Mapping[str, float]) -> Predicted:
         """The walk whose program chooses all device parameters that are not `fixed`: from three starts (the walk with
         help, the middle walk, the better of both results), polished until the objective stops falling.
 
         Raises `Diverged` where no start is solved.
         """
-        problem, objectives, attempts = self.problem(fixed), [], 0
+        problem = self.programs.problem(speed, fixed)
+        objectives: list[float] = []
         best: tuple[Solution, str] | None = None
-        starts = {"help": self._helped, "middle walk": self.middle}
-        last = self.middle
+        starts = {"help": self.start.helped(speed), "middle walk": self.middle(speed)}
+        attempts = len(starts)
         for name, start in starts.items():
-            last, attempts = self._solve(problem, Guess.from_solution(start), self._settings.iterations), attempts + 1
+            last = self.programs.solve(problem, Guess.from_solution(start), self.intervals)
             if last.success:
                 objectives.append(last.objective)
                 if best is None or last.objective < best[0].objective:
@@ -133,7 +119,7 @@ class AmputeeWalks:
             raise _unsolved(last)
         gain = 1.0
         while gain > POLISHED:
-            polished = self._solve(problem, Guess.from_solution(best[0]), self._settings.iterations)
+            polished = self.programs.solve(problem, Guess.from_solution(best[0]), self.intervals)
             attempts += 1
             gain = 1.0 - polished.objective / best[0].objective if polished.success else 0.0
             if polished.success:
@@ -142,65 +128,61 @@ class AmputeeWalks:
                 best = polished, f"{best[1]}, polished"
         return self._result(problem, best[0], best[1], attempts, tuple(objectives))
 
-    @cached_property
-    def middle(self) -> Solution:
-        """The walk with the middle device, on at least `START_INTERVALS`. Raises `Diverged` where the start does not
-        reach it."""
-        values, iterations = self._named(MIDDLE), self._settings.iterations
-        solution = self._solve(self.problem(values), Guess.from_solution(self._helped), iterations, coarse=False)
+    def middle(self, speed: float) -> Solution:
+        """The walk with the middle device at `speed` (m/s). Raises `Diverged` where the way to it ends before."""
+        solution = self._at_speed(round(speed, 6))
         if not solution.success:
-            dear = self.problem(values, LAST_PRICE)
-            helped = self._solve(dear, self._helped_guess(values), iterations, coarse=False)
-            solution = self._solve(self.problem(values), Guess.from_solution(helped), iterations, coarse=False)
-        if not solution.success:
-            raise _unsolved(solution)
+            raise Diverged(
+                f"no walk with the middle device at {speed:g} m/s, from which designs start, was reached in steps of"
+                f" {SPEED_STEP:g} m/s from {self._first[0]:g} m/s: {solution.message}",
+                reason=f"start_{solution.status.name.lower()}",
+            )
         return solution
 
     @cached_property
-    def _helped(self) -> Solution:
-        """The last iterate with help torques, from the symmetric walk; it need not be solved."""
-        values = self._named(HELPED)
-        symmetric = self._symmetric()
-        names = [v.name for v in self.system.states + self.system.controls if v.name in symmetric.values]
-        guess = Guess({"cycle": symmetric.only(names)}, values)
-        solution: Solution | None = None
-        for price in PRICES:
-            solution = self._solve(self.problem(values, price), guess, STAGE_ITERATIONS, coarse=False)
-            guess = Guess.from_solution(solution)
-        assert solution is not None
-        return solution
+    def _first(self) -> tuple[float, Solution, Program]:
+        """The first walk (its speed, and the last attempt where none is solved) and the program of warm starts."""
+        for speed in SPEEDS:
+            problem, guess = self.programs.problem(speed, self._middle), Guess.from_solution(self.start.helped(speed))
+            solution = self.programs.solve(problem, guess, self.intervals)
+            if solution.success:
+                break
+        # the same guess makes the same scales, those of the solution's multipliers
+        return speed, solution, self.programs.program(problem, guess, self.intervals, WARM_ITERATIONS)
 
-    @cached_property
-    def _warm(self) -> tuple[Program, Solution | None]:
-        """The program of warm starts, and the middle walk as its solution, with multipliers; None where it is not
-        solved on this mesh."""
-        guess = Guess.from_solution(self.middle)
-        program = self._program(self.problem(self._named(MIDDLE)), guess, WARM_ITERATIONS, self._settings.intervals)
-        solution = program.solve(guess=guess)
-        return program, solution if solution.success else None
+    def _at_speed(self, speed: float) -> Solution:
+        """The walk with the middle device, or the first on the way to it that is not solved."""
+        first_speed, first, _ = self._first
+        steps = math.ceil(round(abs(speed - first_speed) / SPEED_STEP, 6))
+        if steps == 0:
+            return first
+        if speed not in self._middles:
+            nearer = first_speed + math.copysign((steps - 1) * SPEED_STEP, speed - first_speed)
+            previous = self._at_speed(round(nearer, 6))
+            self._middles[speed] = self._continued(previous, speed, self._middle) if previous.success else previous
+        return self._middles[speed]
 
-    def _helped_guess(self, values: Mapping[str, float]) -> Guess:
-        return Guess({"cycle": self._helped.phase}, dict(values))
+    def _waypoint(self, speed: float, levels: tuple[int, ...]) -> Solution:
+        """The walk with the device at whole `levels` (in steps), or the last on the way to it that is solved."""
+        if not any(levels):
+            return self.middle(speed)
+        key = round(speed, 6), levels
+        if key not in self._waypoints:
+            previous = self._waypoint(speed, tuple(n - (n > 0) + (n < 0) for n in levels))
+            numbers = zip(levels, self._middle.items(), strict=True)
+            values = {name: value_at(n * LEVEL_STEP, middle) for n, (name, middle) in numbers}
+            solution = self._continued(previous, speed, values)
+            self._waypoints[key] = solution if solution.success else previous
+        return self._waypoints[key]
 
-    def _program(self, problem: TrajectoryProblem, guess: Guess, iterations: int, intervals: int) -> Program:
-        options = program_options(intervals, self._settings.tolerance, max_iterations=iterations)
-        program = Program(problem, options, guess, statement=self._statement)
-        self._statement = program.statement
-        return program
-
-    def _solve(self, problem: TrajectoryProblem, guess: Guess, iterations: int, *, coarse: bool = True) -> Solution:
-        """From a guess, on the mesh of the settings, or at least that of the start where it may not be `coarse`."""
-        intervals = self._settings.intervals if coarse else max(self._settings.intervals, START_INTERVALS)
-        return self._program(problem, guess, iterations, intervals).solve(guess=guess)
-
-    def _named(self, values: Mapping[str, Sequence[float]]) -> dict[str, float]:
-        return dict(zip(self.prosthesis.parameters, values[self._kind], strict=True))
+    def _continued(self, previous: Solution, speed: float, values: Mapping[str, float]) -> Solution:
+        program = self._first[2]
+        return program.solve(self.programs.problem(speed, values), warm="full", previous=previous)
 
     def _result(
         self, problem: TrajectoryProblem, solution: Solution, way: str, attempts: int, objectives: tuple[float, ...]
     ) -> Predicted:
-        assert self._statement is not None
-        return Predicted(checked(problem, self._statement, solution), way, attempts, objectives)
+        return Predicted(self.programs.checked(problem, solution), way, attempts, objectives)
 
 
 def _unsolved(solution: Solution) -> Diverged:

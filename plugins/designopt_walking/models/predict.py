@@ -38,13 +38,19 @@ from designopt_walking.results.outputs import WalkOutputs, walk_outputs
 from designopt_walking.results.physics import refuse_implausible
 from designopt_walking.results.recording import recorded_cycle
 from designopt_walking.storage import guess_from_table
-from designopt_walking.walker import Walker, walker_of
+from designopt_walking.walker import Walker, on_slope, walker_of
 
 
 class Walking(TypedDict, total=False):
     """Conditions of the walk."""
 
     speed: Annotated[float, Q("m/s", "of walking", gt=0, le=2.5, default=1.2)]
+
+
+class WalkingOnSlope(Walking, total=False):
+    """Conditions of the walk, the ground's slope among them."""
+
+    slope: Annotated[float, Q("", "of the ground, rise over run, uphill positive", ge=-0.3, le=0.3, default=0.0)]
 
 
 class PredictedOutputs(WalkOutputs):
@@ -123,7 +129,7 @@ class WalkPredict:
             _ = self._recording
         except RecordingError as error:
             raise InvalidSetting("recording", str(error)) from None
-        predictor = self._predictor[0]
+        predictor = self._predictor(0.0)[0]
         names = [v.name for device in predictor.walker.devices for v, _ in device.parameters]
         for name in self.choose:
             if name not in names:
@@ -133,15 +139,17 @@ class WalkPredict:
 
     def check_scenario(self, conditions: Mapping[str, Any]) -> None:
         """Raises `InvalidSetting` for a speed that is out of reach."""
-        predictor = self._predictor[0]
+        ground = filled(WalkingOnSlope, conditions)
+        predictor = self._predictor(ground["slope"])[0]
         try:
-            check_speed(filled(Walking, conditions)["speed"], predictor.gait, forward_range(predictor.walker))
+            check_speed(ground["speed"], predictor.gait, forward_range(predictor.walker))
         except GaitError as error:
             raise InvalidSetting(error.field, error.message) from None
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
         """What the reader of the model replaced, and where the guess leaves the ranges."""
-        walker, first = self._predictor[0].walker, self._predictor[0].first
+        predictor = self._predictor(filled(WalkingOnSlope, conditions)["slope"])[0]
+        walker, first = predictor.walker, predictor.first
         notes = [f"{self._file.name}: {note}" for note in walker.model.notes if "sharing" not in note]
         return notes + ([] if first is None else outside_ranges(walker, first))
 
@@ -156,11 +164,12 @@ class WalkPredict:
         return Declared(inputs=inputs, outputs={n: q for n, q in outputs.items() if n[7:] in self.choose})
 
     def evaluate(
-        self, design: dict[str, float], scenario: Walking, arrays: Set[str] = frozenset()
+        self, design: dict[str, float], scenario: WalkingOnSlope, arrays: Set[str] = frozenset()
     ) -> tuple[PredictedOutputs, dict[str, NDArray[Any]]]:
         """The walk with this device. Raises `Diverged` without one, and for an implausible one."""
-        predictor, fits = self._predictor
-        speed = filled(Walking, scenario)["speed"]
+        ground = filled(WalkingOnSlope, scenario)
+        speed = ground["speed"]
+        predictor, fits = self._predictor(ground["slope"])
         try:
             solution = predictor.solve(speed, design, starts=self.starts)
         except GaitError as error:
@@ -186,7 +195,8 @@ class WalkPredict:
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The walk as a program in which all parameters of the device are unknowns."""
         self.check_scenario(scenario)
-        return self._predictor[0].problem(filled(Walking, scenario)["speed"])
+        ground = filled(WalkingOnSlope, scenario)
+        return self._predictor(ground["slope"])[0].problem(ground["speed"])
 
     # ---------------------------------------------------------------------------------------------------------- parts
 
@@ -203,11 +213,19 @@ class WalkPredict:
         return read_model(self._file.content)
 
     @cached_property
-    def _predictor(self) -> tuple[WalkPredictor, PolynomialPaths]:
-        """The predictor, which keeps its starts, and fits of muscle paths. Raises `InvalidSetting`."""
+    def _predictors(self) -> dict[float, tuple[WalkPredictor, PolynomialPaths]]:
+        return {}
+
+    def _predictor(self, slope: float) -> tuple[WalkPredictor, PolynomialPaths]:
+        """The predictor on a slope, which keeps its starts, and fits of muscle paths. Raises `InvalidSetting`."""
+        if slope not in self._predictors:
+            self._predictors[slope] = self._built(slope)
+        return self._predictors[slope]
+
+    def _built(self, slope: float) -> tuple[WalkPredictor, PolynomialPaths]:
         gait = GaitRanges(self.duration, self.ranges, self.speeds, self.drive_limit)
         try:
-            osim = self._model
+            osim = on_slope(self._model, slope)
             if self.device is not None:
                 osim = loaded(osim, self.device, self.mass)
             tree = ranged_tree(osim, gait)

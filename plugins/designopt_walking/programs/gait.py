@@ -14,6 +14,7 @@ from designopt_muscle.osim.tree import tree_of
 
 from designopt.collocation import Constraint, Ends, Options, PhaseGuess, periodic
 from designopt.lazy import casadi as ca
+from designopt_walking.system import side_of
 from designopt_walking.walker import Ranges, Walker
 
 #: Distance (m) from the ground within which a foot of first trajectories must come.
@@ -139,6 +140,9 @@ def check_contact(walker: Walker) -> None:
     """Raise `GaitError` for a model without contact spheres, or with one foot only."""
     if not walker.ground_forces:
         raise GaitError("model", "has no contact sphere (SmoothSphereHalfSpaceForce), so that nothing carries it")
+    for side, word in (("r", "right"), ("l", "left")):
+        if side not in map(side_of, walker.ground_forces):
+            raise GaitError("model", f"has no contact sphere (SmoothSphereHalfSpaceForce) on its {word} foot")
 
 
 def check_stance(walker: Walker, guess: PhaseGuess) -> None:

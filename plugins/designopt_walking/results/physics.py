@@ -21,21 +21,23 @@ FIBRES, FIBRE_SPEEDS = (0.2, 1.8), (-1.0, 1.0)
 def physics(walk: SolvedWalk) -> dict[str, float]:
     """Relative errors of balances that hold over any cycle, the sinking and the peak force of the feet, fibres.
 
-    `mean_force_error` compares the mean vertical force with the weight, `impulse_error` the fore-aft impulse with
-    weight times duration, `energy_error` the work of muscles, devices, drives and ground, whose sum is the change of
+    `mean_force_error` compares the mean force normal to the ground with that of the weight, `impulse_error` the impulse
+    along the ground with that of the weight (zero on level ground), relative to weight and weight times duration,
+    `energy_error` the work of muscles, devices, drives and ground, whose sum is the change of
     energy, with the work of the muscles without signs. `failed_checks` counts those beyond their limits.
     """
     points = walk.points
     observed, weight, duration = points.observed, walk.walker.weight, walk.stride_time
     total = observed.ground_force.sum(axis=1)
+    along, normal = (walk.walker.mass * walk.walker.model.gravity[:2] / weight).tolist()
     speeds = np.stack([points.values[f"{name}_speed"] for name in walk.walker.coordinates], axis=1)
     powers = (observed.moments * speeds[:, None]).sum(axis=2)
     works = points.integral(powers)
     change = float(observed.energy[-1].sum() - observed.energy[0].sum())
     size = float(points.integral(np.abs(powers[:, ORIGINS.index("muscles")])))
     outputs = {
-        "mean_force_error": float(abs(points.integral(total[:, 1]) / (weight * duration) - 1.0)),
-        "impulse_error": float(abs(points.integral(total[:, 0])) / (weight * duration)),
+        "mean_force_error": float(abs(points.integral(total[:, 1]) / (weight * duration) + normal)),
+        "impulse_error": float(abs(points.integral(total[:, 0]) / (weight * duration) + along)),
         "energy_error": abs(float(works.sum()) - change) / size if size else 0.0,
     }
     limits = {"mean_force_error": FORCE_ERROR, "impulse_error": IMPULSE_ERROR, "energy_error": ENERGY_ERROR}

@@ -1,0 +1,66 @@
+"""The programs of one amputee at any speed and with any device: all have the same expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from designopt.collocation import Guess, Program, Solution, TrajectoryProblem, checked
+from designopt.collocation.transcription.functions.functions import ProblemFunctions
+from designopt_walking.amputee.problem import AmputeeCost, Prosthesis, amputee_problem, amputee_system
+from designopt_walking.programs.gait import program_options
+from designopt_walking.walker import Walker
+
+#: Devices of the start: with help, and of the walk from which all others are continued; knee, damper, ankle. With knees
+#: twice as stiff as the latter, the start ends in a stiff gait that costs a quarter more than the best one.
+HELPED = {"single_axis": (10.0, 3.0, 300.0), "four_bar": (1.5e4, 4e3, 300.0)}
+MIDDLE = {"single_axis": (7.5, 1.0, 400.0), "four_bar": (1e4, 1.25e3, 400.0)}
+
+
+@dataclass(frozen=True)
+class SolveSettings:
+    """Limits of the programs: `tolerance` and `iterations` of the solver."""
+
+    tolerance: float = 1e-6
+    iterations: int = 400
+
+
+class AmputeePrograms:
+    """Programs of a `walker` with a `prosthesis`, which differ in mesh, speed and numbers of the device."""
+
+    def __init__(self, walker: Walker, prosthesis: Prosthesis, cost: AmputeeCost, settings: SolveSettings) -> None:
+        self.walker, self.prosthesis, self.settings = walker, prosthesis, settings
+        self.system = amputee_system(walker)
+        self._cost = cost
+        self._statement: ProblemFunctions | None = None
+
+    def device(self, values: Mapping[str, tuple[float, ...]]) -> dict[str, float]:
+        """Of devices by the kind of the knee, that of this one, by the names of its parameters."""
+        kind = "single_axis" if self.prosthesis.linkage is None else "four_bar"
+        return dict(zip(self.prosthesis.parameters, values[kind], strict=True))
+
+    def problem(self, speed: float, values: Mapping[str, float], help_price: float | None = None) -> TrajectoryProblem:
+        """The problem at `speed` (m/s) with these `values` of the device; others are unknowns in their ranges."""
+        stated = amputee_problem(self.system, self.prosthesis.side, speed, self._cost, help_price=help_price)
+        return replace(stated, parameters={**stated.parameters, **values})
+
+    def program(
+        self, problem: TrajectoryProblem, guess: Guess, intervals: int, iterations: int | None = None
+    ) -> Program:
+        """The program on a mesh of `intervals`."""
+        most = self.settings.iterations if iterations is None else iterations
+        options = program_options(intervals, self.settings.tolerance, max_iterations=most)
+        program = Program(problem, options, guess, statement=self._statement)
+        self._statement = program.statement
+        return program
+
+    def solve(
+        self, problem: TrajectoryProblem, guess: Guess, intervals: int, iterations: int | None = None
+    ) -> Solution:
+        """The solution of the program from a `guess`."""
+        return self.program(problem, guess, intervals, iterations).solve(guess=guess)
+
+    def checked(self, problem: TrajectoryProblem, solution: Solution) -> Solution:
+        """`solution` with its error estimate and re-simulations."""
+        assert self._statement is not None
+        return checked(problem, self._statement, solution)

@@ -1,0 +1,126 @@
+"""Ways to an amputee's walk: small steps of speed and device from one walk, the same whatever was solved before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from types import SimpleNamespace
+
+import pytest
+from designopt_walking.amputee.walks import AmputeeWalks, level, value_at
+
+from designopt.collocation import Guess
+from designopt.collocation.solution.status import Status
+from designopt.plugin import Diverged
+
+MIDDLE = {"damper_stiffness": 2e4, "damper_damping": 2.5e3, "ankle_stiffness": 400.0}
+Problem = tuple[float, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A solution whose `way` lists the problems from the first walk to it."""
+
+    way: tuple[tuple[float, ...], ...]
+    success: bool = True
+    objective: float = 1.0
+    message: str = "not solved"
+    status: Status = Status.ITERATION_LIMIT
+
+
+class Programs:
+    """Programs that record their solves; those that `fail` are not solved."""
+
+    def __init__(self, fail: Callable[[float, Mapping[str, float]], bool]) -> None:
+        self.solves: list[tuple[float, ...]] = []
+        self._fail = fail
+
+    def device(self, _: object) -> dict[str, float]:
+        return MIDDLE
+
+    def problem(self, speed: float, values: Mapping[str, float]) -> Problem:
+        return speed, values
+
+    def program(self, *_: object) -> Programs:
+        return self
+
+    def solve(self, problem: Problem, *_: object, previous: Walk | None = None, **__: object) -> Walk:
+        if problem == (0.9, MIDDLE):
+            return Walk(())
+        entry = (problem[0], *problem[1].values())
+        self.solves.append(entry)
+        return Walk((*(previous.way if previous else ()), entry), not self._fail(*problem))
+
+    def checked(self, _: Problem, solution: Walk) -> Walk:
+        return solution
+
+
+def walks(monkeypatch: pytest.MonkeyPatch, fail: Callable[..., bool] = lambda *_: False) -> AmputeeWalks:
+    monkeypatch.setattr(Guess, "from_solution", lambda walk: walk)
+    start = SimpleNamespace(programs=Programs(fail), helped=lambda _: Walk(()))
+    return AmputeeWalks(start, 40)  # type: ignore[arg-type]
+
+
+def way(amputee: AmputeeWalks, speed: float, values: Mapping[str, float]) -> list[tuple[float, ...]]:
+    return list(amputee.walk(speed, values).solution.way)  # type: ignore[attr-defined]
+
+
+SOFT = {"damper_stiffness": 2e3, "damper_damping": 200.0, "ankle_stiffness": 400.0}
+STIFF = {"damper_stiffness": 6e4, "damper_damping": 8e3, "ankle_stiffness": 400.0}
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 1.0, 5.0])
+def test_levels_of_a_parameter_count_from_its_middle_down_to_zero(value: float) -> None:
+    assert value_at(level(3.0 * value, 3.0), 3.0) == pytest.approx(3.0 * value, abs=1e-12)
+    assert level(3.0, 3.0) == 0.0
+
+
+@pytest.mark.parametrize("values", [SOFT, STIFF, {**MIDDLE, "damper_damping": 0.0}])
+def test_a_design_is_reached_in_small_steps_of_speed_then_of_the_device(
+    monkeypatch: pytest.MonkeyPatch, values: dict[str, float]
+) -> None:
+    steps = way(walks(monkeypatch), 1.15, values)
+    assert [step[0] for step in steps[:3]] == [1.0, 1.1, 1.15]
+    assert all(step[1:] == tuple(MIDDLE.values()) for step in steps[:3])
+    levels = [[level(x, m) for x, m in zip(step[1:], MIDDLE.values(), strict=True)] for step in steps[2:]]
+    moves = [abs(b - a) for pair in pairwise(levels) for a, b in zip(*pair, strict=True)]
+    assert max(moves) <= 0.25 + 1e-12
+    assert steps[-1] == (1.15, *values.values())
+
+
+def test_the_way_to_a_design_does_not_depend_on_designs_before_and_is_walked_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    designs = [(1.1, SOFT), (0.85, STIFF), (1.1, {**SOFT, "damper_stiffness": 3e3}), (1.3, MIDDLE)]
+    one, other = walks(monkeypatch), walks(monkeypatch)
+    ways = [way(one, *design) for design in designs]
+    assert [way(other, *design) for design in reversed(designs)] == ways[::-1]
+    waypoints = [entry for entry in one.programs.solves if entry not in {w[-1] for w in ways}]  # type: ignore[attr-defined]
+    assert len(waypoints) == len(set(waypoints))
+
+
+def test_a_waypoint_that_is_not_solved_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    near = way(walks(monkeypatch), 0.9, SOFT)[-2][1]
+    amputee = walks(monkeypatch, lambda _, values: values["damper_stiffness"] == near)
+    steps = way(amputee, 0.9, SOFT)
+    assert near not in [step[1] for step in steps]
+    assert steps[-1] == (0.9, *SOFT.values())
+
+
+def test_a_design_without_a_walk_has_the_reason_after_a_cold_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    amputee = walks(monkeypatch, lambda _, values: values == SOFT)
+    with pytest.raises(Diverged) as unsolved:
+        amputee.walk(0.9, SOFT)
+    assert unsolved.value.reason == "iteration_limit"
+    assert amputee.programs.solves.count((0.9, *SOFT.values())) == 2  # type: ignore[attr-defined]
+    assert amputee.walk(0.9, STIFF).way == "warm"
+
+
+def test_a_speed_beyond_one_that_is_not_solved_has_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    amputee = walks(monkeypatch, lambda speed, _: speed < 0.75)
+    for _ in range(2):
+        with pytest.raises(Diverged, match=r"at 0\.65 m/s.* in steps of 0\.1 m/s from 0\.9 m/s") as unsolved:
+            amputee.walk(0.65, MIDDLE)
+    assert unsolved.value.reason == "start_iteration_limit"
+    assert [entry[0] for entry in amputee.programs.solves] == [0.8, 0.7]  # type: ignore[attr-defined]
