@@ -139,9 +139,7 @@ class Context:
         """Record a mistake in a setting: 'plant.delay' leads into the setting 'plant', 'files.0' to its first entry."""
         steps = [int(step) if step.isdigit() else step for step in error.name.split(".")]
         is_setting = steps[0] in plugin.settings
-        self.add(
-            (*path, *steps) if is_setting else path, error.message if is_setting else str(error), key=error.key
-        )
+        self.add((*path, *steps) if is_setting else path, error.message if is_setting else str(error), key=error.key)
 
     def in_file(self, error: StudyError, use: Use[Plugin], path: Path) -> None:
         """Record the mistakes of a model file (`designopt.study.model_file`) at the setting that names it."""
