@@ -234,14 +234,14 @@ class LaboratoryTrial:
             check_window(files.times, self.window, files.name)
             check_source(self.cycles, files)
             if self.until != "angles":
-                check_records(files, self.window)
+                check_records(files, self.window, self.feet)
             self._signals(conditions, files, files.times)
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
         """What the readers of the files left out or assumed."""
         with _as_mistakes(conditions):
             files = self._read(conditions)
-            loads = [] if self.until == "angles" else record_notes(files, self.window)
+            loads = [] if self.until == "angles" else record_notes(files, self.window, self.feet)
             if files.recording is None:
                 return [*files.notes, *loads]
             problem = motion_problem(files.model, files.markers, files.recording, files.tasks, self.limits)
@@ -265,7 +265,7 @@ class LaboratoryTrial:
         try:
             check_poses(prepared.files, (*self.marker_weights, *self.weighted_markers))
             if self.until != "angles":
-                check_records(prepared.files, self.window)
+                check_records(prepared.files, self.window, self.feet)
             size = values["size_factor"] * conditions["size_factor"]
             posing = Posing(_marker_errors(values, conditions), size, values["marker_weight"])
             files, series = self._poses(prepared, posing)
