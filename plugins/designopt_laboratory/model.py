@@ -149,7 +149,7 @@ class LaboratoryTrial:
             check_window(files.times, files.window, files.name)
             check_source(self.cycles, files)
             if self.until != "angles":
-                check_records(files, files.window)
+                check_records(files, files.window, self.feet)
             self._signals(conditions, files, files.times)
         return []
 
@@ -157,7 +157,7 @@ class LaboratoryTrial:
         """What the readers of the files left out or assumed."""
         with _as_mistakes(conditions):
             files = self._read(conditions)
-            loads = [] if self.until == "angles" else record_notes(files, self.window)
+            loads = [] if self.until == "angles" else record_notes(files, self.window, self.feet)
             if files.recording is None:
                 return [*files.notes, *loads]
             problem = motion_problem(files.model, files.markers, files.recording, files.tasks, self.limits)
@@ -181,7 +181,7 @@ class LaboratoryTrial:
         try:
             check_poses(prepared.files, self._weighted(prepared.files))
             if self.until != "angles":
-                check_records(prepared.files, prepared.files.window)
+                check_records(prepared.files, prepared.files.window, self.feet)
             size = values["size_factor"] * conditions["size_factor"]
             posing = Posing(_marker_errors(values, conditions), size, values["marker_weight"])
             files, series = self._poses(prepared, posing)

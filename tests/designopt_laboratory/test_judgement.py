@@ -170,6 +170,15 @@ def test_a_load_that_comes_back_after_a_gap_is_no_foot_strike(analysed, by_posit
     assert arrays["cycle_times"] == pytest.approx(by_position[1]["cycle_times"], abs=1e-6)
 
 
+def test_a_single_row_of_forces_is_refused(analysed):
+    files = trial(bodies=FEET)
+    rows = files["reactions"].content.splitlines(keepends=True)
+    head = next(i for i, row in enumerate(rows) if row.startswith(b"time"))
+    files["reactions"] = InputFile("walk.mot", b"".join([*rows[: head + 1], rows[head + 30]]))
+    with pytest.raises(InvalidSetting, match=r"walk.mot: a single row of forces"):
+        analysed(files, until="moments")
+
+
 def test_loads_that_end_before_the_trial_are_announced_and_cost_its_other_frames(analysed):
     model_trial = trial(bodies=FEET)
     rows = model_trial["reactions"].content.splitlines(keepends=True)

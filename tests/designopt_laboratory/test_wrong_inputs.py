@@ -54,6 +54,7 @@ SMALL = pose(STANDING, "static.trc", markers=0.1 * STANDING.recording.markers)
     [
         ({}, {"recording": EMPTY}, "recording", "the pose of .* lacks the markers .* Without any position: RASI"),
         ({"scale_to_static": True}, {"recording": TRC, "static": SMALL}, "static", "check the unit of the static pose"),
+        ({"scale_to_static": True}, {"recording": TRC, "static": TRC}, "recording", "the static pose moves: half of"),
         ({"window": (5.0, 9.0)}, {"recording": TRC}, "recording", "the window from 5 to 9 s is beyond the record"),
         (
             {},

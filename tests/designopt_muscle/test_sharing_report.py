@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -133,3 +134,9 @@ def test_reserves_are_drawn_by_the_size_that_marks_a_frame(tmp_path):
 def test_notes_on_the_trial_are_reported(tmp_path):
     made = section(tmp_path, STRONG)
     assert any("rotations are assumed to be in radians" in note for note in made.notes)
+
+
+def test_trials_without_muscle_forces_have_no_part(monkeypatch):
+    nothing = dict.fromkeys(("time", "muscles", "activations", "fibre_lengths"), np.zeros((0, 0)))
+    monkeypatch.setattr("designopt_muscle.report.sharing.stored_arrays", lambda *_: {("usual", "walk"): nothing})
+    assert muscle_sharing(SimpleNamespace()) is None

@@ -76,6 +76,8 @@ def assigned_loads(
 
 def _beside_feet(name: str, loads: tuple[BodyLoad, ...], model: OsimModel, feet: Mapping[str, str]) -> tuple[str, ...]:
     """A note for each body under a load that is no foot."""
+    if not feet:
+        return ()
     bodies = {body for foot in feet.values() for body in foot_bodies(model, foot)}
     beside = [load for load in loads if load.body not in bodies]
     sizes = [np.linalg.norm(np.nan_to_num(load.force), axis=1).max() for load in beside]

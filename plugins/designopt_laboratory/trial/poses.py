@@ -84,12 +84,12 @@ class PoseSeries:
 def check_poses(files: TrialFiles, weighted: Iterable[str]) -> None:
     """Raise `TrialError` where model and markers (those `weighted` too) or coordinates of a trial do not fit, without
     solving anything."""
+    if len(files.times) < 2:
+        raise TrialError(f"{files.name}: a single frame is no motion")
     if files.recording is None:
         assert files.table is not None
         measured_poses(files.table, files.model, files.name)
         return
-    if len(files.recording.time) < 2:
-        raise TrialError(f"{files.name}: a single frame is no motion")
     recorded = set(files.recording.marker_names)
     shared = sorted(m.name for m in files.markers if m.name in recorded)
     if len(shared) < _LEAST_MARKERS:

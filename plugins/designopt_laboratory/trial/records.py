@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,31 +32,36 @@ _POSES = 60
 
 @dataclass(frozen=True, eq=False)
 class GroundRecord:
-    """A recorded force of the ground at its times (k,) s: `force` (k, 3) N, the `point` (k, 3) m where it acts, and the
-    `free` torque (k,) N m about the vertical there, in the axes of the laboratory."""
+    """A recorded force at its times (k,) s: `force` (k, 3) N, the `point` (k, 3) m where it acts, and the `free` torque
+    (k,) N m about the vertical there, in the axes of the laboratory. `name` is the plate, or the body that it acts on;
+    `side` that of the foot, empty for other bodies, None for plates."""
 
     name: str
+    side: str | None
     time: Floats
     force: Floats
     point: Floats
     free: Floats
 
 
-def ground_records(files: TrialFiles) -> tuple[GroundRecord, ...]:
-    """The recorded forces of a trial, of plates or as `external_loads` assigns them; none in the axes of bodies."""
+def ground_records(files: TrialFiles, feet: Mapping[str, str] | None = None) -> tuple[GroundRecord, ...]:
+    """The recorded forces of a trial, of plates or as `external_loads` assigns them; none in the axes of bodies.
+    `feet` are the bodies that stand on the ground, by side; those with usual names if None."""
     if files.assignments is not None and files.reactions is not None:
         time = files.reactions.time
         still = kinematics(files.model, {}).take(np.zeros(len(time), dtype=int))
         loads = read_body_loads(files.assignments, files.reactions, still, time)
+        sides = usual_feet(files.model) if feet is None else feet
+        side_of = {body: side for side, foot in sides.items() for body in foot_bodies(files.model, foot)}
         return tuple(
-            GroundRecord(load.body, time, load.force, load.centre, load.torque[:, 1])
+            GroundRecord(load.body, side_of.get(load.body, ""), time, load.force, load.centre, load.torque[:, 1])
             for load in loads
             if load.in_ground
         )
     records = []
     for plate in files.plates:
         load = load_at(plate, plate.time, open_ends=True)
-        records.append(GroundRecord(f"plate {plate.name}", plate.time, plate.force, load.point, load.free))
+        records.append(GroundRecord(f"plate {plate.name}", None, plate.time, plate.force, load.point, load.free))
     return tuple(records)
 
 
@@ -64,34 +70,41 @@ def weight_of(files: TrialFiles) -> float:
     return 9.81 * sum(body.mass for body in files.model.bodies)
 
 
-def check_records(files: TrialFiles, window: tuple[float, float] | None = None) -> None:
+def check_records(
+    files: TrialFiles, window: tuple[float, float] | None = None, feet: Mapping[str, str] | None = None
+) -> None:
     """Raise `TrialError` for forces of the ground that cannot be those of the trial: they pull, act metres away from
     the body, or were recorded at another time."""
-    records = ground_records(files)
+    records = ground_records(files, feet)
     if not records:
         return
     name, trial = files.loads_name, _span(files, window)
+    if any(len(record.time) < 2 for record in records):
+        raise TrialError(f"{name}: a single row of forces; at least two are needed")
     first, last = _recorded(records)
     if first >= trial[1] or last <= trial[0]:
         raise TrialError(
             f"{name}: the forces of the ground are from {first:.4g} to {last:.4g} s, the motion {files.name} from"
             f" {trial[0]:.4g} to {trial[1]:.4g} s: they have no time in common"
         )
-    up = [record.force[np.isfinite(record.force[:, 1]), 1] for record in records]
-    highest, lowest = (max((sign * y).max(initial=0.0) for y in up) for sign in (1.0, -1.0))
+    _check_points(files, records, trial)
+    standing = [np.nan_to_num(record.force) for record in records if record.side != ""]
+    if not standing:
+        return
+    force = np.concatenate(standing)
+    highest, lowest = float(force[:, 1].max(initial=0.0)), float(-force[:, 1].min(initial=0.0))
     if lowest > max(highest, LEAST_LOAD * weight_of(files)):
         raise TrialError(
             f"{name}: the ground pulls with up to {lowest:.3g} N: turn the sign of the forces, or their axes; they act"
             " on the subject, and Y is up"
         )
-    along = np.abs(np.concatenate([np.nan_to_num(record.force) for record in records])).max(axis=0)
+    along = np.abs(force).max(axis=0, initial=0.0)
     if along[1] < along.max():
         axis = "XZ"[int(along[2] > along[0])]
         raise TrialError(
             f"{name}: the forces of the ground are largest along {axis} ({along.max():.3g} N, along Y"
             f" {along[1]:.3g} N): Y must be up, turn the axes of the table"
         )
-    _check_points(files, records, trial)
 
 
 def check_source(source: str, files: TrialFiles) -> None:
@@ -105,9 +118,11 @@ def check_source(source: str, files: TrialFiles) -> None:
         raise TrialError(f"{files.name}: cycles: plates: the trial has no force plate and no reactions; name them")
 
 
-def record_notes(files: TrialFiles, window: tuple[float, float] | None = None) -> list[str]:
+def record_notes(
+    files: TrialFiles, window: tuple[float, float] | None = None, feet: Mapping[str, str] | None = None
+) -> list[str]:
     """Sentences on forces of the ground that are implausible, or that do not cover the trial."""
-    records = ground_records(files)
+    records = ground_records(files, feet)
     if not records and not files.plates and files.assignments is None:
         if not root_rows(files.model)[0]:
             return []
@@ -117,23 +132,7 @@ def record_notes(files: TrialFiles, window: tuple[float, float] | None = None) -
         ]
     if not records:
         return []
-    notes, weight = [], weight_of(files)
-    up = np.concatenate([record.force[:, 1] for record in records])
-    if not np.isfinite(up).any():
-        return [f"{files.loads_name}: the forces of the ground have no value in any frame"]
-    highest = float(np.nanmax(up))
-    if not LEAST_LOAD * weight < highest < _LARGEST_LOAD * weight:
-        notes.append(
-            f"{files.loads_name}: the ground carries at most {highest:.3g} N of a weight of {weight:.3g} N: check the"
-            " unit of the forces, and whether they belong to the trial"
-        )
-    for record in records:
-        least = float(np.nanmin(record.force[:, 1], initial=np.inf))
-        if _LEAST_OFFSET < least < _LARGEST_OFFSET * weight:
-            notes.append(
-                f"{files.loads_name}: {record.name}: the force never falls below {least:.3g} N: take the offset of the"
-                " unloaded plate off; it hides foot strikes"
-            )
+    notes = _force_notes(files, [record for record in records if record.side != ""])
     (first, last), trial = _recorded(records), _span(files, window)
     rate, motion_rate = (1.0 / np.median(np.diff(time)) for time in (records[0].time, files.times))
     if rate < 0.9 * motion_rate:
@@ -147,6 +146,30 @@ def record_notes(files: TrialFiles, window: tuple[float, float] | None = None) -
             f"{files.loads_name}: the forces of the ground are from {first:.4g} to {last:.4g} s; other frames of"
             f" {files.name} ({trial[0]:.4g} to {trial[1]:.4g} s) have no moments"
         )
+    return notes
+
+
+def _force_notes(files: TrialFiles, records: list[GroundRecord]) -> list[str]:
+    """Sentences on the size of forces on feet and plates."""
+    if not records:
+        return []
+    notes, weight, name = [], weight_of(files), files.loads_name
+    up = np.concatenate([record.force[:, 1] for record in records])
+    if not np.isfinite(up).any():
+        return [f"{name}: the forces of the ground have no value in any frame"]
+    highest = float(np.nanmax(up))
+    if not LEAST_LOAD * weight < highest < _LARGEST_LOAD * weight:
+        notes.append(
+            f"{name}: the ground carries at most {highest:.3g} N of a weight of {weight:.3g} N: check the unit of the"
+            " forces, and whether they belong to the trial"
+        )
+    for record in records:
+        least = float(np.nanmin(record.force[:, 1], initial=np.inf))
+        if _LEAST_OFFSET < least < _LARGEST_OFFSET * weight:
+            notes.append(
+                f"{name}: {record.name}: the force never falls below {least:.3g} N: take the offset of the unloaded"
+                " plate off; it hides foot strikes"
+            )
     return notes
 
 
@@ -165,8 +188,7 @@ def _span(files: TrialFiles, window: tuple[float, float] | None) -> tuple[float,
 def _check_points(files: TrialFiles, records: tuple[GroundRecord, ...], span: tuple[float, float]) -> None:
     """Raise `TrialError` where forces act far from every marker or body, or under the other foot than their own."""
     time, bodies, landmarks = _landmarks(files)
-    sides = usual_feet(files.model)
-    of_foot = {side: np.isin(bodies, list(foot_bodies(files.model, foot))) for side, foot in sides.items()}
+    sides = {record.side: foot_bodies(files.model, record.name) for record in records if record.side}
     exchanged = []
     for record in records:
         is_loaded = np.linalg.norm(np.nan_to_num(record.force), axis=1) > LEAST_LOAD * weight_of(files)
@@ -184,16 +206,15 @@ def _check_points(files: TrialFiles, records: tuple[GroundRecord, ...], span: tu
                 raise TrialError(f"{where}: are its points in mm? They must be in m (divide them by 1000)")
             raise TrialError(f"{where}: check unit and axes of its points, and whether it belongs to {files.name}")
         lever = np.abs(record.free[rows]) / np.linalg.norm(record.force[rows], axis=1)
-        if len(rows) and np.nanmedian(lever) > _LARGEST_LEVER:
+        if record.side != "" and len(rows) and np.nanmedian(lever) > _LARGEST_LEVER:
             raise TrialError(
                 f"{files.loads_name}: {record.name}: the torque about the vertical is {np.nanmedian(lever):.3g} m"
                 " times the force: is it in N mm? It must be in N m (divide it by 1000)"
             )
-        to_feet = {side: _nearest(points, near[:, columns]) for side, columns in of_foot.items()}
-        for side, foot in sides.items():
-            if record.name in foot_bodies(files.model, foot):
-                other = min((to_feet[key] for key in to_feet if key != side), default=np.nan)
-                exchanged.append(other < FARTHEST < to_feet[side])
+        if record.side and len(sides) > 1:
+            to_feet = {side: _nearest(points, near[:, np.isin(bodies, list(some))]) for side, some in sides.items()}
+            to_other = min(distance for side, distance in to_feet.items() if side != record.side)
+            exchanged.append(to_other < FARTHEST < to_feet[record.side])
     if exchanged and all(exchanged) and files.assignments is not None:
         raise TrialError(
             f"{files.assignments.name}: the loads of each foot act under the other one: are the feet exchanged, or"

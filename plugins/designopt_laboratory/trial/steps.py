@@ -154,7 +154,8 @@ def take_steps(
     if feet is not None and chain.until != "angles":
         shapes = FootShapes(motion, sides, [(m.body, m.location) for m in files.markers])
         names = files.loads_name, files.loads_name if files.assignments is None else files.assignments.name
-        feet = judged_points(feet, shapes, frames, LEAST_LOAD * weight_of(files), names)
+        posed = frames[status[frames] < 100]
+        feet = judged_points(feet, shapes, posed, LEAST_LOAD * weight_of(files), names)
         status = worst(status, feet.status)
     notes += () if feet is None else feet.notes
     steps = TrialSteps(
@@ -164,7 +165,7 @@ def take_steps(
     if chain.until == "angles":
         return _cut(steps, frames)
     loads = {} if feet is None else dict(feet.by_body)
-    notes += record_notes(files, chain.window)
+    notes += record_notes(files, chain.window, sides)
     dynamics = Dynamics.from_model(model, moved.states, loads)
     net = computed_moments(model, dynamics)
     residual = root_residual(model, net)
@@ -177,15 +178,16 @@ def take_steps(
     reasons = unsupported_notes(
         status[frames], chain.residual_limit, has_loads=bool(loads), unfiltered=processing.cutoff == 0.0
     )
-    check_signs(motion, net, loads, frames, files.loads_name)
     unusable = status >= 100
-    judged = frames[~unusable[frames]] if not unusable[frames].all() else frames
-    reasons += factor_notes(force_factor(net, motion, loads, judged), files.loads_name)
+    if chain.residual_limit is not None:
+        check_signs(motion, net, loads, frames, files.loads_name)
+        judged = frames if unusable[frames].all() else frames[~unusable[frames]]
+        reasons += factor_notes(force_factor(net, motion, loads, judged), files.loads_name)
     net = NetMoments(net.rows, np.where(unusable[:, None], np.nan, net.values))
     steps = _cut(replace(steps, status=status, net=net, residual=residual, notes=(*notes, *reasons)), frames)
     if unusable[frames].all():
         if feet is not None:
-            reasons = [*record_notes(files, chain.window), *reasons, *feet.notes]
+            reasons = [*record_notes(files, chain.window, sides), *reasons, *feet.notes]
         raise TrialError(f"{files.name}: no frame has moments. {_reasons(steps.status, reasons)}")
     if chain.until == "moments" or not model.muscles:
         return steps

@@ -37,6 +37,9 @@ def muscle_sharing(result: Result) -> Section | None:
     motions = stored_arrays(result, *_NAMES)
     if not motions:
         return missing(title, *_NAMES) if len(result.outcomes.X) else None
+    motions = {key: arrays for key, arrays in motions.items() if len(arrays["muscles"])}
+    if not motions:  # the chain ended before the muscles
+        return None
     short, reactions = short_frames(motions), reaction_figure(motions)
     note = key_of_lines(motions, "Dotted: measured activity, scaled.", "The most active muscles are named.")
     balanced = "In all designs shown, every frame is balanced by the muscles." if short is None else ""

@@ -27,6 +27,8 @@ _IMPLAUSIBLE = 5.0
 _SMALLEST = 1.0 / _IMPLAUSIBLE
 #: Change of the factors at which least squares end, and their most rounds.
 _CHANGE, _ROUNDS = 1e-7, 50
+#: m by which half of the markers of a static pose may move.
+_LARGEST_WAY = 0.1
 #: Weight of the factors' distance from 1, in m^2 of mean squared marker error: what no marker measures stays as it is.
 _PRIOR = 1e-6
 
@@ -137,9 +139,23 @@ def _scaled_step(step: Axis, factor: Floats) -> Axis:
 
 
 def mean_pose(static: Recording, window: tuple[float, float] | None) -> Recording:
-    """A recording of one frame: the mean position of every marker over the frames that have it within the window."""
+    """A recording of one frame: the mean position of every marker over the frames that have it within the window.
+
+    Raises `MarkerError` where half of the markers move by more than 0.1 m in it: that is no static pose.
+    """
     frames = window_of(static, window)
     present: Mask = np.asarray(np.isfinite(static.markers[frames]).all(axis=2))
+    recorded = present.any(axis=0)
+    high, low = (
+        np.where(present[:, :, None], sign * static.markers[frames], -np.inf).max(axis=0)[recorded]
+        for sign in (1.0, -1.0)
+    )
+    way = float(np.median(np.linalg.norm(high + low, axis=1))) if recorded.any() else 0.0
+    if way > _LARGEST_WAY:
+        raise MarkerError(
+            f"the static pose moves: half of the markers by more than {way:.2g} m; name the recording of a static pose,"
+            " or its still part by the time range of the set-up"
+        )
     total = np.where(present[:, :, None], static.markers[frames], 0.0).sum(axis=0)
     count = present.sum(axis=0)[:, None]
     mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
