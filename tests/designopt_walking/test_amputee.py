@@ -231,7 +231,7 @@ def test_designs_have_the_same_walk_in_any_order_or_a_reason() -> None:
         assert outputs["impulse_error"] < 5e-3
         return outputs["objective"]
 
-    designs = [(0.0, 0.0, 0.9), (15.0, 2.0, 1.0), (50.0, 15.0, 0.9)]
+    designs = [(0.0, 0.0, 0.9), (5.0, 1.0, 1.0), (15.0, 2.0, 0.9)]
     one, other = AmputeeWalk(intervals=40), AmputeeWalk(intervals=40)
     results = [result(one, design) for design in designs]
     assert all(results)

@@ -98,7 +98,7 @@ class AmputeeWalk:
     ] = None
     intervals: Annotated[int, Q("", "of the mesh of a cycle: 50 to search, 100 to report", ge=8)] = 50
     tolerance: Annotated[float, Q("", "of the solver", gt=0, lt=1e-2)] = 1e-6
-    max_iterations: Annotated[int, Q("", "of the solver, for one solve", ge=1)] = 400
+    max_iterations: Annotated[int, Q("", "of the solver, for one solve", ge=1)] = 600
 
     def check(self) -> None:
         """Raises `InvalidSetting` for unusable files and for names of parameters that this knee lacks."""
