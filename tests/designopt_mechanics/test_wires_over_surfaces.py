@@ -11,6 +11,7 @@ from designopt_mechanics import Body, Coordinate, Frame, Point, Rotate, Slide, T
 from designopt_mechanics.loads import generalised_force
 from designopt_mechanics.mechanism.scene import scene_of
 from designopt_mechanics.model_file.reading import read
+from designopt_mechanics.model_file.wire_arms import WireArms
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.surfaces.circle import around_cylinder, around_sphere
 from designopt_mechanics.surfaces.over import Over, Surface, SurfaceError
@@ -212,3 +213,20 @@ def test_a_motion_that_a_wire_cannot_follow_names_the_wire_and_the_surface() -> 
     assert error.value.reason == "cannot_close"
     with pytest.raises(SurfaceError, match="radius"):
         Surface("s", Point("ground"), -1.0)
+
+
+def test_arms_of_wires_are_drawn_with_the_pulleys_they_run_over() -> None:
+    text = """gravity: [0, -9.81, 0]
+coordinates: {bend: {unit: rad, range: [-1, 0.3]}}
+frames: {arm: {motions: [rotate: {axis: [0, 0, 1], by: bend}], body: {mass: 1, centre: [0.1, 0, 0], inertia: 1e-3}}}
+surfaces: {wheel: {on: ground, at: [0, 0, 0], cylinder: {axis: [0, 0, 1], radius: 20 mm}}}
+wires:
+  cable: {points: [{on: ground, at: [-0.2, 0.02, 0]}, {over: wheel, turn: right}, {on: arm, at: [0.1, -0.05, 0]}]}
+"""
+    model = WireArms(file=InputFile("arm.yaml", text.encode()), wire="cable", coordinate="bend")
+    model.check()
+    outputs, arrays = model.evaluate({}, {}, {"scene"})
+    assert (outputs["min_arm"], outputs["peak_arm"]) == pytest.approx((0.02, 0.02), abs=1e-12)
+    assert outputs["consistency"] < 1e-9
+    on_wheel = np.abs(np.hypot(*arrays["scene"][0, :, :2].T) - 0.02) < 1e-12
+    assert on_wheel.sum() >= 13 + 37
