@@ -132,6 +132,36 @@ def test_the_moment_arm_of_a_cable_fixed_to_the_rim_of_its_drum_is_the_radius(tu
         assert arm == pytest.approx(-turn * 0.1 * (flat + 0.1 * angle) / length, abs=1e-12)
 
 
+@pytest.mark.parametrize("starts_on_drum", [False, True])
+@pytest.mark.parametrize("turn", [1, -1])
+def test_a_winch_winds_any_number_of_turns(turn: int, starts_on_drum: bool) -> None:
+    """The drum turns on a boom that turns too; only the rotation against the load's frame counts."""
+    tree = Tree(
+        (Coordinate("boom"), Coordinate("angle")),
+        (
+            Frame("boom", motions=(Rotate((0, 0, 1), "boom"),), body=Body(1.0)),
+            Frame("drum", "boom", (Rotate((0, 0, -1), "angle"),), Body(1.0)),
+        ),
+    )
+    state = TreeState(tree, ca.SX.sym("z", 2))
+    drum, end, load = (
+        Surface("drum", Point("drum"), 0.1, (0, 0, 1)),
+        Point("drum", (0, 0.1, 0)),
+        Point("boom", (0.3, -2, 0)),
+    )
+    over = Over(drum, 1 if turn > 0 else -1)
+    cable = Wire("cable", (end, over, load) if starts_on_drum else (load, over, end))
+    path = wire_path(state, cable)
+    of = ca.Function("of", [state.z], [path.length, path.touched[0].angle, moment_arms(state, [cable])])
+    winds = -turn if not starts_on_drum else turn  # the axis of the motion is against that of the drum
+    length, angle = (float(v) for v in of([0.0, 0.0])[:2])
+    for turns in (0.4, 1.0, 2.6, 7.3):
+        values = of([5.0, 2.0 * np.pi * turns * winds])
+        assert float(values[0]) == pytest.approx(length + 0.2 * np.pi * turns, abs=1e-12)
+        assert float(values[1]) == pytest.approx(angle + 2.0 * np.pi * turns, abs=1e-12)
+        np.testing.assert_allclose(np.asarray(values[2]).ravel(), [0.0, -0.1 * winds], atol=1e-12)
+
+
 def test_a_wire_presses_on_what_carries_its_surfaces() -> None:
     mechanism = read(HOIST.encode(), "hoist.yaml")
     outputs = solve(mechanism, "equilibrium", drives={"hand": "-95"}).outputs
