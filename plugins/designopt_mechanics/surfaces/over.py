@@ -253,7 +253,7 @@ def _on_drums(state: TreeState, start: Point, end: Point, overs: Sequence[Over],
 def _rotation(state: TreeState, surface: Surface, frame: str) -> Any:
     """(rad) by which a surface turns about its axis against `frame`: the rotations about parallel axes between them."""
     ways = [state.way(state.end(name)) for name in (surface.centre.frame, frame)]
-    axis = state.axes(surface.centre.frame) @ ca.SX(surface.axis)
+    axis = state.axes(surface.centre.frame) @ ca.SX(surface.axis or (0.0, 0.0, 1.0))
     total = ca.SX(0.0)
     for sign, steps, others in ((1.0, ways[0], ways[1]), (-1.0, ways[1], ways[0])):
         for i in (j for j in steps if j not in others):
