@@ -26,7 +26,7 @@ from designopt_mechanics.wires import lengths, moment_arms, wire_path
 from designopt.arrays import Floats
 
 sys.path.insert(0, str(Path(__file__).parent))
-from robots import FOUR_BAR, MJCF, URDF
+from robots import FINGER, FOUR_BAR, MJCF, URDF
 
 ROBOTS = {**URDF, **MJCF}
 
@@ -194,32 +194,15 @@ def test_a_tendon_through_sites_has_the_length_the_moment_arms_and_the_spring_fo
     np.testing.assert_allclose(springs, engine.data.qfrc_spring, atol=1e-10)
 
 
-#: Tendons over a cylinder and a sphere, on the shorter way and on the side of a site.
-_FINGER = """<mujoco><worldbody><site name="root" pos="-0.3 0 0.06"/>
-  <geom name="knob" type="sphere" size="0.04" pos="-0.1 0 0.03"/>
-  <site name="left" pos="-0.1 0.1 0.03"/><site name="low" pos="0 0 -0.1"/><site name="inner" pos="0 0.01 0"/>
-  <geom name="knuckle" type="cylinder" size="0.03 0.05" euler="90 10 0"/>
-  <body name="finger"><joint name="bend" axis="0 1 0"/><joint name="spread" axis="0 0 1"/>
-    <geom type="capsule" fromto="0.05 0 0 0.2 0 0" size="0.01"/>
-    <site name="tip" pos="0.2 0.02 0.01"/></body></worldbody>
-  <tendon>
-    <spatial name="over"><site site="root"/><geom geom="knuckle"/><site site="tip"/></spatial>
-    <spatial name="under"><site site="root"/><geom geom="knuckle" sidesite="low"/><site site="tip"/></spatial>
-    <spatial name="ball"><site site="root"/><geom geom="knob"/><site site="tip"/></spatial>
-    <spatial name="beside"><site site="root"/><geom geom="knob" sidesite="left"/><site site="tip"/></spatial>
-    <spatial name="inside"><site site="root"/><geom geom="knuckle" sidesite="inner"/><site site="tip"/></spatial>
-  </tendon></mujoco>"""
-
-
 def test_tendons_over_cylinders_and_spheres_have_the_lengths_and_moment_arms_of_mujoco() -> None:
-    robot = read_robot(_FINGER.encode(), "finger.xml")
+    robot = read_robot(FINGER.encode(), "finger.xml")
     mechanism = robot.mechanism
     assert [wire.name for wire in mechanism.wires] == ["over", "under", "ball", "beside"]
     omitted = [str(omission) for omission in robot.omissions if "spatial" in omission.path]
     assert len(omitted) == 1
     assert omitted[0].startswith("line 13: ")
     assert "the site 'inner' is inside of the geom 'knuckle'" in omitted[0]
-    engine, state = Engine(_FINGER), TreeState.symbols(mechanism.tree)
+    engine, state = Engine(FINGER), TreeState.symbols(mechanism.tree)
     angles = [touched.angle for wire in mechanism.wires for touched in wire_path(state, wire).touched]
     of = ca.Function(
         "of", [state.z], [lengths(state, mechanism.wires), moment_arms(state, mechanism.wires), ca.vertcat(*angles)]
