@@ -325,5 +325,6 @@ def _is_zero(expression: Any) -> bool:
     symbols = ca.symvar(expression)
     function = ca.Function("zero", [ca.vertcat(ca.SX(0, 1), *symbols)], [expression])
     rng = np.random.default_rng(0)
-    values = (np.asarray(function(rng.uniform(-1.0, 1.0, len(symbols)))) for _ in range(3))
-    return all(float(np.abs(value).max()) < _PARALLEL for value in values)
+    values = [float(np.abs(np.asarray(function(rng.uniform(-1.0, 1.0, len(symbols))))).max()) for _ in range(8)]
+    finite = [value for value in values if np.isfinite(value)]  # dyads do not reach everywhere
+    return bool(finite) and max(finite) < _PARALLEL
