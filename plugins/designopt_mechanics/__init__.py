@@ -20,8 +20,8 @@ motions; nothing here depends on muscles.
 
 - `dynamics.recursion.inverse_dynamics` and `efforts` (forces in the joints), with gravity as a free vector and
   `loads.Load` on any frame; `dynamics.matrices`: mass matrix, bias, Coriolis matrix, forward dynamics, energies;
-- `wires.lengths`, `moment_arms` (R = -dl/dz) and `pulls` of `wires.Wire`; `loads.generalised_force` (J' w) for
-  whatever pulls otherwise;
+- `wires.lengths`, `moment_arms` (R = -dl/dz) and `pulls` of `wires.Wire`, straight or over `surfaces`;
+  `loads.generalised_force` (J' w) for whatever pulls otherwise;
 - `springs.Spring` along a wire, `contacts.Contact` of a point and `contacts.SphereContact` of a sphere with a plane of
   any frame: their loads, smooth in z and its rates;
 - `equations.equations_of`: states and unknowns of a `designopt.dynamics.system.System` in residual form, the only way
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from designopt_mechanics.motions import Rotate as Rotate
     from designopt_mechanics.motions import Slide as Slide
     from designopt_mechanics.springs import Spring as Spring
+    from designopt_mechanics.surfaces.over import Over as Over
+    from designopt_mechanics.surfaces.over import Surface as Surface
     from designopt_mechanics.tasks.session import draw as draw
     from designopt_mechanics.tasks.session import read_mechanism as read_mechanism
     from designopt_mechanics.tasks.session import solve as solve
@@ -72,6 +74,7 @@ _MODULES = {
     **dict.fromkeys(("Rotate", "Slide", "Ball"), "motions"),
     **dict.fromkeys(("Mechanism", "Meet", "PointLoad"), "mechanism.mechanism"),
     **dict.fromkeys(("read_mechanism", "solve", "draw"), "tasks.session"),
+    **dict.fromkeys(("Over", "Surface"), "surfaces.over"),
     "Body": "body", "Contact": "contacts", "Spring": "springs", "Wire": "wires",
 }  # fmt: skip
 __all__ = ["Fixed", *sorted(_MODULES)]

@@ -11,6 +11,7 @@ from designopt_mechanics import Body, Coordinate, Frame, Point, Rotate, Slide, T
 from designopt_mechanics.loads import generalised_force
 from designopt_mechanics.mechanism.scene import scene_of
 from designopt_mechanics.model_file.reading import read
+from designopt_mechanics.model_file.wire_arms import WireArms
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.surfaces.circle import around_cylinder, around_sphere
 from designopt_mechanics.surfaces.over import Over, Surface, SurfaceError
@@ -131,6 +132,36 @@ def test_the_moment_arm_of_a_cable_fixed_to_the_rim_of_its_drum_is_the_radius(tu
         assert arm == pytest.approx(-turn * 0.1 * (flat + 0.1 * angle) / length, abs=1e-12)
 
 
+@pytest.mark.parametrize("starts_on_drum", [False, True])
+@pytest.mark.parametrize("turn", [1, -1])
+def test_a_winch_winds_any_number_of_turns(turn: int, starts_on_drum: bool) -> None:
+    """The drum turns on a boom that turns too; only the rotation against the load's frame counts."""
+    tree = Tree(
+        (Coordinate("boom"), Coordinate("angle")),
+        (
+            Frame("boom", motions=(Rotate((0, 0, 1), "boom"),), body=Body(1.0)),
+            Frame("drum", "boom", (Rotate((0, 0, -1), "angle"),), Body(1.0)),
+        ),
+    )
+    state = TreeState(tree, ca.SX.sym("z", 2))
+    drum, end, load = (
+        Surface("drum", Point("drum"), 0.1, (0, 0, 1)),
+        Point("drum", (0, 0.1, 0)),
+        Point("boom", (0.3, -2, 0)),
+    )
+    over = Over(drum, 1 if turn > 0 else -1)
+    cable = Wire("cable", (end, over, load) if starts_on_drum else (load, over, end))
+    path = wire_path(state, cable)
+    of = ca.Function("of", [state.z], [path.length, path.touched[0].angle, moment_arms(state, [cable])])
+    winds = -turn if not starts_on_drum else turn  # the axis of the motion is against that of the drum
+    length, angle = (float(v) for v in of([0.0, 0.0])[:2])
+    for turns in (0.4, 1.0, 2.6, 7.3):
+        values = of([5.0, 2.0 * np.pi * turns * winds])
+        assert float(values[0]) == pytest.approx(length + 0.2 * np.pi * turns, abs=1e-12)
+        assert float(values[1]) == pytest.approx(angle + 2.0 * np.pi * turns, abs=1e-12)
+        np.testing.assert_allclose(np.asarray(values[2]).ravel(), [0.0, -0.1 * winds], atol=1e-12)
+
+
 def test_a_wire_presses_on_what_carries_its_surfaces() -> None:
     mechanism = read(HOIST.encode(), "hoist.yaml")
     outputs = solve(mechanism, "equilibrium", drives={"hand": "-95"}).outputs
@@ -212,3 +243,20 @@ def test_a_motion_that_a_wire_cannot_follow_names_the_wire_and_the_surface() -> 
     assert error.value.reason == "cannot_close"
     with pytest.raises(SurfaceError, match="radius"):
         Surface("s", Point("ground"), -1.0)
+
+
+def test_arms_of_wires_are_drawn_with_the_pulleys_they_run_over() -> None:
+    text = """gravity: [0, -9.81, 0]
+coordinates: {bend: {unit: rad, range: [-1, 0.3]}}
+frames: {arm: {motions: [rotate: {axis: [0, 0, 1], by: bend}], body: {mass: 1, centre: [0.1, 0, 0], inertia: 1e-3}}}
+surfaces: {wheel: {on: ground, at: [0, 0, 0], cylinder: {axis: [0, 0, 1], radius: 20 mm}}}
+wires:
+  cable: {points: [{on: ground, at: [-0.2, 0.02, 0]}, {over: wheel, turn: right}, {on: arm, at: [0.1, -0.05, 0]}]}
+"""
+    model = WireArms(file=InputFile("arm.yaml", text.encode()), wire="cable", coordinate="bend")
+    model.check()
+    outputs, arrays = model.evaluate({}, {}, {"scene"})
+    assert (outputs["min_arm"], outputs["peak_arm"]) == pytest.approx((0.02, 0.02), abs=1e-12)
+    assert outputs["consistency"] < 1e-9
+    on_wheel = np.abs(np.hypot(*arrays["scene"][0, :, :2].T) - 0.02) < 1e-12
+    assert on_wheel.sum() >= 13 + 37

@@ -138,7 +138,7 @@ class LoopSolver:
     @cached_property
     def _obstacles(self) -> dict[str, Any]:
         wires = (*self.mechanism.wires, *(spring.wire for spring in self.mechanism.springs))
-        return {what: gap for wire in wires for what, gap in obstacles(self.state, wire).items()}
+        return {what: gap for w in wires if any(w.overs) for what, gap in obstacles(self.state, w).items()}
 
     def rates(self, z: Floats, dzi: ArrayLike, p: ArrayLike) -> Floats:
         """(n, m) rates of all coordinates at rates `dzi` (n, f) of the independent ones."""

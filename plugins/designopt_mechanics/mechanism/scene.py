@@ -29,12 +29,25 @@ def scene_of(mechanism: Mechanism, z: ArrayLike, p: ArrayLike) -> Floats:
     state = TreeState.symbols(mechanism.tree)
     lines: list[Sequence[Any]] = [[state.position(point) for point in line] for line in _lines(mechanism)]
     wires = [*mechanism.wires, *(spring.wire for spring in mechanism.springs)]
-    lines += [wire_places(state, wire) for wire in wires]
-    lines += rings(state, wires)
+    lines += drawn_wires(state, wires)
+    return drawing(state, lines, z, mechanism.p, p)
+
+
+def drawn_wires(state: TreeState, wires: Sequence[Wire]) -> list[Sequence[Any]]:
+    """Places (3, 1) along wires, with arcs over surfaces, and circles of these surfaces."""
+    return [*(_wire_places(state, wire) for wire in wires), *_rings(state, wires)]
+
+
+def drawing(
+    state: TreeState, lines: Sequence[Sequence[Any]], z: ArrayLike, symbols: Any = None, p: ArrayLike = ()
+) -> Floats:
+    """(n, vertices, 3) m: lines through places (3, 1), expressions of the state and `symbols`, at the postures `z` (n,
+    m) and the values `p`; NaN between lines."""
     places = ca.horzcat(*(position for line in lines for position in line))
-    rows = Rows(ca.Function("scene", [state.z, mechanism.p], [ca.densify(places.T)]), compiled=False)
+    function = ca.Function("scene", [state.z, ca.SX(0, 1) if symbols is None else symbols], [ca.densify(places.T)])
     postures = np.atleast_2d(np.asarray(z, dtype=np.float64))
-    vertices = rows(postures, np.asarray(p, dtype=np.float64))[0].reshape(len(postures), -1, 3)
+    rows = Rows(function, compiled=False)(postures, np.asarray(p, dtype=np.float64))
+    vertices = rows[0].reshape(len(postures), -1, 3)
     gap = np.full((len(postures), 1, 3), np.nan)
     parts: list[Floats] = []
     at = 0
@@ -64,7 +77,7 @@ def _lines(mechanism: Mechanism) -> list[Sequence[Point]]:
     return [*lines, *([Point(f.parent, f.position), Point(f.name)] for f in tree.frames if f.motions)]
 
 
-def wire_places(state: TreeState, wire: Wire) -> list[Any]:
+def _wire_places(state: TreeState, wire: Wire) -> list[Any]:
     """Places along a wire: its points, and arcs over surfaces."""
     touched = iter(wire_path(state, wire).touched)
     places = [state.position(wire.points[0])]
@@ -76,7 +89,7 @@ def wire_places(state: TreeState, wire: Wire) -> list[Any]:
     return places
 
 
-def rings(state: TreeState, wires: Sequence[Wire]) -> list[list[Any]]:
+def _rings(state: TreeState, wires: Sequence[Wire]) -> list[list[Any]]:
     """A circle for each cylinder that a wire may touch, three for each sphere."""
     surfaces = {over.surface: None for wire in wires for overs in wire.overs for over in overs}
     circles = []

@@ -17,14 +17,13 @@ from designopt.lazy import casadi as ca
 from designopt.plugin import Array, InputFile, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
-from designopt_mechanics import scene
 from designopt_mechanics.dynamics.recursion import inverse_dynamics
 from designopt_mechanics.equations import equations_of
 from designopt_mechanics.mechanism.mechanism import Mechanism
+from designopt_mechanics.mechanism.scene import drawing, drawn_wires
 from designopt_mechanics.model_file.reading import bundled, read_numbers
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import GROUND, Point
-from designopt_mechanics.tree_rows import TreeRows
 from designopt_mechanics.wires import Wire, lengths, moment_arms
 
 _SAMPLES = 121
@@ -135,8 +134,9 @@ class WireArms:
             effort=float((tension**2).mean()),
         )
         if "scene" in arrays:
-            rows = TreeRows(mechanism.tree, compiled=False)
-            all_arrays["scene"] = scene.drawing(rows, self._lines(self._moved(shift)), z)
+            state = TreeState.symbols(mechanism.tree)
+            lines = [[state.position(point) for point in line] for line in self._lines()]
+            all_arrays["scene"] = drawing(state, [*lines, *drawn_wires(state, [self._moved(shift)])], z)
         return outputs, {name: all_arrays[name] for name in arrays}
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
@@ -219,7 +219,7 @@ class WireArms:
         coordinate = tree.coordinates[tree.names.index(self.coordinate)]
         return float(scenario.get("low", coordinate.low)), float(scenario.get("high", coordinate.high))
 
-    def _lines(self, wire: Wire) -> list[list[Point]]:
+    def _lines(self) -> list[list[Point]]:
         tree = self._mechanism.tree
         bones = [[Point(f.parent), Point(f.name)] for f in tree.frames if f.motions]
         masses = [
@@ -227,7 +227,7 @@ class WireArms:
             for f in tree.frames
             if f.body is not None
         ]
-        return [[Point(GROUND), Point(GROUND)], *bones, *masses, list(wire.points)]
+        return [[Point(GROUND), Point(GROUND)], *bones, *masses]
 
     def _differences(self, z: Floats, shift: list[float], k: int) -> Floats:
         """dl/dq of the wire by differences of fourth order."""

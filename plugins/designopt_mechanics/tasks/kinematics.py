@@ -135,7 +135,7 @@ class KinematicsTask:
     ) -> tuple[dict[str, float], dict[str, Floats]]:
         """Go through the grid. Raises `Diverged` where no posture counts."""
         p = np.array(self.mechanism.column(numbers))
-        grid = self._grid(p)
+        grid = self._grid(p, self._branch(scenario))
         values = dict(zip(self._measures, self._measured(grid.z, p), strict=True))
         outputs = {
             "workspace": float(grid.counts.mean()),
@@ -163,11 +163,11 @@ class KinematicsTask:
         """Derivatives by the parameters `names`, by differences of fourth order with the same postures; the shares of
         postures and the gap have steps, and no derivatives."""
         p = self.mechanism.column(numbers)
-        grid = self._grid(np.array(p))
+        grid = self._grid(np.array(p), self._branch(scenario))
         _, regular, _ = self._counted(grid.z[grid.counts], np.array(p))
 
         def figures(q: Floats) -> dict[str, float]:
-            start = self._loops.start(q, self.settings.branch, grid.z[grid.counts][0])
+            start = self._loops.start(q, "", grid.z[grid.counts][0])
             z = self._loops.follow(start, grid.z[grid.counts][:, self._loops.independent], q)
             if not z.closed.all():
                 raise CannotClose("at the end of the workspace", float(z.gap.max()))
@@ -224,9 +224,12 @@ class KinematicsTask:
     def _forces(self) -> LoopForces:
         return LoopForces(self._loops, self.settings.grid.get("drives") or None)
 
-    def _grid(self, p: Floats) -> GridRows:
+    def _branch(self, scenario: Mapping[str, Any]) -> str:
+        return str(scenario.get("branch", self.settings.branch))
+
+    def _grid(self, p: Floats, branch: str) -> GridRows:
         """The postures, those that count also without negative clearance. Raises `Diverged` where none counts."""
-        grid = self._closed(p)
+        grid = self._closed(p, branch)
         for name, column in zip(self._measures, self._measured(grid.z, p), strict=True):
             if name.startswith("clearance_"):
                 grid.counts[:] &= column >= 0.0
@@ -238,11 +241,11 @@ class KinematicsTask:
             )
         return grid
 
-    def _closed(self, p: Floats) -> GridRows:
+    def _closed(self, p: Floats, branch: str) -> GridRows:
         """Every posture of the grid, each from its neighbour: every second row runs back."""
         loops = self._loops
         try:
-            start = loops.start(p, self.settings.branch)
+            start = loops.start(p, branch)
         except CannotClose as error:
             raise Diverged(str(error), reason="cannot_close") from None
         rows = np.tile(start[loops.independent], (self._count, 1))

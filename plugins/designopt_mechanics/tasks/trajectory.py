@@ -92,7 +92,7 @@ class TrajectoryTask:
         try:
             yield from self._results.check()
             for side in ("start", "end"):
-                self._posture(side, np.array(self.mechanism.column()))
+                self._posture(side, np.array(self.mechanism.column()), self.settings.branch)
         except (TreeError, CannotClose, ValueError) as error:
             yield InvalidSetting("program", str(error))
 
@@ -115,8 +115,10 @@ class TrajectoryTask:
     ) -> tuple[dict[str, float], dict[str, Floats]]:
         """Solve the program. Raises `Diverged` where there is no such motion."""
         p = self.mechanism.column(numbers)
-        solution = solve_design(self.trajectory_problem(numbers), numbers, self._options)
-        motion = self._motion(solution)
+        branch = str(scenario.get("branch", self.settings.branch))
+        problem = self.trajectory_problem({**numbers, "branch": branch})
+        solution = solve_design(problem, numbers, self._options)
+        motion = self._motion(solution, branch)
         refuse_obstacles(self._loops, motion.z, p)
         try:
             solved = self._forces.solve(motion, p)
@@ -146,12 +148,13 @@ class TrajectoryTask:
         if self._shortest < self._longest and ca.depends_on(self._forces.needed, self._forces.time):
             return {}  # loads follow a clock that the duration stretches
         p = self.mechanism.column(numbers)
-        problem = self.trajectory_problem(numbers)
+        branch = str(scenario.get("branch", self.settings.branch))
+        problem = self.trajectory_problem({**numbers, "branch": branch})
         of_optimum = sensitivities(problem, solve_design(problem, numbers, self._options), names, self._options)
         if not of_optimum.regular:
             return {}
         solution, signals = of_optimum.solution, self._results.signals
-        motion = self._motion(solution)
+        motion = self._motion(solution, branch)
         solved = self._forces.solve(motion, p)
         columns = [q.name for q in self.mechanism.parameters]
         prescribed = np.zeros((len(motion.time), 3 * len(self._loops.independent), len(p)))
@@ -181,14 +184,15 @@ class TrajectoryTask:
         return np.column_stack([values[f"{n}{end}"] for end in ("", "_speed", "_acceleration") for n in names])
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
-        """The motion as a program; `scenario` may have numbers of parameters.
+        """The motion as a program; `scenario` may have numbers of parameters, and a branch.
 
         Raises `Diverged` for postures that do not close, or are outside of the ranges of coordinates.
         """
         numbers = self.mechanism.values | {n: v for n, v in scenario.items() if n in self.mechanism.values}
         p = np.array(self.mechanism.column(numbers))
         try:
-            start, end = (self._posture(side, p) for side in ("start", "end"))
+            branch = str(scenario.get("branch", self.settings.branch))
+            start, end = (self._posture(side, p, branch) for side in ("start", "end"))
         except CannotClose as error:
             raise Diverged(str(error), reason="cannot_close") from None
         except ValueError as error:
@@ -274,11 +278,11 @@ class TrajectoryTask:
         powers = [v[f"effort_{name}"] * v[f"{name}_speed"] for name in self._driven]
         return sum(ca.sqrt(power**2 + _ROUNDED**2) - _ROUNDED for power in powers)
 
-    def _posture(self, side: str, p: Floats) -> Floats:
+    def _posture(self, side: str, p: Floats, branch: str) -> Floats:
         """(m,) the closed posture at the start or the end. Raises `CannotClose` and `ValueError`."""
         loops, tree = self._loops, self.mechanism.tree
         stated: Mapping[str, float] = self.program.get(side, {})
-        closed = loops.start(p, self.settings.branch)
+        closed = loops.start(p, branch)
         leading = [tree.names[i] for i in loops.independent]
         if not set(stated) <= set(leading):
             if len(stated) != len(leading):
@@ -371,14 +375,14 @@ class TrajectoryTask:
         largest = math.inf if law is None else float(law.largest_effort)
         return Variable(f"effort_{name}", "N" if self._unit(name) == "m" else "N m", -largest, largest)
 
-    def _motion(self, solution: Solution) -> MotionRows:
+    def _motion(self, solution: Solution, branch: str) -> MotionRows:
         """The motion at equal time steps, with the loops closed again."""
         loops, names = self._loops, self.mechanism.tree.names
         p = np.array([solution.parameters[q.name] for q in self.mechanism.parameters])
         time = np.linspace(solution.phase.t0, solution.phase.tf, self.settings.samples)
         values = solution.phase.interpolate(time)
         leading = [names[i] for i in loops.independent]
-        z = loops.follow(self._posture("start", p), np.column_stack([values[n] for n in leading]), p).z
+        z = loops.follow(self._posture("start", p, branch), np.column_stack([values[n] for n in leading]), p).z
         dz = loops.rates(z, np.column_stack([values[f"{n}_speed"] for n in leading]), p)
         ddz = loops.accelerations(z, dz, np.column_stack([values[f"{n}_acceleration"] for n in leading]), p)
         return MotionRows(time, z, dz, ddz)

@@ -39,7 +39,7 @@ def test_wires_are_mujocos_tendons_to_1e_10(tmp_path: Path, record_property: Any
         names = []
         for k, point in enumerate(wire.points):
             names.append(f"{wire.name}_{k}")
-            place = " ".join(repr(float(v)) for v in point.place)
+            place = " ".join(repr(float(v)) for v in point.position)
             sites[point.frame].append(f'<site name="{names[-1]}" pos="{place}"/>')
         inner = "".join(f'<site site="{name}"/>' for name in names)
         tendons.append(f'<spatial name="{wire.name}">{inner}</spatial>')

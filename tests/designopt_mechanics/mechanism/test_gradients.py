@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from designopt_mechanics.tasks.model import MechanismModel
 
+import designopt
 from designopt.plugin import InputFile
 
 #: A four-bar with a spring and a load, and a cable over a pulley on its rocker.
@@ -96,6 +98,22 @@ def test_those_of_a_simulation_solve_its_variational_equations() -> None:
 def test_those_of_an_equilibrium_follow_from_its_balance_and_loops() -> None:
     built = model(FOUR_BAR, "equilibrium")
     compared(built, {"crank": 1e-4, "coupler": 1e-4, "stiffness": 0.1, "mass": 1e-3, "radius": 1e-4}, 1e-7)
+
+
+@pytest.mark.parametrize("solver", ["{use: slsqp, gradient: model}", "{use: gp, startup: 4, gradients: true}"])
+def test_a_study_searches_with_the_derivatives_of_a_posture_at_rest(solver: str, tmp_path: Path) -> None:
+    (tmp_path / "four_bar.yaml").write_text(FOUR_BAR)
+    (tmp_path / "rest.yaml").write_text(f"""study: rest
+model: {{use: mechanism, file: four_bar.yaml, task: equilibrium, outputs: [tension_cable, stiffness_turn]}}
+space: {{crank: {{low: 0.1, high: 0.14}}, stiffness: {{low: 200, high: 400}}}}
+objectives: [{{name: tension, minimize: tension_cable, unit: N}}]
+stages: [{{name: search, solver: {solver}, budget: {{evaluations: 12}}}}]
+execution: {{executor: serial}}
+""")
+    result = designopt.load(tmp_path / "rest.yaml").run(tmp_path / "rest.study")
+    slopes = [f for name, f in result.outcomes.figures.items() if name.startswith("d(tension_cable)/d(")]
+    assert len(slopes) == 2
+    assert all(np.isfinite(f).all() for f in slopes)
 
 
 def test_the_buckling_load_of_a_column_has_the_derivatives_of_its_formula() -> None:

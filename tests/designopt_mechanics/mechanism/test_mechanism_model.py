@@ -214,6 +214,15 @@ def test_a_branch_is_a_condition_of_scenarios() -> None:
     upright, _ = built.evaluate({}, {}, set())
     crossed, _ = built.evaluate({}, {"branch": "crossed"}, set())
     assert np.sin(crossed["sway_mean"]) * np.sin(upright["sway_mean"]) < 0.0
+    grid = {"over": {"angle": {"low": 1.5, "high": 1.8, "points": 3}}}
+    program = {"start": {"angle": 1.5}, "end": {"angle": 1.8}, "intervals": 8}
+    for task, settings, name in (
+        ("kinematics", {"grid": grid}, "postures"),
+        ("trajectory", {"program": program}, "sway"),
+    ):
+        built = model(text, task=task, samples=11, **settings)
+        above, below = (built.evaluate({}, scenario, {name})[1][name] for scenario in ({}, {"branch": "crossed"}))
+        assert np.abs(above - below).max() > 0.5
 
 
 def test_a_motion_that_cannot_close_or_stops_at_a_dead_centre_is_a_status_with_the_reason() -> None:

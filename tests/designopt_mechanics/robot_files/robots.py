@@ -120,3 +120,18 @@ FOUR_BAR = """<mujoco model="four_bar"><compiler angle="degree"/><option gravity
   <body name="rocker" pos="0.4 0 -0.2"><joint name="q3" axis="0 -1 0"/>
     <geom type="capsule" fromto="0 0 0 0 0 0.3" size="0.01"/></body></worldbody>
   <equality><connect name="pin" body1="coupler" body2="rocker" anchor="0.3 0 0.1"/></equality></mujoco>"""
+#: Tendons over a cylinder and a sphere, on the shorter way and on the side of a site.
+FINGER = """<mujoco><worldbody><site name="root" pos="-0.3 0 0.06"/>
+  <geom name="knob" type="sphere" size="0.04" pos="-0.1 0 0.03"/>
+  <site name="left" pos="-0.1 0.1 0.03"/><site name="low" pos="0 0 -0.1"/><site name="inner" pos="0 0.01 0"/>
+  <geom name="knuckle" type="cylinder" size="0.03 0.05" euler="90 10 0"/>
+  <body name="finger"><joint name="bend" axis="0 1 0"/><joint name="spread" axis="0 0 1"/>
+    <geom type="capsule" fromto="0.05 0 0 0.2 0 0" size="0.01"/>
+    <site name="tip" pos="0.2 0.02 0.01"/></body></worldbody>
+  <tendon>
+    <spatial name="over"><site site="root"/><geom geom="knuckle"/><site site="tip"/></spatial>
+    <spatial name="under"><site site="root"/><geom geom="knuckle" sidesite="low"/><site site="tip"/></spatial>
+    <spatial name="ball"><site site="root"/><geom geom="knob"/><site site="tip"/></spatial>
+    <spatial name="beside"><site site="root"/><geom geom="knob" sidesite="left"/><site site="tip"/></spatial>
+    <spatial name="inside"><site site="root"/><geom geom="knuckle" sidesite="inner"/><site site="tip"/></spatial>
+  </tendon></mujoco>"""

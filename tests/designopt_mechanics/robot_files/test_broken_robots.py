@@ -12,9 +12,9 @@ from designopt_mechanics.robot_files.reading import read_robot
 from designopt_mechanics.robot_files.xml import ModelError
 
 sys.path.insert(0, str(Path(__file__).parent))
-from robots import FOUR_BAR, MJCF, URDF
+from robots import FINGER, FOUR_BAR, MJCF, URDF
 
-TEXTS = (*URDF.values(), *MJCF.values(), FOUR_BAR)
+TEXTS = (*URDF.values(), *MJCF.values(), FINGER, FOUR_BAR)
 VALUES = ("", "nan", "inf", "-1", "0", "1e308", "1e-320", "x", "1 2", "1 2 3 4 5 6 7", "true", "base", "&amp;", "-0")
 
 
