@@ -11,8 +11,8 @@ import numpy as np
 from designopt.plugin import report
 from designopt.report.colours import category
 from designopt.report.labels import number
+from designopt.report.parts.motion.plane_path import SAMPLES
 from designopt.report.parts.motion.trajectories import (
-    SAMPLES,
     DrawnProgram,
     best_of_each,
     choosable,
