@@ -23,7 +23,7 @@ def test_the_blocks_of_the_page_run_one_after_the_other(capsys):
     assert [float(line.split()[0]) for line in (none, some, more)] == [0.0, 5.0, 10.0]
     assert float(none.split()[1]) == pytest.approx(12.0, rel=1e-8)
     assert names["path"].layout.title.text == "Path of x and y"
-    sandbank, out, _, on, _ = names["path"].data
+    _, out, _, on, _ = names["path"].data
     assert (out.name, on.name) == ("out", "on")
     assert min((x - 40.0) ** 2 + (y - 40.0) ** 2 for x, y in zip(on.x, on.y, strict=True)) > 35.9
 
