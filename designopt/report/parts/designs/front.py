@@ -173,7 +173,7 @@ SYMBOLS = ("circle", "square", "triangle-up", "cross", "hexagon", "triangle-down
 class _Symbols:
     """The symbol of each design (n,) by the value of a parameter, and the symbols by label."""
 
-    of: NDArray[np.str_]
+    by_design: NDArray[np.str_]
     labels: Mapping[str, str]
 
 
@@ -236,7 +236,7 @@ def _planes(result: Result, groups: dict[str, Rows], symbols: _Symbols | None) -
             steps: Trace = {"line": {"color": "@accent", "width": 1, "shape": "hv"}} if line_up else {}
             style = _styles()[name]
             if symbols is not None and name != "violates a limit":
-                style["symbol"] = symbols.of[rows].tolist()
+                style["symbol"] = symbols.by_design[rows].tolist()
             data.append(
                 trace(values[rows, x], values[rows, y], name, mode="lines+markers" if line_up else "markers",
                       marker=style, hover=hover(result, figures=name == "Pareto front"), legendgroup=name,
