@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.dynamics.compile import CompilerError, lane_flags, load_library
+from designopt.dynamics.compile import LARGE, CompilerError, lane_flags, load_library
 from designopt.dynamics.simulation.functions import RunFunctions, run_functions
 from designopt.dynamics.simulation.scalar_code import scalar_code
 from designopt.dynamics.simulation.tableau import RosenbrockMethod
@@ -225,7 +225,8 @@ def c_source(system: System, signals: Sequence[str] = ()) -> tuple[str, bool]:
         for path in (("elementary.c",), ("simulation", "rosenbrock.c"))
     )
     generated = _generated(system, functions) if scalar is None else scalar
-    return f"{elementary}\n{generated}\n{defines}\n{integrator}", scalar is not None
+    source = f"{elementary}\n{generated}\n{defines}\n{integrator}"
+    return source, scalar is not None and source.count("\n") <= LARGE
 
 
 def _generated(system: System, functions: RunFunctions) -> str:
