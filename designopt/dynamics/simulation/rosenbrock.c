@@ -338,9 +338,9 @@ typedef struct {
     double start, end, span;
     double t, h, t_new, full_h; /* the time, the step from there, its end, the step before it was shortened */
     double last_h, last_error;
-    double state[NX]; /* where the run ends, `within` a step or after one */
+    double state[NX]; /* where the run ends, once it is `stored` */
     casadi_int next;  /* the time to be stored next */
-    int status, rejected, last, fixed, within;
+    int status, rejected, last, fixed, stored;
 } lane_t;
 
 /* Everything that changes in all lanes, in one allocation. */
@@ -380,6 +380,12 @@ static void put(result_t *r, double t, const double *x) {
     r->t[r->rows] = t;
     memcpy(r->x + r->rows * NX, x, NX * sizeof(double));
     r->rows++;
+}
+
+/* The run of lane l ends at y. */
+static void end_at(lane_t *a, const real *y, int l) {
+    for (int i = 0; i < NX; i++) a->state[i] = LANE(y[i], l);
+    a->stored = 1;
 }
 
 /* The samples up to the time `end` (without it), from the step of lane l. */
@@ -629,7 +635,7 @@ static void end_at_guard(run_t *r, space_t *s, int l, casadi_int guard) {
     a->t = at;
     a->out->steps++;
     a->out->guard = guard;
-    a->within = 1;
+    a->stored = 1;
     a->status = GUARD;
 }
 
@@ -653,8 +659,12 @@ static void integrate(const problem_t *problems, const method_t *me, result_t *r
         if (any_fresh) begin(r, s, fresh);
         for (int l = 0; l < LANES; l++) {
             lane_t *a = r->lane + l;
-            if (a->status == RUNNING) propose(a);
             if (a->status != RUNNING) continue;
+            propose(a);
+            if (a->status != RUNNING) { /* the others step on */
+                end_at(a, r->y, l);
+                continue;
+            }
             LANE(st.running, l) = -1;
             LANE(st.fixed, l) = -(long long)a->fixed;
             LANE(st.t, l) = a->t;
@@ -779,7 +789,7 @@ static void integrate(const problem_t *problems, const method_t *me, result_t *r
                 continue;
             }
             if (a->status != DONE && a->t > a->out->t[a->out->rows - 1]) {
-                for (int i = 0; i < NX && !a->within; i++) a->state[i] = LANE(r->y[i], l);
+                if (!a->stored) end_at(a, r->y, l);
                 put(a->out, a->t, a->state);
             }
             for (int i = 0; i < NX * NX && a->out->transition; i++) a->out->transition[i] = LANE(r->transition[i], l);
