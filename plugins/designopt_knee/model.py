@@ -143,7 +143,7 @@ class FourBarKnee:
     design.
     """
 
-    batch_size: ClassVar[int] = 64
+    batch_size: ClassVar[int] = 128
 
     gait: Annotated[
         InputFile | None, Q("", "CSV of one cycle or of Fourier coefficients; the bundled walk if none")
