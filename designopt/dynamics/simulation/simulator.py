@@ -137,8 +137,11 @@ class Simulator:
         The status of the trajectory gives the end of the run, never an exception. Raises `ValueError` for invalid
         input.
         """
-        run_input = self._run_input(x0, times, p, q, u, first_step, step, signals, transition)
-        return self._described(self._engine.run(run_input))
+        arguments: RunArguments = {
+            "x0": x0, "times": times, "p": p, "q": q, "u": u, "first_step": first_step, "step": step,
+            "signals": signals, "transition": transition,
+        }  # fmt: skip
+        return self._described(self._engine.run(self._run_input(arguments)))
 
     def run_several(self, runs: Sequence[RunArguments]) -> list[Trajectory]:
         """The trajectories of several `runs`, each with the arguments of `run` by name.
@@ -146,7 +149,7 @@ class Simulator:
         Compiled runs go on side by side in the lanes of the processor's vectors, each with its own steps: with the
         numbers that it has alone, bit by bit, in less time. Raises `ValueError` for invalid input.
         """
-        run_inputs = [self._run_input(**arguments) for arguments in runs]
+        run_inputs = [self._run_input(arguments) for arguments in runs]
         return [self._described(trajectory) for trajectory in self._engine.run_several(run_inputs)]
 
     def prepare_several(self) -> None:
@@ -157,32 +160,23 @@ class Simulator:
     def _described(self, trajectory: Trajectory) -> Trajectory:
         return replace(trajectory, states=self.system.states, outputs=self.system.outputs)
 
-    def _run_input(
-        self,
-        x0: ArrayLike | Mapping[str, float],
-        times: ArrayLike,
-        p: ArrayLike | Mapping[str, float] = (),
-        q: ArrayLike | Mapping[str, float] = (),
-        u: ArrayLike | Mapping[str, float] = (),
-        first_step: float | None = None,
-        step: float | None = None,
-        signals: Mapping[str, Signal | SignalTable] | SignalTable | None = None,
-        transition: bool = False,
-    ) -> RunInput:
-        at = np.array(times, dtype=np.float64)  # a copy: the trajectory keeps it
+    def _run_input(self, arguments: RunArguments) -> RunInput:
+        at = np.array(arguments["times"], dtype=np.float64)  # a copy: the trajectory keeps it
         if at.ndim != 1 or len(at) < 2 or not np.isfinite(at).all() or not (np.diff(at) > 0).all():
             raise ValueError("times must be at least two finite numbers, each larger than the one before")
+        first_step, step = arguments.get("first_step"), arguments.get("step")
         for name, value in (("first_step", first_step), ("step", step)):
             if value is not None and not 0.0 < value < np.inf:
                 raise ValueError(f"{name} must be a positive duration, not {value!r}")
         system = self.system
-        x = system.values("states", x0)
-        followed = self._followed(signals, at)
+        x = system.values("states", arguments["x0"])
+        followed = self._followed(arguments.get("signals"), at)
         q, u = (
-            system.values(table, entries, without=self.signals) for table, entries in (("data", q), ("controls", u))
+            system.values(table, entries, without=self.signals)
+            for table, entries in (("data", arguments.get("q", ())), ("controls", arguments.get("u", ())))
         )
-        p = system.values("parameters", p)
-        return RunInput(x, at, p, q, u, first_step, step, followed, transition)
+        p = system.values("parameters", arguments.get("p", ()))
+        return RunInput(x, at, p, q, u, first_step, step, followed, arguments.get("transition", False))
 
     def _followed(
         self, signals: Mapping[str, Signal | SignalTable] | SignalTable | None, times: Floats
