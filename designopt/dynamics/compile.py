@@ -74,10 +74,11 @@ def cache_dir() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "designopt"
 
 
-def load_library(source: str, what: str = "generated code") -> ctypes.CDLL:
+def load_library(source: str, what: str = "generated code", extra_flags: tuple[str, ...] = ()) -> ctypes.CDLL:
     """The library of the C text `source`, from the cache or compiled now. Raises `CompilerError`.
 
-    Messages call it `what`. A text whose compilation has timed out is not compiled again.
+    Messages call it `what`. A text whose compilation has timed out is not compiled again. `extra_flags` of the compiler
+    are part of the library's key.
     """
     compiler = find_compiler()
     if compiler is None:
@@ -87,7 +88,8 @@ def load_library(source: str, what: str = "generated code") -> ctypes.CDLL:
             if stated_compiler
             else "no C compiler (cc, gcc, clang)"
         )
-    key = _key(source, compiler)
+    flags = (*_flags(source), *extra_flags)
+    key = _key(source, compiler, flags)
     folder = cache_dir()
     library = _cached(folder, key)
     if library is not None:
@@ -103,20 +105,20 @@ def load_library(source: str, what: str = "generated code") -> ctypes.CDLL:
             lines / _LINES_PER_SECOND,
         )
     try:
-        return _compile(source, compiler, folder, key)
+        return _compile(source, compiler, flags, folder, key)
     except OSError as error:
         temporary = _process_folder()
         logger.info("cache %s cannot be used (%s); compiling into %s", folder, error, temporary)
     try:
-        return _cached(temporary, key) or _compile(source, compiler, temporary, key)
+        return _cached(temporary, key) or _compile(source, compiler, flags, temporary, key)
     except OSError as error:
         raise CompilerError(f"a compiled library cannot be stored or loaded: {error}") from error
 
 
-def _key(source: str, compiler: tuple[str, ...]) -> str:
+def _key(source: str, compiler: tuple[str, ...], flags: tuple[str, ...]) -> str:
     stat = os.stat(compiler[0])
     version = _version(compiler, stat.st_mtime_ns, stat.st_size)
-    identity = (*compiler, version, *_flags(source), platform.machine(), sys.platform)
+    identity = (*compiler, version, *flags, platform.machine(), sys.platform)
     digest = hashlib.blake2b("\0".join(identity).encode(), digest_size=16)
     digest.update(source.encode())
     return digest.hexdigest()
@@ -125,6 +127,29 @@ def _key(source: str, compiler: tuple[str, ...]) -> str:
 def _flags(source: str) -> tuple[str, ...]:
     large = ("-O1", f"-DLARGE={PART}", *FLAGS[1:])  # the size of the parts is a fact of the library
     return large if source.count("\n") > LARGE else FLAGS
+
+
+def lane_flags() -> tuple[str, ...]:
+    """Flags of the compiler for text that computes ``LANES`` numbers side by side, as many as this processor takes.
+
+    They are part of a library's key: machines of different processors may share a cache. Without a compiler that tells
+    the processor, pairs, which every x86-64 and arm64 has.
+    """
+    compiler = find_compiler()
+    return _lane_flags(compiler) if compiler else ("-DLANES=2",)
+
+
+@lru_cache(maxsize=8)
+def _lane_flags(compiler: tuple[str, ...]) -> tuple[str, ...]:
+    command = [*compiler, "-march=native", "-dM", "-E", "-x", "c", os.devnull]
+    try:
+        macros = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT, check=False).stdout
+    except (OSError, subprocess.SubprocessError):
+        macros = ""
+    sets = set(re.findall(r"#define __(\w+)__ ", macros))
+    if {"AVX512F", "AVX512DQ", "AVX512VL"} <= sets:
+        return ("-DLANES=8", "-mavx512f", "-mavx512dq", "-mavx512vl")
+    return ("-DLANES=4", "-mavx2") if "AVX2" in sets else ("-DLANES=2",)
 
 
 @lru_cache(maxsize=8)
@@ -156,16 +181,15 @@ def _cached(folder: Path, key: str) -> ctypes.CDLL | None:
     return None
 
 
-def _compile(source: str, compiler: tuple[str, ...], folder: Path, key: str) -> ctypes.CDLL:
+def _compile(source: str, compiler: tuple[str, ...], flags: tuple[str, ...], folder: Path, key: str) -> ctypes.CDLL:
     """Compile into `folder`. Raises `OSError` if the folder cannot be used, `CompilerError` if the compiler fails."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     given_up = folder / f"{key}.given-up"
     if given_up.exists():
         raise CompilerError(f"{given_up.read_text(encoding='utf-8')}; remove {given_up} to try again")
-    flags = _flags(source)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".making-") as work:
         text, library = Path(work) / "system.c", Path(work) / f"system{_SUFFIX}"
-        text.write_text(source if flags == FLAGS else in_parts(source), encoding="utf-8")
+        text.write_text(source if source.count("\n") <= LARGE else in_parts(source), encoding="utf-8")
         command = [*compiler, *flags, "-o", library.name, text.name, "-lm"]
         try:
             status, compiler_output = _run(command, work)
@@ -221,7 +245,7 @@ PART = 500
 _ARGUMENTS = "const casadi_real** arg, casadi_real** res, casadi_int* iw, casadi_real* w, int mem"
 _HEAD = re.compile(rf"static int (\w+)\({re.escape(_ARGUMENTS)}\) \{{")
 _DECLARATION = re.compile(r"  casadi_real a\d+(?:, a\d+)*;")
-_STATEMENT = re.compile(r"  (?:a\d+=[^;]+|if \(res\[\d+\]!=0\) res\[\d+\]\[\d+\]=a\d+);")
+_STATEMENT = re.compile(r"  (?:a\d+=[^;]+|(?:if \(res\[\d+\]!=0\) )?res\[\d+\]\[\d+\]=a\d+);")
 _VARIABLE = re.compile(r"\ba0*(\d+)\b")
 _OF_THE_WHOLE = re.compile(r"\b(?:iw|w|mem)\b")
 

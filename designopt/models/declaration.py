@@ -26,6 +26,10 @@ T = TypeVar("T", bound=type)
 _RTOL = Setting("", "relative tolerance of the simulation", 1e-8, gt=0, le=1e-3)
 
 
+#: Designs of a model of motion that are simulated side by side: several times the lanes of a processor, which refill.
+_BATCH_SIZE = 64
+
+
 def motion(name: str, *, version: int, cost: str = "", samples: int = 301) -> Callable[[T], T]:
     """Declare a model with equations of motion: a class whose attributes declare each quantity once.
 
@@ -139,13 +143,22 @@ def _methods(name: str, declared: Mapping[str, ModelQuantity], target: type, cos
 
     def prepare(self: Any) -> None:
         """Derive and compile the equations."""
-        _ = self.simulation.simulator
+        self.simulation.simulator.prepare_several()
 
     def evaluate(self: Any, design: Any, scenario: Any, arrays: Set[str] = frozenset()) -> Any:
         """Simulate the motion."""
-        values, duration, at = ready(self, design, scenario)
-        motion = self.simulation.run(values, duration, at)
-        return self.simulation.figures(motion, values), {n: self.simulation.array(motion, n) for n in arrays}
+        from designopt.dynamics.simulation.side_by_side import completed
+
+        return completed(evaluation(self, design, scenario, arrays))
+
+    def evaluation(self: Any, design: Any, scenario: Any, arrays: Set[str]) -> Any:
+        return (yield from self.simulation.evaluation(*ready(self, design, scenario), arrays))
+
+    def batch(self: Any, designs: Any, scenarios: Any, arrays: Set[str] = frozenset()) -> Any:
+        """`evaluate` of several designs, each in its scenario, side by side in lanes."""
+        from designopt.dynamics.simulation.side_by_side import side_by_side
+
+        return side_by_side([evaluation(self, *row, arrays) for row in zip(designs, scenarios, strict=True)])
 
     def gradient(self: Any, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, dict[str, float]]:
         """Derivatives ``{figure: {parameter: derivative}}`` by sensitivity equations, in the declared units."""
@@ -176,7 +189,7 @@ def _methods(name: str, declared: Mapping[str, ModelQuantity], target: type, cos
     answer = types.GenericAlias(tuple, (outputs, dict[str, Any]))
     evaluate.__annotations__ |= {"design": inputs, "scenario": conditions, "return": answer}
     methods: dict[str, Any] = {"check": check, "prepare": prepare, "evaluate": evaluate, "linearise": linearise}
-    methods["simulation"] = cached_property(simulation)
+    methods |= {"batch": batch, "batch_size": _BATCH_SIZE, "simulation": cached_property(simulation)}
     methods["simulation"].__set_name__(target, "simulation")
     if any(isinstance(d, Parameter) for d in declared.values()):
         methods["gradient"] = gradient

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.dynamics import SimulationStatus, Simulator, System
+from designopt.dynamics import SimulationStatus, Simulator, System, Trajectory
+from designopt.dynamics.simulation.side_by_side import NextRun, OverRuns, completed
 from designopt.lazy import scipy
 from designopt.models.equations import SAMPLED, Equations
 from designopt.models.quantities import Event, Final, Integral, Output, Parameter, Peak, Series, State
@@ -62,14 +62,17 @@ class Simulation:
         initial = [getattr(self.equations.declared[n], "initial", 0.0) for n in self.states]
         return np.array([numbers[i] if isinstance(i, str) else i for i in initial], dtype=np.float64)
 
-    def run(self, numbers: Mapping[str, float], duration: float, breaks: Sequence[float]) -> SimulatedMotion:
-        """The motion for the given `numbers` by name, up to `duration` (s), restarted at `breaks` (s). Raises
-        `Diverged`."""
-        return self._run(self.simulator, self.first(numbers), numbers, duration, breaks)
+    def evaluation(
+        self, numbers: Mapping[str, float], duration: float, breaks: Sequence[float], arrays: Set[str]
+    ) -> OverRuns[tuple[dict[str, float], dict[str, Floats]]]:
+        """All figures by name, and the `arrays`; yields the runs between the breaks. Raises `Diverged`."""
+        motion = yield from self.runs(self.simulator, self.first(numbers), numbers, duration, breaks)
+        return self.figures(motion, numbers), {name: self.array(motion, name) for name in arrays}
 
-    def _run(
+    def runs(
         self, simulator: Simulator, x: Floats, numbers: Mapping[str, float], duration: float, breaks: Sequence[float]
-    ) -> SimulatedMotion:
+    ) -> OverRuns[SimulatedMotion]:
+        """The motion from the states and integrals `x` (nx,)."""
         edges = [0.0, *(t for t in breaks if 0.0 < t < duration), duration]
         gaps = np.diff(sorted(breaks))
         step = _FIRST_STEP * float(gaps.min()) if len(gaps) and gaps.min() > 0.0 else None
@@ -77,7 +80,7 @@ class Simulation:
         runs = []
         for begin, end in itertools.pairwise(edges):
             times = np.array([begin, *grid[(grid > begin) & (grid < end)], end])
-            runs.append(self._piece(simulator, x, times, numbers, step))
+            runs.append((yield from self._piece(simulator, x, times, numbers, step)))
             x = runs[-1].x[-1]
         return SimulatedMotion(*(
             np.concatenate([getattr(run, name)[bool(i) :] for i, run in enumerate(runs)]) for name in ("t", "x", "y")
@@ -85,11 +88,11 @@ class Simulation:
 
     def _piece(
         self, simulator: Simulator, x: Floats, times: Floats, numbers: Mapping[str, float], step: float | None
-    ) -> Any:
+    ) -> OverRuns[Trajectory]:
         system = simulator.system
         p, q = ({v.name: numbers[v.name] for v in table} for table in (system.parameters, system.data))
         first = None if step is None else min(step, float(times[-1] - times[0]))
-        run = simulator.run(x, times, p=p, q=q, first_step=first)
+        run = yield NextRun(simulator, {"x0": x, "times": times, "p": p, "q": q, "first_step": first})
         if run.status is not SimulationStatus.DONE:
             raise Diverged(run.message, reason=run.guard or run.status.name.lower())
         return run
@@ -137,7 +140,7 @@ class Simulation:
         def outputs(t: float) -> Floats:
             times = np.array([begin, t])
             output_row: Floats = (
-                motion.y[after - 1] if t == begin else self._piece(simulator, x, times, numbers, None).y[-1]
+                motion.y[after - 1] if t == begin else completed(self._piece(simulator, x, times, numbers, None)).y[-1]
             )
             return output_row
 
@@ -159,7 +162,7 @@ class Simulation:
         initial = [getattr(self.equations.declared[n], "initial", 0.0) for n in self.states]
         S = [[scale[n] if i == n else 0.0 for i in initial] for n in self.parameters]
         x = np.concatenate([self.first(numbers), np.array(S).ravel()])
-        motion = self._run(self.sensitive, x, scaled, duration, breaks)
+        motion = completed(self.runs(self.sensitive, x, scaled, duration, breaks))
         names, nx = [v.name for v in self.sensitive.system.outputs], len(self.states)
         figure_slopes: dict[str, dict[str, float]] = {}
         for name, declared in self.equations.declared.items():

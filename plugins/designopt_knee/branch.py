@@ -7,7 +7,7 @@ encloses the critical stiffness. A grid of walks resolves it only to its step of
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from typing import Annotated, TypedDict, cast
+from typing import TYPE_CHECKING, Annotated, TypedDict, cast
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from designopt.plugin import Array, Diverged, InvalidSetting, Quantity, model
 from designopt_knee.model import FourBarKnee, KneeOutputs, initial_states, leg_conditions
 from designopt_knee.parameters import EQUATION_PARAMETERS, WALK, DampingDesign, KneeConditions, complete
 from designopt_knee.periodic import BODIES
+
+if TYPE_CHECKING:
+    from designopt.dynamics.simulation.side_by_side import OverRuns
+    from designopt_knee.periodic.strides import Strides
 
 Q = Quantity
 
@@ -64,7 +68,7 @@ ARRAYS = {
 }
 
 
-@model("four_bar_knee_branch", version=2, arrays=ARRAYS)
+@model("four_bar_knee_branch", version=3, arrays=ARRAYS)
 class FourBarKneeBranch(FourBarKnee):
     """Motions of period T of the four-bar knee over the damper's stiffness, and the stiffness at which they lose their
     stability.
@@ -97,12 +101,18 @@ class FourBarKneeBranch(FourBarKnee):
         Raises `InvalidDesign` as the knee does, and `Diverged` if a walk ends or, with the reason ``no_motion``, does
         not converge to a stable motion of period T at the highest stiffness.
         """
+        from designopt.dynamics.simulation.side_by_side import completed
+
+        return completed(self._evaluation(design, scenario, arrays))
+
+    def _evaluation(  # type: ignore[override]
+        self, design: DampingDesign, scenario: KneeConditions, arrays: Set[str]
+    ) -> OverRuns[tuple[BranchOutputs, dict[str, Floats]]]:
         from designopt_knee.periodic.continuation import follow
-        from designopt_knee.periodic.strides import Strides
         from designopt_knee.periodic.walk import WalkCycles, walk
 
         if WALK & scenario.keys():
-            return self._walking(scenario).evaluate(design, leg_conditions(scenario), arrays)
+            return (yield from self._walking(scenario)._evaluation(design, leg_conditions(scenario), arrays))
         numbers = cast(Mapping[str, float], scenario), cast(Mapping[str, float], design)
 
         def leg(stiffness: float) -> dict[str, float]:
@@ -115,13 +125,15 @@ class FourBarKneeBranch(FourBarKnee):
             g = leg(stiffness)
             return self.strides(np.array([g[name] for name in EQUATION_PARAMETERS]))
 
-        first = walk(at(self.highest_stiffness), next(iter(initial_states(1))), self.cycles)
+        first = yield from walk(at(self.highest_stiffness), next(iter(initial_states(1))), self.cycles)
         if first.motion is None or not first.arrived:
             raise Diverged(
                 f"the walk at {self.highest_stiffness:g} N/m has no stable motion of period T: raise highest_stiffness",
                 reason="no_motion",
             )
-        branch = follow(at, first.motion, self.highest_stiffness, self.lowest_stiffness, self.step, self.known_to)
+        branch = yield from follow(
+            at, first.motion, self.highest_stiffness, self.lowest_stiffness, self.step, self.known_to
+        )
         judged = [
             self._figures(self._response(WalkCycles([m.stride], m, True)), leg(k))
             for k, m in zip(branch.values, branch.motions, strict=True)

@@ -6,9 +6,9 @@ Importing this module is fast; `FourBarKnee.prepare` imports the heavy libraries
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypedDict, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypedDict, cast
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from designopt_knee.parameters import (
 from designopt_knee.recorded_leg import leg_remarks
 
 if TYPE_CHECKING:
+    from designopt.dynamics.simulation.side_by_side import OverRuns
     from designopt_knee.periodic.strides import Strides
     from designopt_knee.periodic.walk import WalkCycles
 
@@ -130,7 +131,7 @@ class Response:
         return self.walk.arrived
 
 
-@model("four_bar_knee", version=3, arrays=ARRAYS)
+@model("four_bar_knee", version=4, arrays=ARRAYS)
 class FourBarKnee:
     """Walk of a prosthetic leg with a four-bar knee and a spring-damper, driven by recorded motion of hip and thigh.
 
@@ -141,6 +142,8 @@ class FourBarKnee:
     depend on its initial state (attractors coexist near the critical stiffness), so outputs are discontinuous in the
     design.
     """
+
+    batch_size: ClassVar[int] = 128
 
     gait: Annotated[
         InputFile | None, Q("", "CSV of one cycle or of Fourier coefficients; the bundled walk if none")
@@ -251,14 +254,31 @@ class FourBarKnee:
         early (reasons ``linkage_limit``, ``step_limit``, ``nonfinite``) or has no meaning (``no_contact``,
         ``degenerate``).
         """
+        from designopt.dynamics.simulation.side_by_side import completed
+
+        return completed(self._evaluation(design, scenario, arrays))
+
+    def batch(
+        self, designs: Sequence[KneeDesign], scenarios: Sequence[KneeConditions], arrays: Set[str]
+    ) -> list[tuple[KneeOutputs, dict[str, Floats]] | Exception]:
+        """`evaluate` of several designs, each in its scenario, with their cycles side by side in lanes."""
+        from designopt.dynamics.simulation.side_by_side import side_by_side
+
+        rows = zip(designs, scenarios, strict=True)
+        return side_by_side([self._evaluation(design, scenario, arrays) for design, scenario in rows])
+
+    def _evaluation(
+        self, design: KneeDesign, scenario: KneeConditions, arrays: Set[str]
+    ) -> OverRuns[tuple[KneeOutputs, dict[str, Floats]]]:
+        """`evaluate`, which yields its cycles."""
         if WALK & scenario.keys():
-            return self._walking(scenario).evaluate(design, leg_conditions(scenario), arrays)
+            return (yield from self._walking(scenario)._evaluation(design, leg_conditions(scenario), arrays))
         numbers = cast(Mapping[str, float], scenario), cast(Mapping[str, float], design)
         g = complete(self._base(), *numbers, allow_low_instant_centre=self.allow_low_instant_centre)
         p = np.array([g[name] for name in EQUATION_PARAMETERS])
         judged = []
         for start in initial_states(self.starts):
-            response = self._walk(start, p)
+            response = yield from self._walk(start, p)
             judged.append((self._figures(response, g), response))
         outputs, response = min(judged, key=lambda pair: pair[0]["rho"])
         outputs["rho_best"] = max(figures_["rho"] for figures_, _ in judged)
@@ -314,15 +334,15 @@ class FourBarKnee:
 
         return Strides(self._integrators, p, self._gait.data(), self._gait.period, self.samples_per_cycle)
 
-    def _walk(self, start: Floats, p: Floats) -> Response:
+    def _walk(self, start: Floats, p: Floats) -> OverRuns[Response]:
         """The walk from the state `start`."""
         from designopt_knee.periodic.walk import walk, walk_through
 
         strides = self.strides(p)
         if self.shooting and not self.stop_when_periodic:
-            walk_cycles = walk(strides, start, self.cycles)
+            walk_cycles = yield from walk(strides, start, self.cycles)
         else:
-            walk_cycles = walk_through(
+            walk_cycles = yield from walk_through(
                 strides, start, self.cycles, self.analysis_cycles if self.stop_when_periodic else None
             )
         return self._response(walk_cycles)

@@ -14,7 +14,7 @@ from designopt.models import Condition, Final, Integral, Parameter, Peak, Series
 _REACH = 5.0
 
 
-@motion("quarter_car", version=1, cost="cost")
+@motion("quarter_car", version=2, cost="cost")
 class QuarterCar:
     """Body and wheel of a car on a linear spring and damper over a smooth bump, from rest.
 

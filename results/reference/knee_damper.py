@@ -52,7 +52,7 @@ def main(store: str, *changes: str) -> None:
         "front": len(front),
         "hypervolume": float(f"{result.hypervolume():.6g}"),
         "failures": dict(failures),
-        "chosen": {label: row(i) for label, i in result.chosen().items()},
+        "chosen": {label: row(i) for label, i in result.chosen().items() if i in front},
     }
     text = json.dumps(run, indent=2)
     (HERE / "knee_damper_run.json").write_text(f"{text}\n", encoding="utf-8")

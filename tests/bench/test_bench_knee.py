@@ -130,6 +130,47 @@ def test_a_walk_that_repeats_costs_less_than_half_of_its_twenty_cycles(knee, cap
     assert statistics.median(ratios) >= 2.0
 
 
+def sweep():
+    """The designs of the stage `sweep` of ``studies/knee_damper.yaml``, shuffled."""
+    grid = [(k, ratio) for k in np.linspace(10e3, 30e3, 101) for ratio in np.linspace(0.02, 0.12, 11)]
+    order = np.random.default_rng(0).permutation(len(grid))
+    return [{"stiffness": grid[i][0], "damping_ratio": grid[i][1]} for i in order]
+
+
+def test_lanes_compute_two_and_a_half_designs_in_the_time_of_one(capsys, record_property):
+    """Every third design of the sweep, alone and side by side in turn: equal bits, processor time of both."""
+    from designopt.plugin import Diverged
+
+    model = FourBarKnee(parameter_set="substitute_v2", compiled="always")
+    model.prepare()
+    arrays = {"spectrum_frequency", "spectrum_amplitude", "knee_peaks"}  # those that the study stores
+    designs = sweep()[::3]
+
+    def evaluated(design):
+        try:
+            return model.evaluate(design, {}, arrays)[0]
+        except Diverged as error:
+            return str(error)
+
+    model.batch(designs[:2], [{}] * 2, arrays)
+    seconds = {"alone": 0.0, "in lanes": 0.0}
+    for first in range(0, len(designs), model.batch_size):
+        part = designs[first : first + model.batch_size]
+        began = time.process_time()
+        alone = [evaluated(design) for design in part]
+        between = time.process_time()
+        answers = model.batch(part, [{}] * len(part), arrays)
+        seconds["alone"] += between - began
+        seconds["in lanes"] += time.process_time() - between
+        assert alone == [str(answer) if isinstance(answer, Exception) else answer[0] for answer in answers]
+    rates = {name: len(designs) / total for name, total in seconds.items()}
+    with capsys.disabled():
+        print(f"\nknee: {rates['alone']:.1f} designs/s alone, {rates['in lanes']:.1f} in lanes")
+    record_property("in lanes / alone", rates["in lanes"] / rates["alone"])
+    record_property("designs per second in lanes", rates["in lanes"])
+    assert rates["in lanes"] / rates["alone"] >= 2.5
+
+
 class Pace:
     """Notes when how many designs were done, from the first finished ones on."""
 

@@ -119,6 +119,30 @@ def test_same_design_twice_gives_the_same_numbers_whatever_came_between(knee):
     assert knee.evaluate(damper(14000.0), {}, set()) == first
 
 
+def test_designs_side_by_side_have_the_bits_that_they_have_alone(knee):
+    """Also one that is refused, one that ends early, one of another walk, and one whose period doubles."""
+    designs = [damper(k, ratio) for k in (13500.0, 18000.0, 24000.0) for ratio in (0.03, 0.07, 0.12)]
+    designs += [damper(-1.0), damper(18000.0, stop_lever=0.01), damper(22000.0)]
+    scenarios = [{}] * (len(designs) - 1) + [{"gait_period": 1.3}]
+    arrays = {"knee_angle", "walk"}
+
+    def alone(design, scenario):
+        try:
+            return knee.evaluate(design, scenario, arrays)
+        except (Diverged, InvalidDesign) as error:
+            return error
+
+    answers = knee.batch(designs, scenarios, arrays)
+    expected = [alone(*row) for row in zip(designs, scenarios, strict=True)]
+    assert {type(answer) for answer in answers} == {tuple, Diverged, InvalidDesign}
+    for answer, reference in zip(answers, expected, strict=True):
+        if isinstance(reference, Exception):
+            assert (type(answer), str(answer)) == (type(reference), str(reference))
+        else:
+            assert answer[0] == reference[0]
+            assert all(answer[1][name].tobytes() == reference[1][name].tobytes() for name in arrays)
+
+
 def test_damping_may_be_given_itself(knee):
     by_ratio = knee.evaluate(damper(18000.0, 0.05), {}, set())[0]
     assert knee.evaluate({"stiffness": 18000.0, "damping": 900.0}, {}, set())[0] == by_ratio

@@ -187,3 +187,15 @@ def test_half_of_a_symmetric_definite_matrix_is_kept_and_all_of_another(monkeypa
     assert unknowns is not None
     assert unknowns.symmetric == (kind == "definite")
     assert unknowns.linear.nnz_out(0) == (3 if kind == "definite" else 4)
+
+
+@KIND
+@WRITTEN_OUT
+def test_runs_side_by_side_have_the_numbers_of_runs_alone(compiler, monkeypatch, kind, few):
+    monkeypatch.setattr(functions, "FEW_UNKNOWNS", few)
+    simulator = Simulator(smooth_residual(kind), compiled=True)
+    runs = [{"x0": [0.1 * i, 0.0625], "times": [0.0, 0.5, 2.0], "p": [3.0 + i]} for i in range(11)]
+    for run, trajectory in zip(runs, simulator.run_several(runs), strict=True):
+        alone = simulator.run(**run)
+        assert (trajectory.x.tobytes(), trajectory.y.tobytes()) == (alone.x.tobytes(), alone.y.tobytes())
+        assert trajectory.evaluations == alone.evaluations

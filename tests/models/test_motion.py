@@ -68,6 +68,17 @@ class Oscillator:
 DESIGN = {"frequency": 4.0, "decay": 0.8}
 
 
+def test_designs_side_by_side_have_the_bits_that_they_have_alone():
+    model = Oscillator()
+    designs = [{"frequency": 1.0 + i, "decay": 0.1 * i} for i in range(1, 8)] + [{"frequency": 0.5, "decay": 0.1}]
+    answers = model.batch(designs, [{}] * 8, {"place"})
+    assert isinstance(answers[-1], Diverged)  # it does not pass zero in time
+    for design, (figures, arrays) in zip(designs, answers[:-1], strict=False):
+        alone, alone_arrays = model.evaluate(design, {}, {"place"})
+        assert figures == alone
+        assert arrays["place"].tobytes() == alone_arrays["place"].tobytes()
+
+
 def place(t, start=0.3, frequency=4.0, decay=0.8):
     damped = math.sqrt(frequency**2 - decay**2)
     return start * np.exp(-decay * t) * (np.cos(damped * t) + decay / damped * np.sin(damped * t))

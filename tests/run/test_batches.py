@@ -26,7 +26,7 @@ def test_a_chunk_is_computed_in_calls_of_the_size_that_the_model_likes(tmp_path)
     sizes = [int(line) for line in log.read_text().split()]
     assert sum(sizes) == 100
     assert max(sizes) == 8
-    assert len(sizes) <= 14
+    assert len(sizes) <= 15  # the first alone, which tells how long one takes
     assert result.counts["ok"] == 2 * (np.abs(VALUES) <= 1.0).sum()
 
 

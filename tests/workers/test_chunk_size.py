@@ -32,3 +32,13 @@ def test_where_much_waits_chunks_take_the_target():
 
 def test_chunks_of_a_model_that_computes_several_together_are_multiples_of_them():
     assert learned(1e-2, together=8).choose(0.3, 0.003, 10_000, 4, 10_000) % 8 == 0
+
+
+def test_a_call_for_several_evaluations_stays_below_their_time_limit_and_within_ten_seconds():
+    assert ChunkSize(64).choose(0.3, 0.003, 10_000, 4, 10_000) == 1  # the first tells how long one takes
+    assert learned(0.01, together=64).choose(0.3, 0.003, 10_000, 4, 10_000) >= 64
+    assert learned(1.0, together=64).choose(0.3, 0.003, 10_000, 4, 10_000) <= 10
+    assert learned(60.0, together=64).choose(0.3, 0.003, 10_000, 4, 10_000) == 1
+    size = ChunkSize(64, limit=4.0)
+    size.learn(0.1, 1)
+    assert size.choose(0.3, 0.003, 10_000, 4, 10_000) <= 10

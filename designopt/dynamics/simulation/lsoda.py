@@ -34,6 +34,10 @@ class InterpretedLsoda:
                 Interpreted(self._functions, run_input.u, run_input.p, run_input.q, run_input.signals), run_input
             )
 
+    def run_several(self, run_inputs: Sequence[RunInput]) -> list[Trajectory]:
+        """`run` one after the other."""
+        return [self.run(run_input) for run_input in run_inputs]
+
     def _run(self, model: Interpreted, run_input: RunInput) -> Trajectory:
         x0, times, first_step, transition = run_input.x0, run_input.times, run_input.first_step, run_input.transition
         system, start, end = self._system, times[0], times[-1]

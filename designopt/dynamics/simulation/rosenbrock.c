@@ -1,8 +1,11 @@
-/* Adaptive Rosenbrock integration of a system whose functions CasADi generated into the text before this one.
+/* Adaptive Rosenbrock integration of a system whose functions are stated in the text before this one.
 
-   The method comes as data (see tableau.py, which also states its equations). The text before defines the sizes NX
-   (states), NY (outputs), NG (guards), NC (constants of a run), NS (unknowns of a residual form, 0 for an explicit one),
-   casadi_int and the functions
+   The method comes as data (see tableau.py, which also states its equations). LANES runs go on side by side in the lanes
+   of a `real` (see elementary.c): each has its own time, step length and end, and a lane that ends takes the next run.
+   Every lane decides as if it were alone, and its numbers have the same bits in any company.
+
+   The text before defines the sizes NX (states), NY (outputs), NG (guards), NC (constants of a run), NS (unknowns of a
+   residual form, 0 for an explicit one), casadi_int and the functions
 
        system_constants(u, p, q) -> c         what depends on the constants of a run alone
        system_f(x, c, t) -> xdot
@@ -30,6 +33,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,7 +43,7 @@
 #define EXPORT __attribute__((visibility("default")))
 #endif
 
-enum { DONE = 0, GUARD = 1, STEP_LIMIT = 2, STEP_TOO_SMALL = 3, NONFINITE = 4, NO_MEMORY = 5 };
+enum { DONE = 0, GUARD = 1, STEP_LIMIT = 2, STEP_TOO_SMALL = 3, NONFINITE = 4, RUNNING = 5 };
 
 typedef struct {
     casadi_int stages, order;
@@ -64,59 +68,67 @@ typedef struct {
 
 typedef struct {
     double *t, *x, *y; /* n_times + 1 rows */
-    casadi_int rows, steps, rejected, evaluations, guard;
+    casadi_int rows, steps, rejected, evaluations, guard, status;
     double last_step;
     double *transition; /* dx/dx0 at the end, by columns; NULL: not wanted */
 } result_t;
 
 typedef int (*model_f)(const casadi_real **, casadi_real **, casadi_int *, casadi_real *, int);
 
-#if defined(__GNUC__)
-#define INLINE static inline __attribute__((always_inline)) /* sizes become constants */
-#else
-#define INLINE static inline
-#endif
+typedef struct {
+    mask row;  /* the row that is exchanged with this one, of each lane */
+    int moved; /* whether any lane exchanges */
+} pivot_t;
 
 /* Work space of the generated functions. Their first arguments and results are set for each call. */
 typedef struct {
-    const casadi_real **arg;
-    casadi_real **res;
+    const real **arg;
+    real **res;
     casadi_int *iw;
-    casadi_real *w;
-    double *constants;
+    real *w, *constants;
 #if NW > 0
-    const signal_t *signals;
-    casadi_int *piece; /* of each signal, that of the time looked at last */
-    double at;         /* that time */
+    const signal_t *signals[LANES];
+    casadi_int piece[LANES][NW]; /* of each signal, that of the time looked at last */
+    double at[LANES];            /* that time */
 #endif
 #if NS > 0
-    double *M, *s, *dR; /* factors of M by columns, the unknowns, (R_x, R_t) by columns */
-    double *part[5];    /* nonzeros of the results of system_fj */
-    int *pivot;
+    real *M, *s, *dR; /* factors of M by columns, the unknowns, (R_x, R_t) by columns */
+    real *part[5];    /* nonzeros of the results of system_fj */
+    pivot_t *pivot;
 #endif
 } space_t;
 
 #if NW > 0
 /* Values and rates of all signals at t, behind the constants. Beyond its ends a signal goes on as its last cubic. */
-static void follow(space_t *s, double t) {
-    double *values = s->constants + NC, *rates = values + NW;
-    for (int i = 0; i < NW; i++) {
-        const signal_t *w = s->signals + i;
-        casadi_int k = s->piece[i];
-        while (k > 0 && t < w->knots[k]) k--;
-        while (k < w->pieces - 1 && t >= w->knots[k + 1]) k++;
-        s->piece[i] = k;
-        const double *c = w->coefficients + 4 * k, d = t - w->knots[k];
-        values[i] = ((c[0] * d + c[1]) * d + c[2]) * d + c[3];
-        rates[i] = (3.0 * c[0] * d + 2.0 * c[1]) * d + c[2];
+static void follow(space_t *s, real t) {
+    real *values = s->constants + NC, *rates = values + NW;
+    for (int l = 0; l < LANES; l++) {
+        const double at = LANE(t, l);
+        if (!s->signals[l] || at == s->at[l]) continue;
+        for (int i = 0; i < NW; i++) {
+            const signal_t *w = s->signals[l] + i;
+            casadi_int k = s->piece[l][i];
+            while (k > 0 && at < w->knots[k]) k--;
+            while (k < w->pieces - 1 && at >= w->knots[k + 1]) k++;
+            s->piece[l][i] = k;
+            const double *c = w->coefficients + 4 * k, d = at - w->knots[k];
+            LANE(values[i], l) = ((c[0] * d + c[1]) * d + c[2]) * d + c[3];
+            LANE(rates[i], l) = (3.0 * c[0] * d + 2.0 * c[1]) * d + c[2];
+        }
+        s->at[l] = at;
     }
-    s->at = t;
+}
+
+static void follow_signals(space_t *s, int l, const signal_t *signals) {
+    s->signals[l] = signals;
+    memset(s->piece[l], 0, sizeof s->piece[l]);
+    s->at[l] = NAN;
 }
 #endif
 
-static void call(model_f f, space_t *s, const double *x, double t, double *r0, double *r1, double *r2) {
+static void call(model_f f, space_t *s, const real *x, real t, real *r0, real *r1, real *r2) {
 #if NW > 0
-    if (t != s->at) follow(s, t);
+    follow(s, t);
 #endif
     s->arg[0] = x;
     s->arg[1] = s->constants;
@@ -130,56 +142,76 @@ static void call(model_f f, space_t *s, const double *x, double t, double *r0, d
     f(s->arg, s->res, s->iw, s->w, 0);
 }
 
-static int all_finite(const double *v, int n) {
-    double sum = 0.0; /* stays 0 exactly as long as every entry is finite */
+static mask not_finite(const real *v, int n) {
+    real sum = ALL(0.0); /* stays 0 exactly as long as every entry is finite */
     for (int i = 0; i < n; i++) sum += v[i] * 0.0;
-    return sum == 0.0;
+    return ~EQUAL(sum, ALL(0.0));
 }
 
-/* Index of the first guard that is not positive (NaN counts), or -1. */
-static int broken_guard(space_t *s, const double *x, double t) {
+/* The lanes with a guard that is not positive (NaN counts), and which is the first one. */
+static mask broken_guard(space_t *s, const real *x, real t, mask *which) {
+    mask broken = ALL_BITS(0LL);
 #if NG > 0
-    double g[NG];
+    real g[NG];
     call(system_guard, s, x, t, g, NULL, NULL);
-    for (int i = 0; i < NG; i++)
-        if (!(g[i] > 0.0)) return i;
+    for (int i = NG - 1; i >= 0; i--) {
+        const mask m = ~LESS(ALL(0.0), g[i]);
+        *which = (*which & ~m) | (ALL_BITS((long long)i) & m);
+        broken |= m;
+    }
 #else
-    (void)s, (void)x, (void)t;
+    (void)s, (void)x, (void)t, (void)which;
 #endif
-    return -1;
+    return broken;
 }
 
-/* LU factors of E (n x n by columns) with partial pivoting; 0 when E is singular or not finite. */
-INLINE int factor(const int n, double *E, int *pivot) {
+/* LU factors of E (n x n by columns) with partial pivoting; the lanes in which E is singular or not finite. */
+INLINE mask factor(const int n, real *E, pivot_t *pivot) {
+    mask singular = ALL_BITS(0LL);
     for (int k = 0; k < n; k++) {
-        double *column = E + k * n;
-        int best = k;
-        for (int i = k + 1; i < n; i++)
-            if (fabs(column[i]) > fabs(column[best])) best = i;
-        pivot[k] = best;
-        double d = column[best];
-        if (d == 0.0 || !isfinite(d)) return 0;
-        column[best] = column[k];
+        real *column = E + k * n, largest = magnitude(column[k]);
+        mask best = ALL_BITS((long long)k);
+        for (int i = k + 1; i < n; i++) {
+            const real size = magnitude(column[i]);
+            const mask m = LESS(largest, size);
+            largest = choose(m, size, largest);
+            best = (best & ~m) | (ALL_BITS((long long)i) & m);
+        }
+        pivot[k].row = best;
+        pivot[k].moved = any(~SAME(best, ALL_BITS((long long)k)));
+        for (int i = k + 1; i < n && pivot[k].moved; i++) {
+            const mask m = SAME(best, ALL_BITS((long long)i));
+            if (!any(m)) continue;
+            for (int j = k; j < n; j++) {
+                const real f = E[j * n + k];
+                E[j * n + k] = choose(m, E[j * n + i], f);
+                E[j * n + i] = choose(m, f, E[j * n + i]);
+            }
+        }
+        const real d = column[k];
+        singular |= EQUAL(d, ALL(0.0)) | ~LESS(magnitude(d), HUGE_REAL);
+        if (LANES == 1 && any(singular)) return singular;
         column[k] = 1.0 / d;
         for (int i = k + 1; i < n; i++) column[i] *= column[k];
         for (int j = k + 1; j < n; j++) {
-            double *other = E + j * n;
-            double f = other[best];
-            other[best] = other[k];
-            other[k] = f;
-            if (f != 0.0)
-                for (int i = k + 1; i < n; i++) other[i] -= column[i] * f;
+            real *other = E + j * n;
+            const mask m = ~EQUAL(other[k], ALL(0.0));
+            if (LANES == 1 && !any(m)) continue;
+            for (int i = k + 1; i < n; i++) other[i] -= only(m, column[i] * other[k]);
         }
     }
-    return 1;
+    return singular;
 }
 
-INLINE void solve(const int n, const double *E, const int *pivot, double *b) {
+INLINE void solve(const int n, const real *E, const pivot_t *pivot, real *b) {
     for (int k = 0; k < n; k++) {
-        double f = b[pivot[k]];
-        b[pivot[k]] = b[k];
-        b[k] = f;
-        for (int i = k + 1; i < n; i++) b[i] -= E[k * n + i] * f;
+        for (int i = k + 1; i < n && pivot[k].moved; i++) {
+            const mask m = SAME(pivot[k].row, ALL_BITS((long long)i));
+            const real f = b[k];
+            b[k] = choose(m, b[i], f);
+            b[i] = choose(m, f, b[i]);
+        }
+        for (int i = k + 1; i < n; i++) b[i] -= E[k * n + i] * b[k];
     }
     for (int k = n - 1; k >= 0; k--) {
         b[k] *= E[k * n + k];
@@ -190,45 +222,48 @@ INLINE void solve(const int n, const double *E, const int *pivot, double *b) {
 #if NS > 0
 /* A dense matrix by columns from its nonzeros, as a sparsity of CasADi says: rows, columns, where each column begins,
    rows of the nonzeros; or rows, columns, 1 for a dense one. */
-static void spread(const casadi_int *sparsity, const double *nonzeros, double *dense) {
+static void spread(const casadi_int *sparsity, const real *nonzeros, real *dense) {
     const casadi_int rows = sparsity[0], columns = sparsity[1], *begin = sparsity + 2, *row = begin + columns + 1;
     if (begin[0] == 1) {
-        memcpy(dense, nonzeros, (size_t)(rows * columns) * sizeof(double));
+        memcpy(dense, nonzeros, (size_t)(rows * columns) * sizeof(real));
         return;
     }
-    memset(dense, 0, (size_t)(rows * columns) * sizeof(double));
+    memset(dense, 0, (size_t)(rows * columns) * sizeof(real));
     for (casadi_int j = 0; j < columns; j++)
         for (casadi_int e = begin[j]; e < begin[j + 1]; e++) dense[j * rows + row[e]] = nonzeros[e];
 }
 
-/* Factors of M; a symmetric definite one has its lower triangle alone and becomes L D L'. 0 when it is singular. */
-INLINE int factor_mass(double *M, int *pivot) {
+/* Factors of M; a symmetric definite one has its lower triangle alone and becomes L D L'. The lanes in which it is
+   singular. */
+INLINE mask factor_mass(real *M, pivot_t *pivot) {
 #if SYMMETRIC
+    mask singular = ALL_BITS(0LL);
     (void)pivot;
     for (int k = 0; k < NS; k++) {
-        double *column = M + k * NS, d = column[k];
-        if (d == 0.0 || !isfinite(d)) return 0;
+        real *column = M + k * NS, d = column[k];
+        singular |= EQUAL(d, ALL(0.0)) | ~LESS(magnitude(d), HUGE_REAL);
+        if (LANES == 1 && any(singular)) return singular;
         d = 1.0 / d;
         for (int j = k + 1; j < NS; j++) {
-            double *other = M + j * NS, f = column[j] * d;
+            real *other = M + j * NS, f = column[j] * d;
             for (int i = j; i < NS; i++) other[i] -= f * column[i];
         }
         for (int i = k + 1; i < NS; i++) column[i] *= d;
         column[k] = d;
     }
-    return 1;
+    return singular;
 #else
     return factor(NS, M, pivot);
 #endif
 }
 
-INLINE void solve_mass(const double *M, const int *pivot, double *b) {
+INLINE void solve_mass(const real *M, const pivot_t *pivot, real *b) {
 #if SYMMETRIC
     (void)pivot;
     for (int k = 0; k < NS; k++)
         for (int i = k + 1; i < NS; i++) b[i] -= M[k * NS + i] * b[k];
     for (int k = NS - 1; k >= 0; k--) {
-        double sum = b[k] * M[k * NS + k];
+        real sum = b[k] * M[k * NS + k];
         for (int i = k + 1; i < NS; i++) sum -= M[k * NS + i] * b[i];
         b[k] = sum;
     }
@@ -237,145 +272,39 @@ INLINE void solve_mass(const double *M, const int *pivot, double *b) {
 #endif
 }
 
-/* The unknowns at (x, t), and M factored; 0 when M is singular or not finite. */
-static int find_unknowns(space_t *s, const double *x, double t) {
+/* The unknowns at (x, t), and M factored; the lanes in which M is singular or not finite, where the unknowns are NaN. */
+static mask find_unknowns(space_t *s, const real *x, real t) {
     call(system_linear, s, x, t, s->part[0], s->s, NULL);
     spread(system_linear_sparsity_out(0), s->part[0], s->M);
-    if (!factor_mass(s->M, s->pivot)) return 0;
-    for (int i = 0; i < NS; i++) s->s[i] = -s->s[i];
-    solve_mass(s->M, s->pivot, s->s);
-    return 1;
+    const mask singular = factor_mass(s->M, s->pivot);
+    if (!(LANES == 1 && any(singular))) {
+        for (int i = 0; i < NS; i++) s->s[i] = -s->s[i];
+        solve_mass(s->M, s->pivot, s->s);
+    }
+    for (int i = 0; i < NS; i++) s->s[i] = choose(singular, NOT_A_REAL, s->s[i]);
+    return singular;
 }
 #endif
 
 /* f = xdot; not finite where there is none. */
-static void rates(space_t *s, const double *x, double t, double *f) {
+static void rates(space_t *s, const real *x, real t, real *f) {
 #if NS > 0
-    if (!find_unknowns(s, x, t)) {
-        for (int i = 0; i < NX; i++) f[i] = NAN;
-        return;
-    }
+    const mask singular = find_unknowns(s, x, t);
 #endif
     call(system_f, s, x, t, f, NULL, NULL);
-}
-
-static double clip(double value, double low, double high) { return value < low ? low : value > high ? high : value; }
-
-/* y(theta) between the ends of a step: see tableau.py. */
-static void between(double theta, const double *y0, const double *y1, const double *k2, const double *k3, double *y) {
-    for (int i = 0; i < NX; i++)
-        y[i] = (1.0 - theta) * y0[i] + theta * (y1[i] + (1.0 - theta) * (k2[i] + theta * k3[i]));
-}
-
-static void put(result_t *r, space_t *s, double t, const double *x) {
-    r->t[r->rows] = t;
-    memcpy(r->x + r->rows * NX, x, NX * sizeof(double));
-#if NY > 0
-#if UNKNOWNS_IN_OUTPUT
-    if (!find_unknowns(s, x, t))
-        for (int i = 0; i < NS; i++) s->s[i] = NAN;
+#if NS > 0
+    for (int i = 0; i < NX; i++) f[i] = choose(singular, NOT_A_REAL, f[i]);
 #endif
-    call(system_output, s, x, t, r->y + r->rows * NY, NULL, NULL);
-#else
-    (void)s;
-#endif
-    r->rows++;
 }
 
-/* Steps below that are noise of the time. */
-static double shortest(double t, double span) { return fmax(16.0 * DBL_EPSILON * fabs(t), 1e-30 * span); }
-
-/* The length of a first step: one hundredth of the time in which the state would change by its own size. */
-static double initial_step(const problem_t *pb, const double *x, const double *f, double span) {
-    double size = 0.0, speed = 0.0;
-    for (int i = 0; i < NX; i++) {
-        double scale = pb->atol[i] + pb->rtol[i] * fabs(x[i]);
-        size += (x[i] / scale) * (x[i] / scale);
-        speed += (f[i] / scale) * (f[i] / scale);
-    }
-    double h = size > 1e-10 && speed > 1e-10 ? 0.01 * sqrt(size / speed) : 1e-6 * span;
-    return clip(h, 1e-20 * span, 0.1 * span);
-}
-
-/* Everything that changes in a run, in one allocation. */
-typedef struct {
-    double *y, *y_new, *stage, *fs, *f, *f_new, *ft, *ft_new, *J, *J_new, *E, *U, *k2, *k3, *constants;
-    double *J_middle, *stages_matrix; /* of the variational equation; the matrix of its stages, then a right-hand side */
-    int *stages_pivot;
-} run_t;
-
-static void exchange(double **a, double **b) {
-    double *keep = *a;
-    *a = *b;
-    *b = keep;
-}
-
-enum { OK, BROKEN, OUTSIDE }; /* a step: computed, not finite, a stage behind a guard */
-
-/* One step of length h from (t, y) with f, J and ft known there: y_new, the stages U and the error norm. */
-static int step(const problem_t *pb, const method_t *me, run_t *r, space_t *s, double t, double h, int fixed, double *error,
-                casadi_int *evaluations, int *guard) {
-    int pivot[NX];
-    const double per_h = 1.0 / h, diagonal = per_h / me->gamma;
-    for (int i = 0; i < NX * NX; i++) r->E[i] = -r->J[i];
-    for (int i = 0; i < NX; i++) r->E[i * NX + i] += diagonal;
-    if (!factor(NX, r->E, pivot)) return BROKEN;
-    const double *f = r->f;
-    for (casadi_int k = 0; k < me->stages; k++) {
-        const double *a = me->a + k * me->stages, *c = me->c + k * me->stages;
-        double *U = r->U + k * NX;
-        if (k > 0 && me->new_f[k]) {
-            memcpy(r->stage, r->y, NX * sizeof(double));
-            for (casadi_int j = 0; j < k; j++)
-                if (a[j] != 0.0)
-                    for (int i = 0; i < NX; i++) r->stage[i] += a[j] * r->U[j * NX + i];
-            double ts = t + me->alpha[k] * h;
-            if ((*guard = broken_guard(s, r->stage, ts)) >= 0) return OUTSIDE;
-            rates(s, r->stage, ts, r->fs);
-            ++*evaluations;
-            f = r->fs;
-        }
-        double weight = h * me->gamma_sum[k];
-        for (int i = 0; i < NX; i++) U[i] = f[i] + weight * r->ft[i];
-        for (casadi_int j = 0; j < k; j++) {
-            double q = c[j] * per_h;
-            if (q != 0.0)
-                for (int i = 0; i < NX; i++) U[i] += q * r->U[j * NX + i];
-        }
-        solve(NX, r->E, pivot, U);
-        if (!all_finite(U, NX)) return BROKEN;
-    }
-    double sum = 0.0;
-    for (int i = 0; i < NX; i++) {
-        double y = r->y[i], e = 0.0;
-        for (casadi_int k = 0; k < me->stages; k++) {
-            y += me->m[k] * r->U[k * NX + i];
-            e += me->e[k] * r->U[k * NX + i];
-        }
-        r->y_new[i] = y;
-        double scale = pb->atol[i] + pb->rtol[i] * fmax(fabs(r->y[i]), fabs(y));
-        sum += (e / scale) * (e / scale);
-    }
-    *error = fixed ? 0.0 : sqrt(sum / NX);
-    return all_finite(r->y_new, NX) && isfinite(*error) ? OK : BROKEN;
-}
-
-static void dense(const method_t *me, run_t *r) {
-    for (int i = 0; i < NX; i++) {
-        r->k2[i] = r->k3[i] = 0.0;
-        for (casadi_int k = 0; k < me->stages; k++) {
-            r->k2[i] += me->d2[k] * r->U[k * NX + i];
-            r->k3[i] += me->d3[k] * r->U[k * NX + i];
-        }
-    }
-}
-
-/* f, J = df/dx and df/dt; 0 where they are not finite. */
-static int derivatives(space_t *s, const double *x, double t, double *f, double *J, double *ft) {
+/* f, J = df/dx and df/dt; the lanes in which they are not finite. */
+static mask derivatives(space_t *s, const real *x, real t, real *f, real *J, real *ft) {
+    mask bad = ALL_BITS(0LL);
 #if NS > 0
     const casadi_int *f_s = system_fj_sparsity_out(3), *begin = f_s + 2, *row = begin + NS + 1;
     const int is_dense = begin[0] == 1;
-    if (!find_unknowns(s, x, t)) return 0;
+    bad = find_unknowns(s, x, t);
+    if (LANES == 1 && any(bad)) return bad;
     call(system_f, s, x, t, f, NULL, NULL);
     s->res[3] = s->part[3];
     s->res[4] = s->part[4];
@@ -385,7 +314,7 @@ static int derivatives(space_t *s, const double *x, double t, double *f, double 
     spread(system_fj_sparsity_out(2), s->part[2], J);
     spread(system_fj_sparsity_out(4), s->part[4], ft);
     for (int j = 0; j <= NX; j++) {
-        double *ds = s->dR + j * NS, *column = j < NX ? J + j * NX : ft;
+        real *ds = s->dR + j * NS, *column = j < NX ? J + j * NX : ft;
         solve_mass(s->M, s->pivot, ds);
         for (casadi_int k = 0, e = 0; k < NS; k++)
             for (casadi_int end = is_dense ? e + NX : begin[k + 1]; e < end; e++)
@@ -394,184 +323,493 @@ static int derivatives(space_t *s, const double *x, double t, double *f, double 
 #else
     call(system_fj, s, x, t, f, J, ft);
 #endif
-    return all_finite(f, NX) && all_finite(J, NX * NX) && all_finite(ft, NX);
+    return bad | not_finite(f, NX) | not_finite(J, NX * NX) | not_finite(ft, NX);
+}
+
+static double clip(double value, double low, double high) { return value < low ? low : value > high ? high : value; }
+
+/* Steps below that are noise of the time. */
+static double shortest(double t, double span) { return fmax(16.0 * DBL_EPSILON * fabs(t), 1e-30 * span); }
+
+/* A run and its lane. */
+typedef struct {
+    const problem_t *problem;
+    result_t *out;
+    double start, end, span;
+    double t, h, t_new, full_h; /* the time, the step from there, its end, the step before it was shortened */
+    double last_h, last_error;
+    double state[NX]; /* where the run ends, once it is `stored` */
+    casadi_int next;  /* the time to be stored next */
+    int status, rejected, last, fixed, stored;
+} lane_t;
+
+/* Everything that changes in all lanes, in one allocation. */
+typedef struct {
+    real *y, *y_new, *stage, *fs, *f, *f_new, *ft, *ft_new, *J, *J_new, *E, *U, *k2, *k3, *rtol, *atol;
+    real *u, *p, *q, *side; /* the arguments of system_constants; constants of the lane whose outputs are computed */
+    real *transition, *J_middle, *stages_matrix; /* of the variational equation; the last with a right-hand side */
+    pivot_t *stages_pivot;
+    lane_t lane[LANES];
+} run_t;
+
+static void exchange(real **a, real **b) {
+    real *first = *a;
+    *a = *b;
+    *b = first;
+}
+
+static void dense(const method_t *me, run_t *r) {
+    for (int i = 0; i < NX; i++) {
+        r->k2[i] = r->k3[i] = ALL(0.0);
+        for (casadi_int k = 0; k < me->stages; k++) {
+            r->k2[i] += me->d2[k] * r->U[k * NX + i];
+            r->k3[i] += me->d3[k] * r->U[k * NX + i];
+        }
+    }
+}
+
+/* y(theta) of lane l between the ends of a step: see tableau.py. */
+static void between(const run_t *r, int l, double theta, double *y) {
+    for (int i = 0; i < NX; i++) {
+        const double y0 = LANE(r->y[i], l), y1 = LANE(r->y_new[i], l), k2 = LANE(r->k2[i], l), k3 = LANE(r->k3[i], l);
+        y[i] = (1.0 - theta) * y0 + theta * (y1 + (1.0 - theta) * (k2 + theta * k3));
+    }
+}
+
+static void put(result_t *r, double t, const double *x) {
+    r->t[r->rows] = t;
+    memcpy(r->x + r->rows * NX, x, NX * sizeof(double));
+    r->rows++;
+}
+
+/* The run of lane l ends at y. */
+static void end_at(lane_t *a, const real *y, int l) {
+    for (int i = 0; i < NX; i++) a->state[i] = LANE(y[i], l);
+    a->stored = 1;
+}
+
+/* The samples up to the time `end` (without it), from the step of lane l. */
+static void put_until(run_t *r, int l, double end, int with_end) {
+    lane_t *a = r->lane + l;
+    const double *times = a->problem->times;
+    for (; a->next < a->problem->n_times && (times[a->next] < end || (with_end && times[a->next] == end)); a->next++) {
+        double x[NX];
+        between(r, l, (times[a->next] - a->t) / a->h, x);
+        put(a->out, times[a->next], x);
+    }
+}
+
+/* The outputs at all rows of the run of lane l, LANES rows at a time. */
+static void put_outputs(run_t *r, const space_t *s, int l) {
+#if NY > 0
+    const result_t *out = r->lane[l].out;
+    space_t side = *s;
+    real x[NX], y[NY], t = ALL(0.0);
+    side.constants = r->side;
+    for (int i = 0; i < NC; i++) r->side[i] = ALL(LANE(s->constants[i], l));
+#if NW > 0
+    for (int k = 0; k < LANES; k++) follow_signals(&side, k, r->lane[l].problem->signals);
+#endif
+    for (casadi_int row = 0; row < out->rows; row += LANES) {
+        for (int k = 0; k < LANES; k++) {
+            const casadi_int at = row + k < out->rows ? row + k : row;
+            LANE(t, k) = out->t[at];
+            for (int i = 0; i < NX; i++) LANE(x[i], k) = out->x[at * NX + i];
+        }
+#if UNKNOWNS_IN_OUTPUT
+        find_unknowns(&side, x, t);
+#endif
+        call(system_output, &side, x, t, y, NULL, NULL);
+        for (int k = 0; k < LANES && row + k < out->rows; k++)
+            for (int i = 0; i < NY; i++) out->y[(row + k) * NY + i] = LANE(y[i], k);
+    }
+#else
+    (void)r, (void)s, (void)l;
+#endif
+}
+
+/* The length of a first step: one hundredth of the time in which the state would change by its own size. */
+static double initial_step(const run_t *r, int l) {
+    const lane_t *a = r->lane + l;
+    double size = 0.0, speed = 0.0;
+    for (int i = 0; i < NX; i++) {
+        const double x = LANE(r->y[i], l), f = LANE(r->f[i], l);
+        const double scale = a->problem->atol[i] + a->problem->rtol[i] * fabs(x);
+        size += (x / scale) * (x / scale);
+        speed += (f / scale) * (f / scale);
+    }
+    const double h = size > 1e-10 && speed > 1e-10 ? 0.01 * sqrt(size / speed) : 1e-6 * a->span;
+    return clip(h, 1e-20 * a->span, 0.1 * a->span);
+}
+
+/* Put a run into lane l. */
+static void load(run_t *r, space_t *s, int l, const problem_t *problem, result_t *out) {
+    const double start = problem->times[0], end = problem->times[problem->n_times - 1];
+    r->lane[l] = (lane_t){.problem = problem, .out = out, .start = start, .end = end, .span = end - start, .t = start,
+                          .next = 1, .status = RUNNING, .fixed = problem->fixed_step > 0.0};
+    out->rows = out->steps = out->rejected = out->evaluations = 0;
+    out->guard = -1;
+    for (int i = 0; i < NX; i++) {
+        LANE(r->y[i], l) = problem->x0[i];
+        LANE(r->rtol[i], l) = problem->rtol[i];
+        LANE(r->atol[i], l) = problem->atol[i];
+    }
+    for (int i = 0; i < NU; i++) LANE(r->u[i], l) = problem->u[i];
+    for (int i = 0; i < NP; i++) LANE(r->p[i], l) = problem->p[i];
+    for (int i = 0; i < NQ; i++) LANE(r->q[i], l) = problem->q[i];
+    for (int i = 0; i < NX * NX && r->transition; i++) LANE(r->transition[i], l) = i % (NX + 1) == 0;
+    put(out, start, problem->x0);
+#if NW > 0
+    follow_signals(s, l, problem->signals);
+#else
+    (void)s;
+#endif
+}
+
+/* The first point of the runs that have just been put into lanes. */
+static void begin(run_t *r, space_t *s, const int *fresh) {
+    real t = ALL(0.0);
+    mask which = ALL_BITS(-1LL);
+    for (int l = 0; l < LANES; l++) LANE(t, l) = r->lane[l].t;
+    s->arg[0] = r->u, s->arg[1] = r->p, s->arg[2] = r->q;
+    s->res[0] = s->constants;
+    system_constants(s->arg, s->res, s->iw, s->w, 0);
+    const mask outside = broken_guard(s, r->y, t, &which);
+    const mask bad = derivatives(s, r->y, t, r->f, r->J, r->ft);
+    for (int l = 0; l < LANES; l++) {
+        lane_t *a = r->lane + l;
+        if (!fresh[l]) continue;
+        if (LANE(outside, l)) {
+            a->out->guard = LANE(which, l);
+            a->status = GUARD;
+            continue;
+        }
+        a->out->evaluations++;
+        if (LANE(bad, l)) {
+            a->status = NONFINITE;
+            continue;
+        }
+        a->h = a->fixed ? a->problem->fixed_step : a->problem->first_step > 0.0 ? a->problem->first_step : initial_step(r, l);
+        a->out->last_step = a->h;
+    }
+}
+
+/* The next step of a run: h and t_new, or the status with which it ends. */
+static void propose(lane_t *a) {
+    const problem_t *pb = a->problem;
+    const double t = a->t, end = a->end;
+    if (a->out->steps + a->out->rejected >= pb->max_steps) {
+        a->status = STEP_LIMIT;
+        return;
+    }
+    if (!a->fixed) a->h = fmax(a->h, shortest(t, a->span));
+    a->full_h = a->h;
+    a->t_new = t + a->h;
+    a->last = 0;
+    if (a->fixed) a->t_new = a->start + (double)(a->out->steps + 1) * pb->fixed_step;
+    if (a->t_new >= end - (a->fixed ? 1e-9 * pb->fixed_step : 0.01 * a->h)) {
+        a->t_new = end;
+        a->last = 1;
+    } else if (!a->fixed && t + 2.0 * a->h > end) {
+        a->t_new = t + 0.5 * (end - t); /* two equal steps rather than a short last one */
+    }
+    a->h = a->t_new - t;
+    if (!(a->h > 0.0)) a->status = STEP_TOO_SMALL; /* a fixed step that the numbers for time cannot resolve */
+}
+
+/* One step in all lanes. */
+typedef struct {
+    real t, h, error, evaluations;
+    mask running, fixed, broken, outside, guard; /* not finite; a stage behind a guard, and which */
+} step_t;
+
+/* From (t, y) with f, J and ft known there: y_new, the stages U and the norm of the error. */
+static void step(const method_t *me, run_t *r, space_t *s, step_t *st) {
+    pivot_t pivot[NX];
+    const real per_h = 1.0 / st->h, diagonal = per_h / me->gamma;
+    for (int i = 0; i < NX * NX; i++) r->E[i] = -r->J[i];
+    for (int i = 0; i < NX; i++) r->E[i * NX + i] += diagonal;
+    st->evaluations = ALL(0.0);
+    st->broken = factor(NX, r->E, pivot) & st->running;
+    st->outside = ALL_BITS(0LL);
+    mask going = st->running & ~st->broken;
+    const real *f = r->f;
+    for (casadi_int k = 0; k < me->stages && any(going); k++) {
+        const double *a = me->a + k * me->stages, *c = me->c + k * me->stages;
+        real *U = r->U + k * NX;
+        if (k > 0 && me->new_f[k]) {
+            memcpy(r->stage, r->y, NX * sizeof(real));
+            for (casadi_int j = 0; j < k; j++)
+                if (a[j] != 0.0)
+                    for (int i = 0; i < NX; i++) r->stage[i] += a[j] * r->U[j * NX + i];
+            const real ts = st->t + me->alpha[k] * st->h;
+            mask which = ALL_BITS(-1LL);
+            const mask behind = broken_guard(s, r->stage, ts, &which) & going;
+            if (any(behind)) {
+                st->guard = (st->guard & ~behind) | (which & behind);
+                st->outside |= behind;
+                going &= ~behind;
+                if (!any(going)) return;
+            }
+            rates(s, r->stage, ts, r->fs);
+            st->evaluations += only(going, ALL(1.0));
+            f = r->fs;
+        }
+        const real weight = st->h * me->gamma_sum[k];
+        for (int i = 0; i < NX; i++) U[i] = f[i] + weight * r->ft[i];
+        for (casadi_int j = 0; j < k; j++)
+            if (c[j] != 0.0) {
+                const real q = c[j] * per_h;
+                for (int i = 0; i < NX; i++) U[i] += q * r->U[j * NX + i];
+            }
+        solve(NX, r->E, pivot, U);
+        const mask bad = not_finite(U, NX) & going;
+        st->broken |= bad;
+        going &= ~bad;
+    }
+    real sum = ALL(0.0);
+    for (int i = 0; i < NX; i++) {
+        real y = r->y[i], e = ALL(0.0);
+        for (casadi_int k = 0; k < me->stages; k++) {
+            y += me->m[k] * r->U[k * NX + i];
+            e += me->e[k] * r->U[k * NX + i];
+        }
+        r->y_new[i] = y;
+        const real share = e / (r->atol[i] + r->rtol[i] * larger(magnitude(r->y[i]), magnitude(y)));
+        sum += share * share;
+    }
+    st->error = only(~st->fixed, root(sum / (double)NX));
+    st->broken |= (not_finite(r->y_new, NX) | not_finite(&st->error, 1)) & going;
 }
 
 /* The variational equation d(Phi)/dt = J(t) Phi over an accepted step: Lobatto IIIC with three stages (order 4, L-stable;
    Hairer & Wanner 1996, table IV.5.8), J at both ends as known and in the middle on the solution in between. Phi is by
-   columns. 0: not finite. */
-static int advance_transition(const method_t *me, run_t *r, space_t *s, double t, double h, double *Phi) {
+   columns; it advances in the lanes `accepted`. The lanes in which it is not finite. */
+static mask advance_transition(const method_t *me, run_t *r, space_t *s, const step_t *st, mask accepted) {
     enum { N = 3 * NX };
     static const double A[3][3] = {{1.0 / 6, -1.0 / 3, 1.0 / 6}, {1.0 / 6, 5.0 / 12, -1.0 / 12}, {1.0 / 6, 2.0 / 3, 1.0 / 6}};
-    const double *J[3] = {r->J, r->J_middle, r->J_new};
-    double *E = r->stages_matrix, *column = E + N * N;
+    const real *J[3] = {r->J, r->J_middle, r->J_new};
+    real *E = r->stages_matrix, *column = E + N * N, *Phi = r->transition;
     dense(me, r);
-    between(0.5, r->y, r->y_new, r->k2, r->k3, r->stage);
-    if (!derivatives(s, r->stage, t + 0.5 * h, r->fs, r->J_middle, column)) return 0;
+    for (int i = 0; i < NX; i++) r->stage[i] = 0.5 * r->y[i] + 0.5 * (r->y_new[i] + 0.5 * (r->k2[i] + 0.5 * r->k3[i]));
+    mask bad = derivatives(s, r->stage, st->t + 0.5 * st->h, r->fs, r->J_middle, column);
     for (int l = 0; l < 3; l++)
         for (int j = 0; j < NX; j++)
             for (int k = 0; k < 3; k++)
                 for (int i = 0; i < NX; i++)
-                    E[(l * NX + j) * N + k * NX + i] = (k == l && i == j) - h * A[k][l] * J[l][j * NX + i];
-    if (!factor(N, E, r->stages_pivot)) return 0;
+                    E[(l * NX + j) * N + k * NX + i] = (k == l && i == j) - (st->h * A[k][l]) * J[l][j * NX + i];
+    bad |= factor(N, E, r->stages_pivot);
+    if (LANES == 1 && any(bad)) return bad;
     for (int j = 0; j < NX; j++) {
-        for (int k = 0; k < 3; k++) memcpy(column + k * NX, Phi + j * NX, NX * sizeof(double));
+        for (int k = 0; k < 3; k++) memcpy(column + k * NX, Phi + j * NX, NX * sizeof(real));
         solve(N, E, r->stages_pivot, column);
-        memcpy(Phi + j * NX, column + 2 * NX, NX * sizeof(double));
+        for (int i = 0; i < NX; i++) Phi[j * NX + i] = choose(accepted, column[2 * NX + i], Phi[j * NX + i]);
     }
-    return all_finite(Phi, NX * NX);
+    return bad | not_finite(Phi, NX * NX);
 }
 
-static int integrate(const problem_t *pb, const method_t *me, result_t *out, run_t *r, space_t *s) {
-    const double start = pb->times[0], end = pb->times[pb->n_times - 1], span = end - start;
-    /* A guard that only stages meet is located to `resolution`, one between two steps much finer. */
-    const double resolution = 1e-12 * span;
-    const int fixed = pb->fixed_step > 0.0;
-    double t = start, h, last_h = 0.0, last_error = 0.0;
-    int rejected = 0, guard;
-    casadi_int next = 1;
-
-    if (out->transition)
-        for (int i = 0; i < NX * NX; i++) out->transition[i] = i % (NX + 1) == 0;
-    memcpy(r->y, pb->x0, NX * sizeof(double));
-    put(out, s, t, r->y);
-    if ((guard = broken_guard(s, r->y, t)) >= 0) {
-        out->guard = guard;
-        return GUARD;
-    }
-    out->evaluations++;
-    if (!derivatives(s, r->y, t, r->f, r->J, r->ft)) return NONFINITE;
-    h = fixed ? pb->fixed_step : pb->first_step > 0.0 ? pb->first_step : initial_step(pb, r->y, r->f, span);
-    out->last_step = h;
-
-    int status = DONE;
-    while (next < pb->n_times) {
-        if (out->steps + out->rejected >= pb->max_steps) {
-            status = STEP_LIMIT;
-            break;
-        }
-        if (!fixed) h = fmax(h, shortest(t, span));
-        double wanted = h, t_new = t + h, error = 0.0;
-        int last = 0;
-        if (fixed) t_new = start + (double)(out->steps + 1) * pb->fixed_step;
-        if (t_new >= end - (fixed ? 1e-9 * pb->fixed_step : 0.01 * h)) {
-            t_new = end;
-            last = 1;
-        } else if (!fixed && t + 2.0 * h > end) {
-            t_new = t + 0.5 * (end - t); /* two equal steps rather than a short last one */
-        }
-        h = t_new - t;
-        if (!(h > 0.0)) { /* a fixed step that the numbers for time cannot resolve */
-            status = STEP_TOO_SMALL;
-            break;
-        }
-
-        int state = step(pb, me, r, s, t, h, fixed, &error, &out->evaluations, &guard);
-        double shrink = 0.0; /* > 0: the step is not accepted */
-        if (state == OUTSIDE) {
-            if (h <= fmax(resolution, 64.0 * DBL_EPSILON * fabs(t))) {
-                out->guard = guard;
-                status = GUARD;
-                break;
-            }
-            shrink = 0.5;
-        } else if (state == BROKEN) {
-            shrink = 0.25;
-        } else if (error > 1.0) {
-            shrink = clip(0.9 * pow(error, -1.0 / (double)me->order), 0.2, 0.9);
+/* The step of lane l ends behind the guard `guard`: bisection on the solution in between, where the run ends. */
+static void end_at_guard(run_t *r, space_t *s, int l, casadi_int guard) {
+    lane_t *a = r->lane + l;
+    /* A guard that only stages meet is located to 1e-12 of the span, one between two steps much finer. */
+    const double resolution = 1e-12 * a->span;
+    double low = 0.0, high = 1.0;
+    while ((high - low) * a->h > 1e-3 * resolution && high - low > DBL_EPSILON) {
+        const double middle = 0.5 * (low + high);
+        mask which = ALL_BITS(-1LL);
+        real t = ALL(a->t + middle * a->h);
+        double x[NX];
+        between(r, l, middle, x);
+        for (int i = 0; i < NX; i++) r->stage[i] = ALL(x[i]);
+        const mask broken = broken_guard(s, r->stage, t, &which);
+        if (LANE(broken, l)) {
+            high = middle;
+            guard = LANE(which, l);
         } else {
-            if ((guard = broken_guard(s, r->y_new, t_new)) >= 0) {
-                /* The step ends behind a guard: bisection on the solution in between. */
-                double low = 0.0, high = 1.0;
-                dense(me, r);
-                while ((high - low) * h > 1e-3 * resolution && high - low > DBL_EPSILON) {
-                    double middle = 0.5 * (low + high);
-                    between(middle, r->y, r->y_new, r->k2, r->k3, r->stage);
-                    int there = broken_guard(s, r->stage, t + middle * h);
-                    if (there >= 0) {
-                        high = middle;
-                        guard = there;
-                    } else {
-                        low = middle;
+            low = middle;
+        }
+    }
+    const double at = a->t + low * a->h;
+    put_until(r, l, at, 1);
+    between(r, l, low, a->state);
+    a->t = at;
+    a->out->steps++;
+    a->out->guard = guard;
+    a->stored = 1;
+    a->status = GUARD;
+}
+
+/* Steps in all lanes until the last run has ended. */
+static void integrate(const problem_t *problems, const method_t *me, result_t *results, casadi_int count, run_t *r,
+                      space_t *s) {
+    const double power = 1.0 / (double)me->order;
+    casadi_int waiting = 0;
+    for (int l = 0; l < LANES; l++) r->lane[l].status = DONE;
+    for (;;) {
+        step_t st = {.t = ALL(0.0), .h = ALL(1.0)};
+        real last_error = ALL(1.0), t_new = ALL(0.0);
+        mask which = ALL_BITS(-1LL), behind = ALL_BITS(0LL), bad = ALL_BITS(0LL), accepted = ALL_BITS(0LL);
+        int fresh[LANES] = {0}, any_fresh = 0, samples = 0, transitions = 0;
+        for (int l = 0; l < LANES; l++)
+            if (r->lane[l].status != RUNNING && waiting < count) {
+                load(r, s, l, problems + waiting, results + waiting);
+                waiting++;
+                fresh[l] = any_fresh = 1;
+            }
+        if (any_fresh) begin(r, s, fresh);
+        for (int l = 0; l < LANES; l++) {
+            lane_t *a = r->lane + l;
+            if (a->status != RUNNING) continue;
+            propose(a);
+            if (a->status != RUNNING) { /* the others step on */
+                end_at(a, r->y, l);
+                continue;
+            }
+            LANE(st.running, l) = -1;
+            LANE(st.fixed, l) = -(long long)a->fixed;
+            LANE(st.t, l) = a->t;
+            LANE(st.h, l) = a->h;
+            LANE(t_new, l) = a->t_new;
+            LANE(last_error, l) = a->last_error;
+        }
+        if (any(st.running)) {
+            step(me, r, s, &st);
+            const mask good = st.running & ~st.broken & ~st.outside & AT_MOST(st.error, ALL(1.0));
+            if (any(good)) {
+                behind = broken_guard(s, r->y_new, t_new, &which) & good;
+                if (any(good & ~behind)) bad = derivatives(s, r->y_new, t_new, r->f_new, r->J_new, r->ft_new);
+            }
+            const real floor = larger(st.error, ALL(1e-10));
+            const real factor = 0.9 * real_exp(-power * real_log(floor));
+            const real second = 0.9 * real_exp(power * real_log(last_error / (floor * floor)));
+            for (int l = 0; l < LANES; l++) {
+                const lane_t *a = r->lane + l;
+                if (LANE(good, l) && (LANE(behind, l) || (a->next < a->problem->n_times && a->problem->times[a->next] <= a->t_new)))
+                    samples = 1;
+            }
+            if (samples) dense(me, r);
+            for (int l = 0; l < LANES; l++) {
+                lane_t *a = r->lane + l;
+                result_t *out = a->out;
+                if (!LANE(st.running, l)) continue;
+                const double error = LANE(st.error, l);
+                const int is_outside = LANE(st.outside, l) != 0;
+                int is_broken = LANE(st.broken, l) != 0;
+                double shrink = 0.0; /* > 0: the step is not accepted */
+                out->evaluations += (casadi_int)LANE(st.evaluations, l);
+                if (is_outside) {
+                    if (a->h <= fmax(1e-12 * a->span, 64.0 * DBL_EPSILON * fabs(a->t))) {
+                        out->guard = LANE(st.guard, l);
+                        a->status = GUARD;
+                    }
+                    shrink = 0.5;
+                } else if (is_broken) {
+                    shrink = 0.25;
+                } else if (!LANE(good, l)) {
+                    shrink = clip(LANE(factor, l), 0.2, 0.9);
+                } else if (LANE(behind, l)) {
+                    end_at_guard(r, s, l, LANE(which, l));
+                } else {
+                    out->evaluations++;
+                    if (LANE(bad, l)) {
+                        is_broken = 1;
+                        shrink = 0.25;
                     }
                 }
-                double found = t + low * h;
-                for (; next < pb->n_times && pb->times[next] <= found; next++) {
-                    between((pb->times[next] - t) / h, r->y, r->y_new, r->k2, r->k3, r->stage);
-                    put(out, s, pb->times[next], r->stage);
+                if (a->status != RUNNING) continue;
+                if (shrink > 0.0) {
+                    out->rejected++;
+                    a->h *= shrink;
+                    a->rejected = 1;
+                    if (a->fixed || a->h < shortest(a->t, a->span)) {
+                        a->status = is_broken ? NONFINITE : is_outside ? GUARD : STEP_TOO_SMALL;
+                        if (a->status == GUARD) out->guard = LANE(st.guard, l);
+                    }
+                    continue;
                 }
-                between(low, r->y, r->y_new, r->k2, r->k3, r->stage);
-                memcpy(r->y, r->stage, NX * sizeof(double));
-                t = found;
+                LANE(accepted, l) = -1;
+                transitions |= out->transition != NULL;
                 out->steps++;
-                out->guard = guard;
-                status = GUARD;
-                break;
+                put_until(r, l, a->t_new, 0);
+                if (a->next < a->problem->n_times && a->problem->times[a->next] == a->t_new) {
+                    double x[NX];
+                    for (int i = 0; i < NX; i++) x[i] = LANE(r->y_new[i], l);
+                    put(out, a->t_new, x);
+                    a->next++;
+                }
             }
-            out->evaluations++;
-            if (!derivatives(s, r->y_new, t_new, r->f_new, r->J_new, r->ft_new)) {
-                state = BROKEN;
-                shrink = 0.25;
+            bad = ALL_BITS(0LL);
+            if (transitions) bad = advance_transition(me, r, s, &st, accepted);
+            if (any(st.running & ~accepted)) {
+                for (int i = 0; i < NX && any(accepted); i++) {
+                    r->y[i] = choose(accepted, r->y_new[i], r->y[i]);
+                    r->f[i] = choose(accepted, r->f_new[i], r->f[i]);
+                    r->ft[i] = choose(accepted, r->ft_new[i], r->ft[i]);
+                    for (int j = 0; j < NX; j++)
+                        r->J[i * NX + j] = choose(accepted, r->J_new[i * NX + j], r->J[i * NX + j]);
+                }
+            } else {
+                exchange(&r->y, &r->y_new);
+                exchange(&r->f, &r->f_new);
+                exchange(&r->J, &r->J_new);
+                exchange(&r->ft, &r->ft_new);
+            }
+            for (int l = 0; l < LANES; l++) {
+                lane_t *a = r->lane + l;
+                if (!LANE(accepted, l)) continue;
+                a->t = a->t_new;
+                if (a->out->transition && LANE(bad, l)) {
+                    a->status = NONFINITE;
+                    continue;
+                }
+                if (a->fixed) {
+                    a->h = a->problem->fixed_step;
+                } else {
+                    /* Predictive control of Gustafsson (1994), as Hairer & Wanner (1996), section IV.8, equation 8.25. */
+                    double growth = LANE(factor, l);
+                    if (a->last_h > 0.0) growth = fmin(growth, (a->h / a->last_h) * LANE(second, l));
+                    a->last_h = a->h;
+                    a->last_error = fmax(LANE(st.error, l), 1e-2);
+                    double proposed = a->h * clip(growth, 0.2, 6.0);
+                    if (a->rejected) proposed = fmin(proposed, a->h);
+                    /* A step shortened to end in time says nothing against the full length. */
+                    a->h = a->h < a->full_h ? fmax(proposed, a->full_h) : proposed;
+                    a->rejected = 0;
+                }
+                a->out->last_step = a->h;
+                if (a->last || a->next >= a->problem->n_times) a->status = DONE;
             }
         }
-        if (shrink > 0.0) {
-            out->rejected++;
-            h *= shrink;
-            rejected = 1;
-            if (fixed || h < shortest(t, span)) {
-                status = state == BROKEN ? NONFINITE : state == OUTSIDE ? GUARD : STEP_TOO_SMALL;
-                if (status == GUARD) out->guard = guard;
-                break;
+        int running = 0;
+        for (int l = 0; l < LANES; l++) {
+            lane_t *a = r->lane + l;
+            if (!a->out) continue;
+            if (a->status == RUNNING) {
+                running = 1;
+                continue;
             }
-            continue;
-        }
-
-        out->steps++;
-        if (next < pb->n_times && pb->times[next] <= t_new) {
-            dense(me, r);
-            for (; next < pb->n_times && pb->times[next] < t_new; next++) {
-                between((pb->times[next] - t) / h, r->y, r->y_new, r->k2, r->k3, r->stage);
-                put(out, s, pb->times[next], r->stage);
+            if (a->status != DONE && a->t > a->out->t[a->out->rows - 1]) {
+                if (!a->stored) end_at(a, r->y, l);
+                put(a->out, a->t, a->state);
             }
-            if (next < pb->n_times && pb->times[next] == t_new) {
-                put(out, s, t_new, r->y_new);
-                next++;
-            }
+            for (int i = 0; i < NX * NX && a->out->transition; i++) a->out->transition[i] = LANE(r->transition[i], l);
+            put_outputs(r, s, l);
+            a->out->status = a->status;
+            a->out = NULL;
         }
-        if (out->transition && !advance_transition(me, r, s, t, h, out->transition)) {
-            status = NONFINITE;
-            break;
-        }
-        exchange(&r->y, &r->y_new);
-        exchange(&r->f, &r->f_new);
-        exchange(&r->J, &r->J_new);
-        exchange(&r->ft, &r->ft_new);
-        t = t_new;
-        if (fixed) {
-            h = pb->fixed_step;
-        } else {
-            /* Predictive control of Gustafsson (1994), as Hairer & Wanner (1996), section IV.8, equation 8.25. */
-            double power = 1.0 / (double)me->order, floor = fmax(error, 1e-10);
-            double factor = 0.9 * pow(floor, -power);
-            if (last_h > 0.0)
-                factor = fmin(factor, 0.9 * (h / last_h) * pow(last_error / (floor * floor), power));
-            last_h = h;
-            last_error = fmax(error, 1e-2);
-            double proposed = h * clip(factor, 0.2, 6.0);
-            if (rejected) proposed = fmin(proposed, h);
-            /* A step shortened to end in time says nothing against the length wanted. */
-            h = h < wanted ? fmax(proposed, wanted) : proposed;
-            rejected = 0;
-        }
-        out->last_step = h;
-        if (last) break;
+        if (!running && waiting >= count) return;
     }
-    if (status != DONE && t > out->t[out->rows - 1]) put(out, s, t, r->y);
-    return status;
 }
 
-/* Integrate over problem->times; returns how it ended. */
-EXPORT int designopt_simulate(const problem_t *pb, const method_t *me, result_t *out) {
+/* The next `count` numbers of a block of memory. */
+static real *part(real **block, size_t count) {
+    real *first = *block;
+    *block += count;
+    return first;
+}
+
+/* Integrate `count` problems, each over its times; returns 0 without memory. */
+EXPORT int designopt_simulate(const problem_t *problems, const method_t *me, result_t *results, casadi_int count) {
     casadi_int n_arg = 4, n_res = 5, n_iw = 0, n_w = 0, a, b, c, d;
     int (*const works[])(casadi_int *, casadi_int *, casadi_int *, casadi_int *) = {
         system_constants_work, system_f_work, system_fj_work,
@@ -592,56 +830,54 @@ EXPORT int designopt_simulate(const problem_t *pb, const method_t *me, result_t 
         if (c > n_iw) n_iw = c;
         if (d > n_w) n_w = d;
     }
-    const size_t vectors = 10 + (size_t)me->stages, matrices = 3;
-    const size_t variational = out->transition ? 10 * NX * NX + 3 * NX : 0;
+    int transitions = 0;
+    for (casadi_int i = 0; i < count; i++) transitions |= results[i].transition != NULL;
+    const size_t matrix = NX * NX, variational = transitions ? 11 * matrix + 3 * NX : 0;
     const size_t partial[] = {(size_t)NS * (NX > NS ? NX : NS), NS, NX * NX, NX * NS, NX}; /* results of system_fj */
-    const size_t residual = NS > 0 ? NS * NS + NS + NS * (NX + 1) + partial[0] + NS + NX * NX + NX * NS + NX : 0;
-    const size_t reals = vectors * NX + matrices * NX * NX + NC + 2 * NW + residual + variational + (size_t)n_w + 1;
-    double *memory = malloc(reals * sizeof(double));
-    const casadi_real **arg = malloc((size_t)n_arg * sizeof *arg);
-    casadi_real **res = malloc((size_t)n_res * sizeof *res);
+    const size_t residual = NS > 0 ? NS * NS + NS + NS * (NX + 1) + partial[0] + NS + matrix + NX * NS + NX : 0;
+    const size_t constants = NC + 2 * NW, inputs = NU + NP + NQ;
+    const size_t reals = (12 + (size_t)me->stages) * NX + 3 * matrix + 2 * constants + inputs + residual + variational +
+                         (size_t)n_w + 1;
+    char *memory = calloc(reals + 1, sizeof(real));
+    const real **arg = malloc((size_t)n_arg * sizeof *arg);
+    real **res = malloc((size_t)n_res * sizeof *res);
     casadi_int *iw = malloc((size_t)(n_iw + 1) * sizeof *iw);
-    casadi_int *piece = calloc(NW + 1, sizeof *piece);
-    int *pivot = malloc((NS + 3 * NX + 1) * sizeof *pivot);
-    int status = NO_MEMORY;
-    out->rows = out->steps = out->rejected = out->evaluations = 0;
-    out->guard = -1;
-    if (memory && arg && res && iw && piece && pivot) {
-        run_t r;
-        double *free_part = memory;
-        double **const parts[] = {&r.y, &r.y_new, &r.stage, &r.fs, &r.f, &r.f_new, &r.ft, &r.ft_new, &r.k2, &r.k3};
-        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++, free_part += NX) *parts[i] = free_part;
-        r.U = free_part, free_part += (size_t)me->stages * NX;
-        r.J = free_part, free_part += NX * NX;
-        r.J_new = free_part, free_part += NX * NX;
-        r.E = free_part, free_part += NX * NX;
-        r.constants = free_part, free_part += NC + 2 * NW;
-        space_t s = {.arg = arg, .res = res, .iw = iw, .constants = r.constants};
+    const int success = memory && arg && res && iw;
+    if (success) {
+        run_t r = {0};
+        pivot_t pivots[NS + 3 * NX + 1];
+        real *block = (real *)(memory + (sizeof(real) - (uintptr_t)memory % sizeof(real)) % sizeof(real));
+        real **const vectors[] = {&r.y, &r.y_new, &r.stage, &r.fs, &r.f, &r.f_new, &r.ft, &r.ft_new, &r.k2, &r.k3,
+                                  &r.rtol, &r.atol};
+        for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++) *vectors[i] = part(&block, NX);
+        r.U = part(&block, (size_t)me->stages * NX);
+        r.J = part(&block, matrix);
+        r.J_new = part(&block, matrix);
+        r.E = part(&block, matrix);
+        r.u = part(&block, NU);
+        r.p = part(&block, NP);
+        r.q = part(&block, NQ);
+        r.side = part(&block, constants);
+        space_t s = {.arg = arg, .res = res, .iw = iw, .constants = part(&block, constants)};
 #if NS > 0
-        s.M = free_part, free_part += NS * NS;
-        s.s = free_part, free_part += NS;
-        s.dR = free_part, free_part += NS * (NX + 1);
-        for (int i = 0; i < 5; i++) s.part[i] = free_part, free_part += partial[i];
-        s.pivot = pivot;
+        s.M = part(&block, NS * NS);
+        s.s = part(&block, NS);
+        s.dR = part(&block, NS * (NX + 1));
+        for (int i = 0; i < 5; i++) s.part[i] = part(&block, partial[i]);
+        s.pivot = pivots + 3 * NX;
 #endif
-#if NW > 0
-        s.signals = pb->signals;
-        s.piece = piece;
-        s.at = NAN;
-#endif
-        r.stages_pivot = pivot + NS;
-        r.J_middle = free_part, r.stages_matrix = free_part + NX * NX, free_part += variational;
-        s.w = free_part;
-        arg[0] = pb->u, arg[1] = pb->p, arg[2] = pb->q;
-        res[0] = r.constants;
-        system_constants(arg, res, iw, s.w, 0);
-        status = integrate(pb, me, out, &r, &s);
+        if (transitions) {
+            r.transition = part(&block, matrix);
+            r.J_middle = part(&block, matrix);
+            r.stages_matrix = part(&block, 9 * matrix + 3 * NX);
+        }
+        r.stages_pivot = pivots;
+        s.w = block;
+        integrate(problems, me, results, count, &r, &s);
     }
     free(memory);
     free(arg);
     free(res);
     free(iw);
-    free(piece);
-    free(pivot);
-    return status;
+    return success;
 }

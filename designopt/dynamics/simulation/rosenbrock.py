@@ -5,19 +5,25 @@ its library and its call.
 from __future__ import annotations
 
 import ctypes
+import logging
 from collections.abc import Sequence
 from ctypes import POINTER, Structure, byref, c_double, c_int, c_longlong
+from functools import cached_property
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.dynamics.compile import CompilerError, load_library
-from designopt.dynamics.simulation.functions import run_functions
+from designopt.dynamics.compile import LARGE, CompilerError, lane_flags, load_library
+from designopt.dynamics.simulation.functions import RunFunctions, run_functions
+from designopt.dynamics.simulation.scalar_code import scalar_code
 from designopt.dynamics.simulation.tableau import RosenbrockMethod
 from designopt.dynamics.simulation.trajectory import RunInput, SimulationStatus, Trajectory, describe
 from designopt.dynamics.system import System
 from designopt.lazy import casadi as ca
+
+logger = logging.getLogger(__name__)
 
 _STATUSES = (
     SimulationStatus.DONE,
@@ -56,7 +62,7 @@ class _Problem(Structure):
 class _Result(Structure):
     _fields_ = (
         *((name, POINTER(c_double)) for name in ("t", "x", "y")),
-        *((name, c_longlong) for name in ("rows", "steps", "rejected", "evaluations", "guard")),
+        *((name, c_longlong) for name in ("rows", "steps", "rejected", "evaluations", "guard", "status")),
         ("last_step", c_double),
         ("transition", POINTER(c_double)),
     )
@@ -79,9 +85,8 @@ class CompiledRosenbrock:
     ) -> None:
         self._system = system
         self._rtol, self._atol, self._max_steps = rtol, atol, max_steps
-        self._simulate = load_library(c_source(system, signals), system.name).designopt_simulate
-        self._simulate.argtypes = (POINTER(_Problem), POINTER(_Method), POINTER(_Result))
-        self._simulate.restype = c_int
+        self._source, self._in_lanes = c_source(system, signals)
+        self._simulate = self._load()
         self._tableau = {
             name: np.ascontiguousarray(getattr(method, name))
             for name in ("alpha", "gamma_sum", "a", "c", "m", "e", "d2", "d3")
@@ -95,49 +100,95 @@ class CompiledRosenbrock:
             **{name: _pointer(array) for name, array in self._tableau.items()},
         )
 
+    def _load(self, *flags: str) -> Any:
+        simulate = load_library(self._source, self._system.name, flags).designopt_simulate
+        simulate.argtypes = (POINTER(_Problem), POINTER(_Method), POINTER(_Result), c_longlong)
+        simulate.restype = c_int
+        return simulate
+
+    @cached_property
+    def _simulate_several(self) -> Any:
+        """The integrator of several runs side by side; that of one run, one after the other, if an operation has no
+        lanes or its compilation fails.
+        """
+        if not self._in_lanes:
+            return self._simulate
+        try:
+            return self._load(*lane_flags())
+        except CompilerError as error:
+            logger.info("%s runs without lanes: %s", self._system.name, error)
+            return self._simulate
+
+    def prepare_several(self) -> None:
+        """Compile what `run_several` needs."""
+        _ = self._simulate_several
+
     def run(self, run_input: RunInput) -> Trajectory:
         """Integrate; a fixed step turns error control off. Raises `MemoryError`."""
-        followed = (_Signal * max(len(run_input.signals), 1))(
-            *(
-                _Signal(_pointer(knots), _pointer(c), len(c))
-                for knots, c in (signal.pieces for signal in run_input.signals)
-            )
-        )
-        rows, nx, ny = len(run_input.times) + 1, len(run_input.x0), len(self._system.outputs)
-        t, x, y = np.empty(rows), np.empty((rows, nx)), np.empty((rows, ny))
-        problem = _Problem(
+        return self._run(self._simulate, [run_input])[0]
+
+    def run_several(self, run_inputs: Sequence[RunInput]) -> list[Trajectory]:
+        """The same for several runs side by side, each with the numbers that it has alone. Raises `MemoryError`."""
+        if len(run_inputs) < 2:
+            return [self.run(run_input) for run_input in run_inputs]
+        return self._run(self._simulate_several, run_inputs)
+
+    def _run(self, simulate: Any, run_inputs: Sequence[RunInput]) -> list[Trajectory]:
+        buffers = [_Buffers(self._system, run_input) for run_input in run_inputs]
+        problems = (_Problem * len(buffers))(*(b.problem(self._rtol, self._atol, self._max_steps) for b in buffers))
+        results = (_Result * len(buffers))(*(b.result() for b in buffers))
+        if not simulate(problems, byref(self._method), results, len(buffers)):
+            raise MemoryError(f"{self._system.name}: no memory for the integration")
+        return [b.trajectory(result) for b, result in zip(buffers, results, strict=True)]
+
+
+class _Buffers:
+    """The arrays of a run that C reads and fills."""
+
+    def __init__(self, system: System, run_input: RunInput) -> None:
+        rows, nx, ny = len(run_input.times) + 1, len(run_input.x0), len(system.outputs)
+        self._system, self._input = system, run_input
+        self._t, self._x, self._y = np.empty(rows), np.empty((rows, nx)), np.empty((rows, ny))
+        self._columns = np.empty((nx, nx))
+        pieces = [signal.pieces for signal in run_input.signals]
+        self._signals = (_Signal * max(len(pieces), 1))(*(_Signal(_pointer(t), _pointer(c), len(c)) for t, c in pieces))
+
+    def problem(self, rtol: Floats, atol: Floats, max_steps: int) -> _Problem:
+        run_input = self._input
+        return _Problem(
             **{name: _pointer(getattr(run_input, name)) for name in ("x0", "u", "p", "q", "times")},
-            rtol=_pointer(self._rtol),
-            atol=_pointer(self._atol),
+            rtol=_pointer(rtol),
+            atol=_pointer(atol),
             n_times=len(run_input.times),
-            max_steps=self._max_steps,
+            max_steps=max_steps,
             first_step=run_input.first_step or 0.0,
             fixed_step=run_input.step or 0.0,
-            signals=followed,
+            signals=self._signals,
         )
-        result = _Result(t=_pointer(t), x=_pointer(x), y=_pointer(y))
-        columns = np.empty((nx, nx))
-        if run_input.transition:
-            result.transition = _pointer(columns)
-        ended = self._simulate(byref(problem), byref(self._method), byref(result))
-        if ended >= len(_STATUSES):
-            raise MemoryError(f"{self._system.name}: no memory for the integration")
-        n, status = result.rows, _STATUSES[ended]
+
+    def result(self) -> _Result:
+        result = _Result(t=_pointer(self._t), x=_pointer(self._x), y=_pointer(self._y))
+        if self._input.transition:
+            result.transition = _pointer(self._columns)
+        return result
+
+    def trajectory(self, result: _Result) -> Trajectory:
+        n, status = result.rows, _STATUSES[result.status]
         guard = None if result.guard < 0 else self._system.guards[result.guard]
         names = [v.name for v in self._system.states]
         return Trajectory(
             status=status,
-            message=describe(status, names, t[n - 1], x[n - 1], guard),
-            t=t[:n],
-            x=x[:n],
-            y=y[:n],
+            message=describe(status, names, self._t[n - 1], self._x[n - 1], guard),
+            t=self._t[:n],
+            x=self._x[:n],
+            y=self._y[:n],
             steps=result.steps,
             rejected=result.rejected,
             evaluations=result.evaluations,
             last_step=result.last_step,
             guard=guard,
-            transition=np.ascontiguousarray(columns.T)
-            if run_input.transition and status is SimulationStatus.DONE
+            transition=np.ascontiguousarray(self._columns.T)
+            if self._input.transition and status is SimulationStatus.DONE
             else None,
         )
 
@@ -146,24 +197,22 @@ def _pointer(array: Floats) -> ctypes._Pointer[c_double]:
     return array.ctypes.data_as(POINTER(c_double))
 
 
-def c_source(system: System, signals: Sequence[str] = ()) -> str:
-    """One self-contained C text with `designopt_simulate` for `system` (interface: see ``rosenbrock.c``).
+def c_source(system: System, signals: Sequence[str] = ()) -> tuple[str, bool]:
+    """One self-contained C text with `designopt_simulate` for `system` (interface: see ``rosenbrock.c``), and whether
+    it may be compiled with several ``LANES``.
 
     `signals` names controls and data entries that follow signals. Raises `CompilerError` if CasADi cannot generate C
     for an operation of the system.
     """
     functions = run_functions(system, signals)
-    generator = ca.CodeGenerator("system", {"with_header": False})
-    try:
-        for function in functions.functions:
-            generator.add(function)
-        generated = generator.dump()
-    except RuntimeError as error:
-        raise CompilerError(f"{system.name} cannot be written in C: {error}") from error
+    scalar = scalar_code(functions.functions)
     sizes = {
         "NX": len(system.states),
         "NY": len(system.outputs),
         "NG": len(system.guards),
+        "NU": functions.constants.numel_in(0),
+        "NP": functions.constants.numel_in(1),
+        "NQ": functions.constants.numel_in(2),
         "NC": functions.constants.numel_out(0),
         "NW": functions.signals,
         "NS": functions.unknowns.size if functions.unknowns else 0,
@@ -171,5 +220,22 @@ def c_source(system: System, signals: Sequence[str] = ()) -> str:
         "UNKNOWNS_IN_OUTPUT": int(functions.unknowns is not None and functions.unknowns.in_output),
     }
     defines = "".join(f"#define {name} {size}\n" for name, size in sizes.items())
-    integrator = files("designopt.dynamics.simulation").joinpath("rosenbrock.c").read_text(encoding="utf-8")
-    return f"{generated}\n{defines}\n{integrator}"
+    elementary, integrator = (
+        files("designopt.dynamics").joinpath(*path).read_text(encoding="utf-8")
+        for path in (("elementary.c",), ("simulation", "rosenbrock.c"))
+    )
+    generated = _generated(system, functions) if scalar is None else scalar
+    source = f"{elementary}\n{generated}\n{defines}\n{integrator}"
+    return source, scalar is not None and source.count("\n") <= LARGE
+
+
+def _generated(system: System, functions: RunFunctions) -> str:
+    """The functions as CasADi writes them, for one lane."""
+    generator = ca.CodeGenerator("system", {"with_header": False})
+    try:
+        for function in functions.functions:
+            generator.add(function)
+        generated: str = generator.dump()
+    except RuntimeError as error:
+        raise CompilerError(f"{system.name} cannot be written in C: {error}") from error
+    return generated

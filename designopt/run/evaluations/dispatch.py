@@ -64,7 +64,7 @@ class Dispatcher:
         self._executor: Executor | None = None
         self._described = ("", 0)
         self._chunks = 0
-        self._size = ChunkSize(ledger.problem.model.plugin.batch_size)
+        self._size = ChunkSize(ledger.problem.model.plugin.batch_size, execution.timeout)
         #: Each chunk in flight runs the program of the model at most once at a time.
         self._at_most = min(execution.at_most.values(), default=sys.maxsize)
         self._flight: dict[int, Work] = {}

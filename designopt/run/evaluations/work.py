@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -144,14 +145,21 @@ class Queue:
         return first.part(0, size)
 
 
+#: Evaluations of one call of a model are recorded together: a crash costs at most about this time (s).
+LONGEST_CALL = 10.0
+
+
 class ChunkSize:
     """Number of evaluations per chunk for the executor's target duration, learned from completed chunks.
 
-    `together` is the model's preferred number per call: chunks are at least as large, except the last ones.
+    `together` is the model's preferred number per call: chunks are at least as large, except the first, which tell the
+    duration, and the last ones, and as long as a call takes no longer than `LONGEST_CALL` and a quarter of the time
+    `limit` of an evaluation (s), which holds for all of a call.
     """
 
-    def __init__(self, together: int = 1) -> None:
+    def __init__(self, together: int = 1, limit: float | None = None) -> None:
         self.together = together
+        self._longest = min(LONGEST_CALL, math.inf if limit is None else 0.25 * limit)
         self._seconds: float | None = None
 
     def learn(self, seconds: float, evaluations: int) -> None:
@@ -169,10 +177,11 @@ class ChunkSize:
         `left` evaluations are pending, of `total` in all.
         """
         if self._seconds is None:
-            return self._shared(self.together, total, slots)
+            return 1
         fitting = max(1, min(LARGEST_CHUNK, int(target / self._seconds)))
-        if self.together > 1:
-            return self._shared(max(self.together, fitting - fitting % self.together), total, slots)
+        together = min(self.together, int(self._longest / self._seconds))
+        if together > 1:
+            return self._shared(max(together, fitting - fitting % together), total, slots)
         if slots == 1:
             return fitting
         smallest = max(1, min(fitting, int(shortest / self._seconds)))

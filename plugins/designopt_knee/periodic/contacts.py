@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from designopt.arrays import Floats
+from designopt.dynamics.simulation.side_by_side import OverRuns
 from designopt_knee.periodic import BODIES, Body
 from designopt_knee.periodic.strides import Stride, Strides, distance
 
@@ -30,15 +31,15 @@ class ContactChange:
     begins: bool
 
 
-def contact_at_end(last: Strides, state: Floats, beyond: Strides) -> ContactChange | None:
+def contact_at_end(last: Strides, state: Floats, beyond: Strides) -> OverRuns[ContactChange | None]:
     """The first contact that differs between the motion `last` at `state` (4,) and the walk from there `beyond` it.
 
     None when the contacts stay the same for `_CYCLES` or until the walk is far from the motion. Raises `Diverged`.
     """
     strides = beyond.sampled(_SAMPLES)
-    motion, at = last.sampled(_SAMPLES)(state), state
+    motion, at = (yield from last.sampled(_SAMPLES)(state)), state
     for _ in range(_CYCLES):
-        stride = strides(at)
+        stride = yield from strides(at)
         change = contact_change(motion, stride, strides.names)
         if change is not None:
             return change

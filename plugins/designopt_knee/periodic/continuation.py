@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 
 from designopt.arrays import Floats
+from designopt.dynamics.simulation.side_by_side import OverRuns
 from designopt.plugin import Diverged
 from designopt_knee.periodic.contacts import ContactChange, contact_at_end
 from designopt_knee.periodic.shooting import FOUND, PeriodicMotion, shoot
@@ -49,7 +50,7 @@ class Branch:
 
 def follow(
     at: Callable[[float], Strides], motion: PeriodicMotion, start: float, stop: float, step: float, known_to: float
-) -> Branch:
+) -> OverRuns[Branch]:
     """The branch of the stable `motion` at `start`, followed down to `stop` in steps of at most `step`.
 
     `at` gives the map of a cycle for a value. Every motion starts Newton's method at the next value, extrapolated from
@@ -60,12 +61,12 @@ def follow(
     values, motions = [start], [motion]
     while values[-1] > stop:
         value = max(stop, values[-1] - step)
-        next_motion = _next(at, values, motions, value)
+        next_motion = yield from _next(at, values, motions, value)
         if next_motion is None or not next_motion.stable:
-            value, beyond, width = _enclose(at, values, motions, value, next_motion, known_to)
-            next_motion = _next(at, values, motions, value)  # from close by
+            value, beyond, width = yield from _enclose(at, values, motions, value, next_motion, known_to)
+            next_motion = yield from _next(at, values, motions, value)  # from close by
             if next_motion is None or not next_motion.stable:
-                contact = _contact(at(values[-1]), motions[-1], at(value))
+                contact = yield from _contact(at(values[-1]), motions[-1], at(value))
                 kind = _kind(motions[-1], next_motion or beyond, contact)
                 return Branch(np.array(values), motions, value, kind, width, contact)
         values.append(value)
@@ -73,9 +74,9 @@ def follow(
     return Branch(np.array(values), motions, None, None, 0.0)
 
 
-def _contact(last: Strides, motion: PeriodicMotion, beyond: Strides) -> ContactChange | None:
+def _contact(last: Strides, motion: PeriodicMotion, beyond: Strides) -> OverRuns[ContactChange | None]:
     try:
-        return contact_at_end(last, motion.state, beyond)
+        return (yield from contact_at_end(last, motion.state, beyond))
     except Diverged:  # the walk beyond ends
         return None
 
@@ -87,7 +88,7 @@ def _enclose(
     bad: float,
     beyond: PeriodicMotion | None,
     known_to: float,
-) -> tuple[float, PeriodicMotion | None, float]:
+) -> OverRuns[tuple[float, PeriodicMotion | None, float]]:
     """Where stability is lost between the last of `values` and `bad`; stable motions on the way join the branch."""
     weight = 1.0  # of the bad end, halved while it stays (Illinois)
     while values[-1] - bad > known_to:
@@ -97,7 +98,7 @@ def _enclose(
             outside = weight * (beyond.modulus - 1.0)
             share = min(max(inside / (inside + outside), 0.05), 0.95)
         value = values[-1] - share * width
-        motion = _next(at, values, motions, value)
+        motion = yield from _next(at, values, motions, value)
         if motion is None or not motion.stable:
             bad, beyond, weight = value, motion, 1.0
         else:
@@ -109,7 +110,7 @@ def _enclose(
 
 def _next(
     at: Callable[[float], Strides], values: list[float], motions: list[PeriodicMotion], value: float
-) -> PeriodicMotion | None:
+) -> OverRuns[PeriodicMotion | None]:
     """The motion at `value` nearest to the last of `motions`, a stable one if possible; None if none is near."""
     last = motions[-1].state
     guesses = [last]
@@ -119,15 +120,15 @@ def _next(
     strides = at(value)
     unstable = None
     for guess in guesses:
-        candidate = shoot(strides, guess, _FOUND)
+        candidate = yield from shoot(strides, guess, _FOUND)
         if candidate is not None and distance(candidate.state - last) < _NEIGHBOURS:
             if candidate.stable:
                 return candidate
             unstable = unstable or candidate
-    return _walked(strides, last) or unstable
+    return (yield from _walked(strides, last)) or unstable
 
 
-def _walked(strides: Strides, last: Floats) -> PeriodicMotion | None:
+def _walked(strides: Strides, last: Floats) -> OverRuns[PeriodicMotion | None]:
     """The stable motion to which a walk from the state `last` comes without leaving its neighbourhood.
 
     Where Newton's method finds none or an unstable one: near a contact that just touches, cycles differ by more than
@@ -136,12 +137,12 @@ def _walked(strides: Strides, last: Floats) -> PeriodicMotion | None:
     state = last
     for cycle in range(_CYCLES + _TRIALS):
         try:
-            state = strides(state).x[-1]
+            state = (yield from strides(state)).x[-1]
         except Diverged:
             return None
         if not distance(state - last) < _NEIGHBOURS:
             return None
-        candidate = shoot(strides, state, FOUND) if cycle >= _CYCLES else None
+        candidate = (yield from shoot(strides, state, FOUND)) if cycle >= _CYCLES else None
         if candidate is not None and candidate.stable and distance(candidate.state - last) < _NEIGHBOURS:
             return candidate
     return None

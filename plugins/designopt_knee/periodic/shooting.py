@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats
+from designopt.dynamics.simulation.side_by_side import OverRuns
 from designopt.plugin import Diverged
 from designopt_knee.periodic.strides import Stride, Strides, angles, distance
 
@@ -69,7 +70,7 @@ class PeriodicMotion:
 
 def shoot(
     strides: Strides, guess: Floats, tolerance: float = FOUND, iterations: int = _ITERATIONS
-) -> PeriodicMotion | None:
+) -> OverRuns[PeriodicMotion | None]:
     """The motion of period T near the state `guess` (4,); None if Newton's method finds none.
 
     The last computed cycle is the motion once Newton's step of its state is below `tolerance` deg; the multipliers are
@@ -78,13 +79,13 @@ def shoot(
     state, fine = guess, False
     for _ in range(iterations):
         try:
-            stride = strides.with_monodromy(state, fine=fine)
+            stride = yield from strides.with_monodromy(state, fine=fine)
             monodromy = stride.monodromy
             assert monodromy is not None
             inverse = np.linalg.inv(np.eye(len(state)) - monodromy)
             correction = inverse @ stride.gap
             if tolerance <= distance(correction) < _ALIKE:
-                stride = strides(state + correction)
+                stride = yield from strides(state + correction)
                 correction = inverse @ stride.gap
         except (Diverged, np.linalg.LinAlgError):
             return None
@@ -101,30 +102,32 @@ def shoot(
     return None
 
 
-def shoot_between(strides: Strides, a: Floats, b: Floats) -> PeriodicMotion | None:
+def shoot_between(strides: Strides, a: Floats, b: Floats) -> OverRuns[PeriodicMotion | None]:
     """The motion of period T between two states (4,) whose cycles lead across it, as those of a doubled period do.
 
     After a cycle, states lie on a curve along which eta grows. On the line from `a` to `b` the gap in eta changes sign;
     its zero is located by false position (Illinois), and one cycle from there Newton's method begins.
     """
     try:
-        ends = [(share, strides(a + share * (b - a))) for share in (0.0, 1.0)]
-        gaps = [float(stride.gap[0]) for _, stride in ends]
+        shares, gaps = [0.0, 1.0], []
+        for end in (a, b):
+            stride = yield from strides(end)
+            gaps.append(float(stride.gap[0]))
         if not gaps[0] * gaps[1] < 0.0:
             return None
         for _ in range(_HALVINGS):
-            (low, _), (high, _) = ends
+            low, high = shares
             share = (low * gaps[1] - high * gaps[0]) / (gaps[1] - gaps[0])
-            stride = strides(a + share * (b - a))
+            stride = yield from strides(a + share * (b - a))
             gap = float(stride.gap[0])
             if abs(gap) < _BRACKET:
                 break
             side = int(gap * gaps[1] > 0.0)
-            ends[side], gaps[side] = (share, stride), gap
+            shares[side], gaps[side] = share, gap
             gaps[1 - side] *= 0.5
     except Diverged:
         return None
-    return shoot(strides, stride.x[-1])
+    return (yield from shoot(strides, stride.x[-1]))
 
 
 def extrapolated(before: Floats, last: Floats) -> tuple[Floats, float]:

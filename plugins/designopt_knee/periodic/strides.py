@@ -9,7 +9,8 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.dynamics import SimulationStatus, Simulator, System, Trajectory
-from designopt.dynamics.simulation.simulator import Method
+from designopt.dynamics.simulation.side_by_side import NextRun, OverRuns
+from designopt.dynamics.simulation.simulator import Method, RunArguments
 from designopt.plugin import Diverged
 from designopt_knee.equations import FOLD_MARGIN
 
@@ -82,6 +83,7 @@ class Integrators:
         self.system, self.max_steps = system, max_steps
         self.plain = simulator_of(1.0)
         self.exact = tuple(simulator_of(share) for share in DERIVATIVE_TOLERANCES)
+        self.plain.prepare_several()  # one library for all: the tolerances are numbers
 
 
 class Strides:
@@ -106,20 +108,23 @@ class Strides:
         """The cycles of the same leg with this number of `samples`."""
         return Strides(self._integrators, self._p, self._q, self._period, samples)
 
-    def __call__(self, state: Floats) -> Stride:
+    def __call__(self, state: Floats) -> OverRuns[Stride]:
         """The cycle that begins with `state` (4,) at phase 0; raises `Diverged`."""
-        run = self._checked(self._integrators.plain, state, False)
+        run = yield from self._checked(self._integrators.plain, state, False)
         self._next_step = run.last_step
         return Stride(run.x, run.y)
 
-    def with_monodromy(self, state: Floats, *, fine: bool = False) -> Stride:
+    def with_monodromy(self, state: Floats, *, fine: bool = False) -> OverRuns[Stride]:
         """The same with its derivative, by the variational equation; raises `Diverged`."""
-        run = self._checked(self._integrators.exact[fine], state, True)
+        run = yield from self._checked(self._integrators.exact[fine], state, True)
         return Stride(run.x, run.y, run.transition)
 
-    def _checked(self, simulator: Simulator, state: Floats, transition: bool) -> Trajectory:
-        first_step = None if transition else self._next_step
-        run = simulator.run(state, self._times, p=self._p, q=self._q, first_step=first_step, transition=transition)
+    def _checked(self, simulator: Simulator, state: Floats, transition: bool) -> OverRuns[Trajectory]:
+        arguments: RunArguments = {
+            "x0": state, "times": self._times, "p": self._p, "q": self._q,
+            "first_step": None if transition else self._next_step, "transition": transition,
+        }  # fmt: skip
+        run = yield NextRun(simulator, arguments)
         self.steps += run.steps + run.rejected
         if run.status is not SimulationStatus.DONE:
             raise self._ended(simulator.system, run)

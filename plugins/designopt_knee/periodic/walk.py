@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from designopt.arrays import Floats
+from designopt.dynamics.simulation.side_by_side import OverRuns
 from designopt_knee import figures
 from designopt_knee.periodic.shooting import FOUND, PeriodicMotion, extrapolated, shoot, shoot_between
 from designopt_knee.periodic.strides import Stride, Strides, distance
@@ -50,7 +51,7 @@ class WalkCycles:
         return x, y
 
 
-def walk(strides: Strides, start: Floats, cycles: int) -> WalkCycles:
+def walk(strides: Strides, start: Floats, cycles: int) -> OverRuns[WalkCycles]:
     """The walk that begins with the state `start` (4,), of at most this number of `cycles`; raises `Diverged`.
 
     As soon as the walk is about to repeat, Newton's method finds the motion to which it converges. A motion that the
@@ -59,7 +60,7 @@ def walk(strides: Strides, start: Floats, cycles: int) -> WalkCycles:
     walk_cycles, states = WalkCycles(), [start]
     tried = np.inf
     for k in range(1, cycles + 1):
-        walk_cycles.strides.append(strides(states[-1]))
+        walk_cycles.strides.append((yield from strides(states[-1])))
         states.append(walk_cycles.strides[-1].x[-1])
         if k < 2:
             continue
@@ -71,18 +72,18 @@ def walk(strides: Strides, start: Floats, cycles: int) -> WalkCycles:
         if not (moved < 0.5 * tried and _about_to_repeat(before, last, k)):
             continue
         ahead, _ = extrapolated(before, last)
-        motion = shoot(strides, states[-1] + ahead)
+        motion = yield from shoot(strides, states[-1] + ahead)
         if motion is not None and distance(motion.state - states[-1]) < _SAME + _SLOW:
             walk_cycles.motion, walk_cycles.arrived = motion, motion.stable
             if motion.stable:
                 return walk_cycles
         tried = moved
     if walk_cycles.motion is None:
-        walk_cycles.motion = beside(strides, walk_cycles)
+        walk_cycles.motion = yield from beside(strides, walk_cycles)
     return walk_cycles
 
 
-def walk_through(strides: Strides, start: Floats, cycles: int, after_settling: int | None) -> WalkCycles:
+def walk_through(strides: Strides, start: Floats, cycles: int, after_settling: int | None) -> OverRuns[WalkCycles]:
     """All `cycles` simulated, or `after_settling` cycles after two successive cycles of the knee angle have repeated.
 
     The cycles after that must repeat as well, or the walk continues. The motion is found afterwards.
@@ -91,24 +92,24 @@ def walk_through(strides: Strides, start: Floats, cycles: int, after_settling: i
     state = start
     knee: list[Floats] = []
     for k in range(1, cycles + 1):
-        walk_cycles.strides.append(strides(state))
+        walk_cycles.strides.append((yield from strides(state)))
         state = walk_cycles.strides[-1].x[-1]
         knee.append(np.degrees(walk_cycles.strides[-1].y[:-1, 0]))
         # `settled_cycles` counts those before the first that repeats: two differences make three cycles.
         if after_settling is not None and k >= figures.settled_cycles(np.array(knee)) + 3 + after_settling:
             break
-    walk_cycles.motion = shoot(strides, state) or beside(strides, walk_cycles)
+    walk_cycles.motion = (yield from shoot(strides, state)) or (yield from beside(strides, walk_cycles))
     return walk_cycles
 
 
-def beside(strides: Strides, walk_cycles: WalkCycles) -> PeriodicMotion | None:
+def beside(strides: Strides, walk_cycles: WalkCycles) -> OverRuns[PeriodicMotion | None]:
     """The motion of period T that a walk of another period crosses, where eta at phase 0 alternates least."""
     moves = np.diff(walk_cycles.sections[1:, 0])  # without the first cycle, whose start is arbitrary
     crossing = np.flatnonzero(moves[1:] * moves[:-1] < 0.0)
     if not len(crossing):
         return None
     k = 1 + int(crossing[np.argmin(np.abs(moves[crossing]))])
-    return shoot_between(strides, walk_cycles.sections[k], walk_cycles.sections[k + 1])
+    return (yield from shoot_between(strides, walk_cycles.sections[k], walk_cycles.sections[k + 1]))
 
 
 def _about_to_repeat(before: Floats, last: Floats, cycle: int) -> bool:

@@ -68,7 +68,7 @@ _REFERENCE = 1e-12
 _SAMPLES = 301
 
 
-@model("andrews_squeezer", version=1, arrays=ARRAYS)
+@model("andrews_squeezer", version=2, arrays=ARRAYS)
 class AndrewsSqueezer:
     """Andrews' squeezing mechanism from rest: seven planar bodies, three closed loops, one degree of freedom.
 

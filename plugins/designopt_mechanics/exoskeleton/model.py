@@ -67,7 +67,7 @@ ARRAYS = {
 }
 
 
-@model("exoskeleton_gait", version=2, arrays=ARRAYS)
+@model("exoskeleton_gait", version=3, arrays=ARRAYS)
 class ExoskeletonGait:
     """Exoskeleton with elastic links in the single support of recorded gait: five rods (legs and upper body) or eleven.
 

@@ -70,7 +70,7 @@ ARRAYS = {
 }
 
 
-@model("shoulder_rhythm", version=1, arrays=ARRAYS)
+@model("shoulder_rhythm", version=2, arrays=ARRAYS)
 class ShoulderRhythm:
     """Raised arm that swings from the frontal plane forwards, with clavicle and scapula following by a rhythm.
 

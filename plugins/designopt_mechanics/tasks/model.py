@@ -37,7 +37,7 @@ TASKS: Mapping[str, Any] = {
 Point3 = list[float]
 
 
-@model("mechanism", version=1)
+@model("mechanism", version=2)
 class MechanismModel:
     """A mechanism of rigid bodies with closed loops, from a file, in one of five tasks.
 
