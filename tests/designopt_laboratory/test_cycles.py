@@ -10,7 +10,7 @@ from designopt_laboratory.trial.strikes import trial_cycles
 from designopt_muscle.models.errors import TrialError
 from designopt_recordings.signals.cycles import Cycle
 
-from designopt.plugin import InputFile, InvalidSetting
+from designopt.plugin import Diverged, InputFile, InvalidSetting
 
 WALK = laboratory.walk(cycles=2.4)
 
@@ -78,6 +78,15 @@ def test_the_first_source_with_a_cycle_in_the_window_is_taken():
     assert right.cycles == (("right", Cycle(0.1, 1.2)),)
     assert right.notes[1] == "no cycle of the left side: foot strikes by force plates at 0.600 s"
     assert not trial_cycles("auto", {}, (0.0, 2.0)).cycles
+
+
+@pytest.mark.parametrize("source", ["plates", "feet"])
+def test_a_cycle_counts_that_lies_in_the_window_to_a_frame(analysed, cycles, source):
+    start, end = cycles[source]["cycle_times"][0]
+    _, arrays = analysed(WALK, "cycle_times", until="moments", cycles=source, window=(start + 1e-4, end - 1e-4))
+    assert arrays["cycle_times"] == pytest.approx(np.array([[start, end]]))
+    with pytest.raises(Diverged, match=f"walk: cycles: {source}: no cycle"):
+        analysed(WALK, "cycle_times", until="moments", cycles=source, window=(start + 0.1, end))
 
 
 def test_a_source_of_strikes_without_a_cycle_is_an_error_with_its_strikes(analysed):

@@ -128,7 +128,7 @@ def beside(table, force, point):
         (torque_in_n_mm, FEET, InvalidSetting, "walk.mot: .*: is it in N mm"),
         (turned(0), FEET, Diverged, "walk.mot: along X the motion needs the opposite of the recorded forces"),
         (turned(0), None, Diverged, "walk.mot: along X the motion needs the opposite of the recorded forces"),
-        (later(60.0), FEET, InvalidSetting, "walk.mot: the forces of the ground are from 60 to .* no time in common"),
+        (later(60.0), FEET, InvalidSetting, "walk.mot: calcn_r: the forces are from 60 to .* no time in common"),
         (later(0.5), FEET, Diverged, "walk.mot: the loads on the right foot act .* m beside it .* belong to the trial"),
         (beside, FEET, Diverged, "walk.mot: the loads on the right foot act .* m beside it"),
         (beside, None, Diverged, "no frame has moments.* plate 1: no foot is over the contact from .* is left out"),
@@ -208,6 +208,8 @@ def test_frames_that_unfiltered_accelerations_cost_have_that_reason(analysed):
     assert not (rough["pose_status"] == TrialStatus.BESIDE_PLATES).any()
     assert "unfiltered accelerations (cutoff: 0)" in sentences(rough)
     assert not (smooth["pose_status"][2:-2] >= 100).any()
+    assert smooth["pose_status"][-1] == TrialStatus.ROUGH
+    assert "poor: they are those at an end of the record" in sentences(smooth)
 
 
 def test_figures_of_loads_count_the_frames_within_the_cycles(analysed):

@@ -67,14 +67,17 @@ def at_ends(frames: Mask) -> Mask:
     return ends
 
 
-def unsupported_notes(status: Integers, limit: float | None, *, has_loads: bool, unfiltered: bool) -> list[str]:
-    """Why frames of these statuses have no moments, and what to do."""
+def unsupported_notes(
+    status: Integers, limit: float | None, factor: float, *, has_loads: bool, unfiltered: bool
+) -> list[str]:
+    """Why frames of these statuses have no moments, and what to do; `factor` is that of `force_factor`."""
     notes, frames = [], f"of {len(status)} frames"
     beside, rough = (int((status == kind).sum()) for kind in (TrialStatus.BESIDE_PLATES, TrialStatus.ROUGH))
     if beside and has_loads:
         notes.append(
-            f"in {beside} {frames} the loads leave more than {limit:.0%} of the weight at the root: a foot stands"
-            " beside the plates, and these frames have no moments (setting residual_limit)"
+            f"in {beside} {frames} the loads leave more than {limit:.0%} of the weight at the root:"
+            f" {'they do not fit the motion' if _is_other(factor) else 'a foot stands beside the plates'}, and these"
+            " frames have no moments (setting residual_limit)"
         )
     elif beside:
         notes.append(
@@ -114,25 +117,32 @@ def check_signs(motion: Kinematics, net: NetMoments, loads: Mapping[str, Floats]
 
 
 def force_factor(net: NetMoments, motion: Kinematics, loads: Mapping[str, Floats], frames: Integers) -> float:
-    """The factor on the vertical forces in `frames` that the motion needs most nearly; NaN without such forces."""
+    """The vertical force that the motion needs over the recorded one, median of those of `frames` in which this is more
+    than half of its maximum; NaN without any."""
     names = [name for name in root_rows(motion.model)[0] if name in net.rows]
     if not loads or not names:
         return float("nan")
     measured = np.asarray(sum(load[frames, 1] for load in loads.values()))
-    lacking = sum(net.values[frames, net.rows.index(name)] * motion.moving[name][frames, 1] for name in names)
+    lacking = np.asarray(
+        sum(net.values[frames, net.rows.index(name)] * motion.moving[name][frames, 1] for name in names)
+    )
     usable = np.isfinite(measured + lacking)
-    size = float(np.sum(measured[usable] ** 2))
-    return 1.0 + float(np.sum(measured[usable] * np.asarray(lacking)[usable])) / size if size > 0.0 else float("nan")
+    usable &= measured > 0.5 * np.max(measured[usable], initial=0.0)
+    return 1.0 + float(np.median(lacking[usable] / measured[usable])) if usable.any() else float("nan")
 
 
 def factor_notes(factor: float, name: str) -> list[str]:
     """A sentence where the motion needs other vertical forces than the file `name` has."""
-    if not abs(factor - 1.0) > _OTHER_FORCES:
+    if not _is_other(factor):
         return []
     return [
         f"{name}: the motion needs {factor:.3g} times the recorded vertical forces: check the subject's mass and the"
         " unit of the forces"
     ]
+
+
+def _is_other(factor: float) -> bool:
+    return abs(factor - 1.0) > _OTHER_FORCES
 
 
 def _rms(values: Floats) -> float:

@@ -81,12 +81,13 @@ def check_records(
     name, trial = files.loads_name, _span(files, window)
     if any(len(record.time) < 2 for record in records):
         raise TrialError(f"{name}: a single row of forces; at least two are needed")
-    first, last = _recorded(records)
-    if first >= trial[1] or last <= trial[0]:
-        raise TrialError(
-            f"{name}: the forces of the ground are from {first:.4g} to {last:.4g} s, the motion {files.name} from"
-            f" {trial[0]:.4g} to {trial[1]:.4g} s: they have no time in common"
-        )
+    for record in records:
+        first, last = float(record.time[0]), float(record.time[-1])
+        if first >= trial[1] or last <= trial[0]:
+            raise TrialError(
+                f"{name}: {record.name}: the forces are from {first:.4g} to {last:.4g} s, the motion {files.name} from"
+                f" {trial[0]:.4g} to {trial[1]:.4g} s: they have no time in common"
+            )
     _check_points(files, records, trial)
     standing = [np.nan_to_num(record.force) for record in records if record.side != ""]
     if not standing:
@@ -133,7 +134,8 @@ def record_notes(
     if not records:
         return []
     notes = _force_notes(files, [record for record in records if record.side != ""])
-    (first, last), trial = _recorded(records), _span(files, window)
+    first, last = max(record.time[0] for record in records), min(record.time[-1] for record in records)
+    trial = _span(files, window)
     rate, motion_rate = (1.0 / np.median(np.diff(time)) for time in (records[0].time, files.times))
     if rate < 0.9 * motion_rate:
         notes.append(
@@ -171,10 +173,6 @@ def _force_notes(files: TrialFiles, records: list[GroundRecord]) -> list[str]:
                 " plate off; it hides foot strikes"
             )
     return notes
-
-
-def _recorded(records: tuple[GroundRecord, ...]) -> tuple[float, float]:
-    return float(min(record.time[0] for record in records)), float(max(record.time[-1] for record in records))
 
 
 def _span(files: TrialFiles, window: tuple[float, float] | None) -> tuple[float, float]:

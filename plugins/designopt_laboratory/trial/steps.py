@@ -175,14 +175,14 @@ def take_steps(
         usual = root_residual(model, _usual_moments(model, series, loads, chain.max_gap))
         rough |= beside & ~unsupported(model, usual, chain.residual_limit)
     status = worst(status, np.select([rough, beside], [TrialStatus.ROUGH, TrialStatus.BESIDE_PLATES], 0))
-    reasons = unsupported_notes(
-        status[frames], chain.residual_limit, has_loads=bool(loads), unfiltered=processing.cutoff == 0.0
+    factor = force_factor(net, motion, loads, frames)
+    reasons = [] if chain.residual_limit is None else factor_notes(factor, files.loads_name)
+    reasons += unsupported_notes(
+        status[frames], chain.residual_limit, factor, has_loads=bool(loads), unfiltered=processing.cutoff == 0.0
     )
-    unusable = status >= 100
     if chain.residual_limit is not None:
         check_signs(motion, net, loads, frames, files.loads_name)
-        judged = frames if unusable[frames].all() else frames[~unusable[frames]]
-        reasons += factor_notes(force_factor(net, motion, loads, judged), files.loads_name)
+    unusable = status >= 100
     net = NetMoments(net.rows, np.where(unusable[:, None], np.nan, net.values))
     steps = _cut(replace(steps, status=status, net=net, residual=residual, notes=(*notes, *reasons)), frames)
     if unusable[frames].all():
@@ -266,11 +266,13 @@ def net_of(steps: TrialSteps) -> NetMoments:
 
 
 def check_window(time: Floats, window: tuple[float, float] | None, name: str) -> Integers:
-    """The frames within a `window` (s). Raises `TrialError` where it is beyond the record by more than a frame."""
+    """The frames that cover a `window` (s): its ends may lie between two. Raises `TrialError` where it is beyond the
+    record by more than a frame."""
     if window is None:
         return np.arange(len(time))
     step = float(np.median(np.diff(time))) if len(time) > 1 else 0.0
-    frames = np.flatnonzero((time >= window[0] - 1e-9) & (time <= window[1] + 1e-9))
+    margin = 0.999 * step
+    frames = np.flatnonzero((time > window[0] - margin) & (time < window[1] + margin))
     if not len(frames) or window[0] < time[0] - 1.001 * step or window[1] > time[-1] + 1.001 * step:
         raise TrialError(
             f"{name}: the window from {window[0]:g} to {window[1]:g} s is beyond the record, which runs from"

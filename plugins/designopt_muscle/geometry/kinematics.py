@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -23,11 +24,11 @@ class Kinematics:
     """
 
     model: OsimModel
-    coordinates: dict[str, Floats]
-    rotation: dict[str, Floats]
-    origin: dict[str, Floats]
-    turning: dict[str, Floats]
-    moving: dict[str, Floats]
+    coordinates: Mapping[str, Floats]
+    rotation: Mapping[str, Floats]
+    origin: Mapping[str, Floats]
+    turning: Mapping[str, Floats]
+    moving: Mapping[str, Floats]
 
     @cached_property
     def beyond(self) -> dict[str, frozenset[str]]:
@@ -43,9 +44,26 @@ class Kinematics:
         return self.origin[body] + turned(self.rotation[body], points)
 
     def take(self, frames: Integers) -> Kinematics:
-        """Some of the frames."""
+        """Some of the frames, or the same ones several times; arrays are taken when they are used."""
         parts = (self.coordinates, self.rotation, self.origin, self.turning, self.moving)
-        return Kinematics(self.model, *({key: array[frames] for key, array in part.items()} for part in parts))
+        return Kinematics(self.model, *(_Frames(part, frames) for part in parts))
+
+
+@dataclass(frozen=True, eq=False)
+class _Frames(Mapping[str, Floats]):
+    """Some `frames` of the `arrays`: at the rate of force plates those of all bodies would fill the memory."""
+
+    arrays: Mapping[str, Floats]
+    frames: Integers
+
+    def __getitem__(self, name: str) -> Floats:
+        return self.arrays[name][self.frames]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.arrays)
+
+    def __len__(self) -> int:
+        return len(self.arrays)
 
 
 def kinematics(model: OsimModel, values: dict[str, Floats]) -> Kinematics:
