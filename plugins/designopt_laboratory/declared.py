@@ -74,14 +74,6 @@ class TrialFigures(TypedDict):
     usable: Annotated[float, Q("", "share of them with a pose, and with all loads where moments are computed")]
     cycles: Annotated[float, Q("", "complete cycles of both sides")]
     mass: Annotated[float, Q("kg", "of the model")]
-    smallest_scale: NotRequired[Annotated[float, Q("", "smallest scale factor of a body along an axis")]]
-    largest_scale: NotRequired[Annotated[float, Q("", "largest one")]]
-    static_rms: NotRequired[
-        Annotated[
-            float, Q("m", "RMS distance of the markers of the static pose from the scaled model's, before placing")
-        ]
-    ]
-    static_max: NotRequired[Annotated[float, Q("m", "largest distance of one")]]
     marker_rms: NotRequired[Annotated[float, Q("m", "RMS distance of measured markers from the model's")]]
     marker_max: NotRequired[Annotated[float, Q("m", "largest distance of one")]]
     residual_force: NotRequired[Annotated[float, Q("N", "RMS force that motion and loads leave at the root")]]
@@ -113,6 +105,14 @@ class TrialFigures(TypedDict):
     ]
     metabolic_rate: NotRequired[Annotated[float, Q("W/kg", "of all muscles, without the basal rate, mean over time")]]
     peak_joint_force: NotRequired[Annotated[float, Q("", "largest joint force in the cycles, in body weights")]]
+    smallest_scale: NotRequired[Annotated[float, Q("", "smallest scale factor of a body along an axis")]]
+    largest_scale: NotRequired[Annotated[float, Q("", "largest one")]]
+    static_rms: NotRequired[
+        Annotated[
+            float, Q("m", "RMS distance of the markers of the static pose from the scaled model's, before placing")
+        ]
+    ]
+    static_max: NotRequired[Annotated[float, Q("m", "largest distance of one")]]
 
 
 ARRAYS = {

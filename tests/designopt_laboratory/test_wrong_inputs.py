@@ -45,6 +45,7 @@ def test_set_up_files_and_models_that_cannot_serve_are_named_at_their_setting(se
     assert re.search(text, mistake.message)
 
 
+UNWEIGHTED = dict.fromkeys(WALK.recording.marker_names, 0.0)
 EMPTY = pose(WALK, "walk.trc", markers=np.full_like(WALK.recording.markers, np.nan))
 SMALL = pose(STANDING, "static.trc", markers=0.1 * STANDING.recording.markers)
 
@@ -52,10 +53,11 @@ SMALL = pose(STANDING, "static.trc", markers=0.1 * STANDING.recording.markers)
 @pytest.mark.parametrize(
     ("settings", "conditions", "name", "text"),
     [
-        ({}, {"recording": EMPTY}, "recording", "the pose of .* lacks the markers .* Without any position: RASI"),
+        ({}, {"recording": EMPTY}, "recording", "walk.trc: no marker has a position in any frame"),
         ({"scale_to_static": True}, {"recording": TRC, "static": SMALL}, "static", "check the unit of the static pose"),
         ({"scale_to_static": True}, {"recording": TRC, "static": TRC}, "recording", "the static pose moves: half of"),
         ({"window": (5.0, 9.0)}, {"recording": TRC}, "recording", "the window from 5 to 9 s is beyond the record"),
+        ({"marker_weights": UNWEIGHTED}, {"recording": TRC}, "recording", "no marker of the model has a weight"),
         (
             {},
             {"recording": TRC, "reactions": MOT, "external_loads": InputFile("loads.xml", SETUP)},

@@ -87,6 +87,8 @@ def read_files(settings: SubjectFiles, conditions: Mapping[str, Any]) -> TrialFi
         with readable(file):
             settings.markers.check(model, subject.markers, recording, tasks)
         notes += [f"{file.name}: {note}" for note in settings.markers.notes(recording)]
+        if files["static"] is not None and files["static"].digest == file.digest:
+            notes.append(f"{file.name} is the static pose, too: a trial in which nothing moves has no meaningful loads")
         window, more = _window(settings, setup, file.name)
         notes += more
         notes += [f"{file.name}: {note}" for note in recording.notes]

@@ -81,7 +81,11 @@ class MarkerSettings:
 
     def check(self, model: OsimModel, markers: tuple[OsimMarker, ...], recording: Recording, tasks: IkTasks) -> None:
         """Raise `MarkerError` for a recording that lacks markers which the pose needs: see `check_needed`."""
+        if not np.isfinite(recording.markers).all(axis=2).any():
+            raise MarkerError("no marker has a position in any frame: the trajectories are empty")
         weights = {**(tasks.markers or {m.name: 1.0 for m in markers}), **self.weights}
+        if not any(weights.get(m.name, 0.0) > 0.0 for m in markers):
+            raise MarkerError("no marker of the model has a weight: look at the tasks and at marker_weights")
         try:
             check_needed(model, markers, recording, replace(tasks, markers=weights))
         except MarkerError as error:

@@ -14,7 +14,7 @@ from designopt_muscle.markers.status import MarkerError
 #: Likeness (0 to 1) of two names from which one suggests the other, and that of a name which contains the other.
 _ALIKE, _CONTAINED = 0.6, 0.9
 #: Suggestions that a message lists.
-_NAMED = 12
+_NAMED = 8
 
 
 def suggested(recorded: Iterable[str], on_model: Iterable[str]) -> dict[str, str]:

@@ -21,7 +21,7 @@ from designopt_muscle.osim.model import OsimModel
 #: Markers that determine the pose of a body.
 _POSE = 3
 #: Names that a message lists.
-_NAMED = 12
+_NAMED = 8
 #: Change (rad, m) of the default pose at which coordinates are determined or not; a straight limb can hide one.
 _BENT = 0.1
 

@@ -18,6 +18,9 @@ from designopt_muscle.markers.tasks import IkTasks
 from designopt_muscle.osim.markers import OsimMarker
 from designopt_muscle.osim.model import GROUND, OsimCoordinate, OsimModel
 
+#: Markers that a note lists.
+_NAMED = 24
+
 Limits = Literal["clamped", "hard", "penalty", "none"]
 
 
@@ -98,7 +101,8 @@ def _chosen_markers(
         if missing:
             near = suggestion(unknown, absent) if missing is unknown else ""
             count = "1 marker is" if len(missing) == 1 else f"{len(missing)} markers are"
-            notes.append(f"{count} {what}, without effect: {', '.join(missing)}{near}")
+            more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+            notes.append(f"{count} {what}, without effect: {', '.join(missing[:_NAMED])}{more}{near}")
     chosen = tuple(m for m in markers if m.name in recorded and (not tasks.markers or m.name in tasks.markers))
     if not chosen:
         raise MarkerError(
