@@ -77,7 +77,7 @@ class MotionSignals:
         if solved.cuts.shape[1] and self.forces.redundant == "least_squares" and self.forces.is_redundant:
             raise ValueError("least-squares forces of redundant loops have no derivatives")
         n, q = len(motion.time), len(p)
-        multipliers = self._multipliers(motion, solved, p)
+        multipliers = self.multipliers(motion, solved, p)
         arrays = (motion.z, motion.dz, motion.ddz, motion.time, p, solved.efforts, solved.cuts, multipliers)
         R_y, R_p, s_y, s_p = self._slopes(*arrays)
         k = R_p.reshape(n, -1, q).shape[1] if q else 0
@@ -95,17 +95,18 @@ class MotionSignals:
     # --------------------------------------------------------------------------------------------------- expressions
 
     @cached_property
-    def _arguments(self) -> list[Any]:
+    def arguments(self) -> list[Any]:
+        """Coordinates, rates, accelerations, time, parameters, efforts and cuts: what `expressions` depend on."""
         f = self.forces
         return [f.state.z, f.state.dz, f.state.ddz, f.time, f.p, self.efforts, f.cut_forces]
 
     @cached_property
     def _rows(self) -> Rows:
         values = ca.vertcat(*self.expressions)
-        return Rows(ca.Function("signals", self._arguments, [ca.cse(ca.densify(values))]))
+        return Rows(ca.Function("signals", self.arguments, [ca.cse(ca.densify(values))]))
 
     @cached_property
-    def _statics(self) -> tuple[Any, Any, Any]:
+    def statics(self) -> tuple[Any, Any, Any]:
         """Multipliers (r, 1) of the loops' equations, the drives' columns E and the balance h - J' mu - E u."""
         f = self.forces
         J = f.loops.jacobian if len(f.loops.dependent) else ca.SX(0, f.state.z.numel())
@@ -113,8 +114,9 @@ class MotionSignals:
         mu = ca.SX.sym("mu", J.shape[0])
         return mu, ca.horzcat(J.T, E), f.needed - J.T @ mu - E @ self.efforts
 
-    def _multipliers(self, motion: MotionRows, solved: SolvedForces, p: Sequence[float]) -> Floats:
-        r, n = self._statics[0].numel(), len(motion.time)
+    def multipliers(self, motion: MotionRows, solved: SolvedForces, p: Sequence[float]) -> Floats:
+        """(n, r) of the loops' equations."""
+        r, n = self.statics[0].numel(), len(motion.time)
         if not r:
             return np.zeros((n, 0))
         J = self.forces.loops.slopes(motion.z, p)
@@ -126,11 +128,12 @@ class MotionSignals:
         return result
 
     @cached_property
-    def _slopes(self) -> Rows:
-        """Derivatives of the equations R = 0 and of the signals by the unknowns Y and the parameters."""
+    def equations(self) -> tuple[Any, Any]:
+        """The equations R = 0 that a motion and its forces fulfil, but for the values of the independent coordinates,
+        their rates and accelerations, which are its first rows; and their unknowns Y."""
         f, loops = self.forces, self.forces.loops
         state = f.state
-        mu, _, statics = self._statics
+        mu, _, statics = self.statics
         free = [int(i) for i in loops.independent]
         R = [state.z[free], state.dz[free], state.ddz[free]]
         if len(loops.dependent):
@@ -140,10 +143,14 @@ class MotionSignals:
         if f.labels:
             A, b = f.balance
             R.append(A @ f.cut_forces - b)
-        Y = ca.vertcat(state.z, state.dz, state.ddz, mu, self.efforts, f.cut_forces)
-        equations, values = ca.vertcat(*R), ca.vertcat(*self.expressions)
-        results = [ca.densify(ca.jacobian(e, v)) for e in (equations, values) for v in (Y, f.p)]
-        return Rows(ca.Function("slopes", [*self._arguments, mu], ca.cse(results)))
+        return ca.vertcat(*R), ca.vertcat(state.z, state.dz, state.ddz, mu, self.efforts, f.cut_forces)
+
+    @cached_property
+    def _slopes(self) -> Rows:
+        """Derivatives of the equations and of the signals by the unknowns and the parameters."""
+        (equations, Y), values = self.equations, ca.vertcat(*self.expressions)
+        results = [ca.densify(ca.jacobian(e, v)) for e in (equations, values) for v in (Y, self.forces.p)]
+        return Rows(ca.Function("slopes", [*self.arguments, self.statics[0]], ca.cse(results)))
 
     # -------------------------------------------------------------------------------------------------------- signals
 
