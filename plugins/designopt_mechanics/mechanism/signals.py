@@ -16,7 +16,8 @@ from designopt_mechanics.contacts import contact_forces
 from designopt_mechanics.mechanism.forces import LoopForces, MotionRows, SolvedForces
 from designopt_mechanics.mechanism.measures import measures
 from designopt_mechanics.springs import tensions
-from designopt_mechanics.wires import wire_path
+from designopt_mechanics.surfaces.over import Touched
+from designopt_mechanics.wires import Wire, WirePath, wire_path
 
 #: Reductions of a signal over a motion, with the unit's factor in time.
 TAKES = {
@@ -186,8 +187,7 @@ class MotionSignals:
         mechanism, state, parts = self.forces.loops.mechanism, self.forces.state, []
         for spring, tension in zip(mechanism.springs, ca.vertsplit(tensions(state, mechanism.springs)), strict=True):
             parts.append((MechanismSignal(f"tension_{spring.wire.name}", "N", "of the spring"), tension))
-            for touched in wire_path(state, spring.wire).touched:
-                name = f"{spring.wire.name}_{touched.over.surface.name}"
+            for name, touched in _touched(spring.wire, wire_path(state, spring.wire)):
                 press = tension * _size(touched.pulls[0] + touched.pulls[1])
                 parts.append((MechanismSignal(f"press_{name}", "N", "of the spring on the surface"), press))
         forces = contact_forces(state, mechanism.contacts)
@@ -196,8 +196,7 @@ class MotionSignals:
         for wire in mechanism.wires:
             path = wire_path(state, wire)
             parts.append((MechanismSignal(f"length_{wire.name}", "m", "of the wire"), path.length))
-            for touched in path.touched:
-                name = f"{wire.name}_{touched.over.surface.name}"
+            for name, touched in _touched(wire, path):
                 parts.append(
                     (MechanismSignal(f"wrap_{name}", "rad", "of the wire's arc on the surface"), touched.angle)
                 )
@@ -235,6 +234,14 @@ def _weights(time: Floats) -> Floats:
         return np.ones(len(time))
     steps = np.diff(time)
     return np.concatenate([[0.5 * steps[0]], 0.5 * (steps[1:] + steps[:-1]), [0.5 * steps[-1]]])
+
+
+def _touched(wire: Wire, path: WirePath) -> list[tuple[str, Touched]]:
+    """What a wire touches, as ``<wire>_<surface>``; with a number where it touches a surface again."""
+    surfaces = [touched.over.surface.name for touched in path.touched]
+    times = [surfaces[: i + 1].count(name) for i, name in enumerate(surfaces)]
+    names = (f"{wire.name}_{name}{f'_{k}' if k > 1 else ''}" for name, k in zip(surfaces, times, strict=True))
+    return list(zip(names, path.touched, strict=True))
 
 
 def _size(vector: Any) -> Any:
