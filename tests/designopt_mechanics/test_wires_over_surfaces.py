@@ -170,6 +170,15 @@ def test_a_wire_presses_on_what_carries_its_surfaces() -> None:
     assert outputs["force_bracket"] == pytest.approx(210.0, rel=1e-9)
 
 
+def test_a_block_and_tackle_may_run_over_a_pulley_twice() -> None:
+    """Four falls of rope carry the block; the forces of both passes have names of their own."""
+    more = "      - {over: fixed, turn: left}\n"
+    text = HOIST.replace(more, more + "      - {over: moving, turn: left}\n" + more).replace("rest: 4.3", "rest: 6.6")
+    outputs = solve(read(text.encode(), "hoist.yaml"), "equilibrium", drives={"hand": "-45"}).outputs
+    assert outputs["tension_rope"] == pytest.approx(50.0, rel=5e-3)  # two falls cross from pulley to pulley
+    assert outputs["press_rope_moving"] + outputs["press_rope_moving_2"] == pytest.approx(200.0, rel=1e-2)
+
+
 def test_a_wire_over_pulleys_keeps_the_energy_of_a_motion() -> None:
     text = HOIST.replace("    damping: 500\n", "")
     result = solve(

@@ -16,7 +16,8 @@ from designopt_mechanics.contacts import contact_forces
 from designopt_mechanics.mechanism.forces import LoopForces, MotionRows, SolvedForces
 from designopt_mechanics.mechanism.measures import measures
 from designopt_mechanics.springs import tensions
-from designopt_mechanics.wires import wire_path
+from designopt_mechanics.surfaces.over import Touched
+from designopt_mechanics.wires import Wire, WirePath, wire_path
 
 #: Reductions of a signal over a motion, with the unit's factor in time.
 TAKES = {
@@ -77,7 +78,7 @@ class MotionSignals:
         if solved.cuts.shape[1] and self.forces.redundant == "least_squares" and self.forces.is_redundant:
             raise ValueError("least-squares forces of redundant loops have no derivatives")
         n, q = len(motion.time), len(p)
-        multipliers = self._multipliers(motion, solved, p)
+        multipliers = self.multipliers(motion, solved, p)
         arrays = (motion.z, motion.dz, motion.ddz, motion.time, p, solved.efforts, solved.cuts, multipliers)
         R_y, R_p, s_y, s_p = self._slopes(*arrays)
         k = R_p.reshape(n, -1, q).shape[1] if q else 0
@@ -95,17 +96,18 @@ class MotionSignals:
     # --------------------------------------------------------------------------------------------------- expressions
 
     @cached_property
-    def _arguments(self) -> list[Any]:
+    def arguments(self) -> list[Any]:
+        """Coordinates, rates, accelerations, time, parameters, efforts and cuts: what `expressions` depend on."""
         f = self.forces
         return [f.state.z, f.state.dz, f.state.ddz, f.time, f.p, self.efforts, f.cut_forces]
 
     @cached_property
     def _rows(self) -> Rows:
         values = ca.vertcat(*self.expressions)
-        return Rows(ca.Function("signals", self._arguments, [ca.cse(ca.densify(values))]))
+        return Rows(ca.Function("signals", self.arguments, [ca.cse(ca.densify(values))]))
 
     @cached_property
-    def _statics(self) -> tuple[Any, Any, Any]:
+    def statics(self) -> tuple[Any, Any, Any]:
         """Multipliers (r, 1) of the loops' equations, the drives' columns E and the balance h - J' mu - E u."""
         f = self.forces
         J = f.loops.jacobian if len(f.loops.dependent) else ca.SX(0, f.state.z.numel())
@@ -113,8 +115,9 @@ class MotionSignals:
         mu = ca.SX.sym("mu", J.shape[0])
         return mu, ca.horzcat(J.T, E), f.needed - J.T @ mu - E @ self.efforts
 
-    def _multipliers(self, motion: MotionRows, solved: SolvedForces, p: Sequence[float]) -> Floats:
-        r, n = self._statics[0].numel(), len(motion.time)
+    def multipliers(self, motion: MotionRows, solved: SolvedForces, p: Sequence[float]) -> Floats:
+        """(n, r) of the loops' equations."""
+        r, n = self.statics[0].numel(), len(motion.time)
         if not r:
             return np.zeros((n, 0))
         J = self.forces.loops.slopes(motion.z, p)
@@ -126,11 +129,12 @@ class MotionSignals:
         return result
 
     @cached_property
-    def _slopes(self) -> Rows:
-        """Derivatives of the equations R = 0 and of the signals by the unknowns Y and the parameters."""
+    def equations(self) -> tuple[Any, Any]:
+        """The equations R = 0 that a motion and its forces fulfil, but for the values of the independent coordinates,
+        their rates and accelerations, which are its first rows; and their unknowns Y."""
         f, loops = self.forces, self.forces.loops
         state = f.state
-        mu, _, statics = self._statics
+        mu, _, statics = self.statics
         free = [int(i) for i in loops.independent]
         R = [state.z[free], state.dz[free], state.ddz[free]]
         if len(loops.dependent):
@@ -140,10 +144,14 @@ class MotionSignals:
         if f.labels:
             A, b = f.balance
             R.append(A @ f.cut_forces - b)
-        Y = ca.vertcat(state.z, state.dz, state.ddz, mu, self.efforts, f.cut_forces)
-        equations, values = ca.vertcat(*R), ca.vertcat(*self.expressions)
-        results = [ca.densify(ca.jacobian(e, v)) for e in (equations, values) for v in (Y, f.p)]
-        return Rows(ca.Function("slopes", [*self._arguments, mu], ca.cse(results)))
+        return ca.vertcat(*R), ca.vertcat(state.z, state.dz, state.ddz, mu, self.efforts, f.cut_forces)
+
+    @cached_property
+    def _slopes(self) -> Rows:
+        """Derivatives of the equations and of the signals by the unknowns and the parameters."""
+        (equations, Y), values = self.equations, ca.vertcat(*self.expressions)
+        results = [ca.densify(ca.jacobian(e, v)) for e in (equations, values) for v in (Y, self.forces.p)]
+        return Rows(ca.Function("slopes", [*self.arguments, self.statics[0]], ca.cse(results)))
 
     # -------------------------------------------------------------------------------------------------------- signals
 
@@ -179,8 +187,7 @@ class MotionSignals:
         mechanism, state, parts = self.forces.loops.mechanism, self.forces.state, []
         for spring, tension in zip(mechanism.springs, ca.vertsplit(tensions(state, mechanism.springs)), strict=True):
             parts.append((MechanismSignal(f"tension_{spring.wire.name}", "N", "of the spring"), tension))
-            for touched in wire_path(state, spring.wire).touched:
-                name = f"{spring.wire.name}_{touched.over.surface.name}"
+            for name, touched in _touched(spring.wire, wire_path(state, spring.wire)):
                 press = tension * _size(touched.pulls[0] + touched.pulls[1])
                 parts.append((MechanismSignal(f"press_{name}", "N", "of the spring on the surface"), press))
         forces = contact_forces(state, mechanism.contacts)
@@ -189,8 +196,7 @@ class MotionSignals:
         for wire in mechanism.wires:
             path = wire_path(state, wire)
             parts.append((MechanismSignal(f"length_{wire.name}", "m", "of the wire"), path.length))
-            for touched in path.touched:
-                name = f"{wire.name}_{touched.over.surface.name}"
+            for name, touched in _touched(wire, path):
                 parts.append(
                     (MechanismSignal(f"wrap_{name}", "rad", "of the wire's arc on the surface"), touched.angle)
                 )
@@ -228,6 +234,14 @@ def _weights(time: Floats) -> Floats:
         return np.ones(len(time))
     steps = np.diff(time)
     return np.concatenate([[0.5 * steps[0]], 0.5 * (steps[1:] + steps[:-1]), [0.5 * steps[-1]]])
+
+
+def _touched(wire: Wire, path: WirePath) -> list[tuple[str, Touched]]:
+    """What a wire touches, as ``<wire>_<surface>``; with a number where it touches a surface again."""
+    surfaces = [touched.over.surface.name for touched in path.touched]
+    times = [surfaces[: i + 1].count(name) for i, name in enumerate(surfaces)]
+    names = (f"{wire.name}_{name}{f'_{k}' if k > 1 else ''}" for name, k in zip(surfaces, times, strict=True))
+    return list(zip(names, path.touched, strict=True))
 
 
 def _size(vector: Any) -> Any:

@@ -255,8 +255,8 @@ def _rotation(state: TreeState, surface: Surface, frame: str) -> Any:
     ways = [state.way(state.end(name)) for name in (surface.centre.frame, frame)]
     axis = state.axes(surface.centre.frame) @ ca.SX(surface.axis or (0.0, 0.0, 1.0))
     total = ca.SX(0.0)
-    for sign, steps, others in ((1.0, ways[0], ways[1]), (-1.0, ways[1], ways[0])):
-        for i in (j for j in steps if j not in others):
+    for sign, steps, shared in ((1.0, ways[0], ways[1]), (-1.0, ways[1], ways[0])):
+        for i in (j for j in steps if j not in shared):
             step = state.steps[i]
             if step.axis is None or step.axis.shape[1] != 1:
                 continue

@@ -19,7 +19,7 @@ from designopt_mechanics.mechanism.signals import MotionSignals
 from designopt_mechanics.tasks.motion import MotionFormulas, PrescribedMotion, check_formulas, read_motion
 from designopt_mechanics.tasks.results import MotionResults
 from designopt_mechanics.tasks.task import TaskSettings, by_name
-from designopt_mechanics.tasks.tensions import NotCarried, shared_tensions, with_pulls
+from designopt_mechanics.tasks.tensions import NotCarried, carried_slopes, shared_tensions, with_pulls
 
 #: Condition of the loops beyond which a posture is a dead centre.
 _DEAD_CENTRE = 1e8
@@ -121,18 +121,20 @@ class InverseDynamicsTask:
     ) -> dict[str, dict[str, float]]:
         """Derivatives of all outputs by the parameters `names`, by implicit differentiation of all equations.
 
-        There are none where wires carry the motion, and of least-squares forces.
+        There are none of least-squares forces.
         """
-        forces = self.results.signals.forces
-        if self.settings.carried_by or (forces.redundant == "least_squares" and forces.is_redundant):
+        signals, mechanism = self.results.signals, self.settings.mechanism
+        if signals.forces.redundant == "least_squares" and signals.forces.is_redundant:
             return {}
-        p = self.loops.mechanism.column(numbers)
-        motion, solved, _ = self._solved(p, scenario)
-        prescribed = self._ordered(self.motion.slopes(self.time, p))
-        signals = self.results.signals
-        slopes, _ = signals.slopes(motion, solved, p, prescribed)
+        stated = mechanism.column(numbers)
+        motion, solved, p = self._solved(self.loops.mechanism.column(numbers), scenario)
+        prescribed = self._ordered(self.motion.slopes(self.time, stated))
+        if wires := self.settings.carried_by:
+            slopes = carried_slopes(signals, wires, motion, p, prescribed)
+        else:
+            slopes, _ = signals.slopes(motion, solved, p, prescribed)
         derivatives = self.results.gradient(self.time, signals.rows(motion, solved, p), slopes)
-        return by_name(derivatives, self.loops.mechanism, names)
+        return by_name(derivatives, mechanism, names)
 
     def _ordered(self, slopes: Floats) -> Floats:
         """Slopes (n, 3 f, np) of the motion in the order of the independent coordinates."""

@@ -66,6 +66,36 @@ frames: {cart: {motions: [slide: {axis: [1, 0, 0], by: x}], body: {mass: mass}}}
 """
 
 
+#: Two joints and four cables, two of them over both joints.
+ARM = """gravity: [0, -9.81, 0]
+parameters: {drum: {value: 0.03}, mass: {value: 1.5}}
+coordinates: {lift: {unit: rad}, bend: {unit: rad}}
+frames:
+  upper: {motions: [rotate: {axis: [0, 0, 1], by: lift}], body: {mass: mass, centre: [0.15, 0, 0], inertia: 0.02}}
+  fore:
+    parent: upper
+    place: [0.3, 0, 0]
+    motions: [rotate: {axis: [0, 0, 1], by: bend}]
+    body: {mass: 1, centre: [0.12, 0, 0], inertia: 0.01}
+surfaces:
+  shoulder: {on: ground, at: [0, 0, 0], cylinder: {axis: [0, 0, 1], radius: drum}}
+  elbow: {on: upper, at: [0.3, 0, 0], cylinder: {axis: [0, 0, 1], radius: 0.02}}
+wires:
+  deltoid: {points: [{on: ground, at: [-0.1, 0.05, 0]}, {over: shoulder, turn: right}, {on: upper, at: [0.1, 0.02, 0]}]}
+  brachialis: {points: [{on: upper, at: [0.1, 0.03, 0]}, {on: fore, at: [0.04, 0.02, 0]}]}
+  biceps:
+    points:
+      - {on: ground, at: [-0.05, 0.06, 0]}
+      - {over: shoulder, side: [0, 1, 0]}
+      - {on: fore, at: [0.05, 0.03, 0]}
+  triceps:
+    points:
+      - {on: ground, at: [0, -0.05, 0]}
+      - {over: elbow, side: [0, -1, 0]}
+      - {on: fore, at: [-0.02, -0.02, 0]}
+"""
+
+
 def model(text: str, task: str, **settings: Any) -> MechanismModel:
     built = MechanismModel(file=InputFile("file.yaml", text.encode()), task=task, **settings)  # type: ignore[arg-type]
     assert list(built.check()) == []
@@ -131,6 +161,17 @@ def test_those_of_a_grid_of_postures_are_of_the_same_postures() -> None:
     built = model(FOUR_BAR, "kinematics", grid=grid)
     compared(built, {"crank": 1e-4, "coupler": 1e-4, "mass": 1e-3, "radius": 1e-4}, 1e-6,
              without=("workspace", "closed_share", "gap_max"))  # fmt: skip
+
+
+def test_those_of_tensions_that_carry_a_motion_follow_from_their_least_squares() -> None:
+    wires = ["deltoid", "brachialis", "biceps", "triceps"]
+    outputs = ["tension_deltoid_mean", "tension_biceps_rms", "tension_brachialis_max", "force_fore_mean",
+               "press_deltoid_shoulder_mean", "tension_triceps_max"]  # fmt: skip
+    built = model(ARM, "inverse_dynamics", motion={"lift": "0.1 + 0.5*mass*time", "bend": "0.6 + 0.4*time"}, samples=9,
+                  carried_by=wires, outputs=outputs, duration=0.5)  # fmt: skip
+    values = built.evaluate(built.mechanism.values, {}, set())[0]
+    assert min(values["tension_deltoid_mean"], values["tension_biceps_rms"]) > 1.0  # they share
+    compared(built, {"drum": 1e-4, "mass": 1e-3}, 1e-6)
 
 
 def test_those_of_an_optimal_motion_are_those_of_its_optimum() -> None:
