@@ -28,6 +28,8 @@ from designopt.plugin import Quantity as Q
 
 GRAVITY = 9.81
 _SAMPLES = 401
+#: Angle (deg) below which a record in degrees may be one in radians.
+_SMALL = 2.0
 
 
 class Pendulum(TypedDict):
@@ -79,15 +81,30 @@ class PendulumRecord:
         """Read the record. Raises `InvalidSetting` if it cannot be read."""
         _ = self._measured
 
+    def remarks(self, conditions: Swing) -> list[str]:
+        """What a look at the record shows: a column without a unit, or an angle in another one than it says."""
+        unit, largest = self._record.units.get("angle", ""), float(np.nanmax(np.abs(self._measured.values["angle"])))
+        notes = [] if unit else [f"{self.file.name}: column '{self.column}' has no unit and is taken in rad"]
+        if largest > np.pi:
+            notes.append(
+                f"{self.file.name}: the angle reaches {largest:.3g} rad, more than half a turn; is it in degrees?"
+            )
+        elif unit == "deg" and np.degrees(largest) < _SMALL:
+            notes.append(f"{self.file.name}: the angle stays below {np.degrees(largest):.2g} deg; is it in radians?")
+        return notes
+
+    @cached_property
+    def _record(self) -> Measurements:
+        try:
+            deviations = {} if self.sigma is None else {"angle": 1.0}  # in the column's unit: replaced below
+            return read_measurements(self.file.text(), deviations, columns={"angle": self.column})
+        except UnicodeDecodeError:
+            raise InvalidSetting("file", f"{self.file.name}: is not UTF-8 text") from None
+
     @cached_property
     def _measured(self) -> Measurements:
         try:
-            text = self.file.text()
-        except UnicodeDecodeError:
-            raise InvalidSetting("file", f"{self.file.name}: is not UTF-8 text") from None
-        try:
-            deviations = {} if self.sigma is None else {"angle": 1.0}  # in the column's unit: replaced below
-            record = read_measurements(text, deviations, columns={"angle": self.column})
+            record = self._record
             values, sigma = record.converted("angle", "rad")
         except NoColumn as error:
             raise InvalidSetting(

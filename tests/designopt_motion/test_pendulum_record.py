@@ -151,3 +151,19 @@ def test_a_record_that_leaves_unknowns_open_is_reported_in_the_first_line_of_the
     first = summary_table(result).splitlines()[0]
     assert first.startswith("note: the measurements determine 2 of 5 unknowns, but not: ")
     assert "length" in first
+
+
+@pytest.mark.parametrize(
+    ("head", "angle", "remark"),
+    [
+        ("encoder [deg]", 65.0, ""),
+        ("encoder [rad]", 65.0, "more than half a turn; is it in degrees?"),
+        ("encoder [deg]", 1.1, "stays below 1.1 deg; is it in radians?"),
+        ("encoder", 1.1, "column 'encoder' has no unit and is taken in rad"),
+    ],
+)
+def test_an_angle_in_another_unit_than_it_says_is_remarked(head: str, angle: float, remark: str) -> None:
+    table = f"time [s],{head}\n" + "".join(f"{k / 10},{angle * (-1) ** k}\n" for k in range(8))
+    model = PendulumRecord(file=InputFile("r.csv", table.encode()), column="encoder", sigma=0.01)
+    notes = model.remarks({})
+    assert (remark in notes[0]) if remark else notes == []

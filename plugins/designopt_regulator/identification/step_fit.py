@@ -40,12 +40,14 @@ _FEW = 3  # changes of the input that may have been made by hand, between sample
 
 @dataclass(frozen=True)
 class StepData:
-    """Samples: time (s), input and output in their `units`, which are only shown."""
+    """Samples: time (s), input and output in their `units`, which are only shown; `time_unit` is that of the file, ""
+    without any."""
 
     time: Floats
     input: Floats
     output: Floats
     units: tuple[str, str]
+    time_unit: str = "s"
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ def read_step(file: InputFile, columns: tuple[str, ...] | None = None) -> StepDa
             f"{file.name}: column 'input' changes {changes} times in {len(u)} samples; remove its noise, or "
             "give fewer samples"
         )
-    return StepData((t - t[0]) * seconds, u, y, (units["input"], units["output"]))
+    return StepData((t - t[0]) * seconds, u, y, (units["input"], units["output"]), units["time"])
 
 
 @lru_cache(maxsize=16)

@@ -126,7 +126,7 @@ def record_remarks(data: StepData, fit: StepFit) -> list[str]:
     """What a look at the record shows: an output that is not at rest at first, falls, or has not settled at the end;
     too few samples."""
     changes, unit = np.flatnonzero(np.diff(data.input)) + 1, f" {data.units[1]}".rstrip()
-    sentences = []
+    sentences = [] if data.time_unit else ["the column of time has no unit and is taken in s"]
     before = data.output[: changes[0]]
     moved = abs(float(before[-1] - before[0])) if len(before) > 2 else 0.0
     if moved > MOVED * np.ptp(data.output) and moved > NOISE * float(np.std(np.diff(before))):

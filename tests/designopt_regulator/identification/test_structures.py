@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from designopt_regulator.identification.step_fit import StepData, fit_step, predicted
@@ -94,3 +96,4 @@ def test_what_a_look_at_the_record_shows_is_remarked(edit, remark: str) -> None:
     data = StepData(*edit(time, u, y), ("%", "degC"))
     sentences = record_remarks(data, fit_step(data, "fopdt"))
     assert [s for s in sentences if remark in s] if remark else sentences == []
+    assert "no unit" in record_remarks(replace(data, time_unit=""), fit_step(data, "fopdt"))[0]

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from designopt.counts import count
 from designopt.plugin import report
-from designopt.report.labels import chosen_once, design_rows, listed, number, objective_values, recompute
+from designopt.report.labels import (
+    chosen_once,
+    design_rows,
+    figure_meaning,
+    listed,
+    number,
+    objective_values,
+    recompute,
+)
 from designopt.report.no_design import without_feasible
 from designopt.report.parts.answer.limits import sentence, warnings
 from designopt.report.section import Section, Table
@@ -23,7 +31,10 @@ def best(result: Result) -> Section | None:
     chosen = chosen_once(result)
     if not chosen:
         return Section("Best designs", introduction=without_feasible(result))
-    rows = tuple((name, *values) for name, values in design_rows(result, chosen))
+    rows = [(name, *values, _meaning(result, name)) for name, values in design_rows(result, chosen)]
+    head = ("", *chosen, "meaning")
+    if not any(row[-1] for row in rows):
+        head, rows = head[:-1], [row[:-1] for row in rows]
     introduction = "The chosen designs: the best of each objective"
     baseline_rows, named = set(result.baseline.values()), result.chosen()
     if result.study.choose:
@@ -49,7 +60,7 @@ def best(result: Result) -> Section | None:
         introduction=introduction + ".",
         findings=tuple(findings),
         tables=(
-            Table("Chosen designs", ("", *chosen), rows, visible_rows=200),
+            Table("Chosen designs", head, tuple(rows), visible_rows=200),
             Table(
                 "Commands to recompute them",
                 ("design", "row", "command"),
@@ -57,6 +68,18 @@ def best(result: Result) -> Section | None:
             ),
         ),
     )
+
+
+def _meaning(result: Result, label: str) -> str:
+    """What the model says of the parameter or output of a row; "" for objectives and limits, which are stated."""
+    name = label.partition(" [")[0]
+    if " (" in label:
+        return ""
+    inputs = result.problem.model.plugin.inputs or {}
+    if name in inputs:
+        quantity = inputs[name].quantity
+        return "" if quantity is None else quantity.description
+    return figure_meaning(result.problem, name) if name in result.outcomes.figures else ""
 
 
 def _compared(result: Result, name: str, row: int) -> str:
