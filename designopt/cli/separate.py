@@ -111,7 +111,7 @@ def _do(work: Callable[[Tell], None], tell: Tell, alive: int, *, stay: bool) -> 
     code = 1
     try:
         with writable_output(), sufficient_system():
-            threading.Thread(target=_follow, args=(alive,), daemon=True).start()
+            threading.Thread(target=_follow, args=(alive,), name="designopt-command", daemon=True).start()
             try:
                 work(tell)
             except click.ClickException as error:

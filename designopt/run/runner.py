@@ -52,6 +52,7 @@ from designopt.store.errors import (
     RunError,
     StoreError,
     WorkersError,
+    WorkersNotStarted,
     reading,
     resume_command,
 )
@@ -153,8 +154,8 @@ def run_study(
                 contents = ledger.contents()
                 if resume and not starting.started and not dispatcher.evaluations:
                     show.event("nothing_to_do", "nothing to do: the run is complete, all its results are on record")
-        except WorkersError:
-            if not resume and not starting.started:
+        except WorkersError as error:
+            if not resume and (isinstance(error, WorkersNotStarted) or not starting.started):
                 discard(store_path, folder=opened.made_folder)
             raise
         finally:

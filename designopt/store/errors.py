@@ -139,6 +139,10 @@ class WorkersError(StoreError):
     model."""
 
 
+class WorkersNotStarted(WorkersError):
+    """The workers could not be started."""
+
+
 class FailurePolicyStop(RunError):
     """The failure policy ended the run: too many evaluations fail, or one error repeats."""
 

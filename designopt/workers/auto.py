@@ -8,12 +8,14 @@ from pathlib import Path
 from designopt.plugin import Permission, PluginError
 from designopt.problem import Problem
 from designopt.store.errors import WorkersError
-from designopt.study.study import StudyDefinition
+from designopt.study.study import Execution, StudyDefinition
 from designopt.workers.evaluation.evaluate import NO_PERMISSION, Evaluator
 from designopt.workers.evaluation.programs import ProgramWorker
 from designopt.workers.evaluation.serial import Serial
-from designopt.workers.executor import Advance, Chunk, ChunkResult, Completion, Executor
+from designopt.workers.executor import Advance, Chunk, ChunkResult, Completion, Executor, local_workers
+from designopt.workers.pools.shortage import allows_files
 from designopt.workers.remote.delivery import Delivery
+from designopt.workers.starter import Starter, StartingWorkers, can_fork
 
 #: ``auto`` starts in this process if the first batch is at most this large, ...
 FEW = 64
@@ -21,6 +23,8 @@ FEW = 64
 PATIENCE = 1.0
 #: A single design goes to a worker only if it takes longer than this (s): the transfer costs about 10 ms.
 WORTHWHILE = 0.02
+#: Minimum size of the first batch of a run on workers that begins before these are there (`designopt.workers.starter`).
+LEAST = 4
 
 
 def executor_for(
@@ -46,33 +50,53 @@ def executor_for(
             "executor 'serial' cannot terminate a hanging evaluation; remove execution.timeout or use 'dask'", path
         )
 
-    def workers() -> Executor:
-        from designopt.workers.dask import connect
+    def evaluator() -> Evaluator:
+        return Evaluator.for_problem(problem, ProgramWorker.for_study(programs) if programs else None, permission)
 
+    def workers(expected: int) -> Executor:
         delivery = Delivery.for_problem(
             study, allow_version_skew=allow_version_skew, programs=programs, permission=permission
         )
         folder = study.path.parent if study.path else None
-        return connect(delivery, execution, path, insecure=insecure, folder=folder)
+
+        def connected() -> Executor:
+            from designopt.workers.dask import connect
+
+            return connect(delivery, execution, path, insecure=insecure, folder=folder)
+
+        # The end of a worker is the end of a hanging evaluation and of the programs of the model.
+        needs_workers = execution.timeout is not None or study.model.plugin.has_runs
+        count = local_workers(execution)
+        safe = _is_local(execution) and can_fork() and allows_files(count)
+        if needs_workers or not safe or expected < LEAST:
+            return connected()
+        try:
+            starter = Starter(evaluator)
+        except OSError:  # the start of workers gives the reason
+            return connected()
+        return StartingWorkers(starter, connected, count)
 
     def serial() -> Serial:
-        return Serial(
-            lambda: Evaluator.for_problem(problem, ProgramWorker.for_study(programs) if programs else None, permission)
-        )
+        return Serial(evaluator)
 
     def start(expected: int) -> Executor:
         chosen = execution.executor != "auto" or execution.timeout is not None or study.model.plugin.has_runs
         if execution.executor == "serial":
             return serial()
         if chosen or execution.scheduler != "local" or execution.cluster is not None:
-            return workers()
+            return workers(expected)
         try:
             Delivery.for_problem(study, programs=programs)
         except PluginError:  # an interactively typed model exists in this process only
             return serial()
-        return SerialThenWorkers(serial(), workers) if expected <= FEW else workers()
+        return SerialThenWorkers(serial(), lambda: workers(0)) if expected <= FEW else workers(expected)
 
     return start
+
+
+def _is_local(execution: Execution) -> bool:
+    """Whether the workers are those of this machine: --workers asks for them, also in place of a cluster."""
+    return execution.scheduler == "local" and (execution.cluster is None or execution.workers is not None)
 
 
 class SerialThenWorkers:

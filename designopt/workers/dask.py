@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import queue
-import sys
 import threading
 import time
 import uuid
@@ -20,7 +18,7 @@ from designopt.plugin import PluginError
 from designopt.store.errors import WorkersError, resume_command
 from designopt.study.study import Execution
 from designopt.workers.carriers.carrier import Ends, Gone
-from designopt.workers.executor import Advance, Chunk, Completion, Loss
+from designopt.workers.executor import Advance, Chunk, Completion, Loss, local_workers
 from designopt.workers.pools.connection import LEAVING, Connection, Existing
 from designopt.workers.pools.local import STARTS, Local
 from designopt.workers.remote import dask_worker
@@ -73,8 +71,7 @@ def connect(
 
         connection = Jobs(run, execution.cluster, path, timeout=execution.timeout)
     else:
-        workers = min(execution.workers or os.cpu_count() or 1, *execution.at_most.values(), sys.maxsize)
-        return _local(delivery, workers, path)  # more would wait for the program
+        return _local(delivery, local_workers(execution), path)
     return Dask(run, delivery, path, connection)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -11,6 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats
+from designopt.study.study import Execution
+
+
+def local_workers(execution: Execution) -> int:
+    """Number of workers on this machine; more would wait for a program that is limited (`at_most`)."""
+    return min(execution.workers or os.cpu_count() or 1, *execution.at_most.values(), sys.maxsize)
 
 
 class Position(IntEnum):

@@ -2,12 +2,15 @@
 
 As a script, ``python throughput.py run|resume STORE COUNT``: one session on two workers; prints a line of JSON with its
 seconds and the peak of its resident memory. With ``start`` or ``start-spawned`` on six workers, which are forked or
-start each from nothing; `workers` is their processor time.
+start each from nothing; `workers` is their processor time. ``first-dask STORE WORKERS`` and ``first-serial STORE 1``
+give the seconds from the call of the run to its first result.
 """
 
+import contextlib
 import importlib.util
 import json
 import resource
+import sqlite3
 import statistics
 import sys
 import time
@@ -62,8 +65,22 @@ def rate(tmp_path, repeats, count, batch, execution, settings=None):
     return statistics.median(rates), result
 
 
+def first_result(executor, store, workers):
+    """Seconds from the call of a run to the first result in its journal; a design takes 20 ms."""
+    stage = Stage("s", cases.use("solver", "random", samples=50))
+    execution = {"executor": executor} | ({"workers": workers} if executor == "dask" else {})
+    study = cases.make_study(stages=(stage,), execution=execution, settings={"pause": 0.02})
+    began = time.time()
+    run_study(study, store)
+    with contextlib.closing(sqlite3.connect(store / "journal.db")) as db:
+        return db.execute("SELECT MIN(finished) FROM evaluation").fetchone()[0] - began
+
+
 if __name__ == "__main__":
     mode, store, count = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+    if mode.startswith("first-"):
+        print(json.dumps({"seconds": first_result(mode.removeprefix("first-"), store, count)}))
+        sys.exit()
     stage = Stage("s", cases.Use(Uniform.__designopt__, {"count": count, "batch": count}))
     if mode == "start-spawned":
         forking._in_use = lambda: True

@@ -233,6 +233,7 @@ def test_a_result_that_cannot_be_fetched_holds_up_its_own_chunk_only(tmp_path, m
         streams(self, ends)  # which hears that the workers are fit
         return Tasks(self._run, self.client, ends)
 
+    monkeypatch.setattr("designopt.workers.auto.can_fork", lambda: False)
     monkeypatch.setattr(distributed.Scheduler, "gather", gather_later)
     monkeypatch.setattr(Local, "carrier", tasks)
     result = run_study(trouble("diverge", count=100, pause=0.01), tmp_path / "s", progress=Counting())
@@ -351,6 +352,7 @@ def test_a_large_batch_stays_bounded_in_flight(tmp_path):
         stages=(listed(np.linspace(0, 1, 20_000)),), names=("a",), execution={"executor": "dask", "workers": 2}
     )
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("designopt.workers.auto.can_fork", lambda: False)
         patch.setattr(dask.Dask, "submit", submit)
         result = run_study(study, tmp_path / "s")
     assert result.counts["evaluations"] == 20_000

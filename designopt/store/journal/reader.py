@@ -235,9 +235,11 @@ class JournalReader:
     def spent(self, stage: str) -> int:
         """Number of designs that the stage has used of its budget: all except invalid ones."""
         number = next((n for n, name in self.stages().items() if name == stage), 0)
+        requested = self.points(number)  # of designs that are read afterwards
+        refused = [design for design, status in self.evaluations("design, status") if status == "invalid"]
         valid = self.designs()[1] <= 0.0
-        valid[[design for design, status in self.evaluations("design, status") if status == "invalid"]] = False
-        return int(valid[self.points(number)].sum())
+        valid[refused] = False
+        return int(valid[requested].sum())
 
     def count_evaluations(self) -> int:
         """Number of evaluations, except those that the model rejected and neighbours."""

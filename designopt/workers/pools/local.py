@@ -26,14 +26,18 @@ from designopt.workers.pools.connection import CLOSE_WAIT, SCHEDULER_OPTIONS, SE
 from designopt.workers.pools.forking import forked
 from designopt.workers.pools.scratch import scratch_folder
 from designopt.workers.pools.shared_changes import SharedChanges
-from designopt.workers.pools.shortage import NO_THREADS, no_shared_memory, without_files, without_threads
+from designopt.workers.pools.shortage import (
+    NO_THREADS,
+    needed_files,
+    no_shared_memory,
+    without_files,
+    without_threads,
+)
 from designopt.workers.supervision import children
 from designopt.workers.supervision.watch import remaining
 
 #: Attempts to start all workers.
 STARTS = 5
-#: Open files for this process itself, and for each worker and its nanny.
-FILES, FILES_A_WORKER = 48, 16
 #: Time for a leaving worker to end (s).
 LEAVE_WAIT = 10.0
 #: Time after which Dask forgets a local worker that is not restarted. One that dies often may be down at that moment by
@@ -108,17 +112,17 @@ class Local:
         except ImportError:  # a system without such limits
             return
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        need = FILES + FILES_A_WORKER * workers
-        needed_files = need + _open_files()
-        if soft != resource.RLIM_INFINITY and soft < needed_files:
-            most = needed_files if hard == resource.RLIM_INFINITY else min(needed_files, hard)
+        need = needed_files(workers)
+        with_open = need + _open_files()
+        if soft != resource.RLIM_INFINITY and soft < with_open:
+            most = with_open if hard == resource.RLIM_INFINITY else min(with_open, hard)
             resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
             _together.at_end(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
             if most < need:
                 raise WorkersError(self._too_few_files(workers), self._path)
 
     def _too_few_files(self, workers: int) -> str:
-        need = FILES + FILES_A_WORKER * workers
+        need = needed_files(workers)
         return (
             f"about {need} open files are needed for {plural(workers, 'worker')}, and the system allows fewer "
             "(ulimit -n shows the limit); "

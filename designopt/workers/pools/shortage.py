@@ -11,6 +11,24 @@ NO_THREADS = (
     "of their own); end other programs, or use fewer workers (--workers) or none (--executor serial)"
 )
 
+#: Open files for the process of a run itself, and for each worker and its nanny.
+FILES, FILES_A_WORKER = 48, 16
+
+
+def needed_files(workers: int) -> int:
+    """Number of open files of a run with so many workers on this machine."""
+    return FILES + FILES_A_WORKER * workers
+
+
+def allows_files(workers: int) -> bool:
+    """Whether the system allows the files that such a run needs, as far as it tells."""
+    try:
+        import resource
+    except ImportError:  # a system without such limits
+        return True
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return most == resource.RLIM_INFINITY or most >= needed_files(workers)
+
 
 def without_threads(error: BaseException) -> bool:
     """Whether the cause of `error` is the limit of threads or processes."""

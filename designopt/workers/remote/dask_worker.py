@@ -20,13 +20,14 @@ from designopt import evaluation_progress
 from designopt.files import InputFileError, provide
 from designopt.plugin import PluginError
 from designopt.workers.evaluation.evaluate import Evaluator, name_of, text_of
-from designopt.workers.executor import Chunk, ChunkResult, Position
+from designopt.workers.executor import Chunk, ChunkResult
 from designopt.workers.remote.chunks import ChunkQueue
 from designopt.workers.remote.delivery import Delivery
 from designopt.workers.remote.heap import keep_freed_memory
 from designopt.workers.remote.inbox import Inbox
 from designopt.workers.remote.warning_forwarder import WarningForwarder
 from designopt.workers.supervision import children
+from designopt.workers.supervision.prints import evaluated
 from designopt.workers.supervision.watch import Watch, folder, ignore_interrupts, read_death
 
 #: Environment variables of batch jobs: when workers stop accepting work, and when they must have ended (seconds since
@@ -209,7 +210,7 @@ class DeliveredProblem(WorkerPlugin):
                     time.sleep(0.0 if watch.fresh else LINGER)
                 if self.evaluator is None:
                     self.evaluator = self.delivery.build()
-                result = self._evaluate(self.evaluator, chunk)
+                result = evaluated(self.evaluator, chunk, watch.prints, watch.begin)
                 if chunk.alone:
                     time.sleep(LINGER)
             watch.end()
@@ -224,26 +225,6 @@ class DeliveredProblem(WorkerPlugin):
             self._give_up(error)
             raise
         return result
-
-    def _evaluate(self, evaluator: Evaluator, chunk: Chunk) -> ChunkResult:
-        """The chunk's results, with the printed output of its evaluations."""
-        prints: dict[int, str] = {}
-        at: int = Position.PREPARING
-
-        def take() -> None:
-            if text := self.watch.prints.take():
-                prints[at] = text
-
-        def begin(position: int) -> None:
-            nonlocal at
-            take()
-            at = position
-            self.watch.begin(position)
-
-        result = evaluator.run(chunk, begin)
-        take()
-        printed = {position: text for position, text in prints.items() if position >= 0}
-        return dataclasses.replace(result, prints=printed) if printed else result
 
 
 class RunGuard(SchedulerPlugin):

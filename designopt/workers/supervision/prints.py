@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+from designopt.workers.evaluation.evaluate import Evaluator
+from designopt.workers.executor import Chunk, ChunkResult, Position
 
 #: Bytes kept of the printed output of one evaluation.
 KEPT = 4096
@@ -87,6 +91,27 @@ class Prints:
         with contextlib.suppress(OSError):
             if file.stat().st_size > LARGEST:
                 os.truncate(file, 0)
+
+
+def evaluated(evaluator: Evaluator, chunk: Chunk, output: Prints, begin: Callable[[int], None]) -> ChunkResult:
+    """The chunk's results with the printed `output` of its evaluations; `begin` is called with the position of each."""
+    prints: dict[int, str] = {}
+    at: int = Position.PREPARING
+
+    def take() -> None:
+        if text := output.take():
+            prints[at] = text
+
+    def begin_next(position: int) -> None:
+        nonlocal at
+        take()
+        at = position
+        begin(position)
+
+    result = evaluator.run(chunk, begin_next)
+    take()
+    printed = {position: text for position, text in prints.items() if position >= 0}
+    return dataclasses.replace(result, prints=printed) if printed else result
 
 
 def _end(descriptor: int, size: int) -> str:
