@@ -175,7 +175,7 @@ def _strikes(
         if not len(chosen):
             highest = float(np.nanmax(np.interp(time[frames], plate.time, np.nan_to_num(normal_force(plate)))))
             notes.append(
-                f"{_titled(plate)}: no foot is over the contact from {contact.start:.3f} to {contact.end:.3f} s; its"
+                f"{titled(plate)}: no foot is over the contact from {contact.start:.3f} to {contact.end:.3f} s; its"
                 f" load of up to {highest:.3g} N is left out"
             )
             continue
@@ -190,7 +190,8 @@ def begins(plate: ForcePlate, contact: ContactInterval) -> bool:
     return before >= 0 and bool(np.isfinite(normal_force(plate)[before]))
 
 
-def _titled(plate: ForcePlate) -> str:
+def titled(plate: ForcePlate) -> str:
+    """The name of a plate as a plate's."""
     return plate.name if "plate" in plate.name.lower() else f"plate {plate.name}"
 
 
@@ -201,7 +202,7 @@ def _beside_contacts(plate: ForcePlate, load: PlateLoad, time: Floats) -> list[s
     if not len(force) or force.max() < _LEAST_LEFT_OUT:
         return []
     return [
-        f"{_titled(plate)}: beside its contacts (above {THRESHOLD:g} N for {SHORTEST:g} s) up to {force.max():.3g} N at"
+        f"{titled(plate)}: beside its contacts (above {THRESHOLD:g} N for {SHORTEST:g} s) up to {force.max():.3g} N at"
         f" {time[force.argmax()]:.3f} s are left out"
     ]
 

@@ -12,7 +12,7 @@ from designopt_muscle.models.errors import TrialError
 from designopt_recordings.loads.frames import load_at
 
 from designopt.arrays import Floats
-from designopt_laboratory.trial.feet import FARTHEST, foot_bodies, usual_feet
+from designopt_laboratory.trial.feet import FARTHEST, foot_bodies, titled, usual_feet
 from designopt_laboratory.trial.files import TrialFiles
 from designopt_laboratory.trial.judgement import root_rows
 from designopt_laboratory.trial.poses import measured_poses
@@ -24,6 +24,8 @@ LEAST_LOAD, _LARGEST_LOAD = 0.05, 20.0
 _LEAST_OFFSET, _LARGEST_OFFSET = 5.0, 0.1
 #: m between a centre of pressure and the nearest marker (or body) from which a load is not that of the trial.
 _FARTHEST = 2.0
+#: Cosine of the slope up to which a plate is stood on.
+_LEVEL = 0.7
 #: m, torque about the vertical over the force beyond which a foot could not turn on the ground.
 _LARGEST_LEVER = 0.2
 #: Poses at which the bodies of measured coordinates are compared with the forces.
@@ -34,7 +36,7 @@ _POSES = 60
 class GroundRecord:
     """A recorded force at its times (k,) s: `force` (k, 3) N, the `point` (k, 3) m where it acts, and the `free` torque
     (k,) N m about the vertical there, in the axes of the laboratory. `name` is the plate, or the body that it acts on;
-    `side` that of the foot, empty for other bodies, None for plates."""
+    `side` that of the foot, None for plates, empty for other bodies and walls."""
 
     name: str
     side: str | None
@@ -61,7 +63,8 @@ def ground_records(files: TrialFiles, feet: Mapping[str, str] | None = None) -> 
     records = []
     for plate in files.plates:
         load = load_at(plate, plate.time, open_ends=True)
-        records.append(GroundRecord(f"plate {plate.name}", None, plate.time, plate.force, load.point, load.free))
+        side = None if plate.normal[1] > _LEVEL else ""  # a wall is not stood on
+        records.append(GroundRecord(titled(plate), side, plate.time, plate.force, load.point, load.free))
     return tuple(records)
 
 
@@ -100,7 +103,7 @@ def check_records(
             " on the subject, and Y is up"
         )
     along = np.abs(force).max(axis=0, initial=0.0)
-    if along[1] < along.max():
+    if max(along[1], LEAST_LOAD * weight_of(files)) < along.max():
         axis = "XZ"[int(along[2] > along[0])]
         raise TrialError(
             f"{name}: the forces of the ground are largest along {axis} ({along.max():.3g} N, along Y"
