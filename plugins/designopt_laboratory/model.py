@@ -157,7 +157,7 @@ class LaboratoryTrial:
         """What the readers of the files left out or assumed."""
         with _as_mistakes(conditions):
             files = self._read(conditions)
-            loads = [] if self.until == "angles" else record_notes(files, self.window, self.feet)
+            loads = [] if self.until == "angles" else record_notes(files, files.window, self.feet)
             if files.recording is None:
                 return [*files.notes, *loads]
             problem = motion_problem(files.model, files.markers, files.recording, files.tasks, self.limits)
