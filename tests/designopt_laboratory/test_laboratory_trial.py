@@ -299,6 +299,13 @@ def test_given_coordinates_have_the_moments_and_the_sharing_of_opensim(analysed,
     assert figures["mean_cost"] == pytest.approx(1.9247636, rel=1e-4)
 
 
+def test_a_mass_beside_a_model_of_the_subject_is_noted():
+    own_model = InputFile("own.osim", laboratory.model_text())
+    model = LaboratoryTrial(model=own_model, until="angles")
+    notes = model.remarks({"recording": TRC, "subject_model": own_model, "mass": 70.0})
+    assert any("the mass of 70 kg has no effect: the bodies of own.osim have" in note for note in notes)
+
+
 def test_the_public_pipeline_goes_from_markers_to_moments_near_those_of_opensims_coordinates(analysed, shared):
     """Scaling, inverse kinematics and inverse dynamics of gait2392 against those by OpenSim's own coordinates."""
     folder = "opensim/pipeline_gait2392"

@@ -147,6 +147,8 @@ def subject_of(settings: SubjectFiles, files: Mapping[str, InputFile | None], ma
         notes.append(
             f"the subject's mass of {mass:g} kg is {mass / generic:.3g} times that of {source.name}: check its unit"
         )
+    if mass is not None and own_model is not None:
+        notes.append(f"the mass of {mass:g} kg has no effect: the bodies of {own_model.name} have {generic:.4g} kg")
     mass = None if mass is None else float(mass)
     if scales and static is not None:
         setup = _setup(scaling, mass)
