@@ -155,7 +155,7 @@ class LaboratoryTrial:
         with _as_mistakes(conditions):
             files = self._read(conditions)
             if files.recording is None:
-                return list(files.notes)
+                return list(dict.fromkeys([*files.notes, *poses(files).notes]))
             problem = motion_problem(files.model, files.markers, files.recording, files.tasks, self.limits)
             loads = [] if self.until == "angles" else load_notes(files)
             return [*files.notes, *(f"{files.name}: {note}" for note in (*problem.notes, *loads))]
