@@ -126,11 +126,25 @@ def _names(trial: LaboratorySettings, skeleton: OsimModel) -> Iterator[InvalidSe
     measured = trial.emg.track if trial.emg else {}
     yield from _unknown("emg.track", measured, [m.name for m in skeleton.muscles], "is not a muscle")
     yield from _unknown("scale_factors", trial.scale_factors, bodies, "is not a body of the model")
+    yield from _scaled_bodies(trial, ["ground", *bodies])
     axes = ["child", "parent", "ground", *bodies]
     if trial.reaction_axes not in axes:
         near = nearest_or_all(trial.reaction_axes, axes)
         yield InvalidSetting("reaction_axes", f"'{trial.reaction_axes}' is not a body of the model{near}")
     yield from _measurements(trial, bodies)
+
+
+def _scaled_bodies(trial: LaboratorySettings, bodies: list[str]) -> Iterator[InvalidSetting]:
+    """Bodies with a factor by hand in a scaling set-up that the model does not have."""
+    if trial.scaling is None:
+        return
+    try:
+        manual = read_scale_setup(trial.scaling.content).manual
+    except ModelError:  # a mistake of its own
+        return
+    sentence = "has a factor in <ScaleSet>, but is not a body of the model"
+    for mistake in _unknown("scaling", manual, bodies, sentence):
+        yield InvalidSetting("scaling", f"{trial.scaling.name}: {mistake.message}")
 
 
 def _measurements(trial: LaboratorySettings, bodies: list[str]) -> Iterator[InvalidSetting]:

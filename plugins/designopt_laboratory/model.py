@@ -159,7 +159,7 @@ class LaboratoryTrial:
             files = self._read(conditions)
             loads = [] if self.until == "angles" else record_notes(files, files.window, self.feet)
             if files.recording is None:
-                return [*files.notes, *loads]
+                return list(dict.fromkeys([*files.notes, *poses(files).notes, *loads]))
             problem = motion_problem(files.model, files.markers, files.recording, files.tasks, self.limits)
             return [*files.notes, *(f"{files.name}: {note}" for note in problem.notes), *loads]
 

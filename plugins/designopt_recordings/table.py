@@ -14,6 +14,10 @@ from designopt_recordings.errors import RecordingError
 _KINDS = ("value", "speed", "activation")  # last parts of the paths of states
 
 
+#: Rotations of a table, and the change (degrees) of one, from which a motion below a few degrees is doubtful.
+_SEVERAL, _MOVING = 3, 0.2
+
+
 @dataclass(frozen=True, eq=False)
 class TimeTable:
     """`values` (n, c) of columns `names` at `time` (n,) s, as in the file.
@@ -61,8 +65,8 @@ class TimeTable:
     def radians(self, rotations: Iterable[str]) -> TimeTable:
         """The table with the columns of these coordinates in rad; others, translations, are unchanged.
 
-        A note is added for an assumed unit, and for a rotation beyond a whole turn in a table in radians: it was
-        probably written in degrees.
+        A note is added for an assumed unit, for a rotation beyond a whole turn in a table in radians, which was
+        probably written in degrees, and for several moving rotations below a few degrees, perhaps in radians.
         """
         labels = [self.label(name) for name in rotations]
         columns = [self.names.index(label) for label in labels]
@@ -70,6 +74,14 @@ class TimeTable:
         if labels and self.assumption:
             notes.append(self.assumption)
         if self.in_degrees:
+            moving = values[:, columns]
+            moving = moving[np.isfinite(moving).all(axis=1)]
+            largest = np.max(np.abs(moving), initial=0.0)
+            if min(moving.shape) >= _SEVERAL and largest < np.pi and np.ptp(moving, axis=0).max() > _MOVING:
+                notes.append(
+                    f"the rotations reach at most {largest:.3g} in a table that says degrees; they are perhaps in"
+                    " radians"
+                )
             values[:, columns] = np.radians(values[:, columns])
         else:
             for label, column in zip(labels, columns, strict=True):

@@ -223,6 +223,7 @@ TRC, MOT = InputFile("walk.trc", WALK.trc()), InputFile("walk.mot", WALK.mot())
         ({"recording": TRC, "external_loads": MOT}, "recording", "name that table with reactions"),
         ({"recording": TRC, "subject_model": InputFile("s.osim", b"")}, "subject_model", "s.osim"),
         ({"motion": InputFile("m.csv", b"time,x\n0,1\n1,2\n")}, "motion", "none of its columns is a coordinate"),
+        ({"recording": InputFile("w.trc", WALK.trc().replace(b"ASI", b"AS1"))}, "recording", "did you mean 'RASI' for"),
         (
             {"recording": InputFile("w.trc", RENAMED)},
             "recording",

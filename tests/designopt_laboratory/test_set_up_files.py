@@ -46,7 +46,9 @@ def test_the_time_range_of_inverse_kinematics_holds_for_its_recording_unless_the
 
 def test_a_time_range_beside_the_recording_is_refused():
     tasks = tool("<time_range>5 6</time_range>")
-    with pytest.raises(InvalidSetting, match="window from 5 to 6 s is beyond the record"):
+    with pytest.raises(
+        InvalidSetting, match=r"ik.xml: the time_range from 5 to 6 s is outside of walk.trc, which runs"
+    ):
         LaboratoryTrial(model=InputFile("walker.osim", laboratory.model_text()), tasks=tasks).check_scenario(TRIAL)
 
 

@@ -16,6 +16,10 @@ from designopt.study.language.errors import StudyError
 WALK, STANDING = laboratory.walk(cycles=0.6), laboratory.standing()
 TRC, MOT, TEXT = InputFile("walk.trc", WALK.trc()), InputFile("walk.mot", WALK.mot()), laboratory.model_text()
 SETUP = b"<OpenSimDocument><CMCTool/></OpenSimDocument>"
+FEMUR = (
+    b"<OpenSimDocument><ScaleTool><ModelScaler><ScaleSet><objects><Scale><scales>1 1 1</scales><segment>femur</segment>"
+    b"</Scale></objects></ScaleSet></ModelScaler></ScaleTool></OpenSimDocument>"
+)
 
 
 def walker(text=TEXT, **settings):
@@ -35,6 +39,7 @@ def pose(walk, name, **changes):
     ("settings", "name", "text"),
     [
         ({"scaling": InputFile("s.xml", SETUP)}, "scaling", "s.xml: .*<ScaleTool> .* is expected"),
+        ({"scaling": InputFile("s.xml", FEMUR)}, "scaling", "s.xml: 'femur' has a factor .* did you mean 'femur_l'"),
         ({"tasks": InputFile("t.xml", SETUP)}, "tasks", "t.xml: .*no <IKTaskSet>"),
         ({"marker_set": InputFile("m.xml", b"walk")}, "marker_set", "m.xml: .*not well-formed XML"),
         ({"text": re.sub(rb"<mass>[^<]*<", b"<mass>0<", TEXT)}, "model", "walker.osim has no mass"),
@@ -96,6 +101,26 @@ def test_what_is_probably_wrong_is_announced_before_the_run(conditions, text):
     model.check_scenario(trial)
     assert text in " ".join(model.remarks(trial))
     assert text not in " ".join(model.remarks({"recording": TRC, "reactions": MOT}))
+
+
+@pytest.mark.parametrize(
+    ("in_degrees", "factor", "text"),
+    [("yes", 1.0, "perhaps in radians"), ("no", 50.0, "probably in degrees"), ("yes", 50.0, ""), ("no", 1.0, "")],
+)
+def test_coordinates_in_another_unit_of_angles_are_announced(in_degrees, factor, text):
+    rows = "".join(f"{0.02 * i:.2f}\t{0.1 * factor}\t{-0.01 * factor * i}\t{0.01 * factor * i}\n" for i in range(50))
+    head = (
+        f"m\nnRows=50\nnColumns=4\ninDegrees={in_degrees}\nendheader\ntime\tpelvis_tilt\tknee_angle_r\tknee_angle_l\n"
+    )
+    remarks = " ".join(walker(until="angles").remarks({"motion": InputFile("walk.mot", (head + rows).encode())}))
+    assert text in remarks
+    assert text or ("perhaps in" not in remarks and "probably in" not in remarks)
+
+
+def test_a_static_pose_as_trial_is_announced():
+    pose_file = InputFile("static.trc", STANDING.trc())
+    trial = {"recording": pose_file, "static": pose_file}
+    assert "static.trc is the static pose, too" in " ".join(walker(scale_to_static=True, until="angles").remarks(trial))
 
 
 def test_a_trial_without_a_usable_frame_says_why():

@@ -89,7 +89,7 @@ def read_files(settings: SubjectFiles, conditions: Mapping[str, Any]) -> TrialFi
         notes += [f"{file.name}: {note}" for note in settings.markers.notes(recording)]
         if files["static"] is not None and files["static"].digest == file.digest:
             notes.append(f"{file.name} is the static pose, too: a trial in which nothing moves has no meaningful loads")
-        window, more = _window(settings, setup, file.name)
+        window, more = _window(settings, setup, file.name, recording.time)
         notes += more
         notes += [f"{file.name}: {note}" for note in recording.notes]
     elif (file := files["motion"]) is not None:
@@ -121,8 +121,13 @@ def _ik_setup(settings: SubjectFiles) -> IkSetup:
         return read_ik_setup(settings.tasks.content)
 
 
-def _window(settings: SubjectFiles, setup: IkSetup, recording: str) -> tuple[tuple[float, float] | None, list[str]]:
-    """The part of a trial (s) that has results: of the study, else of a set-up for this recording; and notes."""
+def _window(
+    settings: SubjectFiles, setup: IkSetup, recording: str, time: Floats
+) -> tuple[tuple[float, float] | None, list[str]]:
+    """The part of a trial (s) that has results: of the study, else of a set-up for this recording; and notes.
+
+    Raises `TrialError` for a set-up whose time is outside of the recording's.
+    """
     window, file = setup.tasks.window, settings.tasks
     if file is None:
         return settings.window, []
@@ -137,6 +142,11 @@ def _window(settings: SubjectFiles, setup: IkSetup, recording: str) -> tuple[tup
             *notes,
             f"{file.name}: {span} is for {PurePath(trial).name}, not for {recording}, and has no effect",
         ]
+    if window[1] < time[0] or window[0] > time[-1]:
+        raise TrialError(
+            f"{file.name}: {span} is outside of {recording}, which runs from {time[0]:g} to {time[-1]:g} s: correct it,"
+            " or state the window in the study"
+        )
     return window, [*notes, f"{file.name}: results are within {span}"]
 
 
