@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 import designopt
+from designopt.benchmarking import processes
 from designopt.benchmarking.file import read_benchmark
 from designopt.benchmarking.ranks import behind_best, pair_tests, ranks
 from designopt.cli import main
@@ -227,3 +228,19 @@ def test_the_page_shows_what_happens(tmp_path: Path, monkeypatch: pytest.MonkeyP
     lines = blocks["text"].splitlines()
     assert [line for line in printed.splitlines() if line in lines] == [line for line in lines if line != "..."]
     exec(blocks["python"], {"__name__": "page"})
+
+
+@pytest.mark.parametrize(("execution", "executor", "workers"), [({}, "serial", None), ({"timeout": "5 s"}, "dask", 1)])
+def test_a_time_limit_of_a_study_gets_a_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, execution: dict[str, str], executor: str, workers: int | None
+) -> None:
+    study = designopt.define(
+        study="timed", model=bowl, space={"x": [-3, 3], "y": [-3, 3]}, objectives=[{"minimize": "left"}],
+        solver={"use": "random", "samples": 1}, execution=execution,
+    )  # fmt: skip
+    given: list[dict[str, object]] = []
+    monkeypatch.setattr(processes, "run_study", lambda *_, **options: given.append(options))
+    designopt.benchmark(
+        sections(problems={"timed": study}, solvers={"sobol": {"use": "sobol"}}, seeds=1), tmp_path / "b"
+    )
+    assert (given[0]["executor"], given[0]["workers"]) == (executor, workers)

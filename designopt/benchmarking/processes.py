@@ -58,6 +58,7 @@ def run_cell(
 ) -> str:
     """Run or continue a cell; return "" or the reason why it has no end. Raises `Interrupted`."""
     store, before = cell.store(folder), state(cell, folder)[0]
+    in_process = options.scheduler is None and cell.study.execution.timeout is None  # a time limit needs a worker
     replaced = replacing(store) if before is CellState.DIFFERENT else contextlib.nullcontext()
     try:
         with replaced:
@@ -66,7 +67,8 @@ def run_cell(
                 store,
                 resume=before is CellState.BEGUN,
                 progress=_OfCell(advance),
-                executor="serial" if options.scheduler is None else None,
+                executor="serial" if in_process else "dask",
+                workers=None if in_process or options.scheduler is not None else 1,
                 scheduler=options.scheduler,
                 allow=options.allow,
             )
@@ -100,7 +102,7 @@ class CellProcess:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, other_end = context.Pipe()
-        self._process = context.Process(target=_work, args=(other_end, self._folder, self._options), daemon=True)
+        self._process = context.Process(target=_work, args=(other_end, self._folder, self._options))
         self._process.start()
         other_end.close()
 
