@@ -24,7 +24,7 @@ PATIENCE = 1.0
 #: A single design goes to a worker only if it takes longer than this (s): the transfer costs about 10 ms.
 WORTHWHILE = 0.02
 #: Minimum size of the first batch of a run on workers that begins before these are there (`designopt.workers.starter`).
-LEAST = 4
+LEAST = 8
 
 
 def executor_for(
