@@ -30,10 +30,11 @@ int designopt_carrier(const designopt_plan *plan, const double *numbers, const d
     real n[NP], x[NX], next[NX], kept[NM], keep[NM], outside[2] = {none, none}, power;
     real wanted[2][2], loads[3]; /* before and after the step */
     const int lanes = plan->rows - first < LANES ? (int)(plan->rows - first) : LANES;
-    long row[LANES];
+    long row[LANES], whole[LANES], part[LANES]; /* the delay in samples and steps */
     mask going = ALL_BITS(0LL);
     for (int l = 0; l < LANES; l++) {
       const long r = row[l] = first + (l < lanes ? l : 0); /* lanes without a row repeat the first one, unseen */
+      whole[l] = delay[r] / substeps, part[l] = delay[r] % substeps;
       if (l < lanes) LANE(going, l) = -1;
       if (l < lanes) ended[r] = 0;
       for (int i = 0; i < NP; i++) LANE(n[i], l) = numbers[r * NP + i];
@@ -72,7 +73,7 @@ int designopt_carrier(const designopt_plan *plan, const double *numbers, const d
         const long node = k * substeps + j;
         real delayed[2];
         for (int l = 0; l < LANES; l++) {
-          const long at = node < delay[row[l]] ? 0 : 2 * (1 + (node - delay[row[l]]) / substeps);
+          const long passed = k - whole[l] - (j < part[l]), at = passed < 0 ? 0 : 2 * (1 + passed);
           LANE(delayed[0], l) = LANE(forces[at], l);
           LANE(delayed[1], l) = LANE(forces[at + 1], l);
         }
