@@ -96,6 +96,25 @@ def own():
     return seconds
 
 
+def test_lanes_take_less_than_two_thirds_of_the_time_of_one_row_after_another(monkeypatch, record_property):
+    """A batch of 400 runs with their figures, which NumPy computes; in turn, the medians."""
+    from designopt_regulator.carrier import compiled_step
+
+    widths = {"lanes": compiled_step.lane_flags(), "one row after another": ("-DLANES=1",)}
+    seconds = {name: [] for name in widths}
+    for _ in range(3):
+        for name, flags in widths.items():
+            monkeypatch.setattr(compiled_step, "lane_flags", lambda flags=flags: flags)
+            compiled_step._compiled.cache_clear()
+            _run_seconds(8)
+            seconds[name].append(_run_seconds(400))
+    compiled_step._compiled.cache_clear()
+    lanes, alone = (statistics.median(values) for values in seconds.values())
+    print(f"\ncarrier: {1e3 * alone:.2f} ms a run one after another, {1e3 * lanes:.2f} in lanes")
+    record_property("one row after another / lanes", alone / lanes)
+    assert alone / lanes >= 1.5
+
+
 @pytest.fixture(scope="module")
 def with_scipy():
     """Processor seconds of a run with `solve_ivp` begun again at every sample, and the iae of each case."""

@@ -12,32 +12,14 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from designopt.dynamics.compile import CompilerError, load_library
+from designopt.dynamics.compile import CompilerError, lane_flags, load_library
+from designopt.dynamics.simulation.scalar_code import scalar_code
 from designopt.lazy import casadi as ca
 from designopt_regulator.carrier.step import Loops, Measured, References, runge_kutta, sample
 from designopt_regulator.controllers.nested import leaves, with_structure
 from designopt_regulator.controllers.pid import Memory
 
 logger = logging.getLogger(__name__)
-
-#: Generated functions are of this text alone, so that the compiler may put them where they are called; fmin, fmax and
-#: the ends of tanh, where it is 1 to the last digit, are written out because the library's are calls. Neither changes
-#: a result.
-_BEFORE = """\
-#include <math.h>
-#define CASADI_SYMBOL_EXPORT static
-#define fmin(x, y) ((x) < (y) ? (x) : (y))
-#define fmax(x, y) ((x) > (y) ? (x) : (y))
-#define tanh(x) (fabs(x) > 22.0 ? copysign(1.0, x) : tanh(x))
-#if defined(__GNUC__)
-#pragma GCC visibility push(hidden)
-#endif
-"""
-_BETWEEN = """\
-#if defined(__GNUC__)
-#pragma GCC visibility pop
-#endif
-"""
 
 
 class _Plan(ctypes.Structure):
@@ -51,13 +33,18 @@ class _Plan(ctypes.Structure):
 
 @dataclass(frozen=True)
 class CompiledLoops:
-    """The driver for loops of one structure."""
+    """The drivers for loops of one structure: of one row, and of several in lanes."""
 
-    call: Callable[..., None]
+    call: Callable[..., int]
+    call_in_lanes: Callable[..., int]
 
     def run(self, plan: dict[str, float], arrays_in: list[NDArray[Any] | None], arrays_out: list[NDArray[Any]]) -> None:
-        """Fill `arrays_out`; all arrays are C-contiguous, in the order and of the shapes that ``step.c`` names."""
-        self.call(ctypes.byref(_Plan(**plan)), *(_address(a) for a in (*arrays_in, *arrays_out)))
+        """Fill `arrays_out`; all arrays are C-contiguous, in the order and of the shapes that ``step.c`` names. Raises
+        `MemoryError`.
+        """
+        call = self.call if plan["rows"] == 1 else self.call_in_lanes
+        if not call(ctypes.byref(_Plan(**plan)), *(_address(a) for a in (*arrays_in, *arrays_out))):
+            raise MemoryError("no memory for the closed loops")
 
 
 def compiled(loops: Loops, states: int) -> CompiledLoops | None:
@@ -71,12 +58,12 @@ def compiled(loops: Loops, states: int) -> CompiledLoops | None:
 @lru_cache(maxsize=8)
 def _compiled(pattern: Loops, states: int) -> CompiledLoops | None:
     try:
-        library = load_library(c_source(pattern, states), "the closed loops")
+        source = c_source(pattern, states)
+        one, several = (load_library(source, "the closed loops", flags) for flags in ((), lane_flags()))
     except CompilerError as error:
         logger.warning("the closed loops are computed with numpy, which is slower: %s", error)
         return None
-    library.designopt_carrier.restype = None
-    return CompiledLoops(library.designopt_carrier)
+    return CompiledLoops(one.designopt_carrier, several.designopt_carrier)
 
 
 def c_source(pattern: Loops, states: int) -> str:
@@ -107,13 +94,20 @@ def c_source(pattern: Loops, states: int) -> str:
         "carrier_step": ([numbers, x, command, load, h], [after]),
         "carrier_power": ([numbers, x], [(loops.motion.drive_power(ca, state),)]),
     }
-    generator = ca.CodeGenerator("carrier", {"with_header": False})
-    for name, (arguments, results) in functions.items():
-        generator.add(ca.Function(name, arguments, [ca.vertcat(*result) for result in results], {"cse": True}))
+    generated = scalar_code(
+        [
+            ca.Function(name, arguments, [ca.vertcat(*result) for result in results], {"cse": True})
+            for name, (arguments, results) in functions.items()
+        ]
+    )
+    assert generated is not None, "an operation of the loops has no lanes"
     sizes = {"NX": states, "NM": 6, "NP": numbers.numel()}
     defines = "".join(f"#define {name} {size}\n" for name, size in sizes.items())
-    driver = files("designopt_regulator.carrier").joinpath("step.c").read_text(encoding="utf-8")
-    return f"{_BEFORE}{generator.dump()}{_BETWEEN}{defines}{driver}"
+    elementary, driver = (
+        files(package).joinpath(name).read_text(encoding="utf-8")
+        for package, name in (("designopt.dynamics", "elementary.c"), ("designopt_regulator.carrier", "step.c"))
+    )
+    return f"{elementary}\n{generated}\n{defines}\n{driver}"
 
 
 def _address(array: NDArray[Any] | None) -> ctypes.c_void_p | None:

@@ -90,7 +90,7 @@ class _Scene:
 _Settings = dict[Loop, dict[str, float]]
 
 
-@model("tracked_carrier_10t", version=2, arrays=ARRAYS)
+@model("tracked_carrier_10t", version=3, arrays=ARRAYS)
 class TrackedCarrier:
     """Heavy tracked vehicle on a class of terrain; sampled PID regulators control its speed and heading.
 

@@ -271,7 +271,7 @@ def _by_machine(rows: _Setup, code: CompiledLoops) -> _Record:
             "bound": _LIMIT,
         },
         [numbers, start, memory, before, after, load, rows.delay.astype("l"), noise],
-        [motion, commands, final, ended, np.empty(2 * (samples + 1))],
+        [motion, commands, final, ended],
     )
     final[ended > 0] = 0.0
     tracks = (commands[:, 0], commands[:, 1], commands[:, 2], commands[:, 3])
