@@ -110,7 +110,7 @@ def test_the_model_as_it_is_and_a_table_of_designs(folder: Path) -> None:
     assert open_store(folder / "table.study").counts["evaluations"] == 2
 
 
-def test_an_analysis_in_which_nothing_gives_a_result_says_so(folder: Path) -> None:
+def test_an_analysis_without_results_reports_it(folder: Path) -> None:
     done = designopt(folder, "run", "beam.yaml", "--set", "solver.designs=[{name: thin, side: 1 mm}]", "-o", "s.study")
     assert done.returncode == 1
     assert "No design has a feasible result" in done.stderr

@@ -187,5 +187,5 @@ def test_the_recommended_design_keeps_its_limits_in_nine_of_ten_neighbours_and_b
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(EXACT.keys() - LONG))
-def test_bounds_at_which_what_is_recommended_lies_have_a_reason(name, tmp_path):
+def test_bounds_reached_by_the_recommended_design_have_a_reason(name, tmp_path):
     assert unexplained(run(name, tmp_path, None)) == []

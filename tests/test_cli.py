@@ -195,7 +195,7 @@ def test_tried_designs_have_their_units(folder: Path) -> None:
     assert "note" not in done.stdout
 
 
-def test_what_is_written_without_a_unit_is_noted_with_that_in_which_it_is_taken(folder: Path) -> None:
+def test_numbers_without_a_unit_are_noted_with_the_assumed_one(folder: Path) -> None:
     (folder / "beam.py").write_text(WITH_UNITS)
     note = "note: no unit given, the model's is assumed: side in m\n"
     done = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py")
@@ -355,7 +355,7 @@ def test_a_plugin_file_that_raises_is_reported_in_a_sentence(folder: Path) -> No
     assert done.stderr.count("error:") == 1
 
 
-def test_a_study_given_as_a_plugin_is_said_to_be_no_python_file(folder: Path) -> None:
+def test_a_study_passed_as_a_plugin_is_reported_as_no_python_file(folder: Path) -> None:
     done = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.yaml")
     assert done.returncode == 2
     first = "error: beam.yaml is not a Python file; --plugin takes the Python file that declares a plugin"

@@ -143,7 +143,7 @@ def test_a_design_that_is_not_there_is_reported_with_those_that_are(point: str, 
     assert text in shown.output
 
 
-def test_a_failed_design_is_shown_with_what_was_said_about_it() -> None:
+def test_a_failed_design_is_shown_with_its_message() -> None:
     shown = designopt("show", f"{STORE}/0").output
     assert "design 0 of results/rod.study: failed" in shown
     assert re.search(r"^cold +diverged \(folded\)", shown, re.MULTILINE)
@@ -300,7 +300,7 @@ def test_a_change_that_cannot_be_judged_anew_is_reported(change: str, code: int,
     assert not isinstance(done.exception, Exception)
 
 
-def test_limits_that_no_stored_design_keeps_are_said_and_end_with_1() -> None:
+def test_limits_that_no_stored_design_meets_are_reported_with_exit_code_1() -> None:
     done = designopt("report", STORE, "--set", "constraints=[{of: pitch, max: 1e-9}]")
     assert done.exit_code == 1, done.output
     assert f"{STORE}: no design satisfies the present limits" in done.output
@@ -364,7 +364,7 @@ def test_the_stores_of_a_folder_are_listed() -> None:
         ("*.yml", "no file matches *.yml"),
     ],
 )
-def test_what_is_no_study_file_is_reported(file: str, text: str) -> None:
+def test_files_that_are_not_studies_are_reported(file: str, text: str) -> None:
     done = designopt("validate", file)
     assert done.exit_code == 2
     assert text in done.output

@@ -61,7 +61,7 @@ def test_more_designs_of_an_exact_front_come_nearer_to_its_volume_from_below():
 
 
 @pytest.mark.parametrize("objectives", [1, 2, 3])
-def test_a_contribution_is_what_is_lost_without_the_design(objectives):
+def test_a_contribution_is_the_hypervolume_lost_without_the_design(objectives):
     F = np.random.default_rng(2).random((6, objectives)) * 1.1
     reference = np.ones(objectives)
     whole = decision.hypervolume(F, reference)
@@ -164,7 +164,7 @@ def test_a_weakly_dominated_design_does_not_win_by_the_chebyshev_distance():
     assert decision.utopia(F, weights, "chebyshev") == 2
 
 
-def test_deviations_from_a_reference_that_hardly_differ_are_told_apart_by_their_sum():
+def test_deviations_from_a_reference_that_hardly_differ_are_ordered_by_their_sum():
     # Largest deviations 0.5 and 0.50002, sums 1.5 and 0.50022: with 1e-4 of the sum the second is the smaller.
     F = np.array([(0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (1.0, 1.0, 0.0), (0.5, 0.5, 0.5), (0.50002, 1e-4, 1e-4)])
     assert decision.weighted_tchebycheff(F) == 4

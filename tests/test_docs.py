@@ -288,7 +288,7 @@ def test_the_table_of_report_parts_lists_every_general_one() -> None:
     }
 
 
-def test_the_parts_said_to_stand_in_a_report_without_plots_do_so() -> None:
+def test_the_parts_of_a_report_without_plots_are_the_documented_ones() -> None:
     from designopt.report.page.page import FIRST, GENERIC, LAST
 
     middle = re.search(r"Without `plots` the page holds (.*?)\.", RESULTS, flags=re.DOTALL)

@@ -62,11 +62,11 @@ def test_at_a_kink_one_side_is_taken():
 
 
 @pytest.mark.parametrize("text", ["sqrt(x)", "log(x)", "1/x"])
-def test_where_there_is_no_derivative_it_is_not_finite(text):
+def test_a_missing_derivative_is_not_finite(text):
     assert not np.isfinite(derivatives(Expression.parse(text), {"x": 0.0})["x"])
 
 
-def test_a_branch_that_is_not_taken_has_no_say_in_the_derivative():
+def test_an_inactive_branch_does_not_enter_the_derivative():
     assert derivatives(Expression.parse("max(x, sqrt(y))"), {"x": 2.0, "y": 0.0}) == {"x": 1.0, "y": 0.0}
 
 
@@ -211,7 +211,7 @@ def test_limits_are_one_sided_relative_to_their_size_and_have_gradients():
     np.testing.assert_allclose(slopes, differences(problem, problem.constraint_values), rtol=1e-7, atol=1e-9)
 
 
-def test_what_limits_compare_is_what_judges_find_violated():
+def test_limits_and_judges_find_the_same_violations():
     limits = (
         StudyConstraint("both", Expression.parse("stress"), over("worst"), minimum=1.0, maximum=1.1),
         StudyConstraint("equal", Expression.parse("mass"), over("worst"), equals=2.0),

@@ -30,7 +30,7 @@ def wait_a_minute():
 
 
 @pytest.mark.filterwarnings("ignore:Exception ignored in PyObject_HasAttrString")  # Python 3.13 says so, too
-def test_casadi_loses_what_is_raised_in_its_conversions():
+def test_casadi_hides_exceptions_of_its_conversions():
     """The reason for `HostHandlers`: were this to change, it could go."""
     assert float(ca.evalf(ca.vec(Interrupting(3.0)))) == 3.0
 
@@ -101,7 +101,7 @@ separately(work, None, stay=True)
 
 
 @pytest.mark.parametrize(("word", "code"), [("interrupted", INTERRUPTED), ("done", 0)])
-def test_a_command_that_is_asked_to_stop_at_its_end_ends_as_it_was_going_to(word, code):
+def test_a_stop_request_at_the_end_does_not_change_the_exit_code(word, code):
     done = subprocess.run([sys.executable, "-c", ASKED_AGAIN, word], capture_output=True, text=True, timeout=300)
     assert done.returncode == code, done.stderr
     assert done.stderr == ("interrupted\n" if word == "interrupted" else "")

@@ -80,7 +80,7 @@ def test_annotated_parameters_are_checked_as_declared_ones_are(space, scenario, 
         designopt.minimize(stretch, space, scenarios=[{"name": "s", **scenario}], store=tmp_path / "s")
 
 
-def test_scenarios_and_what_is_to_be_made_large(tmp_path):
+def test_scenarios_and_maximised_objectives(tmp_path):
     result = designopt.minimize(
         hill, {"a": [0, 4]}, [{"maximize": "height", "over": "mean"}], evaluations=80, store=tmp_path / "s",
         scenarios=[{"name": "left", "at": 1.0}, {"name": "right", "at": 2.0}],
@@ -113,7 +113,7 @@ def test_another_code_is_another_version_and_comments_are_not():
     assert made(text) != made(text.replace("'x'", "'y'", 1))
 
 
-def test_what_is_no_function_of_designs_is_refused():
+def test_objects_that_are_not_functions_of_designs_are_refused():
     with pytest.raises(PluginError, match="takes no design"):
         as_model(lambda: 1.0)
     with pytest.raises(PluginError, match="a model is a function"):

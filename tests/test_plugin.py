@@ -58,7 +58,7 @@ class Weather(TypedDict, total=False):
     rain: Annotated[float, Q("mm", "in an hour", ge=0)]
 
 
-def test_what_a_scenario_leaves_out_has_the_declared_default():
+def test_conditions_omitted_by_a_scenario_have_the_declared_default():
     assert filled(Weather, {}) == {"wind": 3.0}
     assert filled(Weather, {"wind": 5.0, "rain": 1.0}) == {"wind": 5.0, "rain": 1.0}
 
@@ -74,7 +74,7 @@ def test_what_a_scenario_leaves_out_has_the_declared_default():
     assert rain == ["rain", "number", "mm", ">=", "0", "in", "an", "hour"]
 
 
-def test_a_default_beyond_its_range_or_of_what_must_be_given_is_refused():
+def test_a_default_out_of_range_or_of_a_required_setting_is_refused():
     with pytest.raises(PluginError, match="the default -1 is outside its own range"):
         Q("m/s", "along the road", ge=0, default=-1.0)
     with pytest.raises(PluginError, match="'wind' of Needed has a default"):
@@ -361,7 +361,7 @@ def install(tmp_path, monkeypatch):
             del sys.modules[name]
 
 
-def test_what_is_installed_is_what_the_standard_library_finds():
+def test_installed_plugins_equal_those_of_the_standard_library():
     found = importlib.metadata.entry_points()
     expected = {
         (kind, e.name, e.module, e.attr, e.dist.name, e.dist.version)

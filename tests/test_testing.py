@@ -69,7 +69,7 @@ def test_no_outcomes_are_empty_outcomes():
     assert none.objectives.shape == (0, 2)
 
 
-def test_what_the_model_refuses_is_invalid_and_costs_no_budget():
+def test_designs_refused_by_the_model_are_invalid_and_cost_no_budget():
     def function(design, scenario):
         if design["x"] > 0.5:
             raise InvalidDesign("too large")
@@ -323,6 +323,6 @@ def test_the_global_generators_are_left_as_they_were():
     assert (random.random(), np.random.random()) == expected
 
 
-def test_what_is_no_solver_is_distinguished():
+def test_objects_that_are_not_solvers_are_distinguished():
     with pytest.raises(AssertionError, match="int is not a solver plugin; decorate it"):
         check_solver(int)

@@ -68,7 +68,7 @@ def test_ask_i_comes_after_the_tell_of_i_minus_the_look_ahead_and_before_the_nex
     assert asked_ahead(5, ends_after=2) == "ask 0, ask 1, ask 2, tell 0, tell 1, done"
 
 
-def test_what_is_asked_ahead_is_reported_before_a_spent_budget_ends_the_stage():
+def test_designs_proposed_ahead_are_reported_before_a_spent_budget_ends_the_stage():
     """What there is no budget for is asked in its turn all the same, and evaluated when one before it is refused."""
     assert asked_ahead(2, budget=3) == "ask 0, ask 1, tell 0, ask 2, tell 1, ask 3, tell 2, ended"
     talk = "ask 0, ask 1, tell 0, ask 2, tell 1, ask 3, tell 2, ended"

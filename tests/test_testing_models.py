@@ -283,7 +283,7 @@ def test_a_derivative_by_something_that_is_no_number_is_found():
         check_derivative(lambda d: {"y": {"kind": 1.0}}, designs=({"x": 1.0, "kind": "a"},))
 
 
-def test_where_a_model_knows_no_derivative_it_may_say_so():
+def test_a_model_may_report_a_missing_derivative():
     def gradient(design):
         raise Diverged("a kink")
 

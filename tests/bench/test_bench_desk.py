@@ -31,7 +31,7 @@ LOOK = r"""
 """
 
 
-def test_what_the_page_shows_of_a_running_study_is_never_older_than_two_seconds(tmp_path, record_property):
+def test_the_page_of_a_running_study_is_never_older_than_two_seconds(tmp_path, record_property):
     """The delay is the age of the first recorded evaluation that the view lacks."""
     folder = tmp_path / "work"
     folder.mkdir()

@@ -167,7 +167,7 @@ def test_the_start_of_six_workers(tmp_path, record_property):
 
 
 @pytest.mark.parametrize(("kind", "limit"), [("exit", 2.0), ("segfault", 2.0), ("sleep", 8.0), ("spin", 8.0)])
-def test_what_a_design_costs_that_crashes_or_hangs(tmp_path, kind, limit):
+def test_the_cost_of_a_design_that_crashes_or_hangs(tmp_path, kind, limit):
     """Seconds that the one worker needs more than for the same study without the bad design (time-out 1 s)."""
 
     def seconds(which, name):

@@ -233,7 +233,7 @@ def test_a_combination_that_is_not_determined_is_named_and_the_rest_has_its_inte
     assert "m" not in known.unknowns  # a number that is given is no unknown
 
 
-def test_what_is_determined_least_is_said_of_a_fit_that_is_determined() -> None:
+def test_a_determined_fit_reports_its_least_determined_direction() -> None:
     found = estimate(replace(oscillator(), parameters={"m": 1.0}), swings(), Options(intervals=12))
     # the phase of the swing is a matter of its frequency and of its first speed, which is zero: relative to its scale
     assert "k +1.2 %" in found.weakest
@@ -281,7 +281,7 @@ def test_unknown_inputs_without_a_prior_are_counted_as_what_they_are() -> None:
     assert found.undetermined == ("unknown inputs alone",)
 
 
-def test_what_is_known_beforehand_counts_as_a_measurement() -> None:
+def test_a_prior_counts_as_a_measurement() -> None:
     """A slope of 1 with a deviation of 0.1, as one more row of the regression."""
     measured = Measurements(TIMES, {"x": NOISY}, {"x": SIGMA})
     found = estimate(line(), measured, FEW, prior=lambda e: ((e["slope"] - 1.0) / 0.1) ** 2)
@@ -429,7 +429,7 @@ def test_a_fit_that_fails_and_a_problem_without_measurements_are_reported() -> N
         estimate(line(), measured, FEW, level="0.9")  # type: ignore[arg-type]
 
 
-def test_an_interval_says_what_it_is() -> None:
+def test_an_interval_states_its_kind() -> None:
     found = estimate(line(), Measurements(TIMES, {"x": NOISY}, {"x": SIGMA}), FEW, level=0.68268949)
     slope = found.unknowns["slope"]
     assert isinstance(slope, ConfidenceInterval)

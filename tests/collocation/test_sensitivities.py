@@ -228,7 +228,7 @@ def test_a_constraint_that_is_only_touched_is_named() -> None:
         assert touched == ("far" in " ".join(s.doubts))
 
 
-def test_constraints_that_say_the_same_twice_are_reported() -> None:
+def test_redundant_constraints_are_reported() -> None:
     base = regulator()
     twice = {f"end {i}": Constraint(lambda e: e.final["x"], high=0.2) for i in (1, 2)}
     problem = replace(base, constraints=twice)
@@ -239,7 +239,7 @@ def test_constraints_that_say_the_same_twice_are_reported() -> None:
     assert np.isnan(s.objective).all()
 
 
-def test_what_the_cost_does_not_determine_is_reported() -> None:
+def test_quantities_that_the_cost_does_not_determine_are_reported() -> None:
     base = regulator()
     problem = replace(base, extra=(Variable("idle", "", -1.0, 1.0),))
     s = sensitivities(problem, solve(problem, Options(intervals=5)), ["weight"])

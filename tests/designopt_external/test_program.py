@@ -290,9 +290,7 @@ def test_results_of_another_design_are_never_read(folder: Path) -> None:
         ("{text: stdout.txt, pattern: '(\\w+) finished'}", "stdout.txt: 'job' is not a number"),
     ],
 )
-def test_a_missing_result_says_what_was_looked_for_and_what_stands_there(
-    folder: Path, source: str, message: str
-) -> None:
+def test_a_missing_result_names_the_pattern_and_the_lines_of_the_file(folder: Path, source: str, message: str) -> None:
     study = with_text(folder, ("{text: out.dat, after: displacements, column: 3, take: largest, unit: m}", source))
     evaluation = study.evaluate({"width": 0.05, "height": 0.05}, allow=ALLOW)
     assert (evaluation.status, evaluation.reason) == ("error", "missing result")

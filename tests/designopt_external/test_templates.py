@@ -31,7 +31,7 @@ VALUES = {
         ("{% if thickness is defined %}x{% endif %}", ""),
     ],
 )
-def test_values_are_written_as_input_files_need_them(text: str, filled: str) -> None:
+def test_values_are_written_in_the_format_of_input_files(text: str, filled: str) -> None:
     assert DeckTemplate.read("deck.inp", text).filled(VALUES) == filled
 
 

@@ -146,7 +146,7 @@ def test_a_study_elsewhere_names_a_data_root_and_markers_without_a_place_are_ann
     assert "needed: walker.osim has no places for the markers of walk_slow.trc (QASI, QPSI," in done.output
 
 
-def test_what_a_folder_lacks_or_has_too_much_of_is_said(tmp_path):
+def test_missing_and_ambiguous_files_of_a_folder_are_reported(tmp_path):
     (tmp_path / "ana").mkdir()
     for name, place in (("walker.osim", ""), ("walk_slow.trc", "ana"), ("static.trc", "ana")):
         shutil.copy(STUDIES / name, tmp_path / place / name)
@@ -168,7 +168,7 @@ def test_what_a_folder_lacks_or_has_too_much_of_is_said(tmp_path):
     assert "designopt new laboratory FOLDER" in missing.output
 
 
-def test_samples_of_what_is_not_known_give_bands_and_markers_are_written_as_trc(tmp_path):
+def test_sampled_uncertain_inputs_give_bands_and_markers_are_written_as_trc(tmp_path):
     study = yaml.safe_load((STUDIES / "uncertainty.yaml").read_text())
     study["model"]["until"] = "forces"
     study["space"] = {name: study["space"][name] for name in ("strength", "fibre_factor")}

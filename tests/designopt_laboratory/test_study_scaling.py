@@ -101,7 +101,7 @@ def test_factors_by_hand_need_no_static_pose_and_replace_measured_ones(analysed)
         ("scaling", "walker.osim", "says how to scale: give one of the two"),
     ],
 )  # fmt: skip
-def test_what_a_study_states_wrongly_is_named_with_line_and_column(tmp_path, key, value, text):
+def test_mistakes_of_a_study_are_named_with_line_and_column(tmp_path, key, value, text):
     folder = tmp_path / "laboratory"
     shutil.copytree(STUDIES, folder, ignore=shutil.ignore_patterns("results"))
     study = yaml.safe_load((folder / "laboratory.yaml").read_text())

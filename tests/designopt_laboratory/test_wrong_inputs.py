@@ -95,7 +95,7 @@ RENAMED = tuple(name.replace("RKNE", "XKNE") for name in WALK.recording.marker_n
         ({"recording": pose(WALK, "walk.trc", marker_names=RENAMED)}, "recorded, but not on the model, without effect"),
     ],
 )
-def test_what_is_probably_wrong_is_announced_before_the_run(conditions, text):
+def test_probable_mistakes_are_announced_before_the_run(conditions, text):
     trial = {"recording": TRC, "reactions": MOT, **conditions}
     model = walker()
     model.check_scenario(trial)

@@ -133,7 +133,7 @@ def test_a_formula_is_what_it_says_with_exact_derivatives() -> None:
         ("q+" * 600 + "q", "at most 1000 characters", 0),
     ],
 )
-def test_what_is_no_formula_is_refused_with_its_place(text: str, message: str, offset: int) -> None:
+def test_invalid_formulas_are_refused_with_their_place(text: str, message: str, offset: int) -> None:
     with pytest.raises(FormulaError) as raised:
         Formula(text)
     assert message in raised.value.message

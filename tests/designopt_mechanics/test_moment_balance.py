@@ -72,7 +72,7 @@ def test_the_arrays_are_copies_that_nobody_changes() -> None:
         (changed("arms", (1, 0, 2), np.nan), r"arms of 'hip', 'c' at 0.1 s \(frame 1\) is not finite"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_its_place(change: dict[str, Any], message: str) -> None:
+def test_mismatched_input_is_refused_with_its_place(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         MomentBalance(**{**GIVEN, **change})
 

@@ -57,7 +57,7 @@ def test_arrays_are_the_motion_asked_for():
     assert outputs["effort"] > 58.8
 
 
-def test_what_cannot_be_done_is_a_design_without_result():
+def test_infeasible_movements_are_designs_without_result():
     with pytest.raises(Diverged) as caught:
         CartPole(intervals=20).evaluate({"pole_length": 0.5, "duration": 0.3}, {})
     assert caught.value.reason in ("locally_infeasible", "restoration_failed")

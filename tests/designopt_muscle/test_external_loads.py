@@ -142,7 +142,7 @@ def test_nothing_acts_on_the_ground(motion):
         external_loads(assignment(body="ground"), recorded(), motion, TIME)
 
 
-def test_what_a_force_leaves_out_is_that_of_the_files_defaults(motion):
+def test_omitted_elements_of_a_force_come_from_the_files_defaults(motion):
     """A default force in the axes of the arm, as OpenSim writes it, counts as if it were written with each force."""
     axes = b"<force_expressed_in_body>arm</force_expressed_in_body>"
     stated, head = assignment("arm"), b'<ExternalLoads name="loads">'

@@ -51,7 +51,7 @@ def test_channels_are_normalised_by_the_greatest_mean_over_a_window() -> None:
     assert np.isnan(reference(gapped, 0.65)).all()
 
 
-def test_what_cannot_be_normalised_is_named() -> None:
+def test_columns_that_cannot_be_normalised_are_named() -> None:
     with pytest.raises(RecordingError, match="2 channels need one reference each, not 1"):
         normalised(raw(), [1.0])
     with pytest.raises(RecordingError, match="the reference of triceps is not positive"):

@@ -118,7 +118,9 @@ def test_points_over_time_become_markers(result: Result, tmp_path: Path) -> None
         ((), "sto", "no array with the times"),
     ],
 )
-def test_what_cannot_be_written_is_reported(tmp_path: Path, kept: tuple[str, ...], form: str, message: str) -> None:
+def test_expressions_that_cannot_be_written_are_reported(
+    tmp_path: Path, kept: tuple[str, ...], form: str, message: str
+) -> None:
     with pytest.raises(ExportError, match=message):
         export(run(tmp_path, *kept), tmp_path, [form])
 

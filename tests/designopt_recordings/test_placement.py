@@ -49,7 +49,7 @@ def test_back_and_forth_is_the_same_recording() -> None:
     np.testing.assert_allclose(back.plates[0].moment, recording().plates[0].moment, atol=1e-9)
 
 
-def test_what_is_no_rotation_is_refused() -> None:
+def test_invalid_rotations_are_refused() -> None:
     for matrix in (2.0 * np.eye(3), np.diag([1.0, 1.0, -1.0]), np.ones((3, 2))):
         with pytest.raises(RecordingError, match="the matrix is not a rotation"):
             moved(recording(), matrix)

@@ -49,7 +49,7 @@ def test_markers_without_a_position_are_missing() -> None:
     assert np.argwhere(recording(markers=markers).missing()).tolist() == [[2, 1]]
 
 
-def test_what_a_recording_holds_cannot_be_changed_behind_its_back() -> None:
+def test_the_arrays_of_a_recording_are_read_only() -> None:
     with pytest.raises(ValueError, match="read-only"):
         recording().markers[0, 0, 0] = 1.0
 
@@ -71,7 +71,7 @@ def test_what_a_recording_holds_cannot_be_changed_behind_its_back() -> None:
         (lambda: ForcePlate("p", 1.0, np.zeros((3, 3)), np.zeros((2, 3))), "moment of plate 'p'"),
     ],
 )
-def test_what_does_not_fit_together_is_refused(make: Callable[[], object], message: str) -> None:
+def test_inconsistent_input_is_refused(make: Callable[[], object], message: str) -> None:
     with pytest.raises(RecordingError, match=message):
         make()
 

@@ -99,7 +99,7 @@ def test_the_commands_work_one_after_the_other(
         assert capsys.readouterr().out.strip().endswith("comparison.html")
 
 
-def test_the_late_plant_is_held_as_the_page_says() -> None:
+def test_the_delayed_plant_is_controlled_as_the_page_states() -> None:
     problem = designopt.load(ROOT / "studies" / "late_plant.yaml").problem
     model = problem.model.build()
     for design, iae, ms in (

@@ -40,7 +40,7 @@ def table(name: str, text: str) -> TimeTable:
     return read_table(InputFile(name, text.encode()))
 
 
-def test_what_is_written_is_read_back_as_a_guess(walker: Walker) -> None:
+def test_an_exported_motion_is_read_back_as_a_guess(walker: Walker) -> None:
     phase = trajectory(walker)
     text = opensim_storage(walker, phase)
     assert text.startswith("num_controls=19\n")
@@ -59,7 +59,7 @@ def test_a_solution_of_moco_is_a_guess(walker: Walker, walking_data: Path) -> No
     assert 0.01 <= guess.values["activation_soleus_r"].min() < guess.values["excitation_soleus_r"].max() <= 1.0
 
 
-def test_what_a_table_lacks_is_guessed_and_a_coordinate_is_needed(walker: Walker) -> None:
+def test_missing_columns_of_a_table_are_guessed_except_coordinates(walker: Walker) -> None:
     text = opensim_storage(walker, trajectory(walker))
     whole = table("walk.sto", text)
     few = TimeTable(whole.time, walker.coordinates, np.stack([whole.column(n) for n in walker.coordinates], axis=1))

@@ -197,7 +197,7 @@ def test_frames_of_frames_with_a_missing_landmark_are_nan_and_only_these() -> No
     assert np.isfinite(axes[[0, 1, 3]]).all()
 
 
-def test_what_no_subject_can_have_is_refused_in_a_sentence() -> None:
+def test_implausible_subjects_are_refused_in_a_sentence() -> None:
     model = load_model("wholebody21")
     landmarks = dict(model.landmarks)
     for change, message in (

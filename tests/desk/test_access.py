@@ -22,7 +22,7 @@ def test_a_token_opens_one_session():
 
 
 @pytest.mark.parametrize("given", ["", "x", "é", "token"])
-def test_what_is_no_token_opens_nothing(given):
+def test_an_invalid_token_opens_no_session(given):
     access = Access(4000)
     assert access.enter(given) is None
     assert not access.knows(f"Bearer {given}")

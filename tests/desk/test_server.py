@@ -159,7 +159,7 @@ def test_a_study_that_is_wrong_is_opened_and_keeps_its_line_ends(client, folder)
     (folder / "windows.yaml").unlink()
 
 
-def test_what_a_run_prints_goes_to_no_file_of_somebody_else(client, folder, tmp_path):
+def test_output_of_a_run_enters_no_foreign_file(client, folder, tmp_path):
     precious = tmp_path / "precious"
     precious.write_text("keep me")
     (folder / "results" / "linked.study").mkdir()
@@ -354,7 +354,7 @@ BODIES = {
 
 
 @pytest.mark.parametrize("what", BODIES)
-def test_bodies_that_say_nothing_are_refused(client, what):
+def test_empty_bodies_are_refused(client, what):
     assert client.ask("POST", "/compute", BODIES[what]).status in (400, 404)
     assert client.ask("POST", "/compute", BODIES[what], {"Content-Type": "text/plain"}).status == 400
 

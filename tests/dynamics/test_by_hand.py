@@ -87,7 +87,7 @@ def line_of(text):
         (lambda v: ca.sqrt(v.push / v.mass), "is in 'N^0.5/kg^0.5', not 'm/s^2'"),
     ],
 )
-def test_units_that_do_not_fit_are_said(rate, said):
+def test_units_that_do_not_match_are_reported(rate, said):
     with pytest.raises(ValueError, match=re.escape(said)) as caught:
         oscillator(rate)
     line = line_of('        return {"place": v.speed, "speed": rate(v), "force": v.stiffness * v.place}')
@@ -103,7 +103,7 @@ def test_units_that_do_not_fit_are_said(rate, said):
         lambda v: ca.if_else(v.place > 0.0, v.push, -v.push) / v.mass,
     ],
 )
-def test_what_fits_is_let_through(rate):
+def test_matching_input_is_accepted(rate):
     oscillator(rate)
 
 
@@ -181,7 +181,7 @@ def test_equations_that_fail_are_reported_in_a_sentence_with_their_line(rate, sa
         ({"states": {1: "m"}}, "'1' is not a valid name for a variable"),
     ],
 )
-def test_tables_that_do_not_fit_are_said(tables, said):
+def test_tables_that_do_not_match_are_reported(tables, said):
     with pytest.raises(ValueError, match=re.escape(said)):
         oscillator(**tables)
 

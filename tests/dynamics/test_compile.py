@@ -150,7 +150,7 @@ def test_a_compiler_that_fails_is_reported_and_done_without(smooth, folder, monk
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a compiler in the shell's language")
-def test_what_a_compiler_started_ends_with_it_at_the_time_limit(tmp_path, folder, monkeypatch):
+def test_child_processes_of_a_compiler_end_at_its_time_limit(tmp_path, folder, monkeypatch):
     slow = tmp_path / "slow-cc"
     slow.write_text(f"#!/bin/sh\nsleep 300 & echo $! > {tmp_path}/child\nwait\n")
     slow.chmod(0o755)
@@ -174,7 +174,7 @@ def alive(pid):
     return bool(state) and not state.startswith("Z")
 
 
-def test_large_code_is_optimised_less_and_said_so_before(compiler, smooth, folder, monkeypatch, caplog):
+def test_large_code_is_optimised_less_with_a_warning_before(compiler, smooth, folder, monkeypatch, caplog):
     commands, run = [], compiling._run
     monkeypatch.setattr(compiling, "_run", lambda command, work: commands.append(command) or run(command, work))
     small = end_state(smooth)
@@ -199,7 +199,7 @@ def test_code_that_is_too_large_is_not_given_to_the_compiler(compiler, smooth, f
     assert Simulator(smooth).method == "lsoda"
 
 
-def test_a_compiler_that_is_named_but_absent_is_said_so(smooth, monkeypatch):
+def test_a_missing_compiler_is_reported_by_name(smooth, monkeypatch):
     monkeypatch.setenv("CC", "no-such-compiler -m64")
     with pytest.raises(CompilerError, match=r"'no-such-compiler -m64' \(CC\) is not found"):
         Simulator(smooth, compiled=True)

@@ -182,7 +182,7 @@ def test_threads_share_one_object(arm, compiled):
     assert all((one == other).all() for one, other in zip(found, expected, strict=True))
 
 
-def test_without_a_compiler_the_map_runs_and_says_so(arm, monkeypatch, caplog, tmp_path):
+def test_without_a_compiler_the_map_runs_with_a_warning(arm, monkeypatch, caplog, tmp_path):
     monkeypatch.delenv("CC", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     with caplog.at_level(logging.WARNING):

@@ -155,7 +155,7 @@ def test_the_linearisation_is_of_the_states_and_signals():
     np.testing.assert_allclose(found.P, [[0.0, 0.0], [-0.8, 0.0]], atol=1e-12)
 
 
-def test_what_is_declared_stands_in_the_plugin_once():
+def test_a_plugin_holds_each_declaration_once():
     plugin = find("model", "test_oscillator")
     assert {n: f.quantity.unit for n, f in plugin.inputs.items()} == {"frequency": "rad/s", "decay": "1/s"}
     assert plugin.conditions["start"].quantity.description == "where it is let go"

@@ -51,7 +51,7 @@ def test_the_order_of_parameters_and_the_names_of_scenarios_do_not_matter():
     assert key(problem(scenarios=(Scenario("x"),)), 0.1) == key(problem(scenarios=(Scenario("y"),)), 0.1)
 
 
-def test_what_is_asked_of_the_figures_does_not_matter_to_the_key():
+def test_objectives_and_limits_do_not_enter_the_key():
     wide = problem(real("x", -9, 9), objectives=(minimized("g", "maximize"),), constraints=(limit("f", maximum=1.0),))
     assert key(wide, 0.1) == key(problem(), 0.1)
 
@@ -146,7 +146,7 @@ def test_texts_cannot_be_read_as_two_values():
     assert key(p, 0.0) != key(q, 0.0)
 
 
-def test_what_is_inactive_has_no_part_in_the_key():
+def test_inactive_parameters_do_not_enter_the_key():
     p = problem(*CONDITIONAL)
     assert key(p, 1.0, 2.0, 0.5) == key(p, 1.0, 3.0, 0.5)
     assert key(p, 0.0, 2.0, 0.5) != key(p, 0.0, 3.0, 0.5)

@@ -122,7 +122,7 @@ def test_designs_asked_for_again_and_dropped_blocks_are_reported() -> None:
     assert mild.notes[-1].startswith("1 of 64 blocks were dropped because one of their designs has no result")
 
 
-def test_what_is_not_done_yet_counts_as_missing() -> None:
+def test_unfinished_evaluations_count_as_missing() -> None:
     given = sampled("sobol_indices", {"base": 64}, lost=3)
     outcomes, rows = in_ask_order(given, "screening")
     assert (rows[-3:] == -1).all()
@@ -215,7 +215,7 @@ def bent(**more: Any) -> GivenResult:
     return result(X, {"mass": mass, "sag": sag, "cost": mass}, **more)
 
 
-def test_what_the_rules_pick_is_said_with_what_they_mean() -> None:
+def test_chosen_designs_are_listed_with_the_meaning_of_their_rules() -> None:
     section = decision(bent())
     assert section is not None
     assert section.findings == (
@@ -239,7 +239,7 @@ def test_the_rules_of_the_study_are_the_ones_that_are_reported() -> None:
     assert "utopia" not in section.introduction
 
 
-def test_a_front_without_a_knee_is_said_to_have_none() -> None:
+def test_a_front_without_a_knee_is_reported_as_such() -> None:
     X = [(20.0, 0.1), (30.0, 0.2), (40.0, 0.3)]
     section = decision(result(X, {"mass": [0.0, 5.0, 10.0], "sag": [10.0, 8.0, 0.0]}, choose=(Choice("knee"),)))
     assert section is not None
@@ -334,7 +334,7 @@ def test_of_no_tries_there_is_no_interval() -> None:
     assert np.isnan(wilson(np.nan, 0)).all()
 
 
-def test_what_is_made_large_is_reported_by_its_small_quantile() -> None:
+def test_maximised_objectives_are_reported_by_their_small_quantile() -> None:
     given = tried()
     objectives = (minimize("mass", "kg"), maximize("sag", "mm"))
     study = replace(given.study, objectives=objectives)
@@ -360,7 +360,7 @@ def test_before_validation_has_begun_the_report_says_when_it_comes() -> None:
 # ------------------------------------------------------------------------------------------------ limits, failures
 
 
-def test_limits_that_nothing_comes_near_are_said_to_be_inactive() -> None:
+def test_limits_that_no_design_approaches_are_reported_as_inactive() -> None:
     given = bent(constraints=(at_most("cost", 40.0), at_most("mass", 10.0, "kg")))
     section = limits(given)
     assert section is not None
@@ -384,7 +384,7 @@ def test_bounds_of_a_conditional_parameter_count_where_it_is_active() -> None:
     assert best(given).findings[0].startswith("Compromise: kind box gives")
 
 
-def test_where_failures_crowd_is_said_in_words() -> None:
+def test_regions_with_many_failures_are_described_in_words() -> None:
     rng = np.random.default_rng(5)
     X = np.column_stack([rng.uniform(10, 100, 400), rng.uniform(0, 1, 400)])
     status = np.where(X[:, 1] > 0.9, "diverged", "ok")

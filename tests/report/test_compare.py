@@ -73,7 +73,7 @@ def test_stores_that_cannot_be_compared_are_refused_in_a_sentence(tmp_path: Path
     assert not list(tmp_path.iterdir())
 
 
-def test_what_only_one_store_has_is_left_out_and_said(tmp_path: Path) -> None:
+def test_quantities_of_a_single_store_are_omitted_and_named(tmp_path: Path) -> None:
     three = store("three.study", [(1, 1), (2, 4)], objectives=(minimize("cost"), minimize("mass", "kg")))
     page = compared(FIRST, three, path=tmp_path)
     assert "Not compared, because not all stores have them: cost and sag." in page
@@ -124,7 +124,7 @@ def test_a_store_without_a_feasible_design_has_no_best_value(tmp_path: Path) -> 
     assert rows(page, "Best value of each store")[1] == ["none", "–", "–"]
 
 
-def test_differences_of_the_studies_are_said_in_words() -> None:
+def test_differences_of_the_studies_are_described_in_words() -> None:
     a = FIRST.study
     b = replace(
         a,

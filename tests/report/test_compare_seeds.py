@@ -131,7 +131,7 @@ def test_three_searches_are_tested_together_and_by_pairs(tmp_path: Path) -> None
     assert "does not differ significantly (p = 0.086)" in page
 
 
-def test_few_runs_are_said_to_prove_nothing(tmp_path: Path) -> None:
+def test_few_runs_are_reported_as_insufficient_evidence(tmp_path: Path) -> None:
     page = compared([*GOOD[:2], *other("poor", 0.5)[:2]], tmp_path)
     assert "With this few runs, p cannot be below 0.33." in page
 

@@ -61,5 +61,5 @@ def test_values_that_the_model_refuses_are_invalid_with_its_words() -> None:
     assert dict(overview(given).facts)["failed designs"] == "0"
 
 
-def test_without_failures_the_report_says_so() -> None:
+def test_the_report_states_that_there_are_no_failures() -> None:
     assert failures(six_designs()).introduction == "Every evaluation gave a result."  # type: ignore[union-attr]

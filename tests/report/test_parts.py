@@ -88,7 +88,7 @@ def test_the_view_of_the_front_leaves_out_what_lies_far_beyond_it() -> None:
     assert view(np.array([3.0]), np.array([1.0, 5.0]), True) is None
 
 
-def test_attained_bounds_and_active_limits_are_said_in_words() -> None:
+def test_attained_bounds_and_active_limits_are_reported_in_words() -> None:
     X = [(10.0, 0.2), (10.0, 0.4), (10.0, 0.6), (50.0, 0.5)]
     given = result(X, {"mass": [1, 2, 3, 4], "sag": [9.5, 8, 7, 6]}, constraints=(at_most("sag", 9.5, "mm"),))
     section = limits(given)
@@ -159,7 +159,7 @@ def test_the_name_of_a_stage_tells_what_auto_chose() -> None:
     assert [a["text"] for a in annotations if a["text"].startswith("s")] == ["sweep", "search (gp)"]
 
 
-def test_a_bound_at_which_the_recommended_design_lies_is_said_with_what_the_study_says_of_it() -> None:
+def test_a_bound_reached_by_the_recommended_design_is_reported_with_its_reason() -> None:
     X = [(30.0, 0.5), (10.0, 0.6), (40.0, 0.7)]
     given = result(X, {"mass": [1, 2, 3], "sag": [3, 2, 1]})
     clause = "width of the recommended design is at its lower bound (10 mm)"
@@ -172,7 +172,7 @@ def test_a_bound_at_which_the_recommended_design_lies_is_said_with_what_the_stud
     assert explained.problem.digest == given.problem.digest
 
 
-def test_a_counted_figure_at_its_limit_is_not_said_to_be_held_back() -> None:
+def test_a_counted_figure_at_its_limit_is_not_reported_as_active() -> None:
     given = result([(30.0, 0.5), (40.0, 0.6)], {"mass": [1, 2], "sag": [2, 1]}, constraints=(at_most("sag", 2.0),))
     assert limits(given).findings == ("No bound of the space and no limit is active on the front.",)  # type: ignore[union-attr]
 
@@ -186,7 +186,7 @@ def test_whole_numbers_reach_their_bounds_too() -> None:
     )
 
 
-def test_a_front_inside_its_bounds_is_said_to_be() -> None:
+def test_a_front_inside_its_bounds_is_reported_as_such() -> None:
     given = result([(30.0, 0.5), (40.0, 0.6)], {"mass": [1, 2], "sag": [2, 1]})
     assert limits(given).findings == ("No bound of the space and no limit is active on the front.",)  # type: ignore[union-attr]
 
@@ -353,7 +353,7 @@ def test_a_few_designs_are_ranked_with_the_best_and_the_worst_of_each_objective(
     assert (mass["type"], sag["type"]) == ("bar", "scatter")  # a bar has no length on an axis over decades
 
 
-def test_what_is_maximised_is_best_where_it_is_most() -> None:
+def test_a_maximised_objective_is_best_at_its_largest_value() -> None:
     given = result([(10.0, 0.2), (20.0, 0.4)], {"mass": [2, 1], "sag": [1, 2]}, objectives=(maximize("mass", "kg"),))
     made = ranking(given)
     assert made is not None
@@ -376,7 +376,7 @@ def test_one_design_is_not_ranked_and_of_many_the_baseline_stays() -> None:
     assert section.tables[0].designs[-1] == MOST + 4
 
 
-def test_notable_figures_above_zero_are_said_at_the_end_of_a_run() -> None:
+def test_notable_figures_above_zero_are_reported_at_the_end_of_a_run() -> None:
     X, figures = [(10.0, 0.2), (20.0, 0.4)], {"mass": [1, 2], "sag": [2, 1]}
     assert "gaps" not in summary_table(result(X, {**figures, "gaps": [0, 0]}))
     lines = summary_table(result(X, {**figures, "gaps": [0, 7]})).splitlines()
@@ -386,7 +386,7 @@ def test_notable_figures_above_zero_are_said_at_the_end_of_a_run() -> None:
     assert note in summary_table(given).splitlines()
 
 
-def test_the_summary_says_why_there_is_nothing_to_choose() -> None:
+def test_the_summary_states_why_there_is_no_choice() -> None:
     assert "Nothing has been evaluated yet" in summary_table(result(np.empty((0, 2)), {"mass": [], "sag": []}))
 
 

@@ -79,7 +79,7 @@ def texts(result):
 
 
 @pytest.mark.parametrize("which", ["one", "two"])
-def test_what_the_study_states_in_mpa_is_nowhere_in_pa(which, request):
+def test_values_stated_in_mpa_are_never_shown_in_pa(which, request):
     result = request.getfixturevalue(which)
     page = "\n".join(texts(result))
     assert "MPa" in page

@@ -29,7 +29,7 @@ def play(made, store, count):
 
 
 @pytest.mark.parametrize("solver", [{"use": "nsga2", "population": 8}, {"use": "gp", "startup": 6}])
-def test_a_study_told_from_outside_is_the_study_that_was_run(tmp_path, solver):
+def test_a_study_run_by_ask_and_tell_equals_the_run_study(tmp_path, solver):
     made = study(solver, 20)
     sizes = play(made, tmp_path / "told", 3)
     assert sum(sizes) == 20
@@ -40,7 +40,7 @@ def test_a_study_told_from_outside_is_the_study_that_was_run(tmp_path, solver):
     assert dump(told) == dump(ran)
 
 
-def test_what_is_asked_stays_the_same_until_it_is_reported(tmp_path):
+def test_proposals_stay_the_same_until_they_are_reported(tmp_path):
     made = study({"use": "nsga2", "population": 8}, 16)
     first = made.ask(4, store=tmp_path / "s")
     assert [one.key for one in made.ask(2, store=tmp_path / "s")] == [one.key for one in first[:2]]
@@ -50,7 +50,7 @@ def test_what_is_asked_stays_the_same_until_it_is_reported(tmp_path):
         made.tell(first[1], rig(first[1].values, {}), store=tmp_path / "s")
 
 
-def test_more_cannot_be_asked_than_the_solver_knows_to_ask(tmp_path):
+def test_a_request_beyond_the_solvers_proposals_is_refused(tmp_path):
     made = study({"use": "nsga2", "population": 8}, 16)
     assert len(made.ask(100, store=tmp_path / "s")) == 8
 
@@ -83,7 +83,7 @@ def test_an_evaluation_without_a_result_is_a_failed_one(tmp_path):
         ([], "1 evaluation but 0 results"),
     ],
 )
-def test_what_does_not_fit_is_refused_and_nothing_recorded(tmp_path, given, message):
+def test_mismatched_results_are_refused_and_not_recorded(tmp_path, given, message):
     made = study({"use": "sobol", "samples": 2}, 2)
     asked = made.ask(store=tmp_path / "s")
     with pytest.raises(ValueError, match=message):
@@ -106,7 +106,7 @@ def test_stated_tolerances_are_asked_for_after_the_search(tmp_path):
     assert made.result(tmp_path / "s").tolerated().is_recorded.all()
 
 
-def test_what_another_store_asked_and_what_is_reported_twice_at_once_is_refused(tmp_path):
+def test_results_of_another_store_and_duplicate_results_are_refused(tmp_path):
     solver = {"use": "random", "samples": 3}
     one, other = (study(solver, 3, seed=seed) for seed in (1, 2))
     (first, second, _) = one.ask(3, store=tmp_path / "one")

@@ -78,7 +78,7 @@ def test_a_batch_whose_rows_depend_on_each_other_is_found_out():
         check_model(Leaning, designs=[{"a": 1.0}, {"a": 2.0}])
 
 
-def test_a_model_with_batch_says_how_many_it_likes():
+def test_a_model_with_batch_declares_its_batch_size():
     with pytest.raises(PluginError, match="must declare 'batch_size'"):
 
         @model("sizeless", version=1, unchecked=True)

@@ -42,7 +42,7 @@ def said(result: designopt.Result) -> list[str]:
     return [event["text"] for event in result.events if event["kind"] == "code"]
 
 
-def test_other_code_of_the_same_version_is_said_in_events_table_and_page(tmp_path: Path) -> None:
+def test_other_code_of_the_same_version_is_reported_in_events_table_and_page(tmp_path: Path) -> None:
     assert said(searched(declared(MODEL.format(factor=1.0, version=1)), tmp_path)) == []
     again = searched(declared(MODEL.format(factor=2.0, version=1)), tmp_path)
 

@@ -116,7 +116,7 @@ def test_a_budget_counts_what_cheap_evaluations_cost():
     assert budget.take_cheap(valid, 0.1) == 0
 
 
-def test_what_makes_an_evaluation_cheap_is_a_setting_and_costs_less():
+def test_cheap_evaluations_use_a_setting_and_cost_less():
     with pytest.raises(PluginError, match="fidelity names 'cycles', which is not a setting"):
         model("odd_fidelity", version=1, unchecked=True, fidelity=Fidelity({"cycles": 2}, cost=0.5))(lambda d, s: {})
     with pytest.raises(PluginError, match=r"between 0 and 1 \(a full evaluation\), not 1"):

@@ -155,9 +155,7 @@ def test_a_larger_budget_continues_and_equals_the_run_that_had_it_from_the_start
 
 
 @pytest.mark.parametrize("budget", range(1, 9))
-def test_what_is_refused_as_the_budget_ends_is_replaced_and_a_larger_budget_finds_its_asks_in_their_places(
-    budget, tmp_path
-):
+def test_designs_refused_at_the_end_of_a_budget_are_replaced_and_keep_their_positions(budget, tmp_path):
     study = follower("serial", "picky", budget=Budget(evaluations=budget), count=200)
     small = run_study(study, tmp_path / "a")
     assert int((~small.outcomes.failed).sum()) == budget
@@ -238,7 +236,7 @@ def test_a_request_to_stop_ends_a_solver_whose_proposals_need_no_evaluation(tmp_
 
 
 @pytest.mark.parametrize(("ask", "message"), [(2, "one design at a time"), (0, None)])
-def test_what_a_solver_may_ask_for(tmp_path, ask, message):
+def test_the_requests_a_solver_may_make(tmp_path, ask, message):
     class Odd:
         def solve(self, problem, evaluate, rng, start):
             evaluate.ahead(lambda: np.zeros((ask, 2)), lambda outcomes: None, 3)

@@ -143,7 +143,7 @@ def test_a_run_goes_on_without_the_bad_trial_and_says_so(folder: Path) -> None:
     np.testing.assert_array_equal(result.arrays(1, "t3")["steps"], np.arange(4.0))
 
 
-def test_it_can_be_changed_afterwards(folder: Path) -> None:
+def test_an_augmented_statement_can_be_changed_afterwards(folder: Path) -> None:
     assert designopt(folder, "run", "trials.yaml", "-o", "s.study").returncode == 0
     load(folder / "trials.yaml", plugin_files=[folder / "trials.py"])
     strict = open_store(folder / "s.study").with_changes(["missing={at_most: 0}"])

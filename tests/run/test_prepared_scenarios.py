@@ -61,7 +61,7 @@ def test_scenarios_with_equal_conditions_share_what_is_prepared() -> None:
     assert CALLS == [1.0]
 
 
-def test_what_the_preparation_raises_is_the_answer_of_the_evaluation() -> None:
+def test_exceptions_of_the_preparation_are_the_result_of_the_evaluation() -> None:
     result = run(1.0, -1.0)
     assert result.messages[1] == ("empty", "nothing was recorded", "")
     assert np.isnan(result.values[1, 0])

@@ -201,7 +201,7 @@ def test_a_full_or_closed_stream_costs_the_display_and_not_the_run(tmp_path, mon
     progress("line").event("note", "nobody hears it")
 
 
-def test_an_event_that_says_its_kind_itself_has_no_heading():
+def test_an_event_whose_text_states_its_kind_has_no_heading():
     assert event_text("stage_ended", "stage front ended: 2 h are used up") == "stage front ended: 2 h are used up"
     assert event_text("stopped", "stopped: too many failures") == "stopped: too many failures"
     assert event_text("no_nanny", "some workers have none") == "no nanny: some workers have none"

@@ -206,7 +206,7 @@ def test_the_validation_uses_the_other_store_too(tmp_path):
     assert (result.validation().statuses == "ok").all()
 
 
-def test_this_problem_judges_by_what_is_on_record_there(tmp_path):
+def test_a_problem_judges_recorded_results(tmp_path):
     first = sweep(minimize=("-1 * square",))  # the farthest is best there, under the same name
     run_study(first, tmp_path / "first")
     assert run_study(starting(tmp_path / "first"), tmp_path / "a").outcomes.X[0, 0] == 0.5
@@ -219,7 +219,7 @@ def test_a_parameter_that_the_other_designs_lack_is_named_before_anything_is_mad
     assert not (tmp_path / "second").exists()
 
 
-def test_objectives_that_cannot_be_known_there_are_named(tmp_path):
+def test_objectives_that_another_model_cannot_compute_are_named(tmp_path):
     run_study(make_study(names=("a",), stages=(listed([0.5]),)), tmp_path / "first")
     study = starting(tmp_path / "first")
     study = dataclasses.replace(study, objectives=(dataclasses.replace(study.objectives[0], name="mine"),))
@@ -277,7 +277,7 @@ def test_a_real_value_is_an_integer_only_if_it_is_one():
     assert translated(np.array([[2.0], [2.0005], [3.001]]), *spaces([there], [here])).tolist() == [[2000.0], [3001.0]]
 
 
-def test_what_is_fixed_here_must_have_its_value_there():
+def test_a_fixed_parameter_selects_stored_designs_with_its_value():
     there = (A, DesignVariable("m", "choice", values=("steel", "oak")), DesignVariable("t", "real", 0, 9, unit="mm"))
     here = (A, DesignVariable("m", "fixed", values=("oak",)), DesignVariable("t", "fixed", values=(0.002,), unit="m"),
             DesignVariable("new", "fixed", values=(1.0,)))  # fmt: skip
@@ -285,7 +285,7 @@ def test_what_is_fixed_here_must_have_its_value_there():
     assert translated(X, *spaces(there, here)).tolist() == [[1.1]]
 
 
-def test_what_is_fixed_there_has_that_value_here():
+def test_a_parameter_fixed_in_the_other_store_has_its_value():
     there = (A, DesignVariable("t", "fixed", values=(2.0,), unit="mm"))
     here = (DesignVariable("t", "real", 0, 1, unit="m"), A)
     assert translated(np.array([[1.0]]), *spaces(there, here)).tolist() == [[0.002, 1.0]]

@@ -148,7 +148,7 @@ def test_a_run_under_nohup_goes_on_when_its_terminal_goes(tmp_path):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
-def test_what_killed_runs_have_started_and_noted_is_cleaned_up(tmp_path, monkeypatch):
+def test_processes_and_notes_of_killed_runs_are_removed(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     process = start(tmp_path / "s", "dask", 0.05)
     wait_until(lambda: evaluations(tmp_path / "s") > 3)

@@ -54,7 +54,7 @@ def test_the_chosen_designs_are_evaluated_in_every_further_scenario_once(tmp_pat
     assert again.sessions[-1]["executor"] == "none"
 
 
-def test_what_the_solvers_hear_and_the_table_are_as_without_validation(tmp_path):
+def test_validation_changes_neither_the_solvers_input_nor_the_table(tmp_path):
     with_it = run_study(study(), tmp_path / "a")
     without = run_study(study(validate=None), tmp_path / "b")
     assert with_it.outcomes.X.tolist() == without.outcomes.X.tolist()
@@ -82,7 +82,7 @@ def test_objectives_quantiles_and_limits_are_those_of_each_scenario_by_itself(tm
     assert (done.statuses == "ok").all()
 
 
-def test_what_is_to_be_made_large_is_shown_in_its_own_direction(tmp_path):
+def test_maximised_objectives_are_shown_in_their_own_direction(tmp_path):
     s = study(stages=(listed([0.5, 1.0]),))
     first, second = s.objectives
     s = dataclasses.replace(s, space=s.space[:1], objectives=(first, dataclasses.replace(second, direction="maximize")))

@@ -133,7 +133,7 @@ def test_names_of_a_study_need_not_differ_from_those_of_the_model(tmp_path):
     assert list(record.solution.multipliers)[:3] == ["released", "limit released", "heat"]
 
 
-def test_what_a_figure_has_to_equal_is_met(tmp_path):
+def test_an_equality_of_a_figure_is_met(tmp_path):
     result = study(constraints=[{"name": "heat", "of": "loss", "equals": 0.125}]).run(tmp_path / "s")
     (record,) = result.programs()
     assert record.optimum["damping"] == pytest.approx(4.0, rel=ACCURACY)
@@ -219,7 +219,7 @@ def test_limits_over_scenarios(tmp_path, over, damping):
     assert result.outcomes.feasible.all()
 
 
-def test_what_is_maximised_in_the_worst_scenario(tmp_path):
+def test_the_worst_scenario_of_a_maximised_objective(tmp_path):
     objective = {"name": "decay", "maximize": "1/error", "over": "worst"}
     result = study(scenarios=LOADS, objectives=[objective]).run(tmp_path / "s")
     values, _ = best(result)

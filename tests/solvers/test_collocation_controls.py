@@ -125,7 +125,7 @@ solver: {use: collocation, SETTING}
         ("confidence: 0.9", "is not fitted to measurements"),
     ],
 )
-def test_what_cannot_be_asked_of_controls_is_refused_at_its_place(setting: str, message: str) -> None:
+def test_invalid_statements_about_controls_are_refused_with_their_place(setting: str, message: str) -> None:
     with pytest.raises(StudyError) as caught:
         study_from_text(TEXT.replace("SETTING", setting), "moved.yaml", problem_of=Problem.from_study)
     (issue,) = caught.value.issues

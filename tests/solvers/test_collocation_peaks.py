@@ -79,7 +79,7 @@ def test_a_peak_is_minimised_in_the_worst_of_scenarios(tmp_path):
         ({"objectives": [{"name": "room", "maximize": "peak_travel"}]}, "objective 'room' uses the largest value"),
     ],
 )
-def test_what_does_not_press_on_a_peak_is_refused(section, said):
+def test_a_peak_that_no_cost_or_limit_reduces_is_refused(section, said):
     with pytest.raises(StudyError, match=re.escape(said)):
         study(**section)
 

@@ -174,7 +174,7 @@ def refused(text):
         ),
     ],
 )
-def test_what_cannot_be_a_program_is_refused_where_it_stands(old, new, message):
+def test_an_invalid_program_is_refused_with_its_place(old, new, message):
     assert old in TEXT
     assert refused(TEXT.replace(old, new)) == message
 

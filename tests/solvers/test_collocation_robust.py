@@ -76,7 +76,7 @@ def refused(**sections: Any) -> str:
     return str(caught.value)
 
 
-def test_what_would_reward_a_worse_motion_is_refused() -> None:
+def test_objectives_that_reward_a_worse_motion_are_refused() -> None:
     scenarios = [{"name": f"m{m:g}", "mass": m} for m in MASSES]
     text = refused(
         model={"use": "pushed"},

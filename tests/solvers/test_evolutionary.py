@@ -20,7 +20,7 @@ from designopt.testing import InProcess, no_outcomes, problem_from
 
 @pytest.mark.parametrize("case", [*FRONTS, ("ackley", {})], ids=lambda case: case[0])
 @pytest.mark.parametrize("seed", [1, 2])
-def test_it_asks_for_exactly_the_designs_that_pymoo_evaluates(case, seed):
+def test_the_proposed_designs_equal_those_of_pymoo(case, seed):
     problem, expected = asks_of_pymoo(case, PymooNSGA2(pop_size=24), 480, seed)
     assert len(expected) == 480
     assert np.array_equal(run(NSGA2(population=24), problem, 480, seed).X, expected)

@@ -158,7 +158,7 @@ def test_known_designs_enter_the_first_population_the_best_when_there_are_too_ma
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=by_name)
-def test_no_design_is_asked_for_twice_and_a_small_space_is_exhausted(solver):
+def test_no_design_is_proposed_twice_and_a_small_space_is_exhausted(solver):
     space = [DesignVariable("n", "int", 0, 5), DesignVariable("kind", "choice", values=("a", "b", "c"))]
     problem = problem_from(lambda d, s: {"f": d["n"], "g": -d["n"] * len(d["kind"])}, space, minimize="fg")
     evaluate = solved(solver, problem, 1000)

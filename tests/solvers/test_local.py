@@ -294,7 +294,7 @@ def test_searches_start_at_the_best_known_design_then_the_next_best_then_all_ove
     assert any(np.allclose(x, [0.75, -0.5]) for x in firsts)  # third point of the Sobol' sequence
 
 
-def test_what_is_known_is_not_asked_again():
+def test_recorded_designs_are_not_requested_again():
     for solver in (SLSQP(), SLSQP(gradient="differences"), NelderMead(), LeastSquares()):
         X = run(solver, ROSENBROCK[0], ROSENBROCK[1])[0].X
         assert len(np.unique(X, axis=0)) == len(X)
@@ -333,7 +333,7 @@ def test_a_derivative_that_the_model_does_not_know_is_replaced_or_the_reason_for
     assert ended == "the search ended where the model's derivative with respect to 'y' is not known"
 
 
-def test_a_search_tells_that_it_ran_out_of_iterations():
+def test_a_search_reports_its_iteration_limit():
     problem, start, *_ = ROSENBROCK
     for solver in (SLSQP(iterations=3), NelderMead(iterations=3), LeastSquares(iterations=3)):
         assert run(solver, problem, start)[1] == "the search reached its maximum number of iterations"
@@ -433,7 +433,7 @@ def test_every_objective_and_scenario_is_a_residual():
 
 
 @pytest.mark.parametrize("solver", [SLSQP(), NelderMead(), LeastSquares()], ids=lambda s: type(s).__name__)
-def test_what_they_cannot_move_is_refused(solver):
+def test_fixed_parts_are_refused_as_variables(solver):
     def function(design, scenario):
         raise AssertionError("declared to be refused, never to be run")
 

@@ -165,7 +165,7 @@ def test_an_effect_of_few_values_is_that_of_their_whole_range(levels):
     np.testing.assert_allclose(found.measures["sigma"], 0.0, atol=1e-12)
 
 
-def test_what_a_choice_does_is_not_put_down_to_a_parameter_that_it_makes_active():
+def test_the_effect_of_a_choice_is_not_attributed_to_a_parameter_it_activates():
     space = (
         DesignVariable("kind", "choice", values=("a", "b")),
         DesignVariable("idle", "real", 0.0, 1.0, when={"kind": ("b",)}),
@@ -240,7 +240,7 @@ def test_designs_outside_a_relation_cost_their_block():
 
 
 @pytest.mark.parametrize("solver", [SobolIndices(base=8), Morris()], ids=["sobol", "morris"])
-def test_a_constant_output_is_said_to_have_no_indices(solver):
+def test_a_constant_output_is_reported_without_indices(solver):
     problem = problem_from(lambda d, s: {"f": 0.3, "g": d["x1"]}, box(2), minimize=["f", "g"])
     constant, other = solver.indices(problem, asked(solver, problem)).influences
     assert "same value in every design" in constant.undefined
@@ -291,7 +291,7 @@ def test_an_unknown_output_is_refused_with_the_nearest_name():
     Morris(outputs=["rho", "objective_0"]).check(declared)
 
 
-def test_without_salib_the_command_that_installs_it_is_said(monkeypatch):
+def test_without_salib_the_command_that_installs_it_is_named(monkeypatch):
     monkeypatch.setattr(sensitivity, "find_spec", lambda name: None)
     problem = problem_from(lambda d, s: {"f": 0.0}, box(1), minimize=["f"])
     for solver in (Morris(), SobolIndices(base=8)):

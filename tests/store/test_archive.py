@@ -106,7 +106,7 @@ def test_every_part_of_a_study_comes_back_from_its_json():
     assert back.constraints[0].expression.text == "height*2 + 1"
 
 
-def test_what_an_older_version_did_not_know_is_at_its_default():
+def test_settings_unknown_to_an_older_version_are_at_their_defaults():
     study = make_study()
     data = json.loads(json.dumps(archive.encode(study)))
     for name in ("choose", "validate", "reference", "export"):
@@ -133,7 +133,7 @@ def test_a_store_without_the_texts_of_its_expressions_can_be_read():
     assert back.relations[0].text == "a <= 0.5*b"
 
 
-def test_a_plugin_of_another_version_is_not_taken_for_the_recorded_one():
+def test_a_plugin_of_another_version_does_not_replace_the_recorded_one():
     study = make_study()
     data = archive.encode(study)
     data["model"]["version"] = 99

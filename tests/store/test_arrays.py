@@ -324,5 +324,5 @@ def test_resume_repairs_every_one_of_30_altered_files(waves, tmp_path):
     assert dump(after) == dump(before)
 
 
-def test_what_is_kept_can_be_read_back():
+def test_stored_arrays_are_read_back():
     assert taken.LARGEST < kept.LARGEST

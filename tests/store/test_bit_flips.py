@@ -98,7 +98,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("what", DAMAGES)
-def test_what_has_changed_is_named_and_resume_repairs_it(intact, tmp_path, what):
+def test_changed_files_are_named_and_resume_repairs_them(intact, tmp_path, what):
     path = tmp_path / "s"
     shutil.copytree(intact, path)
     db = sqlite3.connect(path / "journal.db")

@@ -89,7 +89,7 @@ def test_a_file_that_is_a_link_is_not_followed(store, elsewhere, name):
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("kind", ["pipe", "folder"])
-def test_what_is_no_regular_file_is_reported_and_not_waited_for(store, name, kind):
+def test_special_files_are_reported_without_waiting(store, name, kind):
     (store / name).unlink(missing_ok=True)
     if kind == "pipe":
         os.mkfifo(store / name)

@@ -33,13 +33,13 @@ def test_the_shares_of_a_sum_of_effects_are_those_of_its_variance():
     assert shares[0] == pytest.approx([1 / 3, 0.0, 2 / 3], abs=0.04)
 
 
-def test_an_optimum_inside_is_seen_and_chance_is_not():
+def test_an_interior_optimum_is_detected_and_scatter_is_not():
     shares = importance(PROBLEM, outcomes(PROBLEM, 200, lambda X: (X[:, 1] - 0.1) ** 2))
     assert shares[0, 1] > 0.85
     assert max(shares[0, 0], shares[0, 2]) < 0.06
 
 
-def test_designs_without_a_result_do_not_count_and_few_say_nothing():
+def test_designs_without_a_result_do_not_count_and_few_designs_give_no_indices():
     def gaps(X):
         return np.where(X[:, 0] > 0.5, np.nan, X[:, 0])
 

@@ -40,7 +40,7 @@ def test_the_command_line_names_it_too(folder, command):
     assert done.stderr.rstrip().endswith("did you mean 'results/one.study'?")
 
 
-def test_a_file_in_place_of_a_store_or_above_it_is_said_to_be_a_file(tmp_path: Path) -> None:
+def test_a_file_in_place_of_a_store_or_of_its_parent_is_reported_as_a_file(tmp_path: Path) -> None:
     (tmp_path / "car.yaml").write_text(
         "study: car\nmodel: {use: car}\nspace: {a: [1, 2]}\nobjectives: [{minimize: b}]\n"
         "solver: {use: random, samples: 2}\n"

@@ -95,7 +95,7 @@ def test_limits_objectives_and_figures_on_record_can_change(path):
     assert again.outcomes.feasible.sum() > changed.outcomes.feasible.sum()
 
 
-def test_what_is_read_of_the_store_stays_what_it_was(path):
+def test_arrays_read_from_the_store_do_not_change(path):
     result = Result.open(path)
     changed = result.with_changes(["title=Hot", "objectives.wear.minimize=2*wear"])
     assert changed.study.title == "Hot"
@@ -126,7 +126,7 @@ def test_what_is_read_of_the_store_stays_what_it_was(path):
         ("report.validate.scenarios.0.load=5", "report.validate.scenarios"),
     ],
 )
-def test_what_needs_a_simulation_is_refused_by_name(path, change, key):
+def test_outputs_that_need_a_simulation_are_refused_by_name(path, change, key):
     with pytest.raises(StoreError, match=rf"'{key}' determines what is computed .* start_from: {{store: "):
         Result.open(path).with_changes([change])
 

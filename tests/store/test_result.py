@@ -30,7 +30,7 @@ def run(tmp_path, values, **others):
 # ----------------------------------------------------------------------------------------------------------- asked
 
 
-def test_what_each_stage_asked_is_reported_in_its_order(tmp_path):
+def test_proposals_of_each_stage_are_reported_in_order(tmp_path):
     stages = (listed([1.0, 0.5, 1.0], batch=1, name="one"), listed([0.25, 0.5], name="two"))
     result = run(tmp_path, (), stages=stages)
     assert result.designs_of("one").tolist() == [0, 1, 0]

@@ -72,7 +72,7 @@ def test_a_sampler_without_a_number_and_without_a_budget_says_what_is_missing():
         load(STUDY.replace("nsga2", "sobol").replace("budget: {evaluations: 60}", ""))
 
 
-def test_what_was_taken_from_the_budget_stays_when_a_resume_gives_a_larger_one(tmp_path):
+def test_budget_used_before_counts_after_a_resume_with_a_larger_one(tmp_path):
     study = load(STUDY.replace("nsga2", "auto"), "budget.evaluations=400")
     kept = archive.decode(json.loads(json.dumps(archive.encode(study))), file=lambda digest: b"")
     assert kept.stages == study.stages

@@ -107,7 +107,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("text", "name", "message"), REFUSED)
-def test_what_is_no_document_is_refused_with_its_place(text: str, name: str, message: str) -> None:
+def test_files_without_a_document_are_refused_with_their_place(text: str, name: str, message: str) -> None:
     with pytest.raises(StudyError) as caught:
         read(text, name)
     assert message in caught.value.issues[0].message
@@ -162,7 +162,7 @@ def load(text: str = STUDY, leg: str = YAML) -> Any:
     return study_from_text(text, "leg_study.yaml", files={"leg.yaml": leg.encode()}, problem_of=Problem.from_study)
 
 
-def test_what_is_declared_for_the_settings_is_checked_like_all_else() -> None:
+def test_declared_settings_are_checked() -> None:
     study = load()
     assert study.objectives[0].unit == "kN"
     assert set(study.model.plugin.outputs) == {"total", "force_soleus", "force_12"}
@@ -186,7 +186,7 @@ def test_a_mistake_in_the_file_is_reported_at_the_setting_that_names_it() -> Non
     assert issue.message == "leg.yaml:4:25: muscle.1.force: must be above 0 N, not -600"
 
 
-def test_workers_and_stores_know_it_without_asking_the_model_again() -> None:
+def test_workers_and_stores_use_it_without_a_further_call_of_the_model() -> None:
     study = load()
     model_, _ = Delivery.for_problem(study).plugins()
     assert set(model_.plugin.outputs) == {"total", "force_soleus", "force_12"}

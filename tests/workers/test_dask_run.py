@@ -78,7 +78,7 @@ def test_the_next_run_in_a_process_tells_how_a_worker_died_too_wherever_temporar
         monkeypatch.setenv("TMPDIR", str(tmp_path))  # for new processes: this one has chosen its folder
 
 
-def test_what_others_change_in_the_environment_during_a_run_stays(tmp_path, monkeypatch):
+def test_environment_changes_by_others_during_a_run_remain(tmp_path, monkeypatch):
     class Changing(Recorder):
         def event(self, kind, text):
             if kind == "worker_lost":

@@ -203,7 +203,7 @@ def test_a_scheduler_is_left_as_it_was_by_a_run_that_ends_and_by_one_that_is_kil
         assert client.run(os.getpid) == workers  # also those that were at work for the killed run
 
 
-def test_what_a_killed_run_had_sent_and_arrives_after_its_end_is_taken_away_too(monkeypatch):
+def test_tasks_that_arrive_after_a_killed_run_are_removed(monkeypatch):
     present, rounds = set(), []
 
     async def unregister(comm, name):

@@ -306,7 +306,7 @@ def change(said):
         said.append("taken back")
 
 
-def test_what_runs_share_is_made_by_the_first_and_taken_back_by_the_last():
+def test_shared_state_of_runs_is_set_by_the_first_and_restored_by_the_last():
     said = []
     together = SharedChanges(lambda: change(said))
     with together:

@@ -18,7 +18,7 @@ from designopt.store.progress_note import Running, running
 
 
 @pytest.mark.parametrize("executor", ["serial", "dask"])
-def test_what_an_evaluation_tells_reaches_the_display_and_is_noted_in_the_store(tmp_path, executor):
+def test_progress_of_an_evaluation_reaches_the_display_and_the_store(tmp_path, executor):
     seen, noted = set(), set()
 
     class Looking(Recorder):

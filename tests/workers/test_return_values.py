@@ -50,7 +50,7 @@ def study(returned: Any, **more: Any) -> designopt.Study:
         ([1.0, 2.0], "has to return its outputs by name, as a mapping; it returned a list$"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_the_answer_is_said_without_a_traceback(returned: Any, said: str) -> None:
+def test_a_wrong_answer_is_reported_without_a_traceback(returned: Any, said: str) -> None:
     done = study(returned).evaluate({"a": 1.5})
     assert (done.status, done.reason) == ("error", "WrongAnswer")
     assert re.match(HERE + said, done.message)

@@ -143,7 +143,7 @@ def test_prints_are_kept_with_their_evaluation_and_do_not_reach_the_terminal(tmp
 
 
 @pytest.mark.faults
-def test_what_the_suite_warns_of_on_a_worker_is_reported_once_and_kept_as_an_event(tmp_path, capfd):
+def test_warnings_of_a_worker_are_reported_once_and_recorded_as_an_event(tmp_path, capfd):
     recorder = Recorder()
     result = run_study(unruly("warns", settings={"width": 60.0}), tmp_path / "s", progress=recorder)
     assert [event for event in recorder.events if event[0] == "warning"] == [
@@ -188,7 +188,7 @@ def _left_of(groups):
     return [pid for pid, state, _, group in _processes() if group in groups and state not in "ZX"]
 
 
-def test_what_a_model_starts_ends_with_the_run(tmp_path):
+def test_processes_of_a_model_end_with_the_run(tmp_path):
     groups = set()
 
     class Looking(Recorder):
@@ -210,7 +210,7 @@ def test_what_a_model_starts_ends_with_the_run(tmp_path):
     assert len(groups) >= 2
 
 
-def test_what_a_model_starts_ends_when_the_run_is_killed(tmp_path):
+def test_processes_of_a_model_end_when_the_run_is_killed(tmp_path):
     log = tmp_path / "pids"
     script = f"""if True:
         import sys

@@ -114,7 +114,7 @@ def test_integrals_and_equations_of_mechanisms_have_their_names():
     assert "equation of 'alpha'" in {group.name for group in explain(pole).groups}
 
 
-def test_what_is_not_a_number_comes_first():
+def test_nan_sorts_first():
     problem = problems.block_move()
     bad = {"root": Constraint(lambda v: ca.sqrt(v["x"] - 0.5), high=1.0)}
     found = Program(replace(problem, phases=[replace(problem.phases[0], path=bad)]), Options(intervals=5)).solve()

@@ -205,7 +205,7 @@ def test_limits_on_the_way_have_their_price_per_second():
         assert limited.path_multipliers["slow"] == pytest.approx(np.full(len(limited.path["slow"]), -0.5), abs=1e-6)
 
 
-def test_what_a_boundary_value_costs_is_its_multiplier():
+def test_the_multiplier_of_a_boundary_value_is_its_cost_sensitivity():
     def moved(x):
         problem = problems.block_move()
         return replace(problem, phases=[replace(problem.phases[0], final={"x": x, "v": 0.0})])

@@ -261,7 +261,7 @@ def test_states_that_leave_their_bounds_between_the_points_are_found() -> None:
     assert expected > 1e-5
 
 
-def test_what_is_linear_between_the_points_is_kept() -> None:
+def test_linear_functions_between_the_points_are_reproduced() -> None:
     found = solve(benchmark_problems.sliding_mass(), Options(intervals=40))
     assert found.phase.path_violation_between_points < 1e-7
 

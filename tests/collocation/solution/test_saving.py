@@ -106,7 +106,7 @@ def test_a_loaded_result_equals_the_saved_one(solution, tmp_path):
     assert_equal(found, from_arrays(to_arrays(found)))
 
 
-def test_what_checks_and_refinement_add_is_kept(tmp_path):
+def test_results_of_checks_and_refinement_are_saved(tmp_path):
     found = SOLUTIONS["hermite_simpson"]()
     phase = replace(
         found.phase,

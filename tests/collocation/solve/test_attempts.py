@@ -84,7 +84,7 @@ def test_some_perturbed_guesses_of_other_problems_lead_to_a_solution(name: str) 
     assert any(f.attempts for f in found)
 
 
-def test_what_cannot_be_solved_is_reported_as_it_was_with_all_that_was_tried() -> None:
+def test_a_failed_solve_is_reported_with_all_attempts() -> None:
     alone = Program(out_of_reach(), QUICK).solve()
     found = solve(out_of_reach(), QUICK)
 

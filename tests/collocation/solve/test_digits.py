@@ -78,7 +78,7 @@ def test_a_singular_arc_is_named_with_its_control_and_times() -> None:
     assert warning.endswith("limit or penalise its rate (with_rates)")
 
 
-def test_a_rate_that_rings_is_not_told_to_limit_its_rate() -> None:
+def test_a_limited_rate_that_oscillates_gets_no_advice_to_limit_it() -> None:
     found = Program(with_rates(damped_to_rest(), {"u": Rate(-2.0, 2.0)}), Options(intervals=40)).solve()
     warnings = [w for w in found.warnings if w.startswith("singular_arc")]
 
@@ -157,7 +157,7 @@ def test_settings_that_ipopt_does_not_know_are_refused_by_name(setting: dict[str
     assert caught.value.status == "bad_statement"
 
 
-def test_what_has_no_optimum_has_no_error_of_it() -> None:
+def test_a_failed_solve_has_no_optimisation_error() -> None:
     failed = Program(limited_block(1.0), Options(max_iterations=1)).solve()
 
     assert np.isnan(failed.optimisation_error)

@@ -227,7 +227,7 @@ def test_the_lines_of_a_phase_come_before_those_between_its_ends() -> None:
     assert trajectory["x"] == pytest.approx([0.0, 0.5, 1.0])
 
 
-def test_a_guess_of_what_is_not_there_is_refused() -> None:
+def test_a_guess_for_an_unknown_name_is_refused() -> None:
     problem = TrajectoryProblem([replace(block(), guess={"w": (0.0, 0.0)})], cost=lambda e: e.integral["effort"])
     with pytest.raises(ProblemError, match=r"move: guess\.w: there is no such variable; known: x, v, u") as refused:
         Program(problem, Options(intervals=4), Guess())

@@ -77,7 +77,7 @@ def test_a_request_while_a_program_is_built_is_not_lost_in_a_conversion(handled,
         do(TrajectoryProblem(problems.block_move().phases, cost=cost))
 
 
-def test_what_the_handler_of_the_host_raises_reaches_it():
+def test_exceptions_of_the_hosts_signal_handler_reach_the_host():
     class Break(KeyboardInterrupt):
         pass
 

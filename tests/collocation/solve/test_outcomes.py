@@ -326,7 +326,7 @@ def test_constraints_that_are_equations_are_suspects_too():
     ],
     ids=["empty", "outside", "time", "limits", "name"],
 )
-def test_what_cannot_be_solved_from_is_refused_with_its_field(problem, status, where):
+def test_an_unusable_start_is_refused_with_its_field(problem, status, where):
     with pytest.raises(ProblemError) as error:
         solve(problem())
 
@@ -353,7 +353,7 @@ def integrator(cost, bound=math.inf):
 
 
 @pytest.mark.parametrize("cost", [lambda e: -e.integral["effort"], lambda e: -(e.final["x"] ** 2)])
-def test_rest_that_costs_the_most_is_not_taken_for_the_optimum(cost):
+def test_a_state_of_rest_with_the_largest_cost_is_not_the_optimum(cost):
     # all derivatives of both costs are zero at the guess, u = 0, where they have their maximum
     found = solve(integrator(cost, bound=3.0))
     assert found.status is Status.SOLVED

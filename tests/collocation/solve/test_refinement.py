@@ -124,7 +124,7 @@ def test_a_round_begins_with_the_solution_before_it() -> None:
     assert found.rounds[-1].iterations <= 2
 
 
-def test_rounds_that_are_used_up_leave_a_usable_result_that_says_so() -> None:
+def test_refinement_that_reaches_its_rounds_leaves_a_usable_result_and_reports_it() -> None:
     problem = benchmark_problems.cart_pole()
     found = solve(problem, Options(degree=3, intervals=10, refine=Refinement(1e-6, rounds=1), check=False))
     assert found.status is Status.MESH_UNRESOLVED

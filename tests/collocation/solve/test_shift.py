@@ -70,7 +70,7 @@ def test_steps_that_begin_with_the_solution_before_them_moved_on_take_fewer_iter
     assert sum(moved[1:]) < 0.6 * sum(cold[1:])
 
 
-def test_what_is_moved_is_what_comes_later() -> None:
+def test_a_shift_moves_later_points() -> None:
     """Of a motion without an end to come nearer to, the optimum moved on is the optimum of the next step."""
     phase = replace(benchmark_problems.block_move().phases[0], system=point_mass(1.0, 100.0))
     program = Program(TrajectoryProblem([phase], cost=lambda e: e.integral["effort"]), Options(intervals=10))

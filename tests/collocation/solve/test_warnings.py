@@ -111,7 +111,7 @@ def test_a_table_is_warned_about_unless_it_is_a_spline_with_continuous_second_de
         ({"x": (-2e10, 2e10), "u": (-1e13, 1e13)}, Status.LOCALLY_INFEASIBLE),
     ],
 )
-def test_a_program_that_fails_for_its_scales_says_so(bounds, status):
+def test_a_program_that_fails_because_of_its_scales_reports_it(bounds, status):
     # u = 6e10 at most is all that it needs; but bounds so wide give no scale, and the search goes astray: where to is a
     # matter of rounding errors, those of MUMPS here
     far = block(final={"x": 1e10, "v": 0.0}, bounds=bounds)

@@ -160,7 +160,7 @@ def test_only_phases_that_have_the_control_get_its_rate() -> None:
         (lambda: with_rates(benchmark_problems.block_move(), ["u"]), "rates: are list: give each control its Rate"),
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_is_refused(make: object, said: str) -> None:
+def test_meaningless_settings_are_refused(make: object, said: str) -> None:
     with pytest.raises((ValueError, ProblemError), match=said):
         make()  # type: ignore[operator]
 

@@ -169,7 +169,7 @@ def test_the_derivatives_of_samples_are_those_of_the_whole_program(degrees: tupl
     assert own + np.triu(own, 1).T == pytest.approx(hessian, rel=1e-9, abs=1e-11)
 
 
-def test_what_is_sampled_is_what_the_solution_interpolates() -> None:
+def test_samples_equal_the_interpolated_solution() -> None:
     found = solve(rich(), Options(intervals=7))
     assert found.success
     at = rich().phases[0].integrals["free"].at

@@ -503,7 +503,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize("name", TABLES["phase"])
-def test_what_a_phase_states_by_names_is_a_mapping_or_none(name):
+def test_named_entries_of_a_phase_are_a_mapping_or_none(name):
     assert getattr(replace(PHASE, **{name: None}), name) == {}
     for given in (3, "x", ["x"]):
         status, text = refusal(lambda given=given: with_phase(**{name: given}))
@@ -512,7 +512,7 @@ def test_what_a_phase_states_by_names_is_a_mapping_or_none(name):
 
 
 @pytest.mark.parametrize("name", TABLES["problem"])
-def test_what_a_problem_states_by_names_is_a_mapping_or_none(name):
+def test_named_entries_of_a_problem_are_a_mapping_or_none(name):
     assert not getattr(replace(BLOCK, **{name: None}), name)
     status, text = refusal(lambda: replace(BLOCK, **{name: 3}))
     assert (status, text.split(":")[:2]) == ("bad_statement", [name, " is 3"])

@@ -157,7 +157,7 @@ def test_a_table_of_signals_gives_data_entries_their_columns():
         ({"data": {"arm": SignalTable(TIMES, ARMS[:, :2], MUSCLES[:2])}}, "table of signals has no 'iliopsoas'"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_a_vector_is_reported(changes, message):
+def test_mismatches_of_a_vector_are_reported(changes, message):
     with pytest.raises(ProblemError, match=message):
         replace(with_vectors().phases[0], **changes)
 

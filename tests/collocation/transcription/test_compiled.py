@@ -47,7 +47,7 @@ def test_large_models_are_compiled_for_many_solves():
         assert program.statement.functions[0].hessian.is_a("External") is many
 
 
-def test_without_a_compiler_the_functions_stay_interpreted_and_it_is_said(monkeypatch, caplog):
+def test_without_a_compiler_the_functions_stay_interpreted_with_a_warning(monkeypatch, caplog):
     monkeypatch.setenv("CC", "no-such-compiler")
     statement = state(PROBLEM)
     with caplog.at_level(logging.WARNING):

@@ -312,7 +312,7 @@ def test_each_damping_is_a_family_whose_joined_points_have_period_t(result: Made
         assert others["mode"] == "markers"
 
 
-def test_the_path_of_the_instant_centre_is_drawn_once_for_one_leg(result: MadeUp) -> None:
+def test_the_path_of_the_instant_centre_is_drawn_once_per_leg(result: MadeUp) -> None:
     """Against the specification's places, mm from A: at 10, 30, 60 and 110 deg."""
     section = instant_centre(result)
     assert section is not None

@@ -152,7 +152,7 @@ def test_a_frozen_pose_displaced_by_5_mm_is_found_infeasible_in_every_frame(arm:
     assert {balance.rows[int(short.argmax())]} <= set(arm.links)
 
 
-def test_what_does_not_fit_is_refused(arm: Anatomy) -> None:
+def test_mismatched_input_is_refused(arm: Anatomy) -> None:
     rows, five = AnatomyRows(arm, ["radius"], compiled=False), np.zeros((2, 5))
     with pytest.raises(ValueError, match=r"pose has shape \(2, 2\), not \(2, 3\)"):
         rows.at(five, five, five, np.zeros((2, 2)), np.zeros((2, 20)))

@@ -91,7 +91,7 @@ def test_a_balanced_order_joins_a_chain_in_few_rounds() -> None:
     assert found[2] <= 6  # 5 rounds in the specification's table for 16 bodies
 
 
-def test_what_cannot_be_assembled_is_refused() -> None:
+def test_mechanisms_that_cannot_be_assembled_are_refused() -> None:
     z, body = (0.0, 0.0, 1.0), Body(1.0, (0.1, 0.0, 0.0), (0.1, 0.1, 0.1))
     shared = Tree((Coordinate("q"),), (
         Frame("a", motions=(Rotate(z, "q"),), body=body), Frame("b", "a", (Rotate(z, Affine({"q": 0.5})),), body),

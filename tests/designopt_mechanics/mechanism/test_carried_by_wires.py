@@ -49,7 +49,7 @@ def test_one_wire_carries_all_and_the_joint_is_pressed_more(arm: Mechanism) -> N
     assert values["force_forearm"] == pytest.approx(MOMENT / 0.03 - 1.5 * 9.81, rel=1e-8)
 
 
-def test_wires_that_would_have_to_push_are_a_status_with_what_is_missing(arm: Mechanism) -> None:
+def test_wires_that_would_have_to_push_give_a_status_with_the_deficit(arm: Mechanism) -> None:
     with pytest.raises(
         Diverged, match=r"triceps do not carry the motion: at 0 s 2\.94 N m .* missing at 'elbow'"
     ) as raised:

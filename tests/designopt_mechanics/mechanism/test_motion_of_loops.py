@@ -95,7 +95,7 @@ def test_a_crank_turns_for_ever_and_keeps_its_branch() -> None:
     assert np.diff(followed.z, axis=0) == pytest.approx(0.0, abs=0.6)
 
 
-def test_where_a_mechanism_cannot_close_the_gap_is_told_and_it_closes_again() -> None:
+def test_a_mechanism_that_cannot_close_reports_the_gap_and_closes_again_later() -> None:
     """With a crank of 0.62 m the coupler and the rocker, 1.4 m together, do not reach each other near pi."""
     loops = LoopSolver(linkages.four_bar(0.62))
     start = loops.start([])

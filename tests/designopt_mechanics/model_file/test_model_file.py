@@ -72,7 +72,7 @@ def changed(old: str, new: str) -> str:
     return GOOD.replace(old, new, 1)
 
 
-def test_a_file_says_units_functions_loops_frames_and_wires() -> None:
+def test_a_file_states_units_functions_loops_frames_and_wires() -> None:
     made = read(GOOD.encode(), "made.yaml")
     assert made.gravity == (0.0, -9.81, 0.0)
     assert made.tree.coordinates[0].high == pytest.approx(np.pi / 2.0)
@@ -145,7 +145,7 @@ def test_springs_and_contacts_of_a_file_act_in_its_equations() -> None:
     ],
 
 )  # fmt: skip
-def test_what_is_wrong_is_reported_with_line_and_column(text: str, message: str) -> None:
+def test_mistakes_are_reported_with_line_and_column(text: str, message: str) -> None:
     assert any(line.startswith(message) for line in told(text)), told(text)
 
 

@@ -244,7 +244,7 @@ def test_a_stated_total_mass_scales_all_bodies() -> None:
     assert sum(f.body.mass for f in frames if f.body is not None) == pytest.approx(5.0)
 
 
-def test_what_is_not_carried_over_is_listed_with_its_line() -> None:
+def test_elements_that_are_not_imported_are_listed_with_their_line() -> None:
     text = URDF["gantry"].replace("</robot>", "<gazebo/>\n<material name='red'/></robot>")
     omissions = read_robot(text.encode(), "gantry.urdf").omissions
     assert [(o.line, o.path) for o in omissions] == [(9, 'robot "small"/gazebo'), (10, 'robot "small"/material "red"')]

@@ -20,7 +20,7 @@ rods:
 """
 
 
-def test_a_file_gives_the_rods_that_it_says() -> None:
+def test_a_file_gives_the_rods_it_states() -> None:
     """The branch V4 of section 7, whose weights are published."""
     tree = read_rods(GOOD.encode(), "rods.yaml")
     assert np.abs(tree.nu - [62.2, 56.4, 20.0, -7.6, -1.8]).max() < 1e-13

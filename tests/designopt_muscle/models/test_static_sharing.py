@@ -177,7 +177,7 @@ def test_a_window_beside_the_trial_is_refused():
         read_trial(bundled("planar_leg.osim"), bundled("walking_leg.csv"), window=(5.0, 6.0))
 
 
-def test_the_elbow_study_compares_criteria_as_it_says(tmp_path):
+def test_the_elbow_study_compares_the_criteria_it_states(tmp_path):
     result = designopt.load(STUDIES / "elbow_criteria.yaml").run(tmp_path / "elbow.study")
     figures = result.outcomes.figures
     names = ["linear", "squares", "cubes", "tenth_power", "smallest_maximum", "soft_saturation"]

@@ -120,7 +120,7 @@ def test_defaults_of_a_file_are_those_of_muscles_bodies_and_wrap_objects():
         (hinge().replace(b'Version="40000"', b'Version="20000"'), "<OpenSimD", "has the version '20000'"),
     ],
 )
-def test_what_is_not_understood_is_named_with_its_place(written, at, message):
+def test_unsupported_entries_are_named_with_their_place(written, at, message):
     before = written[: written.index(at.encode())].decode()
     with pytest.raises(ModelError, match=message.replace("(", r"\(")) as caught:
         read_model(written)

@@ -59,6 +59,6 @@ def test_muscles_and_drives_among_the_components_are_read() -> None:
         (model(FORCE + FORCE), "has no name of its own"),
     ],
 )
-def test_what_cannot_be_a_contact_is_refused_with_its_place(content: bytes, message: str) -> None:
+def test_an_invalid_contact_is_refused_with_its_place(content: bytes, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         read_model(content)

@@ -73,7 +73,7 @@ def test_the_shortfall_changes_as_the_derivatives_say(opensim):
     assert along(shortfall_slopes(here), direction) == pytest.approx(slope, rel=1e-5)
 
 
-def test_criteria_that_couple_muscles_say_that_they_have_no_derivatives(opensim):
+def test_criteria_that_couple_muscles_report_missing_derivatives(opensim):
     given = case(opensim, "arm26")
     sharing = share(given.balance, given.muscles, Terms(MinMax()))
     with pytest.raises(ValueError, match="sums over the muscles"):

@@ -167,7 +167,7 @@ def test_rows_that_no_muscle_crosses_are_left_out_or_given_to_their_reserve():
     assert helped.reserves[:, 0] == pytest.approx([30.0, 40.0])
 
 
-def test_what_does_not_fit_is_refused_in_a_sentence():
+def test_mismatched_input_is_refused_in_a_sentence():
     balance, muscles = elbow([1.0])
     with pytest.raises(ValueError, match="are not the columns long, short"):
         share(balance, replace(muscles, names=("short", "long")))

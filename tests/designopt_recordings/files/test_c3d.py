@@ -38,7 +38,7 @@ def test_the_vertical_axis_and_the_unit_of_the_file_can_be_replaced(made_c3d: Ma
     np.testing.assert_allclose(upright.markers, POINTS.astype(np.float32) / 100.0, rtol=1e-6)
 
 
-def test_metres_that_are_said_to_be_millimetres_are_refused(made_c3d: Make) -> None:
+def test_metres_declared_as_millimetres_are_refused(made_c3d: Make) -> None:
     with pytest.raises(RecordingError, match=r"made.c3d, parameters of POINT: the file says mm, .* probably in m:"):
         read_c3d(made_c3d(POINTS / 1e6, ["A", "B", "C"]))
     with pytest.raises(RecordingError, match=r"the unit of length is 'ell'"):

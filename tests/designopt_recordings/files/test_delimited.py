@@ -59,7 +59,7 @@ def test_a_comment_says_the_unit_of_rotations() -> None:
         (GOOD.replace("2.5", '"' + "9" * 200_000), "line 3: 1 values, but 3 columns have a label"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_the_line(text: str, message: str) -> None:
+def test_unreadable_input_is_refused_with_the_line(text: str, message: str) -> None:
     with pytest.raises(RecordingError) as refused:
         read(text)
     assert message in str(refused.value)

@@ -67,7 +67,7 @@ def test_the_data_decide_where_the_header_counts_otherwise() -> None:
         ("t\nversion=1\ninDegrees=no\nendheader\n", False, ""),
     ],
 )
-def test_what_is_assumed_of_rotations_is_said_when_they_are_asked_for(head: str, in_degrees: bool, said: str) -> None:
+def test_assumed_units_of_rotations_are_reported_with_them(head: str, in_degrees: bool, said: str) -> None:
     table = read(head + ROWS)
     assert table.in_degrees is in_degrees
     notes = table.radians(["knee_angle"]).notes
@@ -107,7 +107,7 @@ def test_cells_without_a_number_are_nan_and_counted() -> None:
         (HEAD + ROWS.replace("0.6", "0.6\0"), "line 9: this is not a text file"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_the_line(text: str, message: str) -> None:
+def test_unreadable_input_is_refused_with_the_line(text: str, message: str) -> None:
     with pytest.raises(RecordingError) as refused:
         read(text)
     assert message in str(refused.value)

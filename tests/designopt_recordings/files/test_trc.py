@@ -143,7 +143,7 @@ def test_metres_in_a_file_that_says_millimetres_are_refused_unless_the_unit_is_g
         (GOOD[:-8], "line 9: 7 values, but 8 columns have a label; the file ends in the middle of this row"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_the_line(text: str, message: str) -> None:
+def test_unreadable_input_is_refused_with_the_line(text: str, message: str) -> None:
     with pytest.raises(RecordingError) as refused:
         read(text)
     assert message in str(refused.value)

@@ -72,7 +72,7 @@ def test_the_shared_walk_goes_to_a_file_and_back(shared: Callable[[str], InputFi
     assert (back.markers == walk.markers).all()
 
 
-def test_what_a_file_cannot_hold_is_refused() -> None:
+def test_values_that_a_file_cannot_hold_are_refused() -> None:
     origin = np.ones((2, 2, 3))
     origin[1, 0] = 0.0
     with pytest.raises(RecordingError, match="'LASI' is exactly at the origin in frame 2"):

@@ -133,7 +133,7 @@ def test_samples_that_are_missing_mark_their_frames_and_no_others(cutoff: float 
     assert np.isfinite(np.delete(load.point, [50, 51], axis=0)).all()
 
 
-def test_what_a_missing_sample_cuts_off_a_contact_stays_loaded() -> None:
+def test_a_contact_cut_by_a_missing_sample_stays_loaded() -> None:
     whole, _, _ = stance()
     last = int(np.flatnonzero(loaded_samples(whole))[-1])
     force = whole.force.copy()

@@ -51,7 +51,7 @@ def test_machine_code_and_numpy_agree_to_the_thirteenth_digit(case):
         np.testing.assert_allclose(values, arrays[name], rtol=1e-13, atol=1e-13 * scale, err_msg=name)
 
 
-def test_without_a_compiler_numpy_computes_and_it_is_said_once(monkeypatch, caplog):
+def test_without_a_compiler_numpy_computes_with_one_warning(monkeypatch, caplog):
     with_compiler = figures(True)
     monkeypatch.setenv("CC", "no-such-compiler")
     step_compiled._compiled.cache_clear()

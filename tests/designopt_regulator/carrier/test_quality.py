@@ -52,7 +52,7 @@ def test_rise_and_settling_of_an_exponential():
     assert q.overshoot[0] == 0.0
 
 
-def test_a_transient_that_settles_too_late_says_so():
+def test_a_transient_that_settles_too_late_is_reported():
     q = watched(lag(0.1))
     assert q.not_settled[0] == 1.0
     assert q.settling[0] == pytest.approx(10.0)

@@ -154,7 +154,7 @@ def test_a_simulation_written_anew_agrees(conditions, design, substeps, toleranc
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0])
-def test_what_is_fed_forward_for_a_grade_agrees_with_a_simulation_written_anew(share):
+def test_feed_forward_for_a_grade_agrees_with_an_independent_simulation(share):
     scenario, design = {"terrain": "turf", "speed": 2.0, "grade": 0.05}, {**SPEED_PI, "grade_share": share}
     speed, _ = rerun(scenario, design, loop="speed")
     settings = {"loop": "speed", "substeps": 20}

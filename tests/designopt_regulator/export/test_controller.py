@@ -261,7 +261,7 @@ def test_a_design_that_breaks_limits_is_written_with_a_warning(tmp_path):
     assert "WARNING: this design violates limits" in (tmp_path / "controller.c").read_text()
 
 
-def test_the_command_line_says_what_is_no_design(linear, tmp_path):
+def test_the_command_line_reports_unknown_designs(linear, tmp_path):
     for name in (f"{linear.path}/99", str(linear.path), "nowhere/1"):
         done = CliRunner().invoke(main, ["export", name, "--controller", "c", "--folder", str(tmp_path)])
         assert done.exit_code == 2

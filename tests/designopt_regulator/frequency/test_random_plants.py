@@ -69,7 +69,7 @@ def test_margins_of_random_continuous_loops_with_feedthrough_agree_with_the_refe
     assert 5 <= jumps <= 35
 
 
-def test_a_loop_that_less_gain_makes_unstable_says_so():
+def test_a_loop_that_less_gain_destabilises_is_reported():
     """kp (1 + s) / (s^2 - 9.81) is stable for kp above 9.81: at kp 10 a factor of 0.981 on the gain is too little."""
     (found,) = loop_margins([Loop(transfer_function([1.0], [1.0, 0.0, -9.81]), 10.0, td=1.0)])
     assert found is not None

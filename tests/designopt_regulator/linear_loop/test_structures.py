@@ -95,7 +95,7 @@ def test_a_notch_and_a_lead_stand_before_the_limits():
 
 
 @pytest.mark.parametrize("delay", [0, 3])
-def test_what_passes_a_plant_at_once_is_measured_a_sample_later(delay):
+def test_direct_feedthrough_of_a_plant_is_measured_a_sample_later(delay):
     plant = LinearPlant(type="transfer_function", numerator=(0.4, 1.0), denominator=(1.0, 1.0), delay=delay * T)
     model = LinearLoop(plant=plant, sample_time=T, horizon=10.0, load_at=5.0)
     outputs, arrays = run(model, {"kp": 0.6, "ti": 0.8})

@@ -74,7 +74,7 @@ def test_responses_of_designs_are_in_the_units_of_the_data(section: Section) -> 
     assert drawn["yaxis2"]["title"]["text"] == "command [%]"
 
 
-def test_what_is_left_is_said_with_its_size_and_a_pattern_only_where_there_is_one(
+def test_residuals_are_reported_with_their_size_and_a_pattern_where_one_exists(
     section: Section, tmp_path: Path
 ) -> None:
     assert section.findings[0].startswith("The plant is a model fitted to 241 samples, second order with delay.")

@@ -189,7 +189,7 @@ def test_only_the_first_scenarios_are_drawn_and_the_page_says_so(tmp_path: Path)
     assert len(section.tables[0].rows) == len(many) * 2
 
 
-def test_assumptions_of_the_vehicle_are_said(course: Result) -> None:
+def test_assumptions_of_the_vehicle_are_stated(course: Result) -> None:
     for part in PARTS:
         notes = " ".join(part(course).notes)
         assert "lag 0.35 s, delay 0.2 s" in notes
@@ -214,7 +214,7 @@ def test_a_slow_design_does_not_press_the_others_together(tmp_path: Path) -> Non
     assert "double click" in drawn.note
 
 
-def test_runs_of_like_length_are_drawn_to_their_end(course: Result) -> None:
+def test_runs_of_similar_length_are_drawn_to_their_end(course: Result) -> None:
     drawn = figure(step_responses(course), "Chosen designs: course")
     assert drawn.variants[(1,)]["layout"]["xaxis"]["range"] == drawn.plot["layout"]["xaxis"]["range"] == [0.0, 8.0]
     assert not drawn.note
@@ -278,7 +278,7 @@ def unstable(tmp_path_factory: pytest.TempPathFactory) -> Result:
     return run(tmp_path_factory.mktemp("unstable"), COURSE, scenarios=scenarios, space=space, constraints=[])
 
 
-def test_an_unstable_loop_is_said_in_words_and_has_no_margin(unstable: Result) -> None:
+def test_an_unstable_loop_is_reported_in_words_and_has_no_margin(unstable: Result) -> None:
     section = loop_sensitivity(unstable)
     assert section is not None
     words = "unstable: spectral radius 1.06602"

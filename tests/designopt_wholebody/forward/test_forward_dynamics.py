@@ -208,7 +208,7 @@ def test_a_trajectory_that_diverges_ends_in_a_sentence(rods: Subject) -> None:
     assert len(trajectory.time) == len(trajectory.q) < 101
 
 
-def test_what_does_not_go_together_is_refused(rods: Subject) -> None:
+def test_incompatible_settings_are_refused(rods: Subject) -> None:
     rest = np.zeros(12)
     with pytest.raises(ValueError, match="LAP uses the trapezoidal rule"):
         simulate(Forces(rods), rods.q0, rest, 1.0, 0.1, SimulationMethod(integrator="adams"))

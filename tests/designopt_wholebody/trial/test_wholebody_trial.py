@@ -135,7 +135,7 @@ def test_the_surface_under_the_scapula_is_a_design(trial: WholebodyTrial) -> Non
     assert 0.003 < found[1]["marker_distance"] < 0.02
 
 
-def test_what_cannot_be_used_is_reported_in_a_sentence(trial: WholebodyTrial) -> None:
+def test_unusable_input_is_reported_in_a_sentence(trial: WholebodyTrial) -> None:
     with pytest.raises(InvalidDesign, match="there is no model 'body9'"):
         trial.evaluate({"body": "body9"}, {})
     with pytest.raises(InvalidDesign, match="cut-off of 20 Hz is not possible at 25 Hz"):

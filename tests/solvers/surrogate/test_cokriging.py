@@ -59,7 +59,7 @@ def test_slopes_are_those_that_differences_show():
     assert by_sd[0] == pytest.approx((above[1][0] - below[1][0]) / (2 * h), rel=1e-3)
 
 
-def test_cheap_values_that_say_nothing_are_left_aside():
+def test_uninformative_cheap_values_are_ignored():
     known, alone = both(MANY, np.random.default_rng(2).standard_normal(11))
     assert not better(known, alone)
 
@@ -72,7 +72,7 @@ def test_a_share_of_the_variance_is_that_of_the_cheap_values():
     assert sure.share(np.array([[0.5]])) == pytest.approx(0.0, abs=1e-12)
 
 
-def test_what_is_fantasised_and_what_is_near_keep_both_levels():
+def test_fantasised_and_near_designs_keep_both_levels():
     known, _ = both()
     fantasised = known.fantasised(np.array([[0.2]]))
     assert fantasised.predict(np.array([[0.2]]))[1][0] < 0.05

@@ -64,7 +64,7 @@ def test_the_posterior_has_the_gradient_that_differences_show():
         assert gradient[j] == pytest.approx((function(at + step)[0] - function(at - step)[0]) / (2 * h), rel=1e-5)
 
 
-def test_what_does_not_matter_gets_a_long_length_scale_and_noise_is_found():
+def test_irrelevant_inputs_get_a_long_length_scale_and_noise_is_estimated():
     clean, _ = fitted(POINTS, VALUES, GROUPS, first_guess(3))
     assert clean.lengths[2] > 5.0 * clean.lengths[:2].max()
     assert clean.noise < 1e-6

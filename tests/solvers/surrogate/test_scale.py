@@ -13,7 +13,7 @@ FEASIBLE = np.array([False, False, True, True, True, False])
 
 
 @pytest.mark.parametrize("scale", [*Scale.choices(VALUES, FEASIBLE), *Scale.choices_of_limit(VALUES)])
-def test_values_come_back_from_what_is_seen_of_them(scale):
+def test_displayed_values_are_parsed_back(scale):
     assert scale.values(scale.scaled(VALUES)) == pytest.approx(VALUES, rel=1e-9, abs=1e-12)
 
 

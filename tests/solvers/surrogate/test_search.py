@@ -192,7 +192,7 @@ def test_the_ends_of_a_front_are_found_early(monkeypatch):
     assert with_aims < 0.5 * ends()
 
 
-def test_a_jump_does_not_make_known_designs_worth_another_look():
+def test_a_jump_does_not_cause_repeated_evaluations():
     # The best values stand beside a jump, which processes smooth as if it were noise.
     def jump(d, s):
         low = d["x"] + 0.3 * np.sin(9.0 * d["y"]) < 0.55
@@ -255,7 +255,7 @@ def test_gains_are_not_counted_from_points_that_others_better_much_for_little():
     assert _proper(front[:1]).all()
 
 
-def test_where_many_designs_are_known_they_are_a_crowd():
+def test_many_stored_designs_form_the_initial_population():
     rng = np.random.default_rng(0)
     crowd = Crowd(np.vstack([0.3 + 0.01 * rng.random((6, 2)), rng.random((5, 2)) * 0.2 + 0.7]))
     assert crowd.surrounds(np.array([[0.305, 0.305], [0.8, 0.8], [0.5, 0.3]])).tolist() == [True, False, False]
@@ -421,7 +421,7 @@ def test_slopes_next_to_the_front_are_taken_when_there_is_no_room_for_all(monkey
     assert np.argmin(outcomes.objectives) in process.observed_slopes.rows
 
 
-def test_gp_asks_for_derivatives_unless_it_is_reported_not_to():
+def test_gp_requests_derivatives_unless_they_are_switched_off():
     plugin = find("solver", "gp")
     defaults = {name: f.default for name, f in plugin.settings.items()}
     assert plugin.wants_gradient(defaults)

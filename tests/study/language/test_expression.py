@@ -212,7 +212,7 @@ def test_names_and_pickles() -> None:
     assert len({expression, Expression.parse("a+max(b,a)-2")}) == 1
 
 
-def test_what_was_written_is_kept_beside_what_it_became() -> None:
+def test_the_written_value_is_stored_beside_the_converted_one() -> None:
     written = Expression.parse(" 2*length  +  5 [mm] ")
     bound, unit = written.bind({"length": "m"})
     scaled = bound.in_unit(unit, "mm")
@@ -245,7 +245,7 @@ def test_a_constant_that_is_no_finite_number_is_found_at_its_place(text, offset,
 
 
 @pytest.mark.parametrize("text", ["1/x", "x/0.5", "log(x)", "x - 1 <= 2/3", "0*x", "(1 - x)/(x - x)", "exp(-1000)"])
-def test_what_names_are_for_is_not_judged_beforehand(text) -> None:
+def test_the_use_of_names_is_not_judged_in_advance(text) -> None:
     Expression.parse(text).check_constants()
 
 

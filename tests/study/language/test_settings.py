@@ -143,14 +143,14 @@ def test_values_are_converted_to_their_type(plugin, name, given, value) -> None:
         ("numbr", 3, (), "unknown key 'numbr'"),
     ],
 )
-def test_what_does_not_fit_is_said_with_its_path(plugin, name, given, path, message) -> None:
+def test_mismatched_entries_are_reported_with_their_path(plugin, name, given, path, message) -> None:
     use, findings = validate(plugin, {"number": 1, **{name: given}}, read)
     assert use is None
     assert [finding.path for finding in findings] == [path]
     assert message in findings[0].message
 
 
-def test_all_that_does_not_fit_is_said_at_once(plugin) -> None:
+def test_all_mismatches_are_reported_at_once(plugin) -> None:
     _, findings = validate(plugin, {"whole": 1, "flag": 3, "window": {"width": 0, "shap": 1}, "x": 1}, read)
     assert {finding.path for finding in findings} == {(), ("whole",), ("flag",), ("window",), ("window", "width")}
     assert any("'number' is missing (a number, in N/m)" in finding.message for finding in findings)

@@ -91,7 +91,7 @@ def test_different_dimensions_do_not_convert(a, b) -> None:
 @pytest.mark.parametrize(
     "bad", ["qq", "m//s", "m**", "m^999", "9**9**9", "__import__('os')", "m;s", "(" * 50, "m^^2", "ö!", "[m]"]
 )
-def test_what_is_not_a_unit_is_refused_at_once(bad) -> None:
+def test_invalid_units_are_refused_at_once(bad) -> None:
     with pytest.raises(UnitError):
         units.check(bad)
 
@@ -111,7 +111,7 @@ def test_numbers_with_units_are_read(text, value, unit) -> None:
 
 
 @pytest.mark.parametrize("bad", ["", "kN", "1 2 m", "1,5 m", "1 qq", "nan m", "inf", "1 m\nx", "1__0", "--1"])
-def test_what_is_not_a_number_with_a_unit_is_refused(bad) -> None:
+def test_text_that_is_not_a_number_with_a_unit_is_refused(bad) -> None:
     with pytest.raises(UnitError):
         units.parse_amount(bad)
 

@@ -130,7 +130,7 @@ def test_depth_is_limited_with_aliases_counted(parser) -> None:
         (b"a: " + b"9" * 5000, (1, 4), "too many digits"),
     ],
 )
-def test_what_is_not_a_text_of_the_allowed_kind(parser, content, place, message) -> None:
+def test_text_of_a_forbidden_kind(parser, content, place, message) -> None:
     with pytest.raises(StudyError) as caught:
         parse_bytes(content, "t")
     (issue,) = caught.value.issues

@@ -140,7 +140,7 @@ def test_a_study_that_the_model_has_nothing_against_is_valid() -> None:
         ("limit: 3 N", "plant: {pace: -1 s}", (2, "model.plant.pace", "runs backwards")),
     ],
 )
-def test_what_the_model_refuses_is_said_at_its_place(find: str, replacement: str, expected: Any) -> None:
+def test_entries_refused_by_the_model_are_reported_with_their_place(find: str, replacement: str, expected: Any) -> None:
     assert issues(find, replacement) == [expected]
 
 

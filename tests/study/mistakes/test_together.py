@@ -71,7 +71,7 @@ KEY = re.compile(r"(?<![\w:/])(?!use)[a-z_]{3,}(?=: |:\n)")
 @pytest.mark.parametrize(
     "misspell", [lambda k: k + k[-1], lambda k: k[:-2] + k[-1] + k[-2]], ids=["doubled", "swapped"]
 )
-def test_a_misspelt_key_is_one_mistake_whatever_it_was_meant_to_be(request, mistakes, name, misspell) -> None:
+def test_a_misspelt_key_is_reported_as_one_mistake(request, mistakes, name, misspell) -> None:
     text = request.getfixturevalue(name)
     for match in KEY.finditer(text):
         wrong = misspell(match[0])
@@ -93,7 +93,7 @@ def test_a_misspelt_key_is_one_mistake_whatever_it_was_meant_to_be(request, mist
         ("offset: {type: int, low: -3, high: 3, unit: mm}", "offset: {low: -3, high: 3, einheit: mm}", "space.offset"),
     ],
 )
-def test_what_follows_from_a_mistake_is_not_told(mistakes, base_text, find, replacement, path) -> None:
+def test_consequences_of_a_mistake_are_not_reported(mistakes, base_text, find, replacement, path) -> None:
     assert base_text.count(find) == 1
     assert [issue.path for issue in mistakes(base_text.replace(find, replacement))] == [path]
 
@@ -126,7 +126,7 @@ def test_solvers_are_not_asked_about_a_problem_that_is_wrong_itself(mistakes, ba
     assert len(mistakes(text)) == 1
 
 
-def test_the_bundled_solvers_tell_what_is_wrong_beside_mistakes_elsewhere(base_text) -> None:
+def test_the_bundled_solvers_report_their_mistakes_beside_others(base_text) -> None:
     text = base_text.replace(
         "use: test_grid, levels: {stiffness: 5, damping: 3}", "use: full_factorial, levels: {a: 2}"
     )

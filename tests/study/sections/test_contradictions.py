@@ -68,7 +68,7 @@ def test_with_several_scenarios_limits_over_different_aggregations_are_left_alon
     assert len(load(both + TWO).constraints) == 2
 
 
-def test_a_limit_from_the_command_line_is_told_with_the_position_of_the_one_in_the_file():
+def test_a_limit_from_the_command_line_is_reported_with_the_position_in_the_file():
     issue = refused(STUDY.replace("max: 38 mm", "max: 6 cm"), "constraints.1.max=4 cm")
     assert issue.file == "--set constraints.1.max=4 cm"
     assert re.search(r"at most 4 cm here and at least 5 cm in 'wide' \(near\.yaml:6:42\)$", issue.message)

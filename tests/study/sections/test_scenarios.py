@@ -282,7 +282,7 @@ def test_a_mistake_is_reported_once_at_its_place(refused_once, section, path, fr
     refused_once(BASE, "SCENARIOS", given, path, fragment)
 
 
-def test_a_sample_of_a_model_that_says_nothing_of_its_conditions_needs_vary(mistakes, base_text) -> None:
+def test_a_sample_needs_vary_when_the_model_declares_no_conditions(mistakes, base_text) -> None:
     start, end = base_text.index("scenarios:"), base_text.index("figures:")
     text = base_text[:start] + "scenarios: {use: test_sampler, count: 4}\n" + base_text[end:]
     (issue,) = mistakes(text)

@@ -43,7 +43,7 @@ def test_everything_in_the_file_is_in_the_study(load, full_text) -> None:
     assert [use.plugin.name for use in study.export] == ["csv", "parquet", "netcdf"]
 
 
-def test_what_a_small_study_leaves_out(load, base_text) -> None:
+def test_sections_omitted_by_a_small_study(load, base_text) -> None:
     study = load(base_text)
     assert study.execution.cluster is None
     assert study.execution.on_failure == {"error": "stop_repeated"}

@@ -83,7 +83,7 @@ def test_neighbours_of_a_value_below_zero_lie_on_both_sides_of_it(value):
         ("report.tolerances={neighbours: -1}", "-1"),
     ],
 )
-def test_what_is_no_tolerance_is_refused_at_its_place(override, message):
+def test_an_invalid_tolerance_is_refused_with_its_place(override, message):
     with pytest.raises(StudyError) as refused:
         load(STUDY, override)
     (issue,) = refused.value.issues
@@ -105,7 +105,7 @@ def test_neighbours_lie_within_the_tolerances_and_more_of_them_keep_those_before
     assert shifts(study.tolerances, 20, seed=1) == shifts(study.tolerances, 64, seed=1)[:20]
 
 
-def test_a_neighbour_is_never_where_the_model_admits_nothing():
+def test_neighbours_stay_in_the_models_domain():
     tolerances = Tolerances((Tolerance("offset", 1.0, low=-10.0, high=10.0),))
     space = Problem.from_study(load(STUDY)).space
     near = [space.shifted(np.array([[1.5, 9.9]]), shift)[0, 1] for shift in shifts(tolerances, 32, seed=0)]

@@ -34,7 +34,7 @@ def test_the_reason_is_one_line_and_no_part_of_the_problem():
 
 
 @pytest.mark.parametrize("section", ["{value: 1500, why: sold}", "{values: [1500, 1600], why: sold}"])
-def test_what_has_no_range_has_no_reason_for_its_ends(section):
+def test_a_parameter_without_a_range_has_no_reason_for_its_bounds(section):
     with pytest.raises(StudyError, match=r"says why a range ends where it does; this is (fixed|choice) and has none"):
         load(STUDY, f"space.stiffness={section}")
 
