@@ -63,6 +63,21 @@ def test_the_bundled_files_and_study_are_those_that_the_programs_write(tmp_path,
     assert written.replace(place, "laboratory.yaml") == (STUDIES / "laboratory.yaml").read_text()
 
 
+def test_each_subject_of_a_folder_has_the_mass_of_its_scaling_set_up(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    setup = "<OpenSimDocument><ScaleTool><mass>{}</mass><ModelScaler><scaling_order>measurements</scaling_order>"
+    for name, mass in (("anna", 60), ("bert", 78)):
+        shutil.copytree(laboratory_folder(tmp_path / name / "copy"), tmp_path / "two" / name)
+        text = setup.format(mass) + "</ModelScaler></ScaleTool></OpenSimDocument>"
+        (tmp_path / "two" / name / "scale.xml").write_text(text)
+    done = command("new", "laboratory", "two")
+    assert done.exit_code == 0, done.output
+    study = yaml.safe_load((tmp_path / "two" / "two.yaml").read_text())
+    masses = {(s["subject"], s.get("mass")) for s in study["scenarios"]}
+    assert masses == {("anna", None), ("bert", "78 kg")}
+    assert "mass of 78 kg, as bert/scale.xml says" in " ".join(done.output.split())
+
+
 def test_the_study_of_a_folder_runs_and_its_report_has_every_part(result):
     figures = result.outcomes.figures
     assert (figures["marker_rms"][0] < 2e-3).all()

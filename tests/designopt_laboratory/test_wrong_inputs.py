@@ -164,3 +164,10 @@ def test_all_mistakes_of_the_settings_are_reported_at_their_positions(tmp_path):
     ):  # fmt: skip
         assert issues[path] == (line, lines[line - 1].index(word) + 1)
     assert "'knee_angle_r'" in str(error.value)  # the knee of the right side
+
+
+def test_markers_far_from_those_of_the_model_are_refused_with_the_likely_causes():
+    tenfold = pose(STANDING, "walk.trc", markers=10.0 * STANDING.recording.markers)
+    model = LaboratoryTrial(model=InputFile("walker.osim", laboratory.model_text()), until="angles")
+    with pytest.raises(Diverged, match=r"walk: the markers are .* m \(RMS\) from those of the model: check the unit"):
+        model.evaluate({}, {"recording": tenfold}, {"angles"}, model.prepare_scenario({"recording": tenfold}))

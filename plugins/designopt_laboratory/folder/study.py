@@ -15,6 +15,7 @@ from designopt_muscle.markers.names import suggestion
 from designopt_muscle.markers.tasks import read_ik_setup
 from designopt_muscle.osim.markers import read_markers
 from designopt_muscle.osim.poses import without_effect
+from designopt_muscle.scaling.setup import read_scale_setup
 
 from designopt.study.language.files import LARGEST_BESIDE
 from designopt_laboratory.folder.contents import FolderContents, contents_of, partner
@@ -63,6 +64,7 @@ def study_of_folder(folder: Path, target: Path, name: str) -> tuple[str, list[st
         settings["until"] = "moments"
         assumed.append(f"{model} has no muscles: the last step is the net moments")
     scenarios = _scenarios(contents, prefix, bool({"scaling", "scale_to_static"} & settings.keys()), assumed)
+    _masses(folder, contents, settings, scenarios, assumed)
     _targets(folder, contents, prefix, scenarios, assumed)
     scenarios = _with_loads(contents, prefix, scenarios, settings, assumed)
     if settings.get("until") != "angles":
@@ -130,13 +132,13 @@ def _setups(contents: FolderContents, model: str, prefix: str, assumed: list[str
         ("marker_set", "markers on the bodies by"),
         ("tasks", "weights of markers by"),
     ):
-        if names := contents.setups.get(kind):
+        names = contents.setups.get(kind)
+        if names and kind == "scaling" and not contents.statics:
+            assumed.append(f"no static pose was found: {names[0]} scales nothing, and the model keeps its dimensions")
+        elif names:
             settings[kind] = prefix + names[0]
             others_of_kind = f" (not {', '.join(names[1:])})" if len(names) > 1 else ""
             assumed.append(f"{meaning} {names[0]}{others_of_kind}")
-    if "scaling" in settings and not contents.statics:
-        del settings["scaling"]
-        assumed.append("no static pose was found: the model is used as it is, without scaling")
     if "scaling" not in settings and contents.statics:
         if "scaled" in model.lower():
             assumed.append(f"{model} is scaled already, as its name says")
@@ -170,6 +172,29 @@ def _scenarios(contents: FolderContents, prefix: str, scaled: bool, assumed: lis
             scenario["subject"] = folder.split("/")[-1]
         scenarios.append(scenario)
     return scenarios
+
+
+def _masses(
+    folder: Path,
+    contents: FolderContents,
+    settings: dict[str, Any],
+    scenarios: list[dict[str, Any]],
+    assumed: list[str],
+) -> None:
+    """The mass in the scaling set-up of each subject, where the study does not take it from its one set-up."""
+    setups = contents.setups.get("scaling", [])
+    trials = contents.trials or contents.motions
+    for trial, scenario in zip(trials, scenarios, strict=True):
+        setup = partner(trial, setups, [trial])
+        if setup is None or "mass" in scenario or (setup == setups[0] and "scaling" in settings):
+            continue
+        try:
+            mass = read_scale_setup((folder / setup).read_bytes()).mass
+        except ModelError:
+            continue
+        if mass is not None:
+            scenario["mass"] = f"{mass:g} kg"
+            assumed.append(f"{trial}: mass of {mass:g} kg, as {setup} says")
 
 
 def _reactions(

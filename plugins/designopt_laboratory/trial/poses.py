@@ -32,6 +32,8 @@ _ORDER = 3
 _SKIN_FREQUENCY = 3.0
 #: Markers that a pose needs; those that a message lists.
 _LEAST_MARKERS, _NAMED = 3, 8
+#: RMS distance (m) of measured markers from those of the model beyond which no pose is that of the subject.
+_FAR = 0.3
 
 
 class TrialStatus(StatusEnum):
@@ -137,11 +139,24 @@ def poses(
         shared = {m.name: 1.0 for m in markers if m.name in recording.marker_names}
         tasks = replace(tasks, markers={**(tasks.markers or shared), **weights})
     fit = fit_motion(files.model, markers, recording, tasks, limits=limits)
+    _check_distances(fit.errors, files.name)
     columns = [i for i, name in enumerate(fit.coordinates) if name in files.model.free]
     values = np.where(np.asarray(fit.status)[:, None] >= 100, np.nan, fit.values[:, columns])
     names = tuple(fit.coordinates[i] for i in columns)
     time = np.linspace(fit.time[0], fit.time[-1], len(fit.time))  # files round the times: accelerations would show it
     return PoseSeries(time, names, values, tuple(fit.markers), fit.errors, np.asarray(fit.status), tuple(fit.notes))
+
+
+def _check_distances(errors: Floats, name: str) -> None:
+    """Raise `TrialError` for markers that are `_FAR` from those of the model in half of the frames."""
+    measured = np.isfinite(errors)
+    frames = measured.any(axis=1)
+    rms = np.sqrt(np.nanmean(np.where(measured, errors, np.nan)[frames] ** 2, axis=1))
+    if len(rms) and (typical := float(np.median(rms))) > _FAR:
+        raise TrialError(
+            f"{name}: the markers are {typical:.2g} m (RMS) from those of the model: check the unit of the recording,"
+            " the names of the markers, and whether the static pose is of the same subject"
+        )
 
 
 def measured_poses(table: TimeTable, model: OsimModel, name: str) -> PoseSeries:
