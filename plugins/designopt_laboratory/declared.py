@@ -74,6 +74,14 @@ class TrialFigures(TypedDict):
     usable: Annotated[float, Q("", "share of them with a pose, and with all loads where moments are computed")]
     cycles: Annotated[float, Q("", "complete cycles of both sides")]
     mass: Annotated[float, Q("kg", "of the model")]
+    doubts: Annotated[
+        float,
+        Q(
+            "",
+            "notes on poses, loads, residuals and reserves, listed by the report part laboratory_markers",
+            notable=True,
+        ),
+    ]
     marker_rms: NotRequired[Annotated[float, Q("m", "RMS distance of measured markers from the model's")]]
     marker_max: NotRequired[Annotated[float, Q("m", "largest distance of one")]]
     residual_force: NotRequired[Annotated[float, Q("N", "RMS force that motion and loads leave at the root")]]

@@ -73,6 +73,11 @@ class TrialResults:
         return notes if self.steps.sharing is None else notes + sharing_notes(self.steps.sharing, self._counted)
 
     @cached_property
+    def _notes(self) -> list[str]:
+        """What is doubtful in the trial."""
+        return [*self._judgement, *self.steps.notes, *self.cycles.notes]
+
+    @cached_property
     def _residual_shares(self) -> tuple[float, ...]:
         steps = self.steps
         if steps.residual is None or steps.feet is None:
@@ -90,6 +95,7 @@ class TrialResults:
             "usable": float(good.mean()),
             "cycles": float(len(self.curves.sides)),
             "mass": steps.mass,
+            "doubts": float(len(self._notes)),
         }
         figures |= self._subject_figures()
         if np.isfinite(steps.series.errors).any():
@@ -271,7 +277,7 @@ class TrialResults:
             "markers": lambda: np.array(series.markers, dtype=str),
             "marker_errors": lambda: series.errors,
             "measured_markers": self._measured_markers,
-            "notes": lambda: np.array([*self._judgement, *steps.notes, *self.cycles.notes], dtype=str),
+            "notes": lambda: np.array(self._notes, dtype=str),
         }
         if (feet := steps.feet) is not None:
             arrays |= {

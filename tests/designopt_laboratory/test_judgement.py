@@ -255,6 +255,7 @@ def test_the_public_walk_has_its_cycles_by_assigned_loads_and_refuses_exchanged_
     assert list(arrays["cycle_sides"]) == ["right", "left"]
     assert arrays["cycle_times"] == pytest.approx(np.array([[0.618, 1.852], [1.245, 2.459]]), abs=2e-3)
     assert 0.05 < figures["residual_force_share"] < 0.15  # as raw data have it, beyond the guideline for simulations
+    assert figures["doubts"] == len(arrays["notes"]) >= 2
     assert "guideline of Hicks et al. 2015: 5%" in sentences(arrays)
     loads = files["external_loads"].content
     exchanged = loads.replace(b"calcn_r", b"other").replace(b"calcn_l", b"calcn_r").replace(b"other", b"calcn_l")
