@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,14 @@ _SUBJECT_COLUMNS = ("design", "subject", "group", "trial", "quantity", "variable
 SUBJECT_ARRAYS = ("labels", "bodies", "body_masses", "scale_factors", "static_markers", "static_errors")
 
 
+def _tidy_table(columns: Sequence[str]) -> tuple[io.StringIO, Any]:
+    """The text of a table with these `columns`, and the CSV writer of its rows."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    return text, writer
+
+
 @exporter("cycles", version=1)
 def write_cycles(result: Result, folder: Path, prefix: str) -> list[Path]:
     """All curves over all cycles as one tidy table, a row for each value: ``cycles.csv``.
@@ -30,9 +38,7 @@ def write_cycles(result: Result, folder: Path, prefix: str) -> list[Path]:
     Columns are design, subject, group, trial, cycle (from 1), side, quantity, variable, unit, percent and value; cycles
     with a gap are left out. Raises `ExportError` where the arrays of the curves are not kept.
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_COLUMNS)
+    text, writer = _tidy_table(_COLUMNS)
     count = 0
     for row, scenario, arrays in _evaluations(result, NEEDED):
         subject, group, _ = (str(text_label) for text_label in arrays["labels"])
@@ -75,9 +81,7 @@ def write_subjects(result: Result, folder: Path, prefix: str) -> list[Path]:
     A row for each value, with design, subject, group, trial, quantity, variable, unit and value. Raises `ExportError`
     where the arrays are not kept.
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_SUBJECT_COLUMNS)
+    text, writer = _tidy_table(_SUBJECT_COLUMNS)
     count = 0
     for row, scenario, arrays in _evaluations(result, SUBJECT_ARRAYS):
         subject, group, _ = (str(text_label) for text_label in arrays["labels"])
