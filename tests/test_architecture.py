@@ -98,7 +98,7 @@ WINGS = {
         "estimation",
     ),
     "designopt.store": ("safe_files", "errors", "disk", "journal", "views"),
-    "designopt.workers": ("executor", "evaluation", "supervision", "remote", "carriers", "pools"),
+    "designopt.workers": ("private_names", "executor", "evaluation", "supervision", "remote", "carriers", "pools"),
 }
 
 

@@ -48,7 +48,7 @@ def _started(folder):
                 if place.name.isdigit() and sign in (place / file).read_bytes():
                     found.add(int(place.name))
     tracker = resource_tracker._resource_tracker._pid  # of this process, for all runs
-    waits = forking._idle_origin.pid if forking._idle_origin else None  # for the next run
+    waits = forking._idle_origin.process.pid if forking._idle_origin else None  # for the next run
     return {pid for pid in found - {os.getpid(), tracker, waits} if (about := stat(pid)) and about[2] not in "ZX"}
 
 

@@ -85,7 +85,7 @@ def kept(monkeypatch):
     forking.end_ready_child()
     with local._together:
         pass
-    assert _alive(forking._idle_origin.pid)
+    assert _alive(forking._idle_origin.process.pid)
     return forking._idle_origin
 
 
@@ -122,17 +122,17 @@ def _seen():
 def test_the_next_run_uses_the_process_of_the_last_one_and_sees_nothing_of_its_plugins(kept):
     for _ in range(2):
         with local._together:
-            assert _seen() == (kept.pid, False, False)
+            assert _seen() == (kept.process.pid, False, False)
 
 
 def test_the_second_run_uses_the_process_of_the_first_and_both_leave_the_environment_as_it_was(tmp_path, monkeypatch):
     monkeypatch.delenv("__DASK_PARENT_PID", raising=False)
     before = dict(os.environ)
     run_study(study(4), tmp_path / "first")
-    first = forking._idle_origin.pid
+    first = forking._idle_origin.process.pid
     assert dict(os.environ) == before
     run_study(study(4), tmp_path / "second")
-    assert forking._idle_origin.pid == first
+    assert forking._idle_origin.process.pid == first
     assert dict(os.environ) == before
 
 
@@ -165,9 +165,9 @@ def test_a_process_that_would_be_started_otherwise_now_is_replaced(kept, tmp_pat
     with pytest.MonkeyPatch.context() as patch:
         change(patch, tmp_path)
         used = _used()
-        assert used != kept.pid
-        assert not _alive(kept.pid)
-        assert not os.path.exists(kept.address)
+        assert used != kept.process.pid
+        assert not _alive(kept.process.pid)
+        assert not os.path.exists(kept.process.address)
         assert _used() == used
 
 
@@ -183,23 +183,23 @@ def test_a_run_has_the_limits_and_the_standard_output_of_its_beginning(kept, tmp
         finally:
             os.dup2(output, 1)
             os.close(output)
-    assert len({kept.pid, lowered, moved}) == 3
+    assert len({kept.process.pid, lowered, moved}) == 3
 
 
 def test_a_process_that_was_killed_between_two_runs_is_replaced(kept):
-    os.kill(kept.pid, signal.SIGKILL)
-    os.waitid(os.P_PID, kept.pid, os.WEXITED | os.WNOWAIT)
-    assert _used() != kept.pid
+    os.kill(kept.process.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, kept.process.pid, os.WEXITED | os.WNOWAIT)
+    assert _used() != kept.process.pid
     again = forking._idle_origin
-    os.kill(again.pid, signal.SIGKILL)
-    os.waitpid(again.pid, 0)  # somebody else in this process did so
-    assert _used() != again.pid
+    os.kill(again.process.pid, signal.SIGKILL)
+    os.waitpid(again.process.pid, 0)  # somebody else in this process did so
+    assert _used() != again.process.pid
 
 
 def test_a_process_whose_socket_was_removed_is_replaced(kept):
-    os.unlink(kept.address)
-    assert _used() != kept.pid
-    assert not _alive(kept.pid)
+    os.unlink(kept.process.address)
+    assert _used() != kept.process.pid
+    assert not _alive(kept.process.pid)
 
 
 def test_others_in_this_process_get_one_of_their_own(kept):
@@ -209,13 +209,13 @@ def test_others_in_this_process_get_one_of_their_own(kept):
     worker.start()
     worker.join()
     try:
-        assert own._forkserver_pid not in (None, kept.pid)
+        assert own._forkserver_pid not in (None, kept.process.pid)
         with local._together:
             assert dask.config.get("distributed.worker.multiprocessing-method") == "spawn"
         assert _alive(own._forkserver_pid)
     finally:
         own._stop()
-    assert _used() == kept.pid
+    assert _used() == kept.process.pid
 
 
 ENDS = """
@@ -223,7 +223,7 @@ from designopt.workers.pools import forking, local
 forking.NEEDED = forking.NEEDED[:1]
 with local._together:
     pass
-print(forking._idle_origin.pid, flush=True)
+print(forking._idle_origin.process.pid, flush=True)
 {end}
 """
 
@@ -245,7 +245,7 @@ def test_a_process_that_is_forked_from_this_one_leaves_it_alone(kept):
         forking.end_ready_child()
         os._exit(0 if alone else 1)
     assert os.waitpid(child, 0)[1] == 0
-    assert _used() == kept.pid
+    assert _used() == kept.process.pid
 
 
 class _Killing(Recorder):

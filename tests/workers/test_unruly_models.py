@@ -203,7 +203,7 @@ def test_processes_of_a_model_end_with_the_run(tmp_path):
     assert len(started) == 6
     end = time.monotonic() + 120.0
     while any(_alive(pid) for pid in started) or _left_of(groups) != [
-        forking._idle_origin.pid
+        forking._idle_origin.process.pid
     ]:  # it waits for the next run
         assert time.monotonic() < end, (started, _left_of(groups))
         time.sleep(0.05)

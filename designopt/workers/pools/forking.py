@@ -15,13 +15,18 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import dask
 
 from designopt.workers.pools.process_state import inherited
+from designopt.workers.private_names import (
+    ForkServer,
+    ForkServerProcess,
+    socket_folder_settings,
+    without_preload_of_dask,
+)
 from designopt.workers.remote.fork_server import ORIGIN, SAFE_PATH, SOCKETS
 from designopt.workers.supervision import children
 
@@ -45,24 +50,23 @@ _starting = threading.Lock()
 
 @dataclass(frozen=True)
 class _Origin:
-    """An origin: its access by multiprocessing, its loaded modules, and its inherited state."""
+    """An origin: its process, its loaded modules, and its inherited state."""
 
-    pid: int
-    address: str
-    alive: int
-    loads: tuple[str, ...]
+    process: ForkServerProcess
+    modules: tuple[str, ...]
     inherited: tuple[object, ...]
 
     def end(self) -> None:
         """End it and all its descendants. It would wait for processes that have its files open, such as children of a
         model."""
-        if _state(self.pid) != "reaped":
-            children.end_descendants(self.pid)
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-        os.close(self.alive)
+        pid = self.process.pid
+        if _state(pid) != "reaped":
+            children.end_descendants(pid)
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        os.close(self.process.alive)
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(self.address)
+            os.unlink(self.process.address)
 
 
 #: The origin kept for the next run.
@@ -78,74 +82,64 @@ def forked() -> Iterator[None]:
     same modules. If it is killed, another one is started for the next worker. Without fork servers, or if this process
     already uses one, each worker starts from scratch.
     """
-    if not sys.platform.startswith("linux") or _in_use():
+    if not sys.platform.startswith("linux") or (server := ForkServer()).process is not None:
         yield
         return
-    from multiprocessing import forkserver
-
-    from distributed import utils
-
-    server: Any = forkserver._forkserver
     for name, value in dask.config.get("distributed.nanny.pre-spawn-environ").items():
         if value is not None:
             os.environ.setdefault(name, str(value))
     if os.environ.get("PYTHONHASHSEED") in (None, "0"):
         os.environ["PYTHONHASHSEED"] = "6640"  # as in Dask's nannies: sets have one order in all workers
-    before = server._preload_modules, utils._forkserver_preload_set
-    utils._forkserver_preload_set = True  # Dask's own list has all packages that it could work with
-    server._preload_modules = [*NEEDED, *(name for name in HEAVY if name in sys.modules)]
-    start = server.ensure_running
+    modules_before = server.modules
+    server.modules = (*NEEDED, *(name for name in HEAVY if name in sys.modules))
     took_over = _take(server)
 
-    def ensure_running() -> None:
+    def start(original: Callable[[], None]) -> None:
         nonlocal took_over
         with _starting:
             _within_reach()
-            present, pid = inherited(), server._forkserver_pid
+            present, process = inherited(), server.process
             with _as_origin(), _without_remarks():
-                start()
-            if server._forkserver_pid != pid:
+                original()
+            if server.process != process:
                 took_over = present
 
-    server.ensure_running = ensure_running
     try:
-        server.ensure_running()
-        with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        with (
+            server.started_by(start),
+            without_preload_of_dask(),
+            dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
+        ):
+            server.ensure_running()
             yield
     finally:
-        del server.ensure_running
         _keep(server, took_over)
-        server._preload_modules, utils._forkserver_preload_set = before
+        server.modules = modules_before
 
 
-def _take(server: Any) -> tuple[object, ...]:
+def _take(server: ForkServer) -> tuple[object, ...]:
     """Reuse the kept process if it matches, else end it; returns the inherited state."""
     global _idle_origin
     origin, _idle_origin = _idle_origin, None
     if origin is None:
         return ()
-    fits = origin.inherited == inherited() and set(origin.loads).issuperset(server._preload_modules)
-    if not fits or not os.path.exists(origin.address) or _state(origin.pid) != "runs":
+    fits = origin.inherited == inherited() and set(origin.modules).issuperset(server.modules)
+    if not fits or not os.path.exists(origin.process.address) or _state(origin.process.pid) != "runs":
         origin.end()
         return ()
-    server._forkserver_pid, server._forkserver_address, server._forkserver_alive_fd = (
-        origin.pid,
-        origin.address,
-        origin.alive,
-    )
-    server._preload_modules = list(origin.loads)
+    server.process = origin.process
+    server.modules = origin.modules
     return origin.inherited
 
 
-def _keep(server: Any, took_over: tuple[object, ...]) -> None:
+def _keep(server: ForkServer, took_over: tuple[object, ...]) -> None:
     """End all descendants of the process of `server`, which is kept for the next run, without interfering with other
     fork servers here."""
     global _idle_origin
-    pid, address, alive = server._forkserver_pid, server._forkserver_address, server._forkserver_alive_fd
-    server._forkserver_pid = server._forkserver_address = server._forkserver_alive_fd = None
-    if pid is not None:
-        children.end_descendants(pid)
-        _idle_origin = _Origin(pid, address, alive, tuple(server._preload_modules), took_over)
+    process, server.process = server.process, None
+    if process is not None:
+        children.end_descendants(process.pid)
+        _idle_origin = _Origin(process, server.modules, took_over)
 
 
 def end_ready_child() -> None:
@@ -161,7 +155,7 @@ def _forget_ready_child() -> None:
     global _idle_origin
     origin, _idle_origin = _idle_origin, None
     if origin is not None:
-        os.close(origin.alive)
+        os.close(origin.process.alive)
 
 
 atexit.register(end_ready_child)
@@ -179,13 +173,13 @@ def _state(pid: int) -> str:
 
 def _within_reach() -> None:
     """Make multiprocessing put its sockets below /tmp if TMPDIR is too long for the path of a socket."""
-    from multiprocessing import current_process, util
+    from multiprocessing import util
 
-    config: dict[str, Any] = current_process()._config  # type: ignore[attr-defined]
-    folder = config.get("tempdir") or os.path.join(tempfile.gettempdir(), "pymp-12345678")
+    settings = socket_folder_settings()
+    folder = settings.get("tempdir") or os.path.join(tempfile.gettempdir(), "pymp-12345678")
     if len(os.fsencode(folder)) + NAME > SOCKET:
-        config["tempdir"] = tempfile.mkdtemp(prefix="pymp-", dir="/tmp")
-        util.Finalize(None, shutil.rmtree, args=(config["tempdir"], True), exitpriority=-100)
+        settings["tempdir"] = tempfile.mkdtemp(prefix="pymp-", dir="/tmp")
+        util.Finalize(None, shutil.rmtree, args=(settings["tempdir"], True), exitpriority=-100)
 
 
 @contextlib.contextmanager
@@ -213,11 +207,3 @@ def _without_remarks() -> Iterator[None]:
         yield
     finally:
         sys.warnoptions = remarks
-
-
-def _in_use() -> bool:
-    """Whether this process already uses a fork server."""
-    from multiprocessing import forkserver
-
-    server: Any = forkserver._forkserver
-    return server._forkserver_pid is not None

@@ -33,6 +33,7 @@ from designopt.workers.pools.shortage import (
     without_files,
     without_threads,
 )
+from designopt.workers.private_names import start_missing_workers
 from designopt.workers.supervision import children
 from designopt.workers.supervision.watch import remaining
 
@@ -156,7 +157,7 @@ class Local:
             self._leaving.pop(self.cluster.workers.pop(name), None)
         if len(self.cluster.workers) < self.most_workers:
             with contextlib.suppress(Exception):  # it is tried again, until the run ends
-                await self.cluster._correct_state()
+                await start_missing_workers(self.cluster)
 
     def carrier(self, ends: Ends) -> Streams:
         """Messages on the streams to the workers."""

@@ -19,6 +19,7 @@ from typing import Any
 from distributed import NannyPlugin, Status
 
 from designopt.workers.executor import Position
+from designopt.workers.private_names import exit_of_worker_first
 from designopt.workers.supervision.children import OrphanGuard, end_group, end_marked
 from designopt.workers.supervision.death import CRASHED, TIMEOUT, NoChunk
 from designopt.workers.supervision.prints import Prints
@@ -47,8 +48,8 @@ class Supervisor(NannyPlugin):
     """Supervises the worker of a nanny for a run; `limit` and `preparation` are in seconds, None for no limit. `local`
     nannies are in the process of the run, which removes what remains of their workers.
 
-    Reports the death of a worker at once, with its exit code, which Dask does not give: the nanny's own handler of that
-    event is wrapped. In a version of Dask without one, the replacement worker reports it, without the code.
+    Reports the death of a worker at once, with its exit code. Where Dask does not allow that
+    (`designopt.workers.private_names`), the replacement worker reports it, without the code.
     """
 
     def __init__(self, run: str, limit: float | None, preparation: float | None, *, local: bool) -> None:
@@ -59,32 +60,27 @@ class Supervisor(NannyPlugin):
         self.local = local
 
     def setup(self, nanny: Any) -> None:
-        """Start the checks, and wrap the handler."""
+        """Start the checks."""
         self._guard = None if self.local else OrphanGuard(self.run, nanny.address)
         self._notes = folder(self.run, nanny.address)
         self._last: Note | None = None
         self._still = self._silent = self._advanced = 0.0
         self._reported = 0
         self._looking = asyncio.create_task(self._look(nanny))
-        handler = getattr(nanny, "_on_worker_exit", None)
-        if handler is None:
-            return
+        self._exits = contextlib.ExitStack()
+        self._exits.enter_context(exit_of_worker_first(nanny, lambda code: self._record_exit(nanny, code)))
 
-        async def note_and_go_on(code: int) -> Any:
-            pid = _pid(self._notes)
-            if pid is not None:
-                with contextlib.suppress(OSError):
-                    os.kill(
-                        pid, 0
-                    )  # it is alive: the process from which it was forked has died, and it is ended for that
-                    code = -getattr(signal, "SIGKILL", signal.SIGTERM)
-                end_group(pid)
-            write_exit_code(self._notes, code)
-            end_marked(self.run, nanny.address)
-            self._report(nanny)
-            return await handler(code)
-
-        nanny._on_worker_exit = note_and_go_on
+    async def _record_exit(self, nanny: Any, code: int) -> None:
+        """Note how the worker has ended, and end what it leaves."""
+        pid = _pid(self._notes)
+        if pid is not None:
+            with contextlib.suppress(OSError):
+                os.kill(pid, 0)  # it is alive: the process from which it was forked has died, and it is ended for that
+                code = -getattr(signal, "SIGKILL", signal.SIGTERM)
+            end_group(pid)
+        write_exit_code(self._notes, code)
+        end_marked(self.run, nanny.address)
+        self._report(nanny)
 
     def _report(self, nanny: Any) -> None:
         """Report the death of the worker now: its replacement may start late, or never."""
@@ -93,13 +89,13 @@ class Supervisor(NannyPlugin):
             nanny.log_event(f"designopt-{self.run}", {"death": dataclasses.asdict(death)})
 
     def teardown(self, nanny: Any) -> None:
-        """Stop the checks, unwrap the handler, and remove what remains of a worker that stays. A nanny that ends closes
+        """Stop the checks, and remove what remains of a worker that stays. A nanny that ends closes
         its worker after this call; the guard then removes it."""
         if self._guard is not None and nanny.status not in (Status.closing, Status.closed):
             self._guard.close()
             shutil.rmtree(self._notes, ignore_errors=True)
         self._looking.cancel()
-        nanny.__dict__.pop("_on_worker_exit", None)
+        self._exits.close()
 
     async def _look(self, nanny: Any) -> None:
         period = LOOK if self.limit is None else max(0.01, min(LOOK, self.limit / LOOKS))
