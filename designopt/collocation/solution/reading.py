@@ -172,8 +172,7 @@ def _phase(
             ends[name] = (a, b)
         bounds[name] = (float(program_bounds.low[inner]), float(program_bounds.high[inner]))
         if not isinstance(phase.held_controls.get(name, 0), int):  # the boxes of its points are its values
-            control = next(v for v in system.controls if v.name == name)
-            bounds[name] = phase.bounds.get(name, (control.low, control.high))
+            bounds[name] = phase.ranges[name]
     names = [name for block in path_blocks(transcription, i) for name in block.names]
     return PhaseSolution(
         name=phase.name,

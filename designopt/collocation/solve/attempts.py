@@ -14,12 +14,11 @@ from designopt.collocation.solve.guess.multistart import perturbed, rolled
 from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.program import Program
 from designopt.collocation.statement.guess import Guess, Sampled
-from designopt.collocation.statement.problem import Phase, TrajectoryProblem
-from designopt.collocation.statement.stated_values import Box, ProblemError, ends
+from designopt.collocation.statement.problem import TrajectoryProblem
+from designopt.collocation.statement.stated_values import Box, ProblemError
 from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.scaling import WIDEST
 from designopt.collocation.transcription.transcription import Transcription
-from designopt.dynamics.system import Variable
 
 #: A way is one solve or a chain of them; the last counts.
 Way = Callable[[], tuple[Solution, ...]]
@@ -86,7 +85,7 @@ def ways(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> I
     yield "coarse mesh first", lambda: _from_coarse(program, problem, guess)
     yield "unit scales", lambda: (_with_unit_scales(program, problem, guess),)
     yield "final values moved", lambda: _with_moved_ends(program, problem, guess)
-    if any(len(set(ends(phase.tf))) == 2 for phase in problem.phases):
+    if any(phase.free_times[1] for phase in problem.phases):
         for factor in TIMES:
             yield f"times guessed {factor:g} times", lambda f=factor: (_with_scaled_times(program, problem, guess, f),)  # type: ignore[misc]
     for i in range(1, STARTS + 1):
@@ -105,23 +104,14 @@ def _with_unit_scales(program: Program, problem: TrajectoryProblem, guess: Guess
     """Solved with a scale of 1 for variables without a range; the result is in the scales of `program`."""
     names: set[str] = set()
     transcription = program.transcription
-    for point, layout, phase in zip(
-        transcription.statement.points, transcription.layout.phases, problem.phases, strict=True
-    ):
+    points, layouts = transcription.statement.points, transcription.layout.phases
+    for point, layout, phase in zip(points, layouts, problem.phases, strict=True):
         names |= {name for name, index in (("t0", layout.t0), ("tf", layout.tf)) if index >= 0}
-        ranges = {v.name: (v.low, v.high) for v in _variables(phase)}
-        limits = {name: phase.bounds.get(name, ranges[name]) for name in point.names}
-        names |= {name for name, (low, high) in limits.items() if not high - low <= WIDEST}
+        names |= {name for name in point.names if not phase.ranges[name][1] - phase.ranges[name][0] <= WIDEST}
     options = replace(program.options, scales={**dict.fromkeys(names, 1.0), **program.options.scales})
     unit_scaled = Program(problem, options, guess, meshes=program.meshes, statement=program.statement)
     solution = unit_scaled.solve(guess=guess)
     return replace(solution, iterate=_rescaled(solution.iterate, unit_scaled.transcription, transcription))
-
-
-def _variables(phase: Phase) -> tuple[Variable, ...]:
-    """All variables of a phase."""
-    system, form = phase.system, phase.system.residual_form
-    return (*system.states, *(form.unknowns if form else ()), *system.controls, *system.algebraic)
 
 
 def _rescaled(iterate: Iterate, before: Transcription, after: Transcription) -> Iterate:
@@ -150,13 +140,10 @@ def _moved(problem: TrajectoryProblem, motion: Guess, share: float) -> Trajector
     phases = []
     for phase in problem.phases:
         final: dict[str, Box] = dict(phase.final)
-        variables = {v.name: v for v in phase.system.states}
         values = motion.phases[phase.name].at(np.ones(1))
-        for name in final.keys() & variables.keys():
-            low, high = ends(final[name])
-            reached = float(
-                np.clip(values[name][0], *phase.bounds.get(name, (variables[name].low, variables[name].high)))
-            )
+        for name in final.keys() & {v.name for v in phase.system.states}:
+            low, high = phase.final_ranges[name]
+            reached = float(np.clip(values[name][0], *phase.ranges[name]))
             away = share * (reached - min(max(reached, low), high))
             final[name] = (low + away, high + away) if low < high else low + away
         phases.append(replace(phase, final=final))
@@ -173,8 +160,7 @@ def _with_scaled_times(program: Program, problem: TrajectoryProblem, guess: Gues
         fractions = default.fractions if trajectory is None else np.linspace(0.0, 1.0, 101)
         values = {**default.at(fractions), **(trajectory.at(fractions) if trajectory else {})}
         t0 = default.t0 + shift if phase.t0 is None else default.t0
-        low, high = ends(phase.tf)
-        tf = float(np.clip(t0 + factor * (default.tf - default.t0), low, high))
+        tf = float(np.clip(t0 + factor * (default.tf - default.t0), *phase.tf_range))
         phases[phase.name] = Sampled(fractions, values, t0, tf if t0 < tf else t0 + (default.tf - default.t0))
         shift = phases[phase.name].tf - default.tf
     return program.solve(problem, guess=rolled(problem, Guess(phases, (guess or Guess()).parameters)))

@@ -8,7 +8,6 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.collocation.statement.problem import TrajectoryProblem, is_added
-from designopt.collocation.statement.stated_values import ends
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
 
@@ -33,8 +32,8 @@ def over_constrained(problem: TrajectoryProblem, bounds: ProgramBounds) -> str:
         return ""
     suspects = []
     for phase in problem.phases:
-        for side, stated in (("initial", phase.initial), ("final", phase.final)):
-            fixed = [name for name, box in stated.items() if len(set(ends(box))) == 1]
+        for side, stated in (("initial", phase.initial_ranges), ("final", phase.final_ranges)):
+            fixed = [name for name, (low, high) in stated.items() if low == high]
             if fixed:
                 suspects.append(f"{side} values of {', '.join(fixed)} of {phase.name}")
         equal = [name for name, c in phase.path.items() if c.low == c.high]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from numbers import Real
 from reprlib import repr as short
 from typing import Any
@@ -79,6 +80,43 @@ class Phase:
     samples: Mapping[str, Constraint] = field(default_factory=dict)
     scales: Mapping[str, float] = field(default_factory=dict)
     start: Callable[[Mapping[str, float], np.random.Generator | None], PhaseGuess] | None = None
+
+    @cached_property
+    def variables(self) -> tuple[Variable, ...]:
+        """All variables along the phase; a program may eliminate the unknown rates."""
+        system, form = self.system, self.system.residual_form
+        return (*system.states, *(form.unknowns if form else ()), *system.controls, *system.algebraic)
+
+    @cached_property
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """The range of each variable along the phase: the stated one, else that of the system."""
+        return {v.name: self.bounds.get(v.name, (v.low, v.high)) for v in self.variables}
+
+    @cached_property
+    def initial_ranges(self) -> dict[str, tuple[float, float]]:
+        """`initial`, numbers as ranges of equal ends."""
+        return {name: ends(box) for name, box in self.initial.items()}
+
+    @cached_property
+    def final_ranges(self) -> dict[str, tuple[float, float]]:
+        """`final`, numbers as ranges of equal ends."""
+        return {name: ends(box) for name, box in self.final.items()}
+
+    @cached_property
+    def t0_range(self) -> tuple[float, float] | None:
+        """The range of `t0`; None if it is the free end of the previous phase."""
+        return None if self.t0 is None else ends(self.t0)
+
+    @cached_property
+    def tf_range(self) -> tuple[float, float]:
+        """The range of `tf`."""
+        return ends(self.tf)
+
+    @property
+    def free_times(self) -> tuple[bool, bool]:
+        """Whether `t0` and `tf` are variables of the program, or `t0` one of the previous phase."""
+        t0, tf = self.t0_range, self.tf_range
+        return t0 is None or t0[0] != t0[1], tf[0] != tf[1]
 
     @property
     def pieces(self) -> dict[str, int]:
@@ -205,22 +243,27 @@ class TrajectoryProblem:
             if phase.t0 is None or isinstance(phase.t0, Continued):
                 if not phases:
                     raise ProblemError("bad_bounds", f"{phase.name}: t0", "there is no phase before it: give a number")
-                before = ends(phases[-1].tf)
+                before = phases[-1].tf_range
                 phase = replace(phase, t0=None if before[0] < before[1] else Continued(before[0]))
             phases.append(phase)
-            begins.append(ends(phases[-2].tf if phase.t0 is None else phase.t0))
+            begins.append(phase.t0_range or phases[-2].tf_range)
         object.__setattr__(self, "phases", tuple(phases))
         # constraints against negative durations
         later = {
             f"duration of {phase.name}": Constraint(Duration(phase.name), 0.0, unit="s")
             for phase, begin in zip(phases, begins, strict=True)
-            if begin[1] > ends(phase.tf)[0] and max(begin[1] - begin[0], ends(phase.tf)[1] - ends(phase.tf)[0]) > 0.0
+            if begin[1] > phase.tf_range[0] and (begin[0] < begin[1] or phase.free_times[1])
         }
         at_ends = {name: c for phase in phases for name, c in _held_at_ends(phase)}
         stated_constraints = {name: c for name, c in self.constraints.items() if not is_added(c)}
         object.__setattr__(self, "constraints", {**stated_constraints, **at_ends, **later})
 
-    @property
+    @cached_property
+    def parameter_ranges(self) -> dict[str, tuple[float, float]]:
+        """The range of each parameter: the stated one, else that of its variable."""
+        return {v.name: ends(self.parameters.get(v.name, (v.low, v.high))) for v in self.variables}
+
+    @cached_property
     def variables(self) -> tuple[Variable, ...]:
         """The parameters of all systems, each once, then the extra ones."""
         variable_of: dict[str, Variable] = {}
@@ -234,15 +277,13 @@ class TrajectoryProblem:
 
 def _held_at_ends(phase: Phase) -> Iterator[tuple[str, Constraint]]:
     """The constraints, by name, on variables other than states at the ends of a phase."""
-    form = phase.system.residual_form
-    other_variables = (*phase.system.controls, *phase.system.algebraic, *(form.unknowns if form else ()))
-    units = {v.name: v.unit for v in other_variables}
-    for side, boxes in (("initial", phase.initial), ("final", phase.final)):
-        for name, box in boxes.items():
+    units = {v.name: v.unit for v in phase.variables if v not in phase.system.states}
+    for side, ranges in (("initial", phase.initial_ranges), ("final", phase.final_ranges)):
+        for name, limits in ranges.items():
             if name in units:
                 yield (
                     f"{side} {name} of {phase.name}",
-                    Constraint(EndValue(phase.name, side, name), *ends(box), units[name]),
+                    Constraint(EndValue(phase.name, side, name), *limits, units[name]),
                 )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from designopt.arrays import Floats, Indices
 from designopt.collocation.statement.checks import check_names
 from designopt.collocation.statement.problem import Duration, EndValue, Phase, TrajectoryProblem, is_added
-from designopt.collocation.statement.stated_values import Box, ProblemError, ends
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.layout import Layout, PhaseLayout
 from designopt.collocation.transcription.mesh.points import CollocationPoint
@@ -46,9 +46,9 @@ def boxes(
     for i, (phase, point, layout) in enumerate(zip(problem.phases, statement.points, places.phases, strict=True)):
         _limit_variables(phase, point, layout, low, high)
         fixed = _limit_times(phase, layout, low, high)
-        begin = ends(problem.phases[i - 1].tf if phase.t0 is None else phase.t0)
-        if not begin[0] < ends(phase.tf)[1]:
-            text = f"{ends(phase.tf)[1]:g} is not after t0 = {begin[0]:g}: a phase must have a positive duration"
+        begin = phase.t0_range or problem.phases[i - 1].tf_range
+        if not begin[0] < phase.tf_range[1]:
+            text = f"{phase.tf_range[1]:g} is not after t0 = {begin[0]:g}: a phase must have a positive duration"
             raise ProblemError("bad_bounds", f"{phase.name}: tf", text)
         constants = [_number(phase, name) for name in point.constant_names]
         fractions = layout.mesh.fractions[layout.mesh.first :]
@@ -67,24 +67,23 @@ def _limit_variables(phase: Phase, point: CollocationPoint, layout: PhaseLayout,
     """The boxes of all variables along the phases, and of the states at both ends."""
     for side in ("bounds", "initial", "final"):
         check_names(f"{phase.name}: {side}", getattr(phase, side), point.names, "variable")
-    unknowns = point.form.unknowns if point.form else ()
-    system = phase.system
-    for j, v in enumerate((*system.states, *unknowns, *system.controls, *system.algebraic)):
-        box = _box(f"{phase.name}: bounds.{v.name}", phase.bounds.get(v.name, (v.low, v.high)))
+    for j, name in enumerate(point.names):
+        box = _checked(f"{phase.name}: bounds.{name}", phase.ranges[name])
         where = layout.states[:, j] if j < point.nx else layout.point[:, j]
         low[where], high[where] = box
-        for side, stated, slot in (("initial", phase.initial, 0), ("final", phase.final, -1)):
-            if v.name in stated:
-                a, b = _box(f"{phase.name}: {side}.{v.name}", stated[v.name])
+        for side, stated, slot in (("initial", phase.initial_ranges, 0), ("final", phase.final_ranges, -1)):
+            if name in stated:
+                a, b = _checked(f"{phase.name}: {side}.{name}", stated[name])
                 a, b = max(a, box[0]), min(b, box[1])
                 if a > b:
                     what = "state" if j < point.nx else "variable"
-                    text = f"{stated[v.name]} is outside the bounds {box[0]:g} to {box[1]:g} of the {what}: change one"
-                    raise ProblemError("bad_bounds", f"{phase.name}: {side}.{v.name}", text)
+                    value = getattr(phase, side)[name]
+                    text = f"{value} is outside the bounds {box[0]:g} to {box[1]:g} of the {what}: change one"
+                    raise ProblemError("bad_bounds", f"{phase.name}: {side}.{name}", text)
                 if j < point.nx:  # rows that the problem adds limit the others
                     low[layout.states[slot, j]], high[layout.states[slot, j]] = a, b
-        if _hold_text(phase, v.name):
-            _hold(phase, v.name, box, layout, layout.point[:, j], low, high)
+        if _hold_text(phase, name):
+            _hold(phase, name, box, layout, layout.point[:, j], low, high)
 
 
 def _pieces(phase: Phase) -> list[str]:
@@ -117,10 +116,10 @@ def _hold(
 def _limit_times(phase: Phase, layout: PhaseLayout, low: Floats, high: Floats) -> list[float]:
     """The boxes of free times; returns the fixed ones."""
     fixed = []
-    for name, stated, index in (("t0", phase.t0, layout.t0), ("tf", phase.tf, layout.tf)):
+    for name, stated, index in (("t0", phase.t0_range, layout.t0), ("tf", phase.tf_range, layout.tf)):
         if stated is None:
             continue
-        a, b = _box(f"{phase.name}: {name}", stated)
+        a, b = _checked(f"{phase.name}: {name}", stated)
         if index >= 0:
             low[index], high[index] = a, b
         elif a < b:
@@ -134,18 +133,16 @@ def _limit_times(phase: Phase, layout: PhaseLayout, low: Floats, high: Floats) -
 
 
 def _limit_parameters(problem: TrajectoryProblem, places: Layout, low: Floats, high: Floats) -> None:
-    variables = {v.name: v for v in problem.variables}
-    check_names("parameters", problem.parameters, list(variables), "parameter")
+    check_names("parameters", problem.parameters, list(problem.parameter_ranges), "parameter")
     for name, index in places.parameters.items():
-        stated = problem.parameters.get(name, (variables[name].low, variables[name].high))
-        low[index], high[index] = _box(f"parameters.{name}", stated)
+        low[index], high[index] = _checked(f"parameters.{name}", problem.parameter_ranges[name])
 
 
 def _limit_integrals(problem: TrajectoryProblem, places: Layout, low: Floats, high: Floats) -> None:
     for i, phase in enumerate(problem.phases):
         for j, (name, integral) in enumerate(phase.integrals.items()):
             where = f"{phase.name}: integrals.{name}"
-            limits = _box(where, (integral.low, integral.high))
+            limits = _checked(where, (integral.low, integral.high))
             if (i, j) in places.integrals:
                 index = places.integrals[i, j]
                 low[index], high[index] = limits
@@ -168,7 +165,7 @@ def _row_limits(
             where = f"{phase.name}: {of_phase}" if of_phase else "constraints"
             c = stated.get(name)
             if c is not None:
-                limits = _box(f"{where}.{name}", (c.low, c.high))
+                limits = _checked(f"{where}.{name}", (c.low, c.high))
             elif isinstance(built.constraints[name].value, Duration):  # ranges of times that no longer overlap
                 limits = (0.0, math.inf)
             else:  # end values that are no longer limited
@@ -178,10 +175,12 @@ def _row_limits(
     return np.concatenate([*lows, np.empty(0)]), np.concatenate([*highs, np.empty(0)])
 
 
-def _box(where: str, stated: Box) -> tuple[float, float]:
-    low, high = ends(stated)
+def _checked(where: str, limits: tuple[float, float]) -> tuple[float, float]:
+    """The limits as they are. Raises `ProblemError` (bad_bounds) for NaN and an empty range."""
+    low, high = limits
     if math.isnan(low) or math.isnan(high):
-        raise ProblemError("bad_bounds", where, f"is {stated}: give numbers, infinite ones where there is no limit")
+        text = " to ".join(dict.fromkeys(f"{end:g}" for end in limits))
+        raise ProblemError("bad_bounds", where, f"is {text}: give numbers, infinite ones where there is no limit")
     if low > high or low == math.inf or high == -math.inf:
         raise ProblemError("bad_bounds", where, f"nothing lies between {low:g} and {high:g}: swap or widen them")
     return low, high

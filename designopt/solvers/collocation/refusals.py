@@ -77,9 +77,8 @@ def check_parameters(problem: Problem, part: TrajectoryProblem) -> None:
                 f"'{name}' has a condition; where it does not hold, the trajectory problem must give it a number, but"
                 " it gives a range",
             )
-    for name, v in variables.items():
-        box = part.parameters.get(name, (v.low, v.high))
-        if name not in by_name and name in (plugin.inputs or ()) and isinstance(box, tuple) and box[0] < box[1]:
+    for name, (low, high) in part.parameter_ranges.items():
+        if name not in by_name and name in (plugin.inputs or ()) and low < high:
             raise InvalidSetting(
                 "use", f"'{name}' would be chosen by the program; add it to 'space' (with one value, to fix it)"
             )

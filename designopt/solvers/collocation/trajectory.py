@@ -18,7 +18,7 @@ from designopt.arrays import Floats
 from designopt.collocation.solution.solution import Solution
 from designopt.collocation.statement.added.peaks import with_peaks
 from designopt.collocation.statement.problem import TrajectoryProblem
-from designopt.collocation.statement.stated_values import ProblemError, ends
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.lazy import casadi as ca
 from designopt.plugin import InvalidSetting, Use, find
 from designopt.problem import Problem
@@ -77,16 +77,10 @@ class StudyTrajectory:
     @property
     def variables(self) -> tuple[str, ...]:
         """Names of all scaled variables."""
-        names = []
-        for phase in self.base.phases:
-            form = phase.system.residual_form
-            unknowns = form.unknowns if form else ()
-            names += [*phase.system.states, *unknowns, *phase.system.controls, *phase.system.algebraic]
-        limits = [
-            (n, box) for phase in self.base.phases for n, box in (("t0", phase.t0), ("tf", phase.tf)) if box is not None
-        ]
-        times = [name for name, box in limits if len(set(ends(box))) > 1]
-        return tuple(dict.fromkeys((*(v.name for v in (*names, *self.base.variables)), *times)))
+        names = [name for phase in self.base.phases for name in phase.ranges]
+        limits = [(n, r) for phase in self.base.phases for n, r in (("t0", phase.t0_range), ("tf", phase.tf_range))]
+        times = [name for name, range_ in limits if range_ is not None and range_[0] != range_[1]]
+        return tuple(dict.fromkeys((*names, *self.base.parameter_ranges, *times)))
 
     @cached_property
     def _column(self) -> dict[str, int]:
@@ -167,7 +161,7 @@ def study_trajectory(
             raise InvalidSetting("use", text)
     merged = MergedProblem(problem, parts, size)
     base = controls.applied(merged.trajectory(objective, relations, margin), len(parts))
-    inactive = {p.name: ends(parts[0].parameters[p.name])[0] for p in problem.space.conditional}
+    inactive = {p.name: parts[0].parameter_ranges[p.name][0] for p in problem.space.conditional}
     return StudyTrajectory(problem, base, tuple(reals), tuple(rest), relations, inactive, margin, controls)
 
 

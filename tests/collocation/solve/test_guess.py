@@ -189,7 +189,7 @@ class Crooked:
         (
             Guess({"motion": sampled([0.0, 1.0], {"speed": [0.0, 1.0]})}),
             "motion: speed",
-            "there is no such variable; known: x, angle, v, omega, u, a, alpha",
+            "there is no such variable; known: x, angle, v, omega, a, alpha, u",
         ),
         (Guess({"motion": Crooked()}), "motion: x", r"has the shape \(3,\)"),
         (Guess({"motion": Sampled(np.array([0.0, 1.0]), {"x": np.array([0.0, np.nan])}, 0.0, 1.0)}), "motion: x", "is"),

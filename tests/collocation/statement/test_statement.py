@@ -288,7 +288,7 @@ NUMBERS = {
     "data that are missing": (lambda: of(system(), data={}), "motion: data.d: has no value: give a number or a Signal"),
     "data that are no number": (lambda: of(system(), data={"d": "1"}), "motion: data.d: is str, not a number"),
     "data that are NaN": (lambda: of(system(), data={"d": math.nan}), "motion: data.d: is nan: give a finite number"),
-    "bounds that are NaN": (lambda: with_phase(bounds={"u": (math.nan, 1.0)}), "motion: bounds.u: is (nan, 1.0)"),
+    "bounds that are NaN": (lambda: with_phase(bounds={"u": (math.nan, 1.0)}), "motion: bounds.u: is nan to 1"),
     "bounds the wrong way round": (
         lambda: with_phase(bounds={"u": (1.0, -1.0)}),
         "motion: bounds.u: nothing lies between 1 and -1: swap or widen them",
@@ -299,7 +299,7 @@ NUMBERS = {
         "motion: initial.x: 2.0 is outside the bounds 0 to 1 of the state",
     ),
     "a time that is NaN": (lambda: with_phase(tf=math.nan), "motion: tf: "),
-    "an end of a free time that is NaN": (lambda: with_phase(tf=(1.0, math.nan)), "motion: tf: is (1.0, nan)"),
+    "an end of a free time that is NaN": (lambda: with_phase(tf=(1.0, math.nan)), "motion: tf: is 1 to nan"),
     "an infinite time": (lambda: with_phase(tf=math.inf), "motion: tf: "),
     "a time too far away": (
         lambda: with_phase(tf=1e300),

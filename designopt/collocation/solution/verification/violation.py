@@ -59,8 +59,8 @@ def point_values(
     `fractions` (n,)."""
     phase, solved, count = equations.phase, equations.solution, len(fractions)
     times = [solved.t0, solved.tf]
-    free = [t for t, is_free in zip(times, point.free_times, strict=True) if is_free]
-    fixed = [t for t, is_free in zip(times, point.free_times, strict=True) if not is_free]
+    free = [t for t, is_free in zip(times, point.phase.free_times, strict=True) if is_free]
+    fixed = [t for t, is_free in zip(times, point.phase.free_times, strict=True) if not is_free]
     data = equations.data(fractions)
     columns = {v.name: data[:, i] for i, v in enumerate(phase.system.data)}
     theta = np.array([*(equations.parameters[n] for n in point.parameter_names), *free])

@@ -13,7 +13,7 @@ from designopt.collocation.solve.guess.first_values import algebraic_values, unk
 from designopt.collocation.statement.checks import check_names
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
-from designopt.collocation.statement.stated_values import ProblemError, ends
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.layout import Layout
@@ -31,32 +31,24 @@ def default_trajectory(phase: Phase, trajectory: PhaseGuess | None = None, befor
             text = f"is {stated!r}: give its first and its last value, (from, to)"
             raise ProblemError("bad_guess", f"{phase.name}: guess.{name}", text)
     values = {}
-    for v in phase.system.states:
-        box = phase.bounds.get(v.name, (v.low, v.high))
-        start, end = (_fixed(side.get(v.name)) for side in (phase.initial, phase.final))
-        fixed_ends = [value for value in (start, end) if value is not None]
-        line = [middle(box)] * 2 if start is None and end is None else [fixed_ends[0], fixed_ends[-1]]
-        values[v.name] = np.clip(np.array(phase.guess.get(v.name, line), float), *box)
-    other_variables = (*phase.system.controls, *phase.system.algebraic)
-    if phase.system.residual_form is not None:
-        other_variables += phase.system.residual_form.unknowns
-    for v in other_variables:
-        start, end = (_fixed(side.get(v.name)) for side in (phase.initial, phase.final))
-        fixed_ends = [value for value in (start, end) if value is not None] or [0.0]
-        level = np.array(phase.guess.get(v.name, (fixed_ends[0], fixed_ends[-1])), float)
-        values[v.name] = np.clip(level, *phase.bounds.get(v.name, (v.low, v.high)))
+    states = {v.name for v in phase.system.states}
+    for name, limits in phase.ranges.items():
+        stated_ends = (side[name] for side in (phase.initial_ranges, phase.final_ranges) if name in side)
+        fixed_ends = [low for low, high in stated_ends if low == high] or [middle(limits) if name in states else 0.0]
+        line = phase.guess.get(name, (fixed_ends[0], fixed_ends[-1]))
+        values[name] = np.clip(np.array(line, float), *limits)
     check_names(f"{phase.name}: guess", phase.guess, values, "variable", "bad_guess")
     t0, tf = (trajectory.t0, trajectory.tf) if trajectory else _default_times(phase, before)
     return Sampled(np.array([0.0, 1.0]), values, t0, tf)
 
 
 def _default_times(phase: Phase, before: float) -> tuple[float, float]:
-    tf = middle(ends(phase.tf))
-    if phase.t0 is None:
+    tf = middle(phase.tf_range)
+    if phase.t0_range is None:
         return before, max(tf, before + 1e-3)
-    t0 = middle(ends(phase.t0))
+    t0 = middle(phase.t0_range)
     # ranges with one middle: as far apart as they allow
-    return (t0, tf) if t0 < tf else (ends(phase.t0)[0], ends(phase.tf)[1])
+    return (t0, tf) if t0 < tf else (phase.t0_range[0], phase.tf_range[1])
 
 
 def initial_point(
@@ -110,9 +102,7 @@ def initial_point(
 
 def _values(phase: Phase, trajectory: PhaseGuess, fractions: Floats) -> Mapping[str, Floats]:
     """The values of the phase's variables in a given trajectory."""
-    form = phase.system.residual_form
-    unknowns = form.unknowns if form else ()
-    names = [v.name for v in (*phase.system.states, *phase.system.controls, *phase.system.algebraic, *unknowns)]
+    names = list(phase.ranges)
     outputs = {v.name for v in phase.system.outputs} - set(names)  # of a solution
     values = {name: array for name, array in trajectory.at(fractions).items() if name not in outputs}
     if unknown := sorted(set(values) - set(names)):
@@ -140,15 +130,9 @@ def _check(problem: TrajectoryProblem, guess: Guess) -> None:
                 raise ProblemError("bad_guess", f"{where}.{name}", f"is {value!r}, not a finite number")
 
 
-def _fixed(box: float | tuple[float, float] | None) -> float | None:
-    if box is None:
-        return None
-    low, high = ends(box)
-    return low if low == high else None
-
-
-def middle(box: tuple[float, float]) -> float:
-    low, high = box
+def middle(limits: tuple[float, float]) -> float:
+    """The middle of a finite range; else 0, or the nearest value within it."""
+    low, high = limits
     if math.isfinite(low) and math.isfinite(high):
         return 0.5 * (low + high)
     return float(np.clip(0.0, low, high))

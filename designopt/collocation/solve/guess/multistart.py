@@ -16,7 +16,7 @@ from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.program import Program
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
-from designopt.collocation.statement.stated_values import Box, ProblemError, ends
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.scaling import WIDEST
 
 #: Number of points and of waves of perturbed trajectories.
@@ -65,9 +65,8 @@ def perturbed(problem: TrajectoryProblem, guess: Guess | None, rng: np.random.Ge
     guess = guess or Guess()
     first = {**problem.guess, **guess.parameters}
     parameters = {}
-    for v in problem.variables:
-        box = problem.parameters.get(v.name, (v.low, v.high))
-        parameters[v.name] = _random_number(box, first.get(v.name, middle(ends(box))), rng)
+    for name, limits in problem.parameter_ranges.items():
+        parameters[name] = _random_number(limits, first.get(name, middle(limits)), rng)
     phases: dict[str, PhaseGuess] = {}
     before = 0.0
     for phase in problem.phases:
@@ -91,7 +90,7 @@ def _perturbed_trajectory(
     values: dict[str, Floats] = dict(stated_trajectory.at(fractions)) if stated_trajectory else {}
     trajectories: Mapping[str, Floats] = {**default.at(fractions), **values}
     for v in (*phase.system.states, *phase.system.controls):
-        low, high = phase.bounds.get(v.name, (v.low, v.high))
+        low, high = phase.ranges[v.name]
         trajectory = trajectories[v.name]
         size = 0.5 * (high - low) if high - low <= WIDEST else max(1.0, float(np.abs(trajectory).max()))
         waves = rng.standard_normal((2, WAVES)) / np.arange(1, WAVES + 1)
@@ -100,15 +99,15 @@ def _perturbed_trajectory(
         if v in phase.system.controls:
             bump += waves[1] @ np.cos(angles)
         values[v.name] = np.clip(trajectory + SIZE * size * bump, low, high)
-    t0 = before if phase.t0 is None else _random_number(phase.t0, default.t0, rng)
-    tf = _random_number(phase.tf, default.tf, rng)
+    t0 = before if phase.t0_range is None else _random_number(phase.t0_range, default.t0, rng)
+    tf = _random_number(phase.tf_range, default.tf, rng)
     if not t0 < tf:  # the previous duration from there
         tf = t0 + default.tf - default.t0
     return Sampled(fractions, values, t0, tf)
 
 
-def _random_number(box: Box, first: float, rng: np.random.Generator) -> float:
-    low, high = ends(box)
+def _random_number(limits: tuple[float, float], first: float, rng: np.random.Generator) -> float:
+    low, high = limits
     share = rng.uniform(-1.0, 1.0)
     if high - low <= WIDEST:
         return 0.5 * (low + high) + 0.5 * share * (high - low)

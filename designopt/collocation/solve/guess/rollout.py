@@ -10,7 +10,7 @@ from designopt.collocation.solution.verification.integrate import integrate
 from designopt.collocation.solve.guess.initial_point import default_trajectory, middle
 from designopt.collocation.statement.guess import Guess, Sampled
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
-from designopt.collocation.statement.stated_values import Box, ProblemError, ends
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.functions.per_point import PerPoint
 from designopt.dynamics.system import Variable
 
@@ -31,10 +31,9 @@ def rollout(problem: TrajectoryProblem, guess: Guess | None = None) -> Guess:
     """
     guess = guess or Guess()
     parameters = {}
-    for v in problem.variables:
-        box = ends(problem.parameters.get(v.name, (v.low, v.high)))
-        first = {**problem.guess, **guess.parameters}.get(v.name, middle(box))
-        parameters[v.name] = float(np.clip(first, *box))
+    for name, limits in problem.parameter_ranges.items():
+        first = {**problem.guess, **guess.parameters}.get(name, middle(limits))
+        parameters[name] = float(np.clip(first, *limits))
     phases: dict[str, Sampled] = {}
     last: dict[str, float] = {}
     before = 0.0
@@ -50,9 +49,8 @@ def rollout(problem: TrajectoryProblem, guess: Guess | None = None) -> Guess:
             has_start = (
                 v.name in phase.initial or v.name in stated_values or v.name in phase.guess or v.name not in last
             )
-            limits: Box = phase.initial.get(v.name, phase.bounds.get(v.name, (v.low, v.high)))
             start = float(values[v.name][0]) if has_start else last[v.name]
-            begin[v.name] = float(np.clip(start, *ends(limits)))
+            begin[v.name] = float(np.clip(start, *phase.initial_ranges.get(v.name, phase.ranges[v.name])))
         states = _simulated(phase, begin, Sampled(fractions, values, default.t0, default.tf), parameters)
         last = {name: float(state[-1]) for name, state in states.items()}
         controls = {v.name: values[v.name] for v in phase.system.controls}

@@ -89,7 +89,7 @@ def _phase(phase: Phase, rates: Mapping[str, Rate]) -> Phase:
     guess = dict(phase.guess)
     for v in phase.system.controls:
         if v.name in rates and v.name not in phase.initial and v.name not in phase.final:
-            level = float(np.clip(0.0, *phase.bounds.get(v.name, (v.low, v.high))))
+            level = float(np.clip(0.0, *phase.ranges[v.name]))
             guess.setdefault(v.name, (level, level))
     squares = {f"{n}_rate_squared": Integral(_Square(f"{n}_rate")) for n, rate in rates.items() if rate.penalty > 0.0}
     if used_names := [n for n in squares if n in phase.integrals]:

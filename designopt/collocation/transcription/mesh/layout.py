@@ -84,15 +84,15 @@ def layout(
         t0 = tf = -1
         if phase.t0 is None:
             t0 = times[-1][1]
-        elif point.free_times[0]:
+        elif point.phase.free_times[0]:
             t0, offset = offset, offset + 1
-        if point.free_times[1]:
+        if point.phase.free_times[1]:
             tf, offset = offset, offset + 1
         times.append((t0, tf))
     integrals = {key: offset + i for i, key in enumerate(integral_keys)}
     phases: list[PhaseLayout] = []
     for (states, at_points), point, mesh, (t0, tf) in zip(numbered, points, meshes, times, strict=True):
-        free = [t for t, is_free in zip((t0, tf), point.free_times, strict=True) if is_free]
+        free = [t for t, is_free in zip((t0, tf), point.phase.free_times, strict=True) if is_free]
         theta = np.array([*(parameters[n] for n in point.parameter_names), *free], np.int64)
         begin = phases[-1].numbers_end if phases else 0
         signals = begin + point.constants.numel()

@@ -15,7 +15,7 @@ import numpy as np
 
 from designopt.arrays import Indices
 from designopt.collocation.statement.problem import Phase
-from designopt.collocation.statement.stated_values import ProblemError, ends
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.statement.symbols import Symbols, stacked
 from designopt.dynamics.signals import Signal
 from designopt.lazy import casadi as ca
@@ -61,7 +61,6 @@ class CollocationPoint:
         self.nx, self.ns = len(system.states), len(form.unknowns) if form else 0
         self.nu, self.nz = len(system.controls), len(system.algebraic)
         self.parameter_names = [v.name for v in system.parameters]
-        self.free_times = [phase.t0 is None or len(set(ends(phase.t0))) == 2, len(set(ends(phase.tf))) == 2]
         self.signal_names = [n for n in (v.name for v in system.data) if isinstance(phase.data[n], Signal)]
         self.constant_names = [v.name for v in system.data if v.name not in self.signal_names]
 
@@ -69,8 +68,8 @@ class CollocationPoint:
         data = {v.name: ca.SX.sym(v.name) for v in system.data}
         times = [ca.SX.sym("t0"), ca.SX.sym("tf")]
         self.w = ca.vertcat(*(symbols[n] for n in self.names))
-        free = [t for t, is_free in zip(times, self.free_times, strict=True) if is_free]
-        fixed = [t for t, is_free in zip(times, self.free_times, strict=True) if not is_free]
+        free = [t for t, is_free in zip(times, phase.free_times, strict=True) if is_free]
+        fixed = [t for t, is_free in zip(times, phase.free_times, strict=True) if not is_free]
         self.theta = column([*(symbols[n] for n in self.parameter_names), *free])
         self.constants = column([*(data[n] for n in self.constant_names), *fixed])
         self.signals = column([data[n] for n in self.signal_names])

@@ -17,7 +17,7 @@ import numpy as np
 
 from designopt.arrays import Floats, Indices
 from designopt.collocation.statement.problem import Phase
-from designopt.collocation.statement.stated_values import ProblemError, ends
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.statement.symbols import Symbols
 from designopt.collocation.statement.terms import Samples
 from designopt.collocation.transcription.mesh.mesh import Mesh
@@ -201,13 +201,12 @@ def fractions_of(phase: Phase, point: SamplePoint) -> Floats:
     if at.of_duration:
         begin, end = 0.0, 1.0
     else:
-        boxes = [(math.nan, math.nan) if box is None else ends(box) for box in (phase.t0, phase.tf)]
-        if any(low != high for low, high in boxes):
+        if phase.t0_range is None or any(phase.free_times):
             text = (
                 "a phase with free ends has samples at fractions of its duration: give Samples(..., of_duration=True)"
             )
             raise ProblemError("bad_statement", point.where, text)
-        begin, end = boxes[0][0], boxes[1][0]
+        begin, end = phase.t0_range[0], phase.tf_range[0]
     fractions = (times - begin) / (end - begin)
     outside = np.flatnonzero((fractions < -SAME) | (fractions > 1.0 + SAME))
     if len(outside):
@@ -236,8 +235,8 @@ def sample_numbers(phase: Phase, point: SamplePoint, layout: SampleEntries) -> F
         assert isinstance(signal, Signal)
         times = layout.fractions
         if not signal.of_duration:
-            t0 = ends(phase.t0)[0] if phase.t0 is not None else math.nan
-            times = t0 + layout.fractions * (ends(phase.tf)[0] - t0)
+            t0 = phase.t0_range[0] if phase.t0_range is not None else math.nan
+            times = t0 + layout.fractions * (phase.tf_range[0] - t0)
         signals.append(signal.at(times))
     return np.concatenate([np.array(part, float).reshape(-1, layout.count).T.ravel() for part in (data, signals)])
 

@@ -10,7 +10,7 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.collocation import Constraint, Integral, Mesh, Phase, Signal, TrajectoryProblem
 from designopt.collocation.statement.scheme import SCHEMES, SchemeName
-from designopt.collocation.statement.stated_values import Box, ends
+from designopt.collocation.statement.stated_values import Box
 from designopt.lazy import casadi as ca
 from designopt_muscle.sharing.dynamic.equations import DynamicTrial
 
@@ -107,10 +107,7 @@ def problem(trials: Sequence[DynamicTrial], parameters: Mapping[str, Box] | None
 
 def first_values(stated: TrajectoryProblem) -> dict[str, float]:
     """The parameters with which the search begins: their guesses, else the middles of their ranges."""
-    return {
-        name: stated.guess.get(name, 0.5 * (low + high))
-        for name, (low, high) in ((name, ends(box)) for name, box in stated.parameters.items())
-    }
+    return {name: stated.guess.get(name, 0.5 * (low + high)) for name, (low, high) in stated.parameter_ranges.items()}
 
 
 def neutral(name: str) -> float:
