@@ -41,9 +41,10 @@ class Resimulation:
     """The motion caused by the controls of a phase, and its distance from the solution.
 
     `states` (intervals + 1,) by name at `times`, simulated in one run from the initial states, infinite after a
-    divergence: `end` (s) is the last node that it reaches. Algebraic variables are followed on their branch. `error` is the largest difference at a node from the solution, relative to 1 + the largest absolute
-    value of the state. `segment_errors` (intervals,) are the same for runs that restart at every node: they do not grow
-    with the instability of the motion.
+    divergence: `end` (s) is the last node that it reaches. Algebraic variables are followed on their branch. `error` is
+    the largest difference at a node from the solution, relative to 1 + the largest absolute value of the state.
+    `segment_errors` (intervals,) are the same for runs that restart at every node: they do not grow with the
+    instability of the motion.
     """
 
     times: Floats
