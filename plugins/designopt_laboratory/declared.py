@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, NotRequired, TypedDict
 
-from designopt_muscle.models.static_inputs import CriterionName
+from designopt_mechanics.sharing.statement.criteria import CriterionName
 
 from designopt.plugin import Array, InputFile
 from designopt.plugin import Quantity as Q

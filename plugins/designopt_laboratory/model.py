@@ -10,13 +10,12 @@ from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from designopt_mechanics.robot_files.xml import ModelError
+from designopt_mechanics.sharing.statement.criteria import Tracking, criterion_of
 from designopt_muscle.markers.problem import Limits, motion_problem
 from designopt_muscle.markers.status import MarkerError
 from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
-from designopt_muscle.models.static_inputs import criterion_of
 from designopt_muscle.scaling.setup import Measurement
-from designopt_muscle.sharing.statement.criteria import Tracking
 from designopt_recordings.errors import RecordingError
 from numpy.typing import NDArray
 

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
+from designopt_mechanics.sharing.status import SharingStatus
 from designopt_muscle.geometry.drawing import drawing
-from designopt_muscle.sharing.status import SharingStatus
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats

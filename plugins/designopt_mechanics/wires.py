@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,14 +21,21 @@ class Wire:
 
     `points` are then the points alone, and `overs` the surfaces between each and the next. Raises `ValueError` for less
     than two points, for a wire on one frame only, whose length is constant, and for surfaces at its ends, or several
-    between two points that are not all pulleys.
+    between two points that are not all pulleys. `largest_tension` (N) limits what it carries.
     """
 
     name: str
     points: tuple[Point, ...]
     overs: tuple[tuple[Over, ...], ...] = ()
+    largest_tension: Any = math.inf
 
-    def __init__(self, name: str, points: Sequence[Point | Over], overs: Sequence[Sequence[Over]] = ()) -> None:
+    def __init__(
+        self,
+        name: str,
+        points: Sequence[Point | Over],
+        overs: Sequence[Sequence[Over]] = (),
+        largest_tension: Any = math.inf,
+    ) -> None:
         parts = tuple(points)
         stated = [p for p in parts if isinstance(p, Point)]
         if parts and not (isinstance(parts[0], Point) and isinstance(parts[-1], Point)):
@@ -49,6 +57,7 @@ class Wire:
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "points", tuple(stated))
         object.__setattr__(self, "overs", tuple(tuple(items) for items in between))
+        object.__setattr__(self, "largest_tension", largest_tension)
 
 
 @dataclass(frozen=True, eq=False)

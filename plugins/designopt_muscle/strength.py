@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from designopt_mechanics.sharing.muscles import Muscles
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats
 from designopt_muscle.curves import LENGTHS, OPENSIM, PUBLICATION, SPEEDS, TENDON_FORCES, Curves
 from designopt_muscle.osim.model import OsimMuscle
-from designopt_muscle.sharing.muscles import Muscles
 
 Tendon = Literal["rigid", "equilibrium"]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
-from designopt_muscle.sharing.muscles import Muscles
-from designopt_muscle.sharing.statement.criteria import Reserves
+from designopt_mechanics.sharing.muscles import Muscles
+from designopt_mechanics.sharing.statement.criteria import Reserves
 
 
 @cache

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import numpy as np
-from designopt_muscle.models.static_inputs import CriterionName
+from designopt_mechanics.sharing.statement.criteria import CriterionName
 
 import designopt
 

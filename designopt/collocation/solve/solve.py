@@ -73,9 +73,12 @@ def checked(problem: TrajectoryProblem, statement: ProblemFunctions, solution: S
     begin = time.perf_counter()
     solution = with_errors(problem, solution)
     phases: dict[str, PhaseSolution] = {}
+    ends: list[str] = []
     for phase, point in zip(problem.phases, statement.points, strict=True):
         solved = solution.phases[phase.name]
         resimulated = resimulate(phase, solved, solution.parameters)
+        if resimulated.end < resimulated.times[-1]:
+            ends.append(f" It diverges in {phase.name} after {resimulated.end:.6g} s.")
         phases[phase.name] = replace(
             solved,
             segment_errors=resimulated.segment_errors,
@@ -93,6 +96,7 @@ def checked(problem: TrajectoryProblem, statement: ProblemFunctions, solution: S
             f"re-simulation of the controls differs by {segments:.1e} when it restarts at every node; the motion is"
             " unstable, so that a run over the whole of it leaves it and says nothing."
         )
+    simulated += "".join(ends)
     text = f"Error estimate {solution.error_estimate:.1e}; {simulated} {_optimisation_error(solution)}"
     if math.isinf(solution.error_estimate):
         text += (

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from designopt_mechanics.sharing.static.sharing import Sharing
 from designopt_muscle.geometry.kinematics import Kinematics
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.trial import NetMoments
 from designopt_muscle.osim.model import GROUND, OsimModel
-from designopt_muscle.sharing.static.sharing import Sharing
 from designopt_recordings.signals.runs import runs
 
 from designopt.arrays import Floats, Integers, Mask

@@ -7,6 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
+from designopt_mechanics.sharing.statement.criteria import Criterion, Power, Reserves, Tracking
+from designopt_mechanics.sharing.statement.formulation import Terms
+from designopt_mechanics.sharing.static.share import share
+from designopt_mechanics.sharing.static.sharing import Sharing
 from designopt_muscle.geometry.kinematics import Kinematics, kinematics
 from designopt_muscle.metabolics import FibreState, MetabolicModel, metabolic_rates
 from designopt_muscle.models.dynamics import Dynamics
@@ -22,10 +26,6 @@ from designopt_muscle.models.trial import (
     trial_of,
 )
 from designopt_muscle.osim.model import GROUND, OsimModel
-from designopt_muscle.sharing.statement.criteria import Criterion, Power, Reserves, Tracking
-from designopt_muscle.sharing.statement.formulation import Terms
-from designopt_muscle.sharing.static.share import share
-from designopt_muscle.sharing.static.sharing import Sharing
 from designopt_recordings.frames import worst
 
 from designopt.arrays import Floats, Integers

@@ -35,7 +35,14 @@ def surface(name: str, at: At, frames: set[str]) -> Surface:
 
 
 def wire(name: str, at: At, frames: set[str], surfaces: Mapping[str, Surface]) -> Wire:
-    return _through(name, at, at.mapping(("points",), ())["points"], frames, surfaces)
+    entries = at.mapping(("points",), ("largest_tension",))
+    path = _through(name, at, entries["points"], frames, surfaces)
+    if "largest_tension" not in entries:
+        return path
+    limit = entries["largest_tension"].quantity("N")
+    if isinstance(limit, float) and not limit > 0.0:
+        raise entries["largest_tension"].wrong(f"{limit:g} N is not positive")
+    return Wire(name, path.points, path.overs, limit)
 
 
 def spring(name: str, at: At, frames: set[str], surfaces: Mapping[str, Surface]) -> Spring:

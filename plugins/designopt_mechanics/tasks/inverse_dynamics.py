@@ -11,7 +11,6 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.plugin import Declared, Diverged, InvalidSetting
-from designopt.study.language.findings import nearest_or_all
 from designopt_mechanics.mechanism.forces import LoopForces, MotionRows, RedundantLoop, SolvedForces
 from designopt_mechanics.mechanism.loops import CannotClose, ClosedRows, LoopSolver
 from designopt_mechanics.mechanism.scene import scene_of
@@ -19,7 +18,7 @@ from designopt_mechanics.mechanism.signals import MotionSignals
 from designopt_mechanics.tasks.motion import MotionFormulas, PrescribedMotion, check_formulas, read_motion
 from designopt_mechanics.tasks.results import MotionResults
 from designopt_mechanics.tasks.task import TaskSettings, by_name
-from designopt_mechanics.tasks.tensions import NotCarried, carried_slopes, shared_tensions, with_pulls
+from designopt_mechanics.tasks.tensions import Carriers, NotCarried, carried_slopes, shared_tensions
 
 #: Condition of the loops beyond which a posture is a dead centre.
 _DEAD_CENTRE = 1e8
@@ -43,12 +42,7 @@ class InverseDynamicsTask:
             )
             return
         mistakes = check_formulas("motion", settings.mechanism, settings.motion)
-        wires = [wire.name for wire in settings.mechanism.wires]
-        mistakes += [
-            InvalidSetting("carried_by", f"the mechanism has no wire '{name}'{nearest_or_all(name, wires)}")
-            for name in settings.carried_by
-            if name not in wires
-        ]
+        mistakes += self.carriers.check()
         yield from mistakes
         if mistakes:
             return
@@ -67,6 +61,11 @@ class InverseDynamicsTask:
         yield from self.results.check()
 
     @cached_property
+    def carriers(self) -> Carriers:
+        """The wires that carry the motion, if any."""
+        return Carriers(self.settings.mechanism, self.settings.carried_by, self.settings.sharing)
+
+    @cached_property
     def motion(self) -> PrescribedMotion:
         """The prescribed motion."""
         if self.settings.motion_file is not None:
@@ -80,7 +79,7 @@ class InverseDynamicsTask:
         """The loops, led by the moved coordinates."""
         settings = self.settings
         names = [settings.mechanism.tree.names[i] for i in settings.loops.independent]
-        mechanism = with_pulls(settings.mechanism, settings.carried_by) if settings.carried_by else settings.mechanism
+        mechanism = self.carriers.with_pulls if settings.carried_by else settings.mechanism
         if set(names) != set(self.motion.names):
             mechanism = replace(mechanism, independent=self.motion.names)
         return settings.loops if mechanism is settings.mechanism else LoopSolver(mechanism)
@@ -121,16 +120,18 @@ class InverseDynamicsTask:
     ) -> dict[str, dict[str, float]]:
         """Derivatives of all outputs by the parameters `names`, by implicit differentiation of all equations.
 
-        There are none of least-squares forces.
+        There are none of least-squares forces, nor where wires share by their largest tension or its sum.
         """
         signals, mechanism = self.results.signals, self.settings.mechanism
+        if self.settings.carried_by and not self.carriers.differentiable:
+            return {}
         if signals.forces.redundant == "least_squares" and signals.forces.is_redundant:
             return {}
         stated = mechanism.column(numbers)
         motion, solved, p = self._solved(self.loops.mechanism.column(numbers), scenario)
         prescribed = self._ordered(self.motion.slopes(self.time, stated))
-        if wires := self.settings.carried_by:
-            slopes = carried_slopes(signals, wires, motion, p, prescribed)
+        if self.settings.carried_by:
+            slopes = carried_slopes(self.carriers, signals, motion, p, prescribed)
         else:
             slopes, _ = signals.slopes(motion, solved, p, prescribed)
         derivatives = self.results.gradient(self.time, signals.rows(motion, solved, p), slopes)
@@ -170,7 +171,7 @@ class InverseDynamicsTask:
         rows: Any = np.array(p)
         try:
             if wires:
-                tensions = shared_tensions(forces, wires, motion, rows, forces.efforts(motion, p))
+                tensions = shared_tensions(self.carriers, forces, motion, rows, forces.efforts(motion, p))
                 rows = np.hstack([np.tile(rows[: -len(wires)], (len(time), 1)), tensions])
             return motion, forces.solve(motion, rows), rows
         except RedundantLoop as error:

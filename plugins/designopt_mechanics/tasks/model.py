@@ -24,6 +24,7 @@ from designopt_mechanics.tasks.inverse_dynamics import InverseDynamicsTask
 from designopt_mechanics.tasks.kinematics import GridSection, KinematicsTask
 from designopt_mechanics.tasks.simulation import SimulationTask
 from designopt_mechanics.tasks.task import MechanismTask, TaskSettings
+from designopt_mechanics.tasks.tensions import SharingSection
 from designopt_mechanics.tasks.trajectory import ProgramSection, TrajectoryTask
 from designopt_mechanics.tree import TreeError
 
@@ -86,6 +87,9 @@ class MechanismModel:
     carried_by: Annotated[
         list[str], Quantity("", "wires that carry the motion in place of drives, with the least squares of tensions")
     ] = field(default_factory=list)
+    sharing: Annotated[SharingSection, Quantity("", "what the wires of carried_by minimise instead")] = field(
+        default_factory=SharingSection
+    )
     grid: Annotated[GridSection, Quantity("", "the postures of kinematics")] = field(default_factory=GridSection)
     program: Annotated[ProgramSection, Quantity("", "the program of trajectory")] = field(
         default_factory=ProgramSection

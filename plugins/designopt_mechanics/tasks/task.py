@@ -20,7 +20,8 @@ class TaskSettings:
 
     `motion` are formulas of time by coordinate, `motion_file` a table; `initial` are values of coordinates and
     ``<coordinate>_speed``; `targets` are points that a path should meet, by path; `outputs` names the outputs that are
-    reported, all when it is empty. `grid` and `program` are the sections of their tasks.
+    reported, all when it is empty. `grid`, `program` and `sharing` (of `carried_by`)
+    are sections.
     """
 
     mechanism: Mechanism
@@ -38,6 +39,7 @@ class TaskSettings:
     program: Mapping[str, Any] = field(default_factory=dict)
     buckling: Sequence[str] = ()
     carried_by: Sequence[str] = ()
+    sharing: Mapping[str, Any] = field(default_factory=dict)
     redundant: Literal["refuse", "least_squares"] = "refuse"
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from designopt_mechanics.sharing.static.derivatives import FrameDerivatives
+from designopt_mechanics.sharing.static.sharing import Sharing
 
 from designopt.arrays import Floats
 from designopt.plugin import InvalidDesign
 from designopt_muscle.models.trial import Trial
-from designopt_muscle.sharing.static.derivatives import FrameDerivatives
-from designopt_muscle.sharing.static.sharing import Sharing
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Annotated, NotRequired, TypedDict
 
 import numpy as np
+from designopt_mechanics.sharing.static.sharing import Sharing
+from designopt_mechanics.sharing.status import SharingStatus
 
 from designopt.arrays import Floats
 from designopt.plugin import Array, Diverged
 from designopt.plugin import Quantity as Q
 from designopt_muscle.models.device import DeviceMoments
-from designopt_muscle.sharing.static.sharing import Sharing
-from designopt_muscle.sharing.status import SharingStatus
 
 #: What `strength_needed` says where no strength is sufficient.
 _MOST_STRENGTH = 1e6

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
+from designopt_mechanics.sharing.statement.criteria import JointReaction
 
 from designopt.arrays import Floats, Integers
 from designopt.plugin import Quantity as Q
@@ -15,7 +16,6 @@ from designopt_muscle.geometry.kinematics import Kinematics, cross, kinematics
 from designopt_muscle.geometry.paths import wrapped_paths
 from designopt_muscle.models.trial import Trial
 from designopt_muscle.osim.model import GROUND, OsimModel
-from designopt_muscle.sharing.statement.criteria import JointReaction
 
 _COMPONENTS = {"norm": None, "x": 0, "y": 1, "z": 2}
 

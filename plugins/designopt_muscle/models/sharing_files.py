@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from designopt_mechanics.robot_files.xml import ModelError
+from designopt_mechanics.sharing.statement.criteria import JointReaction
 from designopt_recordings.signals.even_steps import gap_notes
 
 from designopt.arrays import Floats
@@ -18,7 +19,6 @@ from designopt_muscle.models.dynamics import read_loads
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.trial import Trial, bundled, read_trial_table
 from designopt_muscle.osim.model import OsimModel
-from designopt_muscle.sharing.statement.criteria import JointReaction
 
 Files = Mapping[str, InputFile | None]
 

@@ -1,13 +1,13 @@
-"""Inputs of muscle sharing from a design and a scenario, and the criterion of a design."""
+"""Inputs of muscle sharing from a design and a scenario."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, TypedDict
+
+from designopt_mechanics.sharing.statement.criteria import CriterionName
 
 from designopt.plugin import InputFile
 from designopt.plugin import Quantity as Q
-from designopt_muscle.sharing.statement.criteria import Criterion, MinMax, Power, QuadraticLinear, SoftSaturation
 
 
 class SharingDesign(TypedDict, total=False):
@@ -36,23 +36,3 @@ class StaticScenario(SharingScenario, total=False):
     emg: Annotated[InputFile, Q("", "measured activity (MOT, STO, CSV or C3D), for the setting 'emg'")]
     external_loads: Annotated[InputFile, Q("", "assignment of recorded forces to bodies (XML of OpenSim)")]
     external_forces: Annotated[InputFile, Q("", "the table of forces, points and torques that 'external_loads' names")]
-
-
-CriterionName = Literal["power", "minmax", "strict_minmax", "quadratic_linear", "soft_saturation"]
-
-
-def criterion_of(values: Mapping[str, Any], linear: float, tie_break: float) -> Criterion:
-    """Of the `values` ``criterion`` and ``exponent``, with the settings of two of them."""
-    match values["criterion"]:
-        case "minmax":
-            return MinMax(tie_break)
-        case "strict_minmax":
-            return MinMax(tie_break, strict=True)
-        case "quadratic_linear":
-            return QuadraticLinear(linear)
-        case "soft_saturation":
-            return SoftSaturation()
-        case "power":
-            return Power(float(values["exponent"]))
-        case unknown:
-            raise ValueError(f"no criterion '{unknown}'")

@@ -9,6 +9,14 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
 from designopt_mechanics.robot_files.xml import ModelError
+from designopt_mechanics.sharing.muscles import Muscles
+from designopt_mechanics.sharing.statement.criteria import Reserves, Tracking, criterion_of
+from designopt_mechanics.sharing.statement.formulation import Terms
+from designopt_mechanics.sharing.statement.synergies import command_matrix
+from designopt_mechanics.sharing.static.derivatives import activation_slopes, cost_slopes
+from designopt_mechanics.sharing.static.diagnose import margins
+from designopt_mechanics.sharing.static.share import share
+from designopt_mechanics.sharing.static.sharing import Sharing
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats
@@ -22,17 +30,9 @@ from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.figures import ARRAYS, SharingOutputs, figures
 from designopt_muscle.models.reactions import ReactionTerm, joint_reactions
 from designopt_muscle.models.sharing_files import Files, SharingData, as_mistakes, files_of, load_notes, refuse
-from designopt_muscle.models.static_inputs import SharingDesign, StaticScenario, criterion_of
+from designopt_muscle.models.static_inputs import SharingDesign, StaticScenario
 from designopt_muscle.models.trial import ExternalLoads, bundled, read_trial, read_trial_table, trial_notes
 from designopt_muscle.osim.read import read_model
-from designopt_muscle.sharing.muscles import Muscles
-from designopt_muscle.sharing.statement.criteria import Reserves, Tracking
-from designopt_muscle.sharing.statement.formulation import Terms
-from designopt_muscle.sharing.statement.synergies import command_matrix
-from designopt_muscle.sharing.static.derivatives import activation_slopes, cost_slopes
-from designopt_muscle.sharing.static.diagnose import margins
-from designopt_muscle.sharing.static.share import share
-from designopt_muscle.sharing.static.sharing import Sharing
 
 
 @model("muscle_sharing", version=4, arrays=ARRAYS)

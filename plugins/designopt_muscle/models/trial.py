@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
+from designopt_mechanics.sharing.muscles import Muscles
 from designopt_recordings.errors import RecordingError, about
 from designopt_recordings.files.read import read_table
 from designopt_recordings.signals.derivatives import derivatives
@@ -27,7 +28,6 @@ from designopt_muscle.models.dynamics import Dynamics, read_loads
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.osim.model import OsimModel
 from designopt_muscle.osim.read import read_model
-from designopt_muscle.sharing.muscles import Muscles
 from designopt_muscle.strength import Fibres, strengths
 
 #: Order of the zero-phase low-pass filter of coordinates.

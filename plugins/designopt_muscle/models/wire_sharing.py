@@ -10,6 +10,8 @@ from typing import Annotated, Any, TypedDict
 import numpy as np
 from designopt_mechanics.anatomy.companion import Anatomy, read_companion
 from designopt_mechanics.anatomy.vrml import read_vrml
+from designopt_mechanics.sharing.statement.criteria import CriterionName, criterion_of
+from designopt_mechanics.sharing.statement.formulation import Terms
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_table
 from designopt_recordings.signals.derivatives import derivatives
@@ -22,9 +24,7 @@ from designopt.arrays import Floats
 from designopt.plugin import Array, Diverged, InputFile, InvalidDesign, InvalidSetting, filled, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
-from designopt_muscle.models.static_inputs import CriterionName, criterion_of
 from designopt_muscle.models.trial import bundled
-from designopt_muscle.sharing.statement.formulation import Terms
 from designopt_muscle.wires.share import WireSharing, drawing_arrays, share_wires
 
 #: Order of the zero-phase low-pass filter of coordinates.

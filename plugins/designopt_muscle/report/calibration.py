@@ -12,7 +12,7 @@ from designopt.report.colours import axis, category, layout
 from designopt.report.labels import number
 from designopt.report.section import Figure, Section, Table
 from designopt.store.result import Result
-from designopt_muscle.sharing.dynamic.information import Identifiability, identifiability
+from designopt_muscle.dynamic_sharing.information import Identifiability, identifiability
 
 #: Rise of the objective of all trials together, by which widths are measured, and the share of the range that is wide.
 _RISE, _WIDE = 0.01, 0.5

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from designopt_mechanics.sharing.status import SharingStatus
 
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, line, selectable
 from designopt.report.labels import number
 from designopt.report.section import Figure, Table
-from designopt_muscle.sharing.status import SharingStatus
 
 #: Colours of the statuses: solved, to be checked, infeasible, without solution.
 _COLOURS = {

@@ -10,16 +10,16 @@ from designopt_mechanics.anatomy.companion import Anatomy
 from designopt_mechanics.anatomy.laws import Muscle
 from designopt_mechanics.moment_balance import MomentBalance
 from designopt_mechanics.scene import drawing
+from designopt_mechanics.sharing.muscles import Muscles
+from designopt_mechanics.sharing.statement.criteria import Reserves
+from designopt_mechanics.sharing.statement.formulation import Terms
+from designopt_mechanics.sharing.static.share import share
+from designopt_mechanics.sharing.static.sharing import Sharing
+from designopt_mechanics.sharing.status import SharingStatus
 from designopt_mechanics.tree import GROUND, Point
 from designopt_mechanics.tree_rows import TreeRows
 
 from designopt.arrays import Floats, Mask
-from designopt_muscle.sharing.muscles import Muscles
-from designopt_muscle.sharing.statement.criteria import Reserves
-from designopt_muscle.sharing.statement.formulation import Terms
-from designopt_muscle.sharing.static.share import share
-from designopt_muscle.sharing.static.sharing import Sharing
-from designopt_muscle.sharing.status import SharingStatus
 from designopt_muscle.wires.posture import Posture, WireRows
 
 _ROUNDS = 100

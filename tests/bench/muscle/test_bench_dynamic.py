@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from designopt_muscle.dynamic_sharing.equations import DynamicTrial
+from designopt_muscle.dynamic_sharing.problem import mesh_of, problem
+from designopt_muscle.dynamic_sharing.share import share_dynamic
+from designopt_muscle.dynamic_sharing.terms import DynamicTerms
 from designopt_muscle.models.dynamic.sharing import DynamicSharingModel
-from designopt_muscle.sharing.dynamic.equations import DynamicTrial
-from designopt_muscle.sharing.dynamic.problem import mesh_of, problem
-from designopt_muscle.sharing.dynamic.share import share_dynamic
-from designopt_muscle.sharing.dynamic.terms import DynamicTerms
 
 from designopt.collocation import Options, Program
 from designopt.plugin import InputFile

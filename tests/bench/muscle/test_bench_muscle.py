@@ -21,14 +21,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from designopt_mechanics.moment_balance import MomentBalance
+from designopt_mechanics.sharing.muscles import Muscles
+from designopt_mechanics.sharing.solvers.solve import blocks, solve
+from designopt_mechanics.sharing.statement.criteria import Power
+from designopt_mechanics.sharing.statement.formulate import formulate
+from designopt_mechanics.sharing.statement.formulation import Terms
+from designopt_mechanics.sharing.statement.prepare import prepare
 from designopt_muscle.geometry.geometry import muscle_geometry
 from designopt_muscle.osim.read import read_model
-from designopt_muscle.sharing.muscles import Muscles
-from designopt_muscle.sharing.solvers.solve import blocks, solve
-from designopt_muscle.sharing.statement.criteria import Power
-from designopt_muscle.sharing.statement.formulate import formulate
-from designopt_muscle.sharing.statement.formulation import Terms
-from designopt_muscle.sharing.statement.prepare import prepare
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "designopt_muscle"))
 from opensim_cases import case

@@ -176,7 +176,7 @@ def test_rates_are_nan_where_the_algebraic_equations_have_no_solution():
     rates = explicit_rates(system)
 
     def at(value):
-        return float(rates([value], [], [0.8], [], [], 0.0))
+        return float(rates([value], [], [0.8], [], [], 0.0)[0])
 
     assert at(1.5) == pytest.approx(3.0 * math.sqrt(0.5), rel=1e-12)
     assert math.isnan(at(0.5))

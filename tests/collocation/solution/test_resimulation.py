@@ -97,7 +97,27 @@ def test_a_run_that_leaves_all_bounds_is_infinitely_wrong() -> None:
     assert np.isinf(simulated.states["x"][-1])
     assert np.isfinite(simulated.segment_errors).all()
     assert "the motion is unstable, so that a run over the whole of it leaves it" in found.message
+    assert 0.0 < simulated.end < 2.0
+    assert f"It diverges in {problem.phases[0].name} after {simulated.end:g} s." in found.message
     assert "inf" not in found.message
+
+
+def test_a_run_ends_where_the_algebraic_equations_have_no_solution(capfd: pytest.CaptureFixture[str]) -> None:
+    """z^2 = x, which u = -1 brings from 1 to 0 after 1 s."""
+    x, z, u = (ca.SX.sym(n) for n in "xzu")
+    system = System.from_expressions(
+        "root",
+        states=[(Variable("x", ""), x, u)],
+        controls=[(Variable("u", ""), u)],
+        algebraic=[(Variable("z", "", low=0.0), z, z**2 - x)],
+    )
+    problem = effort(system, 1.0, 1.0)
+    found = Program(problem, Options(intervals=7)).solve()
+    values = {**found.phase.values, "u": -np.ones(len(found.phase.times))}
+    simulated = resimulate(problem.phases[0], replace(found.phase, values=values), {})
+    assert simulated.end == pytest.approx(6.0 / 7.0)
+    assert simulated.states["x"][:4] == pytest.approx(1.0 - np.arange(4) * 2.0 / 7.0, abs=1e-9)
+    assert capfd.readouterr().err == ""
 
 
 def test_a_segment_that_escapes_by_itself_is_infinitely_wrong_and_the_others_are_not() -> None:

@@ -13,14 +13,14 @@ from designopt_mechanics.anatomy.frames import AnatomyFrames, AnatomyRows
 from designopt_mechanics.anatomy.inverse import Inverse, Shared
 from designopt_mechanics.anatomy.laws import Muscle
 from designopt_mechanics.moment_balance import MomentBalance
+from designopt_mechanics.sharing.muscles import Muscles
+from designopt_mechanics.sharing.statement.criteria import Power
+from designopt_mechanics.sharing.statement.formulation import Terms
+from designopt_mechanics.sharing.static.share import share
+from designopt_mechanics.sharing.status import SharingStatus
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Point
 from designopt_mechanics.wires import lengths
-from designopt_muscle.sharing.muscles import Muscles
-from designopt_muscle.sharing.statement.criteria import Power
-from designopt_muscle.sharing.statement.formulation import Terms
-from designopt_muscle.sharing.static.share import share
-from designopt_muscle.sharing.status import SharingStatus
 from reference_arm import motion, reference_arm
 
 TIMES = np.linspace(0.0, 1.0, 51)

@@ -223,12 +223,7 @@ def test_a_branch_is_a_condition_of_scenarios() -> None:
     ("task", "settings", "name"),
     [
         ("kinematics", {"grid": {"over": {"angle": {"low": 1.5, "high": 1.8, "points": 3}}}}, "postures"),
-        pytest.param(
-            "trajectory",
-            {"program": {"start": {"angle": 1.5}, "end": {"angle": 1.8}, "intervals": 8}},
-            "sway",
-            marks=pytest.mark.slow,  # the re-simulation of the crossed branch diverges slowly
-        ),
+        ("trajectory", {"program": {"start": {"angle": 1.5}, "end": {"angle": 1.8}, "intervals": 8}}, "sway"),
     ],
 )
 def test_a_branch_holds_in_every_posture(task: str, settings: dict[str, Any], name: str) -> None:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from designopt_mechanics.mechanism.equations import mechanism_system
 from designopt_mechanics.mechanism.loops import LoopSolver
 from designopt_mechanics.model_file.reading import read
 from designopt_mechanics.tasks.task import TaskSettings
 from designopt_mechanics.tasks.trajectory import TrajectoryTask
+from scipy.integrate import solve_ivp
+
+from designopt.arrays import Floats
+from designopt.collocation import Options, resimulate, solve
+
+STUDIES = Path(__file__).parents[3] / "studies/mechanisms"
 
 CART = b"""
 gravity: [0, 0, 0]
@@ -77,6 +86,28 @@ def test_a_closed_loop_moves_from_posture_to_posture_around_an_obstacle_with_tru
     total = np.trapezoid(arrays["power_left"] + arrays["power_right"], arrays["time"])
     assert abs(total) < 1e-2 * outputs["work"]
     assert arrays["scene"].shape[0] == 101
+
+
+def test_the_resimulation_of_a_coarse_motion_is_that_of_the_loops_in_all_coordinates() -> None:
+    """The crank falls out of its optimal motion, whose instability is e^8: the loops are followed on their branch."""
+    mechanism = read((STUDIES / "four_bar.yaml").read_bytes(), "four_bar.yaml")
+    loops = LoopSolver(mechanism)
+    program = {"start": {"angle": 1.5}, "end": {"angle": 1.8}, "intervals": 8}
+    motion = TrajectoryTask(TaskSettings(mechanism, loops, program=program))
+    problem = motion.trajectory_problem({})
+    solution = solve(problem, Options(intervals=8, check=False))
+    resimulated = resimulate(problem.phases[0], solution.phase, solution.parameters)
+    assert np.abs(resimulated.states["angle"] - solution.phase.interpolate(resimulated.times)["angle"]).max() > 1.0
+    rates, p = mechanism_system(loops, ["angle"]).rhs, mechanism.column()
+    x = np.concatenate([loops.follow(loops.start(p), [[1.5]], p).z[0], np.zeros(3)])
+    for (a, b), angle in zip(pairwise(resimulated.times), resimulated.states["angle"][1:], strict=True):
+
+        def rhs(t: float, x: Floats, a: float = a, b: float = b) -> Floats:
+            effort = solution.phase.interpolate(np.clip([t], a + 1e-12, b - 1e-12))["effort_angle"]
+            return np.asarray(rates(x, effort, [], p, [], t), dtype=np.float64).ravel()
+
+        x = solve_ivp(rhs, (a, b), x, "DOP853", rtol=1e-9, atol=1e-9).y[:, -1]
+        assert angle == pytest.approx(x[0], abs=1e-4)
 
 
 def test_a_crane_moves_its_load_from_rest_to_rest_with_the_drive_of_its_trolley_alone() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
-from designopt_muscle.sharing.dynamic.muscles import DynamicMuscles
-from designopt_muscle.sharing.dynamic.terms import DynamicReserves
+from designopt_muscle.dynamic_sharing.muscles import DynamicMuscles
+from designopt_muscle.dynamic_sharing.terms import DynamicReserves
 from opensim_cases import table
 
 #: Names of the columns of parameters.

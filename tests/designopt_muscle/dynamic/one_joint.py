@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
-from designopt_muscle.sharing.dynamic.equations import DynamicTrial
-from designopt_muscle.sharing.dynamic.muscles import DynamicMuscles
-from designopt_muscle.sharing.dynamic.problem import mesh
-from designopt_muscle.sharing.dynamic.terms import DynamicReserves, DynamicTerms
+from designopt_muscle.dynamic_sharing.equations import DynamicTrial
+from designopt_muscle.dynamic_sharing.muscles import DynamicMuscles
+from designopt_muscle.dynamic_sharing.problem import mesh
+from designopt_muscle.dynamic_sharing.terms import DynamicReserves, DynamicTerms
 
 NAMES = ("long", "short", "opposite")
 ARMS = np.array([0.04, 0.03, -0.035])

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from designopt_muscle.dynamic_sharing.equations import DynamicTrial
+from designopt_muscle.dynamic_sharing.share import share_dynamic
+from designopt_muscle.dynamic_sharing.terms import DynamicTerms
 from designopt_muscle.models.dynamic.sharing import DynamicSharingModel
 from designopt_muscle.report.excitations import muscle_excitations
-from designopt_muscle.sharing.dynamic.equations import DynamicTrial
-from designopt_muscle.sharing.dynamic.share import share_dynamic
-from designopt_muscle.sharing.dynamic.terms import DynamicTerms
 from designopt_recordings.files.storage import read_storage
 from dynamic_case import walk_armless
 from opensim_cases import table

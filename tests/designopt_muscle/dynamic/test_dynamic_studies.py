@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from designopt_mechanics.sharing.statement.criteria import Tracking
 from designopt_muscle.curves import OPENSIM
+from designopt_muscle.dynamic_sharing.information import identifiability
+from designopt_muscle.dynamic_sharing.share import share_dynamic, share_trials
 from designopt_muscle.models.dynamic.sharing import DynamicSharingModel, ScaledMuscles, TrackedFibres
 from designopt_muscle.models.emg import MeasuredActivity
 from designopt_muscle.models.static_sharing import StaticSharing
 from designopt_muscle.report.calibration import muscle_calibration
 from designopt_muscle.report.excitations import muscle_excitations
-from designopt_muscle.sharing.dynamic.information import identifiability
-from designopt_muscle.sharing.dynamic.share import share_dynamic, share_trials
-from designopt_muscle.sharing.statement.criteria import Tracking
 from scipy.optimize import minimize
 
 import designopt

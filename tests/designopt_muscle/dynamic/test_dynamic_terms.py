@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from designopt_mechanics.sharing.statement.criteria import Tracking
+from designopt_mechanics.sharing.statement.synergies import command_matrix, factored
 from designopt_muscle.curves import activation_rate
+from designopt_muscle.dynamic_sharing.information import identifiability, information
+from designopt_muscle.dynamic_sharing.share import share_dynamic
+from designopt_muscle.dynamic_sharing.terms import Device, DynamicReserves, DynamicTerms, Factor, MeasuredFibres
 from designopt_muscle.models.dynamic.sharing import DynamicSharingModel
-from designopt_muscle.sharing.dynamic.information import identifiability, information
-from designopt_muscle.sharing.dynamic.share import share_dynamic
-from designopt_muscle.sharing.dynamic.terms import Device, DynamicReserves, DynamicTerms, Factor, MeasuredFibres
-from designopt_muscle.sharing.statement.criteria import Tracking
-from designopt_muscle.sharing.statement.synergies import command_matrix, factored
 from one_joint import NAMES, one_joint
 from scipy.integrate import solve_ivp
 

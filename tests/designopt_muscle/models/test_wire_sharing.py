@@ -10,10 +10,10 @@ from designopt_mechanics.anatomy.companion import read_companion
 from designopt_mechanics.anatomy.equilibrium import Equilibrium
 from designopt_mechanics.anatomy.inverse import Inverse
 from designopt_mechanics.anatomy.vrml import read_vrml
+from designopt_mechanics.sharing.statement.criteria import MinMax, Power
+from designopt_mechanics.sharing.statement.formulation import Terms
 from designopt_muscle.models.trial import bundled
 from designopt_muscle.models.wire_sharing import WireSharingModel
-from designopt_muscle.sharing.statement.criteria import MinMax, Power
-from designopt_muscle.sharing.statement.formulation import Terms
 from designopt_muscle.wires.posture import WireRows
 from designopt_muscle.wires.share import share_wires
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from designopt_muscle.sharing.solvers import compiled, solve
-from designopt_muscle.sharing.statement.cost import Cost
-from designopt_muscle.sharing.statement.formulation import Formulation
+from designopt_mechanics.sharing.solvers import compiled, solve
+from designopt_mechanics.sharing.statement.cost import Cost
+from designopt_mechanics.sharing.statement.formulation import Formulation
 
 from designopt.dynamics.compile import find_compiler
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from designopt_muscle.sharing.solvers.batch import Batch, Variables
-from designopt_muscle.sharing.solvers.dual import solve_dual
-from designopt_muscle.sharing.solvers.dual_newton import _infeasible, _State
-from designopt_muscle.sharing.solvers.full_matrices import FullMatrices, is_full
-from designopt_muscle.sharing.solvers.pattern import EntryPattern, Matrices
-from designopt_muscle.sharing.statement.cost import Cost
+from designopt_mechanics.sharing.solvers.batch import Batch, Variables
+from designopt_mechanics.sharing.solvers.dual import solve_dual
+from designopt_mechanics.sharing.solvers.dual_newton import _infeasible, _State
+from designopt_mechanics.sharing.solvers.full_matrices import FullMatrices, is_full
+from designopt_mechanics.sharing.solvers.pattern import EntryPattern, Matrices
+from designopt_mechanics.sharing.statement.cost import Cost
 
 M, V = 5, 17
 

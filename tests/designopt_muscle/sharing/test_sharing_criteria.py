@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from designopt_mechanics.moment_balance import MomentBalance
-from designopt_muscle.sharing.muscles import Muscles
-from designopt_muscle.sharing.statement.criteria import (
+from designopt_mechanics.sharing.muscles import Muscles
+from designopt_mechanics.sharing.statement.criteria import (
     JointReaction,
     MinMax,
     Power,
@@ -17,8 +17,8 @@ from designopt_muscle.sharing.statement.criteria import (
     SoftSaturation,
     Tracking,
 )
-from designopt_muscle.sharing.statement.formulation import Terms
-from designopt_muscle.sharing.static.share import share
+from designopt_mechanics.sharing.statement.formulation import Terms
+from designopt_mechanics.sharing.static.share import share
 from opensim_cases import case
 from scipy.optimize import minimize
 

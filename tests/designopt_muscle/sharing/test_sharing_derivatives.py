@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from designopt_muscle.sharing.statement.criteria import MinMax, Power, QuadraticLinear, SoftSaturation
-from designopt_muscle.sharing.statement.formulation import Terms
-from designopt_muscle.sharing.static.derivatives import activation_slopes, cost_slopes, shortfall_slopes
-from designopt_muscle.sharing.static.share import share
+from designopt_mechanics.sharing.statement.criteria import MinMax, Power, QuadraticLinear, SoftSaturation
+from designopt_mechanics.sharing.statement.formulation import Terms
+from designopt_mechanics.sharing.static.derivatives import activation_slopes, cost_slopes, shortfall_slopes
+from designopt_mechanics.sharing.static.share import share
 from opensim_cases import case
 
 TERMS = [Terms(), Terms(Power(3.0)), Terms(QuadraticLinear(0.3)), Terms(SoftSaturation()), Terms(Power(4.0))]

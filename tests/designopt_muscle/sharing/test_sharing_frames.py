@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from designopt_mechanics.moment_balance import MomentBalance
-from designopt_muscle.sharing.muscles import Muscles
-from designopt_muscle.sharing.statement.cost import Cost
-from designopt_muscle.sharing.statement.criteria import MinMax, Power, Reserves, Tracking
-from designopt_muscle.sharing.statement.formulation import Formulation, Terms
-from designopt_muscle.sharing.static.share import share
-from designopt_muscle.sharing.static.shortfall import shortfall
-from designopt_muscle.sharing.status import SharingStatus
+from designopt_mechanics.sharing.muscles import Muscles
+from designopt_mechanics.sharing.statement.cost import Cost
+from designopt_mechanics.sharing.statement.criteria import MinMax, Power, Reserves, Tracking
+from designopt_mechanics.sharing.statement.formulation import Formulation, Terms
+from designopt_mechanics.sharing.static.share import share
+from designopt_mechanics.sharing.static.shortfall import shortfall
+from designopt_mechanics.sharing.status import SharingStatus
 from opensim_cases import case
 
 

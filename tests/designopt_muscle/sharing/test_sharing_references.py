@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from designopt_muscle.sharing.statement.criteria import MinMax, Power, Reserves
-from designopt_muscle.sharing.statement.formulation import Terms
-from designopt_muscle.sharing.static.share import share
-from designopt_muscle.sharing.status import SharingStatus
+from designopt_mechanics.sharing.statement.criteria import MinMax, Power, Reserves
+from designopt_mechanics.sharing.statement.formulation import Terms
+from designopt_mechanics.sharing.static.share import share
+from designopt_mechanics.sharing.status import SharingStatus
 from opensim_cases import case, table
 
 CASES = ("arm26", "gait10dof18musc", "gait2392", "walk_scaled_80musc")

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import scipy.optimize
 from designopt_mechanics.moment_balance import MomentBalance
-from designopt_muscle.sharing.muscles import Muscles
-from designopt_muscle.sharing.statement.criteria import Power, Tracking
-from designopt_muscle.sharing.statement.formulation import Terms
-from designopt_muscle.sharing.statement.synergies import factored
-from designopt_muscle.sharing.static.share import share
+from designopt_mechanics.sharing.muscles import Muscles
+from designopt_mechanics.sharing.statement.criteria import Power, Tracking
+from designopt_mechanics.sharing.statement.formulation import Terms
+from designopt_mechanics.sharing.statement.synergies import factored
+from designopt_mechanics.sharing.static.share import share
 
 
 def elbow():

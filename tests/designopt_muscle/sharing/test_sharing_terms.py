@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from designopt_mechanics.moment_balance import MomentBalance
+from designopt_mechanics.sharing.muscles import Muscles
+from designopt_mechanics.sharing.statement.criteria import MinMax, Power, SoftSaturation
+from designopt_mechanics.sharing.statement.formulation import Terms
+from designopt_mechanics.sharing.static import coupled as coupled_frames
+from designopt_mechanics.sharing.static.derivatives import activation_slopes
+from designopt_mechanics.sharing.static.share import share
 from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.reactions import ReactionTerm
 from designopt_muscle.models.static_sharing import StaticSharing
 from designopt_muscle.models.trial import ExternalLoads, bundled, read_trial
-from designopt_muscle.sharing.muscles import Muscles
-from designopt_muscle.sharing.statement.criteria import MinMax, Power, SoftSaturation
-from designopt_muscle.sharing.statement.formulation import Terms
-from designopt_muscle.sharing.static import coupled as coupled_frames
-from designopt_muscle.sharing.static.derivatives import activation_slopes
-from designopt_muscle.sharing.static.share import share
 from opensim_cases import case
 from small_models import hinge
 

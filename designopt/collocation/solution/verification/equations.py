@@ -17,6 +17,8 @@ from designopt.lazy import casadi as ca
 
 #: Share of the change of a residual beyond which an algebraic equation is not solved.
 UNSOLVED = 1e-6
+#: Newton steps after which a search for algebraic variables has failed.
+MOST_NEWTON = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +79,7 @@ class EquationsAlong:
         z = self.inputs_at(some, tau, [v.name for v in system.algebraic]).reshape(count, -1)
         t = self.solution.t0 + fractions * self.duration
         arguments = (states.reshape(count, -1), u, z, np.tile(self.p, (count, 1)), self.data(fractions), t[:, None])
-        evaluated = explicit_rates(system).map(count)(*(array.T for array in arguments))
+        evaluated, _ = explicit_rates(system).map(count)(*(array.T for array in arguments))
         return np.asarray(evaluated, float).T.reshape(states.shape)
 
 
@@ -103,23 +105,25 @@ def is_determined(system: System) -> bool:
 
 
 def explicit_rates(system: System) -> Any:
-    """The CasADi function (x, u, z, p, q, t) -> rates, with algebraic variables solved for, starting from z.
+    """The CasADi function (x, u, z, p, q, t) -> rates, z, with algebraic variables solved for, starting from z.
 
     Without a structural solution (a higher index), the given z are used. Where the search finds no solution the rates
     are NaN: residuals then exceed `UNSOLVED` times what a change of z by 1 + |z| makes.
     """
-    residual = system.algebraic_residual
+    rhs, residual = system.rhs, system.algebraic_residual
+    x, u, z, p, q, t = (ca.MX.sym(rhs.name_in(i), rhs.size1_in(i)) for i in range(6))
+    arguments = [x, u, z, p, q, t]
     if residual is None or not is_determined(system):
-        return system.rhs
-    x, u, z, p, q, t = (ca.MX.sym(residual.name_in(i), residual.size1_in(i)) for i in range(6))
+        return ca.Function("explicit_rates", arguments, [rhs(*arguments), z])
     symbols = ca.vertcat(x, u, p, q, t)
     numbers, unknown = ca.MX.sym("given", symbols.numel()), ca.MX.sym("z", z.numel())
     parts = ca.vertsplit(numbers, np.cumsum([0, *(s.numel() for s in (x, u, p, q, t))]).tolist())
     equations = {"x": unknown, "p": numbers, "g": residual(parts[0], parts[1], unknown, *parts[2:])}
-    root = ca.rootfinder("root", "newton", equations, {"abstol": 1e-12, "error_on_fail": False})
+    options = {"abstol": 1e-12, "max_iter": MOST_NEWTON, "error_on_fail": False, "show_eval_warnings": False}
+    root = ca.rootfinder("root", "newton", equations, options)
     slope = ca.jacobian(equations["g"], unknown)
     sizes = ca.mtimes(ca.fabs(slope), 1.0 + ca.fabs(unknown))
     left = ca.Function("left", [unknown, numbers], [ca.mmax(ca.fabs(equations["g"]) - UNSOLVED * sizes)])
     solved = root(z, symbols)
-    rates = ca.if_else(left(solved, symbols) <= 0.0, system.rhs(x, u, solved, p, q, t), np.nan)
-    return ca.Function("explicit_rates", [x, u, z, p, q, t], [rates])
+    rates = ca.if_else(left(solved, symbols) <= 0.0, rhs(x, u, solved, p, q, t), np.nan)
+    return ca.Function("explicit_rates", arguments, [rates, solved])

@@ -28,6 +28,8 @@ TOLERANCE = 1e-9
 MOST_STEPS = 300
 #: Implicit steps beyond which it is abandoned.
 MOST_IMPLICIT = 1000
+#: Share of a segment below which a step without finite rates ends the run: the equations end there.
+SMALLEST = 1e-9
 #: Steps of one run per call.
 AT_ONCE = 32
 #: A simulation beyond this multiple of the range of the solution has diverged.
@@ -39,15 +41,22 @@ class Resimulation:
     """The motion caused by the controls of a phase, and its distance from the solution.
 
     `states` (intervals + 1,) by name at `times`, simulated in one run from the initial states, infinite after a
-    divergence; `error` is the largest difference at a node from the solution, relative to 1 + the largest absolute
-    value of the state. `segment_errors` (intervals,) are the same for runs that restart at every node: they do not grow
-    with the instability of the motion.
+    divergence: `end` (s) is the last node that it reaches. Algebraic variables are followed on their branch. `error` is
+    the largest difference at a node from the solution, relative to 1 + the largest absolute value of the state.
+    `segment_errors` (intervals,) are the same for runs that restart at every node: they do not grow with the
+    instability of the motion.
     """
 
     times: Floats
     states: Mapping[str, Floats]
     error: float
     segment_errors: Floats
+
+    @property
+    def end(self) -> float:
+        """The last node (s) that the run from the initial states reaches."""
+        reached = np.isfinite(np.stack(list(self.states.values()))).all(axis=0)
+        return float(self.times[np.flatnonzero(reached)[-1]])
 
 
 def resimulate_phases(solution: Solution, problem: TrajectoryProblem) -> dict[str, Resimulation]:
@@ -62,18 +71,23 @@ def resimulate(phase: Phase, solution: PhaseSolution, parameters: Mapping[str, f
     solved = np.stack([solution.values[name][mesh.bases] for name in names])
     size = 1.0 + np.abs(np.stack([solution.values[name] for name in names])).max(axis=1)
     segments = _Segments(equations, size)
-    ends, steps = segments.run(solved[:, :-1], np.arange(len(mesh)))
-    simulated = segments.chain(solved[:, 0], steps)
+    # behind the states: how far the algebraic variables are from those of the solution
+    starts = np.vstack([solved, np.zeros((len(phase.system.algebraic), solved.shape[1]))])
+    ends, steps = segments.run(starts[:, :-1], np.arange(len(mesh)))
+    simulated = segments.chain(starts[:, 0], steps)[: len(names)]
     return Resimulation(
         times=solution.times[mesh.bases],
         states=dict(zip(names, simulated, strict=True)),
         error=float((np.abs(simulated - solved) / size[:, None]).max()),
-        segment_errors=(np.abs(ends - solved[:, 1:]) / size[:, None]).max(axis=0),
+        segment_errors=(np.abs(ends[: len(names)] - solved[:, 1:]) / size[:, None]).max(axis=0),
     )
 
 
 class _Segments:
-    """Runs over the intervals of a solution, each from given states at its left end; `size` (nx,) scales errors."""
+    """Runs over the intervals of a solution, each from given states at its left end; `size` (nx,) scales errors.
+
+    States are followed by the corrections of the algebraic variables (see `step_functions`): nx + nz rows.
+    """
 
     def __init__(self, equations: EquationsAlong, size: Floats) -> None:
         self.equations, self.size, self.p = equations, size, equations.p
@@ -133,11 +147,11 @@ class _Segments:
 
     def _lost(self, x: Floats) -> Mask:
         """Which runs (k,) are far from the range of the solution."""
-        inside: Mask = np.abs(x) <= FARTHEST * self.size[:, None]
+        inside: Mask = np.abs(x[: len(self.size)]) <= FARTHEST * self.size[:, None]
         return np.asarray(~inside.all(axis=0))
 
     def run(self, x: Floats, segments: Indices, tau: float = 0.0) -> tuple[Floats, Steps | None]:
-        """States (nx, k) at the right ends of `segments` (k,) from those at the places `tau`, infinite after a
+        """States (nx + nz, k) at the right ends of `segments` (k,) from those at the places `tau`, infinite after a
         divergence.
 
         And all steps; None if some were implicit or a run diverged.
@@ -161,6 +175,7 @@ class _Segments:
             x[:, reached] = np.asarray(new, float)[:, good]
             at[reached] += delta[good]
             arrived, lost = at >= 1.0 - 1e-12, self._lost(x)
+            lost[active] |= ~np.isfinite(norm) & (delta < SMALLEST)
             ends[:, arrived & ~lost] = x[:, arrived & ~lost]
             active = np.flatnonzero(~arrived & ~lost)
             if not len(active):
@@ -175,7 +190,7 @@ class _Segments:
         return ends, None
 
     def chain(self, x: Floats, steps: Steps | None) -> Floats:
-        """States (nx, intervals + 1) at all nodes of one run from `x`, infinite after a divergence.
+        """States (nx + nz, intervals + 1) at all nodes of one run from `x`, infinite after a divergence.
 
         The `steps` of the runs over the segments are repeated, many in one call; if their error is too large now, the
         rest of the segment is run with new steps.
@@ -221,15 +236,19 @@ class _Segments:
 
     def _stiff(self, x: Floats, segment: int, tau: float) -> Floats:
         """The end of one segment from states `x` at its place `tau`, by an implicit method."""
-        equations, mesh = self.equations, self.equations.solution.mesh
+        equations, mesh, nx = self.equations, self.equations.solution.mesh, len(self.size)
         which, h = np.array([segment]), equations.duration * mesh.widths[segment]
+        correction = x[nx:].copy()
 
         def rhs(tau: float, state: Floats) -> Floats:
             values = self.inputs_at(which, np.array([[tau]]))[0, 0]
             fraction = np.array([mesh.nodes[segment] + mesh.widths[segment] * tau])
             t = equations.solution.t0 + fraction * equations.duration
-            rates = self.rates(state, values[: self.nu], values[self.nu :], self.p, equations.data(fraction)[0], t)
-            return np.asarray(h * np.asarray(rates, float).ravel())
+            u, z = values[: self.nu], values[self.nu :]
+            rates, solved = self.rates(state, u, z + correction, self.p, equations.data(fraction)[0], t)
+            if np.isfinite(slope := np.asarray(rates, float).ravel()).all():
+                correction[:] = np.asarray(solved, float).ravel() - z
+            return np.asarray(h * slope)
 
-        end = integrate(rhs, tau, x, np.ones(1), TOLERANCE, FARTHEST * self.size, MOST_IMPLICIT)[:, 0]
-        return np.where(np.isfinite(end), end, math.inf)
+        end = integrate(rhs, tau, x[:nx], np.ones(1), TOLERANCE, FARTHEST * self.size, MOST_IMPLICIT)[:, 0]
+        return np.concatenate([np.where(np.isfinite(end), end, math.inf), correction])

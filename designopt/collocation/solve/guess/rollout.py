@@ -75,7 +75,7 @@ def _simulated(
     def rhs(fraction: float, x: Floats) -> Floats:
         q = [float(np.interp(fraction, trajectory.fractions, column)) for column in data.T]
         t = trajectory.t0 + fraction * duration
-        (evaluated,) = rates(x, row(system.controls, fraction), row(system.algebraic, fraction), p, q, t)
+        evaluated, _ = rates(x, row(system.controls, fraction), row(system.algebraic, fraction), p, q, t)
         return np.asarray(evaluated[0] * duration)
 
     begin = np.array(list(first.values()))

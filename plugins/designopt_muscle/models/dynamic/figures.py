@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from designopt.plugin import Array
 from designopt.plugin import Quantity as Q
-from designopt_muscle.sharing.dynamic.equations import DynamicTrial
-from designopt_muscle.sharing.dynamic.sharing import DynamicSharing
+from designopt_muscle.dynamic_sharing.equations import DynamicTrial
+from designopt_muscle.dynamic_sharing.sharing import DynamicSharing
 
 
 class DynamicOutputs(TypedDict):

@@ -8,9 +8,9 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.collocation.statement.scheme import SchemeName
+from designopt_muscle.dynamic_sharing.problem import mesh
+from designopt_muscle.dynamic_sharing.sharing import DynamicSharing
 from designopt_muscle.models.errors import TrialError
-from designopt_muscle.sharing.dynamic.problem import mesh
-from designopt_muscle.sharing.dynamic.sharing import DynamicSharing
 
 
 @dataclass(frozen=True, eq=False)

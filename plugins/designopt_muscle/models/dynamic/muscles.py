@@ -11,10 +11,10 @@ from designopt_recordings.signals.even_steps import linear_values
 
 from designopt.arrays import Floats
 from designopt.plugin import InputFile
+from designopt_muscle.dynamic_sharing.muscles import DynamicMuscles
 from designopt_muscle.geometry.geometry import muscle_geometry
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.trial import Trial
-from designopt_muscle.sharing.dynamic.muscles import DynamicMuscles
 
 #: Least activation and excitation where the model has a smaller one.
 _MIN_ACTIVATION = 1e-3

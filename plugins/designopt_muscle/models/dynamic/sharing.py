@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
 from designopt_mechanics.robot_files.xml import ModelError
+from designopt_mechanics.sharing.statement.criteria import Tracking
+from designopt_mechanics.sharing.statement.synergies import command_matrix, factored
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats
@@ -16,6 +18,20 @@ from designopt.collocation.statement.scheme import SchemeName
 from designopt.plugin import Declared, Diverged, InputFile, InvalidDesign, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all
+from designopt_muscle.dynamic_sharing.equations import DynamicTrial
+from designopt_muscle.dynamic_sharing.information import information
+from designopt_muscle.dynamic_sharing.problem import problem
+from designopt_muscle.dynamic_sharing.share import share_dynamic
+from designopt_muscle.dynamic_sharing.sharing import DynamicSharing
+from designopt_muscle.dynamic_sharing.terms import (
+    SCALED,
+    Device,
+    DynamicReserves,
+    DynamicTerms,
+    Factor,
+    MeasuredFibres,
+    checked_factors,
+)
 from designopt_muscle.models.dynamic.figures import ARRAYS, DynamicOutputs, figures, tables
 from designopt_muscle.models.dynamic.frames import MeshFrames
 from designopt_muscle.models.dynamic.muscles import dynamic_muscles, fibre_lengths
@@ -25,22 +41,6 @@ from designopt_muscle.models.sharing_files import as_mistakes
 from designopt_muscle.models.static_inputs import SharingScenario
 from designopt_muscle.models.trial import Trial, bundled, read_trial, recorded_times, trial_notes
 from designopt_muscle.osim.read import read_model
-from designopt_muscle.sharing.dynamic.equations import DynamicTrial
-from designopt_muscle.sharing.dynamic.information import information
-from designopt_muscle.sharing.dynamic.problem import problem
-from designopt_muscle.sharing.dynamic.share import share_dynamic
-from designopt_muscle.sharing.dynamic.sharing import DynamicSharing
-from designopt_muscle.sharing.dynamic.terms import (
-    SCALED,
-    Device,
-    DynamicReserves,
-    DynamicTerms,
-    Factor,
-    MeasuredFibres,
-    checked_factors,
-)
-from designopt_muscle.sharing.statement.criteria import Tracking
-from designopt_muscle.sharing.statement.synergies import command_matrix, factored
 
 #: On the cost that has no minimum as the mesh refines: what equals the activation there is one excitation alone.
 _FREE_START = (

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from designopt.arrays import Floats, Integers, Mask
-from designopt_muscle.sharing.solvers.batch import Batch, Variables
-from designopt_muscle.sharing.solvers.compiled import Kernel, Outcome, kernel
-from designopt_muscle.sharing.solvers.dual import solve_dual
-from designopt_muscle.sharing.solvers.full_matrices import FullMatrices, is_full
-from designopt_muscle.sharing.solvers.interior import solve_interior
-from designopt_muscle.sharing.solvers.pattern import EntryPattern, Matrices
-from designopt_muscle.sharing.statement.convex import ConvexProblem
-from designopt_muscle.sharing.statement.cost import Cost
-from designopt_muscle.sharing.statement.formulation import Formulation
-from designopt_muscle.sharing.statement.limits import AllLimits, LinearLimits
+from designopt_mechanics.sharing.solvers.batch import Batch, Variables
+from designopt_mechanics.sharing.solvers.compiled import Kernel, Outcome, kernel
+from designopt_mechanics.sharing.solvers.dual import solve_dual
+from designopt_mechanics.sharing.solvers.full_matrices import FullMatrices, is_full
+from designopt_mechanics.sharing.solvers.interior import solve_interior
+from designopt_mechanics.sharing.solvers.pattern import EntryPattern, Matrices
+from designopt_mechanics.sharing.statement.convex import ConvexProblem
+from designopt_mechanics.sharing.statement.cost import Cost
+from designopt_mechanics.sharing.statement.formulation import Formulation
+from designopt_mechanics.sharing.statement.limits import AllLimits, LinearLimits
 
 #: Up to this exponent the dual method is tried first; above, its multipliers are too badly scaled.
 _STEEPEST = 3.0

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from designopt_mechanics.sharing.statement.criteria import Tracking
 
 from designopt.arrays import Floats
-from designopt_muscle.sharing.statement.criteria import Tracking
 
 #: What a factor may scale, with the words for it.
 SCALED = {

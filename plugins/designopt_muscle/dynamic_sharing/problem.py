@@ -12,7 +12,7 @@ from designopt.collocation import Constraint, Integral, Mesh, Phase, Signal, Tra
 from designopt.collocation.statement.scheme import SCHEMES, SchemeName
 from designopt.collocation.statement.stated_values import Box
 from designopt.lazy import casadi as ca
-from designopt_muscle.sharing.dynamic.equations import DynamicTrial
+from designopt_muscle.dynamic_sharing.equations import DynamicTrial
 
 #: Degree of radau.
 _DEGREE = 3

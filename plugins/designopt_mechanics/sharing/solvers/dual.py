@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt_muscle.sharing.solvers.batch import Batch, DualSolution, Variables
-from designopt_muscle.sharing.solvers.cholesky import solve_definite
-from designopt_muscle.sharing.solvers.dual_newton import newton
-from designopt_muscle.sharing.statement.cost import Cost
+from designopt_mechanics.sharing.solvers.batch import Batch, DualSolution, Variables
+from designopt_mechanics.sharing.solvers.cholesky import solve_definite
+from designopt_mechanics.sharing.solvers.dual_newton import newton
+from designopt_mechanics.sharing.statement.cost import Cost
 
 #: Distances of the frames that are solved together, one after the other.
 STRIDES = (64, 8, 1)

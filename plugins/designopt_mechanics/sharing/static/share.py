@@ -6,21 +6,21 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from designopt_mechanics.moment_balance import MomentBalance
 from designopt_recordings.frames import FrameStatus
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats
-from designopt_muscle.sharing.muscles import Muscles
-from designopt_muscle.sharing.solvers.solve import FrameSolutions, solve
-from designopt_muscle.sharing.statement.criteria import MinMax, Reserves
-from designopt_muscle.sharing.statement.formulate import Balance, formulate
-from designopt_muscle.sharing.statement.formulation import Formulation, Terms
-from designopt_muscle.sharing.statement.prepare import Prepared, prepare
-from designopt_muscle.sharing.static.coupled import coupled
-from designopt_muscle.sharing.static.diagnose import Diagnosis, diagnose
-from designopt_muscle.sharing.static.sharing import Sharing
-from designopt_muscle.sharing.status import SharingStatus
+from designopt_mechanics.moment_balance import MomentBalance
+from designopt_mechanics.sharing.muscles import Muscles
+from designopt_mechanics.sharing.solvers.solve import FrameSolutions, solve
+from designopt_mechanics.sharing.statement.criteria import MinMax, Reserves
+from designopt_mechanics.sharing.statement.formulate import Balance, formulate
+from designopt_mechanics.sharing.statement.formulation import Formulation, Terms
+from designopt_mechanics.sharing.statement.prepare import Prepared, prepare
+from designopt_mechanics.sharing.static.coupled import coupled
+from designopt_mechanics.sharing.static.diagnose import Diagnosis, diagnose
+from designopt_mechanics.sharing.static.sharing import Sharing
+from designopt_mechanics.sharing.status import SharingStatus
 
 #: Squares in the stages of a strict smallest maximum only make each stage unique.
 _STAGE = 1e-6

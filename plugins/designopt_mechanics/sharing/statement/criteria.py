@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 
@@ -53,6 +55,25 @@ class SoftSaturation:
 
 
 Criterion = Power | MinMax | QuadraticLinear | SoftSaturation
+#: Words of study files.
+CriterionName = Literal["power", "minmax", "strict_minmax", "quadratic_linear", "soft_saturation"]
+
+
+def criterion_of(values: Mapping[str, Any], linear: float, tie_break: float) -> Criterion:
+    """Of the `values` ``criterion`` and ``exponent``, with the settings of two of them."""
+    match values["criterion"]:
+        case "minmax":
+            return MinMax(tie_break)
+        case "strict_minmax":
+            return MinMax(tie_break, strict=True)
+        case "quadratic_linear":
+            return QuadraticLinear(linear)
+        case "soft_saturation":
+            return SoftSaturation()
+        case "power":
+            return Power(float(values["exponent"]))
+        case unknown:
+            raise ValueError(f"no criterion '{unknown}'")
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from designopt.arrays import Floats, Integers
-from designopt_muscle.sharing.solvers.solve import FrameSolutions
-from designopt_muscle.sharing.statement.formulation import Formulation
-from designopt_muscle.sharing.static.sharing import Sharing
-from designopt_muscle.sharing.static.shortfall import closest, shortfall, strength_factors
-from designopt_muscle.sharing.status import SharingStatus
+from designopt_mechanics.sharing.solvers.solve import FrameSolutions
+from designopt_mechanics.sharing.statement.formulation import Formulation
+from designopt_mechanics.sharing.static.sharing import Sharing
+from designopt_mechanics.sharing.static.shortfall import closest, shortfall, strength_factors
+from designopt_mechanics.sharing.status import SharingStatus
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from designopt.arrays import Floats, Integers, Mask
-from designopt_muscle.sharing.solvers.batch import Batch, DualSolution
-from designopt_muscle.sharing.solvers.cholesky import solve_definite
+from designopt_mechanics.sharing.solvers.batch import Batch, DualSolution
+from designopt_mechanics.sharing.solvers.cholesky import solve_definite
 
 _TOLERANCE = 1e-13
 _ACCEPTED = 1e-10

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from designopt.arrays import Floats, Integers
-from designopt_muscle.sharing.statement.convex import ConvexProblem
-from designopt_muscle.sharing.statement.cost import Cost
-from designopt_muscle.sharing.statement.criteria import Criterion, JointReaction, Power, Tracking
-from designopt_muscle.sharing.statement.limits import AllLimits
+from designopt_mechanics.sharing.statement.convex import ConvexProblem
+from designopt_mechanics.sharing.statement.cost import Cost
+from designopt_mechanics.sharing.statement.criteria import Criterion, JointReaction, Power, Tracking
+from designopt_mechanics.sharing.statement.limits import AllLimits
 
 
 @dataclass(frozen=True, eq=False)

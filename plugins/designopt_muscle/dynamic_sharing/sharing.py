@@ -7,12 +7,12 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+from designopt_mechanics.sharing.static.sharing import Sharing
 
 from designopt.arrays import Floats
 from designopt.collocation import Program, Solution, explain
 from designopt.dynamics.rows import outputs_over
-from designopt_muscle.sharing.dynamic.equations import DynamicTrial
-from designopt_muscle.sharing.static.sharing import Sharing
+from designopt_muscle.dynamic_sharing.equations import DynamicTrial
 
 #: Parts of the objective.
 PARTS = ("effort", "moving", "tracking", "fibres")

@@ -15,7 +15,7 @@ import numpy as np
 
 from designopt.arrays import Floats, Integers
 from designopt.dynamics.compile import CompilerError, load_library
-from designopt_muscle.sharing.statement.formulation import Formulation
+from designopt_mechanics.sharing.statement.formulation import Formulation
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class BlockSolutions:
 def kernel() -> Kernel | None:
     """The compiled method; None if it cannot be compiled, which is logged once."""
     try:
-        text = files("designopt_muscle.sharing.solvers").joinpath("dual.c").read_text(encoding="utf-8")
+        text = files("designopt_mechanics.sharing.solvers").joinpath("dual.c").read_text(encoding="utf-8")
         function = load_library(text, "the dual method of sharing").designopt_share
     except CompilerError as error:
         logger.info("muscle forces are shared with numpy, which is slower: %s", error)

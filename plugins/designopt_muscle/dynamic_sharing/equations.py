@@ -20,8 +20,8 @@ from designopt.arrays import Floats
 from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
 from designopt_muscle.curves import LENGTHS, OPENSIM, TENDON_FORCES, activation_rate
-from designopt_muscle.sharing.dynamic.muscles import DynamicMuscles
-from designopt_muscle.sharing.dynamic.terms import Device, DynamicReserves, DynamicTerms, Factor, checked_factors
+from designopt_muscle.dynamic_sharing.muscles import DynamicMuscles
+from designopt_muscle.dynamic_sharing.terms import Device, DynamicReserves, DynamicTerms, Factor, checked_factors
 
 #: Largest rate of a normalised tendon force, 1/s.
 FASTEST_RATE = 100.0

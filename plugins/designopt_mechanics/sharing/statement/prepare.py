@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from designopt_mechanics.moment_balance import MomentBalance
 
 from designopt.arrays import Floats, Integers, Mask
-from designopt_muscle.sharing.muscles import Muscles
-from designopt_muscle.sharing.statement.criteria import MinMax, Reserves
-from designopt_muscle.sharing.statement.formulate import Balance
-from designopt_muscle.sharing.statement.formulation import Terms
+from designopt_mechanics.moment_balance import MomentBalance
+from designopt_mechanics.sharing.muscles import Muscles
+from designopt_mechanics.sharing.statement.criteria import MinMax, Reserves
+from designopt_mechanics.sharing.statement.formulate import Balance
+from designopt_mechanics.sharing.statement.formulation import Terms
 
 #: Least force per cross-section at activation 1, relative to the isometric one, that a criterion of stresses counts
 #: with: a muscle without force would cost nothing.

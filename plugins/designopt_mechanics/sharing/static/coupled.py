@@ -13,11 +13,11 @@ import numpy as np
 
 from designopt.arrays import Floats, Integers, Mask
 from designopt.lazy import casadi as ca
-from designopt_muscle.sharing.solvers.solve import FrameSolutions
-from designopt_muscle.sharing.statement.formulation import Formulation
-from designopt_muscle.sharing.statement.limits import LinearLimits, NormLimit
-from designopt_muscle.sharing.static.diagnose import Diagnosis
-from designopt_muscle.sharing.status import SharingStatus
+from designopt_mechanics.sharing.solvers.solve import FrameSolutions
+from designopt_mechanics.sharing.statement.formulation import Formulation
+from designopt_mechanics.sharing.statement.limits import LinearLimits, NormLimit
+from designopt_mechanics.sharing.static.diagnose import Diagnosis
+from designopt_mechanics.sharing.status import SharingStatus
 
 #: A row whose least-squares shortfall is more than this, relative to its size, is not balanced within the rate.
 _SHORT = 1e-8

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from designopt_mechanics.moment_balance import MomentBalance
 from designopt_recordings.frames import counted
 
 from designopt.arrays import Floats, Integers, Mask
-from designopt_muscle.sharing.muscles import Muscles
-from designopt_muscle.sharing.statement.formulation import Formulation
-from designopt_muscle.sharing.status import SharingStatus
+from designopt_mechanics.moment_balance import MomentBalance
+from designopt_mechanics.sharing.muscles import Muscles
+from designopt_mechanics.sharing.statement.formulation import Formulation
+from designopt_mechanics.sharing.status import SharingStatus
 
 
 @dataclass(frozen=True, eq=False)

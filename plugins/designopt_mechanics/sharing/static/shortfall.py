@@ -12,10 +12,10 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from designopt.arrays import Floats, Integers, Mask
-from designopt_muscle.sharing.solvers.interior import solve_interior
-from designopt_muscle.sharing.statement.convex import ConvexProblem
-from designopt_muscle.sharing.statement.formulation import Formulation
-from designopt_muscle.sharing.statement.limits import AllLimits
+from designopt_mechanics.sharing.solvers.interior import solve_interior
+from designopt_mechanics.sharing.statement.convex import ConvexProblem
+from designopt_mechanics.sharing.statement.formulation import Formulation
+from designopt_mechanics.sharing.statement.limits import AllLimits
 
 #: A proof is valid if the difference exceeds this share of the compared numbers.
 _MARGIN = 1e-9

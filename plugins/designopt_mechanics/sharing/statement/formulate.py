@@ -8,10 +8,10 @@ from typing import assert_never
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt_muscle.sharing.statement.cost import Cost
-from designopt_muscle.sharing.statement.criteria import MinMax, Power, QuadraticLinear, Reserves, SoftSaturation
-from designopt_muscle.sharing.statement.formulation import Formulation, Terms
-from designopt_muscle.sharing.statement.limits import AllLimits, LinearLimits, NormLimit
+from designopt_mechanics.sharing.statement.cost import Cost
+from designopt_mechanics.sharing.statement.criteria import MinMax, Power, QuadraticLinear, Reserves, SoftSaturation
+from designopt_mechanics.sharing.statement.formulation import Formulation, Terms
+from designopt_mechanics.sharing.statement.limits import AllLimits, LinearLimits, NormLimit
 
 
 @dataclass(frozen=True, eq=False)

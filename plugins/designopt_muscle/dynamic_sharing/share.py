@@ -9,18 +9,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from designopt_mechanics.sharing.muscles import Muscles
+from designopt_mechanics.sharing.statement.criteria import Power, Reserves
+from designopt_mechanics.sharing.statement.formulation import Terms
+from designopt_mechanics.sharing.static.share import share
+from designopt_mechanics.sharing.static.sharing import Sharing
 
 from designopt.collocation import Guess, Options, Program, Sampled, sampled
 from designopt.collocation.statement.scheme import SchemeName
 from designopt.collocation.statement.stated_values import Box
-from designopt_muscle.sharing.dynamic.equations import FASTEST_RATE, DynamicTrial
-from designopt_muscle.sharing.dynamic.problem import first_values, mesh_of, problem
-from designopt_muscle.sharing.dynamic.sharing import DynamicSharing, read
-from designopt_muscle.sharing.muscles import Muscles
-from designopt_muscle.sharing.statement.criteria import Power, Reserves
-from designopt_muscle.sharing.statement.formulation import Terms
-from designopt_muscle.sharing.static.share import share
-from designopt_muscle.sharing.static.sharing import Sharing
+from designopt_muscle.dynamic_sharing.equations import FASTEST_RATE, DynamicTrial
+from designopt_muscle.dynamic_sharing.problem import first_values, mesh_of, problem
+from designopt_muscle.dynamic_sharing.sharing import DynamicSharing, read
 
 
 def share_dynamic(

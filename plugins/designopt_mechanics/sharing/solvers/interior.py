@@ -12,9 +12,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from designopt.arrays import Floats, Integers, Mask
-from designopt_muscle.sharing.solvers.cholesky import solve_definite
-from designopt_muscle.sharing.solvers.newton import Arrow, Dense, dense, times, transposed_times
-from designopt_muscle.sharing.statement.convex import ConvexProblem
+from designopt_mechanics.sharing.solvers.cholesky import solve_definite
+from designopt_mechanics.sharing.solvers.newton import Arrow, Dense, dense, times, transposed_times
+from designopt_mechanics.sharing.statement.convex import ConvexProblem
 
 _ITERATIONS = 100
 #: Of stationarity, rows and limits, and of products of multipliers and distances from bounds: aimed at, accepted.

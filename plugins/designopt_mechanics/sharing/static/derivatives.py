@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt_muscle.sharing.solvers.cholesky import solve_definite
-from designopt_muscle.sharing.solvers.newton import times, transposed_times
-from designopt_muscle.sharing.static.sharing import Sharing
-from designopt_muscle.sharing.status import SharingStatus
+from designopt_mechanics.sharing.solvers.cholesky import solve_definite
+from designopt_mechanics.sharing.solvers.newton import times, transposed_times
+from designopt_mechanics.sharing.static.sharing import Sharing
+from designopt_mechanics.sharing.status import SharingStatus
 
 #: Variables closer to a bound than this stay there.
 _AT_BOUND = 1e-9

@@ -1,0 +1,1 @@
+"""Sharing of moments among wires and muscles, frame by frame: its statement and its solvers."""

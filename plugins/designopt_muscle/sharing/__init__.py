@@ -1,1 +1,0 @@
-"""Sharing of moments among muscles: its statement, its solvers, frame by frame and over time."""
