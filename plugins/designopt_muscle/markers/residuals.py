@@ -96,7 +96,9 @@ class MarkerLayout:
         """(n, b, 4, 4) sums of `weights` (n, k) times the squares of the location and a 1, of the markers of bodies."""
         locations = self._locations.reshape(-1, 4, len(self.markers))
         squares = locations[:, :, None] * locations[:, None]
-        return np.asarray((weights @ squares.reshape(-1, len(self.markers)).T).reshape(len(weights), -1, 4, 4))
+        different = weights[:1] if (weights == weights[:1]).all() else weights
+        moments = (different @ squares.reshape(-1, len(self.markers)).T).reshape(len(different), -1, 4, 4)
+        return np.broadcast_to(moments, (len(weights), *moments.shape[1:]))
 
     def sums(self, motion: Kinematics, poses: Floats, pull: Floats, moments: Floats) -> tuple[Floats, Floats, Floats]:
         """J^T f (n, m), J^T W J (n, m, m) and its sum with f.J' of the derivatives J of the positions of markers.
