@@ -10,7 +10,7 @@ import numpy as np
 from designopt_mechanics.surfaces.touch import cross as cross
 
 from designopt.arrays import Floats, Integers
-from designopt_muscle.osim.functions import is_constant
+from designopt_muscle.osim.functions import Polynomial, is_constant
 from designopt_muscle.osim.model import GROUND, Axis, Joint, OsimModel
 from designopt_muscle.osim.poses import inverse
 
@@ -82,26 +82,37 @@ def kinematics(model: OsimModel, values: dict[str, Floats]) -> Kinematics:
     origin = {GROUND: np.zeros((n, 3))}
     turning = {name: np.zeros((n, 3)) for name in model.names}
     moving = {name: np.zeros((n, 3)) for name in model.names}
-    for joint, steps in _moving_steps(model):
+    joints, about = _moving_steps(model)
+    angles = [_value(step, q, n) for _, steps in joints for step, _ in steps.rotations]
+    turns = iter(_rotations(about, np.array(angles).reshape(-1, n)))
+    turned_by: list[tuple[str, Floats, Floats]] = []
+    for joint, steps in joints:
         turn, at = _offset(rotation[joint.parent], origin[joint.parent], steps.ahead)
         for step, unit in steps.translations:
             along = _along(turn, step.axis, unit)
             at = at + along * _value(step, q, n)[:, None]
             if step.coordinate:
-                moving[step.coordinate] += along * step.function.slope(q[step.coordinate])[:, None]
-        for step, unit, about in steps.rotations:
+                moving[step.coordinate] += _per_rate(along, step, q)
+        for step, unit in steps.rotations:
             if step.coordinate:
-                omega = _along(turn, step.axis, unit) * step.function.slope(q[step.coordinate])[:, None]
+                omega = _per_rate(_along(turn, step.axis, unit), step, q)
                 turning[step.coordinate] += omega
-                moving[step.coordinate] += cross(at, omega)
-            turn = turn @ _rotations(about, _value(step, q, n))
+                turned_by.append((step.coordinate, at, omega))
+            turn = turn @ next(turns)
         rotation[joint.child], origin[joint.child] = _offset(turn, at, steps.back)
+    if turned_by:
+        names, points, omegas = zip(*turned_by, strict=True)
+        for name, velocity in zip(names, cross(np.array(points), np.array(omegas)), strict=True):
+            moving[name] += velocity
     return Kinematics(model, q, rotation, origin, turning, moving)
 
 
 def all_coordinates(model: OsimModel, values: dict[str, Floats], n: int) -> dict[str, Floats]:
     """Values (n,) of every coordinate: those in `values`, defaults for others, and those that couplers drive."""
-    q = {c.name: np.asarray(values.get(c.name, np.full(n, c.default)), dtype=np.float64) for c in model.coordinates}
+    q = {
+        c.name: np.asarray(values[c.name], dtype=np.float64) if c.name in values else np.full(n, c.default)
+        for c in model.coordinates
+    }
     for coupler in model.couplers:
         q[coupler.dependent] = coupler.function.value(q[coupler.independent])
     return q
@@ -109,21 +120,23 @@ def all_coordinates(model: OsimModel, values: dict[str, Floats], n: int) -> dict
 
 @dataclass(frozen=True, eq=False)
 class _Steps:
-    """Steps of a joint that are not always 0, with the number of a unit axis (see `_along`); rotations with the matrix
-    of their axis' cross product and its square.
+    """Steps of a joint that are not always 0, with the number of a unit axis (see `_along`).
 
     `ahead` and `back` are the poses (3, 3), (3,) of the joint in the parent and of the child in it; None where a
     rotation or translation is none.
     """
 
     translations: tuple[tuple[Axis, int], ...]
-    rotations: tuple[tuple[Axis, int, tuple[Floats, Floats]], ...]
+    rotations: tuple[tuple[Axis, int], ...]
     ahead: tuple[Floats | None, Floats | None]
     back: tuple[Floats | None, Floats | None]
 
 
 @lru_cache(maxsize=8)
-def _moving_steps(model: OsimModel) -> tuple[tuple[Joint, _Steps], ...]:
+def _moving_steps(model: OsimModel) -> tuple[tuple[tuple[Joint, _Steps], ...], tuple[Floats, Floats]]:
+    """The joints of a model; of all their rotations (r) in turn, the matrices (r, 1, 3, 3) of the axis' cross product
+    and its square."""
+
     def moves(step: Axis) -> bool:
         return not is_constant(step.function) or bool(step.function.value(np.zeros(1))[0])
 
@@ -132,11 +145,14 @@ def _moving_steps(model: OsimModel) -> tuple[tuple[Joint, _Steps], ...]:
         return None if (turn == np.eye(3)).all() else turn, shift if shift.any() else None
 
     def steps(joint: Joint) -> _Steps:
-        rotations = tuple((s, _unit(s.axis), _cross_matrices(s.axis)) for s in joint.rotations if moves(s))
+        rotations = tuple((s, _unit(s.axis)) for s in joint.rotations if moves(s))
         translations = tuple((s, _unit(s.axis)) for s in joint.translations if moves(s))
         return _Steps(translations, rotations, parts(joint.in_parent), parts(inverse(joint.in_child)))
 
-    return tuple((joint, steps(joint)) for joint in model.joints)
+    joints = tuple((joint, steps(joint)) for joint in model.joints)
+    about = np.array([_cross_matrices(s.axis) for _, parts in joints for s, _ in parts.rotations])
+    cross_products, squares = about.reshape(-1, 2, 1, 3, 3).swapaxes(0, 1)
+    return joints, (cross_products, squares)
 
 
 def _offset(rotation: Floats, origin: Floats, pose: tuple[Floats | None, Floats | None]) -> tuple[Floats, Floats]:
@@ -162,6 +178,14 @@ def _value(step: Axis, q: dict[str, Floats], n: int) -> Floats:
     return step.function.value(q[step.coordinate] if step.coordinate else np.zeros(n))
 
 
+def _per_rate(along: Floats, step: Axis, q: dict[str, Floats]) -> Floats:
+    """`along` (n, 3) times the rate of the `step` per unit rate of its coordinate, which mostly is the step itself."""
+    return along if step.function == _ITSELF else along * step.function.slope(q[step.coordinate])[:, None]
+
+
+_ITSELF = Polynomial((1.0, 0.0))
+
+
 def _cross_matrices(axis: Floats) -> tuple[Floats, Floats]:
     x, y, z = axis
     k = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
@@ -174,7 +198,7 @@ def rotations(axis: Floats, angle: Floats) -> Floats:
 
 
 def _rotations(about: tuple[Floats, Floats], angle: Floats) -> Floats:
-    s, c = np.sin(angle)[:, None, None], np.cos(angle)[:, None, None]
+    s, c = np.sin(angle)[..., None, None], np.cos(angle)[..., None, None]
     return np.asarray(_UNIT + s * about[0] + (1.0 - c) * about[1])
 
 
@@ -183,4 +207,5 @@ _UNIT = np.eye(3)
 
 def turned(rotation: Floats, vector: Floats) -> Floats:
     """(n, 3) R v of R (n, 3, 3) and v (3,) or (n, 3)."""
-    return np.asarray((rotation * vector[..., None, :]).sum(axis=-1))
+    x, y, z = (rotation[..., i] * vector[..., i, None] for i in range(3))
+    return np.asarray(x + y + z)

@@ -23,8 +23,8 @@ from designopt_muscle.osim.model import GROUND, OsimModel
 
 #: Every so many frames one is solved first; those between start from them.
 _STRIDE = 6
-#: Steps towards a pose from which others start.
-_ROUGH = 5
+#: Steps that place the model in the laboratory, and then towards a pose from which others start.
+_PLACED, _ROUGH = 2, 5
 #: RMS error (m) of the first pose from the model's default beyond which other directions are tried.
 _FAR = 0.05
 #: A frame with this many times the objective of a neighbour starts anew from it.
@@ -192,7 +192,7 @@ def _solve(problem: MotionProblem, visible: Integers) -> Minimum:
     pilots = np.unique([*range(0, len(visible), _STRIDE), len(visible) - 1])
     coarse = objective.take(pilots)
     start = np.repeat(first_pose(problem), len(pilots), axis=0)
-    start = minimise(coarse, start, low, high, _root(problem), steps=_ROUGH - 1).q
+    start = minimise(coarse, start, low, high, _root(problem), steps=_PLACED).q
     rough = minimise(coarse, start, low, high, steps=_ROUGH)
     turns = np.flatnonzero(_root(problem) & objective.layout.turning & np.isinf(low) & np.isinf(high))
     rough.q[:, turns] = np.unwrap(rough.q[:, turns], axis=0)

@@ -13,14 +13,15 @@ from designopt_muscle.markers.residuals import MarkerResiduals
 #: Frames that share one array operation.
 _BATCH = 128
 #: A step of all coordinates (rad, m) below this is the last one; Newton's leave the square of it.
-_STEP = 1e-5
+_STEP = 1e-6
 #: After a step below this the second derivatives count too: the minimum is close.
 _CLOSE = 0.1
 #: Two objectives (m^2) as far apart as this are the same.
 _ROUNDING = 1e-17
 #: No step turns a coordinate by more than this (rad).
 _TURN = 1.0
-_DAMPING, _STRONGEST = 1e-8, 1e8
+#: Damping at first, at least after a step that raised the objective, and at most.
+_DAMPING, _RAISED, _STRONGEST = 1e-8, 1e-3, 1e8
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +58,8 @@ def minimise(
     Levenberg-Marquardt with projected steps (Kanzow, Yamashita and Fukushima 2004): coordinates at a bound that the
     gradient pushes against are kept there for the step. Close to the minimum, or if `start` is `near` it, the steps
     are Newton's. Only `free` (m,) coordinates move; those that the markers do not determine stay at their start.
-    Frames do not influence each other. A frame whose last step of at most `steps` was below 1e-5 (rad, m) has
-    converged.
+    Frames do not influence each other. A frame whose last step of at most `steps` was below 1e-6 (rad, m) has
+    converged; the objective after an undamped one is that of its quadratic model, and the matrix the one before it.
     """
     free = np.ones(len(low), dtype=bool) if free is None else free
     parts = [
@@ -86,15 +87,27 @@ def _minimise(
         step = _step(model, g, damping[active], fixed)
         turn = np.abs(step[:, objective.layout.turning]).max(axis=1, initial=_TURN)
         trial = np.clip(x + step * (_TURN / turn)[:, None], low, high)
-        values = part.normal_equations(trial)
         length = np.abs(trial - x).max(axis=1)
+        last = (length < _STEP) & (damping[active] == _DAMPING)
+        if last.any():
+            move = (trial - x)[last]
+            change = (move * (2.0 * g[last] + (model[last] @ move[:, :, None])[:, :, 0])).sum(axis=1)
+            q[active[last]], cost[active[last]] = trial[last], np.maximum(cost[active[last]] + change, 0.0)
+            converged[active[last]] = True
+            active, trial, length = active[~last], trial[~last], length[~last]
+            if not len(active):
+                break
+            part = objective.take(active)
+        values = part.normal_equations(trial)
         better = values[0] <= cost[active] + _ROUNDING
         accepted = active[better]
         q[accepted] = trial[better]
         for array, new in zip((cost, gradient, matrix, hessian), values, strict=True):
             array[accepted] = new[better]
         moved[active] = np.where(better, length, np.inf)
-        damping[active] = np.where(better, np.maximum(damping[active] / 10.0, _DAMPING), damping[active] * 10.0)
+        damping[active] = np.where(
+            better, np.maximum(damping[active] / 10.0, _DAMPING), np.maximum(damping[active] * 10.0, _RAISED)
+        )
         finished = (length < _STEP) | (damping[active] > _STRONGEST)
         converged[active[finished]] = True
         if finished.all():

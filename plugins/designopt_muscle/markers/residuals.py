@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Floats, Integers, Mask
-from designopt_muscle.geometry.kinematics import Kinematics, cross, kinematics
+from designopt.arrays import Floats, Mask
+from designopt_muscle.geometry.kinematics import Kinematics, cross, kinematics, turned
 from designopt_muscle.osim.markers import OsimMarker
-from designopt_muscle.osim.model import OsimModel
+from designopt_muscle.osim.model import GROUND, OsimModel
 
 #: Weight of a coordinate beyond its range.
 _PENALTY = 10.0
@@ -26,17 +26,23 @@ class MarkerLayout:
     coordinates: tuple[str, ...]
 
     @cached_property
-    def _bodies(self) -> list[tuple[str, Integers, Floats]]:
-        """Bodies with the positions in `markers` of theirs (g,), and their locations (3, g)."""
-        bodies = [marker.body for marker in self.markers]
-        indices = {body: np.array([i for i, b in enumerate(bodies) if b == body]) for body in dict.fromkeys(bodies)}
-        return [(b, i, np.stack([self.markers[j].location for j in i], axis=1)) for b, i in indices.items()]
+    def _bodies(self) -> tuple[str, ...]:
+        """The b bodies that have markers."""
+        return tuple(dict.fromkeys(marker.body for marker in self.markers))
+
+    @cached_property
+    def _locations(self) -> Floats:
+        """(4 b, k) the location (3) and a 1 of each marker in the rows of its body."""
+        locations = np.zeros((len(self._bodies), 4, len(self.markers)))
+        for i, marker in enumerate(self.markers):
+            locations[self._bodies.index(marker.body), :, i] = (*marker.location, 1.0)
+        return locations.reshape(-1, len(self.markers))
 
     @cached_property
     def _moved(self) -> Floats:
-        """(k, c) 1 where a marker moves with a coordinate of the model."""
+        """(c, b) 1 where a body moves with a coordinate of the model."""
         beyond = kinematics(self.model, {}).beyond
-        return np.array([[m.body in beyond[name] for name in self.model.names] for m in self.markers], dtype=float)
+        return np.array([[body in beyond[name] for body in self._bodies] for name in self.model.names], dtype=float)
 
     @cached_property
     def turning(self) -> Mask:
@@ -45,9 +51,9 @@ class MarkerLayout:
         return np.array([name in rotational for name in self.coordinates])
 
     @cached_property
-    def _nested(self) -> Mask:
-        """(c, c) where the second coordinate moves what the first has moved before: a body beyond it, or a later step
-        of its joint. Translations are the first steps.
+    def _nested(self) -> Floats:
+        """(c, c) 1 where the second coordinate moves what the first has moved before: a body beyond it, or a later step
+        of its joint; 1/2 on the diagonal. Translations are the first steps.
         """
         model, beyond = self.model, kinematics(self.model, {}).beyond
         steps = [(s.coordinate, j.name) for j in model.joints for s in (*j.translations, *j.rotations) if s.coordinate]
@@ -57,59 +63,83 @@ class MarkerLayout:
         def before(a: str, b: str) -> bool:
             return order.get(a, 0) >= order.get(b, 0) if joint[a] == joint[b] else beyond[b] <= beyond[a]
 
-        return np.array([[before(a, b) for b in model.names] for a in model.names])
+        nested = np.array([[before(a, b) for b in model.names] for a in model.names], dtype=float)
+        return nested - 0.5 * np.eye(len(nested))
+
+    @cached_property
+    def _free(self) -> list[int]:
+        """Where the free coordinates are among those of the model."""
+        return [self.model.names.index(name) for name in self.coordinates]
 
     def motion(self, q: Floats) -> Kinematics:
         """The poses of all bodies at the coordinates `q` (n, m)."""
         return kinematics(self.model, dict(zip(self.coordinates, q.T, strict=True)))
 
+    def poses(self, motion: Kinematics) -> Floats:
+        """(n, b, 3, 4) the rotation and the origin of each body that has markers."""
+        poses = np.empty((len(motion.origin[GROUND]), len(self._bodies), 3, 4))
+        for i, body in enumerate(self._bodies):
+            poses[:, i, :, :3], poses[:, i, :, 3] = motion.rotation[body], motion.origin[body]
+        return poses
+
     def positions(self, motion: Kinematics) -> Floats:
         """(n, k, 3) m of the markers on the model."""
-        positions = np.empty((len(motion.origin["ground"]), len(self.markers), 3))
-        for body, index, local in self._bodies:
-            positions[:, index] = (motion.rotation[body] @ local).transpose(0, 2, 1) + motion.origin[body][:, None]
-        return positions
+        return self.axes(self.poses(motion)).swapaxes(1, 2)
 
-    def sums(
-        self, motion: Kinematics, positions: Floats, pull: Floats, weights: Floats
-    ) -> tuple[Floats, Floats, Floats]:
-        """J^T f (n, m), J^T W J (n, m, m) and its sum with f.J' of the derivatives J of the `positions` (n, k, 3).
+    def axes(self, poses: Floats) -> Floats:
+        """(n, 3, k) m of the markers along each axis of the ground, for the `poses` (n, b, 3, 4) of the bodies."""
+        n = len(poses)
+        rows = poses.swapaxes(1, 2).reshape(3 * n, -1)
+        return np.asarray((rows @ self._locations).reshape(n, 3, -1))
 
-        `pull` (n, k, 3) is f, `weights` (n, k) are W. The velocity of a point p that a coordinate moves is w x p + v;
-        the sums over its points need only moments of the weights and of f. J' are second derivatives: a coordinate
-        turns the velocities of all that it carries. Those of the functions of joints and couplers are left out.
+    def moments(self, weights: Floats) -> Floats:
+        """(n, b, 4, 4) sums of `weights` (n, k) times the squares of the location and a 1, of the markers of bodies."""
+        locations = self._locations.reshape(-1, 4, len(self.markers))
+        squares = locations[:, :, None] * locations[:, None]
+        different = weights[:1] if (weights == weights[:1]).all() else weights
+        moments = (different @ squares.reshape(-1, len(self.markers)).T).reshape(len(different), -1, 4, 4)
+        return np.broadcast_to(moments, (len(weights), *moments.shape[1:]))
+
+    def sums(self, motion: Kinematics, poses: Floats, pull: Floats, moments: Floats) -> tuple[Floats, Floats, Floats]:
+        """J^T f (n, m), J^T W J (n, m, m) and its sum with f.J' of the derivatives J of the positions of markers.
+
+        `pull` (n, 3, k) is f; W are the weights of the `moments`. The velocity of a point p that a coordinate moves is
+        w x p + v; the sums over its points need only moments of the weights and of f, which are those of bodies.
+        J' are second derivatives: a coordinate turns the velocities of all that it carries. Those of the functions of
+        joints and couplers are left out.
         """
-        names, n = self.model.names, len(positions)
+        names, (n, b) = self.model.names, poses.shape[:2]
         w = np.stack([motion.turning[name] for name in names], axis=1)
         v = np.stack([motion.moving[name] for name in names], axis=1)
-        first = positions * weights[:, :, None]
-        moments = [weights[:, :, None], first, pull, first[..., :, None] * positions[..., None, :]]
-        moments.append(positions[..., :, None] * pull[..., None, :])
-        features = np.concatenate([part.reshape(n, len(self.markers), -1) for part in moments], axis=2)
-        sums = np.split(self._moved.T @ features, (1, 4, 7, 16), axis=2)
-        mass, centre, force, second, virial = sums
+        local = (pull.reshape(3 * n, -1) @ self._locations.T).reshape(n, 3, b, 4).swapaxes(1, 2)
+        rows = np.concatenate([poses @ moments, local], axis=2)
+        squares = (rows @ poses.swapaxes(2, 3)).reshape(n, b, 18)
+        features = np.concatenate([moments[..., 3, 3:], rows[..., 3], squares], axis=2)
+        mass, centre, force, second, virial = np.split(self._moved @ features, (1, 4, 7, 16), axis=2)
 
         def applied(tensor: Floats) -> Floats:
-            """(tr(T) 1 - T) w of the sums T (n, c, 9)."""
+            """(tr(T) 1 - T^T) w of the sums T (n, c, 9)."""
             trace = tensor[..., 0] + tensor[..., 4] + tensor[..., 8]
-            square = tensor.reshape(*w.shape, 3)
-            return np.asarray(trace[..., None] * w - (square * w[..., None, :]).sum(axis=3))
+            return np.asarray(trace[..., None] * w - turned(tensor.reshape(*w.shape, 3).swapaxes(2, 3), w))
 
-        moment = virial[..., [5, 6, 1]] - virial[..., [7, 2, 3]]
+        moment = virial[..., [7, 2, 3]] - virial[..., [5, 6, 1]]
         turning = applied(second) + cross(centre, v)
         sliding = mass * v - cross(centre, w)
         bending = cross(v, force) - applied(virial)
-        vector = (w * moment).sum(axis=2) + (v * force).sum(axis=2)
-        gauss_newton = self._symmetric(w @ turning.transpose(0, 2, 1) + v @ sliding.transpose(0, 2, 1))
-        newton = gauss_newton + self._symmetric(w @ bending.transpose(0, 2, 1))
+        vector = (w * moment + v * force).sum(axis=2)
+        velocity = np.concatenate([w, v], axis=2)
         reduced = [
-            self._reduced(motion, self._reduced(motion, matrix).transpose(0, 2, 1)) for matrix in (gauss_newton, newton)
+            self._reduced(motion, self._reduced(motion, self._symmetric(velocity @ momentum)).swapaxes(1, 2))
+            for momentum in (
+                np.concatenate([part, sliding], axis=2).swapaxes(1, 2) for part in (turning, turning + bending)
+            )
         ]
         return self._reduced(motion, vector[:, :, None])[..., 0], reduced[0], reduced[1]
 
     def _symmetric(self, product: Floats) -> Floats:
         """The symmetric matrices (n, c, c) of products that hold where the second coordinate is beyond the first."""
-        return np.where(self._nested, product, np.where(self._nested.T, product.transpose(0, 2, 1), 0.0))
+        half = product * self._nested
+        return np.asarray(half + half.swapaxes(1, 2))
 
     def _reduced(self, motion: Kinematics, rows: Floats) -> Floats:
         """(n, m, ...) rows of the free coordinates of `rows` (n, c, ...), with those that couplers drive."""
@@ -117,7 +147,7 @@ class MarkerLayout:
         for coupler in self.model.couplers:
             rate = coupler.function.slope(motion.coordinates[coupler.independent])
             rows[:, names.index(coupler.independent)] += rows[:, names.index(coupler.dependent)] * rate[:, None]
-        return rows[:, [names.index(name) for name in self.coordinates]]
+        return rows if self.coordinates == names else rows[:, self._free]
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +177,10 @@ class MarkerResiduals:
         """The objective of some frames: indices or a mask."""
         return replace(self, recorded=self.recorded[frames], targets=self.targets[frames])
 
+    @cached_property
+    def _moments(self) -> Floats:
+        return self.layout.moments(self.share)
+
     def positions(self, q: Floats) -> Floats:
         """(n, k, 3) m of the markers on the model at the coordinates `q` (n, m)."""
         return self.layout.positions(self.layout.motion(q))
@@ -162,11 +196,11 @@ class MarkerResiduals:
     def normal_equations(self, q: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """The objective (n,), half its gradient (n, m), half its Gauss-Newton and its Newton matrix (n, m, m)."""
         motion = self.layout.motion(q)
-        positions = self.layout.positions(motion)
-        error = positions - self.recorded
+        poses = self.layout.poses(motion)
+        error = self.layout.axes(poses) - self.recorded.swapaxes(1, 2)
         error[np.isnan(error)] = 0.0
-        weighted = error * self.share[:, :, None]
-        gradient, *matrices = self.layout.sums(motion, positions, weighted, self.share)
+        weighted = error * self.share[:, None]
+        gradient, *matrices = self.layout.sums(motion, poses, weighted, self._moments)
         off = q - self.targets
         cost = (weighted * error).sum(axis=(1, 2)) + (self.pull * off**2).sum(axis=1)
         gradient = gradient + self.pull * off

@@ -51,7 +51,7 @@ def test_a_frame_takes_a_tenth_of_opensims_time(walk, opensim_peer, record_prope
     print(f"{milliseconds:.2f} ms a frame, OpenSim {other:.2f} ms, ratio {other / milliseconds:.1f}")
     record_property("ratio", other / milliseconds)
     record_property("milliseconds_per_frame", milliseconds)
-    assert other / milliseconds >= 10.0  # 11 to 14 on a quiet machine
+    assert other / milliseconds >= 10.0  # 17 to 18, on a quiet machine and on a busy one
 
 
 def test_opensim_ends_at_the_same_coordinates_with_a_tight_accuracy(walk, opensim_peer, record_property):
