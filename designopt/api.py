@@ -202,7 +202,7 @@ class Study:
         """Table of parameters, objectives and limits, for notebooks."""
         from designopt.report.notebook import study_table
 
-        return study_table(self.problem, self.definition.title or self.name)
+        return study_table(self.definition)
 
     def evaluate(
         self,

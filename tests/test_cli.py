@@ -191,7 +191,7 @@ def test_tried_designs_have_their_units(folder: Path) -> None:
     (folder / "beam.yaml").write_text(study)
     (folder / "beam.py").write_text(WITH_UNITS)
     done = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py", "--try", "1")
-    assert re.search(r"^  side = 0\.05\d+ m: ok in .*: mass = [0-9.]+ kg, sag = [0-9.]+ mm$", done.stdout, re.MULTILINE)
+    assert re.search(r"^  side = 5\.\d+ cm: ok in .*: mass = [0-9.]+ kg, sag = [0-9.]+ mm$", done.stdout, re.MULTILINE)
     assert "note" not in done.stdout
 
 

@@ -41,6 +41,8 @@ def ask(study: str, output: str | None, count: int, plugin_files: tuple[str, ...
     `designopt tell`. The same evaluations are printed until they have results; nothing is printed when the study is
     complete.
     """
+    from designopt.study.stated_units import stated_value
+
     definition, store = _study(study, output, plugin_files, data)
     with _sentences(store):
         evaluations = definition.ask(count, store=store)
@@ -53,8 +55,9 @@ def ask(study: str, output: str | None, count: int, plugin_files: tuple[str, ...
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)
+    parameter_of = {p.name: p for p in definition.problem.space.parameters}
     for one in evaluations:
-        values = {**one.conditions, **one.values}
+        values = {**one.conditions, **{name: stated_value(parameter_of[name], v) for name, v in one.values.items()}}
         inputs = [values.get(name, "") for name in names]
         writer.writerow([one.number, one.scenario, one.kind, *inputs, *[""] * (len(outputs) + 1)])
     echo(text.getvalue().removesuffix("\n"))
@@ -131,7 +134,7 @@ def _names(study: Study, evaluations: Sequence[PendingEvaluation]) -> list[str]:
 
 def _inputs(study: Study, evaluations: Sequence[PendingEvaluation]) -> list[str]:
     """The heads of parameters, in the units of the study, and of conditions, in those of the model."""
-    units = {p.name: p.unit for p in study.problem.space.parameters}
+    units = {p.name: p.stated or p.unit for p in study.problem.space.parameters}
     for name, condition in (study.problem.model.plugin.conditions or {}).items():
         units.setdefault(name, condition.quantity.unit if condition.quantity else "")
     return [_head(name, units.get(name, "")) for name in _names(study, evaluations)]

@@ -91,7 +91,7 @@ def _unknown(result: Result, point: str, matches: int) -> str:
 
 
 def _with_key(result: Result, start: str) -> list[int]:
-    keys = enumerate(result.recorded_problem.keys(result.outcomes.X))
+    keys = enumerate(result.keys())
     return [row for row, of_design in keys if any(key.hex().startswith(start) for key in of_design)]
 
 

@@ -56,7 +56,7 @@ def stored_arrays(result: Result) -> list[StoredArrays]:
         return []
     return [
         StoredArrays(row, scenario, references[key])
-        for row, keys in enumerate(result.recorded_problem.keys(result.outcomes.X))
+        for row, keys in enumerate(result.keys())
         for scenario, key in enumerate(keys)
         if key in references
     ]
@@ -111,7 +111,7 @@ def write_arrays(result: Result, stored: list[StoredArrays], file: Path, facts: 
         designs.attrs["long_name"] = "row in the table of designs"
         names = np.array([s.name for s in result.problem.scenarios], dtype=object)
         nc.create_variable("scenario", ("scenario",), text, data=names)
-        for column in result.columns():
+        for column in result.in_stated_units.columns():
             if column.role in ("parameter", "objective", "feasible"):
                 _describe_design(nc, column, plan, text)
         for name in plan.layouts:

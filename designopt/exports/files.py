@@ -66,7 +66,7 @@ def _missing(what: str, error: ImportError) -> ExportError:
 @exporter("csv", version=1)
 def write_csv(result: Result, folder: Path, prefix: str) -> list[Path]:
     """All designs as a table: RFC 4180 in UTF-8, units in the heads, numbers in their shortest exact form."""
-    table = in_study_units(result.columns(), result.problem)
+    table = _table(result)
     file = folder / f"{prefix}designs.csv"
     with _replacing(file) as partial, partial.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
@@ -83,6 +83,11 @@ def write_csv(result: Result, folder: Path, prefix: str) -> list[Path]:
     with _replacing(described) as partial:
         partial.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return [file, described]
+
+
+def _table(result: Result) -> list[Column]:
+    """All designs in the units of the study."""
+    return in_study_units(result.in_stated_units.columns(), result.problem)
 
 
 def _csv_cells(column: Column, rows: slice) -> list[Any]:
@@ -113,7 +118,7 @@ def write_parquet(result: Result, folder: Path, prefix: str) -> list[Path]:
     kinds = {
         "number": pyarrow.float64(), "integer": pyarrow.int64(), "boolean": pyarrow.bool_(), "string": pyarrow.string(),
     }  # fmt: skip
-    table = in_study_units(result.columns(), result.problem)
+    table = _table(result)
     schema = pyarrow.schema(
         [pyarrow.field(c.name, kinds[c.kind], metadata=c.facts or None) for c in table],
         metadata={"designopt": json.dumps(facts(result), ensure_ascii=False)},

@@ -32,6 +32,7 @@ def labels(result: Result, row: int) -> list[str]:
 
 def parameter_rows(result: Result, row: int) -> list[list[str]]:
     """Every parameter with its value and unit."""
+    result = result.in_stated_units
     values = result.problem.space.values(result.outcomes.X[row].tolist())
     rows = [["parameter", "value", "unit", ""]]
     for p in result.problem.space.parameters:
@@ -91,7 +92,7 @@ def output_rows(result: Result, row: int) -> list[list[str]]:
 
 def evaluation_rows(result: Result, row: int) -> list[list[str]]:
     """The status of the evaluation in each scenario, with its key."""
-    keys = [key.hex() for key in result.recorded_problem.keys(result.outcomes.X[row : row + 1])[0]]
+    keys = [key.hex() for key in result.keys([row])[0]]
     rows = [["evaluation", "status", "took", "key"]]
     for k, scenario in enumerate(result.problem.scenarios):
         status, reason = str(result.status[row, k]), str(result.reason[row, k])

@@ -48,6 +48,7 @@ def summary_table(result: Result) -> str:
     """
     if not result.problem.objectives:
         return analysis_table(result)
+    result = result.in_stated_units
     chosen = chosen_once(result)
     if not chosen:
         why = [without_feasible(result), *broken_limits(result), most_frequent_failure(result)]

@@ -14,6 +14,7 @@ from designopt.arrays import Floats
 from designopt.problem import STATUSES
 from designopt.run.evaluations.ledger import CODE
 from designopt.space import Space, display_value
+from designopt.study.stated_units import amount, in_words, stated_value
 from designopt.study.study import Execution, Retry
 
 #: Number of failures of one class at one line of code that indicates a bug, not a property of designs.
@@ -79,7 +80,7 @@ class FailurePolicy:
         action = self._action.get(status, "infeasible")
         last = message.splitlines()[-1] if message else reason
         if action == "stop":
-            values = ", ".join(f"{name} = {value}" for name, value in self._space.values(x.tolist()).items())
+            values = in_words(self._space.parameters, self._space.values(x.tolist()))
             return f"stopped by on_failure at a design with the status '{status}': {values}: {last}"
         where = raise_location(message)
         self._same[status, reason, where] += 1
@@ -107,7 +108,9 @@ class FailurePolicy:
             if p.kind == "choice":
                 parts.append(f"{p.name} {' or '.join(str(display_value(p, v)) for v in sorted(self._choices[j]))}")
             else:
-                parts.append(f"{p.name} {display_value(p, low)} to {display_value(p, high)}")
+                parts.append(
+                    f"{p.name} {stated_value(p, display_value(p, low))} to {amount(p, display_value(p, high))}"
+                )
         return ", ".join(parts)
 
     def _widen(self, X: Floats) -> None:

@@ -9,6 +9,7 @@ from designopt.problem import Problem
 from designopt.run.progress import duration
 from designopt.solvers.auto import Auto
 from designopt.store.errors import resume_command
+from designopt.study.stated_units import in_stated_units
 from designopt.study.study import DesignVariable, Objective, StartFrom, StudyDefinition
 
 #: Maximum number of listed parameters.
@@ -21,7 +22,7 @@ def plan(study: StudyDefinition, store: Path) -> str:
     lines = [
         f"study      {study.name}" + (f": {study.title}" if study.title else ""),
         f"model      {study.model.plugin.name}, {plural(len(problem.scenarios), 'scenario')}",
-        *_space(problem),
+        *_space(study),
         f"objectives {', '.join(f'{o.direction} {o.name}{_over(problem, o)}' for o in problem.objectives) or 'none'}",
     ]
     if problem.constraints:
@@ -51,10 +52,11 @@ def plan(study: StudyDefinition, store: Path) -> str:
     return "\n".join(lines)
 
 
-def _space(problem: Problem) -> list[str]:
+def _space(study: StudyDefinition) -> list[str]:
     """The parameters with their ranges, one line each."""
-    width = max((len(p.name) for p in problem.space.parameters), default=0)
-    lines = [f"{p.name:{width}}  {_range(p)}" for p in problem.space.parameters]
+    parameters = in_stated_units(study).space
+    width = max((len(p.name) for p in parameters), default=0)
+    lines = [f"{p.name:{width}}  {_range(p)}" for p in parameters]
     lines = lines[:SHOWN] + ([f"and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else [])
     return [f"{'' if i else 'space':11}{line}" for i, line in enumerate(lines or ["nothing varies"])]
 

@@ -7,10 +7,10 @@ import html
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from designopt.store.views.choices import ROBUST, Choices
 from designopt.store.views.programs import ProgramRecord, read_programs
 from designopt.store.views.tolerances import ToleranceResults, read_neighbours
 from designopt.store.views.validation import ValidationResults, read_validation
+from designopt.study.stated_units import in_stated_units, stated_designs, stated_value
 from designopt.study.study import StudyDefinition
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects
 
 Rows = Sequence[int] | NDArray[Any]
+AnyOutcomes = TypeVar("AnyOutcomes", Outcomes, Outcomes | None)
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,8 @@ class Result:
     """A read-only view of the store `path`, as of its first access. Rows are distinct designs in ask order.
 
     `problem` scores the records. After `with_changes`, `original` is the result as it was run and `changes` are the
-    applied texts. A run that ends here leaves its records as `contents`, which are not read again.
+    applied texts. A run that ends here leaves its records as `contents`, which are not read again. `stored` is the same
+    result in the units of the store, if this one is `in_stated_units`.
     """
 
     path: Path
@@ -57,6 +60,7 @@ class Result:
     original: Result | None = field(default=None, kw_only=True)
     changes: tuple[str, ...] = field(default=(), kw_only=True)
     contents: recorded_designs.Contents | None = field(default=None, kw_only=True, repr=False, compare=False)
+    stored: Result | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     def __repr__(self) -> str:
         return one_line(f"<Result of {self.study.name} in {self.path}: {_designs(len(self.outcomes))}>")
@@ -67,7 +71,7 @@ class Result:
         head = f"{self.study.title or self.study.name}: {_designs(counts['designs'])}, {counts['feasible']} feasible, "
         head += f"{len(self.front())} on the front"
         nothing = ": ".join(filter(None, ["no design has a result within all limits", self.never_finite()]))
-        text = table.as_text(self._table_columns(), chosen) if chosen else nothing
+        text = table.as_text(self.in_stated_units._table_columns(), chosen) if chosen else nothing
         act, first = self.recommended(), self.first_choice()
         if act is not None and first is not None:
             why = "" if act == first else f", because {first[0]} violates limits within its tolerances"
@@ -103,6 +107,8 @@ class Result:
         objectives, constraints, the report, title and description, and use every recorded figure. Raises `StudyError`
         for texts that give an invalid study, `StoreError` for a change that needs a simulation.
         """
+        if self.stored is not None:
+            return self.stored.with_changes(overrides).in_stated_units
         original, changes = self.original or self, (*self.changes, *overrides)
         study = changed_study(original.study, self.path, changes, lambda: original.outcomes.figures)
         return Result(self.path, study, Problem.from_study(study), original=original, changes=changes)
@@ -110,6 +116,8 @@ class Result:
     def scored_by(self, study: StudyDefinition, changes: Sequence[str] = ()) -> Result:
         """The same evaluations scored by the objectives and limits of `study`, without computation; `changes` describe
         them. Raises `StoreError` if something else differs, or needs a simulation."""
+        if self.stored is not None:
+            return self.stored.scored_by(study, changes).in_stated_units
         original = self.original or self
         if not same_evaluations(original.study, study):
             raise StoreError(
@@ -121,7 +129,26 @@ class Result:
     @property
     def recorded_problem(self) -> Problem:
         """The problem that wrote the store."""
-        return self.original.problem if self.original else self.problem
+        stored = self.stored or self
+        return stored.original.problem if stored.original else stored.problem
+
+    @cached_property
+    def in_stated_units(self) -> Result:
+        """This result with parameters in the units in which the study writes their ranges, for presentation; itself if
+        these are the units of the store.
+
+        Evaluations keep the units of the store: numbers converted to and fro may differ in the last digit.
+        """
+        study = in_stated_units(self.study)
+        if self.stored is not None or study is self.study:
+            return self
+        original = self.original.in_stated_units if self.original else None
+        return replace(self, study=study, problem=Problem.from_study(study), original=original, stored=self)
+
+    def keys(self, rows: Rows | None = None) -> list[list[bytes]]:
+        """Evaluation keys (16 bytes each) of designs (default: all), a list over scenarios per design."""
+        X = (self.stored or self).outcomes.X
+        return self.recorded_problem.keys(X if rows is None else X[np.asarray(rows, np.int64)])
 
     # ------------------------------------------------------------------------------------------------- designs
 
@@ -209,7 +236,7 @@ class Result:
         if not 0 <= i < len(self.outcomes):
             raise IndexError(f"no design number {i}: there are {len(self.outcomes)}, from 0")
         if i not in self._keys:
-            self._keys[i] = self.recorded_problem.keys(self.outcomes.X[[i]])[0]
+            self._keys[i] = self.keys([i])[0]
         return self._keys[i][scenario]
 
     # ------------------------------------------------------------------------------------------ what is good
@@ -291,6 +318,8 @@ class Result:
 
     @cached_property
     def _validated(self) -> ValidationResults | None:
+        if self.stored is not None:
+            return self.stored.validation()
         validation, X, chosen = self.study.validate, self.outcomes.X, self.chosen()
         if validation is None:
             return None
@@ -301,6 +330,8 @@ class Result:
     def cheap(self) -> Outcomes | None:
         """The designs that a search evaluated cheaply (`designopt.plugin.Fidelity`), which other results exclude; None
         without any."""
+        if self.stored is not None:
+            return self.stored._stated(self.stored.cheap)
         if self.recorded_problem.fidelity is None:
             return None
         with self._journal() as journal, self._plugins():
@@ -312,6 +343,8 @@ class Result:
 
     @cached_property
     def _tolerated(self) -> ToleranceResults | None:
+        if self.stored is not None:
+            return self.stored.tolerated()
         study = (self.original or self).study
         if study.tolerances is None:
             return None
@@ -335,6 +368,11 @@ class Result:
 
     @cached_property
     def _programs(self) -> tuple[ProgramRecord, ...]:
+        if self.stored is not None:
+            parameter_of = {p.name: p for p in self.stored.study.space}
+            programs = self.stored.programs()
+            starts = [{n: stated_value(parameter_of[n], v) for n, v in record.start.items()} for record in programs]
+            return tuple(replace(record, start=start) for record, start in zip(programs, starts, strict=True))
         with self._journal() as journal:
             return read_programs(journal, self.recorded_problem, (self.original or self).study, self.path)
 
@@ -461,7 +499,7 @@ class Result:
             setting_names = ", ".join(plugin.settings) or "none"
             hint = f"did you mean '{near}'?" if near else f"it has: {setting_names}"
             raise TypeError(f"plot(): the part '{part}' has no setting '{name}'; {hint}")
-        section = Use(plugin, settings).build()(self)
+        section = Use(plugin, settings).build()(self.in_stated_units)
         figures = section.figures if section is not None else ()
         if not figures:
             reason = f": {section.introduction}" if section is not None and section.introduction else ""
@@ -477,7 +515,7 @@ class Result:
         chosen, counts = self.chosen(), self.counts
         head = f"<b>{html.escape(self.study.title or self.study.name)}</b>: {_designs(counts['designs'])}, "
         head += f"{counts['feasible']} feasible, {len(self.front())} on the front"
-        return head + (table.as_html(self._table_columns(), chosen) if chosen else "")
+        return head + (table.as_html(self.in_stated_units._table_columns(), chosen) if chosen else "")
 
     # ------------------------------------------------------------------------------------------------- reading
 
@@ -504,9 +542,18 @@ class Result:
 
     @cached_property
     def _recorded(self) -> recorded_designs.RecordedDesigns:
+        if self.stored is not None:
+            recorded = self.stored._recorded
+            return replace(recorded, outcomes=self.stored._stated(recorded.outcomes))
         with self._journal() as journal, self._plugins():
             contents = (self.original or self).contents or recorded_designs.read(journal, self.recorded_problem)
             return recorded_designs.combined(contents, journal.all_points(), self.recorded_problem, self.problem)
+
+    def _stated(self, outcomes: AnyOutcomes) -> AnyOutcomes:
+        """`outcomes` with designs in stated units; None stays."""
+        if outcomes is None:
+            return outcomes
+        return replace(outcomes, X=stated_designs(self.study, outcomes.X))
 
 
 RunError.opener = Result.open

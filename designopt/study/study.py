@@ -41,6 +41,7 @@ class DesignVariable:
     offset: float = 0.0
     when: Mapping[str, tuple[str | float | int | bool, ...]] = field(default_factory=dict)
     why: str = field(default="", compare=False)
+    stated: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)

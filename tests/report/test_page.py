@@ -110,7 +110,7 @@ def test_user_strings_are_escaped_wherever_they_stand(tmp_path: Path) -> None:
 def test_user_strings_are_escaped_in_notebooks() -> None:
     evil = "<img src=x onerror=alert(2)>"
     space = (DesignVariable("width", "real", low=10.0, high=100.0, unit=evil),)
-    text = study_table(result([(10.0,)], {"mass": [1], "sag": [2]}, space=space).problem, title=evil)
+    text = study_table(replace(result([(10.0,)], {"mass": [1], "sag": [2]}, space=space).study, title=evil))
     assert "<img" not in text
     assert text.count("&lt;img src=x onerror=alert(2)&gt;") == 2
 

@@ -1,15 +1,16 @@
 """One quantity has one unit on a whole page; limits have their names; arrays over time are drawn."""
 
+import re
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Annotated, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
 import numpy as np
 import pytest
 
 import designopt
 from designopt import Array, Quantity
-from designopt.report import one_design
+from designopt.report import one_design, summary_table
 from designopt.report.labels import displayed_figures
 from designopt.report.page.page import sections
 from designopt.report.parts.motion.frames import over_time
@@ -92,6 +93,75 @@ def test_values_stated_in_mpa_are_never_shown_in_pa(which, request):
         "stress",
         "MPa",
     ]
+
+
+class Mount(TypedDict):
+    stiffness: Annotated[float, Quantity("N/m", "of the spring", gt=0)]
+    tilt: NotRequired[Annotated[float, Quantity("rad", "of the mount")]]
+    oil: Annotated[float, Quantity("K", "temperature of the oil")]
+    plate: Annotated[float, Quantity("m", "thickness")]
+
+
+class Response(TypedDict):
+    travel: Annotated[float, Quantity("m", "of the mount")]
+
+
+@designopt.model("unit_mount", version=1)
+def mount(design: Mount, scenario) -> Response:
+    """A spring."""
+    return {
+        "travel": 3e3 / design["stiffness"]
+        + design.get("tilt", 0.0) ** 2
+        + abs(design["oil"] - 300.0) * design["plate"]
+    }
+
+
+STATED = {
+    "stiffness": {"low": "2 kN/m", "high": "200 kN/m", "tolerance": 100.0},
+    "tilt": {"low": 0, "high": "12.3 deg", "when": {"plate": ["5 mm", "7 mm"]}},
+    "oil": ["10 degC", "80 degC"],
+    "plate": {"values": ["5 mm", "6 mm", "7 mm"]},
+}
+
+
+@pytest.fixture(scope="module")
+def spring(tmp_path_factory):
+    definition = designopt.define(
+        study="mount", model={"use": mount}, space=STATED, relations=["stiffness >= 50000"],
+        objectives=[{"name": "travel", "minimize": "travel", "unit": "mm"}],
+        solver={"use": "sobol", "samples": 16}, execution={"executor": "serial"},
+    )  # fmt: skip
+    return definition.run(tmp_path_factory.mktemp("mount") / "s")
+
+
+def test_parameters_are_presented_in_the_units_of_their_ranges_and_stored_in_those_of_the_model(spring, tmp_path):
+    assert [p.unit for p in spring.problem.space.parameters] == ["N/m", "rad", "K", "m"]
+    stated = spring.in_stated_units
+    row = spring.chosen()["best travel"]
+    before, after = (r.problem.space.values(r.outcomes.X[row].tolist()) for r in (spring, stated))
+    np.testing.assert_allclose(after["stiffness"], 1e-3 * before["stiffness"], rtol=1e-14)
+    np.testing.assert_allclose(after["oil"], before["oil"] - 273.15, rtol=1e-12)
+    assert after["plate"] == 1e3 * before["plate"]
+    np.testing.assert_allclose(stated.problem.space.design(stated.outcomes.X[row].tolist())["oil"], before["oil"])
+    tilted = stated.problem.space.active(stated.outcomes.X)
+    np.testing.assert_array_equal(tilted, spring.problem.space.active(spring.outcomes.X))
+    broken = stated.problem.space.relation_violation(stated.outcomes.X) > 0.0
+    np.testing.assert_array_equal(broken, spring.problem.space.relation_violation(spring.outcomes.X) > 0.0)
+    assert 0 < broken.sum() < len(broken)
+    assert stated.keys() == spring.keys() == spring.problem.keys(spring.outcomes.X)
+    page, rows = "\n".join(texts(spring)), one_design.parameter_rows(spring, row)
+    heading = designopt.export(spring, tmp_path, ["csv"])[0].read_text().partition("\n")[0]
+    for text in (page, summary_table(spring), str(spring), "\n".join(map(" ".join, rows)), heading):
+        assert all(unit in text for unit in ("kN/m", "degC", "mm"))
+        assert not re.search(r"(?<!k)N/m|\brad\b|\bK\b", text)
+    assert "2 … 200" in page
+    assert "\n0.1\nkN/m" in page  # the tolerance, stated in N/m
+
+
+def test_a_stated_unit_of_bare_numbers_is_that_of_the_results(tmp_path):
+    space = {"stiffness": {"low": "2 kN/m", "high": 200e3, "unit": "N/m"}, "oil": [283, "353 K"], "plate": "5 mm"}
+    definition = designopt.define(study="m", model={"use": mount}, space=space, solver={"use": "sobol", "samples": 2})
+    assert [p.stated for p in definition.problem.space.parameters] == ["", "", "mm"]
 
 
 def chosen(result):

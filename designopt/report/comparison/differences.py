@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from typing import Any
 
 from designopt.plugin import InputFile, Plugin, Use
 from designopt.report.labels import listed, number
 from designopt.report.parts.answer.problem import limit_text, range_text, value_text
 from designopt.store.views.table import stated_constraints
+from designopt.study.stated_units import in_stated_units
 from designopt.study.study import DesignVariable, Objective, StudyConstraint, StudyDefinition
 
 #: Maximum number of listed differences of one kind.
@@ -57,18 +57,15 @@ def settings_of(use: Use[Plugin]) -> dict[str, Any]:
 
 def _space(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
     old, new = ({p.name: p for p in s.space} for s in (a, b))
+    old_range, new_range = ({p.name: range_of(p) for p in in_stated_units(s).space} for s in (a, b))
     for name, p in new.items():
         if name not in old:
-            yield f"parameter {name} ({range_of(p)}) added"
-        elif _parameter(p) != _parameter(old[name]):
-            yield f"{name} {range_of(p)} instead of {range_of(old[name])}"
+            yield f"parameter {name} ({new_range[name]}) added"
+        elif p != old[name]:
+            yield f"{name} {new_range[name]} instead of {old_range[name]}"
     for name in old:
         if name not in new:
             yield f"parameter {name} left out"
-
-
-def _parameter(p: DesignVariable) -> tuple[Any, ...]:
-    return tuple(getattr(p, f.name) if f.name != "when" else dict(p.when) for f in fields(p))
 
 
 def range_of(p: DesignVariable) -> str:

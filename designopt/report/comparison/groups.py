@@ -10,6 +10,7 @@ from designopt.report.comparison.differences import differences, range_of, score
 from designopt.report.labels import number
 from designopt.report.parts.answer.problem import value_text
 from designopt.store.views.table import stated_constraints
+from designopt.study.stated_units import in_stated_units
 from designopt.study.study import StudyDefinition
 
 
@@ -73,7 +74,7 @@ def _facts(study: StudyDefinition) -> Mapping[str, str]:
             facts[f"{stage.name}: budget"] = f"{number(stage.budget.evaluations)} designs"
     facts["model"] = study.model.plugin.name
     facts |= {f"model.{key}": f"{key} {value_text(value)}" for key, value in settings_of(study.model).items()}
-    facts |= {f"space.{p.name}": f"{p.name} {range_of(p)}" for p in study.space}
+    facts |= {f"space.{p.name}": f"{p.name} {range_of(p)}" for p in in_stated_units(study).space}
     facts |= {f"objective {o.name}": score_of(o) for o in study.objectives}
     facts |= {f"limit {c.name}": score_of(c) for c in stated_constraints(study)}
     facts["name"] = study.name

@@ -363,12 +363,13 @@ def _convergence(entries: list[ComparedStore], reference: Floats, scale: float) 
 
 def _chosen(entries: list[ComparedStore], objectives: tuple[Objective, ...]) -> Section:
     """The chosen designs of each store in the common units."""
-    parameters = list(dict.fromkeys(with_unit(p.name, p.unit) for e in entries for p in e.result.problem.space.free))
+    stated = [e.result.in_stated_units for e in entries]
+    parameters = list(dict.fromkeys(with_unit(p.name, p.unit) for r in stated for p in r.problem.space.free))
     rows = []
-    for e in entries:
-        space = e.result.problem.space
+    for e, result in zip(entries, stated, strict=True):
+        space = result.problem.space
         for label, row in chosen_once(e.result).items():
-            values = space.values(e.result.outcomes.X[row].tolist())
+            values = space.values(result.outcomes.X[row].tolist())
             parameter_values = {with_unit(p.name, p.unit): values.get(p.name, "–") for p in space.free}
             aims = [float(o.sign * e.objectives[row, j]) for j, o in enumerate(objectives)]
             rows.append((e.label, label, row, *aims, *(parameter_values.get(p, "–") for p in parameters)))

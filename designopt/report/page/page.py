@@ -116,6 +116,7 @@ def part_names(result: Result) -> list[str]:
 
 def sections(result: Result, only: Collection[str] | None = None) -> Iterable[Section]:
     """The sections of the report of `result`, in order, of the parts named `only` if given; empty parts are omitted."""
+    result = result.in_stated_units
     for name, part in _parts(result):
         section = _section(name, part, result) if only is None or name in only else None
         if section is not None:
@@ -154,6 +155,7 @@ def _implied(result: Result) -> Mapping[str, Part]:
 
 def render(result: Result, parts: list[Section], refresh: float | None = None, *, plotly: str | None = None) -> str:
     """The whole page as text; see `write_report` and, for `plotly`, `page`."""
+    result = result.in_stated_units
     study = result.study
     going = result.ended == "not ended"
     banners = [unfinished(result), *result.code_differences]

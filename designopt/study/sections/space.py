@@ -111,12 +111,26 @@ def _numbers(section: Mapping[str, Any]) -> list[tuple[Path, Any]]:
 
 
 def _has_unit(value: Any) -> bool:
+    amount = _amount(value)
+    return amount is not None and bool(amount.unit)
+
+
+def _is_not_zero(value: Any) -> bool:
+    """Whether a number is not a bare zero, which is the same in all units without an offset."""
+    amount = _amount(value)
+    return amount is None or amount.value != 0.0 or bool(amount.unit)
+
+
+def _amount(value: Any) -> Amount | None:
+    """The number with its unit that a value of a section is; None for a word."""
     if isinstance(value, str):
         try:
-            value = units.parse_amount(value)
+            return units.parse_amount(value)
         except UnitError:
-            return False  # a word
-    return isinstance(value, Amount) and bool(value.unit)
+            return None
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return Amount(float(value))
+    return value if isinstance(value, Amount) else None
 
 
 def _parameter(
@@ -132,12 +146,11 @@ def _parameter(
     except UnitError as error:
         ctx.add(path, f"incompatible units: {error}", at="unit" if "unit" in section else None)
         return None
+    parameter = DesignVariable(name, kind, unit=unit, factor=factor, offset=offset, stated=_stated(section, unit))
     if kind in ("choice", "fixed"):
-        return _listed(ctx, DesignVariable(name, kind, unit=unit, factor=factor, offset=offset), section, item, path)
+        return _listed(ctx, parameter, section, item, path)
     why = " ".join((section.get("why") or "").split()).rstrip(".")
-    return _ranged(
-        ctx, DesignVariable(name, kind, unit=unit, factor=factor, offset=offset, why=why), section, item, path
-    )
+    return _ranged(ctx, replace(parameter, why=why), section, item, path)
 
 
 def _kind(ctx: Context, section: Mapping[str, Any], path: Path) -> Kind | None:
@@ -184,6 +197,20 @@ def _unit(ctx: Context, section: Mapping[str, Any], item: Field | None, path: Pa
         ctx.add((*path, "unit"), str(error))
         return None
     return "" if unit == "1" else str(unit)
+
+
+def _stated(section: Mapping[str, Any], unit: str) -> str:
+    """The unit in which all numbers of a section are written, if it is not the `unit` of the parameter; else ""."""
+    numbers = [value for _, value in _numbers(section) if value is not None]
+    if "unit" in section or section.get("type") == "int" or not all(map(_has_unit, filter(_is_not_zero, numbers))):
+        return ""
+    written = {amount.unit for value in numbers if (amount := _amount(value)) is not None and amount.unit}
+    stated = written.pop() if len(written) == 1 else ""
+    try:
+        shifted = units.factor_offset(stated, unit)[1] != 0.0
+    except UnitError:  # reported with the numbers
+        return ""
+    return "" if stated in (unit, "1") or (shifted and section.get("scale") == "log") else stated
 
 
 def _ranged(
@@ -257,14 +284,7 @@ def _listed(
         return None
     if any(isinstance(value, (str, bool)) for value in values):
         return DesignVariable(parameter.name, parameter.kind, values=tuple(values))
-    return DesignVariable(
-        parameter.name,
-        parameter.kind,
-        values=tuple(values),
-        unit=parameter.unit,
-        factor=parameter.factor,
-        offset=parameter.offset,
-    )
+    return replace(parameter, values=tuple(values))
 
 
 def _value(ctx: Context, value: Any, parameter: DesignVariable, item: Field | None, has_unit: bool, path: Path) -> Any:

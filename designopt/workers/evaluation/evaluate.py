@@ -33,6 +33,7 @@ from designopt.plugin import (
 from designopt.plugin.calling import code_of
 from designopt.problem import STATUSES, Problem, derivative_name, evaluation_seed, figure_unit
 from designopt.space import Space
+from designopt.study.stated_units import in_words, stated_value
 from designopt.study.study import Scenario, StudyDefinition
 from designopt.workers.evaluation import return_values
 from designopt.workers.evaluation.arrays import stored_arrays
@@ -495,7 +496,7 @@ def middle(study: StudyDefinition) -> list[str]:
     seed = None if problem.seed is None else evaluation_seed(problem.keys(x)[0][0], study.seed)
     evaluation = evaluator.evaluate(evaluator.design(x[0].tolist(), 0), 0, seed=seed)
     if not evaluation.outputs:
-        at = ", ".join(f"{name} = {value}" for name, value in problem.space.values(x[0].tolist()).items())
+        at = in_words(study.space, problem.space.values(x[0].tolist()))
         reason = (evaluation.message.strip() or evaluation.reason or evaluation.status).splitlines()[-1]
         reason += f" ({evaluation.raise_location})" if evaluation.raise_location else ""
         raise PluginError(f"the model returns no figure at the centre of the space ({at}): {reason}")
@@ -516,7 +517,6 @@ def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMIS
     """
     problem = dataclasses.replace(Problem.from_study(study), fidelity=None)
     space = problem.space
-    units = {p.name: p.unit for p in space.parameters}
     rng = np.random.default_rng(study.seed)
     S = space.lower + rng.random((count, len(space.free))) * (space.upper - space.lower)
     X = space.from_search(S)
@@ -525,7 +525,12 @@ def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMIS
     for x, relation_violation, keys in zip(
         X.tolist(), space.relation_violation(X).tolist(), problem.keys(X), strict=True
     ):
-        at = ", ".join(_assignment(name, value, units[name]) for name, value in space.values(x).items())
+        values = space.values(x)
+        at = ", ".join(
+            _assignment(p.name, stated_value(p, values[p.name]), p.stated or p.unit)
+            for p in space.parameters
+            if p.name in values
+        )
         if relation_violation > 0.0:
             lines.append(f"{at}: invalid, a relation is broken")
             continue

@@ -131,6 +131,11 @@ class Expression:
         """A bound expression with values in `unit`, converted to `target`. Raises `units.UnitError`."""
         return Expression(_scaled(self.root, unit, target), self.source)
 
+    def rescaled(self, conversion_of: Mapping[str, tuple[float, float]]) -> Expression:
+        """A bound expression in which each name of `conversion_of` (factor, offset) stands for ``factor * name +
+        offset``."""
+        return Expression(_rescaled(self.root, conversion_of), self.source)
+
 
 # ------------------------------------------------------------------------------------------------ text and values
 
@@ -286,6 +291,16 @@ def _scaled(term: Term, unit: str, target: str) -> Term:
         return Term("number", value=units.convert(term.value, unit, target), at=term.at, length=term.length)
     scale = Term("number", value=factor, at=term.at, length=term.length)
     return Term("*", (scale, term), at=term.at, length=term.length, depth=term.depth + 1)
+
+
+def _rescaled(term: Term, conversion_of: Mapping[str, tuple[float, float]]) -> Term:
+    if term.kind != "name":
+        return _with(term, [_rescaled(part, conversion_of) for part in term.parts])
+    for kind, number, neutral in zip("*+", conversion_of.get(term.text, (1.0, 0.0)), (1.0, 0.0), strict=True):
+        if number != neutral:
+            constant = Term("number", value=number, at=term.at, length=term.length)
+            term = Term(kind, (constant, term), at=term.at, length=term.length, depth=term.depth + 1)
+    return term
 
 
 def _with(term: Term, parts: list[Term]) -> Term:
