@@ -32,14 +32,17 @@ class TaskResult:
     arrays: Mapping[str, Floats]
 
 
-def read_mechanism(path: str | Path) -> Mechanism:
+def read_mechanism(path: str | Path, by_path: Mapping[str, str] | None = None) -> Mechanism:
     """The mechanism in a YAML, URDF or MJCF file.
 
-    Raises `StudyError` (YAML) or `ModelError` (URDF, MJCF), each with line and column, and `OSError`.
+    `by_path` makes further numbers of it parameters: ``{"load": "frames.hand.body.mass"}``. Raises `StudyError` (YAML)
+    or `ModelError` (URDF, MJCF), each with line and column, `ValueError` for a path to no number, and `OSError`.
     """
     file = Path(path)
     content = file.read_bytes()
-    return read_robot(content, file.name).mechanism if is_robot_file(content) else read(content, file.name)
+    if is_robot_file(content):
+        return read_robot(content, file.name, by_path).mechanism
+    return read(content, file.name, by_path)
 
 
 def solve(
