@@ -50,6 +50,9 @@ class TrialConditions(AssumedErrors, total=False):
     recording: Annotated[InputFile, Q("", "markers of the trial, with plates and EMG or without (C3D or TRC)")]
     motion: Annotated[InputFile, Q("", "coordinates in place of markers (MOT, STO or CSV)")]
     static: Annotated[InputFile, Q("", "markers of a static pose, for the setting 'scaling' (C3D or TRC)")]
+    functional: Annotated[
+        list[InputFile], Q("", "markers of the movements that give the setting 'functional_joints' (C3D or TRC)")
+    ]
     subject_model: Annotated[
         InputFile, Q("", "a model (.osim) that is scaled already, in place of the setting 'model'")
     ]

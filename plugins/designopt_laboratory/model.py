@@ -25,6 +25,7 @@ from designopt_laboratory.declared import ARRAYS, LaboratoryDesign, TrialConditi
 from designopt_laboratory.mistakes import marker_mistakes, setting_mistakes
 from designopt_laboratory.results import TrialResults
 from designopt_laboratory.trial.files import FILE_CONDITIONS, TrialFiles, read_files, resized
+from designopt_laboratory.trial.functional import FunctionalJoint
 from designopt_laboratory.trial.poses import MarkerErrors, PoseSeries, check_poses, poses
 from designopt_laboratory.trial.records import check_records, check_source, record_notes
 from designopt_laboratory.trial.steps import STEPS, Chain, Factors, Processing, Step, check_window, take_steps
@@ -74,6 +75,10 @@ class LaboratoryTrial:
     ] = field(default_factory=list)
     scale_factors: Annotated[
         dict[str, tuple[float, float, float]], Q("", "scale factors of single bodies along x, y, z", gt=0)
+    ] = field(default_factory=dict)
+    functional_joints: Annotated[
+        dict[str, FunctionalJoint],
+        Q("", "joints whose centre or axis the trial's movement 'functional' gives: markers in scaling and placing"),
     ] = field(default_factory=dict)
     marker_set: Annotated[InputFile | None, Q("", "markers on the bodies (MarkerSet XML), if the model has none")] = (
         None
@@ -211,11 +216,14 @@ class LaboratoryTrial:
 
     def _read(self, conditions: Mapping[str, Any]) -> TrialFiles:
         """The files of a trial; the last one is kept, since checks and remarks read it too."""
-        files = [conditions.get(name) for name in FILE_CONDITIONS]
+        files = [*(conditions.get(name) for name in FILE_CONDITIONS), *conditions.get("functional", ())]
         key = (*("" if file is None else file.digest for file in files), conditions.get("mass"))
         if key not in self._last_files:
             self._last_files.clear()
-            scaling = Scaling(self.scaling, self.scale_to_static, tuple(self.measurements), dict(self.scale_factors))
+            scaling = Scaling(
+                self.scaling, self.scale_to_static, tuple(self.measurements), dict(self.scale_factors),
+                dict(self.functional_joints),
+            )  # fmt: skip
             markers = MarkerSettings(self.marker_set, self.rename_markers, self.marker_weights)
             settings = SubjectFiles(self.model, scaling, markers, self.tasks, self.coordinate_weights, self.window)
             self._last_files[key] = read_files(settings, conditions)

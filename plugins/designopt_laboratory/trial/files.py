@@ -76,8 +76,9 @@ def read_files(settings: SubjectFiles, conditions: Mapping[str, Any]) -> TrialFi
     """The files of a trial. Raises `TrialError` that names the file, for unusable ones and for combinations without
     a meaning."""
     files: dict[str, InputFile | None] = {name: conditions.get(name) for name in FILE_CONDITIONS}
-    _refuse(files, settings)
-    subject = subject_of(settings, files, conditions.get("mass"))
+    movements = tuple(conditions.get("functional", ()))
+    _refuse(files, settings, movements)
+    subject = subject_of(settings, files, movements, conditions.get("mass"))
     notes, model, setup = list(subject.notes), subject.model, _ik_setup(settings)
     tasks, window, recording, table = IkTasks(), settings.window, None, None
     if (file := files["recording"]) is not None:
@@ -189,7 +190,7 @@ def resized(files: TrialFiles, factor: float) -> TrialFiles:
     )
 
 
-def _refuse(files: Mapping[str, InputFile | None], settings: SubjectFiles) -> None:
+def _refuse(files: Mapping[str, InputFile | None], settings: SubjectFiles, movements: tuple[InputFile, ...]) -> None:
     """Raise `TrialError` for files that contradict or miss each other."""
     if (files["recording"] is None) == (files["motion"] is None):
         raise TrialError(
@@ -202,5 +203,9 @@ def _refuse(files: Mapping[str, InputFile | None], settings: SubjectFiles) -> No
         raise TrialError(
             "external_loads assigns columns of a table of forces to bodies: name that table with reactions"
         )
+    if settings.scaling.functional and not movements and files["subject_model"] is None:
+        raise TrialError("functional_joints need the recording of their movement: name it with functional")
+    if movements and not settings.scaling.functional:
+        raise TrialError("the movement 'functional' needs the setting functional_joints, the joints that it gives")
     if settings.scaling.needs_static and files["static"] is None and files["subject_model"] is None:
         raise TrialError("scaling needs the recording of a static pose: name it with static")

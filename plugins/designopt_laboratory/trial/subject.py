@@ -27,6 +27,7 @@ from designopt_recordings.recording import Recording
 
 from designopt.plugin import InputFile
 from designopt.study.language.findings import nearest_or_all
+from designopt_laboratory.trial.functional import FunctionalJoint, FunctionalMarkers, functional_markers, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,12 +39,14 @@ _MASSES = 5.0
 @dataclass(frozen=True)
 class Scaling:
     """How the model is scaled: by OpenSim's `setup`, or by least squares on all markers of the static pose
-    (`to_static`), `measurements` and `factors` (3,) of bodies; each replaces the factors of the one before."""
+    (`to_static`), `measurements` and `factors` (3,) of bodies; each replaces the factors of the one before.
+    `functional` joints are markers of the static pose, too."""
 
     setup: InputFile | None = None
     to_static: bool = False
     measurements: tuple[Measurement, ...] = ()
     factors: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
+    functional: Mapping[str, FunctionalJoint] = field(default_factory=dict)
 
     @property
     def needs_static(self) -> bool:
@@ -59,6 +62,14 @@ class Scaling:
             "manualScale": bool(self.factors),
         }
         return tuple(method for method, used in use.items() if used)
+
+    def with_functional(self, setup: ScaleSetup, markers: tuple[OsimMarker, ...]) -> ScaleSetup:
+        """The set-up with the weights of the functional joints among those of the `markers`."""
+        if setup.placing is None:
+            return setup
+        joints = {marker: joint.weight for name, joint in self.functional.items() for marker in joint.names(name)}
+        weights = setup.placing.markers or {marker.name: 1.0 for marker in markers}
+        return replace(setup, placing=replace(setup.placing, markers={**weights, **joints}))
 
 
 @dataclass(frozen=True)
@@ -133,8 +144,14 @@ def markers_on(model: InputFile, marker_set: InputFile | None) -> tuple[OsimMark
             raise MarkerError(f"{error}: name a file of them with the setting marker_set") from None
 
 
-def subject_of(settings: SubjectFiles, files: Mapping[str, InputFile | None], mass: float | None) -> ScaledModel:
-    """The model of the subject of a trial with the markers on it; `mass` in kg. Raises `TrialError`."""
+def subject_of(
+    settings: SubjectFiles,
+    files: Mapping[str, InputFile | None],
+    movements: tuple[InputFile, ...],
+    mass: float | None,
+) -> ScaledModel:
+    """The model of the subject of a trial with the markers on it; `movements` are those of the functional joints,
+    `mass` in kg. Raises `TrialError`."""
     own_model, static, scaling = files["subject_model"], files["static"], settings.scaling
     scales = own_model is None and static is not None and (scaling.setup is not None or bool(scaling.methods))
     source, marker_set = own_model or settings.model, None if own_model else settings.markers.marker_set
@@ -154,18 +171,49 @@ def subject_of(settings: SubjectFiles, files: Mapping[str, InputFile | None], ma
         setup = _setup(scaling, mass)
         with readable(static):
             recording = settings.markers.on_model(read_recording(static))
-            _check_measurements(scaling.measurements, recording)
             if setup.placing is not None:
                 settings.markers.check(model, markers, recording, setup.placing)
+        if movements:
+            joints = _functional(settings, model, markers, recording, movements)
+            markers, recording = (*markers, *joints.on_model), joints.static
+            setup = scaling.with_functional(setup, markers)
+            notes += joints.notes
+        with readable(static):
+            _check_measurements(scaling.measurements, recording)
             subject = scale_subject(source.content, recording, setup, markers)
         if scaling.setup is not None:
             notes += unread(scaling.setup, setup.without_effect)
-        return replace(subject, notes=(*notes, *(f"{static.name}: {note}" for note in subject.notes)))
+        at_joints = {marker for name, joint in scaling.functional.items() for marker in joint.names(name)}
+        return replace(
+            subject,
+            markers=tuple(marker for marker in subject.markers if marker.name not in at_joints),
+            notes=(*notes, *(f"{static.name}: {note}" for note in subject.notes)),
+        )
     factors = {body: np.array(factor) for body, factor in scaling.factors.items()} if own_model is None else {}
     content = source.content
     if own_model is None and (factors or mass is not None):
         content, markers = scaled(content, factors, mass), moved_markers(markers, factors)
     return ScaledModel(content, factors, markers, None, tuple(notes))
+
+
+def _functional(
+    settings: SubjectFiles,
+    model: OsimModel,
+    markers: tuple[OsimMarker, ...],
+    static: Recording,
+    movements: tuple[InputFile, ...],
+) -> FunctionalMarkers:
+    """The markers at the functional joints, by all frames of the movements together."""
+    recordings = []
+    for file in movements:
+        with readable(file):
+            recordings.append(settings.markers.on_model(read_recording(file)))
+    name = ", ".join(file.name for file in movements)
+    try:
+        joints = functional_markers(model, markers, (static, joined(recordings)), settings.scaling.functional)
+    except MarkerError as error:
+        raise TrialError(f"{name}: {error}") from None
+    return replace(joints, notes=tuple(f"{name}: {note}" for note in joints.notes))
 
 
 def unread(file: InputFile, elements: tuple[str, ...] | list[str]) -> list[str]:
