@@ -142,13 +142,9 @@ def subject_of(settings: SubjectFiles, files: Mapping[str, InputFile | None], ma
         model = read_model(source.content)
     markers = markers_on(source, marker_set) if marker_set or files["recording"] is not None or scales else ()
     notes = [f"{source.name}: {note}" for note in model.notes]
-    generic = sum(body.mass for body in model.bodies)
-    if mass is not None and generic > 0.0 and not 1.0 / _MASSES < mass / generic < _MASSES:
-        notes.append(
-            f"the subject's mass of {mass:g} kg is {mass / generic:.3g} times that of {source.name}: check its unit"
-        )
     if mass is not None and own_model is not None:
-        notes.append(f"the mass of {mass:g} kg has no effect: the bodies of {own_model.name} have {generic:.4g} kg")
+        kilograms = sum(body.mass for body in model.bodies)
+        notes.append(f"the mass of {mass:g} kg has no effect: the bodies of {own_model.name} have {kilograms:.4g} kg")
     mass = None if mass is None else float(mass)
     if scales and static is not None:
         setup = _setup(scaling, mass)
@@ -166,6 +162,23 @@ def subject_of(settings: SubjectFiles, files: Mapping[str, InputFile | None], ma
     if own_model is None and (factors or mass is not None):
         content, markers = scaled(content, factors, mass), moved_markers(markers, factors)
     return ScaledModel(content, factors, markers, None, tuple(notes))
+
+
+def subject_doubts(
+    settings: SubjectFiles, files: Mapping[str, InputFile | None], subject: ScaledModel, mass: float | None
+) -> list[str]:
+    """What makes the model of a subject doubtful: its mass, and a static pose that it does not fit."""
+    doubts, own_model, static = [], files["subject_model"], files["static"]
+    model = read_model((own_model or settings.model).content)
+    generic, scaled_mass = (sum(body.mass for body in each.bodies) for each in (model, subject.model))
+    if own_model is None and generic > 0.0 and not 1.0 / _MASSES < scaled_mass / generic < _MASSES:
+        where = f"the subject's mass of {scaled_mass:g} kg"
+        if mass is None and settings.scaling.setup is not None:
+            where = f"{settings.scaling.setup.name}: the <mass> of {scaled_mass:g} kg"
+        doubts.append(f"{where} is {scaled_mass / generic:.3g} times that of {settings.model.name}: check its unit")
+    if static is not None and subject.static is not None:
+        doubts += [f"{static.name}: {doubt}" for doubt in subject.static.doubts]
+    return doubts
 
 
 def unread(file: InputFile, elements: tuple[str, ...] | list[str]) -> list[str]:
