@@ -141,6 +141,26 @@ def test_a_segment_with_a_marker_left_or_with_none_at_all_loses_no_frame(analyse
     assert lost_segments(errors, ["pelvis", "toes"]) == (pytest.approx(np.zeros(2)), [])
 
 
+@pytest.mark.parametrize("pair", [("RASI", "LASI"), ("RHEE", "RTOE"), ("RTIB", "LTIB")])
+def test_exchanged_markers_are_named(analysed, pair):
+    names = {pair[0]: pair[1], pair[1]: pair[0]}
+    recorded = tuple(names.get(name, name) for name in WALK.recording.marker_names)
+    swapped = trial(replace(WALK, recording=replace(WALK.recording, marker_names=recorded)))
+    _, arrays = analysed(swapped, *NAMES, until="moments")
+    found_pairs = re.findall(r"the markers '(\w+)' and '(\w+)' are probably swapped", text(arrays))
+    assert [set(named) for named in found_pairs] == [set(pair)]
+    assert "beside the plates" not in text(arrays)
+
+
+@pytest.mark.parametrize(("size", "named"), [(1.1, True), (1.02, False)])
+def test_a_static_pose_of_another_subject_is_named(analysed, size, named):
+    standing = laboratory.standing()
+    pose = replace(standing, recording=replace(standing.recording, markers=size * standing.recording.markers))
+    files = trial(static=InputFile("static.trc", pose.trc()))
+    _, arrays = analysed(files, *NAMES, until="angles", scale_to_static=True)
+    assert ("static.trc: markers of a body are 1.1 times as far apart as in the trial" in text(arrays)) == named
+
+
 def test_the_end_of_a_run_and_show_print_the_doubts_of_trials_that_are_alike_together(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "walker.osim").write_bytes(laboratory.model_text())

@@ -29,7 +29,7 @@ from designopt_recordings.table import TimeTable
 
 from designopt.arrays import Floats
 from designopt.plugin import InputFile
-from designopt_laboratory.trial.subject import SubjectFiles, readable, subject_doubts, subject_of, unread
+from designopt_laboratory.trial.subject import SubjectFiles, readable, static_doubts, subject_doubts, subject_of, unread
 
 #: Conditions of a scenario that are files.
 FILE_CONDITIONS = (
@@ -86,6 +86,7 @@ def read_files(settings: SubjectFiles, conditions: Mapping[str, Any]) -> TrialFi
         with readable(file):
             recording = settings.markers.on_model(read_recording(file))
         tasks = _tasks(settings, setup, files["targets"], model, recording.time)
+        doubts = [*static_doubts(files["static"], settings, subject, recording), *doubts]
         with readable(file):
             settings.markers.check(model, subject.markers, recording, tasks)
         notes += [f"{file.name}: {note}" for note in settings.markers.notes(recording)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,7 @@ from designopt_recordings.errors import RecordingError, about
 from designopt_recordings.files.read import read_recording
 from designopt_recordings.recording import Recording
 
+from designopt.arrays import Floats
 from designopt.plugin import InputFile
 from designopt.study.language.findings import nearest_or_all
 
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 
 #: A mass beyond this times that of the model, or below its inverse, is probably in another unit.
 _MASSES = 5.0
+#: m, shortest length between two markers of a body that is compared; number of such lengths, and how far their median
+#: ratio is from 1 for another subject.
+_LEAST_LENGTH, _LEAST_RATIOS, _OTHER_SUBJECT = 0.08, 4, 0.04
 
 
 @dataclass(frozen=True)
@@ -179,6 +184,38 @@ def subject_doubts(
     if static is not None and subject.static is not None:
         doubts += [f"{static.name}: {doubt}" for doubt in subject.static.doubts]
     return doubts
+
+
+def static_doubts(
+    static: InputFile | None, settings: SubjectFiles, subject: ScaledModel, recording: Recording
+) -> list[str]:
+    """A sentence where the lengths between markers of one body differ between a static pose and a trial: the median of
+    their ratios tells another subject, or another unit."""
+    if static is None or subject.static is None:
+        return []
+    with readable(static):
+        pose = settings.markers.on_model(read_recording(static))
+    body_of = {marker.name: marker.body for marker in subject.markers}
+    names = [name for name in body_of if name in recording.marker_names and name in pose.marker_names]
+    ratios = []
+    for a, b in combinations(names, 2):
+        if body_of[a] == body_of[b]:
+            standing, moving = (_length(each.marker(a) - each.marker(b)) for each in (pose, recording))
+            if standing > _LEAST_LENGTH and moving > 0.0:
+                ratios.append(standing / moving)
+    if len(ratios) < _LEAST_RATIOS or abs(float(np.median(ratios)) - 1.0) < _OTHER_SUBJECT:
+        return []
+    return [
+        f"{static.name}: markers of a body are {np.median(ratios):.3g} times as far apart as in the trial (median of"
+        f" {len(ratios)} lengths): is the static pose that of the same subject, and are both in the same unit?"
+    ]
+
+
+def _length(difference: Floats) -> float:
+    """m, median of the lengths of (n, 3); 0 without a finite one."""
+    lengths = np.linalg.norm(difference, axis=1)
+    lengths = lengths[np.isfinite(lengths)]
+    return float(np.median(lengths)) if len(lengths) else 0.0
 
 
 def unread(file: InputFile, elements: tuple[str, ...] | list[str]) -> list[str]:
