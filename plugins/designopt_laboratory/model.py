@@ -54,7 +54,7 @@ class ReadTrial:
     poses: dict[Posing, tuple[TrialFiles, PoseSeries]] = field(default_factory=dict)
 
 
-@model("laboratory_trial", version=2, arrays=ARRAYS)
+@model("laboratory_trial", version=3, arrays=ARRAYS)
 class LaboratoryTrial:
     """From markers or coordinates and force plates to joint angles, moments, muscle forces and joint loads.
 
@@ -163,9 +163,10 @@ class LaboratoryTrial:
             files = self._read(conditions)
             loads = [] if self.until == "angles" else record_notes(files, files.window, self.feet)
             if files.recording is None:
-                return list(dict.fromkeys([*files.notes, *poses(files).notes, *loads]))
+                return list(dict.fromkeys([*files.doubts, *files.notes, *poses(files).notes, *loads]))
             problem = motion_problem(files.model, files.markers, files.recording, files.tasks, self.limits)
-            return [*files.notes, *(f"{files.name}: {note}" for note in problem.notes), *loads]
+            notes = [*files.doubts, *files.notes, *(f"{files.name}: {note}" for note in problem.notes), *loads]
+            return list(dict.fromkeys(notes))
 
     def prepare_scenario(self, conditions: TrialConditions) -> ReadTrial:
         """Read the files and scale the model. Raises `Diverged` for unusable ones."""
@@ -217,7 +218,11 @@ class LaboratoryTrial:
     def _read(self, conditions: Mapping[str, Any]) -> TrialFiles:
         """The files of a trial; the last one is kept, since checks and remarks read it too."""
         files = [*(conditions.get(name) for name in FILE_CONDITIONS), *conditions.get("functional", ())]
-        key = (*("" if file is None else file.digest for file in files), conditions.get("mass"))
+        key = (
+            *("" if file is None else file.digest for file in files),
+            conditions.get("mass"),
+            conditions.get("time_offset"),
+        )
         if key not in self._last_files:
             self._last_files.clear()
             scaling = Scaling(

@@ -39,7 +39,7 @@ _ARRAYS = (
     "net_moments", "reserves", "shortfall", "strength_factor", "status", "signals", "fibre_lengths", "joints",
     "reactions", "reaction_moments", "cycle_sides", "cycle_times", "percent", "curve_kinds",
     "curve_names", "curve_units", "curves", "labels", "bodies", "body_masses", "scale_factors", "static_markers",
-    "static_errors", "scaled_model", "skeleton", "paths", "notes",
+    "static_errors", "scaled_model", "skeleton", "paths", "doubts", "notes",
 )  # fmt: skip
 
 
