@@ -18,6 +18,7 @@ from designopt_muscle.models.static_inputs import criterion_of
 from designopt_muscle.scaling.setup import Measurement
 from designopt_muscle.sharing.statement.criteria import Tracking
 from designopt_recordings.errors import RecordingError
+from designopt_recordings.plausibility import side_notes
 from numpy.typing import NDArray
 
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, filled, model
@@ -161,7 +162,8 @@ class LaboratoryTrial:
             if files.recording is None:
                 return list(dict.fromkeys([*files.notes, *poses(files).notes, *loads]))
             problem = motion_problem(files.model, files.markers, files.recording, files.tasks, self.limits)
-            return [*files.notes, *(f"{files.name}: {note}" for note in problem.notes), *loads]
+            notes = [*problem.notes, *side_notes(files.recording)]
+            return [*files.notes, *(f"{files.name}: {note}" for note in notes), *loads]
 
     def prepare_scenario(self, conditions: TrialConditions) -> ReadTrial:
         """Read the files and scale the model. Raises `Diverged` for unusable ones."""
