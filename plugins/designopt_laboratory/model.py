@@ -17,6 +17,7 @@ from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.scaling.setup import Measurement
 from designopt_recordings.errors import RecordingError
+from designopt_recordings.plausibility import side_notes
 from numpy.typing import NDArray
 
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, filled, model
@@ -165,7 +166,8 @@ class LaboratoryTrial:
             if files.recording is None:
                 return list(dict.fromkeys([*files.doubts, *files.notes, *poses(files).notes, *loads]))
             problem = motion_problem(files.model, files.markers, files.recording, files.tasks, self.limits)
-            notes = [*files.doubts, *files.notes, *(f"{files.name}: {note}" for note in problem.notes), *loads]
+            marker_notes = [*problem.notes, *side_notes(files.recording)]
+            notes = [*files.doubts, *files.notes, *(f"{files.name}: {note}" for note in marker_notes), *loads]
             return list(dict.fromkeys(notes))
 
     def prepare_scenario(self, conditions: TrialConditions) -> ReadTrial:

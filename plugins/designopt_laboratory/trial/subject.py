@@ -215,6 +215,8 @@ def _functional(
     except MarkerError as error:
         raise TrialError(f"{name}: {error}") from None
     return replace(joints, notes=tuple(f"{name}: {note}" for note in joints.notes))
+
+
 def subject_doubts(
     settings: SubjectFiles, files: Mapping[str, InputFile | None], subject: ScaledModel, mass: float | None
 ) -> list[str]:
