@@ -37,7 +37,7 @@ def test_the_page_of_a_running_study_is_never_older_than_two_seconds(tmp_path, r
     folder.mkdir()
     (folder / "springs.yaml").write_text(STUDY)
     with headless_browser(tmp_path / "profile") as browser, desk(folder, run=True) as client:
-        store = client.post("/start", file="springs.yaml", store="results/springs.study").json["store"]
+        store = client.post("/start", file="springs.yaml", store="results/springs.study", way="").json["store"]
         browser.get(client.addresses[-1])
 
         def running():
