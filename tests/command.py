@@ -29,9 +29,9 @@ class Done:
 def _only_installed_plugins() -> Iterator[None]:
     installed = {listed.entry.module.partition(".")[0] for listed in discovery.installed()}
     modules = {key: str(plugin.target.__module__).partition(".")[0] for key, plugin in discovery._declared.items()}
-    kept = {key: plugin for key, plugin in discovery._declared.items() if modules[key] in installed}
+    available = {key: plugin for key, plugin in discovery._declared.items() if modules[key] in installed}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(discovery, "_declared", kept)
+        patch.setattr(discovery, "_declared", available)
         patch.setattr(discovery, "_plain", {})
         try:
             yield
@@ -44,10 +44,10 @@ def designopt(folder: Path, *arguments: str) -> Done:
     """``designopt ARGUMENTS`` in `folder`, as by a process: it knows no plugins of other tests, and what plugin files
     declare is forgotten."""
     with _only_installed_plugins(), contextlib.chdir(folder):
-        done = CliRunner().invoke(main, list(arguments))
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    return Done(done.exit_code, done.stdout, done.stderr)
+        answer = CliRunner().invoke(main, list(arguments))
+    if answer.exception is not None and not isinstance(answer.exception, SystemExit):
+        raise answer.exception
+    return Done(answer.exit_code, answer.stdout, answer.stderr)
 
 
 def process(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -25,8 +25,8 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 #: waits for the disk longer than it computes, and none of its tests cuts the power.
 MEMORY, ROOM = "/dev/shm", 2 * 2**30
 if os.path.isdir(MEMORY) and os.access(MEMORY, os.W_OK):
-    there = os.statvfs(MEMORY)
-    if there.f_bavail * there.f_frsize >= ROOM and not there.f_flag & os.ST_NOEXEC:
+    filesystem = os.statvfs(MEMORY)
+    if filesystem.f_bavail * filesystem.f_frsize >= ROOM and not filesystem.f_flag & os.ST_NOEXEC:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)
 
 
@@ -91,7 +91,7 @@ LONG = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The long files first, all others in their order."""
     folder = Path(__file__).parent
-    rank = {folder / name: place for place, name in enumerate(LONG)}
+    rank = {folder / name: position for position, name in enumerate(LONG)}
     items.sort(key=lambda item: rank.get(item.path, len(rank)))
 
 

@@ -22,9 +22,9 @@ def rewrite_share(config: pytest.Config) -> None:
         files = sorted([*Path(__file__).parent.rglob("test_*.py"), *Path(__file__).parent.rglob("conftest.py")])
         for file in files[int(number) :: int(count)]:
             folder = rewrite.get_cache_dir(file)
-            kept = folder / (file.stem + rewrite.PYC_TAIL)
-            if rewrite.try_makedirs(folder) and _read_pyc(file, kept) is None:
+            cached = folder / (file.stem + rewrite.PYC_TAIL)
+            if rewrite.try_makedirs(folder) and _read_pyc(file, cached) is None:
                 digest, code = _rewrite_test(file, config)
-                _write_pyc(state, code, digest, kept)
+                _write_pyc(state, code, digest, cached)
     except (ImportError, AttributeError, KeyError, TypeError, ValueError):  # another version of pytest
         return

@@ -63,15 +63,15 @@ def designopt(folder: Path, *arguments: str) -> Done:
 
 
 def test_given_designs_are_evaluated_in_every_scenario_and_shown_by_their_names(folder: Path) -> None:
-    done = designopt(folder, "run", "beam.yaml", "-o", "s.study")
-    assert done.returncode == 0, done.stderr
-    lines = [line.split() for line in done.stdout.splitlines()]
+    completed = designopt(folder, "run", "beam.yaml", "-o", "s.study")
+    assert completed.returncode == 0, completed.stderr
+    lines = [line.split() for line in completed.stdout.splitlines()]
     assert lines[0] == ["design", "scenario", "status", "mass", "[kg]", "sag", "[mm]"]
     assert lines[1] == ["thin", "light", "diverged", "–", "–"]
     # 0.2 kN on 1 m of 4 cm square steel: F l^3 / (3 E I), I = a^4 / 12.
     assert lines[4] == ["thick", "heavy", "ok", "12.56", "1.488"]
-    shown = designopt(folder, "show", "s.study/thick")
-    assert shown.stdout.startswith("design 1 of s.study: thick")
+    design_page = designopt(folder, "show", "s.study/thick")
+    assert design_page.stdout.startswith("design 1 of s.study: thick")
     result = open_store(folder / "s.study")
     assert result.arrays(1, "heavy")["line"][-1] == pytest.approx(1.488, abs=5e-4)
     assert len(result.front()) == 0
@@ -91,38 +91,40 @@ def test_the_model_as_it_is_and_a_table_of_designs(folder: Path) -> None:
     (folder / "plain.yaml").write_text(
         "study: plain\nmodel: {use: beam}\nsolver: {use: evaluate}\nexecution: {executor: serial}\n"
     )
-    done = designopt(folder, "run", "plain.yaml", "-o", "plain.study")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[1].split() == ["0", "ok", "3.14", "11.9"]
+    completed = designopt(folder, "run", "plain.yaml", "-o", "plain.study")
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.splitlines()[1].split() == ["0", "ok", "3.14", "11.9"]
     (folder / "sides.csv").write_text("name,side [mm]\nthin,5\nthick,40\n")
     (folder / "table.yaml").write_text(
         "study: table\nmodel: {use: beam}\nspace: {side: {low: 2 mm, high: 50 mm, unit: cm}}\n"
         "constraints: [{name: stiff, of: sag, max: 5 mm}]\n"
         "solver: {use: evaluate, table: sides.csv}\nexecution: {executor: serial}\n"
     )
-    done = designopt(folder, "run", "table.yaml", "-o", "table.study")
-    assert done.returncode == 0, done.stderr
+    completed = designopt(folder, "run", "table.yaml", "-o", "table.study")
+    assert completed.returncode == 0, completed.stderr
     result = open_store(folder / "table.study")
     assert result.named == {"thin": 0, "thick": 1}
     np.testing.assert_array_equal(result.outcomes.feasible, [False, True])
-    again = designopt(folder, "resume", "table.study")
-    assert again.returncode == 0
+    resumed = designopt(folder, "resume", "table.study")
+    assert resumed.returncode == 0
     assert open_store(folder / "table.study").counts["evaluations"] == 2
 
 
 def test_an_analysis_without_results_reports_it(folder: Path) -> None:
-    done = designopt(folder, "run", "beam.yaml", "--set", "solver.designs=[{name: thin, side: 1 mm}]", "-o", "s.study")
-    assert done.returncode == 1
-    assert "No design has a feasible result" in done.stderr
-    assert "Most frequent failure: diverged (folded), 2 of 2" in done.stderr
+    completed = designopt(
+        folder, "run", "beam.yaml", "--set", "solver.designs=[{name: thin, side: 1 mm}]", "-o", "s.study"
+    )
+    assert completed.returncode == 1
+    assert "No design has a feasible result" in completed.stderr
+    assert "Most frequent failure: diverged (folded), 2 of 2" in completed.stderr
 
 
 def test_a_sampler_needs_no_objectives_but_a_search_does(folder: Path) -> None:
     space = ["--set", "space={side: [0.01, 0.05]}"]
-    done = designopt(
+    completed = designopt(
         folder, "run", "beam.yaml", *space, "--set", "solver={use: full_factorial, levels: 3}", "-o", "s.study"
     )
-    assert done.returncode == 0, done.stderr
+    assert completed.returncode == 0, completed.stderr
     assert open_store(folder / "s.study").outcomes.figures["sag"].shape == (3, 2)
     search = designopt(folder, "validate", "beam.yaml", *space, "--set", "solver={use: nelder_mead}")
     assert search.returncode == 2
@@ -153,23 +155,23 @@ class Rack:
 def test_show_tells_what_follows_from_settings(folder: Path) -> None:
     (folder / "beam.py").write_text(DECLARING)
     (folder / "shelves.txt").write_text("top bottom")
-    done = designopt(folder, "show", "rack", "--set", "model.shelves=shelves.txt")
-    assert done.returncode == 0, done.stderr
-    assert "load_bottom" in done.stdout
-    assert "sag_top" in done.stdout
+    completed = designopt(folder, "show", "rack", "--set", "model.shelves=shelves.txt")
+    assert completed.returncode == 0, completed.stderr
+    assert "load_bottom" in completed.stdout
+    assert "sag_top" in completed.stdout
     assert "load_bottom" not in designopt(folder, "show", "rack").stdout
-    for given, message in (
+    for change, message in (
         ("model.shelves=shelf.txt", "file 'shelf.txt' does not exist"),
         ("model.shelve=shelves.txt", "unknown key 'shelve'; did you mean 'shelves'?"),
         ("shelves=shelves.txt", "is given as model.setting=value"),
     ):
-        wrong = designopt(folder, "show", "rack", "--set", given)
+        wrong = designopt(folder, "show", "rack", "--set", change)
         assert wrong.returncode == 2
         assert message in wrong.stderr
     (folder / "rack.yaml").write_text(
         "study: rack\nmodel: {use: rack, shelves: shelves.txt}\nexecution: {executor: dask, workers: 1}\n"
         "solver: {use: evaluate, designs: [{name: full, load_top: 200, load_bottom: 0.3 kN}]}\n"
     )
-    done = designopt(folder, "run", "rack.yaml", "-o", "s.study")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[1].split() == ["full", "ok", "2", "3"]
+    completed = designopt(folder, "run", "rack.yaml", "-o", "s.study")
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.splitlines()[1].split() == ["full", "ok", "2", "3"]

@@ -104,22 +104,26 @@ WINGS = {
 
 def modules(*folders: Path) -> dict[str, Path]:
     """All modules below `folders` by their dotted names."""
-    found = {}
+    paths = {}
     for folder in folders:
         for path in folder.rglob("*.py"):
             parts = path.relative_to(folder.parent).with_suffix("").parts
-            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
+            paths[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return paths
 
 
-def edges(known: dict[str, Path]) -> dict[str, set[str]]:
+def edges(modules_by_name: dict[str, Path]) -> dict[str, set[str]]:
     """Which of the `known` modules each imports, inside functions and for types too; its own packages left out."""
     graph = {}
-    for name, path in known.items():
-        found = imported_modules(path)
-        graph[name] = {m for m in found & known.keys() if m != name and not name.startswith(f"{m}.")}
+    for name, path in modules_by_name.items():
+        imported = imported_modules(path)
+        graph[name] = {m for m in imported & modules_by_name.keys() if m != name and not name.startswith(f"{m}.")}
         # "from package import module" is about the module
-        graph[name] -= {m for m in graph[name] if any(other.startswith(f"{m}.") and other in known for other in found)}
+        graph[name] -= {
+            m
+            for m in graph[name]
+            if any(longer.startswith(f"{m}.") and longer in modules_by_name for longer in imported)
+        }
     return graph
 
 
@@ -167,7 +171,7 @@ def test_a_circle_of_imports_would_be_found() -> None:
 
 def test_no_folders_of_a_package_import_each_other_in_a_circle() -> None:
     graph = edges(modules(ROOT / "designopt", *(p for p in (ROOT / "plugins").iterdir() if p.is_dir())))
-    found = {}
+    circular = {}
     for package in {name.rpartition(".")[0] for name in graph}:
         deep = package.count(".") + 1
 
@@ -178,11 +182,11 @@ def test_no_folders_of_a_package_import_each_other_in_a_circle() -> None:
 
         between: dict[str, set[str]] = {}
         for module, imported in graph.items():
-            if here := folder(module):
-                between.setdefault(here, set()).update({there for m in imported if (there := folder(m))} - {here})
+            if source := folder(module):
+                between.setdefault(source, set()).update({target for m in imported if (target := folder(m))} - {source})
         if circles(between):
-            found[package] = circles(between)
-    assert found == {}
+            circular[package] = circles(between)
+    assert circular == {}
 
 
 #: Names that several classes have because they mean the same: inputs of models, joints of two kinds of model files, and
@@ -210,26 +214,27 @@ def test_imports_between_the_wings_of_a_package_go_one_way(package: str) -> None
         return order.index(name) if name in order else len(order)
 
     for module, imported in graph.items():
-        here = wing(module)
-        if here is not None:
-            above = {m for m in imported if (there := wing(m)) is not None and there > here}
+        level = wing(module)
+        if level is not None:
+            above = {m for m in imported if (imported_level := wing(m)) is not None and imported_level > level}
             assert not above, f"{module} reaches up to {sorted(above)}"
 
 
 def test_the_suite_knows_no_plugin_package() -> None:
     packages = {p.name for p in (ROOT / "plugins").iterdir() if p.is_dir()}
     assert len(packages) > 5
-    known = {path: [m for m in imported_modules(path) if m.split(".")[0] in packages] for path in SUITE}
-    assert {str(path.relative_to(ROOT)): found for path, found in known.items() if found} == {}
+    plugin_imports = {path: [m for m in imported_modules(path) if m.split(".")[0] in packages] for path in SUITE}
+    assert {str(path.relative_to(ROOT)): names for path, names in plugin_imports.items() if names} == {}
 
 
 def test_plugins_do_not_reach_into_the_runner_or_the_command_line() -> None:
     behind = ("designopt.cli", "designopt.api", "designopt.run.")
-    seen = "designopt.store.result"  # what report parts are given
+    permitted = "designopt.store.result"  # what report parts are given
     reached = {
-        path: [m for m in imported_modules(path) if m.startswith(behind) and not m.startswith(seen)] for path in PLUGINS
+        path: [m for m in imported_modules(path) if m.startswith(behind) and not m.startswith(permitted)]
+        for path in PLUGINS
     }
-    assert {str(path.relative_to(ROOT)): found for path, found in reached.items() if found} == {}
+    assert {str(path.relative_to(ROOT)): names for path, names in reached.items() if names} == {}
 
 
 @pytest.mark.parametrize(
@@ -247,14 +252,14 @@ def test_plugins_do_not_reach_into_the_runner_or_the_command_line() -> None:
 )
 def test_importing_loads_nothing_heavy(statement: str) -> None:
     code = f"import sys; {statement}; print([m for m in {HEAVY} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "[]"
 
 
 def test_the_help_of_the_command_line_loads_neither_numpy_nor_pydantic() -> None:
     code = "import sys; from designopt.cli import main; print([m for m in ('numpy', 'pydantic') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "[]"
 
 
 def test_listing_plugins_imports_none_of_them() -> None:
@@ -264,8 +269,8 @@ def test_listing_plugins_imports_none_of_them() -> None:
         "assert result.exit_code == 0 and 'four_bar_knee' in result.output, result.output\n"
         "print([m for m in sys.modules if m.startswith(('designopt_', 'designopt.solvers', 'designopt.aggregations'))])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "[]"
 
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")

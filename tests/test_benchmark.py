@@ -45,10 +45,10 @@ def sections(**more):
     """Two cheap problems, with two objectives and with one."""
     space = {"x": [-3, 3], "y": [-3, 3]}
     common = {"model": bowl, "space": space, "solver": {"use": "random", "samples": 1}}
-    two = designopt.define(study="two", objectives=[{"minimize": "left"}, {"minimize": "right"}], **common)
-    one = designopt.define(study="one", objectives=[{"minimize": "left"}], **common)
+    two_objectives = designopt.define(study="two", objectives=[{"minimize": "left"}, {"minimize": "right"}], **common)
+    one_objective = designopt.define(study="one", objectives=[{"minimize": "left"}], **common)
     solvers = {"nsga2": {"use": "nsga2", "population": 8}, "sobol": {"use": "sobol"}}
-    problems = {"two": {"study": two, "reference": {"left": 10, "right": 10}}, "one": one}
+    problems = {"two": {"study": two_objectives, "reference": {"left": 10, "right": 10}}, "one": one_objective}
     return {"benchmark": "small", "problems": problems, "solvers": solvers, "seeds": 3, "evaluations": 24, **more}
 
 
@@ -84,10 +84,10 @@ def test_a_second_call_computes_nothing_and_more_seeds_only_those(tmp_path: Path
     first = designopt.benchmark(sections(), tmp_path / "small")
     journals = sorted((tmp_path / "small").rglob("journal.db"))
     before = [path.stat().st_mtime_ns for path in journals]
-    again = designopt.benchmark(sections(seeds=4), tmp_path / "small")
+    extended = designopt.benchmark(sections(seeds=4), tmp_path / "small")
     assert [path.stat().st_mtime_ns for path in journals] == before
-    assert len(again.scores.benchmark.cells) == 16
-    assert {r.seed for r in first.scores.records} | {3} == {r.seed for r in again.scores.records}
+    assert len(extended.scores.benchmark.cells) == 16
+    assert {r.seed for r in first.scores.records} | {3} == {r.seed for r in extended.scores.records}
 
 
 def test_another_solver_under_the_same_name_is_refused_or_replaced(tmp_path: Path) -> None:
@@ -141,11 +141,15 @@ def test_a_killed_benchmark_continues_and_ends_like_an_uninterrupted_one(tmp_pat
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     assert not (folder / "report.html").exists()
-    done = subprocess.run([*command, "--progress", "json"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert '"completed": 160' in done.stderr.splitlines()[-1]
-    whole = designopt.benchmark(tmp_path / "b.yaml", tmp_path / "whole", plugin_files=[plugin])
+    completed = subprocess.run(
+        [*command, "--progress", "json"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert '"completed": 160' in completed.stderr.splitlines()[-1]
+    uninterrupted = designopt.benchmark(tmp_path / "b.yaml", tmp_path / "whole", plugin_files=[plugin])
     scores = [row.split(",")[:5] for row in (folder / "scores.csv").read_text().splitlines()[1:]]
-    expected = [[r.problem, r.solver, str(r.seed), str(r.evaluations), f"{r.score:.4f}"] for r in whole.scores.records]
+    expected = [
+        [r.problem, r.solver, str(r.seed), str(r.evaluations), f"{r.score:.4f}"] for r in uninterrupted.scores.records
+    ]
     assert scores == expected
 
 
@@ -238,9 +242,9 @@ def test_a_time_limit_of_a_study_gets_a_worker(
         study="timed", model=bowl, space={"x": [-3, 3], "y": [-3, 3]}, objectives=[{"minimize": "left"}],
         solver={"use": "random", "samples": 1}, execution=execution,
     )  # fmt: skip
-    given: list[dict[str, object]] = []
-    monkeypatch.setattr(processes, "run_study", lambda *_, **options: given.append(options))
+    calls: list[dict[str, object]] = []
+    monkeypatch.setattr(processes, "run_study", lambda *_, **options: calls.append(options))
     designopt.benchmark(
         sections(problems={"timed": study}, solvers={"sobol": {"use": "sobol"}}, seeds=1), tmp_path / "b"
     )
-    assert (given[0]["executor"], given[0]["workers"]) == (executor, workers)
+    assert (calls[0]["executor"], calls[0]["workers"]) == (executor, workers)

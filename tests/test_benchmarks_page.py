@@ -19,9 +19,9 @@ def test_a_search_that_ranks_above_gp_by_more_than_chance_is_reported():
         ("once", "botorch"): [0.9],
         ("alone", "gp"): [0.9],
     }
-    told, *_, ahead, behind, once = page._standing(shares)
-    assert "on 2 of 3 problems" in told
-    assert "smallest median is 0.901 of the best other one (`behind`)" in told
+    summary, *_, ahead, behind, once = page._standing(shares)
+    assert "on 2 of 3 problems" in summary
+    assert "smallest median is 0.901 of the best other one (`behind`)" in summary
     assert ahead == "| `ahead` | tpe (3) | 1.533 | 1.000 |"
     assert behind == "| `behind` | botorch (3) | 0.901 | 0.018 |"
     assert once == "| `once` | botorch (1) | 0.911 | 0.167 |"

@@ -180,8 +180,8 @@ def unexplained(result):
 @pytest.mark.parametrize("name", {**LIMITED, **FREE})
 def test_the_recommended_design_keeps_its_limits_in_nine_of_ten_neighbours_and_bounds_have_a_reason(name, tmp_path):
     result = run(name, tmp_path, {**LIMITED, **FREE}[name])
-    (_, row), done = result.recommended(), result.tolerated()
-    assert done.share[done.index_of(row)] >= ENOUGH
+    (_, row), tolerated = result.recommended(), result.tolerated()
+    assert tolerated.share[tolerated.index_of(row)] >= ENOUGH
     assert unexplained(result) == []
 
 

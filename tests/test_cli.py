@@ -76,12 +76,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_run_ends_with_a_table_a_report_and_the_next_commands(folder: Path) -> None:
-    done = process(folder, "run", "beam.yaml", "--plugin", "beam.py")
-    assert done.returncode == 0, done.stderr
-    assert "results/beam.study/report.html" in done.stdout
-    assert "designopt resume results/beam.study --plugin beam.py --budget front=N" in done.stdout
-    assert "compromise" in done.stdout
-    assert "Traceback" not in done.stderr
+    completed = process(folder, "run", "beam.yaml", "--plugin", "beam.py")
+    assert completed.returncode == 0, completed.stderr
+    assert "results/beam.study/report.html" in completed.stdout
+    assert "designopt resume results/beam.study --plugin beam.py --budget front=N" in completed.stdout
+    assert "compromise" in completed.stdout
+    assert "Traceback" not in completed.stderr
     assert (folder / "results/beam.study/report.html").stat().st_size > 10_000
 
 
@@ -89,19 +89,19 @@ def test_resume_with_a_larger_budget_goes_on_from_the_recorded_evaluations(folde
     assert designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "-o", "s.study").returncode == 0
     finished = designopt(folder, "resume", "s.study", "--plugin", "beam.py")
     assert "\nnothing to do: the run is complete, all its results are on record\n" in finished.stderr
-    done = designopt(folder, "resume", "s.study", "--plugin", "beam.py", "--budget", "front=64")
-    assert done.returncode == 0, done.stderr
-    assert "nothing to do" not in done.stderr
-    again = designopt(folder, "resume", "s.study", "--plugin", "beam.py", "--budget", "front=90min")
-    assert again.returncode == 0, again.stderr
+    completed = designopt(folder, "resume", "s.study", "--plugin", "beam.py", "--budget", "front=64")
+    assert completed.returncode == 0, completed.stderr
+    assert "nothing to do" not in completed.stderr
+    unlimited = designopt(folder, "resume", "s.study", "--plugin", "beam.py", "--budget", "front=90min")
+    assert unlimited.returncode == 0, unlimited.stderr
     assert read_study(folder / "s.study").stages[-1].budget == Budget(64, 5400.0)
-    shown = designopt(folder, "show", "s.study")
-    assert shown.returncode == 0
-    assert re.search(r"^evaluated +\d+ evaluations of \d+ designs, \d+ of them feasible$", shown.stdout, re.MULTILINE)
-    assert re.search(r"^failed +diverged \(folded\) \d+$", shown.stdout, re.MULTILINE)
-    assert re.search(r"^last session +done$", shown.stdout, re.MULTILINE)
-    assert "compromise" in shown.stdout
-    assert "ontinue" not in shown.stdout
+    summary = designopt(folder, "show", "s.study")
+    assert summary.returncode == 0
+    assert re.search(r"^evaluated +\d+ evaluations of \d+ designs, \d+ of them feasible$", summary.stdout, re.MULTILINE)
+    assert re.search(r"^failed +diverged \(folded\) \d+$", summary.stdout, re.MULTILINE)
+    assert re.search(r"^last session +done$", summary.stdout, re.MULTILINE)
+    assert "compromise" in summary.stdout
+    assert "ontinue" not in summary.stdout
     straight = designopt(
         folder,
         "run",
@@ -121,8 +121,8 @@ def test_resume_with_a_larger_budget_goes_on_from_the_recorded_evaluations(folde
 
 def test_resume_runs_no_code_from_the_store_but_asks_for_the_plugin_file(folder: Path) -> None:
     assert designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "-o", "s.study").returncode == 0
-    for kept in (folder / "s.study" / "files").iterdir():
-        kept.write_bytes(b"open('escaped', 'w')")
+    for file in (folder / "s.study" / "files").iterdir():
+        file.write_bytes(b"open('escaped', 'w')")
     refused = designopt(folder, "resume", "s.study")
     assert refused.returncode == 4
     assert "designopt resume s.study --plugin beam.py" in refused.stderr
@@ -135,12 +135,12 @@ def test_every_mistake_is_reported_with_line_column_and_exit_code_2(folder: Path
     text = STUDY.replace("low: 0.002, high: 0.05", "low: 0.2, high: 0.05").replace("use: nsga2", "use: nsga")
     (folder / "beam.yaml").write_text(text)
     for command in ("validate", "run"):
-        done = designopt(folder, command, "beam.yaml", "--plugin", "beam.py")
-        assert done.returncode == 2
-        assert "beam.yaml:5:" in done.stderr
-        assert "did you mean 'nsga2'?" in done.stderr
-        assert "2 errors" in done.stderr
-        assert "Traceback" not in done.stderr
+        completed = designopt(folder, command, "beam.yaml", "--plugin", "beam.py")
+        assert completed.returncode == 2
+        assert "beam.yaml:5:" in completed.stderr
+        assert "did you mean 'nsga2'?" in completed.stderr
+        assert "2 errors" in completed.stderr
+        assert "Traceback" not in completed.stderr
     as_json = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py", "--format", "json")
     assert [issue["line"] for issue in json.loads(as_json.stdout)] == [5, 15]
 
@@ -174,33 +174,35 @@ def test_every_mistake_is_reported_with_line_column_and_exit_code_2(folder: Path
 def test_commands_answer_with_the_documented_exit_code(
     folder: Path, arguments: tuple[str, ...], code: int, text: str
 ) -> None:
-    done = designopt(folder, *arguments)
-    assert done.returncode == code, done.stdout + done.stderr
-    assert text in done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
+    completed = designopt(folder, *arguments)
+    assert completed.returncode == code, completed.stdout + completed.stderr
+    assert text in completed.stdout + completed.stderr
+    assert "Traceback" not in completed.stderr
 
 
 def test_validate_can_try_designs(folder: Path) -> None:
-    done = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py", "--try", "3")
-    assert done.returncode == 0, done.stderr
-    assert len(done.stdout.strip().splitlines()) == 4
+    completed = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py", "--try", "3")
+    assert completed.returncode == 0, completed.stderr
+    assert len(completed.stdout.strip().splitlines()) == 4
 
 
 def test_tried_designs_have_their_units(folder: Path) -> None:
     study = (folder / "beam.yaml").read_text().replace("low: 0.002, high: 0.05", "low: 5 cm, high: 6 cm")
     (folder / "beam.yaml").write_text(study)
     (folder / "beam.py").write_text(WITH_UNITS)
-    done = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py", "--try", "1")
-    assert re.search(r"^  side = 5\.\d+ cm: ok in .*: mass = [0-9.]+ kg, sag = [0-9.]+ mm$", done.stdout, re.MULTILINE)
-    assert "note" not in done.stdout
+    completed = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py", "--try", "1")
+    assert re.search(
+        r"^  side = 5\.\d+ cm: ok in .*: mass = [0-9.]+ kg, sag = [0-9.]+ mm$", completed.stdout, re.MULTILINE
+    )
+    assert "note" not in completed.stdout
 
 
 def test_numbers_without_a_unit_are_noted_with_the_assumed_one(folder: Path) -> None:
     (folder / "beam.py").write_text(WITH_UNITS)
     note = "note: no unit given, the model's is assumed: side in m\n"
-    done = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py")
-    assert done.stdout == f"beam.yaml: a valid study\n  {note}"
-    assert done.returncode == 0
+    completed = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py")
+    assert completed.stdout == f"beam.yaml: a valid study\n  {note}"
+    assert completed.returncode == 0
     assert (
         json.loads(designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py", "--format", "json").stdout) == []
     )
@@ -217,47 +219,49 @@ def test_a_dry_run_lists_all_kinds_of_parameters_and_says_what_auto_takes(folder
     )
     study = (folder / "beam.yaml").read_text().replace("{use: nsga2, population: 8}", "{use: auto}")
     (folder / "beam.yaml").write_text(study)
-    done = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "--dry-run", "--set", f"space={space}")
-    assert done.stdout.splitlines()[2:6] == [
+    completed = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "--dry-run", "--set", f"space={space}")
+    assert completed.stdout.splitlines()[2:6] == [
         "space      side    0.002 to 0.05",
         "           ribs    1 to 4, integers",
         "           broken  0, 1",
         "           a       fixed at 2",
     ]
-    assert "stage 2    front: auto takes gp: planned for 40 designs, 2 objectives and 3 parameters: " in done.stdout
+    assert (
+        "stage 2    front: auto takes gp: planned for 40 designs, 2 objectives and 3 parameters: " in completed.stdout
+    )
 
 
 def test_validate_refuses_exports_to_a_place_that_cannot_be_a_folder(folder: Path) -> None:
     (folder / "results").write_text("a file of somebody's")
     exports = ("validate", "beam.yaml", "--plugin", "beam.py", "--set", "report.export=[csv]")
-    done = designopt(folder, *exports)
-    assert done.returncode == 2
-    assert "beam.yaml: error: report.export: csv cannot be written to results/beam.study: " in done.stderr
-    assert "results is no folder; choose another folder: -o STORE" in done.stderr
+    completed = designopt(folder, *exports)
+    assert completed.returncode == 2
+    assert "beam.yaml: error: report.export: csv cannot be written to results/beam.study: " in completed.stderr
+    assert "results is no folder; choose another folder: -o STORE" in completed.stderr
     assert json.loads(designopt(folder, *exports, "--format", "json").stdout)[0]["path"] == "report.export"
     (folder / "results").unlink()
     assert designopt(folder, *exports).returncode == 0
 
 
 def test_validate_says_which_solver_auto_takes_and_why(folder: Path) -> None:
-    given = (folder / "beam.yaml").read_text().replace("{use: nsga2, population: 8}", "{use: auto}")
-    (folder / "beam.yaml").write_text(given)
-    done = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py")
-    assert done.returncode == 0, done.stderr
-    assert "  stage front takes gp: planned for 40 designs, 2 objectives and 1 parameter: " in done.stdout
+    text = (folder / "beam.yaml").read_text().replace("{use: nsga2, population: 8}", "{use: auto}")
+    (folder / "beam.yaml").write_text(text)
+    completed = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py")
+    assert completed.returncode == 0, completed.stderr
+    assert "  stage front takes gp: planned for 40 designs, 2 objectives and 1 parameter: " in completed.stdout
 
 
 def test_tried_designs_do_not_spoil_the_json(folder: Path) -> None:
-    done = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py", "--try", "2", "--format", "json")
-    assert json.loads(done.stdout) == []
-    assert len(done.stderr.strip().splitlines()) == 2
+    completed = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py", "--try", "2", "--format", "json")
+    assert json.loads(completed.stdout) == []
+    assert len(completed.stderr.strip().splitlines()) == 2
 
 
 def test_a_dry_run_tells_the_executor_of_the_options(folder: Path) -> None:
-    done = designopt(
+    completed = designopt(
         folder, "run", "beam.yaml", "--plugin", "beam.py", "--dry-run", "--executor", "dask", "--workers", "3"
     )
-    assert "executor   dask, workers 3" in done.stdout
+    assert "executor   dask, workers 3" in completed.stdout
     assert not (folder / "results").exists()
 
 
@@ -265,10 +269,10 @@ def test_a_report_that_cannot_be_written_is_reported_in_a_sentence(folder: Path)
     assert designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "-o", "s.study").returncode == 0
     (folder / "taken").mkdir()
     for target in ("missing/report.html", "taken"):
-        done = designopt(folder, "report", "s.study", "-o", target)
-        assert done.returncode == 4
-        assert f"{target}: the report cannot be written" in done.stderr
-        assert "Traceback" not in done.stderr
+        completed = designopt(folder, "report", "s.study", "-o", target)
+        assert completed.returncode == 4
+        assert f"{target}: the report cannot be written" in completed.stderr
+        assert "Traceback" not in completed.stderr
     assert not list(folder.glob("*.part"))
 
 
@@ -284,10 +288,10 @@ model("beam", version=1)(Fixed)
     text = MODEL[: MODEL.index('@model("beam"')] + never_ready
     (folder / "beam.py").write_text(text)
     (folder / "beam.yaml").write_text(STUDY.replace(", load: 0.2 kN", ""))
-    done = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py", "--try", "1")
-    assert done.returncode == 2
-    assert "model 'beam' cannot be prepared: OSError: the table of sections is missing" in done.stderr
-    assert "Traceback" not in done.stderr
+    completed = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py", "--try", "1")
+    assert completed.returncode == 2
+    assert "model 'beam' cannot be prepared: OSError: the table of sections is missing" in completed.stderr
+    assert "Traceback" not in completed.stderr
 
 
 def test_a_warning_of_a_model_is_one_line(folder: Path) -> None:
@@ -302,83 +306,84 @@ model("beam", version=1)(Doubtful)
 """
     (folder / "beam.py").write_text(MODEL[: MODEL.index('@model("beam"')] + doubtful)
     (folder / "beam.yaml").write_text(STUDY.replace(", load: 0.2 kN", ""))
-    done = process(folder, "validate", "beam.yaml", "--plugin", "beam.py")
-    assert done.returncode == 0
-    assert done.stderr.splitlines()[0] == "warning: load: the beam yields from 900 N on"
-    assert "UserWarning" not in done.stderr
+    completed = process(folder, "validate", "beam.yaml", "--plugin", "beam.py")
+    assert completed.returncode == 0
+    assert completed.stderr.splitlines()[0] == "warning: load: the beam yields from 900 N on"
+    assert "UserWarning" not in completed.stderr
 
 
 def test_a_dry_run_refuses_a_budget_below_what_the_solver_needs(folder: Path) -> None:
-    done = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "--dry-run", "--budget", "front=3")
-    assert done.returncode == 2
+    completed = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "--dry-run", "--budget", "front=3")
+    assert completed.returncode == 2
     assert re.search(
-        r"front=3: solver 'nsga2' of stage 'front' needs at least \d+ designs, not 3$", done.stderr.strip()
+        r"front=3: solver 'nsga2' of stage 'front' needs at least \d+ designs, not 3$", completed.stderr.strip()
     )
 
 
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])
 def test_a_budget_of_no_stage_is_a_mistake_in_the_command(folder: Path, more: tuple[str, ...]) -> None:
-    done = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "--budget", "nsga2=60", *more)
-    assert done.returncode == 2
+    completed = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "--budget", "nsga2=60", *more)
+    assert completed.returncode == 2
     assert (
-        done.stderr.strip().splitlines()[-1] == "error: --budget nsga2=60: no stage named 'nsga2' (known: look, front)"
+        completed.stderr.strip().splitlines()[-1]
+        == "error: --budget nsga2=60: no stage named 'nsga2' (known: look, front)"
     )
     assert not (folder / "results").exists()
 
 
 @pytest.mark.parametrize("command", ["run", "validate"])
 def test_a_python_file_in_the_place_of_the_study_belongs_to_plugin(folder: Path, command: str) -> None:
-    done = designopt(folder, command, "beam.py")
-    assert done.returncode == 2
+    completed = designopt(folder, command, "beam.py")
+    assert completed.returncode == 2
     text = "error: beam.py is a Python file; give the study file, and this one with --plugin beam.py\n"
-    assert done.stderr == text
+    assert completed.stderr == text
 
 
 def test_a_wrong_number_of_evaluations_is_one_mistake(folder: Path) -> None:
     study = (folder / "beam.yaml").read_text()
     (folder / "beam.yaml").write_text(study.replace("{use: nsga2, population: 8}", "{use: auto}"))
-    done = designopt(
+    completed = designopt(
         folder, "validate", "beam.yaml", "--plugin", "beam.py", "--set", "stages.front.budget.evaluations=0"
     )
-    assert done.stderr.splitlines()[0].endswith("budget.evaluations: must be at least 1, not 0")
-    assert "1 error" in done.stderr
+    assert completed.stderr.splitlines()[0].endswith("budget.evaluations: must be at least 1, not 0")
+    assert "1 error" in completed.stderr
 
 
 def test_a_plugin_file_that_raises_is_reported_in_a_sentence(folder: Path) -> None:
     (folder / "broken.py").write_text("import no_such_package_at_all")
     for arguments in (("show", "nsga2"), ("validate", "beam.yaml"), ("run", "beam.yaml")):
-        done = designopt(folder, *arguments, "--plugin", "broken.py")
-        assert done.returncode == 2
-        assert "broken.py:1: ModuleNotFoundError" in done.stderr
-        assert "Traceback" not in done.stderr
-        assert "no plugin named" not in done.stderr  # it would have declared that
-    assert done.stderr.count("error:") == 1
+        completed = designopt(folder, *arguments, "--plugin", "broken.py")
+        assert completed.returncode == 2
+        assert "broken.py:1: ModuleNotFoundError" in completed.stderr
+        assert "Traceback" not in completed.stderr
+        assert "no plugin named" not in completed.stderr  # it would have declared that
+    assert completed.stderr.count("error:") == 1
 
 
 def test_a_study_passed_as_a_plugin_is_reported_as_no_python_file(folder: Path) -> None:
-    done = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.yaml")
-    assert done.returncode == 2
+    completed = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.yaml")
+    assert completed.returncode == 2
     first = "error: beam.yaml is not a Python file; --plugin takes the Python file that declares a plugin"
-    assert done.stderr.splitlines() == [first, "1 error, nothing was run."]
+    assert completed.stderr.splitlines() == [first, "1 error, nothing was run."]
 
 
 def test_of_a_study_that_is_not_there_the_one_that_was_meant_is_named(folder: Path) -> None:
     for command in ("validate", "run"):
-        done = designopt(folder, command, "baem.yaml")
-        assert done.returncode == 2
-        assert done.stderr.splitlines()[0] == "baem.yaml: error: no such file; did you mean 'beam.yaml'?"
-    done = designopt(folder, "validate", "quite_another")
-    assert done.stderr.splitlines()[0] == "quite_another: error: no such file (study files there: beam.yaml)"
+        completed = designopt(folder, command, "baem.yaml")
+        assert completed.returncode == 2
+        assert completed.stderr.splitlines()[0] == "baem.yaml: error: no such file; did you mean 'beam.yaml'?"
+    completed = designopt(folder, "validate", "quite_another")
+    assert completed.stderr.splitlines()[0] == "quite_another: error: no such file (study files there: beam.yaml)"
     assert designopt(folder, "validate", "no/folder.yaml").stderr.splitlines()[0].endswith("error: no such file")
 
 
 def test_a_study_without_a_feasible_design_ends_with_1(folder: Path) -> None:
-    done = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "--set", "constraints.stiff.max=1e-9 mm")
-    assert done.returncode == 1, done.stderr
-    assert "No feasible design" in done.stderr
-    assert "so there is no design to choose" not in done.stdout + done.stderr
-    assert "Most frequent failure: diverged (folded), " in done.stderr
-    assert done.stderr.endswith(", the first: the section folds\n")
+    completed = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "--set", "constraints.stiff.max=1e-9 mm")
+    assert completed.returncode == 1, completed.stderr
+    assert "No feasible design" in completed.stderr
+    assert "so there is no design to choose" not in completed.stdout + completed.stderr
+    assert "Most frequent failure: diverged (folded), " in completed.stderr
+    assert completed.stderr.endswith(", the first: the section folds\n")
 
 
 def test_a_study_whose_programs_all_fail_says_how_they_ended(folder: Path) -> None:
@@ -393,38 +398,38 @@ constraints: [{name: soft, of: discomfort, max: -1}]
 solver: {use: collocation, intervals: 10, max_iterations: 5}
 execution: {executor: serial}
 """)
-    done = designopt(folder, "run", "ride.yaml")
-    assert done.returncode == 1, done.stderr
+    completed = designopt(folder, "run", "ride.yaml")
+    assert completed.returncode == 1, completed.stderr
     end = "Most frequent end of a program: iteration_limit, 1 of 1, the first: The limit of iterations was reached; "
-    assert done.stderr.splitlines()[-1].startswith(end)
-    shown = designopt(folder, "show", "results/ride.study").stdout
-    assert "\nprograms     1: iteration_limit 1\n" in shown
-    assert f"No program has produced a design yet, so there is no design to choose. {end}" in shown
+    assert completed.stderr.splitlines()[-1].startswith(end)
+    summary = designopt(folder, "show", "results/ride.study").stdout
+    assert "\nprograms     1: iteration_limit 1\n" in summary
+    assert f"No program has produced a design yet, so there is no design to choose. {end}" in summary
 
 
 def test_without_a_failure_none_is_reported(folder: Path) -> None:
     changes = ("--set", "constraints.stiff.max=1e-9 mm", "--set", "space.side.low=0.01")
-    done = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", *changes)
-    assert done.returncode == 1, done.stderr
-    assert "see failures and limits in the report." in done.stderr
-    assert "Most frequent" not in done.stderr
+    completed = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", *changes)
+    assert completed.returncode == 1, completed.stderr
+    assert "see failures and limits in the report." in completed.stderr
+    assert "Most frequent" not in completed.stderr
 
 
 def test_a_smaller_budget_is_refused_when_a_run_is_continued(folder: Path) -> None:
     assert designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "-o", "s.study").returncode == 0
-    done = designopt(folder, "resume", "s.study", "--plugin", "beam.py", "--budget", "front=10")
-    assert done.returncode == 4
-    assert "stage 'front' has already proposed 40 designs; set a budget of at least 40, not 10" in done.stderr
-    done = designopt(folder, "resume", "s.study", "--plugin", "beam.py", "--budget", "frnt=100")
-    assert done.returncode == 2
-    assert "error: --budget frnt=100: no stage named 'frnt'; did you mean 'front'?" in done.stderr
+    completed = designopt(folder, "resume", "s.study", "--plugin", "beam.py", "--budget", "front=10")
+    assert completed.returncode == 4
+    assert "stage 'front' has already proposed 40 designs; set a budget of at least 40, not 10" in completed.stderr
+    completed = designopt(folder, "resume", "s.study", "--plugin", "beam.py", "--budget", "frnt=100")
+    assert completed.returncode == 2
+    assert "error: --budget frnt=100: no stage named 'frnt'; did you mean 'front'?" in completed.stderr
 
 
 def test_a_model_that_always_raises_stops_the_study_with_3(folder: Path) -> None:
     (folder / "beam.yaml").write_text(STUDY.replace("  side:", "  broken: {value: 1}\n  side:"))
-    done = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py")
-    assert done.returncode == 3, done.stdout + done.stderr
-    assert "the beam file is missing" in done.stderr
+    completed = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py")
+    assert completed.returncode == 3, completed.stdout + completed.stderr
+    assert "the beam file is missing" in completed.stderr
 
 
 def test_ctrl_c_ends_with_130_and_the_command_that_goes_on(folder: Path) -> None:
@@ -445,9 +450,11 @@ def test_ctrl_c_ends_with_130_and_the_command_that_goes_on(folder: Path) -> None
     _, errors = running.communicate(timeout=600)
     assert running.returncode == 130, errors
     assert "designopt resume s.study" in errors
-    shown = designopt(folder, "show", "s.study").stdout
-    assert re.search(r"^last session +interrupted$", shown, re.MULTILINE)
-    told = r"^Unfinished: interrupted after 1 of 12 designs of stage look\. Continue with: designopt resume s\.study"
-    assert re.search(told, shown, re.MULTILINE)
-    done = designopt(folder, "resume", "s.study", "--plugin", "beam.py")
-    assert done.returncode == 0, done.stderr
+    summary = designopt(folder, "show", "s.study").stdout
+    assert re.search(r"^last session +interrupted$", summary, re.MULTILINE)
+    unfinished = (
+        r"^Unfinished: interrupted after 1 of 12 designs of stage look\. Continue with: designopt resume s\.study"
+    )
+    assert re.search(unfinished, summary, re.MULTILINE)
+    completed = designopt(folder, "resume", "s.study", "--plugin", "beam.py")
+    assert completed.returncode == 0, completed.stderr

@@ -44,29 +44,29 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def asked(folder: Path, *arguments: str) -> list[dict[str, str]]:
-    done = designopt(folder, "ask", *arguments, *PLUGIN)
-    assert done.returncode == 0, done.stderr
-    return list(csv.DictReader(done.stdout.splitlines()))
+def ask(folder: Path, *arguments: str) -> list[dict[str, str]]:
+    completed = designopt(folder, "ask", *arguments, *PLUGIN)
+    assert completed.returncode == 0, completed.stderr
+    return list(csv.DictReader(completed.stdout.splitlines()))
 
 
-def told(folder: Path, text: str):
+def tell(folder: Path, text: str):
     (folder / "results.csv").write_text(text)
     return designopt(folder, "tell", "results/rig.study", "results.csv", *PLUGIN)
 
 
 def test_a_study_is_carried_out_by_hand_to_its_end(folder):
-    rows = asked(folder, "rig.yaml", "-n", "4")
+    rows = ask(folder, "rig.yaml", "-n", "4")
     assert list(rows[0]) == ["design", "scenario", "kind", "load [kN]", "rain [mm/h]", "wear [mm]", "failed"]
     assert [(row["design"], row["scenario"], row["load [kN]"], row["rain [mm/h]"]) for row in rows] == [
         ("0", "dry", "0.0", ""), ("0", "wet", "0.0", "5.0"), ("1", "dry", "2.0", ""), ("1", "wet", "2.0", "5.0")
     ]  # fmt: skip
-    first = told(folder, "design,scenario,wear [mm]\n0,dry,3.5\n0,wet,4\n1,dry,\n")
+    first = tell(folder, "design,scenario,wear [mm]\n0,dry,3.5\n0,wet,4\n1,dry,\n")
     assert first.returncode == 0, first.stderr
     assert "2 results recorded in results/rig.study; 4 pending" in first.stdout
-    assert [row["design"] for row in asked(folder, "results/rig.study", "-n", "9")] == ["1", "1", "2", "2"]
+    assert [row["design"] for row in ask(folder, "results/rig.study", "-n", "9")] == ["1", "1", "2", "2"]
     text = "design;scenario;wear [cm];failed\n1;dry;0,25;\n1;wet;0,3;\n2;dry;;specimen broke\n2;wet;0,9;\n"
-    last = told(folder, text)
+    last = tell(folder, text)
     assert last.returncode == 0, last.stderr
     assert "4 results recorded in results/rig.study; the study is complete" in last.stdout
     result = open_store(folder / "results/rig.study")
@@ -88,15 +88,15 @@ def test_a_study_is_carried_out_by_hand_to_its_end(folder):
     ],
 )
 def test_results_that_do_not_fit_are_refused_with_their_place_and_nothing_is_recorded(folder, text, message):
-    asked(folder, "rig.yaml")
-    refused = told(folder, text)
+    ask(folder, "rig.yaml")
+    refused = tell(folder, text)
     assert refused.returncode == 2
     assert message in refused.stderr
     assert open_store(folder / "results/rig.study").counts["evaluations"] == 0
 
 
 def test_a_store_without_its_plugin_file_says_how_to_pass_it(folder):
-    asked(folder, "rig.yaml")
+    ask(folder, "rig.yaml")
     alone = designopt(folder, "ask", "results/rig.study")
     assert alone.returncode == 4
     assert "--plugin rig.py" in alone.stderr

@@ -41,11 +41,11 @@ def completed(folder, line):
         "COMP_WORDS": line,
         "COMP_CWORD": str(len(words) - 1),
     }
-    done = subprocess.run(
+    process = subprocess.run(
         [str(Path(sys.executable).with_name("designopt"))], cwd=folder, env=environment, capture_output=True, text=True
     )
-    assert done.stderr == ""
-    return [item.partition(",")[2] for item in done.stdout.split()]
+    assert process.stderr == ""
+    return [item.partition(",")[2] for item in process.stdout.split()]
 
 
 @pytest.mark.parametrize(
@@ -73,15 +73,15 @@ def test_the_lines_of_the_page_write_a_script(shell, tmp_path):
     if shell == "bash":
         bash = subprocess.run(["bash", "--version"], capture_output=True, text=True, check=True).stdout
         assert "version" in bash
-    done = subprocess.run(
+    process = subprocess.run(
         ["sh", "-e", "-c", block],
         env={**os.environ, "HOME": str(tmp_path), "PATH": path},
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stderr
-    written = [p for p in tmp_path.rglob("*designopt*") if p.is_file()]
-    assert any("_DESIGNOPT_COMPLETE" in p.read_text() for p in written)
+    assert process.returncode == 0, process.stderr
+    scripts = [p for p in tmp_path.rglob("*designopt*") if p.is_file()]
+    assert any("_DESIGNOPT_COMPLETE" in p.read_text() for p in scripts)
 
 
 def test_messages_are_written_where_they_are_asked_for(folder, monkeypatch):
@@ -91,8 +91,8 @@ def test_messages_are_written_where_they_are_asked_for(folder, monkeypatch):
     before, handlers = logger.level, list(logging.getLogger().handlers)
     monkeypatch.chdir(folder)
     try:
-        done = CliRunner().invoke(main, ["--log", "info", "validate", "small.yaml"])
-        assert done.exit_code == 0
+        answer = CliRunner().invoke(main, ["--log", "info", "validate", "small.yaml"])
+        assert answer.exit_code == 0
         assert logger.level == logging.INFO
     finally:
         logger.setLevel(before)

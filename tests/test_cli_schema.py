@@ -33,8 +33,8 @@ def schema() -> dict[str, Any]:
 
 def mistakes(value: Any, schema: dict[str, Any]) -> list[str]:
     """Where `value` breaks the JSON Schema, and how."""
-    found = Draft202012Validator(schema).iter_errors(value)
-    return [f"{error.json_path}: {error.message}" for error in found]
+    errors = Draft202012Validator(schema).iter_errors(value)
+    return [f"{error.json_path}: {error.message}" for error in errors]
 
 
 def test_the_schema_is_a_valid_one(schema: dict[str, Any]) -> None:
@@ -48,7 +48,7 @@ def test_the_studies_and_templates_that_come_along_are_accepted(name: str, schem
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "place"),
+    ("old", "new", "json_path"),
     [
         ("model:\n  use", "modell:\n  use", "$: Additional"),
         ("cycles: 20 ", "cycles: many ", "$.model: "),
@@ -59,11 +59,11 @@ def test_the_studies_and_templates_that_come_along_are_accepted(name: str, schem
         ("seed: 1 ", "seed: one ", "$.seed: "),
     ],
 )
-def test_mistakes_are_marked_at_their_place(old: str, new: str, place: str, schema: dict[str, Any]) -> None:
+def test_mistakes_are_marked_at_their_place(old: str, new: str, json_path: str, schema: dict[str, Any]) -> None:
     text = STUDIES["damper.yaml.template"]
     assert old in text
-    found = mistakes(parse(text.replace(old, new, 1), "x").data(), schema)
-    assert any(mistake.startswith(place) for mistake in found), found
+    messages = mistakes(parse(text.replace(old, new, 1), "x").data(), schema)
+    assert any(mistake.startswith(json_path) for mistake in messages), messages
 
 
 def test_the_settings_of_a_plugin_file_are_in_the_schema(tmp_path: Path) -> None:

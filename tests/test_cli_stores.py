@@ -69,16 +69,16 @@ execution: {executor: serial, arrays: [bow]}
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a plugin, a study and the store of its run."""
-    place = tmp_path_factory.mktemp("rods")
-    (place / "rod.py").write_text(MODEL.replace("CHANGED", "0.0"))
-    (place / "rod.yaml").write_text(STUDY)
-    with contextlib.chdir(place):
+    path = tmp_path_factory.mktemp("rods")
+    (path / "rod.py").write_text(MODEL.replace("CHANGED", "0.0"))
+    (path / "rod.yaml").write_text(STUDY)
+    with contextlib.chdir(path):
         assert designopt("run", "rod.yaml", "--plugin", "rod.py").exit_code == 0
-    return place
+    return path
 
 
 @pytest.fixture(autouse=True)
-def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def work_in_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
 
 
@@ -88,8 +88,8 @@ def designopt(*arguments: str) -> Result:
 
 def process(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "designopt", *arguments]
-    given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "timeout": 60, **options}
-    return subprocess.run(command, **given)  # type: ignore[call-overload, no-any-return]
+    settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "timeout": 60, **options}
+    return subprocess.run(command, **settings)  # type: ignore[call-overload, no-any-return]
 
 
 STORE = "results/rod.study"
@@ -99,9 +99,9 @@ STORE = "results/rod.study"
 
 def test_a_design_is_shown_with_values_figures_margins_arrays_and_the_way_to_compute_it_again() -> None:
     row = open_store(STORE).chosen()["best tone"]
-    shown = designopt("show", f"{STORE}/{row}")
-    assert shown.exit_code == 0, shown.output
-    text = shown.output
+    answer = designopt("show", f"{STORE}/{row}")
+    assert answer.exit_code == 0, answer.output
+    text = answer.output
     result = open_store(STORE)
     side = float(result.outcomes.X[row, 0])
     assert f"design {row} of {STORE}: best tone, on the front" in text
@@ -123,9 +123,9 @@ def test_a_design_is_found_by_number_label_and_the_beginning_of_a_key(scenario: 
     result = open_store(STORE)
     row = result.chosen()["best mass"]
     key = result.problem.keys(result.outcomes.X[row : row + 1])[0][scenario].hex()
-    shown = [designopt("show", f"{STORE}/{point}").output for point in (str(row), "best mass", key, key[:10].upper())]
-    assert len(set(shown)) == 1
-    assert shown[0].startswith(f"design {row} of")
+    pages = [designopt("show", f"{STORE}/{point}").output for point in (str(row), "best mass", key, key[:10].upper())]
+    assert len(set(pages)) == 1
+    assert pages[0].startswith(f"design {row} of")
 
 
 @pytest.mark.parametrize(
@@ -138,29 +138,29 @@ def test_a_design_is_found_by_number_label_and_the_beginning_of_a_key(scenario: 
     ],
 )
 def test_a_design_that_is_not_there_is_reported_with_those_that_are(point: str, text: str) -> None:
-    shown = designopt("show", f"{STORE}/{point}")
-    assert shown.exit_code == 2
-    assert text in shown.output
+    answer = designopt("show", f"{STORE}/{point}")
+    assert answer.exit_code == 2
+    assert text in answer.output
 
 
 def test_a_failed_design_is_shown_with_its_message() -> None:
-    shown = designopt("show", f"{STORE}/0").output
-    assert "design 0 of results/rod.study: failed" in shown
-    assert re.search(r"^cold +diverged \(folded\)", shown, re.MULTILINE)
-    assert "warm: the section folds" in shown
-    assert re.search(r"^mass +no value +g +minimize$", shown, re.MULTILINE)
-    again = designopt("show", f"{STORE}/0", "--plugin", "rod.py", "--evaluate")
-    assert again.exit_code == 0, again.output
-    assert re.search(r"^recomputed in warm: diverged in .* s: the same as recorded$", again.output, re.MULTILINE)
+    output = designopt("show", f"{STORE}/0").output
+    assert "design 0 of results/rod.study: failed" in output
+    assert re.search(r"^cold +diverged \(folded\)", output, re.MULTILINE)
+    assert "warm: the section folds" in output
+    assert re.search(r"^mass +no value +g +minimize$", output, re.MULTILINE)
+    recomputed = designopt("show", f"{STORE}/0", "--plugin", "rod.py", "--evaluate")
+    assert recomputed.exit_code == 0, recomputed.output
+    assert re.search(r"^recomputed in warm: diverged in .* s: the same as recorded$", recomputed.output, re.MULTILINE)
 
 
 def test_a_design_computed_again_is_the_same_bit_for_bit_and_gives_its_arrays(tmp_path: Path) -> None:
     file = tmp_path / "best.npz"
-    again = designopt("show", f"{STORE}/best tone", "--plugin", "rod.py", "--evaluate", "--arrays", str(file))
-    assert again.exit_code == 0, again.output
+    recomputed = designopt("show", f"{STORE}/best tone", "--plugin", "rod.py", "--evaluate", "--arrays", str(file))
+    assert recomputed.exit_code == 0, recomputed.output
     for scenario in ("cold", "warm"):
         line = rf"^recomputed in {scenario}: ok in .* s: the same as recorded, bit for bit$"
-        assert re.search(line, again.output, re.MULTILINE)
+        assert re.search(line, recomputed.output, re.MULTILINE)
     with np.load(file) as arrays:
         assert sorted(arrays.files) == ["bow@cold", "bow@warm", "place@cold", "place@warm"]
         assert (arrays["bow@warm"] == np.linspace(0.0, 1.0, 11) ** 2).all()
@@ -174,24 +174,24 @@ def test_a_figure_that_is_infinite_again_is_the_same_as_recorded(tmp_path: Path)
     )
     store = str(tmp_path / "s.study")
     assert process("run", "rod.yaml", "--plugin", str(tmp_path / "rod.py"), "-o", store).returncode == 0
-    again = process("show", f"{store}/best tone", "--plugin", str(tmp_path / "rod.py"), "--evaluate")
-    assert again.returncode == 0, again.stdout + again.stderr
-    assert again.stdout.count("the same as recorded") == 2
+    recomputed = process("show", f"{store}/best tone", "--plugin", str(tmp_path / "rod.py"), "--evaluate")
+    assert recomputed.returncode == 0, recomputed.stdout + recomputed.stderr
+    assert recomputed.stdout.count("the same as recorded") == 2
 
 
 def test_a_design_that_gives_other_numbers_is_reported_with_the_difference_and_exit_code_1(tmp_path: Path) -> None:
     (tmp_path / "rod.py").write_text(MODEL.replace("CHANGED", "1e-9"))
-    again = process("show", f"{STORE}/best tone", "--plugin", str(tmp_path / "rod.py"), "--evaluate")
-    assert again.returncode == 1, again.stderr
-    assert re.search(r"^recomputed in cold: .*mass was \S+, now \S+ \(2e-09 of it\)", again.stdout, re.MULTILINE)
+    recomputed = process("show", f"{STORE}/best tone", "--plugin", str(tmp_path / "rod.py"), "--evaluate")
+    assert recomputed.returncode == 1, recomputed.stderr
+    assert re.search(r"^recomputed in cold: .*mass was \S+, now \S+ \(2e-09 of it\)", recomputed.stdout, re.MULTILINE)
 
 
 def test_a_design_whose_model_is_not_there_asks_for_the_file() -> None:
-    again = process("show", f"{STORE}/best tone", "--evaluate")
-    assert again.returncode == 4
+    recomputed = process("show", f"{STORE}/best tone", "--evaluate")
+    assert recomputed.returncode == 4
     text = "no plugin named 'rod'; install it, or pass the file that declares it: --plugin rod.py"
-    assert again.stderr == f"{STORE}: {text}\n"
-    assert "Traceback" not in again.stderr
+    assert recomputed.stderr == f"{STORE}: {text}\n"
+    assert "Traceback" not in recomputed.stderr
 
 
 @pytest.mark.parametrize(
@@ -207,9 +207,9 @@ def test_a_design_whose_model_is_not_there_asks_for_the_file() -> None:
     ids=lambda v: " ".join(v) if isinstance(v, tuple) else "",
 )
 def test_options_of_show_that_do_not_fit_are_refused(arguments: tuple[str, ...], text: str) -> None:
-    shown = designopt("show", *arguments)
-    assert shown.exit_code == 2
-    assert text in " ".join(shown.output.split())
+    answer = designopt("show", *arguments)
+    assert answer.exit_code == 2
+    assert text in " ".join(answer.output.split())
 
 
 # ------------------------------------------------------------------------------------------------ reports, exports
@@ -218,9 +218,9 @@ def test_options_of_show_that_do_not_fit_are_refused(arguments: tuple[str, ...],
 def test_exports_lie_beside_the_page_and_bear_its_name_when_it_is_not_the_stores_own(tmp_path: Path) -> None:
     assert designopt("report", STORE, "--export", "csv").exit_code == 0
     assert (Path(STORE) / "designs.csv").exists()
-    done = designopt("report", STORE, "-o", str(tmp_path / "rods.html"), "--export", "csv", "--export", "csv")
-    assert done.exit_code == 0, done.output
-    assert done.output.split() == [
+    answer = designopt("report", STORE, "-o", str(tmp_path / "rods.html"), "--export", "csv", "--export", "csv")
+    assert answer.exit_code == 0, answer.output
+    assert answer.output.split() == [
         str(tmp_path / name) for name in ("rods.html", "rods.designs.csv", "rods.designs.csv-metadata.json")
     ]
     assert (tmp_path / "rods.designs.csv").read_bytes() == (Path(STORE) / "designs.csv").read_bytes()
@@ -229,19 +229,19 @@ def test_exports_lie_beside_the_page_and_bear_its_name_when_it_is_not_the_stores
 def test_of_a_format_with_many_files_only_the_first_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = [tmp_path / f"walk{k}.sto" for k in range(6)]
     monkeypatch.setattr("designopt.exports.export", lambda *_, **__: files)
-    done = designopt("report", STORE, "--export", "sto")
-    assert done.output.splitlines()[1:] == [str(files[0]), f"{tmp_path}: 5 more files of the format sto"]
+    answer = designopt("report", STORE, "--export", "sto")
+    assert answer.output.splitlines()[1:] == [str(files[0]), f"{tmp_path}: 5 more files of the format sto"]
 
 
 def test_a_study_may_ask_for_exports_after_its_run(tmp_path: Path) -> None:
     store = str(tmp_path / "s.study")
     options = ("--set", "report.export=[csv, netcdf]", "--set", "execution.arrays=[]")
-    done = designopt("run", "rod.yaml", "--plugin", "rod.py", "-o", store, *options)
-    assert done.exit_code == 4, done.output
-    assert f"export       {store}/designs.csv\n" in done.output
-    assert "not exported: " in done.stderr
-    assert "no arrays are kept" in done.stderr
-    assert "The results are kept." in done.stderr
+    answer = designopt("run", "rod.yaml", "--plugin", "rod.py", "-o", store, *options)
+    assert answer.exit_code == 4, answer.output
+    assert f"export       {store}/designs.csv\n" in answer.output
+    assert "not exported: " in answer.stderr
+    assert "no arrays are kept" in answer.stderr
+    assert "The results are kept." in answer.stderr
 
 
 def test_an_export_that_cannot_be_written_is_written_when_the_run_is_resumed(tmp_path: Path) -> None:
@@ -250,30 +250,30 @@ def test_an_export_that_cannot_be_written_is_written_when_the_run_is_resumed(tmp
     assert run.exit_code == 0, run.output
     (store / "designs.csv").unlink()
     (store / "designs.csv").mkdir()
-    done = designopt("resume", str(store), "--plugin", "rod.py")
-    assert done.exit_code == 4
-    assert f"not exported: {store}: the csv export cannot be written (Is a directory)" in done.stderr
-    assert "The results are kept. After removing the cause" in done.stderr
+    answer = designopt("resume", str(store), "--plugin", "rod.py")
+    assert answer.exit_code == 4
+    assert f"not exported: {store}: the csv export cannot be written (Is a directory)" in answer.stderr
+    assert "The results are kept. After removing the cause" in answer.stderr
     (store / "designs.csv").rmdir()
-    done = designopt("resume", str(store), "--plugin", "rod.py")
-    assert done.exit_code == 0, done.output
+    answer = designopt("resume", str(store), "--plugin", "rod.py")
+    assert answer.exit_code == 0, answer.output
     assert (store / "designs.csv").is_file()
 
 
 def test_several_stores_get_a_report_each(tmp_path: Path) -> None:
     store = str(tmp_path / "t.study")
     assert designopt("run", "rod.yaml", "--plugin", "rod.py", "-o", store).exit_code == 0
-    done = designopt("report", STORE, store)
-    assert done.output.split() == [f"{STORE}/report.html", f"{store}/report.html"]
+    answer = designopt("report", STORE, store)
+    assert answer.output.split() == [f"{STORE}/report.html", f"{store}/report.html"]
 
 
 def test_results_judged_anew_get_a_page_of_their_own_and_the_store_stays(tmp_path: Path) -> None:
     before = (Path(STORE) / "journal.db").read_bytes()
-    done = designopt("report", STORE, "--set", "objectives.tone.over=mean", "--export", "csv")
-    assert done.exit_code == 0, done.output
+    answer = designopt("report", STORE, "--set", "objectives.tone.over=mean", "--export", "csv")
+    assert answer.exit_code == 0, answer.output
     names = ("report-set.html", "report-set.designs.csv", "report-set.designs.csv-metadata.json")
-    *written, head, first = done.output.splitlines()[:5]
-    assert written == [f"{STORE}/{name}" for name in names]
+    *paths, head, first = answer.output.splitlines()[:5]
+    assert paths == [f"{STORE}/{name}" for name in names]
     assert head.split()[0] == "design"
     assert first.startswith("best")
     page = Path(f"{STORE}/report-set.html").read_text()
@@ -294,16 +294,16 @@ def test_results_judged_anew_get_a_page_of_their_own_and_the_store_stays(tmp_pat
     ],
 )
 def test_a_change_that_cannot_be_judged_anew_is_reported(change: str, code: int, text: str) -> None:
-    done = designopt("report", STORE, "--set", change)
-    assert done.exit_code == code
-    assert text in done.output
-    assert not isinstance(done.exception, Exception)
+    answer = designopt("report", STORE, "--set", change)
+    assert answer.exit_code == code
+    assert text in answer.output
+    assert not isinstance(answer.exception, Exception)
 
 
 def test_limits_that_no_stored_design_meets_are_reported_with_exit_code_1() -> None:
-    done = designopt("report", STORE, "--set", "constraints=[{of: pitch, max: 1e-9}]")
-    assert done.exit_code == 1, done.output
-    assert f"{STORE}: no design satisfies the present limits" in done.output
+    answer = designopt("report", STORE, "--set", "constraints=[{of: pitch, max: 1e-9}]")
+    assert answer.exit_code == 1, answer.output
+    assert f"{STORE}: no design satisfies the present limits" in answer.output
 
 
 def test_a_folder_with_the_name_of_a_plugin_hides_it_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,9 +319,9 @@ def test_stores_are_compared_on_one_page(tmp_path: Path) -> None:
     options = ("--set", "objectives.mass.unit=kg", "--set", "space.side.high=0.04")
     assert designopt("run", "rod.yaml", "--plugin", "rod.py", "-o", store, *options).exit_code == 0
     page = tmp_path / "both.html"
-    done = designopt("report", STORE, store, "--compare", "-o", str(page))
-    assert done.exit_code == 0, done.output
-    assert done.output == f"{page}\n"
+    answer = designopt("report", STORE, store, "--compare", "-o", str(page))
+    assert answer.exit_code == 0, answer.output
+    assert answer.output == f"{page}\n"
     text = page.read_text()
     assert "Comparison of rod and heavy" in text
     assert designopt("report", STORE, store, "--compare", "-o", str(tmp_path / "no" / "x.html")).exit_code == 4
@@ -338,9 +338,9 @@ def test_stores_are_compared_on_one_page(tmp_path: Path) -> None:
     ids=lambda v: " ".join(v) if isinstance(v, tuple) else "",
 )
 def test_options_of_report_that_do_not_fit_are_refused(arguments: tuple[str, ...], text: str) -> None:
-    done = designopt("report", *arguments)
-    assert done.exit_code == 2
-    assert text in " ".join(done.output.split())
+    answer = designopt("report", *arguments)
+    assert answer.exit_code == 2
+    assert text in " ".join(answer.output.split())
 
 
 # ------------------------------------------------------------------------------------------------------- listing
@@ -365,9 +365,9 @@ def test_the_stores_of_a_folder_are_listed() -> None:
     ],
 )
 def test_files_that_are_not_studies_are_reported(file: str, text: str) -> None:
-    done = designopt("validate", file)
-    assert done.exit_code == 2
-    assert text in done.output
+    answer = designopt("validate", file)
+    assert answer.exit_code == 2
+    assert text in answer.output
 
 
 # ------------------------------------------------------------------------------------------------------- following
@@ -399,10 +399,10 @@ def test_a_run_is_looked_on_at_until_it_ends(running: tuple[subprocess.Popen[byt
     assert followed.exit_code == 0, followed.output
     assert run.wait(timeout=300) == 0
     lines = followed.stdout.splitlines()
-    told = [line for line in lines if re.match(r"\d\d:\d\d:\d\d look \(1/1\): \d+", line)]
-    assert len(told) >= 2
-    assert " 20 designs" in told[-1]
-    assert re.search(r"best of each: mass [\d.]+, tone [\d.]+", told[-1])
+    states = [line for line in lines if re.match(r"\d\d:\d\d:\d\d look \(1/1\): \d+", line)]
+    assert len(states) >= 2
+    assert " 20 designs" in states[-1]
+    assert re.search(r"best of each: mass [\d.]+, tone [\d.]+", states[-1])
     assert re.search(r"^last session +done$", followed.stdout, re.MULTILINE)
     assert (Path(store) / "report.html").exists()
 
@@ -423,10 +423,10 @@ def test_ctrl_c_ends_the_looking_and_leaves_the_run_alone(running: tuple[subproc
 
 
 def test_a_store_at_which_nothing_works_is_shown_at_once() -> None:
-    shown = designopt("show", STORE, "--follow")
-    assert shown.exit_code == 0
-    assert f"no run is active on {STORE}" in shown.stderr
-    assert re.search(r"^last session +done$", shown.stdout, re.MULTILINE)
+    answer = designopt("show", STORE, "--follow")
+    assert answer.exit_code == 0
+    assert f"no run is active on {STORE}" in answer.stderr
+    assert re.search(r"^last session +done$", answer.stdout, re.MULTILINE)
 
 
 def test_the_view_on_a_terminal_tells_how_far_the_run_is_and_what_is_best() -> None:
@@ -455,19 +455,19 @@ def test_the_view_on_a_terminal_tells_how_far_the_run_is_and_what_is_best() -> N
 @pytest.mark.parametrize("arguments", [("list",), ("show", STORE)])
 def test_an_output_that_is_full_ends_with_a_sentence(arguments: tuple[str, ...]) -> None:
     with open("/dev/full", "w") as full:
-        done = process(*arguments, stdout=full)
-    assert done.returncode == 4
-    assert done.stderr == "error: the output cannot be written: No space left on device\n"
+        completed = process(*arguments, stdout=full)
+    assert completed.returncode == 4
+    assert completed.stderr == "error: the output cannot be written: No space left on device\n"
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("list",)])
 def test_a_reader_that_goes_away_ends_the_command_quietly(arguments: tuple[str, ...]) -> None:
     read, write = os.pipe()
     os.close(read)
-    done = process(*arguments, stdout=write)
+    completed = process(*arguments, stdout=write)
     os.close(write)
-    assert done.returncode == 141  # as of any program that a closed pipe ends
-    assert done.stderr == ""
+    assert completed.returncode == 141  # as of any program that a closed pipe ends
+    assert completed.stderr == ""
 
 
 def test_ctrl_c_ends_any_command_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -475,15 +475,15 @@ def test_ctrl_c_ends_any_command_with_130(monkeypatch: pytest.MonkeyPatch) -> No
         raise KeyboardInterrupt
 
     monkeypatch.setattr("designopt.api.open_store", interrupted)
-    done = designopt("report", STORE)
-    assert done.exit_code == 130
-    assert done.output == "interrupted\n"
+    answer = designopt("report", STORE)
+    assert answer.exit_code == 130
+    assert answer.output == "interrupted\n"
 
 
 def test_a_change_to_a_store_of_a_plugin_file_asks_for_the_file() -> None:
-    done = process("report", STORE, "--set", "objectives.tone.over=mean")
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"{STORE}: the run used --plugin rod.py, which is needed here too\n")
+    completed = process("report", STORE, "--set", "objectives.tone.over=mean")
+    assert completed.returncode == 2
+    assert completed.stderr.startswith(f"{STORE}: the run used --plugin rod.py, which is needed here too\n")
 
 
 def test_the_schema_is_json() -> None:

@@ -18,16 +18,16 @@ LIGHTEST = 7800 * 0.01 * (12000 / (3 * 210e9 * 0.005 * 0.01)) ** (1 / 3)
 
 
 def block(fence):
-    (found,) = re.findall(rf"^```{fence}\n(.*?)^```$", PAGE, flags=re.DOTALL | re.MULTILINE)
-    return found
+    (code,) = re.findall(rf"^```{fence}\n(.*?)^```$", PAGE, flags=re.DOTALL | re.MULTILINE)
+    return code
 
 
 def printed(text, folder):
     """What a block prints as a script in a process of its own."""
     (folder / "page.py").write_text(text)
-    done = subprocess.run([sys.executable, "page.py"], cwd=folder, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    completed = subprocess.run([sys.executable, "page.py"], cwd=folder, capture_output=True, text=True, timeout=600)
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout.splitlines()
 
 
 def needs(name):
@@ -54,9 +54,9 @@ def test_the_study_of_the_cantilever_runs(tmp_path):
     (tmp_path / "cantilever.py").write_text(block("python cantilever"))
     (tmp_path / "cantilever.yaml").write_text(block("yaml"))
     line = re.search(r"# designopt (run cantilever.yaml --plugin cantilever.py)", PAGE)[1]
-    done = command(tmp_path, *line.split(), "--executor", "serial")
-    assert done.returncode == 0, done.stderr
-    assert "best mass" in done.stdout
+    completed = command(tmp_path, *line.split(), "--executor", "serial")
+    assert completed.returncode == 0, completed.stderr
+    assert "best mass" in completed.stdout
 
 
 def test_the_study_of_the_walk_names_what_the_model_has():
@@ -98,7 +98,7 @@ def test_other_tools_solve_the_same_problem(tool, name, value, tmp_path):
     if not python:
         pytest.skip("DESIGNOPT_PEER_FRAMEWORKS names no interpreter with OpenMDAO, dymos and GEMSEO")
     (tmp_path / "page.py").write_text(block(f"python {tool}"))
-    told = f"import runpy; print('found', float(runpy.run_path('page.py')['{name}']))"
-    done = subprocess.run([python, "-c", told], cwd=tmp_path, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout.split("found")[-1]) == pytest.approx(value, rel=1e-6)
+    script = f"import runpy; print('found', float(runpy.run_path('page.py')['{name}']))"
+    completed = subprocess.run([python, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    assert completed.returncode == 0, completed.stderr
+    assert float(completed.stdout.split("found")[-1]) == pytest.approx(value, rel=1e-6)

@@ -17,8 +17,8 @@ def test_a_noun_is_plural_but_after_one(number: int, text: str) -> None:
 
 
 def test_the_line_of_progress_has_the_nouns_of_its_numbers() -> None:
-    given = {field.name: 1 for field in dataclasses.fields(Snapshot)} | {"stage": "s", "best": {}, "running": ()}
-    one = Snapshot(**{**given, "invalid": 0, "rate": 0.0, "elapsed": 1.0, "left": None})  # type: ignore[arg-type]
+    fields = {field.name: 1 for field in dataclasses.fields(Snapshot)} | {"stage": "s", "best": {}, "running": ()}
+    one = Snapshot(**{**fields, "invalid": 0, "rate": 0.0, "elapsed": 1.0, "left": None})  # type: ignore[arg-type]
     assert line(one) == "s (1/1): 1/1 design, 0:01 so far, 1 of 1 evaluation failed"
     more = dataclasses.replace(one, total=8, evaluations=2)
     assert line(more) == "s (1/1): 1/8 designs, 0:01 so far, 1 of 2 evaluations failed"

@@ -64,8 +64,8 @@ def test_more_designs_of_an_exact_front_come_nearer_to_its_volume_from_below():
 def test_a_contribution_is_the_hypervolume_lost_without_the_design(objectives):
     F = np.random.default_rng(2).random((6, objectives)) * 1.1
     reference = np.ones(objectives)
-    whole = decision.hypervolume(F, reference)
-    lost = [whole - decision.hypervolume(np.delete(F, i, axis=0), reference) for i in range(len(F))]
+    total = decision.hypervolume(F, reference)
+    lost = [total - decision.hypervolume(np.delete(F, i, axis=0), reference) for i in range(len(F))]
     assert decision.contributions(F, reference) == pytest.approx(lost, abs=1e-12)
 
 

@@ -34,7 +34,7 @@ PLUGINS = page("plugins.md")
 RESULTS = page("results.md")
 
 
-def shown(language: str, text: str = PLUGINS) -> list[str]:
+def blocks_in(language: str, text: str = PLUGINS) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
 
 
@@ -66,30 +66,30 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("block", [*shown("yaml", PAGE), *shown("yaml", SOLVERS)])
+@pytest.mark.parametrize("block", [*blocks_in("yaml", PAGE), *blocks_in("yaml", SOLVERS)])
 def test_every_example_of_a_section_is_a_valid_one(block: str, base: Path) -> None:
-    given: dict[str, Any] = yaml.safe_load(block)
-    if "cluster" in given.get("execution", {}):
+    sections: dict[str, Any] = yaml.safe_load(block)
+    if "cluster" in sections.get("execution", {}):
         pytest.importorskip("dask_jobqueue")
     for solver in re.findall(r"use: (\w+)", block):
         if solver in EXTRAS:
             pytest.importorskip(EXTRAS[solver])
-    rest = {name: value for name, value in REST.items() if name != "stages" or "solver" not in given}
-    definition = define(base=base, **{**rest, **given}).definition
-    assert definition.model.plugin.name == {**rest, **given}["model"]["use"]
+    rest = {name: value for name, value in REST.items() if name != "stages" or "solver" not in sections}
+    definition = define(base=base, **{**rest, **sections}).definition
+    assert definition.model.plugin.name == {**rest, **sections}["model"]["use"]
 
 
-@pytest.mark.parametrize("block", [*shown("yaml", PAGE), *shown("yaml", SOLVERS)])
+@pytest.mark.parametrize("block", [*blocks_in("yaml", PAGE), *blocks_in("yaml", SOLVERS)])
 def test_editors_accept_every_example_and_mark_a_wrong_key_in_it(block: str, schema: dict[str, Any]) -> None:
-    given: dict[str, Any] = yaml.safe_load(block)
-    rest = {name: value for name, value in REST.items() if name != "stages" or "solver" not in given}
+    sections: dict[str, Any] = yaml.safe_load(block)
+    rest = {name: value for name, value in REST.items() if name != "stages" or "solver" not in sections}
     editor = Draft202012Validator(schema)
-    assert list(editor.iter_errors({**rest, **given})) == []
-    for name, section in given.items():
+    assert list(editor.iter_errors({**rest, **sections})) == []
+    for name, section in sections.items():
         members = {"space": lambda s: next(iter(s.values())), "figures": lambda s: None}.get(name, lambda s: s)(section)
         if isinstance(members, dict) and "use" not in members:
             members["surprise"] = 1
-            assert not editor.is_valid({**rest, **given}), name
+            assert not editor.is_valid({**rest, **sections}), name
             del members["surprise"]
 
 
@@ -168,21 +168,21 @@ def test_the_theory_of_solvers_names_a_source_for_every_one() -> None:
 @pytest.fixture
 def kerb(tmp_path: Path) -> Path:
     """A folder with the plugins and the study of the page on plugins."""
-    (tmp_path / "kerb.py").write_text("\n".join(shown("python")))
-    (tmp_path / "kerb.yaml").write_text(shown("yaml")[0])
+    (tmp_path / "kerb.py").write_text("\n".join(blocks_in("python")))
+    (tmp_path / "kerb.yaml").write_text(blocks_in("yaml")[0])
     return tmp_path
 
 
 def python(folder: Path, *arguments: str) -> str:
-    done = subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    completed = subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=120)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    return completed.stdout
 
 
 def designopt(folder: Path, *arguments: str) -> str:
-    done = command.designopt(folder, *arguments)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    completed = command.designopt(folder, *arguments)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    return completed.stdout
 
 
 def commands(folder: Path, block: str) -> list[str]:
@@ -193,12 +193,12 @@ def commands(folder: Path, block: str) -> list[str]:
 
 
 def test_the_plugins_shown_keep_the_rules_that_are_checked_beside_them(kerb: Path) -> None:
-    (kerb / "test_kerb.py").write_text(shown("python test")[0])
+    (kerb / "test_kerb.py").write_text(blocks_in("python test")[0])
     python(kerb, "test_kerb.py")
 
 
 def test_the_commands_shown_for_plugins_work_one_after_the_other(kerb: Path) -> None:
-    printed = commands(kerb, shown("sh")[0])
+    printed = commands(kerb, blocks_in("sh")[0])
     assert "damping" in printed[0]
     assert "a valid study" in printed[1]
     assert "best rebound" in printed[3]
@@ -210,26 +210,26 @@ def test_the_commands_shown_for_plugins_work_one_after_the_other(kerb: Path) -> 
 def test_a_store_that_cannot_be_judged_without_a_file_asks_for_it(kerb: Path) -> None:
     designopt(kerb, "run", "kerb.yaml", "--plugin", "kerb.py", "-o", "s.study", "--executor", "serial")
     for arguments in (("report", "s.study"), ("show", "s.study")):
-        done = command.designopt(kerb, *arguments)
-        assert done.returncode == 4
+        completed = command.designopt(kerb, *arguments)
+        assert completed.returncode == 4
         text = "no plugin named 'root_mean_square'; install it, or pass the file that declares it: --plugin kerb.py"
-        assert done.stderr == f"s.study: {text}\n"
+        assert completed.stderr == f"s.study: {text}\n"
         designopt(kerb, *arguments, "--plugin", "kerb.py")
 
 
 def test_the_entry_points_shown_name_the_plugins_shown(kerb: Path) -> None:
     from designopt.plugin import GROUPS
 
-    points = tomllib.loads(shown("toml")[0])["project"]["entry-points"]
+    points = tomllib.loads(blocks_in("toml")[0])["project"]["entry-points"]
     assert set(points) == set(GROUPS.values())
     source = (kerb / "kerb.py").read_text()
-    targets = [place.removeprefix("kerbs:") for group in points.values() for place in group.values()]
+    targets = [address.removeprefix("kerbs:") for group in points.values() for address in group.values()]
     assert len(targets) == len(
         re.findall(r"^@(?:model|objective|solver|aggregation|report_part|exporter)\(", source, re.MULTILINE)
     )
     for group in points.values():
-        for name, place in group.items():
-            target = place.removeprefix("kerbs:")
+        for name, address in group.items():
+            target = address.removeprefix("kerbs:")
             assert re.search(rf'@\w+\(\s*"{name}", version=1(?s:.*?)\)\n(?:def|class) {target}\b', source), name
 
 
@@ -238,7 +238,9 @@ def test_the_entry_points_shown_name_the_plugins_shown(kerb: Path) -> None:
 
 def test_the_commands_shown_for_results_work_one_after_the_other(kerb: Path) -> None:
     designopt(kerb, "run", "kerb.yaml", "--plugin", "kerb.py", "--executor", "serial")
-    judged, compared, repeated, exported, design, followed = (commands(kerb, block) for block in shown("sh", RESULTS))
+    judged, compared, repeated, exported, design, followed = (
+        commands(kerb, block) for block in blocks_in("sh", RESULTS)
+    )
     assert judged[0].splitlines()[0].endswith("report-set.html")
     assert (kerb / "nominal.designs.csv").exists()
     assert compared[1].strip().endswith("comparison.html")
@@ -256,12 +258,12 @@ def test_the_answer_to_an_edited_study_is_as_shown(kerb: Path) -> None:
     text = (kerb / "kerb.yaml").read_text()
     assert "50 kN/m" in text
     (kerb / "kerb.yaml").write_text(text.replace("50 kN/m", "60 kN/m"))
-    again = command.designopt(kerb, "run", "kerb.yaml", "--plugin", "kerb.py")
-    assert again.stderr.endswith(shown("text", RESULTS)[0])
+    repeated = command.designopt(kerb, "run", "kerb.yaml", "--plugin", "kerb.py")
+    assert repeated.stderr.endswith(blocks_in("text", RESULTS)[0])
 
 
 def test_the_lines_that_read_a_result_run_as_printed(kerb: Path) -> None:
-    (kerb / "read.py").write_text(shown("python result", RESULTS)[0])
+    (kerb / "read.py").write_text(blocks_in("python result", RESULTS)[0])
     lines = python(kerb, "read.py").splitlines()
     assert [line.split(" {")[0] for line in lines[:3]] == ["best rebound", "best calm", "compromise"]
     assert "'peak'" in lines[-1]
@@ -270,8 +272,8 @@ def test_the_lines_that_read_a_result_run_as_printed(kerb: Path) -> None:
 
 
 def test_the_example_of_a_validation_is_a_valid_one(kerb: Path) -> None:
-    whole = {**yaml.safe_load(shown("yaml")[0]), **yaml.safe_load(shown("yaml", RESULTS)[0])}
-    (kerb / "validated.yaml").write_text(yaml.safe_dump(whole))
+    validated = {**yaml.safe_load(blocks_in("yaml")[0]), **yaml.safe_load(blocks_in("yaml", RESULTS)[0])}
+    (kerb / "validated.yaml").write_text(yaml.safe_dump(validated))
     assert "a valid study" in designopt(kerb, "validate", "validated.yaml", "--plugin", "kerb.py")
 
 
@@ -314,13 +316,15 @@ def test_the_table_of_choices_lists_every_rule() -> None:
 def test_the_options_of_dask_that_are_shown_are_there() -> None:
     from distributed.cli import dask_scheduler, dask_worker
 
-    (block,) = shown("sh", page("clusters.md"))
+    (block,) = blocks_in("sh", page("clusters.md"))
     programs = {"scheduler": dask_scheduler.main, "worker": dask_worker.main}
     lines = block.replace("\\\n", " ").splitlines()
     assert [line.split()[:2] for line in lines] == [["dask", "scheduler"], ["dask", "worker"]]
     for line in lines:
-        known = {name for option in programs[line.split()[1]].params for name in [*option.opts, *option.secondary_opts]}
-        assert set(re.findall(r"--[\w-]+", line)) <= known
+        options = {
+            name for option in programs[line.split()[1]].params for name in [*option.opts, *option.secondary_opts]
+        }
+        assert set(re.findall(r"--[\w-]+", line)) <= options
 
 
 # ---------------------------------------------------------------------------------------------------------- gallery
@@ -329,7 +333,7 @@ def test_the_options_of_dask_that_are_shown_are_there() -> None:
 def test_the_commands_of_the_gallery_work_one_after_the_other(tmp_path: Path) -> None:
     shutil.copytree(DOCS.parent / "studies", tmp_path / "studies")
     pages = set()
-    for line in "".join(shown("sh", page("gallery.md"))).splitlines():
+    for line in "".join(blocks_in("sh", page("gallery.md"))).splitlines():
         program, *arguments = shlex.split(line)
         if program == "designopt":
             long = arguments[0] == "run" and "mount/mount.yaml" not in arguments
@@ -411,8 +415,8 @@ def test_every_block_of_a_page_is_one_that_is_tried(path: Path) -> None:
 
 def test_blocks_that_are_tried_once_stand_once() -> None:
     for language in ("python test", "sh", "toml", "yaml"):
-        assert len(shown(language)) == 1
-    assert len(shown("python result", RESULTS)) == len(shown("yaml", RESULTS)) == 1
+        assert len(blocks_in(language)) == 1
+    assert len(blocks_in("python result", RESULTS)) == len(blocks_in("yaml", RESULTS)) == 1
 
 
 def test_the_extras_that_pages_name_are_those_of_the_package() -> None:

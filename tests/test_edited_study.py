@@ -41,8 +41,8 @@ PLUGIN = ("--plugin", "plate.py")
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "plate.py").write_text(MODEL)
     (tmp_path / "plate.yaml").write_text(STUDY)
-    done = designopt(tmp_path, "run", "plate.yaml", *PLUGIN)
-    assert done.returncode == 0, done.stderr
+    completed = designopt(tmp_path, "run", "plate.yaml", *PLUGIN)
+    assert completed.returncode == 0, completed.stderr
     assert computed(tmp_path) == 13
     return tmp_path
 
@@ -59,9 +59,9 @@ def edit(folder: Path, before: str, after: str) -> None:
 
 
 def test_an_unchanged_study_is_continued_and_nothing_is_computed_again(folder):
-    again = designopt(folder, "run", "plate.yaml", *PLUGIN)
-    assert again.returncode == 0, again.stderr
-    assert "nothing to do: the run is complete" in again.stderr
+    repeated = designopt(folder, "run", "plate.yaml", *PLUGIN)
+    assert repeated.returncode == 0, repeated.stderr
+    assert "nothing to do: the run is complete" in repeated.stderr
     assert computed(folder) == 13
 
 
@@ -70,8 +70,8 @@ def test_a_larger_budget_in_the_file_continues_and_one_that_was_exceeded_stays(f
     run = ("run", "plate.yaml", "-o", "search.study", *PLUGIN)
     assert designopt(folder, *run).returncode == 0
     edit(folder, "evaluations: 8", "evaluations: 16")
-    done = designopt(folder, *run)
-    assert done.returncode == 0, done.stderr
+    completed = designopt(folder, *run)
+    assert completed.returncode == 0, completed.stderr
     assert open_store(folder / "search.study").counts["designs"] > 8
     edit(folder, "evaluations: 16", "evaluations: 8")
     before = computed(folder)
@@ -83,20 +83,20 @@ def test_a_larger_budget_in_the_file_continues_and_one_that_was_exceeded_stays(f
 
 def test_another_title_or_report_is_no_other_question(folder):
     edit(folder, "study: plate", "study: plate\ntitle: The same plate\nreport: {plots: [best]}")
-    again = designopt(folder, "run", "plate.yaml", *PLUGIN)
-    assert again.returncode == 0, again.stderr
+    repeated = designopt(folder, "run", "plate.yaml", *PLUGIN)
+    assert repeated.returncode == 0, repeated.stderr
     assert computed(folder) == 13
     assert "The same plate" in (folder / "results/plate.study/report.html").read_text()
 
 
 def test_a_changed_bound_is_shown_with_the_ways_to_go_on(folder):
     edit(folder, "[2, 8]", "[4, 10]")
-    again = designopt(folder, "run", "plate.yaml", *PLUGIN)
-    assert again.returncode == 4
-    lines = again.stderr.splitlines()
+    repeated = designopt(folder, "run", "plate.yaml", *PLUGIN)
+    assert repeated.returncode == 4
+    lines = repeated.stderr.splitlines()
     assert lines[0] == "results/plate.study exists, and plate.yaml differs from the study of its run:"
     assert lines[1] == "  t 4 … 10 instead of 2 … 8"
-    assert "--rescore" not in again.stderr
+    assert "--rescore" not in repeated.stderr
     assert any(
         line.startswith("  --beside")
         and "results/plate.2.study; takes over evaluations with the same keys: up to 9 of 13" in line
@@ -127,10 +127,10 @@ def test_a_run_beside_takes_over_evaluations_with_the_same_keys_and_counts_them(
 
 def test_other_limits_are_answered_from_the_recorded_evaluations(folder):
     edit(folder, "max: 20 mm", "max: 10 mm")
-    again = designopt(folder, "run", "plate.yaml", *PLUGIN)
-    assert again.returncode == 4
-    assert "--rescore" in again.stderr
-    assert "limit sag is" in again.stderr
+    repeated = designopt(folder, "run", "plate.yaml", *PLUGIN)
+    assert repeated.returncode == 4
+    assert "--rescore" in repeated.stderr
+    assert "limit sag is" in repeated.stderr
     scored = designopt(folder, "run", "plate.yaml", "--rescore", *PLUGIN)
     assert scored.returncode == 0, scored.stderr
     assert computed(folder) == 13
@@ -147,9 +147,9 @@ def test_a_changed_model_cannot_be_re_scored(folder):
     scored = designopt(folder, "run", "plate.yaml", "--rescore", *PLUGIN)
     assert scored.returncode == 4
     assert "its model, space or scenarios differ" in scored.stderr
-    again = designopt(folder, "run", "plate.yaml", *PLUGIN)
-    assert "model with load 50 instead of 100" in again.stderr
-    assert "nothing can be taken over" in again.stderr
+    repeated = designopt(folder, "run", "plate.yaml", *PLUGIN)
+    assert "model with load 50 instead of 100" in repeated.stderr
+    assert "nothing can be taken over" in repeated.stderr
 
 
 def test_a_replaced_store_is_deleted_once_the_new_run_has_begun(folder):

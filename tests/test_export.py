@@ -56,7 +56,7 @@ def beam(design: Beam, scenario: Load, arrays: frozenset[str]) -> tuple[Bent, di
     sag = scenario["force"] / design["side"] ** 4 * 1e-6
     samples = 5 + design["holes"]
     node = np.linspace(0.0, 1.0, 4)
-    kept = {
+    arrays_by_name = {
         "time": np.arange(samples) / 10.0,
         "swing": sag * np.cos(np.arange(samples)),
         "node": node,
@@ -65,7 +65,7 @@ def beam(design: Beam, scenario: Load, arrays: frozenset[str]) -> tuple[Bent, di
         "pole": np.array(-1.0 + 2.0j),
     }
     mass = 7850.0 * design["side"] ** 2 * (2.0 if design["steel"] == "hard" else 1.0)
-    return {"sag": sag, "mass": mass}, {name: kept[name] for name in arrays}
+    return {"sag": sag, "mass": mass}, {name: arrays_by_name[name] for name in arrays}
 
 
 class Stiff(TypedDict):
@@ -85,8 +85,8 @@ def half_broken(design: Beam, scenario: Load, arrays: frozenset[str]) -> tuple[B
     """A model that breaks in a storm."""
     if scenario["force"] > 20.0:
         raise Diverged("blown away")
-    kept = {"count": np.array([1, 2]), "word": np.array(["a", "bc", "d"])}
-    return {"sag": 1.0, "mass": 2.0}, {name: kept[name] for name in arrays}
+    arrays_by_name = {"count": np.array([1, 2]), "word": np.array(["a", "bc", "d"])}
+    return {"sag": 1.0, "mass": 2.0}, {name: arrays_by_name[name] for name in arrays}
 
 
 def study(**changed: Any) -> designopt.Study:
@@ -114,8 +114,8 @@ def study(**changed: Any) -> designopt.Study:
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
     names = ("time", "swing", "node", "shape", "hit", "pole")
-    kept = study(execution={"executor": "serial", "arrays": dict.fromkeys(names, "all")})
-    return kept.run(tmp_path_factory.mktemp("exported") / "beam.study")
+    definition = study(execution={"executor": "serial", "arrays": dict.fromkeys(names, "all")})
+    return definition.run(tmp_path_factory.mktemp("exported") / "beam.study")
 
 
 def same(read: Any, expected: np.ndarray[Any, Any]) -> bool:
@@ -199,8 +199,8 @@ def test_ask_is_the_position_among_what_the_stage_asked_for(tmp_path: Path) -> N
         {"name": "again", "solver": {"use": "full_factorial", "levels": 5}},
     ]
     space = {"side": {"low": 20, "high": 60, "unit": "mm"}, "holes": 0, "steel": {"value": "mild"}, "coated": True}
-    both = study(stages=stages, solver=None, space=space)
-    file, _ = export(both.run(tmp_path / "s.study"), tmp_path, ["csv"])
+    definition = study(stages=stages, solver=None, space=space)
+    file, _ = export(definition.run(tmp_path / "s.study"), tmp_path, ["csv"])
     with file.open(newline="", encoding="utf-8") as stream:
         rows = [(row["stage"], int(row["ask"]), float(row["side [mm]"])) for row in csv.DictReader(stream)]
     # The second grid asks for 20, 30, 40, 50, 60 mm; every other one is known from the first.
@@ -252,24 +252,24 @@ def test_netcdf_holds_the_kept_arrays_with_their_axes_units_and_designs(result: 
         assert data["node"].values.tolist() == np.linspace(0.0, 1.0, 4).tolist()
         assert data["scenario"].values.tolist() == ["calm", "storm"]
         assert data.attrs["problem"] == result.problem.digest
-        kept = np.flatnonzero(~result.outcomes.failed)
-        assert data["design"].values.tolist() == kept.tolist()
-        assert same(data["side"].values, result.outcomes.X[kept, 0])
+        rows = np.flatnonzero(~result.outcomes.failed)
+        assert data["design"].values.tolist() == rows.tolist()
+        assert same(data["side"].values, result.outcomes.X[rows, 0])
         assert data["side"].units == "mm"
-        assert data["steel"].values.tolist() == [("mild", "hard")[int(x)] for x in result.outcomes.X[kept, 2]]
-        assert same(data["stiffness"].values, -result.outcomes.objectives[kept, 0])
+        assert data["steel"].values.tolist() == [("mild", "hard")[int(x)] for x in result.outcomes.X[rows, 2]]
+        assert same(data["stiffness"].values, -result.outcomes.objectives[rows, 0])
         assert data["shape"].dtype == np.int64  # whole numbers stay whole where every array is as long
-        for place, row in enumerate(kept.tolist()):
+        for position, row in enumerate(rows.tolist()):
             for k in range(2):
                 arrays = result.arrays(row, k)
-                length = int(data["time_index_length"][place, k])
+                length = int(data["time_index_length"][position, k])
                 assert length == len(arrays["time"]) == 5 + result.outcomes.X[row, 1]
                 for name in ("time", "swing"):
-                    values = data[name].values[place, k]
+                    values = data[name].values[position, k]
                     assert same(values[:length], arrays[name])
                     assert np.isnan(values[length:]).all()
-                assert same(data["hit"].values[place, k, :length], arrays["hit"])
-                pole = complex(data["pole_real"].values[place, k], data["pole_imag"].values[place, k])
+                assert same(data["hit"].values[position, k, :length], arrays["hit"])
+                pole = complex(data["pole_real"].values[position, k], data["pole_imag"].values[position, k])
                 assert pole == arrays["pole"]
 
 
@@ -306,8 +306,8 @@ def test_from_python_a_store_is_exported_into_itself_or_a_folder_that_is_made(tm
     assert api.export(first, formats=["csv"]) == [
         tmp_path / "a.study" / name for name in ("designs.csv", "designs.csv-metadata.json")
     ]
-    (made, _) = api.export(second.path, tmp_path / "new" / "tables", ["csv"])
-    assert made == tmp_path / "new" / "tables" / "designs.csv"
+    (path, _) = api.export(second.path, tmp_path / "new" / "tables", ["csv"])
+    assert path == tmp_path / "new" / "tables" / "designs.csv"
     page = api.compare([first, second.path], tmp_path / "both.html")
     assert "Comparison of a and b" in page.read_text()
 
@@ -379,18 +379,18 @@ def test_a_hundred_thousand_designs_are_written_in_seconds_with_little_more_memo
 )
 def statuses(design: Beam, scenario: Load, arrays: frozenset[str]) -> tuple[Bent, dict[str, Any]]:
     """A model with names of joints, and frames that are bad."""
-    kept = {
+    arrays_by_name = {
         "joint": np.array(["knee", "hüfte"]),
         "angle": np.full((6, 2), design["side"]),
         "status": np.array([0, 0, 1, 1, 0, 0]),
     }
-    return {"sag": 1.0, "mass": 2.0}, {name: kept[name] for name in arrays}
+    return {"sag": 1.0, "mass": 2.0}, {name: arrays_by_name[name] for name in arrays}
 
 
 def test_text_coordinates_and_categories_are_read_by_others(tmp_path: Path) -> None:
     xarray = pytest.importorskip("xarray")
-    kept = {"executor": "serial", "arrays": dict.fromkeys(("joint", "angle", "status"), "all")}
-    result = study(model={"use": statuses}, execution=kept).run(tmp_path / "s")
+    execution = {"executor": "serial", "arrays": dict.fromkeys(("joint", "angle", "status"), "all")}
+    result = study(model={"use": statuses}, execution=execution).run(tmp_path / "s")
     (file,) = export(result, tmp_path, ["netcdf"])
     with xarray.open_dataset(file, engine="h5netcdf") as data:
         assert data["joint"].values.tolist() == ["knee", "hüfte"]
@@ -413,17 +413,17 @@ def rewritten(result: Result, row: int, **arrays: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arrays", "said"),
+    ("arrays", "message"),
     [
         ({"angle": np.zeros(3)}, "the array 'angle' has 1 axes in one evaluation and 2 in another"),
         ({"joint": np.zeros(2)}, "the array 'joint' is text in one evaluation and numbers in another"),
     ],
 )
-def test_arrays_that_are_no_variable_are_reported_by_name(tmp_path: Path, arrays: dict[str, Any], said: str) -> None:
-    kept = {"executor": "serial", "arrays": dict.fromkeys(("joint", "angle", "status"), "all")}
-    result = study(model={"use": statuses}, execution=kept).run(tmp_path / "s")
+def test_arrays_that_are_no_variable_are_reported_by_name(tmp_path: Path, arrays: dict[str, Any], message: str) -> None:
+    execution = {"executor": "serial", "arrays": dict.fromkeys(("joint", "angle", "status"), "all")}
+    result = study(model={"use": statuses}, execution=execution).run(tmp_path / "s")
     rewritten(result, 1, **arrays)
-    with pytest.raises(ExportError, match=re.escape(said)):
+    with pytest.raises(ExportError, match=re.escape(message)):
         export(result, tmp_path, ["netcdf"])
     assert not list(tmp_path.glob("*.nc*"))
 
@@ -436,8 +436,8 @@ def large(design: Beam, scenario: Load, arrays: frozenset[str]) -> tuple[Bent, d
 
 def test_the_memory_of_an_export_does_not_grow_with_the_number_of_evaluations(tmp_path: Path) -> None:
     pytest.importorskip("h5netcdf")
-    kept = {"executor": "serial", "arrays": {"wave": "all"}}
-    result = study(model={"use": large}, execution=kept).run(tmp_path / "s")
+    execution = {"executor": "serial", "arrays": {"wave": "all"}}
+    result = study(model={"use": large}, execution=execution).run(tmp_path / "s")
     _ = result.outcomes
     tracemalloc.start()
     (file,) = export(result, tmp_path, ["netcdf"])
@@ -449,8 +449,8 @@ def test_the_memory_of_an_export_does_not_grow_with_the_number_of_evaluations(tm
 
 
 def test_a_study_file_may_keep_arrays_of_the_chosen_designs_only(tmp_path: Path) -> None:
-    kept = {"executor": "serial", "arrays": {"swing": "chosen"}}
-    result = study(execution=kept).run(tmp_path / "s")
+    execution = {"executor": "serial", "arrays": {"swing": "chosen"}}
+    result = study(execution=execution).run(tmp_path / "s")
     chosen = set(result.chosen().values())
     assert chosen
     assert {row for row in range(len(result.outcomes)) if result.arrays(row)} == chosen

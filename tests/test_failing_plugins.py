@@ -67,40 +67,40 @@ def test_a_failing_aggregation_ends_a_run_that_continues_after_the_correction(
 ) -> None:
     (folder / "rod.yaml").write_text(STUDY.replace("OVER", "odd"))
     plugin(folder, "aggregation", "odd", body, "values")
-    done = designopt(folder, "run", "rod.yaml", *BOTH)
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
-    assert re.search(f"^error: {message}", done.stderr, re.MULTILINE)
+    completed = designopt(folder, "run", "rod.yaml", *BOTH)
+    assert completed.returncode == 2
+    assert "Traceback" not in completed.stderr
+    assert re.search(f"^error: {message}", completed.stderr, re.MULTILINE)
     resume = "designopt resume results/rod.study --plugin rod.py --plugin own.py"
-    assert f"All evaluations are stored; correct the plugin, then continue with: {resume}" in done.stderr
-    shown = designopt(folder, "show", "results/rod.study", *BOTH)
-    assert shown.returncode == 4
-    assert re.search(message, shown.stderr)
-    assert "damaged" not in shown.stderr
+    assert f"All evaluations are stored; correct the plugin, then continue with: {resume}" in completed.stderr
+    summary = designopt(folder, "show", "results/rod.study", *BOTH)
+    assert summary.returncode == 4
+    assert re.search(message, summary.stderr)
+    assert "damaged" not in summary.stderr
 
     evaluations = (folder / "evaluations").read_text()
     assert len(evaluations) == 12
     plugin(folder, "aggregation", "odd", "return values.max(axis=1)", "values")
-    done = designopt(folder, "resume", "results/rod.study", *BOTH)
-    assert done.returncode == 0, done.stderr
+    completed = designopt(folder, "resume", "results/rod.study", *BOTH)
+    assert completed.returncode == 0, completed.stderr
     assert (folder / "evaluations").read_text() == evaluations
 
 
 def test_an_aggregation_without_a_number_is_named_where_no_design_is_left(folder: Path) -> None:
     (folder / "rod.yaml").write_text(STUDY.replace("OVER", "odd"))
     plugin(folder, "aggregation", "odd", "return values.mean(axis=1) * float('nan')", "values")
-    done = designopt(folder, "run", "rod.yaml", *BOTH)
-    assert done.returncode == 1
-    assert "'mass' over 'odd' is not a finite number for 6 of 6 designs" in done.stderr
+    completed = designopt(folder, "run", "rod.yaml", *BOTH)
+    assert completed.returncode == 1
+    assert "'mass' over 'odd' is not a finite number for 6 of 6 designs" in completed.stderr
 
 
 def test_a_failing_aggregation_is_reported_when_results_are_scored_again(folder: Path) -> None:
     plugin(folder, "aggregation", "odd", "return 1 / 0", "values")
     assert designopt(folder, "run", "rod.yaml", *BOTH).returncode == 0
-    done = designopt(folder, "report", "results/rod.study", "--set", "objectives.mass.over=odd", *BOTH)
-    assert done.returncode == 4
-    assert "the aggregation 'odd' failed: own.py:5: ZeroDivisionError" in done.stderr
-    assert "Traceback" not in done.stderr
+    completed = designopt(folder, "report", "results/rod.study", "--set", "objectives.mass.over=odd", *BOTH)
+    assert completed.returncode == 4
+    assert "the aggregation 'odd' failed: own.py:5: ZeroDivisionError" in completed.stderr
+    assert "Traceback" not in completed.stderr
 
 
 def test_weights_of_the_wrong_shape_are_refused(folder: Path) -> None:
@@ -123,18 +123,18 @@ def test_weights_of_the_wrong_shape_are_refused(folder: Path) -> None:
         "    def evaluate(self, design, scenario) -> Out:\n        return {'f': scenario['by'] * design['a'] ** 2}\n"
         "    def gradient(self, design, scenario):\n        return {'f': {'a': 2 * scenario['by'] * design['a']}}\n"
     )
-    done = designopt(folder, "run", "smooth.yaml", "--plugin", "quadratic.py", "--plugin", "own.py")
-    assert done.returncode == 2, done.stderr
-    assert "aggregation 'sloped' must return a weight for each value, here an array of shape (1, 2)" in done.stderr
+    completed = designopt(folder, "run", "smooth.yaml", "--plugin", "quadratic.py", "--plugin", "own.py")
+    assert completed.returncode == 2, completed.stderr
+    assert "aggregation 'sloped' must return a weight for each value, here an array of shape (1, 2)" in completed.stderr
 
 
 def test_an_objective_that_returns_no_number_is_named_with_its_line(folder: Path) -> None:
     plugin(folder, "objective", "odd", "return 'light'", "mass", " -> Annotated[float, Q('kg', 'mass')]")
     study = STUDY.replace("OVER", "worst").replace("minimize: mass", "minimize: heavy")
     (folder / "rod.yaml").write_text(study + "figures: {heavy: {use: odd}}\n")
-    done = designopt(folder, "run", "rod.yaml", *BOTH)
-    assert done.returncode == 3, done.stderr
-    assert "own.py:3: objective 'odd' returned no number, but 'light'" in done.stderr
+    completed = designopt(folder, "run", "rod.yaml", *BOTH)
+    assert completed.returncode == 3, completed.stderr
+    assert "own.py:3: objective 'odd' returned no number, but 'light'" in completed.stderr
 
 
 @pytest.mark.parametrize(
@@ -148,13 +148,13 @@ def test_an_objective_that_returns_no_number_is_named_with_its_line(folder: Path
 def test_a_failing_export_leaves_the_results_of_a_run(folder: Path, body: str, message: str) -> None:
     plugin(folder, "exporter", "odd", body, "result, folder, prefix")
     (folder / "rod.yaml").write_text(STUDY.replace("OVER", "worst") + "report: {export: [odd]}\n")
-    done = designopt(folder, "run", "rod.yaml", *BOTH)
-    assert done.returncode == 4
-    assert f"not exported: {message}" in done.stderr
-    assert "Traceback" not in done.stderr
-    done = designopt(folder, "report", "results/rod.study", "--export", "odd", *BOTH)
-    assert done.returncode == 2
-    assert f"error: {message}" in done.stderr
+    completed = designopt(folder, "run", "rod.yaml", *BOTH)
+    assert completed.returncode == 4
+    assert f"not exported: {message}" in completed.stderr
+    assert "Traceback" not in completed.stderr
+    completed = designopt(folder, "report", "results/rod.study", "--export", "odd", *BOTH)
+    assert completed.returncode == 2
+    assert f"error: {message}" in completed.stderr
 
 
 @pytest.mark.parametrize(
@@ -170,8 +170,8 @@ def test_a_failing_part_of_the_report_is_named_there_and_in_the_terminal(
 ) -> None:
     plugin(folder, "report_part", "odd", body, "result")
     (folder / "rod.yaml").write_text(STUDY.replace("OVER", "worst") + "report: {plots: [odd]}\n")
-    done = designopt(folder, "run", "rod.yaml", *BOTH)
-    assert done.returncode == 0, done.stderr
+    completed = designopt(folder, "run", "rod.yaml", *BOTH)
+    assert completed.returncode == 0, completed.stderr
     assert f"the part 'odd' of the report failed: {message}" in caplog.text
     assert "This part of the report failed" in (folder / "results/rod.study/report.html").read_text()
 
@@ -183,10 +183,10 @@ def test_a_failing_solver_is_named_with_its_line(folder: Path) -> None:
         "class Odd:\n    def solve(self, problem, evaluate, rng, start):\n        return problem.dimension_of_space\n"
     )
     (folder / "rod.yaml").write_text(STUDY.replace("OVER", "worst").replace("{use: random, samples: 6}", "{use: odd}"))
-    done = designopt(folder, "run", "rod.yaml", *BOTH)
-    assert done.returncode == 2
-    assert "error: the solver 'odd' failed: own.py:5: AttributeError" in done.stderr
-    assert "Traceback" not in done.stderr
+    completed = designopt(folder, "run", "rod.yaml", *BOTH)
+    assert completed.returncode == 2
+    assert "error: the solver 'odd' failed: own.py:5: AttributeError" in completed.stderr
+    assert "Traceback" not in completed.stderr
 
 
 def test_an_output_that_is_nan_in_all_designs_is_named_as_the_cause(folder: Path) -> None:

@@ -39,10 +39,10 @@ AT = {"x": 0.7, "y": -1.3, "z": 2.5}
 )
 def test_the_derivative_of_an_expression_is_that_of_central_differences(text):
     expression = Expression.parse(text)
-    found = derivatives(expression, {name: np.array([[value]]) for name, value in AT.items()})
-    assert found.keys() == expression.names
+    slopes = derivatives(expression, {name: np.array([[value]]) for name, value in AT.items()})
+    assert slopes.keys() == expression.names
     h = 1e-5
-    for name, slope in found.items():
+    for name, slope in slopes.items():
         high, low = (expression.evaluate({**AT, name: AT[name] + step}) for step in (h, -h))
         # Central differences are wrong by h^2/6 times a third derivative (below 100 here) and by rounding, 1e-16/h.
         assert slope.shape == (1, 1)
@@ -142,12 +142,14 @@ def plate(*objectives: Objective, parameters=(A, B), limits=(), settings=None, s
 
 def figures_at(problem: Problem, X: np.ndarray) -> dict[str, np.ndarray]:
     evaluator = Evaluator.for_problem(problem)
-    done = [
+    outputs_of_rows = [
         [evaluator.evaluate(problem.space.design(x), s).outputs for s in range(len(problem.scenarios))]
         for x in X.tolist()
     ]
-    names = dict.fromkeys(name for row in done for outputs in row for name in outputs)
-    return {name: np.array([[outputs.get(name, np.nan) for outputs in row] for row in done]) for name in names}
+    names = dict.fromkeys(name for row in outputs_of_rows for outputs in row for name in outputs)
+    return {
+        name: np.array([[outputs.get(name, np.nan) for outputs in row] for row in outputs_of_rows]) for name in names
+    }
 
 
 X = np.array([[300.0, 0.5], [800.0, 1.5]])
@@ -181,9 +183,9 @@ def test_gradients_of_objectives_are_in_the_studys_units_and_of_the_scenarios_th
     def objectives(figures):
         return problem.judge(X, figures, np.zeros((2, 4), bool)).objectives
 
-    found = problem.objective_gradients(X, figures_at(problem, X))
-    assert found.shape == (2, 2, 2)
-    np.testing.assert_allclose(found, differences(problem, objectives), rtol=1e-7, atol=1e-9)
+    gradients = problem.objective_gradients(X, figures_at(problem, X))
+    assert gradients.shape == (2, 2, 2)
+    np.testing.assert_allclose(gradients, differences(problem, objectives), rtol=1e-7, atol=1e-9)
 
 
 def test_limits_are_one_sided_relative_to_their_size_and_have_gradients():
@@ -257,9 +259,9 @@ def test_integers_and_choices_have_no_gradient():
     rows = np.array([[300.0, 1.0, 0.0]])
     figures = figures_at(problem, rows)
     assert "d(mass)/d(b)" not in figures
-    found = problem.objective_gradients(rows, figures)[0, 0]
-    assert found[0] == pytest.approx(3e-3, rel=1e-15)
-    assert np.isnan(found[1:]).all()
+    gradients = problem.objective_gradients(rows, figures)[0, 0]
+    assert gradients[0] == pytest.approx(3e-3, rel=1e-15)
+    assert np.isnan(gradients[1:]).all()
 
 
 def test_inactive_parameters_do_not_change_anything():
@@ -286,18 +288,18 @@ def test_evaluations_record_derivatives_only_when_the_problem_says_so():
 
 def test_a_derivative_that_is_not_finite_does_not_spoil_the_result():
     problem = plate(scored("mass", over("mean")), settings={"broken": "nan"})
-    done = Evaluator.for_problem(problem).evaluate(problem.space.design(X[0].tolist()))
-    assert done.ok
-    found = problem.objective_gradients(X, figures_at(problem, X))
-    assert np.isnan(found[:, 0, 1]).all()
-    assert np.isfinite(found[:, 0, 0]).all()
+    evaluation = Evaluator.for_problem(problem).evaluate(problem.space.design(X[0].tolist()))
+    assert evaluation.ok
+    gradients = problem.objective_gradients(X, figures_at(problem, X))
+    assert np.isnan(gradients[:, 0, 1]).all()
+    assert np.isfinite(gradients[:, 0, 0]).all()
 
 
 def test_derivatives_that_are_left_out_are_not_known():
     problem = plate(scored("mass", over("mean")), scored("stress", over("worst")), settings={"broken": "partly"})
-    found = problem.objective_gradients(X, figures_at(problem, X))
-    assert np.isnan(found[:, 0]).all()
-    assert np.isnan(found[:, 1]).tolist() == [[False, True], [False, True]]
+    gradients = problem.objective_gradients(X, figures_at(problem, X))
+    assert np.isnan(gradients[:, 0]).all()
+    assert np.isnan(gradients[:, 1]).tolist() == [[False, True], [False, True]]
 
 
 def test_a_design_without_derivatives_keeps_its_result():

@@ -36,26 +36,26 @@ def test_casadi_hides_exceptions_of_its_conversions():
 
 
 def test_a_request_inside_a_conversion_comes_afterwards():
-    found = []
+    values = []
 
     @HostHandlers()
     def convert():
-        found.append(float(ca.evalf(ca.vec(Interrupting(3.0)))))
+        values.append(float(ca.evalf(ca.vec(Interrupting(3.0)))))
         wait_a_minute()
 
     with pytest.raises(KeyboardInterrupt):
         convert()
-    assert found == [3.0]
+    assert values == [3.0]
 
 
 def test_a_function_may_be_decorated_and_call_itself():
     @HostHandlers()
-    def called(depth):
+    def recurse(depth):
         ca.vec(Interrupting(3.0))
-        wait_a_minute() if not depth else called(depth - 1)
+        wait_a_minute() if not depth else recurse(depth - 1)
 
     with pytest.raises(KeyboardInterrupt):
-        called(1)
+        recurse(1)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
@@ -81,8 +81,8 @@ def test_a_command_that_is_interrupted_while_it_builds_a_model_ends():
         ca.vec(Interrupting(3.0))
         wait_a_minute()
 
-    done = CliRunner().invoke(commands, ["work"])
-    assert (done.exit_code, done.stderr) == (INTERRUPTED, "interrupted\n")
+    completed = CliRunner().invoke(commands, ["work"])
+    assert (completed.exit_code, completed.stderr) == (INTERRUPTED, "interrupted\n")
 
 
 #: A command that is asked to stop once more while what is left to do at its end is done.
@@ -102,6 +102,6 @@ separately(work, None, stay=True)
 
 @pytest.mark.parametrize(("word", "code"), [("interrupted", INTERRUPTED), ("done", 0)])
 def test_a_stop_request_at_the_end_does_not_change_the_exit_code(word, code):
-    done = subprocess.run([sys.executable, "-c", ASKED_AGAIN, word], capture_output=True, text=True, timeout=300)
-    assert done.returncode == code, done.stderr
-    assert done.stderr == ("interrupted\n" if word == "interrupted" else "")
+    completed = subprocess.run([sys.executable, "-c", ASKED_AGAIN, word], capture_output=True, text=True, timeout=300)
+    assert completed.returncode == code, completed.stderr
+    assert completed.stderr == ("interrupted\n" if word == "interrupted" else "")

@@ -91,26 +91,26 @@ def test_scenarios_and_maximised_objectives(tmp_path):
 def test_the_same_call_computes_nothing_again_and_more_evaluations_go_on(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     first = designopt.minimize(sphere, {"x": [-5, 5], "y": [-5, 5]}, evaluations=50)
-    again = designopt.minimize(sphere, {"x": [-5, 5], "y": [-5, 5]}, evaluations=50)
-    assert again.path == first.path
-    assert again.sessions[-1]["executor"] == "none"
+    repeated = designopt.minimize(sphere, {"x": [-5, 5], "y": [-5, 5]}, evaluations=50)
+    assert repeated.path == first.path
+    assert repeated.sessions[-1]["executor"] == "none"
     more = designopt.minimize(sphere, {"x": [-5, 5], "y": [-5, 5]}, evaluations=70)
     assert more.path == first.path
     assert len(more.outcomes) == 70
-    other = designopt.minimize(sphere, {"x": [-4, 5], "y": [-5, 5]}, evaluations=50)
-    assert other.path != first.path
+    wider = designopt.minimize(sphere, {"x": [-4, 5], "y": [-5, 5]}, evaluations=50)
+    assert wider.path != first.path
 
 
 def test_another_code_is_another_version_and_comments_are_not():
-    def made(text):
+    def version_of(text):
         space = {}
         exec(text, space)
         return as_model(space["f"]).version
 
     text = "def f(design):\n    return {'a': design['x'] * 2.0, 'b': design['x'] in {1, 2, 3}}\n"
-    assert made(text) == made("# a comment\n\n" + text)
-    assert made(text) != made(text.replace("2.0", "2.5"))
-    assert made(text) != made(text.replace("'x'", "'y'", 1))
+    assert version_of(text) == version_of("# a comment\n\n" + text)
+    assert version_of(text) != version_of(text.replace("2.0", "2.5"))
+    assert version_of(text) != version_of(text.replace("'x'", "'y'", 1))
 
 
 def test_objects_that_are_not_functions_of_designs_are_refused():
@@ -145,11 +145,11 @@ def sphere(x, y):
 second = designopt.minimize(sphere, {"x": [-5, 5], "y": [-5, 5]}, evaluations=8, executor="dask", workers=1)
 print(count, len(second.outcomes), second.counts["ok"])
 """)
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "two.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["8", "8", "8"]
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.split() == ["8", "8", "8"]
 
 
 def plate(width, height=0.1):
@@ -195,15 +195,15 @@ def test_a_design_of_a_function_is_shown_with_the_command_that_recomputes_it(tmp
         "    designopt.minimize(beam, {'width': [1, 2]}, ['sag'], evaluations=20, executor='serial', store='s')\n"
     )
     subprocess.run([sys.executable, "beam.py"], cwd=tmp_path, check=True, capture_output=True)
-    shown = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "designopt", "show", "s/3"], cwd=tmp_path, check=True, capture_output=True, text=True
     )
-    assert "designopt show s/3 --plugin beam.py --evaluate" in shown.stdout
+    assert "designopt show s/3 --plugin beam.py --evaluate" in completed.stdout
 
 
 def test_a_function_of_any_names_takes_all_parameters(tmp_path):
-    def total(first, **others):
-        return first + sum(others.values())
+    def total(first, **further):
+        return first + sum(further.values())
 
     space = {"first": [0, 1], "second": [0, 1]}
     result = designopt.minimize(total, space, evaluations=20, executor="serial", store=tmp_path / "s")
@@ -215,14 +215,14 @@ def width_of(design):
 
 
 @pytest.mark.parametrize(
-    "asked", [{"objectives": ["mas", "sag"]}, {"objectives": ["sag"], "constraints": {"mas": {"max": 1.0}}}]
+    "sections", [{"objectives": ["mas", "sag"]}, {"objectives": ["sag"], "constraints": {"mas": {"max": 1.0}}}]
 )
-def test_a_misspelt_name_of_an_objective_or_a_limit_stops_the_run_with_the_name_that_was_meant(asked, tmp_path):
+def test_a_misspelt_name_of_an_objective_or_a_limit_stops_the_run_with_the_name_that_was_meant(sections, tmp_path):
     with pytest.raises(
         FailurePolicyStop, match="returned no 'mas', which the study needs; did you mean 'mass'"
     ) as stop:
         designopt.minimize(
-            width_of, {"width": [0.01, 0.1]}, **asked, evaluations=20, executor="serial", store=tmp_path / "s"
+            width_of, {"width": [0.01, 0.1]}, **sections, evaluations=20, executor="serial", store=tmp_path / "s"
         )
     frames = traceback.extract_tb(stop.tb)
     assert len(frames) == 2  # this file and `minimize`: no line of the suite that says nothing
@@ -281,8 +281,8 @@ def test_on_a_terminal_the_progress_is_shown_and_elsewhere_not(tmp_path, monkeyp
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     run("shown")
-    said = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\n", "", terminal.getvalue())  # a long path is shown in two lines
-    assert "shown" in said  # the start of a run names its store
+    output = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\n", "", terminal.getvalue())  # a long path is shown in two lines
+    assert "shown" in output  # the start of a run names its store
 
 
 def _quick(tmp_path):

@@ -97,27 +97,27 @@ def test_a_model_function_declares_settings_inputs_and_outputs_with_units():
         """
         return {"accel": mass * design["stiffness"]}
 
-    found = find("model", "ride")
-    assert found is ride.__designopt__
-    assert (found.kind, found.name, found.version) == ("model", "ride", 2)
-    assert found.description == "Two-mass ride model.\n\nMore text."
-    assert found.source is not None
-    assert found.source.name == "test_plugin.py"
-    mass, road, horizon = found.settings.values()
+    plugin = find("model", "ride")
+    assert plugin is ride.__designopt__
+    assert (plugin.kind, plugin.name, plugin.version) == ("model", "ride", 2)
+    assert plugin.description == "Two-mass ride model.\n\nMore text."
+    assert plugin.source is not None
+    assert plugin.source.name == "test_plugin.py"
+    mass, road, horizon = plugin.settings.values()
     assert (mass.name, mass.required, mass.quantity) == ("mass", True, Q("kg", "of the body", gt=0))
     assert (road.required, road.default, road.quantity) == (False, "b", None)
     assert (horizon.required, horizon.default, horizon.quantity) == (False, None, Q("s", "simulated time"))
-    assert found.inputs is not None
-    assert {n: (f.required, f.quantity) for n, f in found.inputs.items()} == {
+    assert plugin.inputs is not None
+    assert {n: (f.required, f.quantity) for n, f in plugin.inputs.items()} == {
         "stiffness": (False, Q("N/m", "of the spring")),
         "count": (False, None),
     }
-    assert found.conditions is None  # not annotated: any name goes
-    assert {n: (f.required, f.quantity) for n, f in found.outputs.items()} == {
+    assert plugin.conditions is None  # not annotated: any name goes
+    assert {n: (f.required, f.quantity) for n, f in plugin.outputs.items()} == {
         "accel": (True, Q("m/s^2", "rms acceleration")),
         "extra": (False, Q("m", "only sometimes")),
     }
-    assert Use(found, {"mass": 2.0}).build().evaluate({"stiffness": 3.0}, {}) == {"accel": 6.0}
+    assert Use(plugin, {"mass": 2.0}).build().evaluate({"stiffness": 3.0}, {}) == {"accel": 6.0}
 
 
 def test_a_model_class_has_its_fields_as_settings_and_is_built_but_not_prepared():
@@ -132,14 +132,14 @@ def test_a_model_class_has_its_fields_as_settings_and_is_built_but_not_prepared(
         def evaluate(self, design, scenario, arrays) -> tuple[Outputs, dict]:
             return {"accel": self.length}, {}
 
-    found = find("model", "beam")
-    assert list(found.settings) == ["length", "parts"]
-    assert found.settings["length"].required
-    assert found.settings["parts"].default == 10
-    assert found.takes_arrays
-    assert found.arrays == {"shape": Array(("x",), "m")}
-    assert set(found.outputs) == {"accel", "extra"}
-    assert found.build({"length": 2.0}) == Beam(length=2.0, parts=10)
+    plugin = find("model", "beam")
+    assert list(plugin.settings) == ["length", "parts"]
+    assert plugin.settings["length"].required
+    assert plugin.settings["parts"].default == 10
+    assert plugin.takes_arrays
+    assert plugin.arrays == {"shape": Array(("x",), "m")}
+    assert set(plugin.outputs) == {"accel", "extra"}
+    assert plugin.build({"length": 2.0}) == Beam(length=2.0, parts=10)
 
 
 def test_a_subclass_of_a_plugin_has_settings_of_its_own():
@@ -177,11 +177,11 @@ def test_an_objective_names_what_it_needs_and_its_unit():
         """Largest force."""
         return share * max(force)
 
-    found = find("objective", "peak")
-    assert found.needs == ("force", "time")
-    assert found.unit == "N"
-    assert list(found.settings) == ["share"]
-    assert found.build({"share": 0.5})([1.0, 4.0], [0.0, 1.0]) == 2.0
+    plugin = find("objective", "peak")
+    assert plugin.needs == ("force", "time")
+    assert plugin.unit == "N"
+    assert list(plugin.settings) == ["share"]
+    assert plugin.build({"share": 0.5})([1.0, 4.0], [0.0, 1.0]) == 2.0
 
 
 def test_aggregations_and_reports_are_functions_with_settings_bound():
@@ -362,11 +362,11 @@ def install(tmp_path, monkeypatch):
 
 
 def test_installed_plugins_equal_those_of_the_standard_library():
-    found = importlib.metadata.entry_points()
+    entry_points = importlib.metadata.entry_points()
     expected = {
         (kind, e.name, e.module, e.attr, e.dist.name, e.dist.version)
         for kind, group in GROUPS.items()
-        for e in found.select(group=group)
+        for e in entry_points.select(group=group)
     }
     assert len(expected) > 50
     ours = {(p.kind, p.name, p.entry.module, p.entry.attribute, p.distribution, p.version) for p in installed()}
@@ -453,9 +453,9 @@ def test_a_model_is_not_found_as_a_solver():
 def test_every_bundled_plugin_loads_and_describes_itself(kind):
     for listed in installed(kind):
         if listed.distribution == "designopt":
-            found = find(kind, listed.name)
-            assert found.name == listed.name
-            assert found.description, f"{kind} {listed.name} has no docstring"
+            plugin = find(kind, listed.name)
+            assert plugin.name == listed.name
+            assert plugin.description, f"{kind} {listed.name} has no docstring"
 
 
 def test_plugins_are_listed_without_numpys_big_brothers():
@@ -492,10 +492,10 @@ def f(design, scenario, *, gain: float = 1.0) -> Out:
     return {"y": gain}
 """
     load_file("postponed.py", source)
-    found = find("model", "postponed")
-    assert found.outputs["y"].quantity == Q("m", "height")
-    assert [f.required for f in found.outputs.values()] == [True, False]
-    assert found.settings["gain"].annotation is float
+    plugin = find("model", "postponed")
+    assert plugin.outputs["y"].quantity == Q("m", "height")
+    assert [f.required for f in plugin.outputs.values()] == [True, False]
+    assert plugin.settings["gain"].annotation is float
 
 
 DECORATED = """

@@ -57,11 +57,11 @@ def test_imported_modules_beside_a_plugin_file_come_before_it(folder):
 
 
 def test_two_plugin_files_have_modules_of_the_same_name(folder, tmp_path):
-    other = tmp_path / "other"
-    shutil.copytree(folder, other)
-    (other / "materials.py").write_text("DENSITY = 2.0\n")
+    second_folder = tmp_path / "other"
+    shutil.copytree(folder, second_folder)
+    (second_folder / "materials.py").write_text("DENSITY = 2.0\n")
     masses = []
-    for project in (folder, other, folder):
+    for project in (folder, second_folder, folder):
         for entry in with_modules(str(project / "plate.py"), (project / "plate.py").read_bytes()):
             load_file(*entry)
         from designopt.plugin import find
@@ -102,12 +102,12 @@ def printed_commands(text: str) -> list[list[str]]:
 def test_commands_of_a_page_and_of_a_store_work_from_another_folder(folder):
     assert designopt(folder, "run", "plate.yaml", "--plugin", "plate.py").returncode == 0
     outside = folder.parent
-    shown = designopt(outside, "show", "project/results/plate.study/0")
-    commands = printed_commands(shown.stdout)
+    design_page = designopt(outside, "show", "project/results/plate.study/0")
+    commands = printed_commands(design_page.stdout)
     assert commands == [["show", "project/results/plate.study/0", "--plugin", "project/plate.py"]]
     for command in [*commands, ["resume", "project/results/plate.study", "--plugin", "project/plate.py"]]:
-        done = designopt(outside, *command)
-        assert done.returncode == 0, done.stderr
+        completed = designopt(outside, *command)
+        assert completed.returncode == 0, completed.stderr
     alone = designopt(outside, "resume", "project/results/plate.study")
     assert alone.returncode == 4
     assert "designopt resume project/results/plate.study --plugin project/plate.py" in alone.stderr

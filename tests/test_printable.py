@@ -126,10 +126,10 @@ def test_the_progress_shows_the_controls_in_its_texts_as_escapes():
         progress.event("warning", HOSTILE)
         progress.update(Snapshot("a", 1, 1, 1, 2, 1, 0, 0.0, 0.0, None, running=((0, 0.5, "\x9b2J\u202e"),)))
         progress.close()
-        written = stream.getvalue()
-        assert "warning: " + SHOWN in written.replace("\n", "")
-        assert not controls(written) - {"\x1b", "\r"}  # those of the live line itself
-        assert "\x1b[2J" not in written
+        output = stream.getvalue()
+        assert "warning: " + SHOWN in output.replace("\n", "")
+        assert not controls(output) - {"\x1b", "\r"}  # those of the live line itself
+        assert "\x1b[2J" not in output
     stream = io.StringIO()
     JsonLines(stream).event("warning", HOSTILE)
     assert json.loads(stream.getvalue())["text"] == HOSTILE
@@ -147,9 +147,9 @@ def test_a_followed_run_shows_the_controls_in_its_texts_as_escapes(store, capsys
     lines = _Lines()
     lines._shown_events = 0
     lines.update(result, snapshot(result, [(0.0, 0)]))
-    written = capsys.readouterr().out
-    assert SHOWN in written
-    assert not controls(written)
+    output = capsys.readouterr().out
+    assert SHOWN in output
+    assert not controls(output)
 
 
 def test_a_result_is_printed_with_escapes(store):

@@ -19,10 +19,12 @@ def blocks(language: str) -> list[str]:
 
 def test_the_model_of_ones_own_runs_as_printed(tmp_path: Path) -> None:
     (tmp_path / "isolation.py").write_text(blocks("python")[2])
-    done = subprocess.run([sys.executable, "isolation.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+    completed = subprocess.run(
+        [sys.executable, "isolation.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert completed.returncode == 0, completed.stderr
     assert (tmp_path / "results" / "isolation.study" / "journal.db").exists()
-    front = [float(line.split("'stiffness': ")[1].split(",")[0]) for line in done.stdout.splitlines()]
+    front = [float(line.split("'stiffness': ")[1].split(",")[0]) for line in completed.stdout.splitlines()]
     assert len(front) > 3
     assert all(5e3 <= stiffness <= 5e4 for stiffness in front)
 
@@ -31,17 +33,17 @@ def test_a_function_of_ones_own_gives_a_front_in_one_call_as_printed(tmp_path: P
     lines = blocks("python")[1]
     assert len([line for line in lines.splitlines() if line.strip()]) <= 15
     (tmp_path / "mount.py").write_text(lines)
-    done = subprocess.run([sys.executable, "mount.py"], cwd=tmp_path, capture_output=True, text=True, timeout=180)
-    assert done.returncode == 0, done.stderr
-    assert "best travel" in done.stdout
+    completed = subprocess.run([sys.executable, "mount.py"], cwd=tmp_path, capture_output=True, text=True, timeout=180)
+    assert completed.returncode == 0, completed.stderr
+    assert "best travel" in completed.stdout
     (store,) = (tmp_path / "results").glob("mount-*.study")
-    assert f"designopt report results/{store.name}" in done.stdout
+    assert f"designopt report results/{store.name}" in completed.stdout
 
 
 def test_the_study_file_is_valid_as_printed(tmp_path: Path) -> None:
     (tmp_path / "knee.yaml").write_text(blocks("yaml")[0])
-    done = designopt(tmp_path, "validate", "knee.yaml")
-    assert done.returncode == 0, done.stderr
+    completed = designopt(tmp_path, "validate", "knee.yaml")
+    assert completed.returncode == 0, completed.stderr
 
 
 def test_the_model_of_ones_own_serves_a_study_file_through_plugin(tmp_path: Path) -> None:
@@ -52,19 +54,19 @@ def test_the_model_of_ones_own_serves_a_study_file_through_plugin(tmp_path: Path
         "objectives:\n  - {name: comfort, minimize: acceleration}\n  - {name: travel, minimize: travel, unit: mm}\n"
         "solver: {use: nsga2, population: 10}\nbudget: {evaluations: 40}\n"
     )
-    done = designopt(tmp_path, "run", "mine.yaml", "--plugin", "my_model.py", "-o", "mine.study")
-    assert done.returncode == 0, done.stderr
+    completed = designopt(tmp_path, "run", "mine.yaml", "--plugin", "my_model.py", "-o", "mine.study")
+    assert completed.returncode == 0, completed.stderr
     assert (tmp_path / "mine.study" / "report.html").exists()
 
 
 def test_the_values_that_are_replaced_on_the_command_line_are_in_the_study_file(tmp_path: Path) -> None:
     (tmp_path / "knee.yaml").write_text(blocks("yaml")[0])
-    shown = next(block for block in blocks("sh") if "--set" in block)
-    words = shlex.split(shown)
+    command_line = next(block for block in blocks("sh") if "--set" in block)
+    words = shlex.split(command_line)
     assert words[0] == "designopt"
-    done = designopt(tmp_path, *words[1:], "--dry-run")
-    assert done.returncode == 0, done.stderr
-    assert "at most 200 designs" in done.stdout
+    completed = designopt(tmp_path, *words[1:], "--dry-run")
+    assert completed.returncode == 0, completed.stderr
+    assert "at most 200 designs" in completed.stdout
 
 
 @pytest.mark.parametrize("command", re.findall(r"python3 -m venv .*", README))

@@ -26,14 +26,14 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        self.ids.update(given[name] for name in ("id", "name") if name in given)
-        if tag == "a" and "href" in given:
-            self.links.append(given["href"])
-        if tag == "link" and given.get("rel") not in ("next", "prev", "canonical"):
-            self.loads.append(given["href"])
-        if tag in ("script", "img", "iframe", "source") and "src" in given:
-            self.loads.append(given["src"])
+        attributes = {name: value or "" for name, value in attrs}
+        self.ids.update(attributes[name] for name in ("id", "name") if name in attributes)
+        if tag == "a" and "href" in attributes:
+            self.links.append(attributes["href"])
+        if tag == "link" and attributes.get("rel") not in ("next", "prev", "canonical"):
+            self.loads.append(attributes["href"])
+        if tag in ("script", "img", "iframe", "source") and "src" in attributes:
+            self.loads.append(attributes["src"])
 
 
 #: Without Ruff, which it starts for each of the 300 signatures of the reference, mkdocstrings prints them in one line.
@@ -52,8 +52,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-W", "ignore", "-c", BUILD, "build", "--strict", "--quiet", "-d", str(folder)]
     nowhere = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
     environment = {**os.environ, **nowhere, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, env=environment)
-    assert done.returncode == 0, done.stdout + done.stderr
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, env=environment)
+    assert process.returncode == 0, process.stdout + process.stderr
     return folder
 
 
@@ -129,8 +129,12 @@ def test_pages_that_are_opened_from_the_folder_can_be_searched(site: Path, page:
         field = driver.find_element("css selector", "input.md-search__input")
         browser.wait_until(field.is_displayed, "the field of the search is there")
         field.send_keys("hypervolume")
-        shown = "return [...document.querySelectorAll('.md-search-result__item')].map(e => e.textContent).join(' ')"
-        browser.wait_until(lambda: "Fronts, limits" in driver.execute_script(shown), "the page on fronts is found")
+        results_script = (
+            "return [...document.querySelectorAll('.md-search-result__item')].map(e => e.textContent).join(' ')"
+        )
+        browser.wait_until(
+            lambda: "Fronts, limits" in driver.execute_script(results_script), "the page on fronts is found"
+        )
         assert browser.errors(driver) == []
 
 
@@ -203,10 +207,10 @@ def test_no_page_of_the_reference_is_too_long_to_read(reference: Any) -> None:
 
 def test_the_pictures_of_the_gallery_are_there_and_small() -> None:
     text = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
-    shown = re.findall(r"^!\[.+\]\(gallery/(.+?)\)$", text, flags=re.MULTILINE)
-    assert set(shown) == {path.name for path in (ROOT / "docs" / "gallery").iterdir()}
-    assert shown == re.findall(r"^python docs/picture\.py \S+ \".+?\" (\S+)", text, flags=re.MULTILINE)
-    for name in shown:
+    pictures = re.findall(r"^!\[.+\]\(gallery/(.+?)\)$", text, flags=re.MULTILINE)
+    assert set(pictures) == {path.name for path in (ROOT / "docs" / "gallery").iterdir()}
+    assert pictures == re.findall(r"^python docs/picture\.py \S+ \".+?\" (\S+)", text, flags=re.MULTILINE)
+    for name in pictures:
         content = (ROOT / "docs" / "gallery" / name).read_bytes()
         assert content.startswith(b"\x89PNG")
         assert len(content) < 250_000

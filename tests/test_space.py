@@ -71,8 +71,8 @@ def test_a_whole_number_controls_by_its_value() -> None:
 
 
 def test_all_conditions_of_a_parameter_have_to_hold() -> None:
-    both = DesignVariable("both", "real", 0.0, 1.0, when={"criterion": ("entropy",), "n": (2,)})
-    space = Space((CRITERION, DesignVariable("n", "int", 1, 3), both))
+    conditional = DesignVariable("both", "real", 0.0, 1.0, when={"criterion": ("entropy",), "n": (2,)})
+    space = Space((CRITERION, DesignVariable("n", "int", 1, 3), conditional))
     active = space.active(np.array([[1.0, 2.0, 0.5], [1.0, 3.0, 0.5], [0.0, 2.0, 0.5]]))
     assert active[:, 2].tolist() == [True, False, False]
 
@@ -132,10 +132,10 @@ def test_active_entries_are_never_changed(X: np.ndarray) -> None:
 @given(any_designs(), st.randoms(use_true_random=False))
 def test_designs_that_differ_in_inactive_values_only_are_one_design(X: np.ndarray, random) -> None:
     noise = SPACE.from_search(SPACE.lower + random.random() * (SPACE.upper - SPACE.lower) + np.zeros(X.shape))
-    other = np.where(SPACE.active(X), X, noise)
-    assert np.array_equal(SPACE.impute(other), SPACE.impute(X))
-    assert [SPACE.values(x) for x in other] == [SPACE.values(x) for x in X]
-    assert [SPACE.design(x) for x in other] == [SPACE.design(x) for x in X]
+    varied = np.where(SPACE.active(X), X, noise)
+    assert np.array_equal(SPACE.impute(varied), SPACE.impute(X))
+    assert [SPACE.values(x) for x in varied] == [SPACE.values(x) for x in X]
+    assert [SPACE.design(x) for x in varied] == [SPACE.design(x) for x in X]
 
 
 @given(any_designs())

@@ -101,8 +101,8 @@ def test_random_numbers_of_a_model_follow_from_the_design():
 
     problem = replace(problem_from(line, SQUARE, minimize="f"), model=Use(chancy.__designopt__), seed=1)
     X = np.array([[0.1, 0.2], [0.3, 0.4]])
-    first, again = InProcess(problem)(X), InProcess(problem)(X[::-1])
-    assert first.objectives.tolist() == again.objectives[::-1].tolist()
+    first, reversed_order = InProcess(problem)(X), InProcess(problem)(X[::-1])
+    assert first.objectives.tolist() == reversed_order.objectives[::-1].tolist()
     assert first.objectives[0] != first.objectives[1]
 
 
@@ -282,8 +282,10 @@ def test_a_solver_that_breaks_a_rule_is_found(body, message):
 
 def test_a_search_that_asks_ahead_keeps_all_rules():
     def search(self, problem, evaluate, rng, start):
-        known = []
-        evaluate.ahead(lambda: draws(rng, problem, 1) if len(known) < 99 else draws(rng, problem, 0), known.append, 3)
+        outcomes = []
+        evaluate.ahead(
+            lambda: draws(rng, problem, 1) if len(outcomes) < 99 else draws(rng, problem, 0), outcomes.append, 3
+        )
         return "has had enough"
 
     check_solver(declared(search))

@@ -181,19 +181,22 @@ def test_a_refused_design_may_not_spoil_the_next_one():
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        (lambda wanted: {}, "no array 'path'"),
-        (lambda wanted: {"path": np.ones(3), "more": np.ones(3)} if wanted else {}, "gives an undeclared array 'more'"),
+        (lambda array_names: {}, "no array 'path'"),
         (
-            lambda wanted: {"path": np.ones((3, 2))} if wanted else {},
+            lambda array_names: {"path": np.ones(3), "more": np.ones(3)} if array_names else {},
+            "gives an undeclared array 'more'",
+        ),
+        (
+            lambda array_names: {"path": np.ones((3, 2))} if array_names else {},
             r"array path has 2 axes, declared are \('time',\)",
         ),
-        (lambda wanted: {"path": np.ones(3)}, r"gives arrays \(path\) when none is wanted"),
+        (lambda array_names: {"path": np.ones(3)}, r"gives arrays \(path\) when none is wanted"),
     ],
 )
 def test_arrays_have_to_be_as_declared(arrays, message):
     @model("checked", version=1, arrays={"path": Array(("time",), "m")})
-    def checked(design, scenario, wanted) -> tuple[Out, dict]:
-        return {"y": 1.0, "z": 1.0}, arrays(wanted)
+    def checked(design, scenario, array_names) -> tuple[Out, dict]:
+        return {"y": 1.0, "z": 1.0}, arrays(array_names)
 
     with pytest.raises(AssertionError, match=message):
         check_model(checked, {}, [{}])
@@ -201,8 +204,8 @@ def test_arrays_have_to_be_as_declared(arrays, message):
 
 def test_outputs_may_not_depend_on_the_arrays_that_are_wanted():
     @model("checked", version=1, arrays={"path": Array(("time",), "m")})
-    def checked(design, scenario, wanted) -> tuple[Out, dict]:
-        return {"y": float(len(wanted)), "z": 1.0}, {"path": np.ones(3)} if wanted else {}
+    def checked(design, scenario, array_names) -> tuple[Out, dict]:
+        return {"y": float(len(array_names)), "z": 1.0}, {"path": np.ones(3)} if array_names else {}
 
     with pytest.raises(AssertionError, match="has other outputs when no arrays are wanted"):
         check_model(checked, {}, [{}])
@@ -292,9 +295,9 @@ def test_a_model_may_report_a_missing_derivative():
 
 def test_a_model_with_random_numbers_keeps_the_rules_if_they_come_from_its_generator():
     @model("checked", version=1, arrays={"path": Array(("time",), "m")})
-    def noisy(design, scenario, wanted, rng) -> tuple[Out, dict]:
+    def noisy(design, scenario, array_names, rng) -> tuple[Out, dict]:
         path = design["x"] + rng.standard_normal(4)
-        return {"y": path.sum(), "z": 1.0}, {"path": path} if wanted else {}
+        return {"y": path.sum(), "z": 1.0}, {"path": path} if array_names else {}
 
     check_model(noisy, {}, [{"x": 1.0}, {"x": 2.0}])
 

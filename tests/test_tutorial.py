@@ -41,8 +41,8 @@ def check_printed(expected: str, printed: str) -> None:
     for line in expected.splitlines():
         if line.strip() in ("", "..."):
             continue
-        for found in lines:
-            if re.fullmatch(pattern(line), found):
+        for output_line in lines:
+            if re.fullmatch(pattern(line), output_line):
                 break
         else:
             pytest.fail(f"the tutorial says that this is printed (in this order): {line}\nprinted was:\n{printed}")
@@ -50,12 +50,12 @@ def check_printed(expected: str, printed: str) -> None:
 
 def environment(site: Path) -> dict[str, str]:
     """One in which pip installs into `site`, without the network where setuptools and wheel are at hand."""
-    here = {"PIP_TARGET": str(site), "PIP_NO_DEPS": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    variables = {"PIP_TARGET": str(site), "PIP_NO_DEPS": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     if all(importlib.util.find_spec(name) for name in ("setuptools", "wheel")):
-        here["PIP_NO_BUILD_ISOLATION"] = "0"  # pip's way to say: without isolation
+        variables["PIP_NO_BUILD_ISOLATION"] = "0"  # pip's way to say: without isolation
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     modules = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return {**os.environ, **here, "PATH": programs, "PYTHONPATH": modules}
+    return {**os.environ, **variables, "PATH": programs, "PYTHONPATH": modules}
 
 
 def typed(text: str, folder: Path, site: Path) -> str:
@@ -64,9 +64,9 @@ def typed(text: str, folder: Path, site: Path) -> str:
     if all(line[0] == "designopt" and not {"|", "||", "&&", ">"} & set(line) for line in lines):
         printed = ""
         for line in lines:
-            done = command.designopt(folder, *line[1:])
-            assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
-            printed += done.stdout
+            completed = command.designopt(folder, *line[1:])
+            assert completed.returncode == 0, f"{line}\n{completed.stdout}\n{completed.stderr}"
+            printed += completed.stdout
         return printed
     bash = ["bash", "-e", "-c", text]
     process = subprocess.run(bash, cwd=folder, capture_output=True, text=True, timeout=300, env=environment(site))

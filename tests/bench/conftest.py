@@ -113,18 +113,18 @@ def machine() -> str:
 def commit() -> str:
     """The commit of the working copy, with a plus where it has changes; empty outside of one."""
     command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+", "--exclude=*"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stdout.strip()
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    return completed.stdout.strip()
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.when != "call" or not report.user_properties or "bench" not in report.keywords:
         return
     ROWS.parent.mkdir(parents=True, exist_ok=True)
-    known = ROWS.exists()
+    has_header = ROWS.exists()
     with ROWS.open("a", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        if not known:
+        if not has_header:
             writer.writerow(HEAD)
         where = time.strftime("%Y-%m-%d"), commit(), machine(), os.cpu_count()
         name = report.nodeid.partition("tests/bench/")[2]

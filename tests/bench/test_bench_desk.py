@@ -37,7 +37,7 @@ def test_the_page_of_a_running_study_is_never_older_than_two_seconds(tmp_path, r
     folder.mkdir()
     (folder / "springs.yaml").write_text(STUDY)
     with headless_browser(tmp_path / "profile") as browser, desk(folder, run=True) as client:
-        place = client.post("/start", file="springs.yaml", store="results/springs.study").json["store"]
+        store = client.post("/start", file="springs.yaml", store="results/springs.study", way="").json["store"]
         browser.get(client.addresses[-1])
 
         def running():
@@ -49,9 +49,9 @@ def test_the_page_of_a_running_study_is_never_older_than_two_seconds(tmp_path, r
         while time.monotonic() < end:
             looks.append(browser.execute_script(LOOK))
             time.sleep(0.05)
-        client.post("/stop", store=place)
+        client.post("/stop", store=store)
         wait_until(lambda: not running(), "it has stopped")
-    with contextlib.closing(sqlite3.connect(folder / place / "journal.db")) as db:
+    with contextlib.closing(sqlite3.connect(folder / store / "journal.db")) as db:
         finished = [time for (time,) in db.execute("SELECT finished FROM evaluation ORDER BY finished")]
     for what, column in (("list", 1), ("figures", 2)):
         ages = [max(0.0, look[0] - finished[look[column]]) for look in looks if look[column] < len(finished)]

@@ -78,12 +78,12 @@ def seconds_at_wanted_accuracy(prepare):
             break
     else:
         pytest.fail("no tolerance reaches the accuracy")
-    taken = []
+    spent = []
     for _ in range(5):
         began = time.perf_counter()
         run()
-        taken.append(time.perf_counter() - began)
-    return statistics.median(taken), error, tolerance
+        spent.append(time.perf_counter() - began)
+    return statistics.median(spent), error, tolerance
 
 
 def test_at_least_twenty_times_faster_than_the_library_solvers_at_equal_accuracy(capsys):
@@ -92,23 +92,21 @@ def test_at_least_twenty_times_faster_than_the_library_solvers_at_equal_accuracy
     base = rows["compiled rosenbrock4"][0]
     with capsys.disabled():
         print(f"\nvan der Pol, eps = {EPS:g}, to t = {END:g}, relative error {WANTED:g} asked:")
-        for name, (seconds, error, tolerance) in rows.items():
-            print(
-                f"  {name:22s} {1e3 * seconds:9.3f} ms  {seconds / base:8.1f} x  error {error:.1e} at {tolerance:.1e}"
-            )
+        for name, (spent, error, tolerance) in rows.items():
+            print(f"  {name:22s} {1e3 * spent:9.3f} ms  {spent / base:8.1f} x  error {error:.1e} at {tolerance:.1e}")
     assert min(rows[f"SciPy {m}"][0] for m in ("LSODA", "Radau", "BDF")) >= 20.0 * base
 
 
 def test_generating_and_loading_from_the_cache_takes_less_than_a_tenth_of_a_second(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("DESIGNOPT_CACHE_DIR", str(tmp_path))
-    system, taken = van_der_pol(), []
+    system, spent = van_der_pol(), []
     for _ in range(6):
         began = time.perf_counter()
         Simulator(system, compiled=True)
-        taken.append(time.perf_counter() - began)
+        spent.append(time.perf_counter() - began)
     with capsys.disabled():
-        print(f"\nfirst {1e3 * taken[0]:.0f} ms (compiled), then {1e3 * statistics.median(taken[1:]):.1f} ms (cached)")
-    assert statistics.median(taken[1:]) < 0.1
+        print(f"\nfirst {1e3 * spent[0]:.0f} ms (compiled), then {1e3 * statistics.median(spent[1:]):.1f} ms (cached)")
+    assert statistics.median(spent[1:]) < 0.1
 
 
 def built_and_run(system, x0, monkeypatch, folder):
@@ -117,12 +115,12 @@ def built_and_run(system, x0, monkeypatch, folder):
     began = os.times()
     simulator = Simulator(system, compiled=True)
     ended = os.times()
-    taken = []
+    spent = []
     for _ in range(7):
         start = time.process_time()
         assert simulator.run(x0, [0.0, 2.0], p=[4000.0]).t[-1] == 2.0
-        taken.append(time.process_time() - start)
-    return sum(ended[:4]) - sum(began[:4]), min(taken)
+        spent.append(time.process_time() - start)
+    return sum(ended[:4]) - sum(began[:4]), min(spent)
 
 
 def test_a_chain_of_eleven_elastic_rods_builds_in_four_times_the_time_of_five(capsys, tmp_path, monkeypatch):
@@ -137,7 +135,7 @@ def test_a_chain_of_eleven_elastic_rods_builds_in_four_times_the_time_of_five(ca
     with capsys.disabled():
         print("\nrods: processor seconds to build, milliseconds for 2 s of motion (inverted symbolically: ...):")
         for n, (build, run) in rows.items():
-            other = f"   ({inverted[n][0]:6.2f} s {1e3 * inverted[n][1]:8.2f} ms)" if n in inverted else ""
-            print(f"  {n:3d} {build:6.2f} s {1e3 * run:8.2f} ms{other}")
+            with_inverse = f"   ({inverted[n][0]:6.2f} s {1e3 * inverted[n][1]:8.2f} ms)" if n in inverted else ""
+            print(f"  {n:3d} {build:6.2f} s {1e3 * run:8.2f} ms{with_inverse}")
     assert rows[11][0] <= 4.0 * rows[5][0]
     assert all(rows[n][1] <= 1.05 * inverted[n][1] for n in inverted)

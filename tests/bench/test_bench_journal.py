@@ -55,8 +55,8 @@ def command(folder, *arguments):
         "import json, resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, capture_output=True);"
         "r = resource.getrusage(resource.RUSAGE_CHILDREN); print(json.dumps([r.ru_utime + r.ru_stime, r.ru_maxrss]))"
     )
-    whole = [sys.executable, "-c", script, sys.executable, "-m", "designopt", *arguments]
-    answer = subprocess.run([*whole, "--plugin", str(cases.PLUGINS)], cwd=folder, check=True, capture_output=True)
+    argv = [sys.executable, "-c", script, sys.executable, "-m", "designopt", *arguments]
+    answer = subprocess.run([*argv, "--plugin", str(cases.PLUGINS)], cwd=folder, check=True, capture_output=True)
     seconds, kilobytes = json.loads(answer.stdout)
     return seconds, kilobytes / 1024.0
 
@@ -82,7 +82,7 @@ def test_a_resume_costs_little_more_than_reading_the_rows_once(tmp_path, record_
     assert ratio < 3.0
 
 
-def written(rows_of_tables, folder):
+def write_rows(rows_of_tables, folder):
     """Insert rows of designs and evaluations, with their checksums, in transactions of a chunk."""
     with closing(sqlite3.connect(folder / "rows.db", isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode=WAL")
@@ -111,7 +111,7 @@ def test_the_coordinator_of_random_designs_costs_little_more_than_their_rows(tmp
                 processor_time(lambda c=count, p=path: run_study(study(c, executor="dask", workers=2), p).counts)[0]
             )
         rows = read_with_checksums(tmp_path / f"{i}-{COUNT}")
-        writing, _ = processor_time(lambda rows=rows: written(rows, tmp_path))
+        writing, _ = processor_time(lambda rows=rows: write_rows(rows, tmp_path))
         costs.append(((spent[1] - spent[0]) / (COUNT - few), writing / COUNT))
         for count in (few, COUNT):
             shutil.rmtree(tmp_path / f"{i}-{count}")

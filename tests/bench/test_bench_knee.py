@@ -40,7 +40,7 @@ def plain_array_seconds(gait):
     """Processor seconds of one design (18 kN/m, c/k = 0.05) over 20 cycles in seven coordinates, and its rho."""
     from scipy.integrate import solve_ivp
 
-    base = {name: given.value for name, given in SUBSTITUTE_V1.items()}
+    base = {name: parameter.value for name, parameter in SUBSTITUTE_V1.items()}
     leg = SevenCoordinates(complete(base, {}, {"stiffness": 18000.0, "damping_ratio": 0.05}), gait)
     times = np.arange(4001) * gait.period / 200
     began = time.process_time()
@@ -111,10 +111,10 @@ def test_a_walk_that_repeats_costs_less_than_half_of_its_twenty_cycles(knee, cap
         shot = time.process_time() - began
         began = time.process_time()
         run = knee._integrators.plain.run(start, times, p=p, q=gait.data())
-        whole = time.process_time() - began
-        all_shot, all_run = all_shot + shot, all_run + whole
+        run_seconds = time.process_time() - began
+        all_shot, all_run = all_shot + shot, all_run + run_seconds
         if outputs["period_n"] == 1.0:
-            ratios.append(whole / shot)
+            ratios.append(run_seconds / shot)
             angle = np.degrees(run.y[3000:4000, 0])
             assert outputs["rho"] == pytest.approx(figures.correlation(angle, recorded), abs=1e-3)
             peak = angle.reshape(5, 200).max(axis=1).mean()
@@ -175,11 +175,11 @@ class Pace:
     """Notes when how many designs were done, from the first finished ones on."""
 
     def __init__(self):
-        self.seen = []
+        self.counts = []
 
     def update(self, snapshot):
         if snapshot.done:
-            self.seen.append((time.perf_counter(), snapshot.done))
+            self.counts.append((time.perf_counter(), snapshot.done))
 
     def event(self, kind, text):
         pass
@@ -189,7 +189,7 @@ class Pace:
 
     @property
     def rate(self):
-        (began, before), (ended, after) = self.seen[0], self.seen[-1]
+        (began, before), (ended, after) = self.counts[0], self.counts[-1]
         return (after - before) / (ended - began)
 
 
@@ -211,7 +211,7 @@ def test_two_workers_do_nearly_twice_the_work_of_one(tmp_path, capsys):
             pace = Pace()
             designopt.define(**study).run(tmp_path / f"{workers}-{i}.study", workers=workers, progress=pace)
             rates[workers].append(pace.rate)
-    one, two = (statistics.median(r) for r in rates.values())
+    of_one, of_two = (statistics.median(r) for r in rates.values())
     with capsys.disabled():
-        print(f"\nknee: {one:.1f} designs/s with one worker, {two:.1f} with two: ratio {two / one:.2f}")
-    assert two / one >= 1.8
+        print(f"\nknee: {of_one:.1f} designs/s with one worker, {of_two:.1f} with two: ratio {of_two / of_one:.2f}")
+    assert of_two / of_one >= 1.8

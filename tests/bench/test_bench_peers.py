@@ -30,11 +30,11 @@ def _peer(name: str, count: int, pause: float, folder: Path) -> tuple[float, boo
     """Evaluations a second of a peer, and whether they are durable."""
     folder.mkdir()
     command = [PYTHON, str(SCRIPT), name, str(count), str(pause), str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    if "ModuleNotFoundError" in done.stderr:
-        pytest.skip(f"{done.stderr.strip().splitlines()[-1]}; install the peers, or set DESIGNOPT_PEERS")
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout.splitlines()[-1])
+    completed = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    if "ModuleNotFoundError" in completed.stderr:
+        pytest.skip(f"{completed.stderr.strip().splitlines()[-1]}; install the peers, or set DESIGNOPT_PEERS")
+    assert completed.returncode == 0, completed.stderr
+    answer = json.loads(completed.stdout.splitlines()[-1])
     return float(answer["rate"]), bool(answer["durable"])
 
 
@@ -42,34 +42,34 @@ def _all(
     tmp_path: Path, counts: dict[str, int], pause: float, own_count: int
 ) -> tuple[float, dict[str, tuple[float, bool]]]:
     """Medians of three turns of everybody, in which all take part one after the other."""
-    own, peers = [], {name: [] for name in counts}
+    our_rate, peers = [], {name: [] for name in counts}
     durable = {}
     for turn in range(3):
         folder = tmp_path / str(turn)
         folder.mkdir()
         settings = {"pause": pause} if pause else None
-        own.append(rate(folder, 1, own_count, own_count, {"executor": "dask", "workers": 2}, settings)[0])
+        our_rate.append(rate(folder, 1, own_count, own_count, {"executor": "dask", "workers": 2}, settings)[0])
         for name, count in counts.items():
             reached, durable[name] = _peer(name, count, pause, folder / name)
             peers[name].append(reached)
     medians = {name: (statistics.median(values), durable[name]) for name, values in peers.items()}
-    print(f"\n{'designopt':<16}{statistics.median(own):>9.0f}/s  durable")
-    for name, (reached, kept) in medians.items():
-        ratio = statistics.median(own) / reached
-        print(f"{name:<16}{reached:>9.0f}/s  {'durable' if kept else 'nothing kept':<14} 1 : {ratio:.1f}")
-    return statistics.median(own), medians
+    print(f"\n{'designopt':<16}{statistics.median(our_rate):>9.0f}/s  durable")
+    for name, (reached, is_durable) in medians.items():
+        ratio = statistics.median(our_rate) / reached
+        print(f"{name:<16}{reached:>9.0f}/s  {'durable' if is_durable else 'nothing kept':<14} 1 : {ratio:.1f}")
+    return statistics.median(our_rate), medians
 
 
 def test_trivial_evaluations_a_second_durable_on_two_workers(tmp_path, record_property):
-    own, peers = _all(tmp_path, TRIVIAL, 0.0, 100_000)
+    our_rate, peers = _all(tmp_path, TRIVIAL, 0.0, 100_000)
     best = max(reached for reached, durable in peers.values() if durable)
-    record_property("designopt / best durable peer", own / best)
-    assert own > 10.0 * best
+    record_property("designopt / best durable peer", our_rate / best)
+    assert our_rate > 10.0 * best
 
 
 def test_evaluations_of_ten_milliseconds_on_two_workers(tmp_path, record_property):
     """The ideal is 200 a second; nobody may be closer to it, within the noise of the machine."""
-    own, peers = _all(tmp_path, TEN_MILLISECONDS, 0.01, 2000)
-    record_property("designopt / best peer", own / max(reached for reached, _ in peers.values()))
-    assert own > 0.95 * max(reached for reached, _ in peers.values())
-    assert own > 0.9 * 200.0
+    our_rate, peers = _all(tmp_path, TEN_MILLISECONDS, 0.01, 2000)
+    record_property("designopt / best peer", our_rate / max(reached for reached, _ in peers.values()))
+    assert our_rate > 0.95 * max(reached for reached, _ in peers.values())
+    assert our_rate > 0.9 * 200.0

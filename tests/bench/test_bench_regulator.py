@@ -78,16 +78,16 @@ def _iae(substeps):
 
 def _control():
     """For each manner of using python-control the processor seconds of a run, and the iae of the cases."""
-    done = subprocess.run([PYTHON, str(SCRIPT), "3"], capture_output=True, text=True, timeout=300)
-    if "ModuleNotFoundError" in done.stderr:
-        pytest.skip(f"{done.stderr.strip().splitlines()[-1]}; install control, or set DESIGNOPT_PEERS")
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    return json.loads(done.stdout.splitlines()[-1])
+    completed = subprocess.run([PYTHON, str(SCRIPT), "3"], capture_output=True, text=True, timeout=300)
+    if "ModuleNotFoundError" in completed.stderr:
+        pytest.skip(f"{completed.stderr.strip().splitlines()[-1]}; install control, or set DESIGNOPT_PEERS")
+    if completed.returncode:
+        raise RuntimeError(completed.stderr)
+    return json.loads(completed.stdout.splitlines()[-1])
 
 
 @pytest.fixture(scope="module")
-def own():
+def our_seconds():
     """Processor seconds of one run by size of the batch; the model requests batches of 400."""
     _run_seconds(8)
     seconds = {count: _run_seconds(count) for count in (200, 400, 1600)}
@@ -128,23 +128,24 @@ def with_control():
 
 
 @pytest.fixture(scope="module")
-def scipy_ratios(own, with_scipy):
+def scipy_ratios(our_seconds, with_scipy):
     """Times as fast as SciPy, by size of the batch."""
-    return _told("solve_ivp begun again at every sample", with_scipy[0], own)
+    return _speed_ratios("solve_ivp begun again at every sample", with_scipy[0], our_seconds)
 
 
 @pytest.fixture(scope="module")
-def control_ratios(own, with_control):
+def control_ratios(our_seconds, with_control):
     """Times as fast as python-control, by manner of using it and size of the batch."""
     return {
-        manner: _told(f"input_output_response, {manner}", seconds, own) for manner, (seconds, _) in with_control.items()
+        manner: _speed_ratios(f"input_output_response, {manner}", seconds, our_seconds)
+        for manner, (seconds, _) in with_control.items()
     }
 
 
-def _told(name, seconds, own):
-    ratios = {count: seconds / mine for count, mine in own.items()}
-    shown = ", ".join(f"{ratio:.0f} in batches of {count}" for count, ratio in ratios.items())
-    print(f"{name}: {1e3 * seconds:.1f} ms, ratio {shown}")
+def _speed_ratios(name, seconds, our_seconds):
+    ratios = {count: seconds / mine for count, mine in our_seconds.items()}
+    text = ", ".join(f"{ratio:.0f} in batches of {count}" for count, ratio in ratios.items())
+    print(f"{name}: {1e3 * seconds:.1f} ms, ratio {text}")
     return ratios
 
 

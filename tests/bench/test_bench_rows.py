@@ -34,12 +34,12 @@ def inverse_dynamics():
 
 
 def seconds(call):
-    taken = []
+    durations = []
     for _ in range(5):
         began = time.perf_counter()
         call()
-        taken.append(time.perf_counter() - began)
-    return statistics.median(taken)
+        durations.append(time.perf_counter() - began)
+    return statistics.median(durations)
 
 
 def test_the_compiled_loop_is_several_times_faster_than_the_interpreted_map(
@@ -51,18 +51,18 @@ def test_the_compiled_loop_is_several_times_faster_than_the_interpreted_map(
     args = [rng.normal(size=(ROWS, LINKS)) for _ in range(3)]
     tiled = function.map(ROWS)
     columns = [a.T for a in args]
-    taken = {
+    timings = {
         "CasADi map of all rows": seconds(lambda: [np.array(r) for r in tiled(*columns)]),
         "Rows interpreted": seconds(lambda: Rows(function, compiled=False)(*args)),
     }
     began = time.perf_counter()
     compiled = Rows(function, compiled=True)
     first = time.perf_counter() - began
-    taken["Rows compiled"] = seconds(lambda: compiled(*args))
+    timings["Rows compiled"] = seconds(lambda: compiled(*args))
     with capsys.disabled():
         print(f"\n{ROWS} rows, {function.n_instructions()} operations a row; compiled once in {first:.2f} s:")
-        for name, spent in taken.items():
-            print(f"  {name:24s} {1e6 * spent / ROWS:8.2f} us a row  {spent / taken['Rows compiled']:6.1f} x")
-    record_property("map of CasADi / compiled rows", taken["CasADi map of all rows"] / taken["Rows compiled"])
-    assert taken["Rows compiled"] < taken["CasADi map of all rows"] / 3
-    assert taken["Rows interpreted"] < 1.3 * taken["CasADi map of all rows"]
+        for name, spent in timings.items():
+            print(f"  {name:24s} {1e6 * spent / ROWS:8.2f} us a row  {spent / timings['Rows compiled']:6.1f} x")
+    record_property("map of CasADi / compiled rows", timings["CasADi map of all rows"] / timings["Rows compiled"])
+    assert timings["Rows compiled"] < timings["CasADi map of all rows"] / 3
+    assert timings["Rows interpreted"] < 1.3 * timings["CasADi map of all rows"]

@@ -54,11 +54,11 @@ def test_trivial_evaluations_one_by_one_each_durable(tmp_path):
         disk.append(rate(tmp_path / str(i), 1, 2000, 1, {"executor": "serial"})[0])
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as folder:
-        own, _ = rate(Path(folder), 3, 3000, 1, {"executor": "serial"})
-    expected = 1.0 / (1.0 / own + 1.0 / 7700.0)
+        in_memory, _ = rate(Path(folder), 3, 3000, 1, {"executor": "serial"})
+    expected = 1.0 / (1.0 / in_memory + 1.0 / 7700.0)
     print(
         f"\none by one: {statistics.median(disk):.0f}/s on this disk, where SQLite alone commits"
-        f" {statistics.median(raw):.0f}/s; {own:.0f}/s in memory; {expected:.0f}/s where SQLite commits 7700/s"
+        f" {statistics.median(raw):.0f}/s; {in_memory:.0f}/s in memory; {expected:.0f}/s where SQLite commits 7700/s"
     )
     assert max(statistics.median(disk), expected) > 3000
 
@@ -130,9 +130,9 @@ def test_generations_of_nsga2_beside_another_version(tmp_path, record_property):
         )
         for i in range(5)
     ]
-    before, now = (statistics.median(some) for some in zip(*pairs, strict=True))
-    ratio = statistics.median(now / before for before, now in pairs)
-    print(f"\nNSGA-II, two workers: {now:.0f}/s, before {before:.0f}/s; ratio of pairs {ratio:.2f}")
+    before, current = (statistics.median(some) for some in zip(*pairs, strict=True))
+    ratio = statistics.median(current / before for before, current in pairs)
+    print(f"\nNSGA-II, two workers: {current:.0f}/s, before {before:.0f}/s; ratio of pairs {ratio:.2f}")
     record_property("rate of NSGA-II through two workers, ratio to another version", ratio)
     assert ratio > 3.0
 
@@ -212,8 +212,8 @@ def test_the_coordinator_stays_small_with_two_hundred_thousand_evaluations(tmp_p
 
     def session(*arguments):
         script = [sys.executable, str(Path(__file__).with_name("throughput.py")), *arguments]
-        done = subprocess.run(script, capture_output=True, text=True, check=True)
-        return json.loads(done.stdout.splitlines()[-1])
+        completed = subprocess.run(script, capture_output=True, text=True, check=True)
+        return json.loads(completed.stdout.splitlines()[-1])
 
     large = session("run", str(tmp_path / "large"), "200000")
     session("run", str(tmp_path / "small"), "100000")

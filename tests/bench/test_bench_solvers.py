@@ -27,7 +27,7 @@ class Batches:
     def __init__(self, original: PymooProblem) -> None:
         self.original = original
         self.left = EVALUATIONS
-        self.told: list[Outcomes] = []
+        self.batches: list[Outcomes] = []
 
     def __call__(self, X: np.ndarray) -> Outcomes:
         if self.left <= 0:
@@ -37,8 +37,8 @@ class Batches:
         out = self.original.evaluate(X, return_as_dictionary=True)
         G = out["G"] if self.original.n_ieq_constr else np.zeros((len(X), 1))
         none = np.zeros(len(X), dtype=bool)
-        self.told.append(Outcomes(X, out["F"], np.maximum(G, 0.0).sum(axis=1), none, none, {}))
-        return self.told[-1]
+        self.batches.append(Outcomes(X, out["F"], np.maximum(G, 0.0).sum(axis=1), none, none, {}))
+        return self.batches[-1]
 
 
 def as_problem(original: PymooProblem) -> Problem:
@@ -74,10 +74,10 @@ def test_the_adapter_costs_little_beside_pymoos_own_loop():
         ours.append(seconds)
         seconds, result = through_pymoo("zdt1", {}, seed)
         theirs.append(seconds)
-        last = np.concatenate([outcomes.X for outcomes in evaluate.told])[-100:]
-        kept = {x.tobytes() for outcomes in evaluate.told for x in outcomes.X}
+        last = np.concatenate([outcomes.X for outcomes in evaluate.batches])[-100:]
+        evaluated = {x.tobytes() for outcomes in evaluate.batches for x in outcomes.X}
         assert len(last) == 100
-        assert {x.tobytes() for x in result.pop.get("X")} <= kept  # the same search
+        assert {x.tobytes() for x in result.pop.get("X")} <= evaluated  # the same search
     ratio = float(np.median(ours) / np.median(theirs))
     print(
         f"\nZDT1, {EVALUATIONS} evaluations: pymoo {np.median(theirs):.2f} s, through designopt "
@@ -93,7 +93,7 @@ def test_the_archive_is_worth_more_than_the_last_population():
         _, evaluate = through_designopt(name, options, seed=1)
         _, result = through_pymoo(name, options, seed=1)
         population = result.pop.get("F")[result.pop.get("FEAS")[:, 0]]
-        F = np.concatenate([outcomes.objectives[outcomes.feasible] for outcomes in evaluate.told])
+        F = np.concatenate([outcomes.objectives[outcomes.feasible] for outcomes in evaluate.batches])
         front = moocore.filter_dominated(F)
         reference = front.max(axis=0) + 0.1 * np.ptp(front, axis=0)
         archive, last = (float(moocore.hypervolume(points, ref=reference)) for points in (front, population))

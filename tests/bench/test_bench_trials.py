@@ -82,8 +82,8 @@ def test_recordings_cost_little_memory_and_little_time_at_the_start(
     for k in range(4):  # in turns
         for kind, more in kinds.items():
             runs[kind].append(run(tmp_path, f"{kind}.yaml", f"{kind}{k}.study", *more))
-    least = {kind: min(seconds for seconds, _ in found) for kind, found in runs.items()}
-    memory = {kind: max(size for _, size in found) for kind, found in runs.items()}
+    least = {kind: min(seconds for seconds, _ in measurements) for kind, measurements in runs.items()}
+    memory = {kind: max(size for _, size in measurements) for kind, measurements in runs.items()}
     below_root, copied = (least[kind] / least["none"] for kind in ("root", "copied"))
     print(f"coordinator {memory['root']:.0f} and {memory['copied']:.0f} MB, without files {memory['none']:.0f} MB")
     print(f"time {below_root:.2f} (below a data root) and {copied:.2f} (copied into the store) of that without files")

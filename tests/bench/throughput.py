@@ -91,5 +91,5 @@ if __name__ == "__main__":
     seconds = time.perf_counter() - began
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    told = {"seconds": seconds, "megabytes": megabytes, "workers": used.ru_utime + used.ru_stime}
-    print(json.dumps(told))
+    summary = {"seconds": seconds, "megabytes": megabytes, "workers": used.ru_utime + used.ru_stime}
+    print(json.dumps(summary))

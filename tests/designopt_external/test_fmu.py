@@ -276,9 +276,9 @@ def test_show_lists_the_variables_and_new_writes_a_study_that_runs(folder: Path)
     assert created.output.rstrip().endswith("designopt run spring.yaml --allow spring.fmu")
     result = designopt.load("spring.yaml").run("spring.study", allow=ALLOW, executor="serial")
     assert len(result.outcomes.X) == 32
-    again = CliRunner().invoke(main, ["new", "fmu", "spring.fmu"])
-    assert again.exit_code == 2
-    assert "spring.yaml already exists" in again.output
+    repeated = CliRunner().invoke(main, ["new", "fmu", "spring.fmu"])
+    assert repeated.exit_code == 2
+    assert "spring.yaml already exists" in repeated.output
     wrong = CliRunner().invoke(main, ["new", "damper", "spring.fmu"])
     assert "a study of an FMU: designopt new fmu model.fmu" in wrong.output
 

@@ -172,10 +172,10 @@ def test_a_scene_has_the_outlines_of_the_geoms_where_they_are() -> None:
     scene = evaluation.arrays["scene"]
     assert scene.shape[0] == len(evaluation.arrays["time"]) == 11
     assert scene.shape[2] == 3
-    drawn = scene[0][np.isfinite(scene[0]).all(axis=1)]
+    points = scene[0][np.isfinite(scene[0]).all(axis=1)]
     tip = np.array([-0.4 * math.sin(0.3), 0.0, 1.0 - 0.4 * math.cos(0.3)])
-    assert np.linalg.norm(drawn - tip, axis=1).min() == pytest.approx(0.01, abs=0.03)
-    assert drawn[:, 2].min() > 1.0 - 0.4 - 0.06
+    assert np.linalg.norm(points - tip, axis=1).min() == pytest.approx(0.01, abs=0.03)
+    assert points[:, 2].min() > 1.0 - 0.4 - 0.06
 
 
 def test_an_unstable_simulation_is_diverged_and_a_refused_model_invalid() -> None:

@@ -19,7 +19,7 @@ GAIT_FOLDER = _SHARED / "data" / "gait"
 @pytest.fixture(scope="session")
 def base() -> dict[str, float]:
     """The parameter set substitute_v1."""
-    return {name: given.value for name, given in SUBSTITUTE_V1.items()}
+    return {name: parameter.value for name, parameter in SUBSTITUTE_V1.items()}
 
 
 @pytest.fixture(scope="session")

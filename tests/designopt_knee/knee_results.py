@@ -40,7 +40,7 @@ class MadeUp(Result):
     """A result whose table is given and whose arrays are made from the design: 2T below the critical stiffness."""
 
     table: Mapping[str, Any] = field(default_factory=dict)
-    kept: frozenset[str] = frozenset(plugin(FourBarKnee).arrays)
+    array_names: frozenset[str] = frozenset(plugin(FourBarKnee).arrays)
 
     outcomes = property(lambda self: self.table["outcomes"])
     status = property(lambda self: self.table["status"])
@@ -56,8 +56,8 @@ class MadeUp(Result):
 
     def arrays(self, i: int, scenario: int = 0) -> dict[str, Any]:
         k, _ratio = self.outcomes.X[i]
-        made = arrays(k, self.outcomes.figures["period_n"][i, scenario])
-        return {name: value for name, value in made.items() if name in self.kept}
+        series = arrays(k, self.outcomes.figures["period_n"][i, scenario])
+        return {name: value for name, value in series.items() if name in self.array_names}
 
 
 def arrays(k: float, period: float) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def arrays(k: float, period: float) -> dict[str, Any]:
 
 def walk(k: float) -> Any:
     """Joints of a leg whose linkage follows a made-up course; hip and thigh are the recorded ones."""
-    base = {name: given.value for name, given in PARAMETER_SETS["substitute_v1"].items()}
+    base = {name: parameter.value for name, parameter in PARAMETER_SETS["substitute_v1"].items()}
     g = complete(base, {}, {"stiffness": 1000 * k, "damping_ratio": 0.05})
     phase = np.arange(0, 401, 4) / SAMPLES
     eta = -0.02 - 0.55 * np.sin(np.pi * np.clip((phase % 1 - 0.5) / 0.45, 0, 1)) ** 2
@@ -97,7 +97,10 @@ def walk(k: float) -> Any:
 
 
 def made_up(
-    *, scenarios: tuple[str, ...] = ("nominal",), kept: frozenset[str] | None = None, clearance: float | None = None
+    *,
+    scenarios: tuple[str, ...] = ("nominal",),
+    array_names: frozenset[str] | None = None,
+    clearance: float | None = None,
 ) -> MadeUp:
     X = np.array([(k, c) for c in RATIOS for k in STIFFNESS])
     critical = np.array([CRITICAL[c] for c in X[:, 1].tolist()])
@@ -131,5 +134,5 @@ def made_up(
     )
     problem = Problem.from_study(study)
     table = {"outcomes": problem.judge(X, figures, status != "ok"), "status": status}
-    more = {} if kept is None else {"kept": kept}
+    more = {} if array_names is None else {"array_names": array_names}
     return MadeUp(Path("knee.study"), study, problem, table, **more)

@@ -74,7 +74,7 @@ def test_hip_moment_and_power_are_those_of_the_seven_coordinates(leg, gait, monk
     names = [v.name for v in system.outputs]
     p = np.array([leg[name] for name in EQUATION_PARAMETERS])
     for t, state in random_states(30):
-        found = dict(zip(names, np.array(system.output(state, [], [], p, gait.data(), t)).ravel(), strict=True))
+        outputs = dict(zip(names, np.array(system.output(state, [], [], p, gait.data(), t)).ravel(), strict=True))
         q1, v1, a1, ankle0 = oracle.driven(t)
         full = oracle.consistent(t, *state)
         q, v = np.concatenate([q1, full[:4]]), np.concatenate([v1, full[4:]])
@@ -85,8 +85,8 @@ def test_hip_moment_and_power_are_those_of_the_seven_coordinates(leg, gait, monk
         multipliers = np.linalg.lstsq(phi[:, 3:].T, needed[3:], rcond=None)[0]
         hip = (needed - phi.T @ multipliers)[:3]
         scale = np.abs(needed).max()
-        assert found["hip_moment"] == pytest.approx(hip[2], abs=1e-8 * scale)
-        assert found["hip_power"] == pytest.approx(hip @ v1, abs=1e-8 * scale * np.abs(v1).max())
+        assert outputs["hip_moment"] == pytest.approx(hip[2], abs=1e-8 * scale)
+        assert outputs["hip_power"] == pytest.approx(hip @ v1, abs=1e-8 * scale * np.abs(v1).max())
 
 
 def test_flexion_extension_and_quadratic_damping_add_to_the_damper_force(leg, gait):
@@ -105,8 +105,8 @@ def test_flexion_extension_and_quadratic_damping_add_to_the_damper_force(leg, ga
         unit = outputs(state, damping=1.0, extension_damping=1.0)["damper_force"] - spring  # the damper's speed
         assert np.sign(unit) == np.sign(eta_rate)
         c = 300.0 if unit < 0.0 else 700.0
-        both = outputs(state, damping=300.0, extension_damping=700.0, quadratic_damping=50.0)
+        combined = outputs(state, damping=300.0, extension_damping=700.0, quadratic_damping=50.0)
         resistance = c * unit + 50.0 * unit * abs(unit)
-        assert both["damper_force"] - spring == pytest.approx(resistance, rel=1e-9)
-        assert both["damper_power"] == pytest.approx(resistance * unit, rel=1e-9)
-        assert both["damper_power"] > 0.0
+        assert combined["damper_force"] - spring == pytest.approx(resistance, rel=1e-9)
+        assert combined["damper_power"] == pytest.approx(resistance * unit, rel=1e-9)
+        assert combined["damper_power"] > 0.0

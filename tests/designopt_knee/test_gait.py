@@ -54,9 +54,9 @@ def test_bundled_gait_has_the_recorded_peak_and_hip_height(gait):
 
 def test_bundled_gait_is_the_recorded_coefficient_file(gait, gait_folder):
     text = (gait_folder / "treadmill_1p0_fourier.csv").read_text(encoding="utf-8")
-    other = read_gait(text, period=PERIOD, belt_speed=SPEED)
+    recorded = read_gait(text, period=PERIOD, belt_speed=SPEED)
     for signal in SIGNALS:
-        assert np.array_equal(other.coefficients[signal], gait.coefficients[signal])
+        assert np.array_equal(recorded.coefficients[signal], gait.coefficients[signal])
 
 
 def test_fit_of_the_recorded_cycle_gives_the_recorded_coefficients(gait, gait_folder):

@@ -126,18 +126,20 @@ def test_the_shank_turns_about_its_instant_centre(leg, flexion):
     ahead, back = linkage.closure(leg, eta + h), linkage.closure(leg, eta - h)
     turn = (linkage.relative_angles(leg, eta + h)[1] - linkage.relative_angles(leg, eta - h)[1]) / (2.0 * h)
     centre = np.array(linkage.instant_centre(leg, eta))
-    for joint, (ends, place) in enumerate(zip(zip(ahead, back, strict=True), linkage.closure(leg, eta), strict=True)):
+    for joint, (ends, position) in enumerate(
+        zip(zip(ahead, back, strict=True), linkage.closure(leg, eta), strict=True)
+    ):
         velocity = (np.array(ends[0]) - np.array(ends[1])) / (2.0 * h)
-        arm = np.array(place) - centre
+        arm = np.array(position) - centre
         assert velocity == pytest.approx(turn * np.array([-arm[1], arm[0]]), abs=1e-8), joint
 
 
 def test_the_path_of_the_centre_is_that_of_the_poses(leg):
     flexions = np.array([0.5, 10.0, 30.0, 60.0, 110.0])
     path = np.stack(linkage.instant_centre(leg, linkage.eta_of_flexion(leg, np.radians(flexions))), axis=1)
-    for flexion, place in zip(flexions, path, strict=True):
+    for flexion, position in zip(flexions, path, strict=True):
         p = posed(leg, flexion)
-        assert place == pytest.approx(instant_centre(p) - np.array(p["A"]), abs=2e-5)
+        assert position == pytest.approx(instant_centre(p) - np.array(p["A"]), abs=2e-5)
 
 
 def test_the_stability_of_the_straight_knee_is_measured_from_the_load_line(leg):

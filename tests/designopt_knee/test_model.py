@@ -109,8 +109,8 @@ def test_the_knee_angle_is_that_of_the_drawn_thigh_and_shank(knee):
     _, arrays = knee.evaluate(damper(), {}, {"walk", "knee_angle"})
     hip, e, f, ankle = (arrays["walk"][:, JOINTS.index(j)] for j in ("hip", "E", "F", "ankle"))
     thigh, shank = e - hip, ankle - f
-    drawn = np.arctan2(thigh[:, 0], -thigh[:, 1]) - np.arctan2(shank[:, 0], -shank[:, 1])
-    assert np.degrees(drawn[-1]) == pytest.approx(arrays["knee_angle"][-1], abs=1e-9)
+    angle = np.arctan2(thigh[:, 0], -thigh[:, 1]) - np.arctan2(shank[:, 0], -shank[:, 1])
+    assert np.degrees(angle[-1]) == pytest.approx(arrays["knee_angle"][-1], abs=1e-9)
 
 
 def test_same_design_twice_gives_the_same_numbers_whatever_came_between(knee):
@@ -238,8 +238,8 @@ def test_a_leg_that_does_not_fit_the_recorded_walk_is_a_remark():
 
 def test_recorded_cycle_file_walks_like_the_bundled_gait(knee, gait_folder):
     content = (gait_folder / "treadmill_1p0_cycle.csv").read_bytes()
-    own = prepared(gait=InputFile("treadmill_1p0_cycle.csv", content))
-    ours, theirs = (k.evaluate(damper(), {}, set())[0] for k in (own, knee))
+    model = prepared(gait=InputFile("treadmill_1p0_cycle.csv", content))
+    ours, theirs = (k.evaluate(damper(), {}, set())[0] for k in (model, knee))
     assert ours["rho"] == pytest.approx(theirs["rho"], abs=1e-3)
     assert ours["peak_flexion"] == pytest.approx(theirs["peak_flexion"], abs=0.1)
     assert 0.0 < ours["gait_angle_residual"] < 1e-3
@@ -247,13 +247,13 @@ def test_recorded_cycle_file_walks_like_the_bundled_gait(knee, gait_folder):
 
 def test_coefficient_file_walks_exactly_like_the_bundled_gait(knee, gait_folder):
     content = (gait_folder / "treadmill_1p0_fourier.csv").read_bytes()
-    own = prepared(gait=InputFile("treadmill_1p0_fourier.csv", content), period=1.232, belt_speed=1.015)
-    assert own.evaluate(damper(), {}, set()) == knee.evaluate(damper(), {}, set())
+    model = prepared(gait=InputFile("treadmill_1p0_fourier.csv", content), period=1.232, belt_speed=1.015)
+    assert model.evaluate(damper(), {}, set()) == knee.evaluate(damper(), {}, set())
 
 
 def test_parameter_overrides_of_the_setting_are_those_of_the_design(knee):
-    own = prepared(parameters={"foot_mass": 0.8})
-    assert own.evaluate(damper(), {}, set()) == knee.evaluate(damper(foot_mass=0.8), {}, set())
+    model = prepared(parameters={"foot_mass": 0.8})
+    assert model.evaluate(damper(), {}, set()) == knee.evaluate(damper(foot_mass=0.8), {}, set())
 
 
 def test_several_starts_report_the_worst_and_the_best(knee):
@@ -300,5 +300,5 @@ def test_model_is_light_to_import():
     code = (
         "import sys, designopt_knee.model; print([m for m in ('casadi', 'scipy', 'pymoo', 'dask') if m in sys.modules])"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "[]"

@@ -26,7 +26,7 @@ def test_set_gives_every_parameter_but_the_derived_one_with_its_source():
     names = set(typing.get_type_hints(KneeParameters))
     assert names - set(SUBSTITUTE_V1) == {"ad_length"}
     assert set(SUBSTITUTE_V1) <= names
-    assert {given.source for given in SUBSTITUTE_V1.values()} <= set("PVRS")
+    assert {parameter.source for parameter in SUBSTITUTE_V1.values()} <= set("PVRS")
 
 
 def test_damping_follows_from_the_ratio(base):
@@ -59,7 +59,7 @@ def test_every_number_but_the_offset_has_a_range():
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("changes", "message"),
     [
         ({"heel_fraction": 1.2}, "heel_fraction: must be at most 1, not 1.2"),
         ({"heel_fraction": -0.1}, "heel_fraction"),
@@ -76,9 +76,9 @@ def test_every_number_but_the_offset_has_a_range():
         ({"foot_mass": "heavy"}, "foot_mass"),
     ],
 )
-def test_impossible_values_are_refused_by_name(base, given, message):
+def test_impossible_values_are_refused_by_name(base, changes, message):
     with pytest.raises(InvalidDesign, match=message):
-        complete(base, {}, {**DAMPER, **given})
+        complete(base, {}, {**DAMPER, **changes})
 
 
 def test_damper_must_be_given(base):
@@ -94,7 +94,7 @@ def test_a_value_given_by_design_and_scenario_is_refused(base):
 
 
 def test_low_instant_centre_is_computed_when_asked_for(base):
-    given = {**DAMPER, "cd_length": 0.036, "bc_length": 0.06}
+    design = {**DAMPER, "cd_length": 0.036, "bc_length": 0.06}
     with pytest.raises(InvalidDesign, match="allow_low_instant_centre"):
-        complete(base, {}, given)
-    assert complete(base, {}, given, allow_low_instant_centre=True)["cd_length"] == 0.036
+        complete(base, {}, design)
+    assert complete(base, {}, design, allow_low_instant_centre=True)["cd_length"] == 0.036

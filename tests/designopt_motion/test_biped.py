@@ -97,9 +97,9 @@ def test_a_hip_spring_is_chosen_with_the_motion(biped: Biped) -> None:
     assert at == pytest.approx(free.objective, rel=1e-7)
     assert min(below, above) > free.objective
     # The multiplier of a held spring is the slope of the effort over it.
-    held = with_spring(k + 10.0, free)
+    fixed = with_spring(k + 10.0, free)
     slope = (with_spring(k + 10.1, free).objective - with_spring(k + 9.9, free).objective) / 0.2
-    assert held.parameter_multipliers["hip_stiffness"] == pytest.approx(slope, rel=1e-4)
+    assert fixed.parameter_multipliers["hip_stiffness"] == pytest.approx(slope, rel=1e-4)
 
 
 def test_torques_keep_their_limits(biped: Biped) -> None:

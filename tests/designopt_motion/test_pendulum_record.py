@@ -45,14 +45,18 @@ def test_the_intervals_hold_the_truth(result: Any) -> None:
 
 def test_the_whole_estimate_is_in_the_store(result: Any) -> None:
     (record,) = result.programs()
-    found = record.estimate
-    assert found is not None
-    assert set(found.unknowns) == {*TRUTH, "swing.initial.angle", "swing.initial.speed"}
-    assert found.unknowns["swing.initial.angle"].low < np.deg2rad(65.0) < found.unknowns["swing.initial.angle"].high
-    fit = found.fits["swing"]
-    assert (fit.residuals["angle"][np.isfinite(fit.residuals["angle"])] ** 2).sum() == pytest.approx(found.chi_squared)
+    estimate = record.estimate
+    assert estimate is not None
+    assert set(estimate.unknowns) == {*TRUTH, "swing.initial.angle", "swing.initial.speed"}
+    assert (
+        estimate.unknowns["swing.initial.angle"].low < np.deg2rad(65.0) < estimate.unknowns["swing.initial.angle"].high
+    )
+    fit = estimate.fits["swing"]
+    assert (fit.residuals["angle"][np.isfinite(fit.residuals["angle"])] ** 2).sum() == pytest.approx(
+        estimate.chi_squared
+    )
     assert fit.bands["angle"].shape == record.solution.phase.times.shape
-    assert found.correlation[found.names.index("friction"), found.names.index("drag")] < -0.95
+    assert estimate.correlation[estimate.names.index("friction"), estimate.names.index("drag")] < -0.95
 
 
 def test_the_report_has_the_intervals_the_fit_and_what_is_determined_least(result: Any) -> None:
@@ -73,9 +77,9 @@ def test_the_report_has_the_intervals_the_fit_and_what_is_determined_least(resul
 def test_the_page_on_estimation_shows_this_study_and_its_numbers(result: Any) -> None:
     page = (ROOT / "docs" / "estimation.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
-    shown, bundled = yaml.safe_load(block), yaml.safe_load(STUDY.read_text(encoding="utf-8"))
-    assert shown["solver"].pop("confidence") == 0.95  # the default, written out
-    assert all(bundled[key] == value for key, value in shown.items())
+    example, bundled = yaml.safe_load(block), yaml.safe_load(STUDY.read_text(encoding="utf-8"))
+    assert example["solver"].pop("confidence") == 0.95  # the default, written out
+    assert all(bundled[key] == value for key, value in example.items())
     (record,) = result.programs()
     for name, digits in (("length", 4), ("friction", 3), ("drag", 3)):
         low, high = (f"{record.figures[f'{end}(optimum({name}))']:.{digits}f}" for end in ("low", "high"))
@@ -101,11 +105,11 @@ def test_a_pendulum_is_evaluated_by_fitting_where_it_begins() -> None:
 def test_one_deviation_for_all_replaces_those_of_the_table() -> None:
     file = InputFile("r.csv", RECORD.encode())
     design = {"length": 0.8, "friction": 0.1, "drag": 0.05}
-    one, two = (
+    of_fine, of_coarse = (
         PendulumRecord(file=file, column="encoder", sigma=sigma).evaluate(design, {})[0]["chi_squared"]
         for sigma in (0.01, 0.02)
     )
-    assert one == pytest.approx(4.0 * two, rel=1e-6)
+    assert of_fine == pytest.approx(4.0 * of_coarse, rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ BEST = {"stiffness": 2000.0, "damping": 510.55}
 
 @pytest.fixture(scope="module")
 def car():
-    made = QuarterCar()
-    made.prepare()
-    return made
+    model = QuarterCar()
+    model.prepare()
+    return model
 
 
 def test_it_keeps_the_rules_for_models():
@@ -53,8 +53,8 @@ def test_the_ride_is_that_of_an_independent_integrator(car):
         "bump_height": 0.05, "bump_time": 0.7, "bump_width": 0.1,
     }  # fmt: skip
     outputs, arrays = car.evaluate({"stiffness": k, "damping": c}, scenario, frozenset({"time", "body", "road"}))
-    found = [outputs["discomfort"], outputs["travel"], outputs["tyre"]]
-    np.testing.assert_allclose(found, expected[4:], rtol=1e-6)
+    measures = [outputs["discomfort"], outputs["travel"], outputs["tyre"]]
+    np.testing.assert_allclose(measures, expected[4:], rtol=1e-6)
     assert arrays["body"][-1] == pytest.approx(expected[0], abs=1e-8)
     assert arrays["road"].max() == pytest.approx(0.05, rel=1e-3)
     assert (np.diff(arrays["time"]) > 0.0).all()
@@ -77,19 +77,19 @@ def test_the_program_finds_the_best_suspension(car):
     # reference of the benchmark: J = 1.9417811, c = 510.55, k at its lower bound
     problem = car.trajectory_problem({})
     problem = replace(problem, parameters={"stiffness": (2e3, 2e5), "damping": (1e2, 2e4)})
-    found = solve(problem, Options(scheme="radau", degree=5, intervals=100))
-    assert found.success
-    assert found.objective == pytest.approx(1.9417811, rel=1e-7)
-    assert found.parameters["damping"] == pytest.approx(510.55, abs=0.01)
-    assert found.parameters["stiffness"] == pytest.approx(2000.0, abs=0.01)
-    simulated, _ = car.evaluate({"stiffness": 2000.0, "damping": found.parameters["damping"]}, {})
-    assert simulated["cost"] == pytest.approx(found.objective, rel=1e-6)
+    solution = solve(problem, Options(scheme="radau", degree=5, intervals=100))
+    assert solution.success
+    assert solution.objective == pytest.approx(1.9417811, rel=1e-7)
+    assert solution.parameters["damping"] == pytest.approx(510.55, abs=0.01)
+    assert solution.parameters["stiffness"] == pytest.approx(2000.0, abs=0.01)
+    simulated, _ = car.evaluate({"stiffness": 2000.0, "damping": solution.parameters["damping"]}, {})
+    assert simulated["cost"] == pytest.approx(solution.objective, rel=1e-6)
 
 
 def test_figures_of_the_program_are_the_outputs_of_the_simulation(car):
     design = {"stiffness": 2e4, "damping": 1500.0}
-    held = replace(car.trajectory_problem({"bump_height": 0.05}), parameters=design)
-    figures = solve(held, Options(scheme="radau", degree=5, intervals=60, check=False)).figures
+    fixed = replace(car.trajectory_problem({"bump_height": 0.05}), parameters=design)
+    figures = solve(fixed, Options(scheme="radau", degree=5, intervals=60, check=False)).figures
     outputs, _ = car.evaluate(design, {"bump_height": 0.05})
     assert set(figures) <= set(outputs)
     for name, value in figures.items():

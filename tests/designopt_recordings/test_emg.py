@@ -25,10 +25,10 @@ def raw() -> Channels:
 
 
 def test_the_envelope_follows_the_modulation_and_not_the_offset() -> None:
-    found = envelope(raw())
-    assert (found.values >= 0.0).all()
-    assert np.corrcoef(found.channel("biceps"), BURST)[0, 1] > 0.97
-    np.testing.assert_allclose(found.values[:, 1].mean() / found.values[:, 0].mean(), 0.5, rtol=0.03)
+    curve = envelope(raw())
+    assert (curve.values >= 0.0).all()
+    assert np.corrcoef(curve.channel("biceps"), BURST)[0, 1] > 0.97
+    np.testing.assert_allclose(curve.values[:, 1].mean() / curve.values[:, 0].mean(), 0.5, rtol=0.03)
 
 
 def test_an_envelope_of_a_sine_in_the_band_is_its_mean_rectified_value() -> None:
@@ -43,9 +43,9 @@ def test_channels_are_normalised_by_the_greatest_mean_over_a_window() -> None:
     steady[500:505] = 50.0  # a spike counts little
     one = Channels(1000.0, ("a",), ("V",), steady)
     np.testing.assert_allclose(reference(one, 0.25), 2.0 + 5 * 48.0 / 250, rtol=1e-12)
-    made = normalised(one, [2.0])
-    assert made.units == ("1",)
-    assert made.values[300, 0] == 1.0
+    channels = normalised(one, [2.0])
+    assert channels.units == ("1",)
+    assert channels.values[300, 0] == 1.0
     gapped = replace(one, values=np.where(np.arange(1000)[:, None] == 400, np.nan, steady))
     assert np.isfinite(reference(gapped, 0.05)).all()
     assert np.isnan(reference(gapped, 0.65)).all()
@@ -76,10 +76,10 @@ def test_envelopes_come_to_the_frames_after_their_delay() -> None:
 def test_channels_may_come_from_a_table() -> None:
     text = "time,biceps,triceps\n" + "".join(f"{i / 1000!r},{i}.5,{-i}.5\n" for i in range(5))
     table = read_table(InputFile("emg.csv", text.encode()))
-    made = channels_of(table, ["triceps", "biceps"], "mV")
-    assert (made.names, made.units) == (("triceps", "biceps"), ("mV", "mV"))
-    np.testing.assert_allclose(made.rate, 1000.0)
-    assert made.channel("biceps").tolist() == [0.5, 1.5, 2.5, 3.5, 4.5]
+    channels = channels_of(table, ["triceps", "biceps"], "mV")
+    assert (channels.names, channels.units) == (("triceps", "biceps"), ("mV", "mV"))
+    np.testing.assert_allclose(channels.rate, 1000.0)
+    assert channels.channel("biceps").tolist() == [0.5, 1.5, 2.5, 3.5, 4.5]
     with pytest.raises(RecordingError, match="not evenly spaced: row 2"):
         channels_of(replace(table, time=table.time**2), ["biceps"])
 

@@ -45,7 +45,7 @@ class Out(TypedDict):
 def motion(design: Design, scenario: dict[str, Any], arrays: frozenset[str]) -> tuple[Out, dict[str, Any]]:
     """A motion with two muscles."""
     wave = design["gain"] * np.sin(np.outer(1.0 + TIME, [1.0, 2.0]))
-    kept = {
+    series = {
         "time": TIME,
         "muscle": np.array(MUSCLES),
         "activation": wave,
@@ -57,7 +57,7 @@ def motion(design: Design, scenario: dict[str, Any], arrays: frozenset[str]) -> 
         "sample": np.array([0.0, 5.0, 7.0]),
         "force": np.array([1.0, np.nan, 2.5]),
     }
-    return {"peak": float(wave.max())}, {name: kept[name] for name in arrays}
+    return {"peak": float(wave.max())}, {name: series[name] for name in arrays}
 
 
 def run(folder: Path, *names: str) -> Result:
@@ -88,12 +88,12 @@ def test_arrays_over_time_become_tables_with_the_names_of_their_columns(
     activation = read_table(input_file(tmp_path / f"p.design1.level-walk.activation.{form}"))
     assert activation.names == MUSCLES
     assert activation.title == "moved, design 1, level-walk, activation"
-    kept = result.arrays(1)
-    assert (activation.values == kept["activation"]).all()
+    arrays = result.arrays(1)
+    assert (activation.values == arrays["activation"]).all()
     assert (activation.time == TIME).all()
     single = read_table(input_file(tmp_path / f"p.design1.level-walk.{form}"))
     assert set(single.names) == {"knee", "power"}
-    np.testing.assert_allclose(single.column("knee"), np.radians(kept["knee"]), rtol=1e-15)  # deg become rad
+    np.testing.assert_allclose(single.column("knee"), np.radians(arrays["knee"]), rtol=1e-15)  # deg become rad
     assert not single.in_degrees
     assert read_table(input_file(tmp_path / f"p.design0.level-walk.arm.{form}")).names == ("arm_1", "arm_2")
     path = read_table(input_file(tmp_path / f"p.design0.level-walk.path.{form}"))
@@ -110,7 +110,7 @@ def test_points_over_time_become_markers(result: Result, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("kept", "form", "message"),
+    ("names", "form", "message"),
     [
         (("activation", "knee"), "sto", r"keeps no array with the times \(one axis, in s\); name it .* execution"),
         (("time", "muscle"), "mot", "besides the time, the study keeps no array of numbers over time"),
@@ -119,10 +119,10 @@ def test_points_over_time_become_markers(result: Result, tmp_path: Path) -> None
     ],
 )
 def test_expressions_that_cannot_be_written_are_reported(
-    tmp_path: Path, kept: tuple[str, ...], form: str, message: str
+    tmp_path: Path, names: tuple[str, ...], form: str, message: str
 ) -> None:
     with pytest.raises(ExportError, match=message):
-        export(run(tmp_path, *kept), tmp_path, [form])
+        export(run(tmp_path, *names), tmp_path, [form])
 
 
 def test_columns_without_names_are_numbered(tmp_path: Path) -> None:
@@ -141,8 +141,8 @@ def test_columns_without_names_are_numbered(tmp_path: Path) -> None:
 )
 def unevenly(design: Design, scenario: dict[str, Any], arrays: frozenset[str]) -> tuple[Out, dict[str, Any]]:
     """Points at times that are not even."""
-    kept = {"t": np.array([0.0, 1.0, 5.0]), "path": np.ones((3, 2, 3)), "word": np.array(["a", "b", "c"])}
-    return {"peak": 1.0}, {name: kept[name] for name in arrays}
+    series = {"t": np.array([0.0, 1.0, 5.0]), "path": np.ones((3, 2, 3)), "word": np.array(["a", "b", "c"])}
+    return {"peak": 1.0}, {name: series[name] for name in arrays}
 
 
 def test_uneven_times_are_kept_in_tables_and_refused_for_markers(tmp_path: Path) -> None:

@@ -35,16 +35,16 @@ def test_the_load_moves_with_the_markers(turn: np.ndarray, corners: bool) -> Non
     before = recording(corners)
     after = moved(before, turn, SHIFT)
     np.testing.assert_allclose(after.marker("B"), before.marker("B") @ turn.T + SHIFT, atol=1e-12)
-    was, now = load_at(before.plates[0], TIME), load_at(after.plates[0], TIME)
-    np.testing.assert_allclose(now.force, was.force @ turn.T, atol=1e-9)
-    np.testing.assert_allclose(now.point, was.point @ turn.T + SHIFT, atol=1e-9)
-    np.testing.assert_allclose(now.free, was.free, atol=1e-9)
+    original, turned = load_at(before.plates[0], TIME), load_at(after.plates[0], TIME)
+    np.testing.assert_allclose(turned.force, original.force @ turn.T, atol=1e-9)
+    np.testing.assert_allclose(turned.point, original.point @ turn.T + SHIFT, atol=1e-9)
+    np.testing.assert_allclose(turned.free, original.free, atol=1e-9)
 
 
 def test_back_and_forth_is_the_same_recording() -> None:
     turn = about_vertical(1.1)
-    there = moved(recording(), turn, SHIFT)
-    back = moved(there, turn.T, -turn.T @ SHIFT)
+    displaced = moved(recording(), turn, SHIFT)
+    back = moved(displaced, turn.T, -turn.T @ SHIFT)
     np.testing.assert_allclose(back.markers, recording().markers, atol=1e-12)
     np.testing.assert_allclose(back.plates[0].moment, recording().plates[0].moment, atol=1e-9)
 

@@ -16,8 +16,8 @@ TIME = np.arange(4) / 100.0
 
 
 def recording(**changes: Any) -> Recording:
-    given = {"rate": 100.0, "time": TIME, "marker_names": ("LASI", "RASI"), "markers": np.zeros((4, 2, 3))}
-    return Recording(**{**given, **changes})
+    fields = {"rate": 100.0, "time": TIME, "marker_names": ("LASI", "RASI"), "markers": np.zeros((4, 2, 3))}
+    return Recording(**{**fields, **changes})
 
 
 def table(*names: str, **changes: Any) -> TimeTable:
@@ -28,10 +28,10 @@ def table(*names: str, **changes: Any) -> TimeTable:
 def test_parts_are_found_by_name() -> None:
     markers = np.arange(24.0).reshape(4, 2, 3)
     plate = ForcePlate("left", 1000.0, np.ones((40, 3)), np.zeros((40, 3)))
-    whole = recording(markers=markers, plates=(plate,))
-    assert (whole.marker("RASI") == markers[:, 1]).all()
-    assert (whole.selected(["RASI", "LASI"]) == markers[:, ::-1]).all()
-    assert whole.plate("left") is plate
+    full = recording(markers=markers, plates=(plate,))
+    assert (full.marker("RASI") == markers[:, 1]).all()
+    assert (full.selected(["RASI", "LASI"]) == markers[:, ::-1]).all()
+    assert full.plate("left") is plate
     channels = Channels(10.0, ("a", "b"), ("V", "V"), [[1.0, 2.0], [3.0, 4.0]], start=2.0)  # type: ignore[arg-type]
     assert channels.channel("b").tolist() == [2.0, 4.0]
     assert channels.time.tolist() == [2.0, 2.1]
@@ -96,11 +96,11 @@ def test_the_normal_of_a_wall_points_to_who_pushes_against_it() -> None:
 
 def test_a_coordinate_is_found_by_its_plain_name_and_by_its_path() -> None:
     paths = ("/jointset/knee_r/knee_angle_r/value", "/jointset/knee_r/knee_angle_r/speed", "/forceset/soleus_r")
-    given = table(*paths)
-    assert given.label("knee_angle_r") == paths[0]
-    assert given.label("knee_angle_r", "speed") == paths[1]
-    assert given.label("soleus_r") == paths[2]
-    assert (given.column("knee_angle_r") == given.values[:, 0]).all()
+    coordinates = table(*paths)
+    assert coordinates.label("knee_angle_r") == paths[0]
+    assert coordinates.label("knee_angle_r", "speed") == paths[1]
+    assert coordinates.label("soleus_r") == paths[2]
+    assert (coordinates.column("knee_angle_r") == coordinates.values[:, 0]).all()
     assert table("knee_angle_r", *paths).label("knee_angle_r") == "knee_angle_r"
 
 
@@ -114,17 +114,17 @@ def test_two_paths_for_one_coordinate_are_refused() -> None:
 
 
 def test_only_rotations_are_converted_from_degrees() -> None:
-    given = table("/jointset/hip/hip_flexion/value", "pelvis_ty", in_degrees=True)
-    made = given.radians(["hip_flexion"])
-    np.testing.assert_allclose(made.column("hip_flexion"), np.radians(given.values[:, 0]))
-    assert (made.column("pelvis_ty") == given.column("pelvis_ty")).all()
-    assert not made.in_degrees
-    assert made.radians(["hip_flexion"]).values.tolist() == made.values.tolist()
+    original = table("/jointset/hip/hip_flexion/value", "pelvis_ty", in_degrees=True)
+    converted = original.radians(["hip_flexion"])
+    np.testing.assert_allclose(converted.column("hip_flexion"), np.radians(original.values[:, 0]))
+    assert (converted.column("pelvis_ty") == original.column("pelvis_ty")).all()
+    assert not converted.in_degrees
+    assert converted.radians(["hip_flexion"]).values.tolist() == converted.values.tolist()
 
 
 def test_degrees_in_a_table_that_says_radians_are_noted() -> None:
-    given = table("knee_angle_r", "knee_angle_r_beta", values=[[0.378, 21.0], [0.4, 57.0], [0.4, np.nan], [0.4, 30.0]])
-    notes = given.radians(["knee_angle_r", "knee_angle_r_beta"]).notes
+    angles = table("knee_angle_r", "knee_angle_r_beta", values=[[0.378, 21.0], [0.4, 57.0], [0.4, np.nan], [0.4, 30.0]])
+    notes = angles.radians(["knee_angle_r", "knee_angle_r_beta"]).notes
     assert notes == ("column 'knee_angle_r_beta' reaches 57 in a table that says radians; it is probably in degrees",)
 
 

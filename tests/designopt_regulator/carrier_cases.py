@@ -34,14 +34,14 @@ def vehicles(terrains, mass_factor=1.0, **changes):
     """Default vehicles, one on each of the terrains, as a `Plant`; yaw inertia goes with the mass."""
     v, ground = Vehicle(), [TERRAINS[name] for name in terrains]
     factor = np.broadcast_to(np.asarray(mass_factor, float), len(ground))
-    given = {
+    fields = {
         name: getattr(v, name)
         for name in (
             "rotating_mass_factor", "track_distance", "contact_length", "max_force", "power", "lag", "air_drag"
         )
     } | {"mass": v.mass * factor, "yaw_inertia": v.yaw_inertia * factor}  # fmt: skip
-    given |= {name: [getattr(g, name) for g in ground] for name in ("rolling", "turning", "adhesion")}
-    return plant(**given | changes)
+    fields |= {name: [getattr(g, name) for g in ground] for name in ("rolling", "turning", "adhesion")}
+    return plant(**fields | changes)
 
 
 def rows(n, settings):

@@ -54,13 +54,13 @@ def gain_for_ms(plant: Plant, ms: float, ti: float, td: float = 0.0, tf: float =
     for k in np.flatnonzero(low[order] > below)[::-1]:
         if Loop(plant, 0.5 * (below[k] + low[order[k]]), ti, td, tf).stable:
             at = int(np.clip(order[k], 1, len(w) - 2))
-            found = minimize_scalar(
+            optimum = minimize_scalar(
                 lambda log: float(roots(np.array([np.exp(log)]))[0][0]),
                 bounds=(np.log(w[at - 1]), np.log(w[at + 1])),
                 method="bounded",
                 options={"xatol": 1e-9},
             )
-            return min(float(found.fun), float(low[at]))
+            return min(float(optimum.fun), float(low[at]))
     raise ValueError(f"no gain gives a stable loop with a sensitivity peak of {ms:g}")
 
 
@@ -86,11 +86,11 @@ def _best(cost: Callable[[float], float], plant: Plant, ms: float, low: float, h
     """The settings of least `cost` of T_i, on the curve of gains with the peak `ms`."""
     from scipy.optimize import minimize_scalar
 
-    found = minimize_scalar(
+    optimum = minimize_scalar(
         lambda log: cost(float(np.exp(log))),
         bounds=(np.log(low), np.log(high)),
         method="bounded",
         options={"xatol": 1e-6},
     )
-    ti = float(np.exp(found.x))
+    ti = float(np.exp(optimum.x))
     return gain_for_ms(plant, ms, ti), ti

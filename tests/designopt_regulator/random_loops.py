@@ -58,11 +58,11 @@ def series(second, first):
     )  # fmt: skip
 
 
-def together(one, other, sign=1.0):
+def together(first, second, sign=1.0):
     """Side by side, the outputs added."""
     return (
-        block_diag(one[0], other[0]), np.concatenate([one[1], other[1]]),
-        np.concatenate([one[2], sign * other[2]], axis=1), one[3] + sign * other[3],
+        block_diag(first[0], second[0]), np.concatenate([first[1], second[1]]),
+        np.concatenate([first[2], sign * second[2]], axis=1), first[3] + sign * second[3],
     )  # fmt: skip
 
 

@@ -42,32 +42,32 @@ def resonance(damping, frequency=3.0):
 @pytest.mark.parametrize("rate", [1e-3, 1e-4, 1e-6])
 def test_a_slow_loop_that_is_sampled_fast_has_its_crossover_and_margins(rate):
     """P around an integrator: it crosses at kp k, with the margin 90 deg less the delay and half a sample."""
-    found = sampled(ipdt(rate, 1.0), 0.1, kp=1.0)
-    np.testing.assert_allclose(found.crossover, rate, rtol=1e-6)
-    np.testing.assert_allclose(found.pm, np.pi / 2 - 1.05 * rate, rtol=1e-6)
-    np.testing.assert_allclose(found.delay_margin, np.pi / 2 / rate - 1.05, rtol=1e-5)
-    np.testing.assert_allclose(found.mt, 1.0, rtol=1e-6)
+    measures = sampled(ipdt(rate, 1.0), 0.1, kp=1.0)
+    np.testing.assert_allclose(measures.crossover, rate, rtol=1e-6)
+    np.testing.assert_allclose(measures.pm, np.pi / 2 - 1.05 * rate, rtol=1e-6)
+    np.testing.assert_allclose(measures.delay_margin, np.pi / 2 / rate - 1.05, rtol=1e-5)
+    np.testing.assert_allclose(measures.mt, 1.0, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("gain", "kp", "ti"), [(1.0, 0.1, np.inf), (0.1, 0.6, np.inf), (1.0, 0.05, 100.0)])
 def test_a_loop_that_integrates_follows_at_rest_whatever_the_grid_begins_with(gain, kp, ti):
-    found = sampled(ipdt(gain, 0.0), 0.05, kp=kp, ti=ti)
-    assert found.stable[0]
-    assert found.mt[0] >= 1.0
+    measures = sampled(ipdt(gain, 0.0), 0.05, kp=kp, ti=ti)
+    assert measures.stable[0]
+    assert measures.mt[0] >= 1.0
 
 
 @pytest.mark.parametrize("damping", [1e-2, 1e-3, 1e-4, 1e-5])
 def test_the_peak_of_a_resonance_between_points_of_the_grid_is_found(damping):
     plant = transfer_function([1.0], resonance(damping))
     pid = {"kp": 5.0 * damping, "ti": 100.0}
-    found = sampled(plant, 0.05, **pid)
+    measures = sampled(plant, 0.05, **pid)
     w = 3.0 * (1.0 + damping * np.linspace(-60.0, 60.0, 40_001))
     L = frequency_response(
         plant.A[None], plant.B[None], plant.C[None], 0.0, feedback(sample_time=0.05, **{"tf": 0.0, **pid}), w
     )[0]
-    np.testing.assert_allclose(found.ms, (1.0 / np.abs(1.0 + L)).max(), rtol=1e-5)
+    np.testing.assert_allclose(measures.ms, (1.0 / np.abs(1.0 + L)).max(), rtol=1e-5)
     crossing = np.flatnonzero((np.diff(np.sign(L.imag)) != 0.0) & (L.real[1:] < 0.0))
-    np.testing.assert_allclose(found.gm, np.min(-1.0 / L.real[crossing]), rtol=2e-2)
+    np.testing.assert_allclose(measures.gm, np.min(-1.0 / L.real[crossing]), rtol=2e-2)
 
 
 def test_two_resonances_side_by_side_are_seen_in_a_continuous_loop():
@@ -85,10 +85,10 @@ def test_two_resonances_side_by_side_are_seen_in_a_continuous_loop():
 @pytest.mark.parametrize("sample_time", [None, 0.05])
 def test_a_loop_that_is_negative_at_rest_has_its_gain_margin_there(sample_time):
     plant = transfer_function([-0.5], [1.0, 1.0])
-    found = Loop(plant, 1.0).margins() if sample_time is None else sampled(plant, sample_time, kp=1.0)
-    assert found is not None
-    np.testing.assert_allclose(found.gm, 2.0, rtol=1e-5)
-    np.testing.assert_allclose(found.ms, 2.0, rtol=1e-5)
+    measures = Loop(plant, 1.0).margins() if sample_time is None else sampled(plant, sample_time, kp=1.0)
+    assert measures is not None
+    np.testing.assert_allclose(measures.gm, 2.0, rtol=1e-5)
+    np.testing.assert_allclose(measures.ms, 2.0, rtol=1e-5)
 
 
 # --------------------------------------------------------------------------------------------- never a false margin
@@ -122,9 +122,9 @@ def test_a_plant_that_oscillates_for_ever_has_margins_where_its_loop_is_stable(d
     plant = transfer_function([1.0], [1.0, 0.0, 1.0], delay)
     loop = Loop(plant, 0.1) if delay else Loop(plant, 0.1, td=1.0)
     w = np.linspace(0.5, 2.0, 600_002)
-    found = loop.margins()
-    assert found is not None
-    np.testing.assert_allclose(found.ms, (1.0 / np.abs(1.0 + loop.response(w))).max(), rtol=1e-6)
+    measures = loop.margins()
+    assert measures is not None
+    np.testing.assert_allclose(measures.ms, (1.0 / np.abs(1.0 + loop.response(w))).max(), rtol=1e-6)
 
 
 def test_a_loop_too_fast_beside_its_delay_is_reported_and_leaves_the_others_alone():
@@ -170,10 +170,10 @@ def steps(time=1.0, size=1.0, offset=0.0):
     return InputFile("step.csv", "\n".join(["time,input,output", *(",".join(map(repr, row)) for row in rows)]).encode())
 
 
-@pytest.mark.parametrize("given", [{"size": 1e300}, {"size": 1e-300}, {"time": 1e300}, {"time": 1e-200}])
-def test_data_beyond_all_use_are_refused_with_line_and_column(given):
-    plant = LinearPlant(type="data", file=steps(**given))
-    column = "time" if "time" in given else "(in|out)put"
+@pytest.mark.parametrize("changes", [{"size": 1e300}, {"size": 1e-300}, {"time": 1e300}, {"time": 1e-200}])
+def test_data_beyond_all_use_are_refused_with_line_and_column(changes):
+    plant = LinearPlant(type="data", file=steps(**changes))
+    column = "time" if "time" in changes else "(in|out)put"
     with pytest.raises(InvalidSetting, match=rf"plant.file: step.csv:\d+: column '{column}': .*take another unit"):
         LinearLoop(plant=plant).check()
 
@@ -214,8 +214,8 @@ def test_settings_of_a_sampled_loop_without_an_answer_are_refused(settings, mess
 
 def test_a_delay_of_very_many_samples_is_refused_before_it_fills_the_memory():
     carrier = TrackedCarrier()
-    for given in ({"delay": 1000.0}, {"delay_samples": 20_000}):
-        (mistake,) = carrier.check_scenario({"terrain": "paved", "speed": 5.0, **given})
+    for delay in ({"delay": 1000.0}, {"delay_samples": 20_000}):
+        (mistake,) = carrier.check_scenario({"terrain": "paved", "speed": 5.0, **delay})
         assert "more than 1000 samples" in str(mistake)
     plant = LinearPlant(type="fopdt", time_constant=1.0, delay=100.0)
     loop = LinearLoop(plant=plant, sample_time=0.05, horizon=400.0)
@@ -254,12 +254,12 @@ def test_motions_too_quick_for_the_integration_steps_are_refused_with_enough_sub
     """The method would diverge, or oscillate between the clips with figures that look like figures."""
     scenario = {"terrain": "paved", "speed": 5.0, **conditions}
     (mistake,) = TrackedCarrier(**settings).check_scenario(scenario)
-    found = re.fullmatch(
+    match = re.fullmatch(
         rf"{name}: integration steps of \S+ s are too long for it; take 'substeps: (\d+)'", str(mistake)
     )
-    assert found is not None
-    assert int(found[1]) >= substeps
-    enough, finer = (TrackedCarrier(**{**settings, "substeps": n * int(found[1])}) for n in (1, 4))
+    assert match is not None
+    assert int(match[1]) >= substeps
+    enough, finer = (TrackedCarrier(**{**settings, "substeps": n * int(match[1])}) for n in (1, 4))
     iae = [model.evaluate(PID, scenario, frozenset())[0]["iae"] for model in (enough, finer)]
     assert iae[0] == pytest.approx(iae[1], rel=2e-3)
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "linear_loops.md").read_text(encoding="utf-8")
 
 
-def shown(language: str) -> str:
+def code_block(language: str) -> str:
     (block,) = re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL)
     return str(block)
 
@@ -54,7 +54,7 @@ def test_the_transfer_function_is_the_one_that_its_remark_says() -> None:
 
 
 def test_the_study_of_a_transfer_function_runs_as_printed(tmp_path: Path) -> None:
-    (tmp_path / "servo.yaml").write_text(shown("yaml"))
+    (tmp_path / "servo.yaml").write_text(code_block("yaml"))
     few = ["stages.front.budget.evaluations=4", "stages.front.solver.population=4"]
     result = designopt.load(tmp_path / "servo.yaml", overrides=few).run(tmp_path / "store", executor="serial")
     assert "ok" in result.status
@@ -69,7 +69,7 @@ def test_the_commands_work_one_after_the_other(
     shutil.copytree(ROOT / "studies", tmp_path / "studies")
     monkeypatch.chdir(tmp_path)
     for line in (
-        shown(block)
+        code_block(block)
         .replace("1000", "16")
         .replace("results/own_plant.study/knee", "'results/own_plant.study/best iae'")
         .splitlines()

@@ -89,6 +89,8 @@ CASES = [
 
 @pytest.mark.parametrize(("find", "replacement", "path", "message"), CASES)
 def test_bad_input_is_refused_at_its_place(find: str, replacement: str, path: str, message: str) -> None:
-    found = issues(find, replacement)
-    assert any(issue.path == path and message in issue.message for issue in found), [(i.path, i.message) for i in found]
-    assert all(issue.line is not None for issue in found)
+    reported = issues(find, replacement)
+    assert any(issue.path == path and message in issue.message for issue in reported), [
+        (i.path, i.message) for i in reported
+    ]
+    assert all(issue.line is not None for issue in reported)

@@ -68,6 +68,6 @@ def test_a_study_names_rules_as_baselines(tmp_path) -> None:
 )
 def test_an_unknown_rule_is_reported_with_those_that_there_are(tmp_path, before, after, message) -> None:
     (tmp_path / "rules.yaml").write_text(STUDY.replace(before, after))
-    done = designopt(tmp_path, "validate", "rules.yaml")
-    assert done.returncode == 2
-    assert message in done.stdout + done.stderr
+    process = designopt(tmp_path, "validate", "rules.yaml")
+    assert process.returncode == 2
+    assert message in process.stdout + process.stderr

@@ -17,16 +17,16 @@ def turns_of(rng: np.random.Generator, frames: int, size: float) -> Array:
 def random_postures(subject: Subject, frames: int, seed: int, size: float = 0.2) -> Array:
     """(frames, n) consistent postures: every joint turned at random, then moved to fulfil all constraints."""
     rng = np.random.default_rng(seed)
-    made: list[Array] = []
-    while sum(map(len, made)) < frames:
+    postures: list[Array] = []
+    while sum(map(len, postures)) < frames:
         turns = {
             name: turns_of(rng, frames, 0.04 if "clavicular" in name else size)
             for name, joint in subject.model.joints.items()
             if joint.at is not None
         }
         result = consistent_positions(subject, posture(subject, turns, root_turn=turns_of(rng, frames, 1.0)))
-        made.append(result.q[result.usable])
-    return np.concatenate(made)[:frames]
+        postures.append(result.q[result.usable])
+    return np.concatenate(postures)[:frames]
 
 
 def with_errors(subject: Subject, q: Array, seed: int, shift: float = 0.01, turn: float = np.deg2rad(1.0)) -> Array:

@@ -118,13 +118,13 @@ based_on: wholebody21
 derived: {middle: [CAQ_R, CAQ_L]}
 segments: {pelvis: {inertia: {length: [CAL, middle], length_factor: 1.0}}}
 """
-    usual, other = make_subject(load_model("wholebody21")), make_subject(read_model(text, "other.yaml", content_of))
+    usual, resized = make_subject(load_model("wholebody21")), make_subject(read_model(text, "other.yaml", content_of))
     half = 0.5 * np.linalg.norm(usual.landmarks["CIAS_R"] - usual.landmarks["CIAS_L"])
-    published = np.linalg.norm(other.landmarks["CAL"] - other.landmarks["middle"])
-    found, before = other.bodies["pelvis"].inertia, usual.bodies["pelvis"].inertia
-    assert found.mass == before.mass
-    assert np.allclose(found.tensor, before.tensor * (published / half) ** 2)
-    assert np.allclose(found.centre, before.centre * published / half)
+    published = np.linalg.norm(resized.landmarks["CAL"] - resized.landmarks["middle"])
+    inertia, before = resized.bodies["pelvis"].inertia, usual.bodies["pelvis"].inertia
+    assert inertia.mass == before.mass
+    assert np.allclose(inertia.tensor, before.tensor * (published / half) ** 2)
+    assert np.allclose(inertia.centre, before.centre * published / half)
 
 
 def test_ankles_lie_between_the_malleoli_and_the_axis_of_pronation_is_the_line_of_epicondyle_and_styloid() -> None:

@@ -35,18 +35,18 @@ def test_random_postures_with_errors_become_consistent_to_1e_10(full: Subject, r
 def test_both_methods_find_the_same_minimum(full: Subject, raw: Array) -> None:
     some, weights = raw[:40], np.linspace(0.5, 4.0, full.n)
     recursion = consistent_positions(full, some, weights=weights)
-    other = consistent_positions(full, some, method="schur", weights=weights)
+    schur = consistent_positions(full, some, method="schur", weights=weights)
     assert recursion.usable.all()
-    assert other.usable.all()
-    assert other.iterations.max() < 20
-    assert other.violation.max() < 1e-10
-    assert np.abs(recursion.q - other.q).max() < 1e-9
+    assert schur.usable.all()
+    assert schur.iterations.max() < 20
+    assert schur.violation.max() < 1e-10
+    assert np.abs(recursion.q - schur.q).max() < 1e-9
 
 
 def test_the_augmented_lagrangian_method_finds_it_too(full: Subject, raw: Array) -> None:
     """(W + Jt a J) dq = -W (q - q*) - Jt (a phi + m), m + a phi (Bayo & Ledesma 1996; Nunes 2017, 2.68), dense."""
     weights, penalty = np.linspace(0.5, 4.0, full.n), 1e6
-    for measured, found in zip(raw[:3], consistent_positions(full, raw[:3], weights=weights).q, strict=True):
+    for measured, minimum in zip(raw[:3], consistent_positions(full, raw[:3], weights=weights).q, strict=True):
         q, multipliers = measured.copy(), np.zeros(len(full.constraints.values(measured[None])[0]))
         for _ in range(20):
             J = full.constraints.dense(full.constraints.entries(q[None]))[0]
@@ -54,7 +54,7 @@ def test_the_augmented_lagrangian_method_finds_it_too(full: Subject, raw: Array)
             pull = -weights * (q - measured) - J.T @ (penalty * phi + multipliers)
             q = q + np.linalg.solve(np.diag(weights) + penalty * J.T @ J, pull)
             multipliers = multipliers + penalty * full.constraints.values(q[None])[0]
-        assert np.abs(q - found).max() < 1e-7
+        assert np.abs(q - minimum).max() < 1e-7
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -155,8 +155,8 @@ def test_larger_weights_hold_a_segment(full: Subject, raw: Array) -> None:
     weights = np.ones(full.n)
     weights[hand] = 100.0
     plain = consistent_positions(full, raw[:10])
-    held = consistent_positions(full, raw[:10], weights=weights)
-    away = [np.linalg.norm((r.q - raw[:10])[:, hand], axis=1) for r in (plain, held)]
+    weighted = consistent_positions(full, raw[:10], weights=weights)
+    away = [np.linalg.norm((r.q - raw[:10])[:, hand], axis=1) for r in (plain, weighted)]
     assert (away[1] < 0.2 * away[0]).all()
 
 
@@ -190,10 +190,10 @@ def test_one_bad_frame_is_marked_and_changes_no_other(full: Subject, raw: Array)
     result = consistent_positions(full, spoiled)
     assert result.status[3] == ConsistencyStatus.NOT_FINITE
     assert result.status[11] in (ConsistencyStatus.NOT_CONVERGED, ConsistencyStatus.MIRRORED)
-    others = np.setdiff1d(np.arange(20), [3, 11])
+    unchanged = np.setdiff1d(np.arange(20), [3, 11])
     assert np.isnan(result.q[[3, 11]]).all()
-    assert np.abs(result.q[others] - clean.q[others]).max() < 1e-12
-    assert (result.status[others] == ConsistencyStatus.OK).all()
+    assert np.abs(result.q[unchanged] - clean.q[unchanged]).max() < 1e-12
+    assert (result.status[unchanged] == ConsistencyStatus.OK).all()
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -46,13 +46,13 @@ def test_rows_of_the_full_model_by_kind(full: Subject) -> None:
 def test_four_contacts_leave_32_degrees_of_freedom_and_torques_are_sought_for_66(full: Subject) -> None:
     """Section 3.3: 226 rows of rank 220 with contacts; 186 rows of rank 186 of rigidity and joint centres alone."""
     J = full.constraints.dense(full.constraints.entries(full.q0[None]))[0]
-    held = []
+    contact_rows = []
     for name in ("hand_R", "hand_L", "foot_R", "foot_L"):
         body = full.bodies[name]
         rows = np.zeros((3, full.n))
         rows[:, body.columns] = np.kron(body.point(np.array([0.02, -0.03, 0.01])), np.eye(3))
-        held.append(rows)
-    contacts = np.concatenate([J, *held])
+        contact_rows.append(rows)
+    contacts = np.concatenate([J, *contact_rows])
     assert (len(contacts), np.linalg.matrix_rank(contacts)) == (226, 220)
     names = full.constraints.names
     joints = {name: joint for name, joint in full.model.joints.items() if joint.at is not None}
@@ -108,14 +108,14 @@ def test_the_contact_of_the_scapula_is_the_printed_quartic(full: Subject) -> Non
     phi = ca.vertcat(*rows)
     J = ca.jacobian(phi, q)
     oracle = ca.Function("oracle", [q, qdot], [phi, J, ca.jtimes(J @ qdot, q, qdot)])
-    here = [k for k, name in enumerate(full.constraints.names) if name.owner == "scapulothoracic_L"]
+    indices = [k for k, name in enumerate(full.constraints.names) if name.owner == "scapulothoracic_L"]
     Q, V = moved(full, 2)
     J = full.constraints.dense(full.constraints.entries(Q))
     for f in range(len(Q)):
         values, jacobian, bias = (np.asarray(part.full()) for part in oracle(Q[f], V[f]))
-        assert np.allclose(full.constraints.values(Q)[f, here], values.ravel(), rtol=1e-12, atol=1e-12)
-        assert np.allclose(J[f][here], jacobian, rtol=1e-11, atol=1e-11)
-        assert np.allclose(full.constraints.bias(Q, V)[f, here], bias.ravel(), rtol=1e-10)
+        assert np.allclose(full.constraints.values(Q)[f, indices], values.ravel(), rtol=1e-12, atol=1e-12)
+        assert np.allclose(J[f][indices], jacobian, rtol=1e-11, atol=1e-11)
+        assert np.allclose(full.constraints.bias(Q, V)[f, indices], bias.ravel(), rtol=1e-10)
 
 
 def test_the_jacobian_of_the_full_model_is_sparse(full: Subject) -> None:
@@ -134,11 +134,11 @@ def test_violations_of_lengths_are_reported_in_metres(full: Subject) -> None:
 
 def test_a_frame_with_a_missing_coordinate_spoils_no_other(full: Subject) -> None:
     q, _ = moved(full, 3)
-    whole = full.constraints.values(q)
+    complete = full.constraints.values(q)
     q[1, 7] = np.nan
     values = full.constraints.values(q)
     assert np.isnan(values[1]).any()
-    assert np.array_equal(values[[0, 2]], whole[[0, 2]])
+    assert np.array_equal(values[[0, 2]], complete[[0, 2]])
 
 
 def test_the_form_of_an_ellipsoid_turns_with_its_attitude() -> None:

@@ -32,9 +32,9 @@ def blocks(language: str) -> list[str]:
 
 def test_the_python_blocks_run_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, object] = {}
-    found = blocks("python")
-    assert len(found) == 3
-    for block in found:
+    snippets = blocks("python")
+    assert len(snippets) == 3
+    for block in snippets:
         exec(compile(block, "whole_body.md", "exec"), names)
     printed = capsys.readouterr().out
     assert printed.startswith("252 214 208\n")
@@ -43,13 +43,13 @@ def test_the_python_blocks_run_one_after_the_other(capsys: pytest.CaptureFixture
 
 def test_the_study_of_an_own_recording_writes_joint_moments_as_csv(tmp_path: Path) -> None:
     """On files of the bundled walk: markers as TRC, called as landmarks, and ground reactions as MOT."""
-    made = walk(cycles=1, rate=50.0, skin=0.0, noise=0.0)
-    subject, time = made.subject, made.recording.time
-    (tmp_path / "walk.trc").write_text(trc_text(made.recording))
+    trial = walk(cycles=1, rate=50.0, skin=0.0, noise=0.0)
+    subject, time = trial.subject, trial.recording.time
+    (tmp_path / "walk.trc").write_text(trc_text(trial.recording))
     marks = np.stack([subject.landmarks[name] for name in subject.model.landmarks])[None]
     static = Recording(50.0, np.zeros(1), tuple(subject.model.landmarks), marks)
     (tmp_path / "static.trc").write_text(trc_text(static))
-    plates = made.recording.plates
+    plates = trial.recording.plates
     (tmp_path / "walk.mot").write_text(motion_text(reaction_table(time, [load_at(plate, time) for plate in plates])))
     study = yaml.safe_load(blocks("yaml study")[0])
     assert study["scenarios"][0].keys() == {"name", "recording", "static", "mass"}
@@ -58,15 +58,15 @@ def test_the_study_of_an_own_recording_writes_joint_moments_as_csv(tmp_path: Pat
     study["model"]["markers"] = "own_names"
     study["solver"]["designs"] = [{"name": "usual", "body": "wholebody21", "preparation": "consistent"}]
     (tmp_path / "my_walk.yaml").write_text(yaml.safe_dump(study))
-    done = designopt(tmp_path, "run", "my_walk.yaml", "-o", "my.study", "--executor", "serial")
-    assert done.returncode == 0, done.stderr
+    process = designopt(tmp_path, "run", "my_walk.yaml", "-o", "my.study", "--executor", "serial")
+    assert process.returncode == 0, process.stderr
     table = read_table(input_file(tmp_path / "my.study" / "design0.walk.moments.csv"))
-    truth = moment_balance(subject, made.motion, made.loads)
+    truth = moment_balance(subject, trial.motion, trial.loads)
     assert table.names == truth.rows
     inner = slice(10, -10)
     assert np.abs(table.values - truth.moments)[inner].max() < 0.01 * np.abs(truth.moments).max()
     angles = read_table(input_file(tmp_path / "my.study" / "design0.walk.angles.csv"))
-    expected = joint_angles(subject, made.motion.q)
+    expected = joint_angles(subject, trial.motion.q)
     assert np.abs(angles.column("knee_R.flexion") - expected.angle("knee_R.flexion")).max() < 1e-3
     status = read_table(input_file(tmp_path / "my.study" / "design0.walk.csv")).column("status")
     assert set(status[inner]) == {0.0}
@@ -74,9 +74,9 @@ def test_the_study_of_an_own_recording_writes_joint_moments_as_csv(tmp_path: Pat
     lines = (tmp_path / "walk.trc").read_text().splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith("1\t"))
     (tmp_path / "walk.trc").write_text("\n".join(lines[: first + 10]) + "\n")
-    done = designopt(tmp_path, "run", "my_walk.yaml", "-o", "short.study", "--executor", "serial")
-    assert done.returncode == 1, done.stderr
-    assert "of 10 frames, none with joint loads is at least 5 frames from both ends" in done.stdout + done.stderr
+    process = designopt(tmp_path, "run", "my_walk.yaml", "-o", "short.study", "--executor", "serial")
+    assert process.returncode == 1, process.stderr
+    assert "of 10 frames, none with joint loads is at least 5 frames from both ends" in process.stdout + process.stderr
 
 
 def test_the_model_and_the_marker_set_are_read() -> None:

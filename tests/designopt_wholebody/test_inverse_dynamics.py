@@ -56,9 +56,9 @@ def test_the_full_model_agrees_with_newton_and_euler_to_1e_9(
     expected = newton_euler(full, moving, loads)
     assert np.abs(expected.force).max() > 800.0
     assert np.abs(expected.torque).max() > 500.0
-    found = inverse_dynamics(full, moving, loads, method=method)
-    assert found.joints == expected.joints
-    assert found.difference(expected) < 1e-9
+    solution = inverse_dynamics(full, moving, loads, method=method)
+    assert solution.joints == expected.joints
+    assert solution.difference(expected) < 1e-9
 
 
 def test_angular_velocity_is_that_of_the_printed_matrices(full: Subject, moving: Motion) -> None:
@@ -131,9 +131,9 @@ def test_a_random_eight_body_human_as_a_tree_has_the_same_joint_loads() -> None:
             motions.append(Rotate(axis, coordinates[-1].name))
         before = axes0[link.parent]
         mass = Body(body.inertia.mass, body.inertia.centre - body.local[link.at], body.inertia.tensor)
-        place = before.T @ (at - at0[link.parent])
+        offset = before.T @ (at - at0[link.parent])
         # slides are along the parent's axes: the turn of the frame comes with the spin
-        frames.append(Frame(link.body, link.parent, tuple(motions), mass, tuple(place), before.T @ A))
+        frames.append(Frame(link.body, link.parent, tuple(motions), mass, tuple(offset), before.T @ A))
         axes0[link.body], at0[link.body] = A, at
     state = TreeState.symbols(Tree(tuple(coordinates), tuple(frames)))
     triples = []
@@ -161,10 +161,12 @@ def test_a_random_eight_body_human_as_a_tree_has_the_same_joint_loads() -> None:
     assert np.abs(subject.constraints.values(motion.q)[:, rigid]).max() < 1e-12
     loads = Loads(("foot_L",), np.tile(force, (4, 1, 1)), np.tile(moment, (4, 1, 1)))
     for method in METHODS:
-        found = inverse_dynamics(subject, motion, loads, method=method)
+        solution = inverse_dynamics(subject, motion, loads, method=method)
         for k, link in enumerate(tree(subject)):
             F, T = stacked[3 + 2 * k], stacked[4 + 2 * k]
-            ours = (found.residual_force, found.residual_torque) if link.joint is None else found.at(link.joint)
+            ours = (
+                (solution.residual_force, solution.residual_torque) if link.joint is None else solution.at(link.joint)
+            )
             assert np.abs(ours[0] - F).max() < 1e-9
             assert np.abs(ours[1] - T).max() < 1e-9
 
@@ -178,12 +180,12 @@ def test_a_standing_body_is_carried_by_its_feet(full: Subject) -> None:
     half = -0.5 * total * GRAVITY
     feet = ("foot_R", "foot_L")
     loads = Loads(feet, np.tile(half, (2, 2, 1)), np.tile(np.cross(centre, half), (2, 2, 1)))
-    found = inverse_dynamics(full, still, loads)
-    assert np.abs(found.residual_force).max() < 1e-9
-    assert np.abs(found.residual_torque).max() < 1e-9
+    solution = inverse_dynamics(full, still, loads)
+    assert np.abs(solution.residual_force).max() < 1e-9
+    assert np.abs(solution.residual_torque).max() < 1e-9
     leg = sum(full.bodies[f"{name}_R"].inertia.mass for name in ("thigh", "shank", "foot"))
-    assert found.at("hip_R")[0][0] == pytest.approx([0.0, -(0.5 * total - leg) * 9.81, 0.0], abs=1e-9)
-    parts = force_parts(full, q, found, "knee_R")
+    assert solution.at("hip_R")[0][0] == pytest.approx([0.0, -(0.5 * total - leg) * 9.81, 0.0], abs=1e-9)
+    parts = force_parts(full, q, solution, "knee_R")
     assert (parts.compression > 0.9 * (parts.compression + parts.shear)).all()
     assert (parts.traction == 0.0).all()
 
@@ -191,9 +193,9 @@ def test_a_standing_body_is_carried_by_its_feet(full: Subject) -> None:
 def test_a_hanging_arm_pulls_its_joints_apart(full: Subject) -> None:
     q = full.q0[None]
     still = Motion(np.zeros(1), q, 0 * q, 0 * q, np.zeros(1, dtype=bool))
-    found = inverse_dynamics(full, still)
+    solution = inverse_dynamics(full, still)
     for joint in ("elbow_R", "elbow_L", "wrist_R", "knee_L"):
-        parts = force_parts(full, q, found, joint)
+        parts = force_parts(full, q, solution, joint)
         assert parts.traction[0] > 0.9 * np.hypot(parts.traction, parts.shear)[0] > 0.0, joint
         assert parts.compression[0] == 0.0
 
@@ -203,45 +205,45 @@ def test_both_sides_name_compression_the_same(full: Subject) -> None:
     still = Motion(np.zeros(1), q, 0 * q, 0 * q, np.zeros(1, dtype=bool))
     push = np.array([[[0.0, 200.0, -80.0], [0.0, 200.0, 80.0]]])
     at = np.stack([full.landmarks["CAP_R"], full.landmarks["CAP_L"]])[None]
-    found = inverse_dynamics(full, still, Loads(("hand_R", "hand_L"), push, np.cross(at, push)))
+    solution = inverse_dynamics(full, still, Loads(("hand_R", "hand_L"), push, np.cross(at, push)))
     for joint in ("sternoclavicular", "acromioclavicular", "glenohumeral", "elbow"):
-        right, left = (force_parts(full, q, found, f"{joint}_{side}") for side in "RL")
+        right, left = (force_parts(full, q, solution, f"{joint}_{side}") for side in "RL")
         assert right.compression[0] == pytest.approx(left.compression[0])
         assert right.compression[0] > 10.0  # pressed up and inwards
         assert right.shear[0] == pytest.approx(left.shear[0])
         assert right.off_axis[0] == pytest.approx(left.off_axis[0])
     with pytest.raises(ValueError, match=r"neck.*no axis of compression"):
-        force_parts(full, q, found, "neck")
+        force_parts(full, q, solution, "neck")
 
 
 def test_parts_of_a_force_make_the_force(full: Subject, moving: Motion) -> None:
-    found = inverse_dynamics(full, moving, random_loads(10, seed=5))
+    solution = inverse_dynamics(full, moving, random_loads(10, seed=5))
     for joint in ("elbow_R", "glenohumeral_L"):
-        parts = force_parts(full, moving.q, found, joint)
+        parts = force_parts(full, moving.q, solution, joint)
         total = np.sqrt(parts.compression**2 + parts.traction**2 + parts.shear**2)
-        assert np.allclose(total, np.linalg.norm(found.at(joint)[0], axis=1))
+        assert np.allclose(total, np.linalg.norm(solution.at(joint)[0], axis=1))
         assert (parts.compression * parts.traction == 0.0).all()
 
 
 def test_off_axis_torque_is_what_a_revolute_joint_does_not_turn_about(full: Subject, moving: Motion) -> None:
     """The segments turn relative to each other about the axis alone."""
-    found = inverse_dynamics(full, moving, random_loads(10, seed=5))
+    solution = inverse_dynamics(full, moving, random_loads(10, seed=5))
     checked = 0
     for name, joint in full.model.joints.items():
-        if joint.type != "revolute" or joint.compression is None or name not in found.joints:
+        if joint.type != "revolute" or joint.compression is None or name not in solution.joints:
             continue
         ends = (full.bodies[joint.proximal], full.bodies[joint.distal])
         before, after = (angular_velocity(body, moving.q, moving.qdot) for body in ends)
         axis = (after - before) / np.linalg.norm(after - before, axis=1, keepdims=True)
-        across = np.linalg.norm(np.cross(axis, found.at(name)[1]), axis=1)
-        assert np.allclose(force_parts(full, moving.q, found, name).off_axis, across, rtol=1e-6), name
+        across = np.linalg.norm(np.cross(axis, solution.at(name)[1]), axis=1)
+        assert np.allclose(force_parts(full, moving.q, solution, name).off_axis, across, rtol=1e-6), name
         checked += 1
     assert checked >= 4
 
 
 def test_moments_about_the_axes_of_angles_give_the_power_of_the_joint(full: Subject, moving: Motion) -> None:
     """sum of moment times rate of the angle = torque times relative angular velocity, at the hip with three angles."""
-    found = inverse_dynamics(full, moving, random_loads(10, seed=6))
+    solution = inverse_dynamics(full, moving, random_loads(10, seed=6))
     angles = full.model.angles["hip_R"]
     axes = angle_axes(full, moving.q, angles)
     thigh, pelvis = full.bodies["thigh_R"], full.bodies["pelvis"]
@@ -253,28 +255,28 @@ def test_moments_about_the_axes_of_angles_give_the_power_of_the_joint(full: Subj
     for k, name in enumerate(angles.names):
         slope = (later.angle(f"hip_R.{name}") - earlier.angle(f"hip_R.{name}")) / (2 * h)
         assert np.allclose(signs[k] * slope, rates[:, k], atol=1e-4)
-    balance = moment_balance(full, moving, found)
+    balance = moment_balance(full, moving, solution)
     columns = [balance.rows.index(f"hip_R.{name}") for name in angles.names]
     power = (balance.moments[:, columns] * signs * rates).sum(axis=1)
-    assert np.allclose(power, np.einsum("fi,fi->f", found.at("hip_R")[1], relative))
+    assert np.allclose(power, np.einsum("fi,fi->f", solution.at("hip_R")[1], relative))
     assert balance.columns == ()
     assert not any(row.startswith("scapula") for row in balance.rows)
 
 
 def test_one_frame_without_a_load_is_missing_and_alone(full: Subject, moving: Motion) -> None:
     loads = random_loads(10, seed=7)
-    whole = inverse_dynamics(full, moving, loads)
+    complete = inverse_dynamics(full, moving, loads)
     loads.force[4, 1, 2] = np.nan
     q = moving.q.copy()
     q[7, 5] = np.nan
-    found = inverse_dynamics(full, replace(moving, q=q), loads)
+    solution = inverse_dynamics(full, replace(moving, q=q), loads)
     checked = newton_euler(full, replace(moving, q=q), loads)
-    for result in (found, checked):
+    for result in (solution, checked):
         assert np.array_equal(np.flatnonzero(np.isnan(result.force).any(axis=(1, 2))), [4, 7])
         assert np.isnan(result.residual_torque[[4, 7]]).all()
-    others = np.setdiff1d(np.arange(10), [4, 7])
-    assert np.abs(found.torque[others] - whole.torque[others]).max() < 1e-9
-    balance = moment_balance(full, replace(moving, q=q), found)
+    unchanged = np.setdiff1d(np.arange(10), [4, 7])
+    assert np.abs(solution.torque[unchanged] - complete.torque[unchanged]).max() < 1e-9
+    balance = moment_balance(full, replace(moving, q=q), solution)
     assert np.array_equal(np.flatnonzero(balance.status), [4, 7])
 
 
@@ -306,7 +308,7 @@ def test_the_pose_of_the_laboratory_does_not_matter(full: Subject) -> None:
         x[:, : len(body.points)] += shift
         moved[:, body.columns] = x.reshape(len(q), -1)
     still = np.zeros_like(q)
-    here = inverse_dynamics(full, Motion(t, q, still, still, np.zeros(5, dtype=bool)))
-    there = inverse_dynamics(full, Motion(t, moved, still, still, np.zeros(5, dtype=bool)))
-    assert np.abs(here.torque @ turn.T - there.torque).max() < 1e-9
-    assert np.abs(here.force @ turn.T - there.force).max() < 1e-9
+    original = inverse_dynamics(full, Motion(t, q, still, still, np.zeros(5, dtype=bool)))
+    displaced = inverse_dynamics(full, Motion(t, moved, still, still, np.zeros(5, dtype=bool)))
+    assert np.abs(original.torque @ turn.T - displaced.torque).max() < 1e-9
+    assert np.abs(original.force @ turn.T - displaced.force).max() < 1e-9

@@ -38,9 +38,9 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
 
 @pytest.fixture(scope="module")
 def section(result: Result) -> Section:
-    made = joint_loads(result)
-    assert made is not None
-    return made
+    section = joint_loads(result)
+    assert section is not None
+    return section
 
 
 def test_it_draws_the_movement_loads_and_residuals_of_every_design(section: Section) -> None:
@@ -101,32 +101,32 @@ def test_every_status_has_its_sentence() -> None:
 
 
 def test_designs_are_ranked_by_the_loads_of_each_joint(result: Result) -> None:
-    made = load_ranking(result)
-    assert made is not None
-    told = {finding.split(":")[0]: finding for finding in made.findings}
-    assert re.search(r"torque \(0\.\d+ to 0\.\d+\)[^;]* least with grip open", told["elbow"])
-    assert re.search(r"torque \(0\.\d+ to 0\.\d+\) least with grip closed", told["shoulder"])
+    section = load_ranking(result)
+    assert section is not None
+    findings = {finding.split(":")[0]: finding for finding in section.findings}
+    assert re.search(r"torque \(0\.\d+ to 0\.\d+\)[^;]* least with grip open", findings["elbow"])
+    assert re.search(r"torque \(0\.\d+ to 0\.\d+\) least with grip closed", findings["shoulder"])
     figures = result.outcomes.figures
-    for row in made.tables[0].rows:
-        values = dict(zip(made.tables[0].columns, row, strict=True))
+    for row in section.tables[0].rows:
+        values = dict(zip(section.tables[0].columns, row, strict=True))
         output = figures[f"{values['joint']}_{values['load'].replace(' ', '_')}"][:, 0]
         assert [values["grip closed"], values["grip open"]] == output.tolist()
         assert values["least with"] == ("grip closed" if output[0] < output[1] else "grip open")
         assert values["most by least"] == pytest.approx(output.max() / output.min())
-    torques = made.figures[0].plot["data"]
+    torques = section.figures[0].plot["data"]
     assert [trace["name"] for trace in torques] == ["grip closed", "grip open"]
 
 
 def test_a_joint_that_a_model_lacks_is_no_load_of_nothing(tmp_path: Path) -> None:
-    made = load_ranking(run(tmp_path, body=["wholebody17", "wholebody21"]))
-    assert made is not None
-    rows = [row for row in made.tables[0].rows if row[:2] == ("sternoclavicular", "force")]
+    section = load_ranking(run(tmp_path, body=["wholebody17", "wholebody21"]))
+    assert section is not None
+    rows = [row for row in section.tables[0].rows if row[:2] == ("sternoclavicular", "force")]
     assert np.isnan(rows[0][3])
     assert rows[0][5] == "body wholebody21"
-    assert not any(finding.startswith("sternoclavicular") and "wholebody17" in finding for finding in made.findings)
+    assert not any(finding.startswith("sternoclavicular") and "wholebody17" in finding for finding in section.findings)
 
 
 def test_without_arrays_it_says_how_to_get_them(tmp_path: Path) -> None:
-    made = joint_loads(run(tmp_path))
-    assert made is not None
-    assert "sticks: all" in made.introduction
+    section = joint_loads(run(tmp_path))
+    assert section is not None
+    assert "sticks: all" in section.introduction

@@ -22,23 +22,23 @@ def test_derivatives_are_of_second_order_inside_and_at_the_ends() -> None:
     errors = []
     for rate in (100.0, 200.0):
         t = np.arange(0.0, 1.0, 1.0 / rate)
-        made, one_sided = derivative(np.sin(3 * t)[:, None], rate)
+        derivatives, one_sided = derivative(np.sin(3 * t)[:, None], rate)
         assert np.array_equal(np.flatnonzero(one_sided), [0, len(t) - 1])
-        errors.append(np.abs(made[:, 0] - 3 * np.cos(3 * t)).max())
+        errors.append(np.abs(derivatives[:, 0] - 3 * np.cos(3 * t)).max())
     assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.1)
 
 
 def test_a_missing_frame_changes_only_its_neighbours_derivatives() -> None:
     t = np.arange(50) / 100.0
     values = np.column_stack([np.sin(t), t**2])
-    whole, _ = derivative(values, 100.0)
+    complete, _ = derivative(values, 100.0)
     values[20, 1] = np.nan
-    made, one_sided = derivative(values, 100.0)
-    assert np.isnan(made[20]).all()
+    derivatives, one_sided = derivative(values, 100.0)
+    assert np.isnan(derivatives[20]).all()
     assert np.array_equal(np.flatnonzero(one_sided), [0, 19, 21, 49])
-    others = np.setdiff1d(np.arange(50), [19, 20, 21])
-    assert np.array_equal(made[others], whole[others])
-    assert np.allclose(made[[19, 21]], whole[[19, 21]], atol=1e-4)
+    elsewhere = np.setdiff1d(np.arange(50), [19, 20, 21])
+    assert np.array_equal(derivatives[elsewhere], complete[elsewhere])
+    assert np.allclose(derivatives[[19, 21]], complete[[19, 21]], atol=1e-4)
     values[[22, 18]] = np.nan
     lonely, _ = derivative(values, 100.0)
     assert np.isnan(lonely[[18, 19, 20, 21, 22]]).all()
@@ -82,34 +82,34 @@ def test_coordinates_that_are_not_consistent_are_projected_on_their_own_rows(ful
 def test_the_metric_of_masses_moves_light_bodies_more(full: Subject) -> None:
     q, measured = random_postures(full, 1, seed=3), np.random.default_rng(4).normal(size=(1, full.n))
     blocks = full.mass_blocks()
-    made = Projection(full, blocks).velocities(q, measured)[0] - measured[0]
+    change = Projection(full, blocks).velocities(q, measured)[0] - measured[0]
     plain = Projection(full).velocities(q, measured)[0] - measured[0]
     M = full.mass_matrix()
-    assert made @ M @ made < plain @ M @ plain
+    assert change @ M @ change < plain @ M @ plain
     J = full.constraints.dense(full.constraints.entries(q))[0]
-    assert np.abs(J @ (measured[0] + made)).max() < 1e-8
+    assert np.abs(J @ (measured[0] + change)).max() < 1e-8
 
 
 def test_missing_frames_stay_missing_and_alone(full: Subject) -> None:
     t = np.arange(12) / 100.0
     q = posture(full, {"hip_R": rotation([0, 0, 1], 0.5 * np.sin(6 * t))}, root_shift=np.outer(t, [1.0, 0, 0]))
-    whole = motion(full, t, q, 100.0)
+    complete = motion(full, t, q, 100.0)
     q[5, 3] = np.nan
-    made = motion(full, t, q, 100.0)
-    assert np.array_equal(np.flatnonzero(~made.complete_frames), [5])
+    gapped = motion(full, t, q, 100.0)
+    assert np.array_equal(np.flatnonzero(~gapped.complete_frames), [5])
     far = [0, 1, 2, 8, 9, 10, 11]
-    assert np.array_equal(made.qddot[far], whole.qddot[far])
-    assert not made.one_sided[[2, 8]].any()
-    assert made.one_sided[[4, 6]].all()
+    assert np.array_equal(gapped.qddot[far], complete.qddot[far])
+    assert not gapped.one_sided[[2, 8]].any()
+    assert gapped.one_sided[[4, 6]].all()
 
 
 def test_differences_of_a_rigid_motion_are_almost_projected(full: Subject) -> None:
     t = np.arange(40) / 200.0
     axis = full.bodies["thigh_R"].axes(full.q0)[:, 2]
     q = posture(full, {"knee_R": rotation(axis, -np.sin(5 * t))}, root_turn=rotation([0, 1, 0], t))
-    free, held = motion(full, t, q, 200.0, project=False), motion(full, t, q, 200.0)
-    assert np.abs(free.qdot - held.qdot)[2:-2].max() < 1e-3
-    assert np.abs(free.qdot - held.qdot).max() > 0.0
+    free, projected = motion(full, t, q, 200.0, project=False), motion(full, t, q, 200.0)
+    assert np.abs(free.qdot - projected.qdot)[2:-2].max() < 1e-3
+    assert np.abs(free.qdot - projected.qdot).max() > 0.0
 
 
 def test_postures_close_every_joint_of_the_tree(full: Subject) -> None:

@@ -27,9 +27,9 @@ def test_the_walk_is_consistent_and_its_plates_balance_it(clean: SyntheticTrial)
 
 def test_it_moves_a_stride_in_each_cycle(clean: SyntheticTrial) -> None:
     pelvis = clean.subject.bodies["pelvis"]
-    place = pelvis.position(clean.motion.q, pelvis.landmark("CAL"))
+    position = pelvis.position(clean.motion.q, pelvis.landmark("CAL"))
     frames = round(50.0 * PERIOD)
-    assert np.allclose(place[frames:] - place[:-frames], [STRIDE, 0.0, 0.0], atol=1e-9)
+    assert np.allclose(position[frames:] - position[:-frames], [STRIDE, 0.0, 0.0], atol=1e-9)
     angles = joint_angles(clean.subject, clean.motion.q)
     for side in "RL":
         assert 0.6 < np.ptp(angles.angle(f"hip_{side}.flexion")) < 1.0  # 34 to 57 degrees
@@ -42,17 +42,17 @@ def test_feet_stand_still_while_their_soles_carry(clean: SyntheticTrial) -> None
     foot = clean.subject.bodies["foot_R"]
     flat = slice(7, 20)  # of 55 frames
     for name in ("CALC_R", "MT1_R", "MT5_R"):
-        place = foot.position(clean.motion.q, foot.landmark(name))
-        assert np.ptp(place[flat], axis=0).max() < 1e-9
-        assert place[:, 1].min() > 0.0
+        position = foot.position(clean.motion.q, foot.landmark(name))
+        assert np.ptp(position[flat], axis=0).max() < 1e-9
+        assert position[:, 1].min() > 0.0
 
 
 def test_without_errors_of_markers_the_truth_comes_back(clean: SyntheticTrial) -> None:
-    found = analyse(clean.subject, clean.recording, Settings(preparation="consistent"))
-    assert (found.status[2:-2] == FrameStatus.OK).all()
-    assert np.abs(found.motion.q - clean.motion.q).max() < 3e-3  # epicondyles are 0.2 mm off the elbow's axis
-    assert np.sqrt(np.mean((found.loads.torque - clean.loads.torque)[5:-5] ** 2)) < 0.2
-    for bearing in found.plates.bearings:
+    analysis = analyse(clean.subject, clean.recording, Settings(preparation="consistent"))
+    assert (analysis.status[2:-2] == FrameStatus.OK).all()
+    assert np.abs(analysis.motion.q - clean.motion.q).max() < 3e-3  # epicondyles are 0.2 mm off the elbow's axis
+    assert np.sqrt(np.mean((analysis.loads.torque - clean.loads.torque)[5:-5] ** 2)) < 0.2
+    for bearing in analysis.plates.bearings:
         carried = {bearing.segments[k] for k in np.unique(bearing.which) if k >= 0}
         assert carried == {f"foot_{bearing.plate[-1]}"}
         assert np.nanmax(bearing.distance) < 0.01

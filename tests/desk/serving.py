@@ -71,10 +71,10 @@ class Client:
         usual = {"Host": f"127.0.0.1:{self.port}", "Authorization": f"Bearer {self.session}"}
         if method != "GET":
             usual |= {"Origin": self.origin, "Content-Type": "application/json"}
-        sent = {name: value for name, value in {**usual, **headers}.items() if value is not None}
+        sent_headers = {name: value for name, value in {**usual, **headers}.items() if value is not None}
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
-            connection.request(method, path, body, sent)
+            connection.request(method, path, body, sent_headers)
             answer = connection.getresponse()
             return Answer(answer.status, dict(answer.getheaders()), answer.read())
         finally:

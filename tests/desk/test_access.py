@@ -21,11 +21,11 @@ def test_a_token_opens_one_session():
     assert token not in access.address
 
 
-@pytest.mark.parametrize("given", ["", "x", "é", "token"])
-def test_an_invalid_token_opens_no_session(given):
+@pytest.mark.parametrize("token", ["", "x", "é", "token"])
+def test_an_invalid_token_opens_no_session(token):
     access = Access(4000)
-    assert access.enter(given) is None
-    assert not access.knows(f"Bearer {given}")
+    assert access.enter(token) is None
+    assert not access.knows(f"Bearer {token}")
 
 
 @pytest.mark.parametrize(
@@ -73,13 +73,13 @@ def add(table: Path, *rows: str) -> None:
 @pytest.mark.parametrize(("difference", "refused"), [(0, False), (1, True)])
 @pytest.mark.parametrize(("name", "prefix"), [("tcp", ""), ("tcp6", MAPPED)])
 def test_the_owner_of_a_connection_is_found_by_both_of_its_ends(kernel, name, prefix, difference, refused):
-    own = os.getuid()
+    user = os.getuid()
     add(
         kernel / name,
-        ROW.format(peer=prefix + HERE, end=prefix + THERE, user=own, inode=7),  # our end of it
-        ROW.format(peer=prefix + "0100007F:C738", end=prefix + HERE, user=own + 1 - difference, inode=8),
-        ROW.format(peer=prefix + THERE, end=prefix + "0200007F:0FA0", user=own + 1 - difference, inode=9),
-        ROW.format(peer=prefix + THERE, end=prefix + HERE, user=own + difference, inode=10),
+        ROW.format(peer=prefix + HERE, end=prefix + THERE, user=user, inode=7),  # our end of it
+        ROW.format(peer=prefix + "0100007F:C738", end=prefix + HERE, user=user + 1 - difference, inode=8),
+        ROW.format(peer=prefix + THERE, end=prefix + "0200007F:0FA0", user=user + 1 - difference, inode=9),
+        ROW.format(peer=prefix + THERE, end=prefix + HERE, user=user + difference, inode=10),
     )
     assert another_user(("127.0.0.2", 51000), 4000) is refused
 

@@ -27,14 +27,14 @@ def page(tmp_path):
         browser.get(client.addresses[-1])
         wait_until(lambda: one(browser, "#stores button"), "the store is listed")
         yield browser
-        said = "status of 4"  # what the server refuses is shown on the page
-        assert [error for error in errors(browser) if said not in error] == []
+        refusal = "status of 4"  # what the server refuses is shown on the page
+        assert [error for error in errors(browser) if refusal not in error] == []
 
 
 def one(browser, selector):
     """The first element, if there is one that is shown."""
-    found = [e for e in browser.find_elements("css selector", selector) if e.is_displayed()]
-    return found[0] if found else None
+    elements = [e for e in browser.find_elements("css selector", selector) if e.is_displayed()]
+    return elements[0] if elements else None
 
 
 def text_of(browser, selector):
@@ -52,8 +52,8 @@ def in_figures(browser, script):
 
 def open_store(browser):
     one(browser, "#stores button").click()
-    drawn = "return document.querySelectorAll('figure[data-drawn]').length"
-    wait_until(lambda: in_figures(browser, drawn), "a figure is drawn")
+    drawn_figures = "return document.querySelectorAll('figure[data-drawn]').length"
+    wait_until(lambda: in_figures(browser, drawn_figures), "a figure is drawn")
 
 
 CLICK = """

@@ -23,8 +23,8 @@ def test_the_page_is_served_until_the_command_is_stopped(line, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     arguments = [str(port) if word == "8123" else word for word in shlex.split(line)[1:]]
-    given = [sys.executable, "-m", "designopt", *arguments, *([] if "--no-browser" in arguments else ["--no-browser"])]
-    desk = subprocess.Popen(given, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    words = [sys.executable, "-m", "designopt", *arguments, *([] if "--no-browser" in arguments else ["--no-browser"])]
+    desk = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         address = re.search(r"http://127\.0\.0\.1:(\d+)(/\?token=\S+)", desk.stdout.readline())
         assert address is not None
@@ -47,8 +47,8 @@ def test_the_page_is_served_until_the_command_is_stopped(line, tmp_path):
 def test_a_folder_that_is_none_and_a_port_that_is_taken_are_refused(tmp_path):
     refused = command(tmp_path, "desk", "nowhere")
     assert (refused.returncode, refused.stderr) == (2, "error: the folder 'nowhere' does not exist\n")
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])
         refused = command(tmp_path, "desk", "--no-browser", "--port", port)
     assert refused.returncode == 4
     assert refused.stderr.startswith(f"error: port {port}: ")

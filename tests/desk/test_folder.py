@@ -95,13 +95,13 @@ def test_links_lead_nowhere(store, tmp_path):
     assert Folder(tmp_path).look() == ([], [])
 
 
-@pytest.mark.parametrize("place", ["", ".", "..", "../made/s.study", "/etc", "results/../..", "\0", "no such"])
-def test_only_what_was_found_has_a_place(tmp_path, place):
+@pytest.mark.parametrize("path", ["", ".", "..", "../made/s.study", "/etc", "results/../..", "\0", "no such"])
+def test_only_what_was_found_has_a_place(tmp_path, path):
     folder = Folder(tmp_path)
     with pytest.raises(KeyError):
-        folder.store(place)
+        folder.store(path)
     with pytest.raises(KeyError):
-        folder.study(place)
+        folder.study(path)
 
 
 def test_a_damaged_store_says_why_it_cannot_be_read(tmp_path):

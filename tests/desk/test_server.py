@@ -128,9 +128,9 @@ def test_a_text_has_the_findings_of_validate(client, folder):
     text = (folder / "springs.yaml").read_text().replace("90 mm", "90 kg")
     (finding,) = client.post("/check", file="springs.yaml", text=text).json
     (folder / "wrong.yaml").write_text(text)
-    (told,) = json.loads(command(folder, "validate", "--format", "json", "wrong.yaml").stdout)
+    (expected,) = json.loads(command(folder, "validate", "--format", "json", "wrong.yaml").stdout)
     (folder / "wrong.yaml").unlink()
-    assert {**finding, "file": ""} == {**told, "file": ""}
+    assert {**finding, "file": ""} == {**expected, "file": ""}
     assert (finding["line"], finding["column"]) == (11, 41)
     assert client.post("/check", file="springs.yaml", text=STUDY.replace("SAMPLES", "4")).json == []
 
@@ -176,56 +176,56 @@ def test_output_of_a_run_enters_no_foreign_file(client, folder, tmp_path):
 def test_why_a_run_could_not_begin_is_shown(client, folder):
     (folder / "wrong.yaml").write_text(STUDY.replace("damping", "dampr").replace("SAMPLES", "4"))
     wait_for(lambda: "wrong.yaml" in client.get("/state").json["studies"], "the study is listed")
-    place = client.post("/start", file="wrong.yaml", store="results/wrong.study", way="").json["store"]
-    wait_for(lambda: "dampr" in client.get("/printed", store=place).json, "what it printed is shown")
+    store = client.post("/start", file="wrong.yaml", store="results/wrong.study", way="").json["store"]
+    wait_for(lambda: "dampr" in client.get("/printed", store=store).json, "what it printed is shown")
     (folder / "wrong.yaml").unlink()
 
 
-def listed(client, place):
-    return next((s for s in client.get("/state").json["stores"] if s["place"] == place), {"state": ""})
+def listed(client, store):
+    return next((s for s in client.get("/state").json["stores"] if s["place"] == store), {"state": ""})
 
 
-def state_of(client, place):
-    return listed(client, place)["state"]
+def state_of(client, store):
+    return listed(client, store)["state"]
 
 
 def test_a_study_is_started_stopped_and_resumed(client, folder):
     (folder / "long.yaml").write_text(LONG)
     wait_for(lambda: "long.yaml" in client.get("/state").json["studies"], "the study is listed")
-    place = client.post("/start", file="long.yaml", store="results/long.study", way="").json["store"]
-    wait_for(lambda: client.get("/progress", store=place).status == 200, "the store is there")
-    wait_for(lambda: state_of(client, place) == "running", "the run is seen")
-    again = client.post("/start", file="long.yaml", store="results/long.study", way="")
-    assert again.status == 409
-    assert "is running" in again.text
-    assert "is running" in client.post("/resume", store=place).text
+    store = client.post("/start", file="long.yaml", store="results/long.study", way="").json["store"]
+    wait_for(lambda: client.get("/progress", store=store).status == 200, "the store is there")
+    wait_for(lambda: state_of(client, store) == "running", "the run is seen")
+    refused = client.post("/start", file="long.yaml", store="results/long.study", way="")
+    assert refused.status == 409
+    assert "is running" in refused.text
+    assert "is running" in client.post("/resume", store=store).text
     wait_for(
-        lambda: next(s["evaluations"] for s in client.get("/state").json["stores"] if s["place"] == place) > 0,
+        lambda: next(s["evaluations"] for s in client.get("/state").json["stores"] if s["place"] == store) > 0,
         "it runs",
     )
-    assert client.post("/stop", store=place).status == 200
-    wait_for(lambda: state_of(client, place) == "interrupted", "the run has stopped")
-    assert "no run is at work" in client.post("/stop", store=place).text
-    assert "interrupted" in wait_for(lambda: client.get("/printed", store=place).json, "what it printed is shown")
-    assert client.post("/resume", store=place).status == 200
-    wait_for(lambda: state_of(client, place) == "running", "it goes on")
-    client.post("/stop", store=place)
-    wait_for(lambda: state_of(client, place) == "interrupted", "the run has stopped again")
+    assert client.post("/stop", store=store).status == 200
+    wait_for(lambda: state_of(client, store) == "interrupted", "the run has stopped")
+    assert "no run is at work" in client.post("/stop", store=store).text
+    assert "interrupted" in wait_for(lambda: client.get("/printed", store=store).json, "what it printed is shown")
+    assert client.post("/resume", store=store).status == 200
+    wait_for(lambda: state_of(client, store) == "running", "it goes on")
+    client.post("/stop", store=store)
+    wait_for(lambda: state_of(client, store) == "interrupted", "the run has stopped again")
 
 
 def test_an_edited_study_is_started_in_one_of_the_offered_ways(client, folder):
     (folder / "edited.yaml").write_text(STUDY.replace("SAMPLES", "16"))
     start = {"file": "edited.yaml", "store": "results/edited.study"}
     wait_for(lambda: "edited.yaml" in client.get("/state").json["studies"], "the study is listed")
-    place = client.post("/start", **start, way="").json["store"]
-    wait_for(lambda: state_of(client, place) == "done", "the run is done")
-    assert client.post("/start", **start, way="").json == {"store": place}  # unchanged: continued
+    store = client.post("/start", **start, way="").json["store"]
+    wait_for(lambda: state_of(client, store) == "done", "the run is done")
+    assert client.post("/start", **start, way="").json == {"store": store}  # unchanged: continued
     assert client.post("/start", **start, way="--delete").status == 400
     (folder / "edited.yaml").write_text(STUDY.replace("SAMPLES", "24"))
-    asked = client.post("/start", **start, way="").json
-    assert asked["differences"] == ["stage sobol: solver with samples 24 instead of 16"]
-    assert [option for option, _ in asked["ways"]] == ["--beside", "--replace"]
-    assert asked["ways"][0][1].startswith(
+    offer = client.post("/start", **start, way="").json
+    assert offer["differences"] == ["stage sobol: solver with samples 24 instead of 16"]
+    assert [option for option, _ in offer["ways"]] == ["--beside", "--replace"]
+    assert offer["ways"][0][1].startswith(
         "a new store, edited.2.study; takes over evaluations with the same keys: up to 16 of 16"
     )
     beside = client.post("/start", **start, way="--beside").json["store"]
@@ -239,14 +239,14 @@ def test_a_run_outlives_the_desk_and_the_desk_a_run(folder):
     shutil.rmtree(folder / "results" / "outlives.study", ignore_errors=True)
     (folder / "outlives.yaml").write_text(LONG)
     with desk(folder, run=True, plugin_files=[str(SLOW)]) as first:
-        place = first.post("/start", file="outlives.yaml", store="results/outlives.study", way="").json["store"]
-        wait_for(lambda: state_of(first, place) == "running", "the run is seen")
+        store = first.post("/start", file="outlives.yaml", store="results/outlives.study", way="").json["store"]
+        wait_for(lambda: state_of(first, store) == "running", "the run is seen")
     with desk(folder, run=True, plugin_files=[str(SLOW)]) as second:
-        assert state_of(second, place) == "running"
-        note = json.loads((folder / place / "lock").read_text())
+        assert state_of(second, store) == "running"
+        note = json.loads((folder / store / "lock").read_text())
         os.kill(note["pid"], 9)
-        wait_for(lambda: state_of(second, place) != "running", "its end is seen")
-        assert second.get("/report", store=place, part="live").status == 200
+        wait_for(lambda: state_of(second, store) != "running", "its end is seen")
+        assert second.get("/report", store=store, part="live").status == 200
 
 
 def test_the_figures_of_a_run_hold_all_that_is_on_record_when_they_are_asked_for(folder):
@@ -257,21 +257,21 @@ def test_the_figures_of_a_run_hold_all_that_is_on_record_when_they_are_asked_for
     with desk(folder, run=True, plugin_files=[str(SLOW)]) as client:
 
         def listed():
-            return next((s for s in client.get("/state").json["stores"] if s["place"] == place), {"evaluations": 0})
+            return next((s for s in client.get("/state").json["stores"] if s["place"] == store), {"evaluations": 0})
 
-        def drawn():
-            page = client.page("/report", store=place, part="live").text
+        def evaluations_on_page():
+            page = client.page("/report", store=store, part="live").text
             return int(re.search(r"<dt>evaluations</dt><dd>([\d\s\u202f,]+)</dd>", page)[1].translate(SPACES))
 
-        place = client.post("/start", file="grows.yaml", store="results/grows.study", way="").json["store"]
+        store = client.post("/start", file="grows.yaml", store="results/grows.study", way="").json["store"]
         wait_for(lambda: listed()["evaluations"] > 0, "it has begun")
         for _ in range(3):
             before = listed()["evaluations"]
-            assert drawn() >= before
+            assert evaluations_on_page() >= before
             wait_for(lambda least=before: listed()["evaluations"] > least, "it goes on")
-        client.post("/stop", store=place)
-        wait_for(lambda: state_of(client, place) != "running", "it has stopped")
-        assert drawn() == listed()["evaluations"]
+        client.post("/stop", store=store)
+        wait_for(lambda: state_of(client, store) != "running", "it has stopped")
+        assert evaluations_on_page() == listed()["evaluations"]
 
 
 # ---------------------------------------------------------------------------------------------------- who is refused
@@ -321,14 +321,14 @@ PLACES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_places_outside_the_folder_are_not_there(client, place):
+@pytest.mark.parametrize("outside", PLACES)
+def test_places_outside_the_folder_are_not_there(client, outside):
     for path in ("/report", "/question", "/progress", "/design", "/designs", "/printed", "/compare"):
-        assert client.get(path, store=place, row=0).status == 404, path
-    assert client.get("/study", file=place).status == 404
+        assert client.get(path, store=outside, row=0).status == 404, path
+    assert client.get("/study", file=outside).status == 404
     for path in ("/stop", "/resume", "/compute"):
-        assert client.post(path, store=place, row=0).status == 404, path
-    assert client.post("/save", file=place, text="", stamp="").status == 404
+        assert client.post(path, store=outside, row=0).status == 404, path
+    assert client.post("/save", file=outside, text="", stamp="").status == 404
 
 
 def test_a_name_of_nothing_is_answered_with_what_may_be_meant(client):

@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).parent))  # tests share `rod_chains`
 @pytest.fixture(scope="module", autouse=True)
 def cache(tmp_path_factory):
     """The folder of compiled systems, empty at the beginning of the tests; their processes share it."""
-    own = tmp_path_factory.getbasetemp()
-    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "compiled"
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "compiled"
     folder.mkdir(mode=0o700, exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DESIGNOPT_CACHE_DIR", str(folder))

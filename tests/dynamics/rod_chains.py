@@ -46,8 +46,8 @@ def rod_chain(rods: int, damping: float = DAMPING) -> System:
     for basis, acceleration, force, length, dl in reversed(swept):
         effort = load + force / 2 + MASS / 12 * acceleration
         applied = (0, 0, -stiffness * (length - LENGTH) - damping * dl)
-        for row, e, given in zip(rows, basis, applied, strict=True):
-            row.insert(0, ca.dot(e, effort) - given)
+        for row, e, component in zip(rows, basis, applied, strict=True):
+            row.insert(0, ca.dot(e, effort) - component)
         load += force
     residual = [entry for row in rows for entry in row]
     names = [f"{kind}{i + 1}" for kind in ("phi", "psi", "l") for i in range(n)]

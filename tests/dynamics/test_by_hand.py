@@ -14,7 +14,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "dynamics.md").read_text(encoding="
 
 
 def oscillator(rate=lambda v: (v.push - v.stiffness * v.place - v.damping * v.speed) / v.mass, **tables):
-    given = {
+    defaults = {
         "states": {"place": "m", "speed": "m/s"},
         "parameters": {"stiffness": "N/m", "damping": "N s/m"},
         "controls": {"push": "N"},
@@ -25,7 +25,7 @@ def oscillator(rate=lambda v: (v.push - v.stiffness * v.place - v.damping * v.sp
     def equations(v):
         return {"place": v.speed, "speed": rate(v), "force": v.stiffness * v.place}
 
-    return build_system("oscillator", equations, **{**given, **tables})
+    return build_system("oscillator", equations, **{**defaults, **tables})
 
 
 DESIGN, WORLD = {"stiffness": 400.0, "damping": 4.0}, {"mass": 2.0}
@@ -75,7 +75,7 @@ def line_of(text):
 
 
 @pytest.mark.parametrize(
-    ("rate", "said"),
+    ("rate", "message"),
     [
         (lambda v: v.push - v.stiffness * v.place, "'(push-(stiffness*place))' is in 'N', not 'm/s^2'"),
         (lambda v: (v.push + v.speed) / v.mass, "'push' in 'N' is combined with 'speed' in 'm/s'"),
@@ -87,8 +87,8 @@ def line_of(text):
         (lambda v: ca.sqrt(v.push / v.mass), "is in 'N^0.5/kg^0.5', not 'm/s^2'"),
     ],
 )
-def test_units_that_do_not_match_are_reported(rate, said):
-    with pytest.raises(ValueError, match=re.escape(said)) as caught:
+def test_units_that_do_not_match_are_reported(rate, message):
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
         oscillator(rate)
     line = line_of('        return {"place": v.speed, "speed": rate(v), "force": v.stiffness * v.place}')
     assert f"test_by_hand.py:{line}: system 'oscillator': incompatible units in the rate of" in str(caught.value)
@@ -130,7 +130,7 @@ def test_a_unit_that_does_not_exist_is_named_with_its_variable():
 
 def test_units_of_a_system_of_expressions_are_compared_on_request():
     x, v, a = (ca.SX.sym(n) for n in "xva")
-    made = System.from_expressions(
+    system = System.from_expressions(
         "fall",
         states=[(Variable("x", "m"), x, v), (Variable("v", "m/s"), v, a)],
         unknowns=[(Variable("a", "m/s^2"), a, a + 9.81)],
@@ -139,14 +139,14 @@ def test_units_of_a_system_of_expressions_are_compared_on_request():
     with pytest.raises(
         ValueError, match=r"^system 'fall': incompatible units in output 'height': 'x' is in 'm', not 'mm'$"
     ):
-        check_units(made)
+        check_units(system)
 
 
 ELSEWHERE = ca.MX.sym("elsewhere")
 
 
 @pytest.mark.parametrize(
-    ("rate", "said"),
+    ("rate", "message"),
     [
         (lambda v: v.stifness, "system 'oscillator' has no 'stifness'; did you mean 'stiffness'?"),
         (lambda v: v.push + ELSEWHERE, "they contain an MX symbol: make symbols with casadi.SX.sym"),
@@ -160,15 +160,15 @@ ELSEWHERE = ca.MX.sym("elsewhere")
         (lambda v: ca.vertcat(v.push, v.push), "is 2 x 1, not one scalar"),
     ],
 )
-def test_equations_that_fail_are_reported_in_a_sentence_with_their_line(rate, said):
-    with pytest.raises(ValueError, match=re.escape(said)) as caught:
+def test_equations_that_fail_are_reported_in_a_sentence_with_their_line(rate, message):
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
         oscillator(rate)
     assert re.match(r"\S*test_by_hand\.py:\d+: ", str(caught.value))
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("tables", "said"),
+    ("tables", "message"),
     [
         ({"outputs": {}}, "equations name 'force', which is not declared"),
         ({"outputs": {"force": "N", "power": "W"}}, "there is no equation for 'power'"),
@@ -181,13 +181,13 @@ def test_equations_that_fail_are_reported_in_a_sentence_with_their_line(rate, sa
         ({"states": {1: "m"}}, "'1' is not a valid name for a variable"),
     ],
 )
-def test_tables_that_do_not_match_are_reported(tables, said):
-    with pytest.raises(ValueError, match=re.escape(said)):
+def test_tables_that_do_not_match_are_reported(tables, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
         oscillator(**tables)
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("arguments", "message"),
     [
         ({"x0": {"place": "a", "speed": 0.0}}, "oscillator: states: place is 'a', not a number"),
         ({"x0": {"place": [1.0, 2.0], "speed": 0.0}}, "oscillator: states: place is [1.0, 2.0], not a number"),
@@ -203,10 +203,10 @@ def test_tables_that_do_not_match_are_reported(tables, said):
         ({"times": [0.0, 2.0, 1.0]}, "each larger than the one before"),
     ],
 )
-def test_values_that_are_no_numbers_are_named(given, said):
+def test_values_that_are_no_numbers_are_named(arguments, message):
     usual = {"x0": [0.1, 0.0], "times": 1.0, "p": DESIGN, "q": WORLD, "u": [0.0]}
-    with pytest.raises(ValueError, match=re.escape(said)):
-        simulate(oscillator(), **{**usual, **given})
+    with pytest.raises(ValueError, match=re.escape(message)):
+        simulate(oscillator(), **{**usual, **arguments})
 
 
 @pytest.mark.parametrize("t", [math.nan, "now", [0.0, 1.0]])

@@ -115,9 +115,9 @@ def test_four_processes_compile_the_same_at_once(compiler, folder):
         subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(4)
     ]
-    said = [process.communicate(timeout=120) for process in running]
-    assert [process.returncode for process in running] == [0, 0, 0, 0], said
-    results = {float.fromhex(out) for out, _ in said}
+    outputs = [process.communicate(timeout=120) for process in running]
+    assert [process.returncode for process in running] == [0, 0, 0, 0], outputs
+    results = {float.fromhex(out) for out, _ in outputs}
     assert len(results) == 1
     assert results.pop() == pytest.approx(1 / 3, abs=1e-5)  # x = 1/sqrt(1 + 2 t)
     assert list(folder.glob(".making-*")) == []

@@ -32,24 +32,26 @@ def cart(algebraic):
 
 @pytest.mark.parametrize("algebraic", [False, True])
 def test_derivatives_are_those_by_hand(algebraic):
-    place, speed, force, k, m, d = 0.3, -0.7, 2.0, 5.0, 1.5, 0.4
-    acceleration = (force - k * np.sin(place) - d * speed**3) / m
-    found = linearise(
+    position, speed, force, k, m, d = 0.3, -0.7, 2.0, 5.0, 1.5, 0.4
+    acceleration = (force - k * np.sin(position) - d * speed**3) / m
+    linearisation = linearise(
         cart(algebraic),
-        {"place": place, "speed": speed},
+        {"place": position, "speed": speed},
         u=[force],
         z=[acceleration] if algebraic else (),
         p={"mass": m, "stiffness": k},
         q=[d],
     )
-    by_place, by_speed = -k * np.cos(place) / m, -3 * d * speed**2 / m
-    assert found.rates == pytest.approx([speed, acceleration])
-    np.testing.assert_allclose(found.A, np.array([[0, 1], [by_place, by_speed]]), atol=1e-14)
-    np.testing.assert_allclose(found.B, np.array([[0], [1 / m]]), atol=1e-14)
-    np.testing.assert_allclose(found.C, np.array([[by_place + 1, by_speed]]), atol=1e-14)
-    np.testing.assert_allclose(found.D, np.array([[1 / m]]), atol=1e-14)
-    np.testing.assert_allclose(found.P, np.array([[0, 0], [-np.sin(place) / m, -acceleration / m]]), atol=1e-14)
-    np.testing.assert_allclose(found.Q, np.array([[0], [-(speed**3) / m]]), atol=1e-14)
+    by_place, by_speed = -k * np.cos(position) / m, -3 * d * speed**2 / m
+    assert linearisation.rates == pytest.approx([speed, acceleration])
+    np.testing.assert_allclose(linearisation.A, np.array([[0, 1], [by_place, by_speed]]), atol=1e-14)
+    np.testing.assert_allclose(linearisation.B, np.array([[0], [1 / m]]), atol=1e-14)
+    np.testing.assert_allclose(linearisation.C, np.array([[by_place + 1, by_speed]]), atol=1e-14)
+    np.testing.assert_allclose(linearisation.D, np.array([[1 / m]]), atol=1e-14)
+    np.testing.assert_allclose(
+        linearisation.P, np.array([[0, 0], [-np.sin(position) / m, -acceleration / m]]), atol=1e-14
+    )
+    np.testing.assert_allclose(linearisation.Q, np.array([[0], [-(speed**3) / m]]), atol=1e-14)
 
 
 def test_an_unknown_rate_moves_with_the_point_in_states_and_outputs():
@@ -69,17 +71,19 @@ def test_an_unknown_rate_moves_with_the_point_in_states_and_outputs():
         )
 
     implicit = stated(a, unknowns=[(Variable("a", "m/s^2"), a, mass * a - force)])
-    found, expected = (linearise(s, [0.3, -0.7], u=[2.0], p=[5.0], q=[0.4]) for s in (implicit, stated(force / mass)))
+    linearisation, expected = (
+        linearise(s, [0.3, -0.7], u=[2.0], p=[5.0], q=[0.4]) for s in (implicit, stated(force / mass))
+    )
     for name in "ABCDPQ":
-        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-12, atol=1e-13)
-    assert found.rates == pytest.approx(expected.rates)
+        np.testing.assert_allclose(getattr(linearisation, name), getattr(expected, name), rtol=1e-12, atol=1e-13)
+    assert linearisation.rates == pytest.approx(expected.rates)
 
 
 def test_a_system_without_controls_and_outputs_has_empty_matrices(van_der_pol):
-    found = linearise(van_der_pol, [1.0, 0.0], p=[0.5])
-    np.testing.assert_allclose(found.A, np.array([[0, 1], [-2, 0]]), atol=1e-14)
-    assert found.B.shape == (2, 0)
-    assert found.C.shape == (0, 2)
+    linearisation = linearise(van_der_pol, [1.0, 0.0], p=[0.5])
+    np.testing.assert_allclose(linearisation.A, np.array([[0, 1], [-2, 0]]), atol=1e-14)
+    assert linearisation.B.shape == (2, 0)
+    assert linearisation.C.shape == (0, 2)
 
 
 def test_a_point_without_derivatives_is_refused():

@@ -32,11 +32,11 @@ def test_a_large_function_in_parts_has_the_numbers_of_casadi_to_the_bit(compiler
     function = chain(9 * PART)
     source = generated(function)
     assert in_parts(source).count("noinline") >= 8
-    made = ca.external("chain", load_library(source)._name)
+    compiled = ca.external("chain", load_library(source)._name)
     rng = np.random.default_rng(1)
     for _ in range(20):
         x, p = rng.uniform(-1.0, 1.0, 12), rng.uniform(-1.0, 1.0, 2)
-        for ours, casadis in zip(made(x, p), function(x, p), strict=True):
+        for ours, casadis in zip(compiled(x, p), function(x, p), strict=True):
             assert np.array_equal(np.array(ours), np.array(casadis))
 
 
@@ -44,9 +44,9 @@ def test_an_output_that_is_not_asked_for_is_not_written(compiler, tmp_path, monk
     monkeypatch.setenv("DESIGNOPT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(compiling, "LARGE", 4 * PART)
     function = chain(6 * PART)
-    made = ca.external("chain", load_library(generated(function))._name)
+    compiled = ca.external("chain", load_library(generated(function))._name)
     point = {"i0": np.full(12, 0.3), "i1": [0.1, 0.2]}
-    only = made.factory("only", ["i0", "i1"], ["o1"])
+    only = compiled.factory("only", ["i0", "i1"], ["o1"])
     assert float(only(*point.values())) == float(function(*point.values())[1])
 
 
@@ -57,9 +57,9 @@ def test_small_functions_and_those_of_other_statements_stay_as_they_are():
     calls = generated(ca.Function("calls", [X], [chain(8 * PART)(X, ca.vertcat(0.1, 0.2))[0] @ X.T]))
     cut = in_parts(calls)
     assert cut.count("noinline") >= 7
-    whole = [line for line in calls.split("\n") if "casadi_mtimes" in line or "casadi_f1(arg1" in line]
-    assert whole
-    assert set(whole) <= set(cut.split("\n"))
+    vector_calls = [line for line in calls.split("\n") if "casadi_mtimes" in line or "casadi_f1(arg1" in line]
+    assert vector_calls
+    assert set(vector_calls) <= set(cut.split("\n"))
 
 
 @pytest.mark.parametrize("text", ["", "int x;", "static int f(void) {\n  return 0;\n}\n"])

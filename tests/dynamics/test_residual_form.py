@@ -64,8 +64,8 @@ def test_steps_are_those_of_the_explicit_form(compiler, monkeypatch, smooth, met
     monkeypatch.setattr(functions, "FEW_UNKNOWNS", few)
     times = np.linspace(0.0, 3.0, 7)
     stated = Simulator(smooth_residual(kind), method).run([0.25, 0.0625], times, p=[3.0], step=0.02)
-    given = Simulator(smooth, method).run([0.25, 0.0625], times, p=[3.0], step=0.02)
-    np.testing.assert_allclose(stated.x, given.x, rtol=1e-12)
+    explicit = Simulator(smooth, method).run([0.25, 0.0625], times, p=[3.0], step=0.02)
+    np.testing.assert_allclose(stated.x, explicit.x, rtol=1e-12)
     a = stated.x[:, 0]
     np.testing.assert_allclose(stated.y, np.column_stack([a * (1 - a) * np.cos(times), a + times]), rtol=1e-12)
 
@@ -120,9 +120,9 @@ def test_a_matrix_that_becomes_singular_ends_the_run_as_not_finite(request, monk
 @pytest.mark.usefixtures("no_explicit_form")
 def test_the_linearisation_is_that_of_the_explicit_form(smooth, kind):
     stated = linearise(smooth_residual(kind), [0.3, 0.2], p=[3.0], t=0.7)
-    given = linearise(smooth, [0.3, 0.2], p=[3.0], t=0.7)
+    explicit = linearise(smooth, [0.3, 0.2], p=[3.0], t=0.7)
     for name in ("A", "B", "P", "Q", "rates"):
-        np.testing.assert_allclose(getattr(stated, name), getattr(given, name), atol=1e-14)
+        np.testing.assert_allclose(getattr(stated, name), getattr(explicit, name), atol=1e-14)
     np.testing.assert_allclose(stated.C, [[0.4 * np.cos(0.7), 0], [1, 0]], atol=1e-14)
 
 
@@ -153,8 +153,8 @@ def test_rods_move_as_lagrange_says():
     rng = np.random.default_rng(3)
     x = start(n) + rng.normal(scale=0.2, size=6 * n)
     matrix, right = (np.array(e, float) for e in terms(x[: 3 * n], x[3 * n :]))
-    found = linearise(rod_chain(n, damping=0.0), x, p=[4000.0]).rates[3 * n :]
-    np.testing.assert_allclose(found, np.linalg.solve(matrix, right).ravel(), rtol=1e-9, atol=1e-9)
+    accelerations = linearise(rod_chain(n, damping=0.0), x, p=[4000.0]).rates[3 * n :]
+    np.testing.assert_allclose(accelerations, np.linalg.solve(matrix, right).ravel(), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.usefixtures("no_explicit_form")
@@ -168,14 +168,14 @@ def test_a_chain_of_five_elastic_rods_keeps_its_energy(compiler):
 def test_the_linearisation_of_five_rods_is_the_difference_of_their_motion(compiler):
     system, x = rod_chain(5), start(5)
     simulator = Simulator(system, rtol=1e-11, atol=1e-13)
-    found, h, dt = linearise(system, x, p=[4000.0]), 1e-4, 1e-3
+    linearisation, h, dt = linearise(system, x, p=[4000.0]), 1e-4, 1e-3
     j = 7  # an elevation
     ahead, behind = x.copy(), x.copy()
     ahead[j] += h
     behind[j] -= h
     ends = [simulator.run(at, [0.0, dt], p=[4000.0]).x[-1] for at in (ahead, behind)]
     expected = (ends[0] - ends[1]) / (2 * h)  # (I + A dt + A A dt^2 / 2 ...)[:, j], to third order
-    A = found.A
+    A = linearisation.A
     series = np.eye(30) + A * dt + A @ A * dt**2 / 2 + A @ A @ A * dt**3 / 6 + A @ A @ A @ A * dt**4 / 24
     np.testing.assert_allclose(expected, series[:, j], atol=1e-4 * np.abs(series[:, j]).max())
 

@@ -57,8 +57,8 @@ def test_every_row_is_what_the_function_gives_for_its_arguments(arm, compiled, n
 
 def test_compiled_and_interpreted_numbers_are_equal_to_round_off(arm, compiler):
     args = frames(5000)
-    for one, other in zip(Rows(arm, compiled=True)(*args), Rows(arm, compiled=False)(*args), strict=True):
-        np.testing.assert_allclose(one, other, rtol=4 * np.finfo(float).eps)
+    for one, interpreted in zip(Rows(arm, compiled=True)(*args), Rows(arm, compiled=False)(*args), strict=True):
+        np.testing.assert_allclose(one, interpreted, rtol=4 * np.finfo(float).eps)
 
 
 def test_a_value_without_rows_is_shared_by_all(arm, compiled):
@@ -66,8 +66,8 @@ def test_a_value_without_rows_is_shared_by_all(arm, compiled):
     rows = Rows(arm, compiled=compiled)
     shared = rows(q, lengths[0], 0.5)
     repeated = rows(q, np.tile(lengths[0], (9, 1)), np.full((9, 1), 0.5))
-    for one, other in zip(shared, repeated, strict=True):
-        assert one.tolist() == other.tolist()
+    for one, separate in zip(shared, repeated, strict=True):
+        assert one.tolist() == separate.tolist()
     assert rows(q[0], lengths[0], [0.5])[0].shape == (1, 2)
 
 
@@ -99,8 +99,8 @@ def test_nan_stays_in_its_row(arm, compiled):
     marred = rows(q, lengths, shift)
     assert np.flatnonzero(np.isnan(marred[2])).tolist() == [3, 17]
     keep = np.delete(np.arange(40), [3, 17])
-    for one, other in zip(sound, marred, strict=True):
-        assert one[keep].tolist() == other[keep].tolist()
+    for one, disturbed in zip(sound, marred, strict=True):
+        assert one[keep].tolist() == disturbed[keep].tolist()
 
 
 def test_no_rows_give_empty_results(arm, compiled):
@@ -143,9 +143,9 @@ def test_a_missing_argument_is_reported_with_the_names_of_all(arm):
 
 def test_memory_in_work_does_not_grow_with_the_number_of_rows(arm, monkeypatch):
     """What CasADi allocates is not traced: the largest of its maps is looked at instead."""
-    made = []
+    chunks = []
     blocks = module._blocks
-    monkeypatch.setattr(module, "_blocks", lambda n, most: [made.append(b) or b for b in blocks(n, most)])
+    monkeypatch.setattr(module, "_blocks", lambda n, most: [chunks.append(b) or b for b in blocks(n, most)])
     args = frames(100_000)
     rows = Rows(arm, compiled=False)
     tracemalloc.start()
@@ -153,8 +153,8 @@ def test_memory_in_work_does_not_grow_with_the_number_of_rows(arm, monkeypatch):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     width = 2 + 3 + 1 + 2 + 6 + 1
-    assert max(count for _, count in made) * width <= module._IN_WORK
-    assert sum(count for _, count in made) == 100_000
+    assert max(count for _, count in chunks) * width <= module._IN_WORK
+    assert sum(count for _, count in chunks) == 100_000
     assert peak < 1.9 * sum(r.nbytes for r in results)  # 1.05 alone; other threads may allocate
 
 
@@ -169,17 +169,17 @@ def test_threads_share_one_object(arm, compiled):
     rows = Rows(arm, compiled=compiled)
     args = [frames(3000, seed) for seed in range(4)]
     expected = [rows(*a)[1] for a in args]
-    found = [None] * 4
+    results = [None] * 4
 
     def work(i):
-        found[i] = rows(*args[i])[1]
+        results[i] = rows(*args[i])[1]
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert all((one == other).all() for one, other in zip(found, expected, strict=True))
+    assert all((one == reference).all() for one, reference in zip(results, expected, strict=True))
 
 
 def test_without_a_compiler_the_map_runs_with_a_warning(arm, monkeypatch, caplog, tmp_path):
@@ -206,10 +206,10 @@ def test_the_outputs_of_a_system_are_those_of_its_expressions_at_every_time():
     )
     times = np.linspace(0.0, 1.0, 5)
     values = {"x": times**2, "u": np.cos(times), "more": times}
-    found = outputs_over(system, values, {"k": 3.0, "other": 1.0}, {"m": 2.0}, times)
-    np.testing.assert_allclose(found["force"], np.cos(times) - 3.0 * times**2, rtol=1e-15)
-    np.testing.assert_array_equal(found["weight"], np.full(5, 9.81 * 2.0))
-    assert list(found) == ["force", "weight"]
+    outputs = outputs_over(system, values, {"k": 3.0, "other": 1.0}, {"m": 2.0}, times)
+    np.testing.assert_allclose(outputs["force"], np.cos(times) - 3.0 * times**2, rtol=1e-15)
+    np.testing.assert_array_equal(outputs["weight"], np.full(5, 9.81 * 2.0))
+    assert list(outputs) == ["force", "weight"]
 
 
 def test_a_system_without_outputs_or_parameters_has_no_outputs_over_time():

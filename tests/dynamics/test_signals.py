@@ -65,10 +65,10 @@ def test_the_order_of_convergence_holds_under_signals(compiler, monkeypatch, res
     """The steps end at the knots; without the rates of the signals in df/dt the order would fall."""
     monkeypatch.setattr(functions, "FEW_UNKNOWNS", few)
     simulator = Simulator(oscillator(residual), method, signals=["push", "k"])
-    given = {"push": PUSH, "k": Signal(KNOTS, 4.0 + np.sin(KNOTS))}
+    signals = {"push": PUSH, "k": Signal(KNOTS, 4.0 + np.sin(KNOTS))}
 
     def end(step):
-        return simulator.run([0.2, 0.0], [0.0, 2.0], p=[1.5], q={"c": 0.3}, signals=given, step=step).x[-1]
+        return simulator.run([0.2, 0.0], [0.0, 2.0], p=[1.5], q={"c": 0.3}, signals=signals, step=step).x[-1]
 
     exact = end(2.0**-11)
     errors = [np.abs(end(2.0**-k) - exact).max() for k in range(4, 7)]
@@ -84,12 +84,12 @@ def test_a_table_drives_a_vector_and_short_signals_are_lines(compiler):
     assert simulator.signals == ("wind_gust", "wind_breeze")
     run = simulator.run([0.0], [0.0, 0.5, 1.0], signals={"wind": table})
     np.testing.assert_allclose(run.x[:, 0], [0.0, 0.5, 1.0], atol=1e-12)  # 1 + 2 t - 2 t
-    whole = SignalTable([0.0, 1.0], [[1.0, 0.0], [3.0, 1.0]], ("wind_gust", "wind_breeze"))
-    assert simulator.run([0.0], [0.0, 1.0], signals=whole).x[-1, 0] == pytest.approx(1.0, abs=1e-12)
+    signal_table = SignalTable([0.0, 1.0], [[1.0, 0.0], [3.0, 1.0]], ("wind_gust", "wind_breeze"))
+    assert simulator.run([0.0], [0.0, 1.0], signals=signal_table).x[-1, 0] == pytest.approx(1.0, abs=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("names", "given", "message"),
+    ("names", "signals", "message"),
     [
         (["pusch"], {}, "system 'measured': the signal 'pusch' is not a control or data entry; known: push, k, c"),
         (["k", "k"], {}, "the signal 'k' is named twice"),
@@ -107,10 +107,10 @@ def test_a_table_drives_a_vector_and_short_signals_are_lines(compiler):
         ),
     ],
 )
-def test_signals_that_do_not_fit_are_reported(names, given, message):
+def test_signals_that_do_not_fit_are_reported(names, signals, message):
     with pytest.raises(ValueError, match=message):
         Simulator(oscillator(False), compiled=False, signals=names).run(
-            [0.0, 0.0], [0.0, 2.0], p=[1.0], q={"k": 1.0, "c": 0.1}, signals=given
+            [0.0, 0.0], [0.0, 2.0], p=[1.0], q={"k": 1.0, "c": 0.1}, signals=signals
         )
 
 
@@ -122,10 +122,10 @@ def test_a_problem_of_collocation_follows_the_same_signals(compiler):
         system, tf=2.0, initial={"x": 0.2, "v": 0.0}, bounds={"push": (0.5, 0.5)}, data={"k": STIFFNESS, "c": 0.3}
     )
     problem = TrajectoryProblem([phase], lambda e: 0.0 * e.final["x"], parameters={"m": 1.5})
-    found = Program(problem, Options(scheme="radau", degree=5, intervals=24)).solve()
+    solution = Program(problem, Options(scheme="radau", degree=5, intervals=24)).solve()
     simulator = Simulator(system, rtol=1e-10, atol=1e-12, signals=["k"])
     run = simulator.run([0.2, 0.0], [0.0, 2.0], p=[1.5], q={"c": 0.3}, u=[0.5], signals={"k": STIFFNESS})
-    assert found.phase.values["x"][-1] == pytest.approx(run.x[-1, 0], abs=1e-6)
+    assert solution.phase.values["x"][-1] == pytest.approx(run.x[-1, 0], abs=1e-6)
 
 
 def test_the_slope_of_a_signal_is_its_derivative_and_that_of_its_ends_beyond_them():

@@ -50,7 +50,7 @@ def test_a_variable_has_a_name_and_an_ordered_range():
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("values", "message"),
     [
         ([1.0], r"parameters have shape \(2,\), not \(1,\): gravity, limit"),
         ([[1.0, 2.0]], r"not \(1, 2\)"),
@@ -60,9 +60,9 @@ def test_a_variable_has_a_name_and_an_ordered_range():
         ({"gravity": 1.0, "limit": 2.0, "limt": 2.0}, "'limt' not among its parameters: gravity, limit"),
     ],
 )
-def test_values_that_do_not_fit_are_refused_by_name(falling, given, message):
+def test_values_that_do_not_fit_are_refused_by_name(falling, values, message):
     with pytest.raises(ValueError, match=message):
-        falling.values("parameters", given)
+        falling.values("parameters", values)
 
 
 def test_values_are_taken_by_name_in_any_order(falling):
@@ -103,8 +103,8 @@ def test_unknown_rates_solve_their_equations(matrix, residuals):
     numbers = ca.Function("numbers", [x, m], [ca.vertcat(*(ca.horzcat(*row) for row in rows))])
     for at in (-2.0, 0.0, 0.7):
         expected = np.linalg.solve(np.array(numbers(at, 1.3), float), [0.4 - at, 0.4 * at])
-        found = np.array(system.rhs([at, 0.4], [], [], [1.3], [], 0.0), float).ravel()
-        np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-14)
+        rates = np.array(system.rhs([at, 0.4], [], [], [1.3], [], 0.0), float).ravel()
+        np.testing.assert_allclose(rates, expected, rtol=1e-13, atol=1e-14)
 
 
 def stated(rate=None, **tables):

@@ -74,9 +74,9 @@ def _later(seconds, action):
 
 def _grow():
     resource.setrlimit(resource.RLIMIT_AS, (2**31, resource.getrlimit(resource.RLIMIT_AS)[1]))
-    held = []
+    blocks = []
     while True:
-        held.append(bytearray(2**26))
+        blocks.append(bytearray(2**26))
 
 
 def _deep(n):
@@ -141,9 +141,9 @@ def _chdir():
 
 
 def _remove_cwd():
-    place = tempfile.mkdtemp()
-    os.chdir(place)
-    os.rmdir(place)
+    folder = tempfile.mkdtemp()
+    os.chdir(folder)
+    os.rmdir(folder)
 
 
 def _close_standard():

@@ -18,13 +18,13 @@ def stat(pid):
 
 def children(parent, word=b""):
     """Processes that `parent` has started and whose command has `word` in it."""
-    found = []
-    for place in Path("/proc").iterdir():
-        if place.name.isdigit() and (about := stat(place.name)) and about[0] == parent and about[2] not in "ZX":
+    pids = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and (about := stat(entry.name)) and about[0] == parent and about[2] not in "ZX":
             with contextlib.suppress(OSError):
-                if word in (place / "cmdline").read_bytes():
-                    found.append(int(place.name))
-    return found
+                if word in (entry / "cmdline").read_bytes():
+                    pids.append(int(entry.name))
+    return pids
 
 
 def workers(coordinator):

@@ -40,16 +40,16 @@ def bad(kind):
 
 def _started(folder):
     """Processes that a run with its notes in `folder` has started and that are still there."""
-    found, name = set(), str(folder).encode()
+    pids, name = set(), str(folder).encode()
     signs = {"environ": b"TMPDIR=%s" % name, "maps": b"%s/designopt-" % name, "cmdline": b"\0%s" % name}
-    for place in Path("/proc").iterdir():
+    for entry in Path("/proc").iterdir():
         for file, sign in signs.items():
             with contextlib.suppress(OSError):
-                if place.name.isdigit() and sign in (place / file).read_bytes():
-                    found.add(int(place.name))
+                if entry.name.isdigit() and sign in (entry / file).read_bytes():
+                    pids.add(int(entry.name))
     tracker = resource_tracker._resource_tracker._pid  # of this process, for all runs
     waits = forking._idle_origin.process.pid if forking._idle_origin else None  # for the next run
-    return {pid for pid in found - {os.getpid(), tracker, waits} if (about := stat(pid)) and about[2] not in "ZX"}
+    return {pid for pid in pids - {os.getpid(), tracker, waits} if (about := stat(pid)) and about[2] not in "ZX"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -64,9 +64,9 @@ def test_a_bad_model_costs_its_own_design_at_most(tmp_path, monkeypatch, capfd, 
     values = result.outcomes.figures["value"][:, 0]
     assert np.delete(values, 5).tolist() == [20.0 * i for i in range(11) if i != 5]
     assert result.arrays(6)["curve"].tolist() == [60.0] * 3
-    said = "".join(capfd.readouterr())
-    assert "Traceback" not in said, said
-    assert len(said) < 1000
+    output = "".join(capfd.readouterr())
+    assert "Traceback" not in output, output
+    assert len(output) < 1000
     assert dict(os.environ) == before
     assert not list(tmp_path.glob("designopt-*"))
     end = time.monotonic() + 120.0

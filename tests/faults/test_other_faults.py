@@ -51,11 +51,11 @@ def test_clocks_that_jump_change_nothing_and_end_nothing(tmp_path, monkeypatch):
 def test_of_two_starts_in_one_instant_one_runs_and_the_other_says_why_not(tmp_path, attempt):
     command = [sys.executable, str(SCRIPT), str(tmp_path / "s")]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
-    both = [subprocess.Popen(command, **quiet) for _ in range(2)]
-    ends = [(process.communicate(timeout=600)[1], process.returncode) for process in both]
+    processes = [subprocess.Popen(command, **quiet) for _ in range(2)]
+    ends = [(process.communicate(timeout=600)[1], process.returncode) for process in processes]
     assert sorted(code for _, code in ends) == [0, 99]
-    (said,) = [text for text, code in ends if code == 99]
-    assert "exists" in said or "in use" in said or "not empty" in said
+    (message,) = [text for text, code in ends if code == 99]
+    assert "exists" in message or "in use" in message or "not empty" in message
     assert Result.open(tmp_path / "s", study()).ended == "done"
 
 
@@ -89,23 +89,23 @@ def test_a_store_of_another_user_is_read_and_not_written(tmp_path):
     run_study(small("serial"), tmp_path / "s")
     shutil.copytree(tmp_path / "s", tmp_path / "copy")
     shutil.copy(PLUGINS, tmp_path)
-    for place in (tmp_path, *tmp_path.parents):
-        if place.owner() == "root" and place != Path("/"):
-            place.chmod(place.stat().st_mode | 0o055)
+    for path in (tmp_path, *tmp_path.parents):
+        if path.owner() == "root" and path != Path("/"):
+            path.chmod(path.stat().st_mode | 0o055)
     before = {file: file.read_bytes() for file in (tmp_path / "s").rglob("*") if file.is_file()}
     files = [str(tmp_path / name) for name in ("s", "copy", PLUGINS.name)]
-    done = subprocess.run([sys.executable, "-c", AS_NOBODY, *files], capture_output=True, text=True, timeout=600)
-    assert done.stdout.splitlines()[-1] == "codes 0 4", done.stderr
-    said = done.stderr.partition("=====")[2]
-    assert "cannot be written: Permission denied" in said
-    assert "Traceback" not in said
+    process = subprocess.run([sys.executable, "-c", AS_NOBODY, *files], capture_output=True, text=True, timeout=600)
+    assert process.stdout.splitlines()[-1] == "codes 0 4", process.stderr
+    errors = process.stderr.partition("=====")[2]
+    assert "cannot be written: Permission denied" in errors
+    assert "Traceback" not in errors
     assert {file: file.read_bytes() for file in (tmp_path / "s").rglob("*") if file.is_file()} == before
 
 
 def _torn_run(tmp_path, who):
     """A run on a cluster of its own of which `who` is killed on the way; resumed on another cluster."""
     expected = dump(run_study(small("serial"), tmp_path / "serial"))
-    said = []
+    endings = []
     for session in range(2):
         folder = tmp_path / f"cluster{session}"
         folder.mkdir()
@@ -119,9 +119,9 @@ def _torn_run(tmp_path, who):
                     if snapshot.evaluations > 5 and torn:
                         torn.pop().send_signal(signal.SIGKILL)
 
-                def event(self, kind, text, cluster=cluster, given=[]):  # noqa: B006
-                    if kind == "no_workers" and not given:
-                        given.append(cluster.add_worker("--nthreads", "1", "--nworkers", "2"))
+                def event(self, kind, text, cluster=cluster, added=[]):  # noqa: B006
+                    if kind == "no_workers" and not added:
+                        added.append(cluster.add_worker("--nthreads", "1", "--nworkers", "2"))
 
                 def close(self):
                     pass
@@ -131,11 +131,11 @@ def _torn_run(tmp_path, who):
                 result = run_study(small(), tmp_path / "s", resume=session > 0, **options)
                 break
             except RunError as error:
-                said.append((who, "designopt resume" in str(error)))
+                endings.append((who, "designopt resume" in str(error)))
         finally:
             cluster.close()
     assert dump(result) == expected
-    assert said in ([], [("scheduler", True)])
+    assert endings in ([], [("scheduler", True)])
 
 
 @pytest.mark.parametrize("who", ["scheduler", "nanny"])

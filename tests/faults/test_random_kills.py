@@ -57,8 +57,8 @@ def begin(store, *scheduler):
     """A session, which says what it has to say into a file beside its store: nobody empties a pipe meanwhile."""
     resume = ["resume"] if (store / "journal.db").exists() else []
     command = [sys.executable, str(SCRIPT), str(store), *resume, *scheduler]
-    with store.with_suffix(".said").open("w") as said:
-        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
+    with store.with_suffix(".said").open("w") as stream:
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stream)
 
 
 def ended(process, store):
@@ -105,23 +105,23 @@ def _torment(store, rng, hits):
         at_its_end = recorded(store) == EVALUATIONS
         if rng.random() < 0.05 and any(kill(origin) for origin in children(process.pid, b"forkserver")):
             hits("processes killed that workers come from")
-        elif (there := workers(process.pid)) and kill(int(rng.choice(there))):
+        elif (pids := workers(process.pid)) and kill(int(rng.choice(pids))):
             hits("workers killed at the end" if at_its_end else "workers killed")
     return ended(process, store)
 
 
 def _until_done(store, session, most):
     """Sessions on one store until one comes to its end: nothing that was recorded goes, nobody sees a traceback."""
-    known = 0
+    count = 0
     for _ in range(most):
-        code, said = session()
-        assert "Traceback" not in said, said
+        code, errors = session()
+        assert "Traceback" not in errors, errors
         if (store / "journal.db").exists():
-            assert recorded(store) >= known
-            known = recorded(store)
+            assert recorded(store) >= count
+            count = recorded(store)
         if code == 0:
             return
-        assert code in (-9, 99), said
+        assert code in (-9, 99), errors
     raise AssertionError(f"not done after {most} sessions")
 
 
@@ -135,9 +135,9 @@ def test_kills_of_workers_and_coordinators_lose_double_and_change_nothing(tmp_pa
         store = tmp_path / f"s{hits('runs')}"
         _until_done(store, lambda store=store: _torment(store, rng, hits), 40)
         assert dump(Result.open(store, study())) == expected
-        here = lost(store)
-        total += here
-        hits("worker_lost", here)
+        lost_workers = lost(store)
+        total += lost_workers
+        hits("worker_lost", lost_workers)
     wait_until(lambda: not list(notes.glob("designopt-*")), what="the end of the notes")
 
 
@@ -157,8 +157,8 @@ def _torn_cluster(store, rng, hits):
             scheduler, *nannies = cluster.processes
             who = rng.choice(["worker", "nanny", "scheduler", "coordinator"], p=[0.7, 0.2, 0.05, 0.05])
             if who == "worker":
-                there = [pid for nanny in nannies for pid in children(nanny.pid, b"spawn_main")]
-                gone = there and kill(int(rng.choice(there)))
+                pids = [pid for nanny in nannies for pid in children(nanny.pid, b"spawn_main")]
+                gone = pids and kill(int(rng.choice(pids)))
             elif who == "nanny":
                 nanny = nannies[int(rng.integers(len(nannies)))]
                 gone = kill(nanny.pid)
@@ -181,17 +181,17 @@ def test_kills_of_any_part_of_a_cluster_lose_double_and_change_nothing(tmp_path,
         store = tmp_path / f"c{hits('runs')}" / "s"
         _until_done(store, lambda store=store: _torn_cluster(store, rng, hits), 80)
         assert dump(Result.open(store, study())) == expected
-        here = lost(store)
-        total += here
-        hits("worker_lost", here)
+        lost_workers = lost(store)
+        total += lost_workers
+        hits("worker_lost", lost_workers)
 
 
 def _state(store):
     """How many evaluations are recorded, and whether the session has ended (what follows is the report)."""
     with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(_readable(store), uri=True)) as db:
         (count,) = db.execute("SELECT COUNT(*) FROM evaluation").fetchone()
-        (done,) = db.execute("SELECT COUNT(*) FROM session WHERE reason = 'done'").fetchone()
-        return count, done > 0
+        (finished,) = db.execute("SELECT COUNT(*) FROM session WHERE reason = 'done'").fetchone()
+        return count, finished > 0
     return 0, False
 
 
@@ -224,10 +224,10 @@ def test_a_command_killed_while_it_reports_is_taken_up_again(tmp_path, hits):
         died = kill(int(rng.choice([process.pid, *child]))) and process.wait(timeout=60) != 0
         hits(f"killed in phase {phase}" if died else "had ended")
         wait_until(lambda pids=child: all(stat(p) is None or stat(p)[2] in "ZX" for p in pids), 120.0, "its end")
-        again = [*command, "resume", str(store), *options] if (store / "journal.db").exists() else run(store)
-        done = subprocess.run(again, **quiet)
-        assert done.returncode == 0, done.stderr
-        assert "Traceback" not in done.stderr
+        next_command = [*command, "resume", str(store), *options] if (store / "journal.db").exists() else run(store)
+        completed = subprocess.run(next_command, **quiet)
+        assert completed.returncode == 0, completed.stderr
+        assert "Traceback" not in completed.stderr
         assert dump(Result.open(store)) == expected
         assert (store / "report.html").read_text().rstrip().endswith("</html>")
 
@@ -240,16 +240,16 @@ def test_workers_killed_while_they_start_are_started_again_or_the_run_ends_with_
         for _ in range(int(rng.integers(2, 5))):
             wait_until(lambda p=process: workers(p.pid) or p.poll() is not None)
             time.sleep(float(rng.uniform(0.0, 0.8)))
-            if (there := workers(process.pid)) and kill(int(rng.choice(there))):
+            if (pids := workers(process.pid)) and kill(int(rng.choice(pids))):
                 hits("workers killed at their start")
-        code, said = ended(process, store)
-        assert code in (0, 99), said
-        assert "Traceback" not in said, said
+        code, errors = ended(process, store)
+        assert code in (0, 99), errors
+        assert "Traceback" not in errors, errors
         if code == 0:
             hits("runs that went on")
             assert dump(Result.open(store, study())) == expected
         else:
-            assert "could not be started" in said or "killed before they can start" in said
+            assert "could not be started" in errors or "killed before they can start" in errors
 
 
 def test_nothing_outlives_a_coordinator_that_is_killed_at_any_moment(tmp_path, hits):

@@ -48,13 +48,13 @@ def drive(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("what", CHANGES)
 def test_equations_that_do_not_fit_are_findings_with_file_and_line(drive, what):
-    old, new, said = CHANGES[what]
+    old, new, message = CHANGES[what]
     text = (drive / "drive.py").read_text()
     assert old in text
     (drive / "changed.py").write_text(text.replace(old, new))
     answer = CliRunner().invoke(main, ["validate", "drive.yaml", "--plugin", "changed.py"])
     assert answer.exit_code == 2
-    assert re.search(r"drive\.yaml:9:8: error: model: " + said, answer.output), answer.output
+    assert re.search(r"drive\.yaml:9:8: error: model: " + message, answer.output), answer.output
     assert "Traceback" not in answer.output
 
 

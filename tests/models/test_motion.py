@@ -38,30 +38,30 @@ class Oscillator:
     weight = Setting("m/s", "of the end in the cost", 4.0)
     duration = DURATION
     rtol = Setting("", "relative tolerance", 1e-11, gt=0, le=1e-3)
-    place = State("m", "of the mass", "start", low=-1.0, high=1.0)
+    position = State("m", "of the mass", "start", low=-1.0, high=1.0)
     speed = State("m/s", "of the mass", low=-9.0, high=9.0)
     potential = Series("m^2/s^2", "energy of the spring, per mass")
-    action = Integral("m^2 s", "integral of the squared place")
+    action = Integral("m^2 s", "integral of the squared position")
     cost = Final("m^2 s", "action and the end")
     fastest = Peak("m/s", "largest speed")
-    lowest = Peak("m", "smallest place", extremum="smallest")
+    lowest = Peak("m", "smallest position", extremum="smallest")
     highest = Peak("m/s^2", "largest acceleration", extremum="largest")
     passing = Event("s", "at which it first passes zero")
     far = Event("s", "at which it is a metre away", never="duration")
 
     def equations(self, v):
-        acceleration = -(v.frequency**2) * v.place - 2 * v.decay * v.speed
+        acceleration = -(v.frequency**2) * v.position - 2 * v.decay * v.speed
         return {
-            "place": v.speed,
+            "position": v.speed,
             "speed": acceleration,
-            "potential": (v.frequency * v.place) ** 2 / 2,
-            "action": v.place**2,
-            "cost": v.action + v.weight * v.place**2 * v.time,
+            "potential": (v.frequency * v.position) ** 2 / 2,
+            "action": v.position**2,
+            "cost": v.action + v.weight * v.position**2 * v.time,
             "fastest": v.speed,
-            "lowest": v.place,
+            "lowest": v.position,
             "highest": acceleration,
-            "passing": v.place,
-            "far": 1.0 - v.place,
+            "passing": v.position,
+            "far": 1.0 - v.position,
         }
 
 
@@ -71,31 +71,31 @@ DESIGN = {"frequency": 4.0, "decay": 0.8}
 def test_designs_side_by_side_have_the_bits_that_they_have_alone():
     model = Oscillator()
     designs = [{"frequency": 1.0 + i, "decay": 0.1 * i} for i in range(1, 8)] + [{"frequency": 0.5, "decay": 0.1}]
-    answers = model.batch(designs, [{}] * 8, {"place"})
+    answers = model.batch(designs, [{}] * 8, {"position"})
     assert isinstance(answers[-1], Diverged)  # it does not pass zero in time
     for design, (figures, arrays) in zip(designs, answers[:-1], strict=False):
-        alone, alone_arrays = model.evaluate(design, {}, {"place"})
+        alone, alone_arrays = model.evaluate(design, {}, {"position"})
         assert figures == alone
-        assert arrays["place"].tobytes() == alone_arrays["place"].tobytes()
+        assert arrays["position"].tobytes() == alone_arrays["position"].tobytes()
 
 
-def place(t, start=0.3, frequency=4.0, decay=0.8):
+def position(t, start=0.3, frequency=4.0, decay=0.8):
     damped = math.sqrt(frequency**2 - decay**2)
     return start * np.exp(-decay * t) * (np.cos(damped * t) + decay / damped * np.sin(damped * t))
 
 
 def test_figures_and_arrays_are_those_of_the_known_solution():
-    outputs, arrays = Oscillator().evaluate(DESIGN, {}, frozenset({"time", "place", "potential"}))
+    outputs, arrays = Oscillator().evaluate(DESIGN, {}, frozenset({"time", "position", "potential"}))
     t = arrays["time"]
     assert t[[0, -1]].tolist() == [0.0, 2.0]
-    np.testing.assert_allclose(arrays["place"], place(t), atol=1e-7)
-    np.testing.assert_allclose(arrays["potential"], 8.0 * place(t) ** 2, atol=1e-6)
+    np.testing.assert_allclose(arrays["position"], position(t), atol=1e-7)
+    np.testing.assert_allclose(arrays["potential"], 8.0 * position(t) ** 2, atol=1e-6)
     fine = np.linspace(0.0, 2.0, 200_001)
-    action = np.trapezoid(place(fine) ** 2, fine)
+    action = np.trapezoid(position(fine) ** 2, fine)
     assert outputs["action"] == pytest.approx(action, rel=1e-8)
-    assert outputs["cost"] == pytest.approx(action + 8.0 * place(2.0) ** 2, rel=1e-8)
-    assert outputs["fastest"] == pytest.approx(np.abs(np.gradient(place(fine), fine)).max(), rel=1e-3)
-    assert outputs["lowest"] == pytest.approx(place(fine).min(), rel=1e-3)
+    assert outputs["cost"] == pytest.approx(action + 8.0 * position(2.0) ** 2, rel=1e-8)
+    assert outputs["fastest"] == pytest.approx(np.abs(np.gradient(position(fine), fine)).max(), rel=1e-3)
+    assert outputs["lowest"] == pytest.approx(position(fine).min(), rel=1e-3)
     damped = math.sqrt(4.0**2 - 0.8**2)
     assert outputs["passing"] == pytest.approx((math.pi - math.atan2(damped, 0.8)) / damped, rel=1e-9)
     assert outputs["far"] == 2.0
@@ -114,11 +114,11 @@ class Chase:
     ahead = Condition("m", "of the other", 1.0)
     duration = DURATION
     rtol = Setting("", "relative tolerance", 1e-10, gt=0, le=1e-3)
-    place = State("m", "of the follower")
+    position = State("m", "of the follower")
     meeting = Event("s", "at which they meet", never="duration")
 
     def equations(self, v):
-        return {"place": v.speed, "meeting": v.ahead + 0.5 * v.time - v.place}
+        return {"position": v.speed, "meeting": v.ahead + 0.5 * v.time - v.position}
 
 
 def test_the_gradient_of_an_event_that_time_itself_brings_nearer():
@@ -128,7 +128,7 @@ def test_the_gradient_of_an_event_that_time_itself_brings_nearer():
 
 
 def test_the_gradient_of_an_event_and_of_what_never_happens():
-    found = Oscillator().gradient(DESIGN, {})
+    gradients = Oscillator().gradient(DESIGN, {})
     damped = math.sqrt(4.0**2 - 0.8**2)
 
     def passing(frequency):
@@ -136,23 +136,23 @@ def test_the_gradient_of_an_event_and_of_what_never_happens():
         return (math.pi - math.atan2(w, 0.8)) / w
 
     assert damped == pytest.approx(3.919, abs=1e-3)
-    assert found["passing"]["frequency"] == pytest.approx((passing(4.001) - passing(3.999)) / 0.002, rel=1e-6)
-    assert found["far"] == {"frequency": 0.0, "decay": 0.0}
+    assert gradients["passing"]["frequency"] == pytest.approx((passing(4.001) - passing(3.999)) / 0.002, rel=1e-6)
+    assert gradients["far"] == {"frequency": 0.0, "decay": 0.0}
 
 
 def test_the_trajectory_problem_has_the_figures_of_the_simulation():
-    held = replace(Oscillator().trajectory_problem({"start": 0.2}), parameters=DESIGN)
-    found = solve(held, Options(scheme="radau", degree=5, intervals=30, check=False))
+    problem = replace(Oscillator().trajectory_problem({"start": 0.2}), parameters=DESIGN)
+    solution = solve(problem, Options(scheme="radau", degree=5, intervals=30, check=False))
     outputs, _ = Oscillator().evaluate(DESIGN, {"start": 0.2})
-    assert found.success
-    assert found.figures == {name: pytest.approx(outputs[name], rel=1e-7) for name in ("action", "cost")}
+    assert solution.success
+    assert solution.figures == {name: pytest.approx(outputs[name], rel=1e-7) for name in ("action", "cost")}
 
 
 def test_the_linearisation_is_of_the_states_and_signals():
-    found = Oscillator().linearise(DESIGN, {}, {"place": 0.1, "speed": 0.0})
-    np.testing.assert_allclose(found.A, [[0.0, 1.0], [-16.0, -1.6]], atol=1e-12)
-    np.testing.assert_allclose(found.C, [[1.6, 0.0]], atol=1e-12)
-    np.testing.assert_allclose(found.P, [[0.0, 0.0], [-0.8, 0.0]], atol=1e-12)
+    linearisation = Oscillator().linearise(DESIGN, {}, {"position": 0.1, "speed": 0.0})
+    np.testing.assert_allclose(linearisation.A, [[0.0, 1.0], [-16.0, -1.6]], atol=1e-12)
+    np.testing.assert_allclose(linearisation.C, [[1.6, 0.0]], atol=1e-12)
+    np.testing.assert_allclose(linearisation.P, [[0.0, 0.0], [-0.8, 0.0]], atol=1e-12)
 
 
 def test_a_plugin_holds_each_declaration_once():
@@ -164,7 +164,7 @@ def test_a_plugin_holds_each_declaration_once():
     assert not plugin.conditions["start"].required
     assert {n: s.default for n, s in plugin.settings.items()} == {"weight": 4.0, "duration": 2.0, "rtol": 1e-11}
     assert list(plugin.outputs) == ["action", "cost", "fastest", "lowest", "highest", "passing", "far"]
-    assert list(plugin.arrays) == ["time", "place", "speed", "potential"]
+    assert list(plugin.arrays) == ["time", "position", "speed", "potential"]
     assert (plugin.has_gradient, plugin.has_trajectory_problem) == (True, True)
 
 
@@ -265,9 +265,9 @@ def test_breaks_keep_a_push_from_being_passed_over_and_what_cannot_be_is_refused
 # ------------------------------------------------------------------------------------------------------------ mistakes
 
 
-def made(equations=lambda self, v: {"x": -v.k * v.x, "end": v.x}, cost="", **changes):
+def decaying_model(equations=lambda self, v: {"x": -v.k * v.x, "end": v.x}, cost="", **changes):
     body = {
-        "k": Parameter("1/s", "rate"), "duration": DURATION, "x": State("m", "place", 1.0), "end": Final("m", "end"),
+        "k": Parameter("1/s", "rate"), "duration": DURATION, "x": State("m", "position", 1.0), "end": Final("m", "end"),
         "equations": equations, "__doc__": "Decays.", "__module__": __name__, "__annotations__": {}, **changes,
     }  # fmt: skip
     body = {n: d for n, d in body.items() if d is not None}
@@ -283,13 +283,16 @@ def made(equations=lambda self, v: {"x": -v.k * v.x, "end": v.x}, cost="", **cha
         ({"end": None}, "declare at least one figure"),
         ({"equations": None}, r"give it a method equations\(self, v\)"),
         ({"cost": "x"}, "the cost 'x' is not a declared figure"),
-        ({"x": State("m", "place", "kk")}, "the initial value of 'x' is 'kk', which is not a parameter, condition or"),
+        (
+            {"x": State("m", "position", "kk")},
+            "the initial value of 'x' is 'kk', which is not a parameter, condition or",
+        ),
         ({"time": Setting("s", "of day", 0.0)}, "time is always there; do not declare it"),
     ],
 )
 def test_a_declaration_that_makes_no_sense_is_refused_in_a_sentence(changes, message):
     with pytest.raises(PluginError, match=f"model 'test_mistake': {message}"):
-        made(**changes)
+        decaying_model(**changes)
 
 
 @pytest.mark.parametrize(
@@ -308,7 +311,7 @@ def test_a_declaration_that_makes_no_sense_is_refused_in_a_sentence(changes, mes
 )
 def test_equations_that_do_not_fit_the_declaration_are_reported(equations, message):
     with pytest.raises((ValueError, AttributeError), match=message):
-        made(equations)().prepare()
+        decaying_model(equations)().prepare()
 
 
 def test_a_rate_that_holds_an_integral_is_reported():
@@ -316,7 +319,7 @@ def test_a_rate_that_holds_an_integral_is_reported():
         return {"x": v.way, "way": v.x, "end": v.x}
 
     with pytest.raises(ValueError, match="the equation of 'x' contains an integral: declare it as a State"):
-        made(equations, way=Integral("m s", "of the place"))().prepare()
+        decaying_model(equations, way=Integral("m s", "of the position"))().prepare()
 
 
 def test_the_template_of_a_drive_takes_at_most_forty_lines(tmp_path):

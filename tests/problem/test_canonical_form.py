@@ -35,7 +35,7 @@ def test_equal_numbers_have_one_canonical_form():
 
 
 @pytest.mark.parametrize(
-    "other",
+    "changed",
     [
         problem(real("x", 0.0, 2.0)),
         problem(real("x", 0.5, 1.0, scale="log")),
@@ -52,8 +52,8 @@ def test_equal_numbers_have_one_canonical_form():
         problem(seed=0),
     ],
 )
-def test_another_question_has_another_digest(other):
-    assert other.digest != problem().digest
+def test_another_question_has_another_digest(changed):
+    assert changed.digest != problem().digest
 
 
 def test_conditions_belong_to_the_canonical_form_where_there_are_some():

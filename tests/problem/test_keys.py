@@ -74,7 +74,7 @@ def fixed(value, **options) -> Problem:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("one", "changed"),
     [
         (problem(settings={"gain": 2.5}), problem()),
         (problem(settings={"solver": Solver(1e-6)}), problem()),
@@ -108,8 +108,8 @@ def fixed(value, **options) -> Problem:
         (fixed("a"), problem(real("x"))),
     ],
 )
-def test_whatever_changes_the_answer_changes_the_key(one, other):
-    assert key(one, 0.1) != key(other, 0.1)
+def test_whatever_changes_the_answer_changes_the_key(one, changed):
+    assert key(one, 0.1) != key(changed, 0.1)
 
 
 def test_a_file_counts_by_its_content_and_not_by_its_name():
@@ -181,7 +181,7 @@ def test_the_random_numbers_of_an_evaluation_follow_from_its_key_and_the_seed_of
 
 
 @pytest.mark.parametrize(
-    "other",
+    "changed",
     [
         problem(real("x"), constraints=(limit("g", maximum=1.0),)),
         problem(real("x", 0.0, 2.0)),
@@ -189,10 +189,10 @@ def test_the_random_numbers_of_an_evaluation_follow_from_its_key_and_the_seed_of
         problem(scenarios=(Scenario("a", {"slope": 1.0}),)),
     ],
 )
-def test_a_program_is_that_of_its_whole_problem(other):
+def test_a_program_is_that_of_its_whole_problem(changed):
     solver, X = Use(find("solver", "sobol"), {"samples": 4}), np.array([[0.5]])
     assert problem().program_keys(solver, X, [0], [0]) == problem().program_keys(solver, X, [0], [0])
-    assert problem().program_keys(solver, X, [0], [0]) != other.program_keys(solver, X, [0], [0])
+    assert problem().program_keys(solver, X, [0], [0]) != changed.program_keys(solver, X, [0], [0])
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -27,7 +27,7 @@ class Given(TypedDict):
 
 
 @model("report_test_model", version=1)
-def given(design: Mapping[str, float], scenario: Mapping[str, Any]) -> Given:
+def report_model(design: Mapping[str, float], scenario: Mapping[str, Any]) -> Given:
     """Never evaluated."""
     raise AssertionError("declared to be checked, never to be run")
 
@@ -76,8 +76,8 @@ class GivenResult(Result):
 
     def designs_of(self, stage: str) -> Any:
         """What the test gave for the stage, or each of its designs once."""
-        given = self.table.get("asked", {})
-        return np.asarray(given.get(stage, np.flatnonzero(self.stage == stage)), dtype=int)
+        requests = self.table.get("asked", {})
+        return np.asarray(requests.get(stage, np.flatnonzero(self.stage == stage)), dtype=int)
 
     def validation(self) -> Any:
         return self.validated
@@ -98,7 +98,7 @@ class GivenResult(Result):
         return {}
 
 
-def result(
+def beam_result(
     X: Any,
     figures: Mapping[str, Any],
     *,
@@ -120,7 +120,7 @@ def result(
     study = StudyDefinition(
         name="beam",
         title=title,
-        model=use(given),
+        model=use(report_model),
         space=space,
         relations=tuple(Expression.parse(r) for r in relations),
         objectives=objectives,
@@ -134,15 +134,15 @@ def result(
     problem = Problem.from_study(study)
     given_values = {k: np.array(v, dtype=float).reshape(n, -1 if n else s) for k, v in figures.items()}
     values = {k: np.broadcast_to(v, (n, s)) for k, v in given_values.items()}
-    known = np.full((n, s), "ok", dtype="U12") if status is None else np.array(status, dtype="U12").reshape(n, s)
+    statuses = np.full((n, s), "ok", dtype="U12") if status is None else np.array(status, dtype="U12").reshape(n, s)
     outside = problem.space.relation_violation(X) > 0.0
-    known[outside] = "invalid"
-    values = {k: np.where(known == "ok", v, np.nan) for k, v in values.items()}
-    reason = np.where(known == "ok", "", "because").astype(object)
+    statuses[outside] = "invalid"
+    values = {k: np.where(statuses == "ok", v, np.nan) for k, v in values.items()}
+    reason = np.where(statuses == "ok", "", "because").astype(object)
     reason[outside] = "relation"
     table = {
-        "outcomes": problem.judge(X, values, known != "ok"),
-        "status": known,
+        "outcomes": problem.judge(X, values, statuses != "ok"),
+        "status": statuses,
         "reason": reason,
         "stage": np.array(["sweep"] * n if stage is None else stage, dtype=str),
         "wall": np.full((n, s), 0.25),
@@ -164,7 +164,7 @@ def grid(**more: Any) -> GivenResult:
         "sag": 100 / (1 + X[:, :1] * X[:, 1:]) * factor,
         "cost": (X[:, :1] - 40) ** 2 * factor,
     }
-    return result(
+    return beam_result(
         X,
         figures,
         status=np.repeat(np.array(status)[:, None], len(scenarios), axis=1),
@@ -181,4 +181,4 @@ def six_designs(**more: Any) -> GivenResult:
     """The designs of `POINTS`, whose front is known."""
     mass, sag = np.array(POINTS).T
     X = np.column_stack([10 + mass, sag / 10])
-    return result(X, {"mass": mass, "sag": sag}, constraints=(at_most("mass", 9.0, "kg"),), **more)
+    return beam_result(X, {"mass": mass, "sag": sag}, constraints=(at_most("mass", 9.0, "kg"),), **more)

@@ -34,10 +34,10 @@ def figures_of(page: str) -> list[Any]:
 
 def _with_arrays(value: Any, block: bytes) -> Any:
     if isinstance(value, dict) and "bdata" in value:
-        others = {key: v for key, v in value.items() if key not in ("bdata", "size")}
+        attributes = {key: v for key, v in value.items() if key not in ("bdata", "size")}
         planes = np.frombuffer(block[value["bdata"] : value["bdata"] + value["size"]], np.uint8)
         raw = planes.reshape(np.dtype(value["dtype"]).itemsize, -1).T.tobytes()
-        return {**others, "bdata": base64.b64encode(raw).decode()}
+        return {**attributes, "bdata": base64.b64encode(raw).decode()}
     if isinstance(value, dict):
         return {key: _with_arrays(v, block) for key, v in value.items()}
     return [_with_arrays(v, block) for v in value] if isinstance(value, list) else value

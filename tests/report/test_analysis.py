@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from given_results import SAMPLER, GivenResult, at_most, grid, maximize, minimize, result
+from given_results import SAMPLER, GivenResult, at_most, beam_result, grid, maximize, minimize
 
 from designopt.plugin import Use, find
 from designopt.problem import Problem
@@ -39,7 +39,7 @@ def sampled(solver: str, settings: dict[str, Any], *, failed: tuple[int, ...] = 
     sample are not done yet, and those at the places `failed` failed."""
     pytest.importorskip("SALib", reason="needs the extra 'sensitivity'")
     stage = Stage("screening", Use(find("solver", solver), settings))
-    empty = result(np.empty((0, 3)), {"mass": [], "sag": [], "cost": []}, space=UNIT, stages=(stage,))
+    empty = beam_result(np.empty((0, 3)), {"mass": [], "sag": [], "cost": []}, space=UNIT, stages=(stage,))
     batches: list[Any] = []
 
     def evaluate(X: Any) -> Any:
@@ -48,17 +48,17 @@ def sampled(solver: str, settings: dict[str, Any], *, failed: tuple[int, ...] = 
 
     with pytest.raises(_Asked):
         stage.solver.build().solve(empty.problem, evaluate, np.random.default_rng(3), None)
-    (asked,) = batches
-    X, first, place = np.unique(asked, axis=0, return_index=True, return_inverse=True)
+    (batch,) = batches
+    X, first, inverse = np.unique(batch, axis=0, return_index=True, return_inverse=True)
     status = np.where(np.isin(first, failed), "diverged", "ok")
     mass = 3 * X[:, 0] + X[:, 1]
-    given = result(
+    result = beam_result(
         X, {"mass": mass, "sag": 4 + 0 * mass, "cost": mass}, space=UNIT, stages=(stage,), status=status,
         stage=["screening"] * len(X),
     )  # fmt: skip
-    rows = np.where(np.arange(len(asked)) < len(asked) - lost, place.ravel(), -1)
-    given.table["asked"] = {"screening": rows}  # type: ignore[index]
-    return given
+    rows = np.where(np.arange(len(batch)) < len(batch) - lost, inverse.ravel(), -1)
+    result.table["asked"] = {"screening": rows}  # type: ignore[index]
+    return result
 
 
 # -------------------------------------------------------------------------------------------------------- influence
@@ -92,10 +92,10 @@ def test_pairs_are_mapped_when_the_second_order_was_asked_for() -> None:
 
 
 def test_a_study_that_only_samples_for_indices_recommends_nothing() -> None:
-    given = sampled("sobol_indices", {"base": 64})
-    assert given.recommended() is None
-    assert not any("ecommended" in text for text in overview(given).findings)
-    assert "recommended" not in summary_table(given)
+    result = sampled("sobol_indices", {"base": 64})
+    assert result.recommended() is None
+    assert not any("ecommended" in text for text in overview(result).findings)
+    assert "recommended" not in summary_table(result)
 
 
 def test_morris_effects_are_shown_with_their_spread() -> None:
@@ -108,11 +108,11 @@ def test_morris_effects_are_shown_with_their_spread() -> None:
 
 
 def test_designs_asked_for_again_and_dropped_blocks_are_reported() -> None:
-    given = sampled("morris", {"trajectories": 40, "levels": 2}, failed=(1,))
-    rows = given.designs_of("screening")
+    result = sampled("morris", {"trajectories": 40, "levels": 2}, failed=(1,))
+    rows = result.designs_of("screening")
     saved = len(rows) - len(np.unique(rows))
     assert saved > 50  # a grid of two levels has 8 nodes; 160 designs are asked for
-    section = influence(given)
+    section = influence(result)
     assert section is not None
     assert "distinct; the others were not recomputed" in section.notes[0]
     # The one failed node lies on many trajectories: fewer than three quarters are left.
@@ -123,20 +123,20 @@ def test_designs_asked_for_again_and_dropped_blocks_are_reported() -> None:
 
 
 def test_unfinished_evaluations_count_as_missing() -> None:
-    given = sampled("sobol_indices", {"base": 64}, lost=3)
-    outcomes, rows = in_ask_order(given, "screening")
+    result = sampled("sobol_indices", {"base": 64}, lost=3)
+    outcomes, rows = in_ask_order(result, "screening")
     assert (rows[-3:] == -1).all()
     assert outcomes.failed[-3:].all()
     assert not outcomes.failed[:-3].any()
-    section = influence(given)
+    section = influence(result)
     assert section is not None
     assert section.notes[-1].startswith("1 of 64 blocks")
 
 
 def test_without_salib_the_report_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = sampled("morris", {"trajectories": 4})
+    result = sampled("morris", {"trajectories": 4})
     monkeypatch.setitem(sys.modules, "SALib.analyze", None)
-    section = influence(given)
+    section = influence(result)
     assert section is not None
     assert "The indices need SALib; install it with: pip install 'designopt[sensitivity]'" in section.introduction
 
@@ -152,7 +152,7 @@ SPACE = (DesignVariable("width", "real", low=10.0, high=100.0, unit="mm"),)
 
 def weathered() -> GivenResult:
     """Two designs on the front; the storm is worst for the mass, the calm for the sag of the second."""
-    return result(
+    return beam_result(
         [[20.0], [30.0]],
         {"mass": [[1, 2, 3], [4, 5, 6]], "sag": [[9, 8, 7], [3, 2, 2]], "cost": [[5, 5, 50], [5, 5, 5]]},
         space=SPACE,
@@ -168,25 +168,25 @@ def test_each_chosen_design_is_shown_in_every_scenario_with_its_worst_one() -> N
         "mass is worst in scenario storm for every chosen design.",
         "sag is worst in scenario calm for every chosen design.",
     )
-    worst, everything = section.tables
+    worst, by_scenario = section.tables
     assert ("best sag", "sag [mm] (minimize)", "calm", 3.0, "wind", 2.0) in worst.rows
-    assert everything.columns == (
+    assert by_scenario.columns == (
         "design", "scenario", "mass [kg] (minimize)", "sag [mm] (minimize)", "cost", "cost holds",
     )  # fmt: skip
-    assert everything.rows[2][1:] == ("storm", 3.0, 7.0, 50.0, "yes")
+    assert by_scenario.rows[2][1:] == ("storm", 3.0, 7.0, 50.0, "yes")
     (figure,) = section.figures
     assert figure.choices[0].options == ("mass [kg] (minimize)", "sag [mm] (minimize)", "cost")
     np.testing.assert_array_equal(figure.variants[(2,)]["data"]["0"]["z"][0], [5, 5, 50])
 
 
 def test_a_limit_that_one_scenario_breaks_is_named() -> None:
-    given = weathered()
+    result = weathered()
     # Judged by the mean over scenarios the design is feasible; in the storm alone it is not.
     mean = Use(find("aggregation", "mean"))
-    study = replace(given.study, constraints=(replace(at_most("cost", 30.0), over=mean),))
+    study = replace(result.study, constraints=(replace(at_most("cost", 30.0), over=mean),))
     problem = Problem.from_study(study)
-    outcomes = problem.judge(given.outcomes.X, given.outcomes.figures, given.status != "ok")
-    section = scenarios(replace(given, study=study, problem=problem, table={**given.table, "outcomes": outcomes}))
+    outcomes = problem.judge(result.outcomes.X, result.outcomes.figures, result.status != "ok")
+    section = scenarios(replace(result, study=study, problem=problem, table={**result.table, "outcomes": outcomes}))
     assert section is not None
     assert "The limit of cost is violated by best mass, compromise in storm." in section.findings
 
@@ -212,7 +212,7 @@ KNEE = [(0.0, 10.0), (1.0, 6.0), (2.0, 2.0), (6.0, 1.0), (10.0, 0.0)]
 def bent(**more: Any) -> GivenResult:
     mass, sag = np.array(KNEE).T
     X = np.column_stack([20 + mass, mass / 10])
-    return result(X, {"mass": mass, "sag": sag, "cost": mass}, **more)
+    return beam_result(X, {"mass": mass, "sag": sag, "cost": mass}, **more)
 
 
 def test_chosen_designs_are_listed_with_the_meaning_of_their_rules() -> None:
@@ -241,7 +241,7 @@ def test_the_rules_of_the_study_are_the_ones_that_are_reported() -> None:
 
 def test_a_front_without_a_knee_is_reported_as_such() -> None:
     X = [(20.0, 0.1), (30.0, 0.2), (40.0, 0.3)]
-    section = decision(result(X, {"mass": [0.0, 5.0, 10.0], "sag": [10.0, 8.0, 0.0]}, choose=(Choice("knee"),)))
+    section = decision(beam_result(X, {"mass": [0.0, 5.0, 10.0], "sag": [10.0, 8.0, 0.0]}, choose=(Choice("knee"),)))
     assert section is not None
     assert section.findings[0].startswith("knee: the front has none")
 
@@ -271,10 +271,10 @@ def test_one_objective_leaves_nothing_to_choose() -> None:
 
 
 def test_rules_of_the_study_are_stars_on_the_front_and_stand_beside_the_best_designs() -> None:
-    given = bent(choose=(Choice("knee"),))
-    stars = [t for t in front(given).figures[0].plot["data"] if t["marker"].get("symbol") == "star"]  # type: ignore[union-attr]
+    result = bent(choose=(Choice("knee"),))
+    stars = [t for t in front(result).figures[0].plot["data"] if t["marker"].get("symbol") == "star"]  # type: ignore[union-attr]
     assert [(t["name"], t["x"]) for t in stars] == [("selected by a rule", [2.0])]
-    section = best(given)
+    section = best(result)
     assert section.findings[0].startswith("Knee: width 22 mm and height 0.2 m give")
     assert "compromise" not in section.introduction
 
@@ -285,13 +285,13 @@ def test_rules_of_the_study_are_stars_on_the_front_and_stand_beside_the_best_des
 def tried(**more: Any) -> GivenResult:
     """The bent front, its two best and its compromise tried in 100 winds; every value is 1 % larger per wind."""
     winds = tuple(Scenario(f"wind_{k}", {"speed": 0.5 * k}) for k in range(100))
-    given = bent(validate=Validation(winds, (0.1, 0.5, 0.9)), **more)
-    rows = np.array(list(given.chosen().values()))
-    labels = tuple(given.chosen())
-    objectives = given.outcomes.objectives[rows][:, :, None] * (1.0 + 0.01 * np.arange(100))
+    result = bent(validate=Validation(winds, (0.1, 0.5, 0.9)), **more)
+    rows = np.array(list(result.chosen().values()))
+    labels = tuple(result.chosen())
+    objectives = result.outcomes.objectives[rows][:, :, None] * (1.0 + 0.01 * np.arange(100))
     statuses = np.full((3, 100), "ok", dtype="U12")
     statuses[1, :2], objectives[1, :, :2] = "diverged", np.nan
-    done = SimpleNamespace(
+    trials = SimpleNamespace(
         rows=rows,
         labels=labels,
         figures={},
@@ -300,7 +300,7 @@ def tried(**more: Any) -> GivenResult:
         quantiles=np.nanquantile(objectives, (0.1, 0.5, 0.9), axis=2).transpose(1, 2, 0),
         feasible_share=np.array([1.0, 0.98, 0.625]),
     )
-    return replace(given, validated=done)
+    return replace(result, validated=trials)
 
 
 def test_validation_says_what_holds_how_often_and_where_it_is_worst() -> None:
@@ -315,19 +315,19 @@ def test_validation_says_what_holds_how_often_and_where_it_is_worst() -> None:
     assert section.findings[1].endswith(
         "all limits hold in 98 % (95 % interval 93 to 99.4 %); no result in 2 scenarios."
     )
-    quantiles, held = section.tables
+    quantiles, shares = section.tables
     row = next(r for r in quantiles.rows if r[:2] == ("compromise", "mass [kg] (minimize)"))
     assert row[2] == 2.0
     assert row[6:] == (pytest.approx(3.98), "wind_99 (speed 49.5)")
-    assert held.rows[1][1:] == ("98 %", "93 to 99.4 %", "2")
+    assert shares.rows[1][1:] == ("98 %", "93 to 99.4 %", "2")
 
 
-@pytest.mark.parametrize(("held", "n"), [(0, 10), (7, 10), (1, 64), (63, 64), (64, 64), (1000, 1024)])
-def test_the_interval_of_a_share_is_that_of_scipy(held: int, n: int) -> None:
+@pytest.mark.parametrize(("successes", "n"), [(0, 10), (7, 10), (1, 64), (63, 64), (64, 64), (1000, 1024)])
+def test_the_interval_of_a_share_is_that_of_scipy(successes: int, n: int) -> None:
     from scipy.stats import binomtest
 
-    expected = binomtest(held, n).proportion_ci(0.95, method="wilson")
-    assert wilson(held / n, n) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    expected = binomtest(successes, n).proportion_ci(0.95, method="wilson")
+    assert wilson(successes / n, n) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
 def test_of_no_tries_there_is_no_interval() -> None:
@@ -335,10 +335,10 @@ def test_of_no_tries_there_is_no_interval() -> None:
 
 
 def test_maximised_objectives_are_reported_by_their_small_quantile() -> None:
-    given = tried()
+    result = tried()
     objectives = (minimize("mass", "kg"), maximize("sag", "mm"))
-    study = replace(given.study, objectives=objectives)
-    section = validation(replace(given, study=study, problem=replace(given.problem, objectives=objectives)))
+    study = replace(result.study, objectives=objectives)
+    section = validation(replace(result, study=study, problem=replace(result.problem, objectives=objectives)))
     assert section is not None
     assert "sag at least 2.198 mm in 90 %" in section.findings[2]
 
@@ -352,8 +352,8 @@ def test_boxes_are_drawn_for_every_chosen_design() -> None:
 
 
 def test_before_validation_has_begun_the_report_says_when_it_comes() -> None:
-    given = replace(tried(), validated=None, session={"reason": "interrupted"})
-    assert "after the last stage" in validation(given).introduction  # type: ignore[union-attr]
+    result = replace(tried(), validated=None, session={"reason": "interrupted"})
+    assert "after the last stage" in validation(result).introduction  # type: ignore[union-attr]
     assert validation(bent()) is None
 
 
@@ -361,8 +361,8 @@ def test_before_validation_has_begun_the_report_says_when_it_comes() -> None:
 
 
 def test_limits_that_no_design_approaches_are_reported_as_inactive() -> None:
-    given = bent(constraints=(at_most("cost", 40.0), at_most("mass", 10.0, "kg")))
-    section = limits(given)
+    result = bent(constraints=(at_most("cost", 40.0), at_most("mass", 10.0, "kg")))
+    section = limits(result)
     assert section is not None
     assert section.findings[-1] == ("Inactive for the whole front: the upper limit of cost (40; the front reaches 10).")
 
@@ -372,27 +372,29 @@ def test_bounds_of_a_conditional_parameter_count_where_it_is_active() -> None:
         DesignVariable("kind", "choice", values=("box", "tube")),
         DesignVariable("wall", "real", low=1.0, high=9.0, unit="mm", when={"kind": ("tube",)}),
     )
-    given = result([(0, 5.0), (0, 5.0), (1, 9.0), (1, 4.0)], {"mass": [1, 2, 3, 4], "sag": [4, 3, 2, 1]}, space=space)
-    assert limits(given).findings[0] == (  # type: ignore[union-attr]
+    result = beam_result(
+        [(0, 5.0), (0, 5.0), (1, 9.0), (1, 4.0)], {"mass": [1, 2, 3, 4], "sag": [4, 3, 2, 1]}, space=space
+    )
+    assert limits(result).findings[0] == (  # type: ignore[union-attr]
         "wall is at its upper bound (9 mm) in 50 % of the designs of the front that have it."
     )
-    head = problem(given).tables[0]
+    head = problem(result).tables[0]
     assert head.columns[-1] == "active when"
     assert head.rows[1][-1] == "kind is tube"
-    table = front(given).tables[0]  # type: ignore[union-attr]
+    table = front(result).tables[0]  # type: ignore[union-attr]
     assert table.rows[0][:3] == (0, "box", "–")
-    assert best(given).findings[0].startswith("Compromise: kind box gives")
+    assert best(result).findings[0].startswith("Compromise: kind box gives")
 
 
 def test_regions_with_many_failures_are_described_in_words() -> None:
     rng = np.random.default_rng(5)
     X = np.column_stack([rng.uniform(10, 100, 400), rng.uniform(0, 1, 400)])
     status = np.where(X[:, 1] > 0.9, "diverged", "ok")
-    section = failures(result(X, {"mass": X[:, 0], "sag": X[:, 1]}, status=status))
+    section = failures(beam_result(X, {"mass": X[:, 0], "sag": X[:, 1]}, status=status))
     assert section is not None
     (finding,) = section.findings
     assert finding.startswith("Designs without a result are concentrated: nine tenths of them lie at height 0.9")
-    scattered = result(X, {"mass": X[:, 0], "sag": X[:, 1]}, status=np.where(np.arange(400) % 9, "ok", "diverged"))
+    scattered = beam_result(X, {"mass": X[:, 0], "sag": X[:, 1]}, status=np.where(np.arange(400) % 9, "ok", "diverged"))
     assert failures(scattered).findings == ()  # type: ignore[union-attr]
 
 
@@ -400,15 +402,15 @@ def test_regions_with_many_failures_are_described_in_words() -> None:
 
 
 def test_the_command_that_computes_a_design_again_is_given_whole() -> None:
-    given = replace(bent(plugin_files=(("my kerb.py", b""),)), path=bent().path / "a b.study")
-    assert recompute(given, 7) == "designopt show 'beam.study/a b.study/7' --evaluate --plugin 'my kerb.py'"
+    result = replace(bent(plugin_files=(("my kerb.py", b""),)), path=bent().path / "a b.study")
+    assert recompute(result, 7) == "designopt show 'beam.study/a b.study/7' --evaluate --plugin 'my kerb.py'"
     table = best(bent()).tables[1]
     assert table.rows[0] == ("best mass", 0, "designopt show beam.study/0 --evaluate")
 
 
 def test_the_stages_tell_what_they_asked_for_and_what_was_saved() -> None:
-    given = bent(stages=(Stage("sweep", SAMPLER),))
-    given.table["asked"] = {"sweep": [0, 1, 2, 3, 4, 4, 2]}  # type: ignore[index]
-    table = problem(replace(given, session={"reason": "done", "points": 7})).tables[2]
+    result = bent(stages=(Stage("sweep", SAMPLER),))
+    result.table["asked"] = {"sweep": [0, 1, 2, 3, 4, 4, 2]}  # type: ignore[index]
+    table = problem(replace(result, session={"reason": "done", "points": 7})).tables[2]
     assert table.rows[0][-2:] == (7, 5)
     assert "2 of 7 designs were proposed again and not recomputed." in table.note

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from given_results import GivenResult, at_most, grid, result
+from given_results import GivenResult, at_most, beam_result, grid
 
 from designopt.report import summary_table
 from designopt.report.parts.answer.limits import limits
@@ -20,22 +20,22 @@ def at_least(name: str, limit: float, unit: str = "") -> StudyConstraint:
 
 
 def limited(*constraints: StudyConstraint, **more: object) -> GivenResult:
-    return result(X, FIGURES, constraints=constraints, **more)  # type: ignore[arg-type]
+    return beam_result(X, FIGURES, constraints=constraints, **more)  # type: ignore[arg-type]
 
 
 def test_a_limit_that_every_design_breaks_is_reported_with_the_best_value_and_its_unit() -> None:
-    given = limited(at_most("sag", 1.5, "mm"), at_most("mass", 3.0, "kg"), at_least("cost", 6.0))
-    assert summary_table(given).splitlines() == [
+    result = limited(at_most("sag", 1.5, "mm"), at_most("mass", 3.0, "kg"), at_least("cost", 6.0))
+    assert summary_table(result).splitlines() == [
         "No design satisfies all limits, so there is no design to choose.",
         "limit         violated by  best value  design",
         "sag ≤ 1.5 mm       4 of 4        2 mm       3",
         "mass ≤ 3 kg        1 of 4        1 kg       0",
     ]
-    assert overview(given).findings == (
+    assert overview(result).findings == (
         "No feasible design was found.",
         "Every design violates sag ≤ 1.5 mm: the best has 2 mm (design 3).",
     )
-    section = limits(given)
+    section = limits(result)
     assert section is not None
     assert section.tables[0].rows == (
         ("sag ≤ 1.5 mm", 4, "100.0 %", "2 mm", 3),
@@ -44,27 +44,27 @@ def test_a_limit_that_every_design_breaks_is_reported_with_the_best_value_and_it
 
 
 def test_of_limits_that_every_design_breaks_the_one_that_is_farther_away_stands_first() -> None:
-    given = limited(at_most("cost", 6.9), at_most("mass", 0.1, "kg"))
-    assert [line.split()[0] for line in summary_table(given).splitlines()[2:]] == ["mass", "cost"]
+    result = limited(at_most("cost", 6.9), at_most("mass", 0.1, "kg"))
+    assert [line.split()[0] for line in summary_table(result).splitlines()[2:]] == ["mass", "cost"]
 
 
 def test_two_limits_that_no_design_keeps_together_are_named() -> None:
-    given = limited(at_most("mass", 2.0, "kg"), at_most("sag", 4.0, "mm"))
+    result = limited(at_most("mass", 2.0, "kg"), at_most("sag", 4.0, "mm"))
     sentence = "No evaluated design satisfies both mass ≤ 2 kg and sag ≤ 4 mm."
-    assert summary_table(given).splitlines()[-1] == sentence
-    assert overview(given).findings[-1] == sentence
-    assert limits(given).findings == (sentence,)  # type: ignore[union-attr]
+    assert summary_table(result).splitlines()[-1] == sentence
+    assert overview(result).findings[-1] == sentence
+    assert limits(result).findings == (sentence,)  # type: ignore[union-attr]
 
 
 def test_where_each_pair_is_kept_by_a_design_the_limit_that_most_break_is_named() -> None:
-    given = limited(at_most("mass", 3.0, "kg"), at_most("sag", 4.0, "mm"), at_most("cost", 8.0))
-    assert overview(given).findings[-1] == "2 of 4 designs violate sag ≤ 4 mm, more than any other limit."
-    assert "both" not in summary_table(given)
+    result = limited(at_most("mass", 3.0, "kg"), at_most("sag", 4.0, "mm"), at_most("cost", 8.0))
+    assert overview(result).findings[-1] == "2 of 4 designs violate sag ≤ 4 mm, more than any other limit."
+    assert "both" not in summary_table(result)
 
 
 def test_designs_without_a_result_neither_keep_nor_break_a_limit() -> None:
-    given = limited(at_most("sag", 1.5, "mm"), status=["ok", "ok", "ok", "diverged"])
-    assert summary_table(given).splitlines()[2].split() == ["sag", "≤", "1.5", "mm", "3", "of", "3", "4", "mm", "2"]
+    result = limited(at_most("sag", 1.5, "mm"), status=["ok", "ok", "ok", "diverged"])
+    assert summary_table(result).splitlines()[2].split() == ["sag", "≤", "1.5", "mm", "3", "of", "3", "4", "mm", "2"]
 
 
 def test_an_equality_that_no_design_meets_is_reported_too() -> None:
@@ -78,5 +78,5 @@ def test_a_design_that_keeps_all_limits_leaves_nothing_to_explain() -> None:
 
 
 def test_an_analysis_tells_of_its_limits_below_its_figures() -> None:
-    given = limited(at_most("sag", 1.5, "mm"), objectives=())
-    assert summary_table(given).splitlines()[-1].startswith("sag ≤ 1.5 mm")
+    result = limited(at_most("sag", 1.5, "mm"), objectives=())
+    assert summary_table(result).splitlines()[-1].startswith("sag ≤ 1.5 mm")

@@ -30,23 +30,23 @@ def count(browser: Any, selector: str) -> int:
     return int(browser.execute_script("return document.querySelectorAll(arguments[0]).length", selector))
 
 
-def some_parts(given: GivenResult, folder: Path, *parts: Any) -> Path:
+def some_parts(result: GivenResult, folder: Path, *parts: Any) -> Path:
     """A page of the parts that a test looks at: a whole one takes longer to draw."""
-    sections = [part(given) for part in parts]
+    sections = [part(result) for part in parts]
     path = folder / "report.html"
-    path.write_text(render(given, [section for section in sections if section is not None]), encoding="utf-8")
+    path.write_text(render(result, [section for section in sections if section is not None]), encoding="utf-8")
     return path
 
 
 def test_the_page_loads_and_draws_everything_without_an_error(browser: Any, tmp_path: Path) -> None:
-    given = grid(title="<script>window.broken = 1</script>", constraints=(at_most("cost", 900.0),))
-    open_page(browser, write_report(given, tmp_path / "report.html"))
+    result = grid(title="<script>window.broken = 1</script>", constraints=(at_most("cost", 900.0),))
+    open_page(browser, write_report(result, tmp_path / "report.html"))
     assert errors(browser) == []
     assert browser.execute_script("return window.broken") is None
-    good = len(given.front())
+    good = len(result.front())
     # Front, dominated designs, designs that break a limit, and the three chosen ones: each a point in the drawing.
-    drawn = count(browser, "[id^=pareto-front] .scatterlayer .point")
-    assert drawn == (~given.outcomes.failed).sum() + 3
+    point_count = count(browser, "[id^=pareto-front] .scatterlayer .point")
+    assert point_count == (~result.outcomes.failed).sum() + 3
     assert good > 5
     assert count(browser, "[id^=maps] .heatmaplayer image") == 1
     assert count(browser, "[id^=parallel] canvas") >= 1
@@ -62,8 +62,8 @@ def sized(browser: Any, width: int, height: int) -> None:
 def test_the_answer_and_the_front_fit_the_first_screen_and_narrow_screens_scroll_tables(
     browser: Any, tmp_path: Path
 ) -> None:
-    given = grid(constraints=(at_most("cost", 900.0),))
-    path = write_report(given, tmp_path / "report.html")
+    result = grid(constraints=(at_most("cost", 900.0),))
+    path = write_report(result, tmp_path / "report.html")
     bottoms = """return [...document.querySelectorAll(
         'section:first-of-type :is(figure, .table:first-child, .findings)'
         )].map(e => e.getBoundingClientRect().bottom)"""
@@ -77,7 +77,7 @@ def test_the_answer_and_the_front_fit_the_first_screen_and_narrow_screens_scroll
         below = browser.execute_script(bottoms)
         assert len(below) == 3
         assert max(below) <= 800
-        assert count(browser, "section:first-of-type .scatterlayer .point") == len(given.front()) + 3
+        assert count(browser, "section:first-of-type .scatterlayer .point") == len(result.front()) + 3
         sized(browser, 400, 800)
         page, screen = browser.execute_script(wide)
         assert page <= screen
@@ -87,8 +87,8 @@ def test_the_answer_and_the_front_fit_the_first_screen_and_narrow_screens_scroll
 
 
 def test_three_objectives_are_drawn_in_space(browser: Any, tmp_path: Path) -> None:
-    given = grid(objectives=(minimize("mass"), minimize("sag"), maximize("cost")))
-    open_page(browser, some_parts(given, tmp_path, front))
+    result = grid(objectives=(minimize("mass"), minimize("sag"), maximize("cost")))
+    open_page(browser, some_parts(result, tmp_path, front))
     assert errors(browser) == []
     assert count(browser, "[id^=pareto-front] .gl-container canvas") >= 1
     assert count(browser, "[id^=pareto-front] .scatterlayer .trace") >= 9
@@ -141,32 +141,32 @@ def test_printing_draws_every_figure_in_light_colours(browser: Any, tmp_path: Pa
     assert errors(browser) == []
 
 
-def printed(browser: Any, *, whole: bool) -> list[list[str]]:
+def printed(browser: Any, *, complete: bool) -> list[list[str]]:
     """The lines of each page on paper."""
     browser.execute_script(
-        "const box = document.getElementById('paper'); if (box.checked !== arguments[0]) box.click()", whole
+        "const box = document.getElementById('paper'); if (box.checked !== arguments[0]) box.click()", complete
     )
     data = browser.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"]
     pdftotext = shutil.which("pdftotext")
     if pdftotext is None:
         pytest.skip("needs pdftotext")
-    done = subprocess.run(
+    process = subprocess.run(
         [pdftotext, "-layout", "-", "-"], input=base64.b64decode(data), capture_output=True, check=True
     )
-    pages = done.stdout.decode().rstrip("\f").split("\f")
+    pages = process.stdout.decode().rstrip("\f").split("\f")
     return [[line.strip() for line in page.splitlines() if line.strip()] for page in pages]
 
 
 def test_paper_has_the_decision_on_one_page_and_headings_with_what_they_head(browser: Any, tmp_path: Path) -> None:
-    given = grid(scenarios=("calm", "storm"), constraints=(at_most("cost", 900.0),))
-    browser.get(write_report(given, tmp_path / "report.html").as_uri())
-    (page,) = printed(browser, whole=False)
+    result = grid(scenarios=("calm", "storm"), constraints=(at_most("cost", 900.0),))
+    browser.get(write_report(result, tmp_path / "report.html").as_uri())
+    (page,) = printed(browser, complete=False)
     text = "\n".join(page)
     for words in ("The recommended design is", "Recommended design", "Its limits", "To reproduce:", "designopt show"):
         assert words in text
     for control in ("SVG", "CSV", "Dark", "print all parts"):
         assert control not in text.split()
-    pages = printed(browser, whole=True)
+    pages = printed(browser, complete=True)
     assert len(pages) > 5
     headings = set(
         browser.execute_script("return [...document.querySelectorAll('h2, h3, figcaption')].map(e => e.textContent)")
@@ -224,34 +224,34 @@ def test_an_animation_plays_and_begins_again(browser: Any, tmp_path: Path) -> No
 
 
 def test_a_brush_filters_the_table_and_sets_off_designs_in_the_other_figures(browser: Any, tmp_path: Path) -> None:
-    given = grid()
-    open_page(browser, some_parts(given, tmp_path, front, parallel))
+    result = grid()
+    open_page(browser, some_parts(result, tmp_path, front, parallel))
     heading = "return document.querySelector('.brushed h3').textContent"
-    feasible, good = int(given.outcomes.feasible.sum()), len(given.front())
+    feasible, good = int(result.outcomes.feasible.sum()), len(result.front())
     # At first the front is brushed; nothing fades in the other figures before the reader has brushed.
     assert browser.execute_script(heading) == f"Designs within the brushes: {good} of {feasible}"
     assert count(browser, "tr.out") == 0
-    wanted = given.outcomes.feasible & (given.outcomes.figures["mass"][:, 0] <= 30.0)
+    in_brush = result.outcomes.feasible & (result.outcomes.figures["mass"][:, 0] <= 30.0)
     browser.execute_script(
         "const plot = document.querySelector('[id^=parallel] .plot');"
         "const off = {'dimensions[4].constraintrange': null}, on = {'dimensions[2].constraintrange': [[0, 30]]};"
         "return Plotly.restyle(plot, {...off, ...on})"
     )
-    brushed = f"Designs within the brushes: {wanted.sum()} of {feasible}"
+    brushed = f"Designs within the brushes: {in_brush.sum()} of {feasible}"
     wait_until(lambda: browser.execute_script(heading) == brushed, "the table has the designs within the brush")
     rows = browser.execute_script(
         "return [...document.querySelectorAll('.brushed tbody tr td:first-child')].map(c => Number(c.textContent))"
     )
-    assert set(rows) <= set(wanted.nonzero()[0].tolist())
+    assert set(rows) <= set(in_brush.nonzero()[0].tolist())
     picked = (
         "const plot = document.querySelector('[id^=pareto-front] .plot');"
         "const trace = plot.data.findIndex(t => t.name === 'Pareto front');"
         "return Array.from(plot.data[trace].selectedpoints || [])"
     )
-    expected = [i for i, row in enumerate(given.front()) if wanted[row]]
+    expected = [i for i, row in enumerate(result.front()) if in_brush[row]]
     wait_until(lambda: browser.execute_script(picked) == expected, "the front sets off the designs within the brush")
-    shown = given.front()[:12]
-    assert count(browser, "tr.out") == sum(not wanted[row] for row in shown)
+    first_rows = result.front()[:12]
+    assert count(browser, "tr.out") == sum(not in_brush[row] for row in first_rows)
     # The brush outlives a change of colours.
     browser.find_element("id", "theme").click()
     wait_until(lambda: browser.execute_script(picked) == expected, "the front is still set off")
@@ -259,8 +259,8 @@ def test_a_brush_filters_the_table_and_sets_off_designs_in_the_other_figures(bro
         "const plot = document.querySelector('[id^=parallel] .plot');"
         "return Plotly.restyle(plot, {'dimensions[2].constraintrange': null})"
     )
-    everything = f"Designs within the brushes: {feasible} of {feasible}"
-    wait_until(lambda: browser.execute_script(heading) == everything, "without a brush all designs are kept")
+    full_heading = f"Designs within the brushes: {feasible} of {feasible}"
+    wait_until(lambda: browser.execute_script(heading) == full_heading, "without a brush all designs are kept")
     assert count(browser, "tr.out") == 0
     assert errors(browser) == []
 
@@ -279,12 +279,12 @@ def test_every_figure_is_saved_as_svg_without_a_network(browser: Any, tmp_path: 
 
 
 def test_hovering_tells_the_values_of_a_design(browser: Any, tmp_path: Path) -> None:
-    given = grid()
-    open_page(browser, some_parts(given, tmp_path, front, parallel))
+    result = grid()
+    open_page(browser, some_parts(result, tmp_path, front, parallel))
     first = browser.execute_script(
         "const plot = document.querySelector('[id^=pareto-front] .plot');"
         "return Array.from(plot.data.find(t => t.name === 'Pareto front').customdata[0])"
     )
-    row = int(given.front()[0])
-    expected = [row, *given.outcomes.X[row], *given.outcomes.objectives[row]]
+    row = int(result.front()[0])
+    expected = [row, *result.outcomes.X[row], *result.outcomes.objectives[row]]
     assert first[:5] == pytest.approx(expected, rel=1e-6)  # single precision

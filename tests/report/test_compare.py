@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from given_results import WORST, GivenResult, at_most, grid, maximize, minimize, result
+from given_results import WORST, GivenResult, at_most, beam_result, grid, maximize, minimize
 from page_data import figures_of
 
 from designopt.plugin import Use, find
@@ -23,7 +23,7 @@ from designopt.study.study import DesignVariable, Objective, Scenario, Stage
 def store(name: str, values: Any, **more: Any) -> GivenResult:
     mass, sag = np.array(values, dtype=float).T
     X = np.column_stack([20 + np.arange(len(mass)), np.linspace(0.1, 0.9, len(mass))])
-    return replace(result(X, {"mass": mass, "sag": sag, "cost": mass}, **more), path=Path(name))
+    return replace(beam_result(X, {"mass": mass, "sag": sag, "cost": mass}, **more), path=Path(name))
 
 
 FIRST = store("runs/first.study", [(1, 3), (3, 1)])
@@ -54,20 +54,20 @@ def test_fronts_lie_over_each_other_and_the_hypervolumes_have_one_reference(tmp_
 
 
 def test_values_in_another_unit_are_converted(tmp_path: Path) -> None:
-    other = store("other.study", [(1000, 1), (2000, 4)], objectives=(minimize("mass", "g"), minimize("sag", "mm")))
-    page = compared(FIRST, other, path=tmp_path)
+    second = store("other.study", [(1000, 1), (2000, 4)], objectives=(minimize("mass", "g"), minimize("sag", "mm")))
+    page = compared(FIRST, second, path=tmp_path)
     assert "mass of other is converted from g to kg." in page
     assert rows(page, "Hypervolume with one reference")[1][1] == "4.84"
 
 
 def test_stores_that_cannot_be_compared_are_refused_in_a_sentence(tmp_path: Path) -> None:
-    for other, words in (
+    for second, words in (
         (store("o", [(1, 1)], objectives=(minimize("cost"),)), "no objective in common .*first: mass, sag; o: cost"),
         (store("o", [(1, 1)], objectives=(maximize("mass", "kg"),)), "minimised in one store and maximised"),
         (store("o", [(1, 1)], objectives=(minimize("mass", "m"),)), "mass is in kg in the first store and m in o"),
     ):
         with pytest.raises(ValueError, match=words):
-            write_comparison([FIRST, other], tmp_path / "c.html")
+            write_comparison([FIRST, second], tmp_path / "c.html")
     with pytest.raises(ValueError, match="at least two stores"):
         write_comparison([FIRST], tmp_path / "c.html")
     assert not list(tmp_path.iterdir())

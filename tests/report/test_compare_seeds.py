@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from given_results import GivenResult, minimize, result
+from given_results import GivenResult, beam_result, minimize
 from page_data import figures_of
 
 from designopt.report.comparison.page import write_comparison
@@ -20,7 +20,7 @@ from designopt.report.comparison.seeds import attainment, holm, kruskal, mann_wh
 def store(name: str, values: Any, seed: int, **more: Any) -> GivenResult:
     mass, sag = np.array(values, dtype=float).T
     X = np.column_stack([20 + np.arange(len(mass)), np.linspace(0.1, 0.9, len(mass))])
-    return replace(result(X, {"mass": mass, "sag": sag}, seed=seed, **more), path=Path(name))
+    return replace(beam_result(X, {"mass": mass, "sag": sag}, seed=seed, **more), path=Path(name))
 
 
 def compared(stores: list[GivenResult], folder: Path) -> str:
@@ -46,11 +46,11 @@ def numbers(coded: Any) -> list[float]:
 GOOD = [store(f"good{s}", [(1 + 0.1 * s, 3), (3, 1 + 0.1 * s)], s) for s in range(4)]
 
 
-def other(name: str, shift: float) -> list[GivenResult]:
+def second_search(name: str, shift: float) -> list[GivenResult]:
     """Runs of a study with another title and another space: not the same search."""
-    made = [store(f"{name}{s}", [(1 + shift + 0.1 * s, 3 + shift), (3 + shift, 1 + shift)], s) for s in range(4)]
-    wider = (replace(made[0].study.space[0], high=90.0 + shift), *made[0].study.space[1:])
-    return [replace(r, study=replace(r.study, space=wider)) for r in made]
+    runs = [store(f"{name}{s}", [(1 + shift + 0.1 * s, 3 + shift), (3 + shift, 1 + shift)], s) for s in range(4)]
+    wider = (replace(runs[0].study.space[0], high=90.0 + shift), *runs[0].study.space[1:])
+    return [replace(r, study=replace(r.study, space=wider)) for r in runs]
 
 
 def test_the_median_surface_is_what_half_of_the_runs_attain() -> None:
@@ -107,7 +107,7 @@ def test_holm_multiplies_the_smallest_by_the_number_of_tests() -> None:
 
 
 def test_two_searches_with_four_seeds_each_are_ranked_on_the_page(tmp_path: Path) -> None:
-    page = compared([*GOOD, *other("poor", 0.5)], tmp_path)
+    page = compared([*GOOD, *second_search("poor", 0.5)], tmp_path)
     good, poor = "width 10 … 100 mm on a log scale", "width 10 … 90.5 mm on a log scale"  # what differs
     assert [r[:3] for r in rows(page, "Runs with different seeds")] == [
         [good, "4", "0, 1, 2 and 3"],
@@ -125,14 +125,14 @@ def test_two_searches_with_four_seeds_each_are_ranked_on_the_page(tmp_path: Path
 
 
 def test_three_searches_are_tested_together_and_by_pairs(tmp_path: Path) -> None:
-    page = compared([*GOOD, *other("poor", 0.5), *other("poorer", 0.9)], tmp_path)
+    page = compared([*GOOD, *second_search("poor", 0.5), *second_search("poorer", 0.9)], tmp_path)
     assert "Over all 3 studies: hypervolume differs significantly (Kruskal and Wallis, p = " in page
     assert [r[4] for r in rows(page, "Rank test")] == ["0.08571"] * 3
     assert "does not differ significantly (p = 0.086)" in page
 
 
 def test_few_runs_are_reported_as_insufficient_evidence(tmp_path: Path) -> None:
-    page = compared([*GOOD[:2], *other("poor", 0.5)[:2]], tmp_path)
+    page = compared([*GOOD[:2], *second_search("poor", 0.5)[:2]], tmp_path)
     assert "With this few runs, p cannot be below 0.33." in page
 
 
@@ -151,7 +151,7 @@ def test_the_same_seed_twice_is_one_run(tmp_path: Path) -> None:
 
 
 def test_studies_without_a_second_seed_have_no_such_section(tmp_path: Path) -> None:
-    assert "Repeated runs" not in compared([GOOD[0], other("poor", 0.5)[0]], tmp_path)
+    assert "Repeated runs" not in compared([GOOD[0], second_search("poor", 0.5)[0]], tmp_path)
 
 
 def test_with_one_objective_runs_are_ranked_by_their_best_value(tmp_path: Path) -> None:

@@ -48,8 +48,8 @@ def test_without_a_browser_or_a_drawing_the_error_says_what_to_do(tmp_path, monk
     with pytest.raises(FigureError, match="needs Chromium or Chrome; or save the figure with the button 'SVG'"):
         write_figure(grid(), tmp_path / "front.pdf")
     monkeypatch.setattr(shutil, "which", lambda program: "browser")
-    done = subprocess.CompletedProcess([], 7, b"", b"")
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
+    process = subprocess.CompletedProcess([], 7, b"", b"")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: process)
     with pytest.raises(FigureError, match=r"browser did not draw it \(exit code 7\)"):
         write_figure(grid(), tmp_path / "front.pdf")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from given_results import POINTS, GivenResult, at_most, grid, result, six_designs
+from given_results import POINTS, GivenResult, at_most, beam_result, grid, six_designs
 
 from designopt.report.grid import grid_over, scan_over
 from designopt.report.parts.designs.map import edges, map_figures
@@ -44,7 +44,7 @@ def test_designs_off_a_grid_are_mapped_as_coloured_points() -> None:
 def test_more_than_two_parameters_are_mapped_by_pairs() -> None:
     space = tuple(DesignVariable(name, "real", low=0.0, high=1.0) for name in "abcd")
     X = np.random.default_rng(1).random((40, 4))
-    section = map_figures(result(X, {"mass": X[:, 0], "sag": X[:, 1]}, space=space))
+    section = map_figures(beam_result(X, {"mass": X[:, 0], "sag": X[:, 1]}, space=space))
     assert section is not None
     points = [t for t in section.figures[0].plot["data"] if t.get("name") is None]
     assert len(points) == 6
@@ -54,21 +54,21 @@ def test_a_few_nodes_of_a_screening_do_not_stand_for_all_designs() -> None:
     nodes = [(w, h) for w in (10.0, 30.0, 100.0) for h in (0.0, 0.5, 1.0)]
     rest = np.random.default_rng(3).uniform([10, 0], [100, 1], (60, 2))
     X = np.concatenate([nodes, rest])
-    given = result(X, {"mass": X[:, 0], "sag": X[:, 1]}, stage=["screen"] * 9 + ["search"] * 60)
-    assert map_figures(given).figures[0].plot["data"][0]["type"] == "scatter"  # type: ignore[union-attr]
-    few = result(X[:20], {"mass": X[:20, 0], "sag": X[:20, 1]}, stage=["screen"] * 9 + ["search"] * 11)
+    result = beam_result(X, {"mass": X[:, 0], "sag": X[:, 1]}, stage=["screen"] * 9 + ["search"] * 60)
+    assert map_figures(result).figures[0].plot["data"][0]["type"] == "scatter"  # type: ignore[union-attr]
+    few = beam_result(X[:20], {"mass": X[:20, 0], "sag": X[:20, 1]}, stage=["screen"] * 9 + ["search"] * 11)
     assert map_figures(few).figures[0].plot["data"][0]["type"] == "heatmap"  # type: ignore[union-attr]
 
 
 def test_a_grid_is_found_by_stage_and_filled_by_later_stages() -> None:
     nodes = [(w, h) for w in (10.0, 20.0, 30.0) for h in (0.0, 1.0)]
     X = [*nodes[:-1], (15.0, 0.3), nodes[-1]]
-    given = result(X, {"mass": [1] * 7, "sag": [1] * 7}, stage=["sweep"] * 5 + ["search"] * 2)
-    grid = grid_over(given, 0, 1)
+    result = beam_result(X, {"mass": [1] * 7, "sag": [1] * 7}, stage=["sweep"] * 5 + ["search"] * 2)
+    grid = grid_over(result, 0, 1)
     assert grid is not None
     np.testing.assert_array_equal(grid.x, [10, 20, 30])
     np.testing.assert_array_equal(grid.rows, [[0, 2, 4], [1, 3, 6]])
-    assert scan_over(given, 0) is None
+    assert scan_over(result, 0) is None
 
 
 @pytest.mark.parametrize("nodes", [[5.0], [1.0, 2.0, 4.0]])
@@ -86,7 +86,7 @@ def test_the_map_keeps_the_colours_of_the_front_and_marks_what_breaks_a_limit() 
     assert (ring["name"], ring["marker"]["symbol"]) == ("Pareto front", "circle-open")
     assert designs["marker"]["symbol"] == [0, 0, 0, 0, 0, 4]
     assert (cross["name"], cross["showlegend"], cross["x"]) == ("violates a limit", True, [None])
-    (free,) = map_figures(result([(30, 0.5), (40, 0.6)], {"mass": [1, 2], "sag": [2, 1]})).figures  # type: ignore[union-attr]
+    (free,) = map_figures(beam_result([(30, 0.5), (40, 0.6)], {"mass": [1, 2], "sag": [2, 1]})).figures  # type: ignore[union-attr]
     assert "symbol" not in free.plot["data"][0]["marker"]
     assert all(trace["name"] != "violates a limit" for trace in free.plot["data"][1:])
 

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 import numpy as np
 import pytest
-from given_results import GivenResult, at_most, grid, maximize, minimize, result, use
+from given_results import GivenResult, at_most, beam_result, grid, maximize, minimize, use
 from page_data import figures_of, page_data, unpacked
 from plotly.offline import get_plotlyjs
 
@@ -55,8 +55,8 @@ class Page(HTMLParser):
             self.text += data
 
 
-def as_page(given: GivenResult, path: Path) -> Page:
-    return Page(write_report(given, path / "report.html").read_text(encoding="utf-8"))
+def as_page(result: GivenResult, path: Path) -> Page:
+    return Page(write_report(result, path / "report.html").read_text(encoding="utf-8"))
 
 
 def test_nothing_is_loaded_from_anywhere(grid_result: GivenResult, tmp_path: Path) -> None:
@@ -76,9 +76,9 @@ def test_plotly_is_within_once_and_packed(grid_result: GivenResult, tmp_path: Pa
     assert text.count("* plotly.js v") == text.count("Licensed under the MIT license") == 1
     assert len(text.encode()) < 1_800_000  # which leaves 200 kB of 2 MB for the designs
     (packed,) = re.findall(r'<script type="text/plain" id="plotly">(.*?)</script>', text)
-    library, whole = unpacked(packed).decode(), get_plotlyjs()
-    assert 500_000 < len(whole) - len(library) < 700_000  # the program and the style sheet of street maps
-    assert library.count("=W(") == whole.count("=W(")  # nothing else is left out
+    library, plotly = unpacked(packed).decode(), get_plotlyjs()
+    assert 500_000 < len(plotly) - len(library) < 700_000  # the program and the style sheet of street maps
+    assert library.count("=W(") == plotly.count("=W(")  # nothing else is left out
 
 
 def test_user_strings_are_escaped_wherever_they_stand(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_user_strings_are_escaped_wherever_they_stand(tmp_path: Path) -> None:
     X = [(w, k) for w in (10.0, 20.0, 50.0) for k in (0, 1)]
     figures = {"mass": [1, 2, 3, 4, 5, 6], "sag": [6, 5, 4, 3, 2, 1]}
     objectives = (minimize("mass", evil), minimize("sag"))
-    page = as_page(result(X, figures, space=space, objectives=objectives, title=evil), tmp_path)
+    page = as_page(beam_result(X, figures, space=space, objectives=objectives, title=evil), tmp_path)
     assert sum(tag == "script" and not a.get("type") for tag, a in page.elements) == 2
     assert not [tag for tag, _ in page.elements if tag == "img"]
     assert evil in page.text
@@ -110,7 +110,7 @@ def test_user_strings_are_escaped_wherever_they_stand(tmp_path: Path) -> None:
 def test_user_strings_are_escaped_in_notebooks() -> None:
     evil = "<img src=x onerror=alert(2)>"
     space = (DesignVariable("width", "real", low=10.0, high=100.0, unit=evil),)
-    text = study_table(replace(result([(10.0,)], {"mass": [1], "sag": [2]}, space=space).study, title=evil))
+    text = study_table(replace(beam_result([(10.0,)], {"mass": [1], "sag": [2]}, space=space).study, title=evil))
     assert "<img" not in text
     assert text.count("&lt;img src=x onerror=alert(2)&gt;") == 2
 
@@ -119,10 +119,10 @@ def test_every_figure_is_valid_plotly(grid_result: GivenResult) -> None:
     from plotly.graph_objects import Figure as PlotlyFigure
 
     three = grid(objectives=(minimize("mass"), minimize("sag"), maximize("cost")), scenarios=("calm", "storm"))
-    for given in (grid_result, three):
-        drawn = [f for s in sections(given) for f in s.figures]
-        assert len(drawn) >= 5
-        for figure in drawn:
+    for result in (grid_result, three):
+        figures = [f for s in sections(result) for f in s.figures]
+        assert len(figures) >= 5
+        for figure in figures:
             PlotlyFigure(_themeless(figure.plot))  # raises for an unknown attribute
 
 
@@ -139,8 +139,8 @@ def test_the_parts_of_the_study_are_shown_between_the_ones_that_are_always_there
     def part(result: Any, *, word: str = "plain") -> Section:
         return Section(f"Part {word}")
 
-    given = grid(plots=(use(part, word="one"), use(part, word="two")))
-    titles = [s.title for s in sections(given)]
+    extended = grid(plots=(use(part, word="one"), use(part, word="two")))
+    titles = [s.title for s in sections(extended)]
     last = ["The problem", "Importance of the parameters", "Bounds and limits", "Failures", "Record"]
     assert titles == ["Overview", "Best designs", "Part one", "Part two", *last]
 
@@ -150,18 +150,18 @@ def test_a_part_that_raises_leaves_the_rest_of_the_report() -> None:
     def broken(result: Any) -> Section:
         raise ValueError("no <luck>")
 
-    text = render(given := grid(plots=(use(broken),)), list(sections(given)))
+    text = render(extended := grid(plots=(use(broken),)), list(sections(extended)))
     assert "ValueError: no &lt;luck&gt;" in text
     assert "Failures" in text
 
 
-EMPTY = result(np.empty((0, 2)), {"mass": [], "sag": [], "cost": []})
-FAILED = result([(10, 0), (20, 1)], {"mass": [1, 2], "sag": [1, 2]}, status=["diverged", "timeout"])
-OUTSIDE = result([(10, 0), (20, 1)], {"mass": [1, 2], "sag": [1, 2]}, constraints=(at_most("mass", 0.5, "kg"),))
+EMPTY = beam_result(np.empty((0, 2)), {"mass": [], "sag": [], "cost": []})
+FAILED = beam_result([(10, 0), (20, 1)], {"mass": [1, 2], "sag": [1, 2]}, status=["diverged", "timeout"])
+OUTSIDE = beam_result([(10, 0), (20, 1)], {"mass": [1, 2], "sag": [1, 2]}, constraints=(at_most("mass", 0.5, "kg"),))
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("result", "sentence"),
     [
         (EMPTY, "Nothing has been evaluated yet"),
         (FAILED, "No evaluation gave a result"),
@@ -169,8 +169,8 @@ OUTSIDE = result([(10, 0), (20, 1)], {"mass": [1, 2], "sag": [1, 2]}, constraint
     ],
     ids=["empty", "all failed", "none feasible"],
 )
-def test_results_without_a_best_design_say_why(given: GivenResult, sentence: str, tmp_path: Path) -> None:
-    page = as_page(given, tmp_path)
+def test_results_without_a_best_design_say_why(result: GivenResult, sentence: str, tmp_path: Path) -> None:
+    page = as_page(result, tmp_path)
     assert sentence in page.text
     assert "part of the report failed" not in page.text
 
@@ -186,24 +186,24 @@ CHOICES = (
 def mixed(**more: Any) -> GivenResult:
     X = [(w, n, k) for w in (10.0, 30.0, 100.0) for n in (1, 2) for k in (0, 1, 2)]
     mass = [w * n * (1 + k) for w, n, k in X]
-    return result(X, {"mass": mass, "sag": [100 / m for m in mass], "cost": mass}, space=CHOICES, **more)
+    return beam_result(X, {"mass": mass, "sag": [100 / m for m in mass], "cost": mass}, space=CHOICES, **more)
 
 
 @pytest.mark.parametrize(
-    "given",
+    "result",
     [
         mixed(),
         mixed(scenarios=("calm", "storm")),
         mixed(objectives=(minimize("mass", "kg"),)),
         mixed(objectives=(minimize("mass"), minimize("sag"), maximize("cost"))),
         mixed(objectives=tuple(minimize(n) for n in ("mass", "sag", "cost", "mass", "sag", "cost"))),
-        result([(10.0,), (20.0,), (30.0,)], {"mass": [3, 1, 2], "sag": [1, 2, 3]}, space=CHOICES[:1]),
-        result([(10.0, 0.0)], {"mass": [3.0], "sag": [1.0]}),
+        beam_result([(10.0,), (20.0,), (30.0,)], {"mass": [3, 1, 2], "sag": [1, 2, 3]}, space=CHOICES[:1]),
+        beam_result([(10.0, 0.0)], {"mass": [3.0], "sag": [1.0]}),
     ],
     ids=["choices", "scenarios", "one objective", "three objectives", "six objectives", "one parameter", "one design"],
 )
-def test_every_shape_of_study_gives_a_whole_page(given: GivenResult, tmp_path: Path) -> None:
-    page = as_page(given, tmp_path)
+def test_every_shape_of_study_gives_a_whole_page(result: GivenResult, tmp_path: Path) -> None:
+    page = as_page(result, tmp_path)
     assert "part of the report failed" not in page.text
     assert page.figures
 
@@ -243,20 +243,22 @@ def test_a_large_study_gives_a_page_that_a_browser_can_open(tmp_path: Path) -> N
     rng = np.random.default_rng(0)
     X = rng.uniform([10, 0], [100, 1], (n, 2))
     mass, sag = X[:, 0] + rng.random(n), 100 / X[:, 0] + X[:, 1]
-    given = result(X, {"mass": mass, "sag": sag, "cost": mass * sag}, status=["ok"] * (n - 5000) + ["error"] * 5000)
-    path = write_report(given, tmp_path / "large.html")
+    result = beam_result(
+        X, {"mass": mass, "sag": sag, "cost": mass * sag}, status=["ok"] * (n - 5000) + ["error"] * 5000
+    )
+    path = write_report(result, tmp_path / "large.html")
     assert path.stat().st_size < 9_000_000
     text = Page(path.read_text(encoding="utf-8")).text
     assert "are shown, evenly spaced" in text
-    again = write_report(given, tmp_path / "again.html").read_text(encoding="utf-8")
-    assert page_data(again) == page_data(path.read_text(encoding="utf-8"))
+    repeated_page = write_report(result, tmp_path / "again.html").read_text(encoding="utf-8")
+    assert page_data(repeated_page) == page_data(path.read_text(encoding="utf-8"))
 
 
 def test_a_front_of_many_designs_is_thinned_and_says_where_all_of_them_are(tmp_path: Path) -> None:
     n = 40_000
     mass = np.linspace(1, 2, n)
     X = np.column_stack([np.linspace(10, 100, n), np.linspace(0, 1, n)])
-    path = write_report(result(X, {"mass": mass, "sag": 1 / mass, "cost": mass}), tmp_path / "front.html")
+    path = write_report(beam_result(X, {"mass": mass, "sag": 1 / mass, "cost": mass}), tmp_path / "front.html")
     assert path.stat().st_size < 8_000_000
     text = Page(path.read_text(encoding="utf-8")).text
     # Evenly taken ones, and the compromise wherever it lies.
@@ -273,7 +275,7 @@ def test_the_file_is_replaced_as_a_whole(grid_result: GivenResult, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("session", "said"),
+    ("session", "sentence"),
     [
         (
             {"reason": "interrupted", "points": 451},
@@ -289,26 +291,28 @@ def test_the_file_is_replaced_as_a_whole(grid_result: GivenResult, tmp_path: Pat
         ),
     ],
 )
-def test_the_report_of_an_unfinished_run_says_so_at_the_top(session: dict[str, Any], said: str, tmp_path: Path) -> None:
-    X = [(20.0 + i, 0.5) for i in range(6)]
-    given = result(X, {"mass": range(6), "sag": range(6)})
-    page = as_page(replace(given, session=session), tmp_path)
-    assert said in page.text
-    assert "ontinue with: designopt resume beam.study" in page.text
-    assert page.text.index(said) < page.text.index("Which width")
-    assert "Unfinished" not in as_page(given, tmp_path).text
-
-
-@pytest.mark.parametrize(("session", "again"), [({}, True), ({"reason": "done"}, False)])
-def test_the_page_loads_itself_anew_while_the_run_is_going_and_no_longer(
-    session: dict[str, Any], again: bool, grid_result: GivenResult, tmp_path: Path
+def test_the_report_of_an_unfinished_run_says_so_at_the_top(
+    session: dict[str, Any], sentence: str, tmp_path: Path
 ) -> None:
-    given = replace(grid_result, session=session)
-    page = Page(write_report(given, tmp_path / "r.html", refresh=2.5).read_text(encoding="utf-8"))
+    X = [(20.0 + i, 0.5) for i in range(6)]
+    result = beam_result(X, {"mass": range(6), "sag": range(6)})
+    page = as_page(replace(result, session=session), tmp_path)
+    assert sentence in page.text
+    assert "ontinue with: designopt resume beam.study" in page.text
+    assert page.text.index(sentence) < page.text.index("Which width")
+    assert "Unfinished" not in as_page(result, tmp_path).text
+
+
+@pytest.mark.parametrize(("session", "reloads"), [({}, True), ({"reason": "done"}, False)])
+def test_the_page_loads_itself_anew_while_the_run_is_going_and_no_longer(
+    session: dict[str, Any], reloads: bool, grid_result: GivenResult, tmp_path: Path
+) -> None:
+    result = replace(grid_result, session=session)
+    page = Page(write_report(result, tmp_path / "r.html", refresh=2.5).read_text(encoding="utf-8"))
     refreshed = [a["content"] for t, a in page.elements if t == "meta" and a.get("http-equiv") == "refresh"]
-    assert refreshed == (["3"] if again else [])
-    assert ("This page reloads itself every 2.5 s" in page.text) == again
-    still = Page(write_report(given, tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert refreshed == (["3"] if reloads else [])
+    assert ("This page reloads itself every 2.5 s" in page.text) == reloads
+    still = Page(write_report(result, tmp_path / "r.html").read_text(encoding="utf-8"))
     assert not [a for t, a in still.elements if t == "meta" and a.get("http-equiv") == "refresh"]
 
 
@@ -322,11 +326,11 @@ def test_every_table_has_its_csv_and_every_figure_its_svg(tmp_path: Path) -> Non
 
 def test_values_of_designs_stand_on_the_page_once(tmp_path: Path) -> None:
 
-    given = grid()
-    page = as_page(given, tmp_path)
+    result = grid()
+    page = as_page(result, tmp_path)
     rows = np.frombuffer(base64.b64decode(page.designs["rows"]["bdata"]), "<i4")
-    drawn = [base64.b64decode(d["bdata"]) for f in page.figures for d in f["designs"].values()]
-    assert set(np.concatenate([np.frombuffer(d, "<i4") for d in drawn]).tolist()) == set(rows.tolist())
+    blocks = [base64.b64decode(d["bdata"]) for f in page.figures for d in f["designs"].values()]
+    assert set(np.concatenate([np.frombuffer(d, "<i4") for d in blocks]).tolist()) == set(rows.tolist())
     width = np.frombuffer(base64.b64decode(page.designs["columns"][1]["bdata"]), page.designs["columns"][1]["dtype"])
-    np.testing.assert_allclose(width, given.outcomes.X[rows, 0], rtol=1e-6)
+    np.testing.assert_allclose(width, result.outcomes.X[rows, 0], rtol=1e-6)
     assert not [t for f in page.figures for t in f["plot"]["data"] if "customdata" in t and t["type"] == "scatter"]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from given_results import POINTS, at_most, grid, maximize, minimize, result, six_designs
+from given_results import POINTS, at_most, beam_result, grid, maximize, minimize, six_designs
 
 from designopt.counts import plural
 from designopt.plugin import Use, find
@@ -60,10 +60,10 @@ def test_hover_tells_all_values_of_a_design() -> None:
 
 
 def test_a_maximised_objective_is_shown_with_its_own_sign() -> None:
-    given = result(
+    result = beam_result(
         [(10, 0), (20, 1)], {"mass": [1, 2], "cost": [5, 9]}, objectives=(minimize("mass"), maximize("cost"))
     )
-    section = front(given)
+    section = front(result)
     assert list(trace(section, "Pareto front")["y"]) == [5.0, 9.0]  # type: ignore[call-overload]
     assert "cost (maximize)" in str(section.figures[0].plot["layout"]["yaxis"]["title"])  # type: ignore[union-attr]
 
@@ -90,8 +90,8 @@ def test_the_view_of_the_front_leaves_out_what_lies_far_beyond_it() -> None:
 
 def test_attained_bounds_and_active_limits_are_reported_in_words() -> None:
     X = [(10.0, 0.2), (10.0, 0.4), (10.0, 0.6), (50.0, 0.5)]
-    given = result(X, {"mass": [1, 2, 3, 4], "sag": [9.5, 8, 7, 6]}, constraints=(at_most("sag", 9.5, "mm"),))
-    section = limits(given)
+    result = beam_result(X, {"mass": [1, 2, 3, 4], "sag": [9.5, 8, 7, 6]}, constraints=(at_most("sag", 9.5, "mm"),))
+    section = limits(result)
     assert section is not None
     assert section.findings == (
         "width is at its lower bound (10 mm) in 75 % of the front.",
@@ -104,7 +104,7 @@ def test_limits_are_counted_in_their_hardest_scenario_and_the_range_on_the_front
     X = [(20.0 + 10 * i, 0.5) for i in range(4)]
     between = replace(at_most("sag", 7.0, "mm"), minimum=0.75)
     figures = {"mass": [[1, 1], [2, 2], [3, 3], [1.5, 1.5]], "sag": [[1, 8], [6, 2], [0.5, 4], [1, 6.5]]}
-    section = limits(result(X, figures, constraints=(between,), scenarios=("a", "b")))
+    section = limits(beam_result(X, figures, constraints=(between,), scenarios=("a", "b")))
     assert section is not None
     (row,) = section.tables[0].rows
     assert row == ("sag [mm]", 2, "50.0%", 1.0, 6.5)  # the front has the second and the last design
@@ -114,105 +114,107 @@ def test_limits_are_counted_in_their_hardest_scenario_and_the_range_on_the_front
 def test_one_design_far_outside_does_not_make_a_limit_look_active(limit: float, active: int) -> None:
     sag = limit - np.array([0.0001, 0.005, 0.012, 0.0199, -17.0])
     X = [(20.0 + 10 * i, 0.5) for i in range(5)]
-    given = result(X, {"mass": [1, 2, 3, 4, 0.5], "sag": sag}, constraints=(at_most("sag", limit, "mm"),))
-    told = [f for f in limits(given).findings if "limit of" in f]  # type: ignore[union-attr]
-    assert told == [f"The upper limit of sag ({limit:g} mm) is active in {active} % of the front."]
+    result = beam_result(X, {"mass": [1, 2, 3, 4, 0.5], "sag": sag}, constraints=(at_most("sag", limit, "mm"),))
+    findings = [f for f in limits(result).findings if "limit of" in f]  # type: ignore[union-attr]
+    assert findings == [f"The upper limit of sag ({limit:g} mm) is active in {active} % of the front."]
 
 
 def test_bounds_and_limits_that_most_of_the_front_has_reached_stand_beside_the_best_designs() -> None:
     X = [(10.0, 0.2), (10.0, 0.4), (10.0, 0.6), (50.0, 0.5)]
-    given = result(X, {"mass": [1, 2, 3, 4], "sag": [9.5, 9.49, 7, 6]}, constraints=(at_most("sag", 9.5, "mm"),))
+    result = beam_result(X, {"mass": [1, 2, 3, 4], "sag": [9.5, 9.49, 7, 6]}, constraints=(at_most("sag", 9.5, "mm"),))
     bound = "width is at its lower bound (10 mm) in 75 % of the front"
     limit = "upper limit of sag (9.5 mm) is active in 50 % of the front"
-    assert best(given).findings[1:] == (f"{bound}.", f"The {limit}.")
-    assert summary_table(given).splitlines()[-2:] == [f"note: {bound}", f"note: the {limit}"]
-    inside = result([(30.0, 0.5), (20.0, 0.6), (40.0, 0.7)], {"mass": [1, 2, 3], "sag": [3, 2, 1]})
+    assert best(result).findings[1:] == (f"{bound}.", f"The {limit}.")
+    assert summary_table(result).splitlines()[-2:] == [f"note: {bound}", f"note: the {limit}"]
+    inside = beam_result([(30.0, 0.5), (20.0, 0.6), (40.0, 0.7)], {"mass": [1, 2, 3], "sag": [3, 2, 1]})
     assert len(best(inside).findings) == 1
     assert "note" not in summary_table(inside)
 
 
 def test_bounds_that_less_of_the_front_has_reached_are_one_note() -> None:
     X = [(10.0, 0.2), (30.0, 1.0), (40.0, 0.6), (50.0, 0.5)]
-    given = result(X, {"mass": [1, 2, 3, 4], "sag": [9, 8, 7, 6]})
+    result = beam_result(X, {"mass": [1, 2, 3, 4], "sag": [9, 8, 7, 6]})
     reached = "the front reaches the lower bound of width (10 mm) in 25 %; the upper bound of height (1 m) in 25 %"
-    assert summary_table(given).splitlines().count(f"note: {reached}") == 1
-    width, height = given.study.space
-    told = replace(given.study, space=(width, replace(height, why="the hall is no higher")))
-    explained = replace(given, study=told, problem=Problem.from_study(told))
+    assert summary_table(result).splitlines().count(f"note: {reached}") == 1
+    width, height = result.study.space
+    study = replace(result.study, space=(width, replace(height, why="the hall is no higher")))
+    explained = replace(result, study=study, problem=Problem.from_study(study))
     assert f"note: {reached}: the hall is no higher" in summary_table(explained).splitlines()
 
 
 def test_the_recommended_design_is_marked_in_the_table() -> None:
     lines = summary_table(six_designs()).splitlines()
     assert [line.split("  ")[0] for line in lines[1:4]] == ["best mass", "best sag", "compromise (recommended)"]
-    one = result([(30.0, 0.5), (40.0, 0.6)], {"mass": [1, 2]}, objectives=(minimize("mass", "kg"),))
+    one = beam_result([(30.0, 0.5), (40.0, 0.6)], {"mass": [1, 2]}, objectives=(minimize("mass", "kg"),))
     assert "recommended" not in summary_table(one).splitlines()[1]
 
 
 def test_the_name_of_a_stage_tells_what_auto_chose() -> None:
     auto = Stage("search", Use(find("solver", "auto"), {"evaluations": 60, "cost": None}))
-    given = six_designs(stages=(Stage("sweep", Use(find("solver", "sobol"), {"samples": 4})), auto))
-    assert [row[0] for row in problem(given).tables[2].rows] == ["sweep", "search (gp)"]
+    result = six_designs(stages=(Stage("sweep", Use(find("solver", "sobol"), {"samples": 4})), auto))
+    assert [row[0] for row in problem(result).tables[2].rows] == ["sweep", "search (gp)"]
     names = ["sweep"] * 3 + ["search"] * 3
-    searched = six_designs(stages=given.study.stages, stage=names)
+    searched = six_designs(stages=result.study.stages, stage=names)
     annotations = convergence(searched).figures[0].plot["layout"]["annotations"]  # type: ignore[union-attr]
     assert [a["text"] for a in annotations if a["text"].startswith("s")] == ["sweep", "search (gp)"]
 
 
 def test_a_bound_reached_by_the_recommended_design_is_reported_with_its_reason() -> None:
     X = [(30.0, 0.5), (10.0, 0.6), (40.0, 0.7)]
-    given = result(X, {"mass": [1, 2, 3], "sag": [3, 2, 1]})
+    result = beam_result(X, {"mass": [1, 2, 3], "sag": [3, 2, 1]})
     clause = "width of the recommended design is at its lower bound (10 mm)"
-    assert summary_table(given).splitlines()[-1] == f"note: {clause}"
-    assert overview(given).findings[-1] == f"{clause}."
-    width, *others = given.study.space
-    told = replace(given.study, space=(replace(width, why="narrower ones are not sold"), *others))
-    explained = replace(given, study=told, problem=Problem.from_study(told))
+    assert summary_table(result).splitlines()[-1] == f"note: {clause}"
+    assert overview(result).findings[-1] == f"{clause}."
+    width, *remaining = result.study.space
+    study = replace(result.study, space=(replace(width, why="narrower ones are not sold"), *remaining))
+    explained = replace(result, study=study, problem=Problem.from_study(study))
     assert summary_table(explained).splitlines()[-1] == f"note: {clause}: narrower ones are not sold"
-    assert explained.problem.digest == given.problem.digest
+    assert explained.problem.digest == result.problem.digest
 
 
 def test_a_counted_figure_at_its_limit_is_not_reported_as_active() -> None:
-    given = result([(30.0, 0.5), (40.0, 0.6)], {"mass": [1, 2], "sag": [2, 1]}, constraints=(at_most("sag", 2.0),))
-    assert limits(given).findings == ("No bound of the space and no limit is active on the front.",)  # type: ignore[union-attr]
+    result = beam_result(
+        [(30.0, 0.5), (40.0, 0.6)], {"mass": [1, 2], "sag": [2, 1]}, constraints=(at_most("sag", 2.0),)
+    )
+    assert limits(result).findings == ("No bound of the space and no limit is active on the front.",)  # type: ignore[union-attr]
 
 
 def test_whole_numbers_reach_their_bounds_too() -> None:
     space = (DesignVariable("count", "int", low=1, high=5), DesignVariable("kind", "choice", values=("box", "tube")))
-    given = result([(5, 1), (5, 1), (3, 1)], {"mass": [1, 2, 3], "sag": [3, 2, 1]}, space=space)
-    assert limits(given).findings == (  # type: ignore[union-attr]
+    result = beam_result([(5, 1), (5, 1), (3, 1)], {"mass": [1, 2, 3], "sag": [3, 2, 1]}, space=space)
+    assert limits(result).findings == (  # type: ignore[union-attr]
         "count is at its upper bound (5) in 67 % of the front.",
         "kind is tube in every design of the front.",
     )
 
 
 def test_a_front_inside_its_bounds_is_reported_as_such() -> None:
-    given = result([(30.0, 0.5), (40.0, 0.6)], {"mass": [1, 2], "sag": [2, 1]})
-    assert limits(given).findings == ("No bound of the space and no limit is active on the front.",)  # type: ignore[union-attr]
+    result = beam_result([(30.0, 0.5), (40.0, 0.6)], {"mass": [1, 2], "sag": [2, 1]})
+    assert limits(result).findings == ("No bound of the space and no limit is active on the front.",)  # type: ignore[union-attr]
 
 
 def test_a_value_that_never_changed_has_one_tick() -> None:
-    given = result([(30.0, 0.5), (40.0, 0.6), (50.0, 0.7)], {"mass": [0.1, 0.1, 0.1], "sag": [3, 2, 1]})
-    layout = convergence(given).figures[-1].plot["layout"]  # type: ignore[union-attr]
+    result = beam_result([(30.0, 0.5), (40.0, 0.6), (50.0, 0.7)], {"mass": [0.1, 0.1, 0.1], "sag": [3, 2, 1]})
+    layout = convergence(result).figures[-1].plot["layout"]  # type: ignore[union-attr]
     assert layout["yaxis"]["ticktext"] == ["0.1"]
     assert "tickvals" not in layout["yaxis2"]
 
 
 def test_a_design_that_is_best_in_several_ways_has_one_column_with_all_labels() -> None:
-    given = result([(30.0, 0.5), (40.0, 0.6)], {"mass": [1, 2], "sag": [1, 2]})
-    assert best(given).tables[0].columns == ("", "best mass, best sag, compromise")
-    assert len(summary_table(given).splitlines()) == 2
+    result = beam_result([(30.0, 0.5), (40.0, 0.6)], {"mass": [1, 2], "sag": [1, 2]})
+    assert best(result).tables[0].columns == ("", "best mass, best sag, compromise")
+    assert len(summary_table(result).splitlines()) == 2
 
 
 def test_the_rings_of_the_front_stand_in_the_legend_once() -> None:
     data = front(six_designs()).figures[0].plot["data"]  # type: ignore[union-attr]
-    shown = [t["name"] for t in data if t["showlegend"]]
-    assert shown == ["violates a limit", "dominated", "Pareto front", "best of an objective", "compromise"]
+    names = [t["name"] for t in data if t["showlegend"]]
+    assert names == ["violates a limit", "dominated", "Pareto front", "best of an objective", "compromise"]
 
 
 def test_hypervolume_rises_to_the_final_one_with_a_fixed_reference() -> None:
-    given = six_designs()
-    reference, places, volume = hypervolume_history(given)
+    result = six_designs()
+    reference, places, volume = hypervolume_history(result)
     np.testing.assert_allclose(reference, [8 + 0.7, 8 + 0.7])
     np.testing.assert_array_equal(places, [1, 2, 3, 4, 5, 6])
     # Boxes of the first two designs: 7.7 * 0.7, and 6.7 * 4.7 of which 6.7 * 0.7 is known.
@@ -245,8 +247,8 @@ def test_an_inactive_parameter_is_drawn_below_its_range_and_says_so() -> None:
         DesignVariable("wall", "real", low=1.0, high=9.0, unit="mm", when={"kind": ("tube",)}),
         DesignVariable("fill", "choice", values=("foam", "air"), when={"kind": ("tube",)}),
     )
-    given = result([(1, 2.0, 1), (0, 1.0, 0)], {"mass": [1, 2], "sag": [2, 1]}, space=space)
-    section = parallel(given)
+    result = beam_result([(1, 2.0, 1), (0, 1.0, 0)], {"mass": [1, 2], "sag": [2, 1]}, space=space)
+    section = parallel(result)
     assert section is not None
     _, wall, fill = section.figures[0].plot["data"][0]["dimensions"][:3]
     assert list(wall["values"]) == pytest.approx([2.0, -0.2])
@@ -257,22 +259,22 @@ def test_an_inactive_parameter_is_drawn_below_its_range_and_says_so() -> None:
 
 
 def test_an_objective_over_decades_has_a_log_axis() -> None:
-    given = result([(10.0, 0.1), (20.0, 0.2), (30.0, 0.3)], {"mass": [1e-6, 1e-4, 1e-3], "sag": [9, 5, 4]})
-    plane = front(given).figures[0].plot["layout"]  # type: ignore[union-attr]
+    result = beam_result([(10.0, 0.1), (20.0, 0.2), (30.0, 0.3)], {"mass": [1e-6, 1e-4, 1e-3], "sag": [9, 5, 4]})
+    plane = front(result).figures[0].plot["layout"]  # type: ignore[union-attr]
     assert plane["xaxis"]["type"] == "log"
     assert plane["xaxis"]["range"] == pytest.approx([-6.3, -2.7])  # exponents, with a tenth of room
     assert "type" not in plane["yaxis"]
     assert {a["x"] for a in plane["annotations"]} <= {-6.0, -4.0, -3.0}
-    best = convergence(given).figures[-1].plot["layout"]  # type: ignore[union-attr]
+    best = convergence(result).figures[-1].plot["layout"]  # type: ignore[union-attr]
     assert "type" not in best["yaxis2"]
-    mass = parallel(given).figures[0].plot["data"][0]["dimensions"][2]  # type: ignore[union-attr]
+    mass = parallel(result).figures[0].plot["data"][0]["dimensions"][2]  # type: ignore[union-attr]
     assert sorted(mass["values"]) == pytest.approx([-6.0, -4.0, -3.0])
     assert "1e-06" in mass["ticktext"]
 
 
 def test_the_best_value_so_far_is_drawn_on_a_log_axis_where_it_falls_over_decades() -> None:
-    given = result([(10.0, 0.1), (20.0, 0.2)], {"mass": [1.0, 1e-4]}, objectives=(minimize("mass", "kg"),))
-    best = convergence(given).figures[-1].plot["layout"]  # type: ignore[union-attr]
+    result = beam_result([(10.0, 0.1), (20.0, 0.2)], {"mass": [1.0, 1e-4]}, objectives=(minimize("mass", "kg"),))
+    best = convergence(result).figures[-1].plot["layout"]  # type: ignore[union-attr]
     assert best["yaxis"]["type"] == "log"
 
 
@@ -324,10 +326,10 @@ def test_the_overview_asks_the_question_and_counts() -> None:
     assert values.rows[:2] == (("width", 12.0, "mm"), ("height", 0.4, "m"))
     assert limits.rows == (("mass", 2.0, "≤ 9", "kg", "78 %"),)
     assert section.notes[0].startswith("To reproduce: the study with seed ")
-    (drawn,) = section.figures
+    (figure,) = section.figures
     assert [row[0] for row in short.rows] == ["best mass", "best sag", "compromise"]
     assert short.rows[2][1:3] == (2.0, 4.0)
-    assert len(drawn.designs[0]) == 4  # the front
+    assert len(figure.designs[0]) == 4  # the front
 
 
 def test_the_summary_is_an_aligned_table() -> None:
@@ -340,33 +342,37 @@ def test_the_summary_is_an_aligned_table() -> None:
 
 
 def test_a_few_designs_are_ranked_with_the_best_and_the_worst_of_each_objective() -> None:
-    made = ranking(result([(10.0, 0.2), (20.0, 0.4), (30.0, 0.6)], {"mass": [2, 1, 3], "sag": [1e-9, 2.0, 1e-3]}))
-    assert made is not None
-    assert made.findings == (
+    section = ranking(
+        beam_result([(10.0, 0.2), (20.0, 0.4), (30.0, 0.6)], {"mass": [2, 1, 3], "sag": [1e-9, 2.0, 1e-3]})
+    )
+    assert section is not None
+    assert section.findings == (
         "mass: 1 kg with width 20 mm, height 0.4 m is the best, 3 kg with width 30 mm, height 0.6 m the worst.",
         "sag: 1e-9 mm with width 10 mm, height 0.2 m is the best, 2 mm with width 20 mm, height 0.4 m the worst.",
     )
-    assert [row[1] for row in made.tables[0].rows] == [1.0, 2.0, 3.0]
-    assert made.tables[0].designs == (1, 0, 2)
-    mass, sag = made.figures[0].plot["data"]
+    assert [row[1] for row in section.tables[0].rows] == [1.0, 2.0, 3.0]
+    assert section.tables[0].designs == (1, 0, 2)
+    mass, sag = section.figures[0].plot["data"]
     assert mass["x"].tolist() == [1.0, 2.0, 3.0]
     assert (mass["type"], sag["type"]) == ("bar", "scatter")  # a bar has no length on an axis over decades
 
 
 def test_a_maximised_objective_is_best_at_its_largest_value() -> None:
-    given = result([(10.0, 0.2), (20.0, 0.4)], {"mass": [2, 1], "sag": [1, 2]}, objectives=(maximize("mass", "kg"),))
-    made = ranking(given)
-    assert made is not None
-    assert made.findings == (
+    result = beam_result(
+        [(10.0, 0.2), (20.0, 0.4)], {"mass": [2, 1], "sag": [1, 2]}, objectives=(maximize("mass", "kg"),)
+    )
+    section = ranking(result)
+    assert section is not None
+    assert section.findings == (
         "mass: 2 kg with width 10 mm, height 0.2 m is the best, 1 kg with width 20 mm, height 0.4 m the worst.",
     )
 
 
 def test_one_design_is_not_ranked_and_of_many_the_baseline_stays() -> None:
-    assert ranking(result([(10.0, 0.2)], {"mass": [2], "sag": [1]})) is None
+    assert ranking(beam_result([(10.0, 0.2)], {"mass": [2], "sag": [1]})) is None
     many = np.linspace(10, 100, MOST + 5)
-    given = result([(w, 0.5) for w in many], {"mass": many, "sag": many})
-    worst = replace(given, table={**given.table})
+    result = beam_result([(w, 0.5) for w in many], {"mass": many, "sag": many})
+    worst = replace(result, table={**result.table})
     object.__setattr__(worst, "baseline", {"today": MOST + 4})
     section = ranking(worst)
     assert section is not None
@@ -378,12 +384,14 @@ def test_one_design_is_not_ranked_and_of_many_the_baseline_stays() -> None:
 
 def test_notable_figures_above_zero_are_reported_at_the_end_of_a_run() -> None:
     X, figures = [(10.0, 0.2), (20.0, 0.4)], {"mass": [1, 2], "sag": [2, 1]}
-    assert "gaps" not in summary_table(result(X, {**figures, "gaps": [0, 0]}))
-    lines = summary_table(result(X, {**figures, "gaps": [0, 7]})).splitlines()
+    assert "gaps" not in summary_table(beam_result(X, {**figures, "gaps": [0, 0]}))
+    lines = summary_table(beam_result(X, {**figures, "gaps": [0, 7]})).splitlines()
     assert "note: gaps is up to 7 in 1 of 2 evaluations: frames without a number" in lines
-    given = result(X, {"mass": [[1], [2]], "sag": [[2], [1]], "gaps": [[3, 0], [0, 0]]}, scenarios=("slow", "fast"))
+    result = beam_result(
+        X, {"mass": [[1], [2]], "sag": [[2], [1]], "gaps": [[3, 0], [0, 0]]}, scenarios=("slow", "fast")
+    )
     note = "note: gaps is up to 3 in 1 of 4 evaluations (slow): frames without a number"
-    assert note in summary_table(given).splitlines()
+    assert note in summary_table(result).splitlines()
 
 
 def test_the_sentences_of_a_notable_figure_are_printed_with_those_that_are_alike_in_one_line(monkeypatch) -> None:
@@ -410,7 +418,7 @@ def test_the_sentences_of_a_notable_figure_are_printed_with_those_that_are_alike
 
 
 def test_the_summary_states_why_there_is_no_choice() -> None:
-    assert "Nothing has been evaluated yet" in summary_table(result(np.empty((0, 2)), {"mass": [], "sag": []}))
+    assert "Nothing has been evaluated yet" in summary_table(beam_result(np.empty((0, 2)), {"mass": [], "sag": []}))
 
 
 @pytest.mark.parametrize(
@@ -446,9 +454,9 @@ def test_words_are_put_together() -> None:
 
 def test_thinning_keeps_both_ends_and_is_always_the_same() -> None:
     rows = np.arange(1000)
-    kept = thinned(rows, 10)
-    assert (kept[0], kept[-1], len(kept)) == (0, 999, 10)
-    np.testing.assert_array_equal(kept, thinned(rows, 10))
+    sample = thinned(rows, 10)
+    assert (sample[0], sample[-1], len(sample)) == (0, 999, 10)
+    np.testing.assert_array_equal(sample, thinned(rows, 10))
     assert thinned(rows, 2000) is rows
 
 
@@ -477,12 +485,12 @@ def test_a_label_at_the_edge_of_the_plot_stands_on_its_inner_side() -> None:
 
 def test_a_parameter_that_every_stage_sweeps_is_not_called_at_its_bound() -> None:
     mass, sag = np.array(POINTS).T
-    given = result(np.column_stack([np.full(6, 10.0), sag / 10]), {"mass": mass, "sag": sag})
-    searched = limits(given)
+    result = beam_result(np.column_stack([np.full(6, 10.0), sag / 10]), {"mass": mass, "sag": sag})
+    searched = limits(result)
     assert searched is not None
     assert any(finding.startswith("width is at its lower bound (10 mm)") for finding in searched.findings)
     solver = Use(find("solver", "collocation"), {"sweep": {"width": 5}})
-    swept = limits(replace(given, study=replace(given.study, stages=(Stage("sweep", solver),))))
+    swept = limits(replace(result, study=replace(result.study, stages=(Stage("sweep", solver),))))
     assert swept is not None
     assert not any("width" in finding for finding in swept.findings)
 
@@ -490,13 +498,13 @@ def test_a_parameter_that_every_stage_sweeps_is_not_called_at_its_bound() -> Non
 def test_the_values_of_a_choice_have_symbols_on_the_front() -> None:
     steel = DesignVariable("material", "choice", values=("steel", "aluminium"))
     width = DesignVariable("width", "real", 10.0, 100.0)
-    given = result([(10.0, 0), (20.0, 1), (30.0, 0)], {"mass": [1, 2, 3], "sag": [3, 2, 1]}, space=(width, steel))
-    drawn = front(given).figures[0].plot["data"]
-    assert next(t for t in drawn if t.get("name") == "Pareto front")["marker"]["symbol"] == [
+    result = beam_result([(10.0, 0), (20.0, 1), (30.0, 0)], {"mass": [1, 2, 3], "sag": [3, 2, 1]}, space=(width, steel))
+    traces = front(result).figures[0].plot["data"]
+    assert next(t for t in traces if t.get("name") == "Pareto front")["marker"]["symbol"] == [
         "circle",
         "square",
         "circle",
     ]
-    assert [t["name"] for t in drawn[-2:]] == ["material steel", "material aluminium"]
+    assert [t["name"] for t in traces[-2:]] == ["material steel", "material aluminium"]
     with pytest.raises(ValueError, match="'width' is no parameter with up to 8 values"):
-        front(given, symbol="width")
+        front(result, symbol="width")

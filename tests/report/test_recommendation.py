@@ -56,8 +56,8 @@ def test_values_stand_with_tolerances_beside_the_baseline_and_limits_with_their_
 def test_a_front_within_its_tolerances_is_a_single_answer(tmp_path: Path, tolerance: str, single: bool) -> None:
     space = {"t": {"low": 4.0, "high": 4.4, "unit": "mm", "tolerance": tolerance}, "width": 60.0}
     objectives = [{"minimize": "mass"}, {"minimize": "sag"}]
-    made = study(space=space, objectives=objectives, constraints=[], baseline={"name": "present", "t": 4.2})
-    section = overview(made.run(tmp_path / "s"))
+    thickness_study = study(space=space, objectives=objectives, constraints=[], baseline={"name": "present", "t": 4.2})
+    section = overview(thickness_study.run(tmp_path / "s"))
     assert any(text.startswith("The front is a single answer") for text in section.findings) == single
 
 

@@ -45,7 +45,7 @@ def pendulum(
     scene = np.stack([np.zeros_like(bob), bob], axis=1)
     walls = np.array([[-1.0, -1.0], [1.0, -1.0]])
     wires = np.stack([np.stack([np.tile(w, (N, 1)), bob], axis=1) for w in walls], axis=1)
-    made = {
+    series = {
         "time": t,
         "scene": scene,
         "wires": wires,
@@ -53,7 +53,7 @@ def pendulum(
         "load": np.stack([bob, np.tile([0.0, -9.81], (N, 1))], axis=1)[:, None],
         "status": np.where((t > 0.5) & (t < 0.7), 2, 0),
     }
-    return {"reach": float(np.abs(bob).max())}, {name: made[name] for name in arrays}
+    return {"reach": float(np.abs(bob).max())}, {name: series[name] for name in arrays}
 
 
 def analysed(tmp_path: Path, plots: list[Any]) -> Any:
@@ -176,7 +176,7 @@ def test_a_click_on_a_frame_shows_it_in_the_scene(result: Any, tmp_path: Path) -
         design = next(iter(stored_arrays(result, "scene")))
         times = np.linspace(0.0, 2.0, N)
         nearest = int(np.abs(times - 1.0).argmin())
-        place = float(stored_arrays(result, "scene")[design]["scene"][nearest, 1, 0])
-        shown = f"return {find % 'times'}.data[0].x[1]"
-        wait_until(lambda: abs(browser.execute_script(shown) - place) < 1e-3, "the frame is shown")
+        bob_position = float(stored_arrays(result, "scene")[design]["scene"][nearest, 1, 0])
+        script = f"return {find % 'times'}.data[0].x[1]"
+        wait_until(lambda: abs(browser.execute_script(script) - bob_position) < 1e-3, "the frame is shown")
         assert errors(browser) == []

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from given_results import at_most, minimize, result
+from given_results import at_most, beam_result, minimize
 
 from designopt.plugin import Use, find
 from designopt.report.parts.designs.surrogate import surrogate
@@ -27,16 +27,16 @@ def searched(n=40, noise=0.0, **more):
     X = np.column_stack([10 ** rng.uniform(1, 2, n), rng.integers(1, 5, n), rng.integers(0, 2, n)])
     values = {"mass": mass(X) + noise * rng.standard_normal(n), "sag": 1.0 / X[:, 0] + 0.1 * X[:, 1]}
     more = {"objectives": (minimize("mass", "kg"),), "constraints": (at_most("sag", 0.4, "mm"),), **more}
-    return result(X, values, space=SPACE, stages=GP, **more)
+    return beam_result(X, values, space=SPACE, stages=GP, **more)
 
 
 def test_slices_show_what_the_model_gives_in_the_units_of_the_study():
-    given = searched()
-    section = surrogate(given)
+    result = searched()
+    section = surrogate(result)
     figure = section.figures[0]
     assert figure.choices[0].options == ("mass [kg]", "limit sag (max)")
     along = figure.variants[(0,)]["data"]["2"]  # the mean over the first parameter
-    best = given.outcomes.X[given.compromise()]
+    best = result.outcomes.X[result.compromise()]
     X = np.repeat(best[None], 41, axis=0)
     X[:, 0] = figure.plot["data"][2]["x"]
     assert along["y"] == pytest.approx(mass(X), abs=0.05)
@@ -64,7 +64,7 @@ def test_where_nothing_is_feasible_slices_go_through_the_design_that_is_nearest(
 
 def test_it_has_nothing_to_say_of_other_searches_and_of_a_few_designs():
     assert surrogate(searched(3)) is None
-    assert surrogate(result([[20.0, 0.5]] * 5, {"mass": [1.0] * 5, "sag": [1.0] * 5})) is None
+    assert surrogate(beam_result([[20.0, 0.5]] * 5, {"mass": [1.0] * 5, "sag": [1.0] * 5})) is None
 
 
 def test_a_search_that_auto_chose_shows_what_it_learned():

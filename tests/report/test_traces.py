@@ -63,9 +63,9 @@ def test_the_view_changes_the_axes_with_the_option() -> None:
     assert figure.plot["layout"]["xaxis"] == {"title": {"text": "time"}, "range": [0.0, 1.0]}
     assert figure.variants[(1,)]["layout"] == {"xaxis": {"range": [0.0, 5.0]}}
     assert "range" not in axes["xaxis"]
-    shown = as_plotly(figure)
-    assert shown.layout.xaxis.title.text == "time"
-    assert list(shown.layout.xaxis.range) == [0.0, 1.0]
+    chart = as_plotly(figure)
+    assert chart.layout.xaxis.title.text == "time"
+    assert list(chart.layout.xaxis.range) == [0.0, 1.0]
 
 
 def test_stacked_axes_fill_the_height_from_the_top_down() -> None:

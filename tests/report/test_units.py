@@ -39,8 +39,8 @@ def bar(design, scenario, arrays) -> tuple[Bar, dict]:
     """A bar under a load."""
     load, side = scenario.get("load", 1e4), design["side"]
     time = np.linspace(0.0, 1.0, 5)
-    kept = {"time": time, "force": load * time, "state": np.arange(5) % 2}
-    return {"mass": 7850 * side**2, "stress": load / side**2, "sag": load * 1e-12 / side**2}, kept
+    series = {"time": time, "force": load * time, "state": np.arange(5) % 2}
+    return {"mass": 7850 * side**2, "stress": load / side**2, "sag": load * 1e-12 / side**2}, series
 
 
 def study(*loads, arrays=("time", "force", "state")):
@@ -58,12 +58,12 @@ def study(*loads, arrays=("time", "force", "state")):
 
 
 @pytest.fixture(scope="module")
-def one(tmp_path_factory):
+def one_scenario(tmp_path_factory):
     return study(1e4).run(tmp_path_factory.mktemp("one") / "s")
 
 
 @pytest.fixture(scope="module")
-def two(tmp_path_factory):
+def two_scenarios(tmp_path_factory):
     return study(1e4, 5e3).run(tmp_path_factory.mktemp("two") / "s")
 
 
@@ -79,7 +79,7 @@ def texts(result):
                 yield from choice.options
 
 
-@pytest.mark.parametrize("which", ["one", "two"])
+@pytest.mark.parametrize("which", ["one_scenario", "two_scenarios"])
 def test_values_stated_in_mpa_are_never_shown_in_pa(which, request):
     result = request.getfixturevalue(which)
     page = "\n".join(texts(result))
@@ -169,25 +169,25 @@ def chosen(result):
     return {row[0]: row[1:] for row in section.tables[0].rows}
 
 
-def test_chosen_designs_show_their_limits_by_name_with_one_scenario_and_with_several(one, two):
-    rows = chosen(one)
+def test_chosen_designs_show_their_limits_by_name_with_one_scenario_and_with_several(one_scenario, two_scenarios):
+    rows = chosen(one_scenario)
     assert [name for name in rows if name.startswith(("stiff", "used"))] == [
         "stiff [mm] (≤ 0.15)",
         "used [MPa] (≥ 20, ≤ 90)",
     ]
     side = rows["side"][0]
     assert rows["stiff [mm] (≤ 0.15)"][0] == pytest.approx(1e-5 / side**2)
-    rows = chosen(two)
+    rows = chosen(two_scenarios)
     assert rows["stiff [mm] (≤ 0.15)"][0] == pytest.approx(1e-5 / rows["side"][0] ** 2)  # in the worse scenario
     low, high = (float(v) for v in rows["used [MPa] (≥ 20, ≤ 90)"][0].split(" to "))
     assert high == pytest.approx(2.0 * low, rel=1e-3)
 
 
-def test_arrays_over_time_that_are_kept_are_drawn_on_a_page_without_plots(one, two):
-    section = over_time(one)
+def test_arrays_over_time_that_are_kept_are_drawn_on_a_page_without_plots(one_scenario, two_scenarios):
+    section = over_time(one_scenario)
     assert [figure.title for figure in section.figures] == ["force"]  # a state is no curve
-    assert [section.title for section in sections(one, ["frames"])] == ["Motions"]
-    assert [choice.label for choice in over_time(two).figures[0].choices] == ["Design", "Scenario"]
+    assert [section.title for section in sections(one_scenario, ["frames"])] == ["Motions"]
+    assert [choice.label for choice in over_time(two_scenarios).figures[0].choices] == ["Design", "Scenario"]
 
 
 def test_without_arrays_over_time_nothing_is_drawn(tmp_path):
@@ -195,10 +195,10 @@ def test_without_arrays_over_time_nothing_is_drawn(tmp_path):
     assert over_time(result) is None
 
 
-def test_a_limit_is_shown_in_the_unit_of_its_number_and_its_figure_with_it(one):
-    assert one.problem.constraints[0].maximum == 0.15 / 1e3  # what is compared stays as it was
-    assert displayed_figures(one)["sag"][0] == "mm"
-    assert [one_design.rating_rows(one, 0)[3][k] for k in (0, 2, 3)] == ["stiff", "mm", "<= 0.15"]
+def test_a_limit_is_shown_in_the_unit_of_its_number_and_its_figure_with_it(one_scenario):
+    assert one_scenario.problem.constraints[0].maximum == 0.15 / 1e3  # what is compared stays as it was
+    assert displayed_figures(one_scenario)["sag"][0] == "mm"
+    assert [one_design.rating_rows(one_scenario, 0)[3][k] for k in (0, 2, 3)] == ["stiff", "mm", "<= 0.15"]
 
 
 def test_a_multiple_of_a_figure_does_not_scale_the_figure():
@@ -209,25 +209,25 @@ def test_a_multiple_of_a_figure_does_not_scale_the_figure():
         solver={"use": "full_factorial", "levels": 2},
     )  # fmt: skip
     assert stated_units(twice.problem) == {}
-    (both,) = stated_constraints(twice.problem)
-    assert (both.unit, both.maximum) == ("mm", pytest.approx(0.3))
-    assert both.expression.evaluate({"sag": 1e-4}) == pytest.approx(0.2)
+    (constraint,) = stated_constraints(twice.problem)
+    assert (constraint.unit, constraint.maximum) == ("mm", pytest.approx(0.3))
+    assert constraint.expression.evaluate({"sag": 1e-4}) == pytest.approx(0.2)
 
 
 def test_the_unit_1_is_no_unit():
     assert Quantity("1") == Quantity("")
-    made = designopt.define(
+    plain_study = designopt.define(
         study="plain", model={"use": bar}, space={"side": [1, 2]},
         objectives=[{"name": "ratio", "minimize": "sag/sag", "unit": "1"}],
         solver={"use": "full_factorial", "levels": 2},
     )  # fmt: skip
-    assert made.definition.objectives[0].unit == ""
+    assert plain_study.definition.objectives[0].unit == ""
 
 
-def test_derivatives_are_shown_in_the_units_of_their_quantity_and_of_the_parameter(one):
+def test_derivatives_are_shown_in_the_units_of_their_quantity_and_of_the_parameter(one_scenario):
     side = DesignVariable("side", "real", 10.0, 20.0, unit="mm", factor=1e-3)
-    problem, stress = replace(one.problem, space=Space((side,))), one.outcomes.figures["stress"]
+    problem, stress = replace(one_scenario.problem, space=Space((side,))), one_scenario.outcomes.figures["stress"]
     figures = {"stress": stress, "d(stress)/d(side)": np.full_like(stress, 2e9)}  # Pa/m
-    shown = displayed_figures(SimpleNamespace(problem=problem, outcomes=SimpleNamespace(figures=figures)))
-    assert shown["d(stress)/d(side)"][0] == "MPa/mm"
-    np.testing.assert_allclose(shown["d(stress)/d(side)"][1], 2.0, rtol=1e-12)
+    table = displayed_figures(SimpleNamespace(problem=problem, outcomes=SimpleNamespace(figures=figures)))
+    assert table["d(stress)/d(side)"][0] == "MPa/mm"
+    np.testing.assert_allclose(table["d(stress)/d(side)"][1], 2.0, rtol=1e-12)

@@ -197,10 +197,10 @@ class Walk:
         rank = np.inf
         for _ in range(self.rounds):
             S = best + (rng.normal(size=(self.size, len(space.free))) + self.bias) * (space.upper - space.lower) / 10.0
-            done = evaluate(space.from_search(S))
-            order = done.rank_violation + done.objectives[:, 0].clip(max=1e9)
+            outcomes = evaluate(space.from_search(S))
+            order = outcomes.rank_violation + outcomes.objectives[:, 0].clip(max=1e9)
             if order.min() < rank:
-                rank, best = order.min(), space.to_search(done.X[[int(order.argmin())]])
+                rank, best = order.min(), space.to_search(outcomes.X[[int(order.argmin())]])
 
 
 @model("flaky", version=1)

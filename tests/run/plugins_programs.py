@@ -58,8 +58,8 @@ class Halving:
 
     def solve(self, problem, evaluate, rng, start):
         X = np.array(self.values, float)[:, None]
-        done = evaluate.programs(X, [i // self.length for i in range(len(X))], [self.seed] * len(X))
-        evaluate(done.figures["optimum(a)"][done.ok][:, None])
-        if not done.ok.all():
-            evaluate.note("programs_failed", f"{int((~done.ok).sum())} programs failed")
-        return ", ".join(done.reasons)
+        outcomes = evaluate.programs(X, [i // self.length for i in range(len(X))], [self.seed] * len(X))
+        evaluate(outcomes.figures["optimum(a)"][outcomes.ok][:, None])
+        if not outcomes.ok.all():
+            evaluate.note("programs_failed", f"{int((~outcomes.ok).sum())} programs failed")
+        return ", ".join(outcomes.reasons)

@@ -18,11 +18,11 @@ def use(kind, name, /, **settings):
     return Use(find(kind, name), settings)
 
 
-def make_study(model="bowl", *, minimize=("height",), low=-2.0, high=2.0, names=("a", "b"), stages=None, **others):
+def make_study(model="bowl", *, minimize=("height",), low=-2.0, high=2.0, names=("a", "b"), stages=None, **fields):
     """A study of `model` with real parameters `names` and one stage that walks."""
-    settings = others.pop("settings", {})
-    scenarios = others.pop("scenarios", ({},))
-    execution = others.pop("execution", {"executor": "serial"})
+    settings = fields.pop("settings", {})
+    scenarios = fields.pop("scenarios", ({},))
+    execution = fields.pop("execution", {"executor": "serial"})
     return StudyDefinition(
         name="test",
         model=use("model", model, **settings),
@@ -34,7 +34,7 @@ def make_study(model="bowl", *, minimize=("height",), low=-2.0, high=2.0, names=
         stages=stages or (Stage("walk", use("solver", "walk")),),
         scenarios=tuple(Scenario(f"s{i}", values) for i, values in enumerate(scenarios)),
         execution=Execution(**execution),
-        **others,
+        **fields,
     )
 
 
@@ -89,14 +89,14 @@ class Recorder:
     def __init__(self):
         self.snapshots = []
         self.events = []
-        self.begun = []
+        self.beginnings = []
         self.closed = False
 
     def update(self, snapshot):
         self.snapshots.append(snapshot)
 
     def event(self, kind, text):
-        (self.begun if kind == "run" else self.events).append((kind, text))
+        (self.beginnings if kind == "run" else self.events).append((kind, text))
 
     def close(self):
         self.closed = True

@@ -12,105 +12,105 @@ def rig(design, scenario):
     return {"wear": (design["load"] - 2.0) ** 2, "noise": design["load"]}
 
 
-def study(solver, budget, **others):
+def study(solver, budget, **fields):
     return designopt.define(
         study="rig", model=rig, space={"load": [0, 4]}, objectives=[{"minimize": "wear"}, {"minimize": "noise"}],
-        solver=solver, budget={"evaluations": budget}, execution={"executor": "serial"}, **others,
+        solver=solver, budget={"evaluations": budget}, execution={"executor": "serial"}, **fields,
     )  # fmt: skip
 
 
-def play(made, store, count):
+def play(definition, store, count):
     """Ask and tell to the end, every time as another process would; how many were asked at a time."""
     sizes = []
-    while asked := made.ask(count, store=store):
-        sizes.append(len(asked))
-        made.tell(asked, [rig(one.values, one.conditions) for one in asked], store=store)
+    while evaluations := definition.ask(count, store=store):
+        sizes.append(len(evaluations))
+        definition.tell(evaluations, [rig(one.values, one.conditions) for one in evaluations], store=store)
     return sizes
 
 
 @pytest.mark.parametrize("solver", [{"use": "nsga2", "population": 8}, {"use": "gp", "startup": 6}])
 def test_a_study_run_by_ask_and_tell_equals_the_run_study(tmp_path, solver):
-    made = study(solver, 20)
-    sizes = play(made, tmp_path / "told", 3)
+    manual = study(solver, 20)
+    sizes = play(manual, tmp_path / "told", 3)
     assert sum(sizes) == 20
     assert max(sizes) == 3
-    told = made.result(tmp_path / "told")
-    ran = run_study(made.definition, tmp_path / "ran")
-    assert told.ended == "done"
-    assert dump(told) == dump(ran)
+    reported = manual.result(tmp_path / "told")
+    ran = run_study(manual.definition, tmp_path / "ran")
+    assert reported.ended == "done"
+    assert dump(reported) == dump(ran)
 
 
 def test_proposals_stay_the_same_until_they_are_reported(tmp_path):
-    made = study({"use": "nsga2", "population": 8}, 16)
-    first = made.ask(4, store=tmp_path / "s")
-    assert [one.key for one in made.ask(2, store=tmp_path / "s")] == [one.key for one in first[:2]]
-    made.tell(first[1], rig(first[1].values, {}), store=tmp_path / "s")
-    assert [one.key for one in made.ask(3, store=tmp_path / "s")] == [first[0].key, first[2].key, first[3].key]
+    manual = study({"use": "nsga2", "population": 8}, 16)
+    first = manual.ask(4, store=tmp_path / "s")
+    assert [one.key for one in manual.ask(2, store=tmp_path / "s")] == [one.key for one in first[:2]]
+    manual.tell(first[1], rig(first[1].values, {}), store=tmp_path / "s")
+    assert [one.key for one in manual.ask(3, store=tmp_path / "s")] == [first[0].key, first[2].key, first[3].key]
     with pytest.raises(ValueError, match="already has a result"):
-        made.tell(first[1], rig(first[1].values, {}), store=tmp_path / "s")
+        manual.tell(first[1], rig(first[1].values, {}), store=tmp_path / "s")
 
 
 def test_a_request_beyond_the_solvers_proposals_is_refused(tmp_path):
-    made = study({"use": "nsga2", "population": 8}, 16)
-    assert len(made.ask(100, store=tmp_path / "s")) == 8
+    manual = study({"use": "nsga2", "population": 8}, 16)
+    assert len(manual.ask(100, store=tmp_path / "s")) == 8
 
 
 def test_scenarios_are_asked_one_by_one_with_their_conditions(tmp_path):
-    made = study({"use": "sobol", "samples": 2}, 2, scenarios=[{"name": "dry"}, {"name": "wet", "rain": 1.0}])
-    asked = made.ask(9, store=tmp_path / "s")
-    assert [(one.number, one.scenario, one.conditions) for one in asked] == [
+    manual = study({"use": "sobol", "samples": 2}, 2, scenarios=[{"name": "dry"}, {"name": "wet", "rain": 1.0}])
+    evaluations = manual.ask(9, store=tmp_path / "s")
+    assert [(one.number, one.scenario, one.conditions) for one in evaluations] == [
         (0, "dry", {}), (0, "wet", {"rain": 1.0}), (1, "dry", {}), (1, "wet", {"rain": 1.0}),
     ]  # fmt: skip
-    assert asked[0].values == asked[1].values
+    assert evaluations[0].values == evaluations[1].values
 
 
 def test_an_evaluation_without_a_result_is_a_failed_one(tmp_path):
-    made = study({"use": "sobol", "samples": 2}, 2)
-    one, two = made.ask(2, store=tmp_path / "s")
-    made.tell(one, None, why="specimen broke", store=tmp_path / "s")
-    made.tell(two, {"wear": np.float64(1.0), "noise": float("nan")}, store=tmp_path / "s")
-    assert made.ask(store=tmp_path / "s") == []
-    result = made.result(tmp_path / "s")
+    manual = study({"use": "sobol", "samples": 2}, 2)
+    first, second = manual.ask(2, store=tmp_path / "s")
+    manual.tell(first, None, why="specimen broke", store=tmp_path / "s")
+    manual.tell(second, {"wear": np.float64(1.0), "noise": float("nan")}, store=tmp_path / "s")
+    assert manual.ask(store=tmp_path / "s") == []
+    result = manual.result(tmp_path / "s")
     assert result.status.ravel().tolist() == ["diverged", "nonfinite"]
     assert result.reason.ravel().tolist() == ["specimen broke", "noise"]
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("results", "message"),
     [
         ({"wear": 1.0}, "'noise' is missing"),
         ({"wear": "soft", "noise": 1.0}, "'wear' is not a number"),
         ([], "1 evaluation but 0 results"),
     ],
 )
-def test_mismatched_results_are_refused_and_not_recorded(tmp_path, given, message):
-    made = study({"use": "sobol", "samples": 2}, 2)
-    asked = made.ask(store=tmp_path / "s")
+def test_mismatched_results_are_refused_and_not_recorded(tmp_path, results, message):
+    manual = study({"use": "sobol", "samples": 2}, 2)
+    evaluations = manual.ask(store=tmp_path / "s")
     with pytest.raises(ValueError, match=message):
-        made.tell(asked, given if isinstance(given, list) else [given], store=tmp_path / "s")
-    assert [one.key for one in made.ask(store=tmp_path / "s")] == [asked[0].key]
+        manual.tell(evaluations, results if isinstance(results, list) else [results], store=tmp_path / "s")
+    assert [one.key for one in manual.ask(store=tmp_path / "s")] == [evaluations[0].key]
     with pytest.raises(ValueError, match="at least one evaluation"):
-        made.ask(0, store=tmp_path / "s")
+        manual.ask(0, store=tmp_path / "s")
 
 
 def test_stated_tolerances_are_asked_for_after_the_search(tmp_path):
-    made = study(
+    manual = study(
         {"use": "sobol", "samples": 4}, 4, report={"tolerances": {"of": {"load": 0.1}, "neighbours": 2, "front": 0}}
     )
-    asked = made.ask(9, store=tmp_path / "s")
-    made.tell(asked, [rig(one.values, {}) for one in asked], store=tmp_path / "s")
-    near = made.ask(99, store=tmp_path / "s")
+    evaluations = manual.ask(9, store=tmp_path / "s")
+    manual.tell(evaluations, [rig(one.values, {}) for one in evaluations], store=tmp_path / "s")
+    near = manual.ask(99, store=tmp_path / "s")
     assert {one.kind for one in near} == {"neighbour"}
-    made.tell(near, [rig(one.values, {}) for one in near], store=tmp_path / "s")
-    assert made.ask(store=tmp_path / "s") == []
-    assert made.result(tmp_path / "s").tolerated().is_recorded.all()
+    manual.tell(near, [rig(one.values, {}) for one in near], store=tmp_path / "s")
+    assert manual.ask(store=tmp_path / "s") == []
+    assert manual.result(tmp_path / "s").tolerated().is_recorded.all()
 
 
 def test_results_of_another_store_and_duplicate_results_are_refused(tmp_path):
     solver = {"use": "random", "samples": 3}
-    one, other = (study(solver, 3, seed=seed) for seed in (1, 2))
+    one, second_study = (study(solver, 3, seed=seed) for seed in (1, 2))
     (first, second, _) = one.ask(3, store=tmp_path / "one")
-    foreign = other.ask(3, store=tmp_path / "other")
+    foreign = second_study.ask(3, store=tmp_path / "other")
     result = rig(first.values, {})
     with pytest.raises(ValueError, match="design 0 in scenario 'nominal' was not proposed"):
         one.tell(foreign[0], result, store=tmp_path / "one")

@@ -39,17 +39,17 @@ def test_designs_that_the_model_refuses_cost_no_budget(tmp_path, batch):
 
 
 def test_a_batch_within_the_budget_comes_back_whole_with_its_refused_designs(tmp_path):
-    told = []
+    batches = []
 
     class Asking:
         def solve(self, problem, evaluate, rng, start):
-            told.append(evaluate(np.array([[0.5], [-0.5], [-1.0], [1.0]])))
+            batches.append(evaluate(np.array([[0.5], [-0.5], [-1.0], [1.0]])))
 
     solver = use("solver", "listed", values=[0.0])
     asking = dataclasses.replace(solver, plugin=dataclasses.replace(solver.plugin, target=Asking, settings={}))
     stage = Stage("s", dataclasses.replace(asking, settings={}), Budget(evaluations=2))
     result = run_study(make_study("picky", names=("a",), stages=(stage,)), tmp_path / "s")
-    (outcomes,) = told
+    (outcomes,) = batches
     assert result.counts["points"] == 4
     assert outcomes.invalid.tolist() == [False, True, True, False]
     assert outcomes.objectives[:, 0].tolist() == [0.25, np.inf, np.inf, 1.0]
@@ -62,8 +62,8 @@ def test_a_solver_that_proposes_only_what_is_refused_is_ended(tmp_path, monkeypa
     result = run_study(make_study("picky", names=("a",), stages=stages), tmp_path / "s")
     assert result.counts["points"] == 101  # of at least 100 for each of the limit
     assert result.counts["designs"] == 1
-    told = "stage endless ended: 101 of its 101 designs violate a relation or were rejected by the model"
-    assert [e["text"] for e in result.events] == [told]
+    message = "stage endless ended: 101 of its 101 designs violate a relation or were rejected by the model"
+    assert [e["text"] for e in result.events] == [message]
 
 
 def test_progress_counts_refused_designs_with_the_invalid_ones(tmp_path):
@@ -237,9 +237,9 @@ def test_points_on_record_are_asked_for_again_although_the_time_of_their_stage_i
         return make_study(settings={"pause": 0.02}, names=("a",), stages=(stage,))
 
     before = dump(run_study(study(9.0), tmp_path / "s"))
-    again = run_study(study(0.1), tmp_path / "s", resume=True)
-    assert dump(again) == before
-    assert again.events == []
+    repeated = run_study(study(0.1), tmp_path / "s", resume=True)
+    assert dump(repeated) == before
+    assert repeated.events == []
 
 
 @pytest.mark.parametrize("jump", [-365.25 * 86400.0, 365.25 * 86400.0])

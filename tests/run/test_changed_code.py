@@ -38,33 +38,33 @@ def searched(model: Any, folder: Path) -> designopt.Result:
     return designopt.minimize(model, {"x": [1, 2]}, "y", solver=solver, store=folder / "run")
 
 
-def said(result: designopt.Result) -> list[str]:
+def code_warnings(result: designopt.Result) -> list[str]:
     return [event["text"] for event in result.events if event["kind"] == "code"]
 
 
 def test_other_code_of_the_same_version_is_reported_in_events_table_and_page(tmp_path: Path) -> None:
-    assert said(searched(declared(MODEL.format(factor=1.0, version=1)), tmp_path)) == []
-    again = searched(declared(MODEL.format(factor=2.0, version=1)), tmp_path)
+    assert code_warnings(searched(declared(MODEL.format(factor=1.0, version=1)), tmp_path)) == []
+    repeated = searched(declared(MODEL.format(factor=2.0, version=1)), tmp_path)
 
-    (text,) = said(again)
+    (text,) = code_warnings(repeated)
     assert "model edited_square" in text
-    assert f"warning: {text}" in str(again)
-    assert text in write_report(again, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert f"warning: {text}" in str(repeated)
+    assert text in write_report(repeated, tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_the_same_code_in_another_place_is_the_same(tmp_path: Path) -> None:
     text = MODEL.format(factor=1.0, version=1)
     searched(declared(text), tmp_path)
 
-    assert said(searched(declared(f"# moved\n\n{text}"), tmp_path)) == []
+    assert code_warnings(searched(declared(f"# moved\n\n{text}"), tmp_path)) == []
 
 
 def one(x: float) -> float:
     return 2.0 * x
 
 
-@pytest.mark.parametrize("other", [lambda x: 3.0 * x, lambda x: x * 2.0])
-def test_the_number_of_code_follows_what_it_computes(other: object) -> None:
-    assert code_number(one) != code_number(other)
+@pytest.mark.parametrize("changed", [lambda x: 3.0 * x, lambda x: x * 2.0])
+def test_the_number_of_code_follows_what_it_computes(changed: object) -> None:
+    assert code_number(one) != code_number(changed)
     assert code_number(one) == code_number(one)
     assert code_number(len) == 0

@@ -23,10 +23,10 @@ from designopt.workers.executor import Chunk
 from designopt.workers.remote.delivery import Delivery
 
 
-def searched(budget=12, *, scenarios=({}, {"shift": 0.2}), settings=None, **others):
+def searched(budget=12, *, scenarios=({}, {"shift": 0.2}), settings=None, **fields):
     gp = Stage("search", use("solver", "gp", look_ahead=2), Budget(evaluations=budget))
     settings = settings or {"digits": 9}
-    return make_study("rough_bowl", stages=(gp,), settings=settings, scenarios=scenarios, **others)
+    return make_study("rough_bowl", stages=(gp,), settings=settings, scenarios=scenarios, **fields)
 
 
 def kinds(result):

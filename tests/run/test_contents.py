@@ -41,15 +41,20 @@ STUDIES = {
 def columns(result):
     """All that a result has of its designs."""
     recorded, outcomes = result._recorded, result.outcomes
-    own = {
+    records = {
         f.name: getattr(recorded, f.name) for f in dataclasses.fields(recorded) if f.name not in ("outcomes", "points")
     }
     scores = {f.name: getattr(outcomes, f.name) for f in dataclasses.fields(outcomes) if f.name != "figures"}
-    return {**own, **scores, **outcomes.figures, **{f"points {name}": rows for name, rows in recorded.points.items()}}
+    return {
+        **records,
+        **scores,
+        **outcomes.figures,
+        **{f"points {name}": rows for name, rows in recorded.points.items()},
+    }
 
 
-def assert_same(result, others):
-    ours, theirs = columns(result), columns(others)
+def assert_same(result, expected):
+    ours, theirs = columns(result), columns(expected)
     assert list(ours) == list(theirs)
     for name, values in ours.items():
         assert values.dtype == theirs[name].dtype, name

@@ -37,14 +37,14 @@ def test_a_class_that_is_infeasible_never_ends_the_run(tmp_path, kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "status", "said"), [("diverge", "diverged", "fell over"), ("nan", "nonfinite", "nan")]
+    ("kind", "status", "message"), [("diverge", "diverged", "fell over"), ("nan", "nonfinite", "nan")]
 )
 def test_a_class_that_stops_ends_the_run_at_its_first_failure_with_design_message_and_command(
-    tmp_path, kind, status, said
+    tmp_path, kind, status, message
 ):
     study = trouble(kind, on_failure={status: "stop"})
     with pytest.raises(
-        FailurePolicyStop, match=rf"on_failure at a design with the status '{status}': a = 50\.0: .*{said}"
+        FailurePolicyStop, match=rf"on_failure at a design with the status '{status}': a = 50\.0: .*{message}"
     ) as stop:
         run_study(study, tmp_path / "s")
     assert f"\ncontinue with: designopt resume {tmp_path / 's'} --plugin " in str(stop.value)
@@ -72,8 +72,8 @@ def test_repeated_errors_are_counted_over_all_sessions(tmp_path):
     values = [50, 50.1, 10, 20, 50.2, 30, 50.3]
 
     def study(count):
-        whole = trouble("raise", values)
-        return dataclasses.replace(whole, stages=(listed(values, batch=1, evaluations=count),))
+        complete = trouble("raise", values)
+        return dataclasses.replace(complete, stages=(listed(values, batch=1, evaluations=count),))
 
     run_study(study(4), tmp_path / "s")  # two errors
     with pytest.raises(
@@ -90,8 +90,8 @@ def test_the_share_of_failures_is_that_of_all_sessions(tmp_path):
     values = [0, 1, 2, 3, 4, 5, 48, 49, 50, 51, 52]
 
     def study(count):
-        whole = trouble("diverge", values, {"width": 10.0}, stop_if_share_above=0.35, after=8)
-        return dataclasses.replace(whole, stages=(listed(values, batch=1, evaluations=count),))
+        complete = trouble("diverge", values, {"width": 10.0}, stop_if_share_above=0.35, after=8)
+        return dataclasses.replace(complete, stages=(listed(values, batch=1, evaluations=count),))
 
     run_study(study(9), tmp_path / "s")  # 3 of 9
     with pytest.raises(
@@ -193,8 +193,10 @@ def test_an_evaluation_that_raised_is_tried_again_and_counts_when_it_succeeds(tm
     assert sorted(a["number"] for a in attempts) == [1, 1, 1, 2, 2, 2]
     assert {a["outcome"] for a in attempts} == {"error"}
     assert all('File "plugins.py"' in a["detail"] and "licence server is busy" in a["detail"] for a in attempts)
-    again = run_study(flaky(tmp_path, 2, retries={"error": 2}), tmp_path / "t")  # now every one at its first attempt
-    assert dump(again) == dump(result)
+    first_attempts = run_study(
+        flaky(tmp_path, 2, retries={"error": 2}), tmp_path / "t"
+    )  # now every one at its first attempt
+    assert dump(first_attempts) == dump(result)
 
 
 def test_an_evaluation_that_raises_more_often_than_it_is_tried_again_is_an_error(tmp_path):

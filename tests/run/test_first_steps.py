@@ -44,21 +44,21 @@ def run_script(folder: Path, executor: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_script_without_a_guard_runs_on_workers(tmp_path):
-    done = run_script(tmp_path, "dask")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "designs 8\n"
+    process = run_script(tmp_path, "dask")
+    assert process.returncode == 0, process.stderr
+    assert process.stdout == "designs 8\n"
 
 
 def test_the_command_that_resumes_a_run_of_a_script_names_the_script_and_works(tmp_path):
     assert run_script(tmp_path, "serial").returncode == 0
-    again = run_script(tmp_path, "serial")
-    assert again.returncode == 1
-    assert "exists already; continue it with: designopt resume hill.study --plugin hill.py" in again.stderr
+    repeated = run_script(tmp_path, "serial")
+    assert repeated.returncode == 1
+    assert "exists already; continue it with: designopt resume hill.study --plugin hill.py" in repeated.stderr
     alone = process(tmp_path, "resume", "hill.study")
     assert alone.returncode == 4
     assert "pass the file that declares it: designopt resume hill.study --plugin hill.py" in alone.stderr
-    shown = recompute(Result.open(tmp_path / "hill.study"), 0)
-    assert shown == f"designopt show {tmp_path / 'hill.study'}/0 --evaluate --plugin {tmp_path / 'hill.py'}"
+    command_line = recompute(Result.open(tmp_path / "hill.study"), 0)
+    assert command_line == f"designopt show {tmp_path / 'hill.study'}/0 --evaluate --plugin {tmp_path / 'hill.py'}"
     resumed = designopt(tmp_path, "resume", "hill.study", "--plugin", "hill.py")
     assert resumed.returncode == 0, resumed.stderr
     assert "Traceback" not in alone.stderr + resumed.stderr
@@ -103,11 +103,11 @@ def test_a_file_of_plugins_with_a_mistake_is_named_before_what_follows_from_it(t
         "{study: a, model: {use: nowhere}, space: {a: [0, 1]}, objectives: [{minimize: height}],"
         " solver: {use: sobol, samples: 4}}"
     )
-    told = designopt(tmp_path, "validate", "a.yaml", "--plugin", "broken.py")
-    assert told.returncode == 2
-    first = told.stderr.splitlines()[0]
+    process = designopt(tmp_path, "validate", "a.yaml", "--plugin", "broken.py")
+    assert process.returncode == 2
+    first = process.stderr.splitlines()[0]
     assert "broken.py: SyntaxError" in first
-    assert "--plugin FILE" not in told.stderr
+    assert "--plugin FILE" not in process.stderr
 
 
 def test_an_error_within_the_loop_of_a_library_is_reported_at_the_line_of_the_user():
@@ -145,23 +145,23 @@ def test_baselines_that_a_bug_of_the_model_cost_are_computed_again_by_a_resume(t
     assert sum("continue" in line for line in lines) == 1
     assert "run the study into another store, -o STORE" in stopped.stderr
     (tmp_path / "ledge.py").write_text(BROKEN.replace("BUG", ""))
-    done = designopt(tmp_path, "resume", "results/ledge.study", "--plugin", "ledge.py")
-    assert done.returncode == 0, done.stderr
-    assert "recomputing 1 evaluation of it that ended with a model error" in done.stderr
-    assert "present" in done.stdout
-    assert "2 of 17" not in done.stdout  # of the search, what failed stays as it was
+    process = designopt(tmp_path, "resume", "results/ledge.study", "--plugin", "ledge.py")
+    assert process.returncode == 0, process.stderr
+    assert "recomputing 1 evaluation of it that ended with a model error" in process.stderr
+    assert "present" in process.stdout
+    assert "2 of 17" not in process.stdout  # of the search, what failed stays as it was
 
 
 def test_a_baseline_without_a_result_and_the_share_of_failures_are_reported_in_the_table(tmp_path):
     (tmp_path / "ledge.py").write_text(BROKEN.replace("BUG", "/ (design['a'] != 0.5)"))
     (tmp_path / "ledge.yaml").write_text(LEDGE.replace("COUNT", "16"))
-    done = designopt(tmp_path, "run", "ledge.yaml", "--plugin", "ledge.py")
-    assert done.returncode == 0, done.stderr
-    assert "evaluations failed: error" in done.stdout
-    assert "note: present, of the baseline, has no result: error" in done.stdout
+    process = designopt(tmp_path, "run", "ledge.yaml", "--plugin", "ledge.py")
+    assert process.returncode == 0, process.stderr
+    assert "evaluations failed: error" in process.stdout
+    assert "note: present, of the baseline, has no result: error" in process.stdout
 
 
 def test_a_run_says_first_where_its_results_go_and_where_it_computes(tmp_path):
     recorder = Recorder()
     run_study(make_study(stages=(listed([0.0, 1.0]),), names=("a",)), tmp_path / "s", progress=recorder)
-    assert recorder.begun[0] == ("run", f"store {tmp_path / 's'}, executor serial, in this process")
+    assert recorder.beginnings[0] == ("run", f"store {tmp_path / 's'}, executor serial, in this process")

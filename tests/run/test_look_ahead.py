@@ -38,8 +38,8 @@ class Threads:
         self._flight[self._pool.submit(self._evaluator.run, chunk)] = chunk
 
     def wait(self, timeout):
-        done, _ = concurrent.futures.wait(self._flight, timeout, concurrent.futures.FIRST_COMPLETED)
-        return [Completion(self._flight.pop(future), "thread", future.result()) for future in done]
+        finished, _ = concurrent.futures.wait(self._flight, timeout, concurrent.futures.FIRST_COMPLETED)
+        return [Completion(self._flight.pop(future), "thread", future.result()) for future in finished]
 
     def notices(self):
         return []
@@ -67,21 +67,21 @@ def threads(monkeypatch):
     monkeypatch.setattr("designopt.run.runner.executor_for", executor_for)
 
 
-def follower(executor="serial", model="bowl", *, budget=None, workers=2, settings=None, **others):
-    names = {k: others.pop(k) for k in ("count", "look_ahead", "log") if k in others}
+def follower(executor="serial", model="bowl", *, budget=None, workers=2, settings=None, **fields):
+    names = {k: fields.pop(k) for k in ("count", "look_ahead", "log") if k in fields}
     stage = Stage("follow", use("solver", "follower", **names), budget or Budget())
     return make_study(
         model, settings=settings or {}, stages=(stage,),
-        execution={"executor": executor, "workers": workers, "grace": 5.0}, **others,
+        execution={"executor": executor, "workers": workers, "grace": 5.0}, **fields,
     )  # fmt: skip
 
 
 def expected_talk(count, look_ahead):
     """Ask i after the tell of i - look_ahead, before the next one."""
     lines = []
-    for told in range(count):
-        lines += [f"ask {i}" for i in range(len([t for t in lines if "ask" in t]), min(count, told + look_ahead))]
-        lines.append(f"tell {told}")
+    for index in range(count):
+        lines += [f"ask {i}" for i in range(len([t for t in lines if "ask" in t]), min(count, index + look_ahead))]
+        lines.append(f"tell {index}")
     return lines
 
 
@@ -116,17 +116,19 @@ def test_nsga2_without_generations_leaves_the_same_journal_through_any_number_of
 
 @pytest.mark.parametrize("executor", ["serial", "threads", pytest.param("dask", marks=pytest.mark.slow)])
 def test_a_stopped_and_resumed_run_equals_the_uninterrupted_one(tmp_path, executor, request):
-    whole = run_study(follower(count=40, scenarios=({}, {"shift": 0.5})), tmp_path / "whole")
+    uninterrupted = run_study(follower(count=40, scenarios=({}, {"shift": 0.5})), tmp_path / "whole")
     if executor == "threads":
         request.getfixturevalue("threads")
         executor = "dask"
 
     class Stopping(Recorder):
-        asked = False
+        stop_requested = False
 
         def update(self, snapshot):
-            if snapshot.evaluations > 10 and not self.asked:  # a third request would end the process of the tests
-                self.asked = True
+            if (
+                snapshot.evaluations > 10 and not self.stop_requested
+            ):  # a third request would end the process of the tests
+                self.stop_requested = True
                 signal.raise_signal(signal.SIGINT)
 
     study = follower(executor, count=40, scenarios=({}, {"shift": 0.5}), settings={"pause": 0.03})
@@ -134,8 +136,8 @@ def test_a_stopped_and_resumed_run_equals_the_uninterrupted_one(tmp_path, execut
         run_study(study, tmp_path / "s", progress=Stopping())
     assert 0 < Result.open(tmp_path / "s", study).counts["evaluations"] < 80
     resumed = run_study(study, tmp_path / "s", resume=True)
-    assert resumed.outcomes.X.tolist() == whole.outcomes.X.tolist()
-    assert resumed.status.tolist() == whole.status.tolist()
+    assert resumed.outcomes.X.tolist() == uninterrupted.outcomes.X.tolist()
+    assert resumed.status.tolist() == uninterrupted.status.tolist()
     before = dump(resumed)
     assert dump(run_study(study, tmp_path / "s", resume=True)) == before
 
@@ -160,9 +162,9 @@ def test_designs_refused_at_the_end_of_a_budget_are_replaced_and_keep_their_posi
     small = run_study(study, tmp_path / "a")
     assert int((~small.outcomes.failed).sum()) == budget
     grown = run_study(study, tmp_path / "a", resume=True, budget={"follow": 12})
-    whole = run_study(follower("serial", "picky", budget=Budget(evaluations=12), count=200), tmp_path / "b")
-    assert (whole.status == "invalid").any()
-    assert dump(grown) == dump(whole)
+    uninterrupted = run_study(follower("serial", "picky", budget=Budget(evaluations=12), count=200), tmp_path / "b")
+    assert (uninterrupted.status == "invalid").any()
+    assert dump(grown) == dump(uninterrupted)
 
 
 def test_invalid_designs_cost_no_budget_and_take_their_turn(tmp_path, monkeypatch):
@@ -185,8 +187,8 @@ def test_the_end_of_its_time_is_repeated_by_a_resume_and_lifted_by_more_time(tmp
     study = follower(settings={"pause": 0.02}, count=400, look_ahead=6, budget=Budget(wall=0.4))
     first = run_study(study, tmp_path / "s")
     assert 3 < first.counts["points"] < 100
-    again = run_study(study, tmp_path / "s", resume=True)
-    assert dump(again) == dump(first)
+    repeated = run_study(study, tmp_path / "s", resume=True)
+    assert dump(repeated) == dump(first)
     longer = dataclasses.replace(study, stages=(dataclasses.replace(study.stages[0], budget=Budget(wall=1.2)),))
     grown = run_study(longer, tmp_path / "s", resume=True)
     assert grown.counts["points"] > first.counts["points"]

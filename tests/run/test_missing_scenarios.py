@@ -19,7 +19,7 @@ from designopt.study.study import DesignVariable, Objective, Scenario, StudyCons
 
 
 @model("missing_test", version=1, unchecked=True)
-def anything(design: Any, scenario: Any) -> Any:
+def empty_model(design: Any, scenario: Any) -> Any:
     raise AssertionError("declared to be judged, never to be run")
 
 
@@ -28,7 +28,7 @@ def problem(over: Any = aggregations.mean, share: float = 0.25, **settings: Any)
     use = Use(over.__designopt__, settings)
     y = Expression.parse("y")
     return Problem(
-        model=Use(anything.__designopt__, {}),  # type: ignore[attr-defined]
+        model=Use(empty_model.__designopt__, {}),  # type: ignore[attr-defined]
         space=Space((DesignVariable("a", "real", 0.0, 1.0),)),
         scenarios=tuple(Scenario(str(i)) for i in range(4)),
         objectives=(Objective("y", y, "minimize", use),),
@@ -41,8 +41,8 @@ def problem(over: Any = aggregations.mean, share: float = 0.25, **settings: Any)
 Y = np.array([[1.0, 2.0, 3.0, 6.0], [1.0, 2.0, 3.0, np.nan], [1.0, 2.0, np.nan, np.nan], [np.nan, 2.0, 3.0, 1.0]])
 
 
-def judged(given: Problem) -> Any:
-    return given.judge(np.zeros((4, 1)), {"y": Y}, np.isnan(Y))
+def judged(statement: Problem) -> Any:
+    return statement.judge(np.zeros((4, 1)), {"y": Y}, np.isnan(Y))
 
 
 def test_aggregations_are_over_the_scenarios_that_have_a_result() -> None:
@@ -67,14 +67,14 @@ def test_a_share_counts_as_many_scenarios_as_it_says() -> None:
 
 
 def test_an_expression_without_a_value_still_fails_a_design_that_has_a_result() -> None:
-    given = problem()
-    outcomes = given.judge(np.zeros((4, 1)), {"y": Y}, np.zeros((4, 4), bool))
+    statement = problem()
+    outcomes = statement.judge(np.zeros((4, 1)), {"y": Y}, np.zeros((4, 4), bool))
     np.testing.assert_array_equal(outcomes.failed, [False, True, True, True])
 
 
 def test_limits_are_reported_as_they_are_judged() -> None:
-    given = problem()
-    low, high = given.limited(given.constraints[0], {"y": Y}, 4)
+    statement = problem()
+    low, high = statement.limited(statement.constraints[0], {"y": Y}, 4)
     np.testing.assert_array_equal(high[[0, 1, 3]], [6.0, 3.0, 3.0])
     np.testing.assert_array_equal(low[[0, 1, 3]], [1.0, 1.0, 1.0])
 
@@ -128,9 +128,9 @@ def designopt(folder: Path, *arguments: str) -> Done:
 
 
 def test_a_run_goes_on_without_the_bad_trial_and_says_so(folder: Path) -> None:
-    done = designopt(folder, "run", "trials.yaml", "-o", "s.study")
-    assert done.returncode == 0, done.stderr
-    assert "note: best y has no result in 1 of 10 scenarios" in done.stdout
+    process = designopt(folder, "run", "trials.yaml", "-o", "s.study")
+    assert process.returncode == 0, process.stderr
+    assert "note: best y has no result in 1 of 10 scenarios" in process.stdout
     result = open_store(folder / "s.study")
     # The mean of (5 - i)^2 over i = 0 ... 9 without 3 is (85 - 4) / 9.
     assert result.outcomes.objectives[1, 0] == pytest.approx(81.0 / 9.0, rel=1e-15)
@@ -163,19 +163,20 @@ def test_a_mistake_is_answered_at_its_place(folder: Path, find: str, replacement
     text = STUDY.replace(find, replacement)
     before = text.partition("«")[0]
     (folder / "trials.yaml").write_text(text.replace("«", "").replace("»", ""))
-    done = designopt(folder, "validate", "trials.yaml")
-    assert done.returncode == 2
+    process = designopt(folder, "validate", "trials.yaml")
+    assert process.returncode == 2
     assert (
-        f"trials.yaml:{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}: error: {path}" in done.stderr
+        f"trials.yaml:{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}: error: {path}"
+        in process.stderr
     )
-    assert message in done.stderr
+    assert message in process.stderr
 
 
 def test_a_single_scenario_cannot_be_missing(folder: Path) -> None:
-    done = designopt(folder, "validate", "trials.yaml", "--set", "scenarios=[{name: one, trial: 1}]")
-    assert "a design without its result has none" in done.stderr
+    process = designopt(folder, "validate", "trials.yaml", "--set", "scenarios=[{name: one, trial: 1}]")
+    assert "a design without its result has none" in process.stderr
 
 
 def test_a_dry_run_tells_what_becomes_of_several_scenarios_by_default(folder: Path) -> None:
-    done = designopt(folder, "run", "trials.yaml", "--dry-run", "--set", "objectives=[{name: y, minimize: y}]")
-    assert "objectives minimize y (worst of 10 scenarios)" in done.stdout
+    process = designopt(folder, "run", "trials.yaml", "--dry-run", "--set", "objectives=[{name: y, minimize: y}]")
+    assert "objectives minimize y (worst of 10 scenarios)" in process.stdout

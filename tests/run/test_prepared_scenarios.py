@@ -75,18 +75,18 @@ def test_the_oldest_goes_when_there_is_no_room() -> None:
         calls.append(conditions["a"])
         return np.zeros(1000)
 
-    kept = PreparedScenarios(prepare, scenarios(1.0, 2.0, 3.0), room=20_000)
+    prepared = PreparedScenarios(prepare, scenarios(1.0, 2.0, 3.0), room=20_000)
     for s in (0, 1, 0, 2, 0, 1):  # two fit: when the third comes, the one that was not used for longest goes
-        kept.for_scenario(s)
+        prepared.for_scenario(s)
     assert calls == [1.0, 2.0, 3.0, 2.0]
 
 
 def test_one_that_is_larger_than_the_room_is_kept_until_the_next_comes() -> None:
-    kept = PreparedScenarios(lambda conditions: np.zeros(1000), scenarios(1.0, 2.0), room=10)
-    assert kept.for_scenario(0) is kept.for_scenario(0)
-    first = kept.for_scenario(0)
-    kept.for_scenario(1)
-    assert kept.for_scenario(0) is not first
+    prepared = PreparedScenarios(lambda conditions: np.zeros(1000), scenarios(1.0, 2.0), room=10)
+    assert prepared.for_scenario(0) is prepared.for_scenario(0)
+    first = prepared.for_scenario(0)
+    prepared.for_scenario(1)
+    assert prepared.for_scenario(0) is not first
 
 
 def test_the_size_of_a_value_counts_its_arrays_wherever_they_are() -> None:

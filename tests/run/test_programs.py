@@ -37,12 +37,12 @@ def optima(result):
 
 def expected(values=VALUES, length=3, skipped=()):
     """Half of the start plus half of the one before it in its chain that has a solution."""
-    found, before = [], 0.0
+    optima_of_chains, before = [], 0.0
     for i, value in enumerate(values):
         before = 0.0 if i % length == 0 else before
-        found.append(0.5 * value + 0.5 * before)
-        before = before if value in skipped else found[-1]
-    return found
+        optima_of_chains.append(0.5 * value + 0.5 * before)
+        before = before if value in skipped else optima_of_chains[-1]
+    return optima_of_chains
 
 
 def test_each_program_begins_with_the_one_before_it_in_its_chain(tmp_path):
@@ -74,14 +74,14 @@ def test_a_resumed_run_solves_nothing_twice(tmp_path):
     log = tmp_path / "log"
     result = run_study(study(log=str(log)), tmp_path / "s")
     before, solved = dump(result), log.read_text()
-    again = run_study(study(log=str(log)), tmp_path / "s", resume=True)
-    assert dump(again) == before
+    repeated = run_study(study(log=str(log)), tmp_path / "s", resume=True)
+    assert dump(repeated) == before
     assert log.read_text() == solved
 
 
 def test_the_key_of_a_program_holds_the_chain_up_to_it_and_its_seed():
-    given = study()
-    problem, solver = Problem.from_study(given), given.stages[0].solver
+    definition = study()
+    problem, solver = Problem.from_study(definition), definition.stages[0].solver
     X = np.array([[1.0], [2.0], [1.0]])
     keys = problem.program_keys(solver, X, [0, 0, 1], [0, 0, 0])
     assert keys[0] == keys[2]  # the first of a chain, whichever that is
@@ -114,8 +114,8 @@ def test_a_program_that_kills_its_worker_is_quarantined_and_its_chain_goes_on(tm
     result = run_study(study(fatal=0.5, executor="dask"), tmp_path / "s")
     records = result.programs()
     assert [record.status for record in records] == ["solved", "crashed"] + ["solved"] * 6
-    known = [value for i, value in enumerate(optima(result)) if i != 1]
-    assert known == [value for i, value in enumerate(expected(skipped=(0.5,))) if i != 1]
+    remaining = [value for i, value in enumerate(optima(result)) if i != 1]
+    assert remaining == [value for i, value in enumerate(expected(skipped=(0.5,))) if i != 1]
     attempts = table(result, "attempt")
     assert [attempt["outcome"] for attempt in attempts] == ["crashed", "crashed"]
 
@@ -127,27 +127,27 @@ def test_a_program_that_does_not_end_is_ended_by_the_time_out(tmp_path):
 
 
 def test_the_time_of_a_stage_ends_its_programs_and_more_of_it_goes_on(tmp_path, clock):
-    given = {"pause": 0.1, "length": 1}
-    result = run_study(study(budget=Budget(wall=0.35), **given), tmp_path / "s")
-    done = len(result.programs())
-    assert 0 < done < len(VALUES)
+    settings = {"pause": 0.1, "length": 1}
+    result = run_study(study(budget=Budget(wall=0.35), **settings), tmp_path / "s")
+    solved = len(result.programs())
+    assert 0 < solved < len(VALUES)
     assert len(result.outcomes) == 0
-    replayed = run_study(study(budget=Budget(wall=0.35), **given), tmp_path / "s", resume=True)
-    assert len(replayed.programs()) == done
-    longer = run_study(study(budget=Budget(wall=60.0), **given), tmp_path / "s", resume=True)
+    replayed = run_study(study(budget=Budget(wall=0.35), **settings), tmp_path / "s", resume=True)
+    assert len(replayed.programs()) == solved
+    longer = run_study(study(budget=Budget(wall=60.0), **settings), tmp_path / "s", resume=True)
     assert optima(longer) == expected(length=1)
     assert len(longer.outcomes) == len(set(expected(length=1)))
 
 
 def test_a_study_that_starts_from_another_store_solves_its_programs_itself(tmp_path):
     log = tmp_path / "log"
-    given = study(log=str(log), fails=0.5)
-    run_study(given, tmp_path / "s")
-    (stage,) = given.stages
-    given = dataclasses.replace(
-        given, stages=(dataclasses.replace(stage, start_from=StartFrom(store=str(tmp_path / "s"))),)
+    definition = study(log=str(log), fails=0.5)
+    run_study(definition, tmp_path / "s")
+    (stage,) = definition.stages
+    definition = dataclasses.replace(
+        definition, stages=(dataclasses.replace(stage, start_from=StartFrom(store=str(tmp_path / "s"))),)
     )
-    result = run_study(given, tmp_path / "t")
+    result = run_study(definition, tmp_path / "t")
     assert len(log.read_text().splitlines()) == 2 * len(VALUES)
     assert optima(result) == expected(skipped=(0.5,))
     assert all(record.arrays for record in result.programs())
@@ -172,37 +172,37 @@ def test_a_solution_that_was_lost_is_computed_again_with_its_chain(tmp_path):
     with pytest.raises(StoreError, match="is missing"):
         _ = records[4].arrays
     log.unlink()
-    again = run_study(study(log=str(log)), tmp_path / "s", resume=True)
+    repeated = run_study(study(log=str(log)), tmp_path / "s", resume=True)
     assert log.read_text().split() == ["-1", "0", "-0.5", "0", "-0.25", "0"]
-    assert dump(again) == before
-    assert again.programs()[4].arrays["course"].tolist() == [expected()[4]] * 3
-    assert [e for e in again.events if e["kind"] == "nondeterministic_model"] == []
+    assert dump(repeated) == before
+    assert repeated.programs()[4].arrays["course"].tolist() == [expected()[4]] * 3
+    assert [e for e in repeated.events if e["kind"] == "nondeterministic_model"] == []
 
 
 def test_a_run_killed_on_the_way_and_resumed_equals_the_uninterrupted_one(tmp_path, monkeypatch):
-    given = {"length": 2, "pause": 1.0}
+    settings = {"length": 2, "pause": 1.0}
     code = (
         f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
         "from pathlib import Path\nfrom test_programs import study\nfrom designopt.run.runner import run_study\n"
-        f"run_study(study(**{given!r}), Path({str(tmp_path / 'killed')!r}))\n"
+        f"run_study(study(**{settings!r}), Path({str(tmp_path / 'killed')!r}))\n"
     )
     process = subprocess.Popen([sys.executable, "-c", code])
     try:
         end = time.monotonic() + 300.0
-        while _recorded(tmp_path / "killed", study(**given)) < 3:
+        while _recorded(tmp_path / "killed", study(**settings)) < 3:
             assert time.monotonic() < end
             time.sleep(0.02)
     finally:
         process.kill()
         process.wait()
-    assert 0 < _recorded(tmp_path / "killed", study(**given)) < len(VALUES)
+    assert 0 < _recorded(tmp_path / "killed", study(**settings)) < len(VALUES)
     monkeypatch.setattr("time.sleep", lambda seconds: None)
-    resumed = run_study(study(**given), tmp_path / "killed", resume=True)
-    assert dump(resumed) == dump(run_study(study(**given), tmp_path / "uninterrupted"))
+    resumed = run_study(study(**settings), tmp_path / "killed", resume=True)
+    assert dump(resumed) == dump(run_study(study(**settings), tmp_path / "uninterrupted"))
 
 
-def _recorded(store, given):
+def _recorded(store, definition):
     try:
-        return len(Result.open(store, given).programs())
+        return len(Result.open(store, definition).programs())
     except StoreError:
         return 0

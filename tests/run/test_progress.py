@@ -106,8 +106,8 @@ def test_in_a_log_there_is_a_line_a_minute_and_one_at_the_end(monkeypatch):
     stream = io.StringIO()
     plain = PlainLines(stream)
     plain._next = -1.0
-    for done in range(5):
-        plain.update(Snapshot("s", 1, 1, done, None, done, 0, 1.0, 1.0, None))
+    for count in range(5):
+        plain.update(Snapshot("s", 1, 1, count, None, count, 0, 1.0, 1.0, None))
     plain.event("worker_lost", "worker 1 died")
     plain.close()
     lines = stream.getvalue().splitlines()
@@ -117,9 +117,9 @@ def test_in_a_log_there_is_a_line_a_minute_and_one_at_the_end(monkeypatch):
 
 def test_programs_get_one_object_a_line():
     stream = io.StringIO()
-    shown = JsonLines(stream)
-    shown.update(STATE)
-    shown.event("stopped", "why")
+    display = JsonLines(stream)
+    display.update(STATE)
+    display.event("stopped", "why")
     first, second = map(json.loads, stream.getvalue().splitlines())
     assert first["progress"]["best"] == {"mismatch": 0.125}
     assert second == {"event": "stopped", "text": "why"}

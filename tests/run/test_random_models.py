@@ -19,14 +19,14 @@ PLUGINS = Path(__file__).with_name("plugins_random.py")
 VALUES = [0.5, -1.0, 0.25, 1.5]
 
 
-def study_of(model: str, *, minimize: str, names=("a",), stages=None, **others):
+def study_of(model: str, *, minimize: str, names=("a",), stages=None, **fields):
     load_file(str(PLUGINS), PLUGINS.read_bytes())
-    base = make_study(names=names, minimize=(minimize,), stages=stages or (listed(VALUES),), **others)
+    base = make_study(names=names, minimize=(minimize,), stages=stages or (listed(VALUES),), **fields)
     return dataclasses.replace(base, model=Use(find("model", model)))
 
 
-def dice(seed: int = 3, **others):
-    return study_of("dice", minimize="value", scenarios=({}, {"width": 0.1}), seed=seed, **others)
+def dice(seed: int = 3, **fields):
+    return study_of("dice", minimize="value", scenarios=({}, {"width": 0.1}), seed=seed, **fields)
 
 
 def test_the_numbers_follow_from_the_seed_of_the_study(tmp_path):
@@ -56,10 +56,10 @@ def test_one_design_alone_has_the_numbers_of_the_run(tmp_path):
     study = dice(execution={"executor": "serial", "arrays": {"throws": "all"}})
     result = run_study(study, tmp_path / "s")
     for row, value in enumerate(VALUES):
-        for place, scenario in enumerate(("s0", "s1")):
+        for scenario_number, scenario in enumerate(("s0", "s1")):
             alone = evaluate_one(study, {"a": value}, scenario=scenario, arrays=["throws"])
-            assert alone.outputs["value"] == result.outcomes.figures["value"][row, place]
-            assert np.array_equal(alone.arrays["throws"], result.arrays(row, place)["throws"])
+            assert alone.outputs["value"] == result.outcomes.figures["value"][row, scenario_number]
+            assert np.array_equal(alone.arrays["throws"], result.arrays(row, scenario_number)["throws"])
 
 
 @pytest.mark.parametrize(
@@ -81,25 +81,25 @@ def test_one_design_alone_is_refused_where_the_study_does_not_look(kind, value, 
 
 def test_trying_a_model_out_gives_the_same_lines_twice():
     # Times differ from one call to the next.
-    first, again = ([line.split(" in ")[0] + line.split("s:")[1] for line in trial(dice(), 3)[0]] for _ in range(2))
-    assert first == again
+    first, repeated = ([line.split(" in ")[0] + line.split("s:")[1] for line in trial(dice(), 3)[0]] for _ in range(2))
+    assert first == repeated
     assert len(set(first)) == 6  # each design in every scenario
 
 
 def test_a_resumed_run_goes_on_with_the_same_numbers(tmp_path):
-    whole = run_study(dice(stages=(listed(VALUES, batch=1),)), tmp_path / "whole")
+    uninterrupted = run_study(dice(stages=(listed(VALUES, batch=1),)), tmp_path / "whole")
     part = dice(stages=(listed(VALUES, batch=1, evaluations=2),))
     run_study(part, tmp_path / "part")
     resumed = run_study(part, tmp_path / "part", resume=True, budget={"list": 4})
-    assert np.array_equal(resumed.outcomes.figures["value"], whole.outcomes.figures["value"])
+    assert np.array_equal(resumed.outcomes.figures["value"], uninterrupted.outcomes.figures["value"])
 
 
 # --------------------------------------------------------------------------------------------------------- derivatives
 
 
-def dune(**others):
+def dune(**fields):
     stages = (Stage("down", use("solver", "slsqp", gradient="model")),)
-    return study_of("dune", minimize="height", names=("a", "b"), stages=stages, **others)
+    return study_of("dune", minimize="height", names=("a", "b"), stages=stages, **fields)
 
 
 def test_a_run_records_derivatives_for_a_solver_that_wants_them(tmp_path):
@@ -120,8 +120,8 @@ def test_derivatives_are_not_recorded_where_no_solver_wants_them(tmp_path):
 def test_why_a_search_ended_is_reported_once(tmp_path):
     for resume in (False, True):
         result = run_study(dune(), tmp_path / "s", resume=resume)
-        told = [event["text"] for event in result.events if event["kind"] == "solver_ended"]
-        assert told == ["stage 'down': the search converged"]
+        messages = [event["text"] for event in result.events if event["kind"] == "solver_ended"]
+        assert messages == ["stage 'down': the search converged"]
 
 
 def test_workers_record_derivatives_too(tmp_path):
@@ -135,12 +135,12 @@ def test_a_store_without_its_plugins_keeps_what_its_keys_depend_on():
         data = json.loads(json.dumps(archive.encode(study)))
         for plugin in (data["model"], *(stage["solver"] for stage in data["stages"])):
             plugin["version"] += 1  # not the one that is installed
-        kept = Problem.from_study(archive.decode(data, file=lambda digest: b""))
-        assert getattr(kept, name) == getattr(Problem.from_study(study), name) != getattr(Problem, name)
+        decoded = Problem.from_study(archive.decode(data, file=lambda digest: b""))
+        assert getattr(decoded, name) == getattr(Problem.from_study(study), name) != getattr(Problem, name)
 
 
 def test_a_replay_of_a_search_with_derivatives_asks_the_same_again(tmp_path):
     first = run_study(dune(), tmp_path / "s")
-    again = run_study(dune(), tmp_path / "s", resume=True)
-    assert dump(again) == dump(first)
-    assert again.counts == first.counts
+    repeated = run_study(dune(), tmp_path / "s", resume=True)
+    assert dump(repeated) == dump(first)
+    assert repeated.counts == first.counts

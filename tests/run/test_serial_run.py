@@ -24,7 +24,7 @@ from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Budget, DesignVariable, Stage, StartFrom, StudyConstraint
 
 
-def trouble(kind, values=range(40, 60), **others):
+def trouble(kind, values=range(40, 60), **fields):
     stage = listed(values)
     return make_study(
         "trouble",
@@ -34,7 +34,7 @@ def trouble(kind, values=range(40, 60), **others):
         low=0,
         high=100,
         stages=(stage,),
-        **others,
+        **fields,
     )
 
 
@@ -45,7 +45,7 @@ class Looks:
     def solve(self, problem, evaluate, rng, start):
         for i in range(3):
             evaluate(rng.uniform(-1.0, 1.0, (5, 2)))
-            Looks.seen[i] = on_record()
+            Looks.counts_on_record[i] = on_record()
 
 
 def on_record():
@@ -55,10 +55,10 @@ def on_record():
 
 @pytest.mark.parametrize("pause", [0.03, 0.0])
 def test_results_are_on_record_before_the_solver_hears_of_them(tmp_path, pause):
-    Looks.store, Looks.seen = tmp_path / "s", {}
+    Looks.store, Looks.counts_on_record = tmp_path / "s", {}
     stage = Stage("looks", Use(Looks.__designopt__, {}))
     run_study(make_study(stages=(stage,), settings={"pause": pause}), tmp_path / "s")
-    assert Looks.seen == {0: 5, 1: 10, 2: 15}
+    assert Looks.counts_on_record == {0: 5, 1: 10, 2: 15}
 
 
 def test_the_disk_is_waited_for_by_a_tenth_of_a_second_of_results_and_at_the_end(tmp_path, monkeypatch):
@@ -70,7 +70,7 @@ def test_the_disk_is_waited_for_by_a_tenth_of_a_second_of_results_and_at_the_end
         commit(self, flush=flush)
         assert self._flushed or not flush
 
-    Looks.store, Looks.seen = tmp_path / "s", {}
+    Looks.store, Looks.counts_on_record = tmp_path / "s", {}
     monkeypatch.setattr(Journal, "commit", noted)
     stage = Stage("looks", Use(Looks.__designopt__, {}))
     run_study(make_study(stages=(stage,), settings={"pause": 0.03}), tmp_path / "s")
@@ -180,10 +180,10 @@ def test_a_finished_run_resumed_changes_nothing_and_computes_nothing(tmp_path):
     study = make_study("wave", settings={"log": str(log)}, minimize=("square",), names=("a",))
     first = dump(run_study(study, tmp_path / "s"))
     computed = len(log.read_text())
-    again = run_study(study, tmp_path / "s", resume=True)
-    assert dump(again) == first
+    repeated = run_study(study, tmp_path / "s", resume=True)
+    assert dump(repeated) == first
     assert len(log.read_text()) == computed
-    assert again.sessions[-1]["executor"] == "none"
+    assert repeated.sessions[-1]["executor"] == "none"
 
 
 def test_a_larger_budget_continues_and_equals_the_run_that_had_it_from_the_start(tmp_path):
@@ -385,10 +385,10 @@ def test_a_store_is_resumed_from_what_is_kept_in_it(tmp_path):
     )  # fmt: skip
     first = run_study(study, tmp_path / "s")
     assert first.counts["points"] == 20
-    again = resume_study(tmp_path / "s", budget={"walk": 40})
-    assert again.counts["points"] == 40
-    assert again.problem.digest == first.problem.digest
-    assert np.array_equal(again.outcomes.figures["mean"][:20], first.outcomes.figures["mean"])
+    repeated = resume_study(tmp_path / "s", budget={"walk": 40})
+    assert repeated.counts["points"] == 40
+    assert repeated.problem.digest == first.problem.digest
+    assert np.array_equal(repeated.outcomes.figures["mean"][:20], first.outcomes.figures["mean"])
     with pytest.raises(StoreError, match="no stage named 'wander'"):
         resume_study(tmp_path / "s", budget={"wander": 40})
 
@@ -403,10 +403,10 @@ def test_kept_arrays_come_back_and_orphans_are_removed_at_resume(tmp_path):
     orphan = tmp_path / "s" / "arrays" / "00" / f"00{'11' * 15}.npz"
     orphan.parent.mkdir(exist_ok=True)
     orphan.write_bytes(b"half")
-    kept = sorted((tmp_path / "s" / "arrays").glob("*/*"))
-    again = run_study(study, tmp_path / "s", resume=True)
-    assert sorted((tmp_path / "s" / "arrays").glob("*/*")) == [file for file in kept if file != orphan]
-    assert again.arrays(0)["signal"].shape == (11,)
+    files = sorted((tmp_path / "s" / "arrays").glob("*/*"))
+    repeated = run_study(study, tmp_path / "s", resume=True)
+    assert sorted((tmp_path / "s" / "arrays").glob("*/*")) == [file for file in files if file != orphan]
+    assert repeated.arrays(0)["signal"].shape == (11,)
 
 
 def test_arrays_of_the_front_are_made_at_the_end_and_follow_it(tmp_path):

@@ -25,17 +25,17 @@ from designopt.study.study import Budget, DesignVariable, HypervolumeGain, Stage
 A = DesignVariable("a", "real", -2.0, 2.0)
 
 
-def sweep(**others):
+def sweep(**fields):
     """Designs of the first store: the square of `a`, logged."""
-    others = {"values": (1.0, 0.5, -0.25, 1.5), "minimize": ("square",), **others}
-    values = others.pop("values")
-    return make_study("wave", names=("a",), stages=(listed(values),), **others)
+    fields = {"values": (1.0, 0.5, -0.25, 1.5), "minimize": ("square",), **fields}
+    values = fields.pop("values")
+    return make_study("wave", names=("a",), stages=(listed(values),), **fields)
 
 
-def starting(store, *, count=None, select="nondominated", then=("walk",), **others):
+def starting(store, *, count=None, select="nondominated", then=("walk",), **fields):
     solver = use("solver", "walk", size=4, rounds=3) if then == ("walk",) else listed(then).solver
     stage = Stage("front", solver, Budget(), StartFrom(None, select, count, str(store)))
-    return make_study("wave", **{"names": ("a",), "minimize": ("square",), "stages": (stage,), **others})
+    return make_study("wave", **{"names": ("a",), "minimize": ("square",), "stages": (stage,), **fields})
 
 
 def logged(path):
@@ -69,21 +69,21 @@ def test_evaluations_with_the_same_key_are_taken_over_for_the_whole_run(tmp_path
     assert logged(log) == 5
     assert workers(result) == {"store:first": 3, "serial": 1}
     first, second = (Result.open(tmp_path / name) for name in ("first", "second"))
-    there = dict(zip(first.outcomes.X[:, 0], first.outcomes.figures["value"][:, 0], strict=True))
+    stored_values = dict(zip(first.outcomes.X[:, 0], first.outcomes.figures["value"][:, 0], strict=True))
     for x, value in zip(second.outcomes.X[:, 0], second.outcomes.figures["value"][:, 0], strict=True):
-        assert there.get(x, value) == value
+        assert stored_values.get(x, value) == value
 
 
 def test_the_store_is_equal_to_that_of_a_run_that_computes_everything(tmp_path):
     log = tmp_path / "log"
     run_study(sweep(settings={"log": str(log)}), tmp_path / "first")
     run_study(sweep(), tmp_path / "unlogged")  # the same designs under other keys: another setting
-    taken = run_study(starting(tmp_path / "first", settings={"log": str(log)}), tmp_path / "a")
-    again = starting(tmp_path / "unlogged", settings={"log": str(log)})
-    fresh = run_study(again, tmp_path / "b")
-    assert any(worker.startswith("store:") for worker in workers(taken))
+    reusing = run_study(starting(tmp_path / "first", settings={"log": str(log)}), tmp_path / "a")
+    fresh_study = starting(tmp_path / "unlogged", settings={"log": str(log)})
+    fresh = run_study(fresh_study, tmp_path / "b")
+    assert any(worker.startswith("store:") for worker in workers(reusing))
     assert not any(worker.startswith("store:") for worker in workers(fresh))
-    assert dump(taken) == dump(fresh)
+    assert dump(reusing) == dump(fresh)
 
 
 def test_failures_of_the_physics_are_taken_over_and_those_of_the_machine_tried_again(tmp_path):
@@ -120,14 +120,14 @@ def test_a_resume_is_a_replay_even_if_the_other_store_is_gone_or_another_one(tmp
     budget = dataclasses.replace(study.stages[0], budget=Budget(evaluations=6))
     small = dataclasses.replace(study, stages=(budget,))
     run_study(small, tmp_path / "a")
-    whole = run_study(study, tmp_path / "whole")
+    uninterrupted = run_study(study, tmp_path / "whole")
     shutil.rmtree(store)
-    shown = Recorder()
-    grown = run_study(study, tmp_path / "a", resume=True, progress=shown)
-    assert "can no longer be used" in shown.events[0][1]
-    assert dump(grown) == dump(whole)
+    recorder = Recorder()
+    grown = run_study(study, tmp_path / "a", resume=True, progress=recorder)
+    assert "can no longer be used" in recorder.events[0][1]
+    assert dump(grown) == dump(uninterrupted)
     run_study(sweep(values=(2.0, 1.9), **settings), store)  # another run under the same name
-    assert dump(run_study(study, tmp_path / "a", resume=True)) == dump(whole)
+    assert dump(run_study(study, tmp_path / "a", resume=True)) == dump(uninterrupted)
 
 
 def test_a_run_stopped_at_its_first_designs_goes_on_from_the_same_ones(tmp_path):
@@ -167,8 +167,8 @@ def test_a_killed_run_resumed_equals_one_that_was_not(tmp_path):
         "run_study(study, Path(sys.argv[1]), resume='resume' in sys.argv, progress=Slow())\n"
     )
     text = text.format(folder=str(Path(__file__).parent), store=str(store))
-    whole = tmp_path / "whole"
-    subprocess.run([sys.executable, "-c", text, str(whole)], check=True, stdout=subprocess.DEVNULL)
+    uninterrupted = tmp_path / "whole"
+    subprocess.run([sys.executable, "-c", text, str(uninterrupted)], check=True, stdout=subprocess.DEVNULL)
     killed = tmp_path / "killed"
     process = subprocess.Popen([sys.executable, "-c", text, str(killed)], stdout=subprocess.PIPE)
     assert process.stdout.readline()
@@ -178,7 +178,7 @@ def test_a_killed_run_resumed_equals_one_that_was_not(tmp_path):
     process.stdout.close()
     resume = ["resume"] if (killed / "journal.db").exists() else []
     subprocess.run([sys.executable, "-c", text, str(killed), *resume], check=True, stdout=subprocess.DEVNULL)
-    a, b = Result.open(whole), Result.open(killed)
+    a, b = Result.open(uninterrupted), Result.open(killed)
     assert dump(a) == dump(b)
     assert workers(a) == workers(b)
 
@@ -252,20 +252,20 @@ def spaces(theirs, ours, relations=()):
 
 
 def test_values_are_matched_by_name_and_converted_by_unit():
-    there = (
+    stored = (
         DesignVariable("k", "real", 1, 9, unit="kN/m"),
         DesignVariable("b", "real", 0, 1),
         DesignVariable("n", "int", 1, 9),
     )
-    here = (DesignVariable("n", "real", 0, 5), DesignVariable("k", "real", 1000, 9000, unit="N/m"))
+    target = (DesignVariable("n", "real", 0, 5), DesignVariable("k", "real", 1000, 9000, unit="N/m"))
     X = np.array([[2.5, 0.1, 3], [9.0, 0.2, 9], [9.0, 0.3, 2], [2.5, 0.4, 3]])
-    assert translated(X, *spaces(there, here)).tolist() == [[3.0, 2500.0], [2.0, 9000.0]]
+    assert translated(X, *spaces(stored, target)).tolist() == [[3.0, 2500.0], [2.0, 9000.0]]
 
 
 def test_choices_are_matched_by_value_and_type():
-    there = DesignVariable("c", "choice", values=("x", 1, True, "y"))
-    here = DesignVariable("c", "choice", values=(True, "y", "x", 2))
-    assert translated(np.array([[0.0], [1.0], [2.0], [3.0]]), *spaces([there], [here])).tolist() == [
+    stored = DesignVariable("c", "choice", values=("x", 1, True, "y"))
+    target = DesignVariable("c", "choice", values=(True, "y", "x", 2))
+    assert translated(np.array([[0.0], [1.0], [2.0], [3.0]]), *spaces([stored], [target])).tolist() == [
         [2.0],
         [0.0],
         [1.0],
@@ -273,22 +273,25 @@ def test_choices_are_matched_by_value_and_type():
 
 
 def test_a_real_value_is_an_integer_only_if_it_is_one():
-    there, here = DesignVariable("n", "real", 0, 9, unit="mm"), DesignVariable("n", "int", 0, 9000, unit="um")
-    assert translated(np.array([[2.0], [2.0005], [3.001]]), *spaces([there], [here])).tolist() == [[2000.0], [3001.0]]
+    stored, target = DesignVariable("n", "real", 0, 9, unit="mm"), DesignVariable("n", "int", 0, 9000, unit="um")
+    assert translated(np.array([[2.0], [2.0005], [3.001]]), *spaces([stored], [target])).tolist() == [
+        [2000.0],
+        [3001.0],
+    ]
 
 
 def test_a_fixed_parameter_selects_stored_designs_with_its_value():
-    there = (A, DesignVariable("m", "choice", values=("steel", "oak")), DesignVariable("t", "real", 0, 9, unit="mm"))
-    here = (A, DesignVariable("m", "fixed", values=("oak",)), DesignVariable("t", "fixed", values=(0.002,), unit="m"),
+    stored = (A, DesignVariable("m", "choice", values=("steel", "oak")), DesignVariable("t", "real", 0, 9, unit="mm"))
+    target = (A, DesignVariable("m", "fixed", values=("oak",)), DesignVariable("t", "fixed", values=(0.002,), unit="m"),
             DesignVariable("new", "fixed", values=(1.0,)))  # fmt: skip
     X = np.array([[1.0, 0, 2.0], [1.1, 1, 2.0], [1.2, 1, 3.0]])
-    assert translated(X, *spaces(there, here)).tolist() == [[1.1]]
+    assert translated(X, *spaces(stored, target)).tolist() == [[1.1]]
 
 
 def test_a_parameter_fixed_in_the_other_store_has_its_value():
-    there = (A, DesignVariable("t", "fixed", values=(2.0,), unit="mm"))
-    here = (DesignVariable("t", "real", 0, 1, unit="m"), A)
-    assert translated(np.array([[1.0]]), *spaces(there, here)).tolist() == [[0.002, 1.0]]
+    stored = (A, DesignVariable("t", "fixed", values=(2.0,), unit="mm"))
+    target = (DesignVariable("t", "real", 0, 1, unit="m"), A)
+    assert translated(np.array([[1.0]]), *spaces(stored, target)).tolist() == [[0.002, 1.0]]
 
 
 def test_broken_relations_leave_a_design_out():
@@ -316,23 +319,23 @@ def test_a_plan_says_where_a_stage_starts_and_what_follows_the_stages(tmp_path):
     )
 
 
-@pytest.mark.parametrize("known", [0.0, 0.5, 1.0])
-def test_a_solver_that_asks_ahead_hears_the_same_whatever_is_taken_over(tmp_path, known):
+@pytest.mark.parametrize("stored_share", [0.0, 0.5, 1.0])
+def test_a_solver_that_asks_ahead_hears_the_same_whatever_is_taken_over(tmp_path, stored_share):
     """The follower's designs are those of a run that computes all of them."""
     ahead = use("solver", "follower", count=20, look_ahead=4)
     seeds = {"names": ("a",), "minimize": ("square",)}
     first = make_study("wave", stages=(listed([0.5]), Stage("ahead", ahead)), **seeds)
     run_study(first, tmp_path / "first")
     designs = Result.open(tmp_path / "first").outcomes.X[1:, 0]
-    part = listed([0.5, *designs[: int(known * len(designs))]])
+    part = listed([0.5, *designs[: int(stored_share * len(designs))]])
     run_study(make_study("wave", stages=(part,), **seeds), tmp_path / "part")
     start = StartFrom(None, "best", 1, str(tmp_path / "part"))
     stages = (listed([0.5], name="list"), Stage("ahead", ahead), Stage("more", listed([0.5]).solver, Budget(), start))
     result = run_study(make_study("wave", stages=stages, **seeds), tmp_path / "second")
     assert result.designs_of("ahead").tolist() == Result.open(tmp_path / "first").designs_of("ahead").tolist()
     assert result.outcomes.X[result.designs_of("ahead"), 0].tolist() == designs.tolist()
-    assert workers(result).get("store:part", 0) >= known * 20
-    assert workers(result).get("serial", 0) == 20 - int(known * 20)
+    assert workers(result).get("store:part", 0) >= stored_share * 20
+    assert workers(result).get("serial", 0) == 20 - int(stored_share * 20)
 
 
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "1e300", "-2.1"])

@@ -119,20 +119,20 @@ def test_the_numbers_of_records_are_right_after_a_kill(tmp_path):
     process.kill()
     finish(process)
     with contextlib.closing(sqlite3.connect(store / "journal.db")) as db:
-        there = {t: db.execute(f"SELECT COUNT(*) FROM {t}").fetchone()[0] for t in schema.COUNTED}
+        counts = {t: db.execute(f"SELECT COUNT(*) FROM {t}").fetchone()[0] for t in schema.COUNTED}
         noted = dict(db.execute("SELECT name, count FROM total"))
         # The last second of a killed session is in no note; here is none of what it has noted either.
         for table in schema.COUNTED:
             db.execute("UPDATE total SET count = 0, digest = ? WHERE name = ?", (schema.digest((table, 0)), table))
         db.commit()
-    assert all(noted[table] <= there[table] for table in there)
+    assert all(noted[table] <= counts[table] for table in counts)
     result = Result.open(store, study(0.005, "serial"))
-    assert result.counts["evaluations"] == there["evaluation"]
-    assert folder.listed("s", store, *folder.stamp_of(store)).evaluations == there["evaluation"]
+    assert result.counts["evaluations"] == counts["evaluation"]
+    assert folder.listed("s", store, *folder.stamp_of(store)).evaluations == counts["evaluation"]
     with Store.resume(store, result.study, result.problem):
         pass
     with contextlib.closing(sqlite3.connect(store / "journal.db")) as db:
-        assert dict(db.execute("SELECT name, count FROM total")) == there
+        assert dict(db.execute("SELECT name, count FROM total")) == counts
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
@@ -167,7 +167,7 @@ def test_workers_do_not_outlive_a_killed_run(tmp_path):
     starts = {pid: process_start(pid) for pid in workers}
     process.kill()
     finish(process)
-    wait_until(lambda: all(process_start(pid) != begun for pid, begun in starts.items()))
+    wait_until(lambda: all(process_start(pid) != start_time for pid, start_time in starts.items()))
 
 
 @pytest.mark.parametrize(
@@ -310,8 +310,8 @@ def test_of_two_starts_on_one_store_at_the_same_instant_exactly_one_runs(tmp_pat
 def test_the_note_of_a_dead_process_does_not_lock_a_store(tmp_path, monkeypatch):
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    here = os.uname().nodename
-    (tmp_path / "lock").write_text(json.dumps({"host": here, "pid": dead.pid, "started": "123"}))
+    host = os.uname().nodename
+    (tmp_path / "lock").write_text(json.dumps({"host": host, "pid": dead.pid, "started": "123"}))
     monkeypatch.setattr("designopt.store.disk.lock.file_system", lambda path: "nfs4")
     Lock(tmp_path).release()
     (tmp_path / "lock").write_text(json.dumps({"host": "elsewhere", "pid": 1, "started": "123"}))
@@ -329,11 +329,11 @@ def test_on_a_network_file_system_the_rollback_journal_is_used(tmp_path, monkeyp
     assert (tmp_path / "s" / "journal.db").read_bytes()[18] == 1  # the header's "legacy" mark: no WAL
 
 
-def _mounted(place, *options):
-    place.mkdir()
-    done = subprocess.run(["mount", "-t", "tmpfs", *options, "tmpfs", str(place)], capture_output=True, text=True)
-    if done.returncode:
-        pytest.skip(f"cannot mount a small disk here: {done.stderr.strip()}")
+def _mounted(folder, *options):
+    folder.mkdir()
+    process = subprocess.run(["mount", "-t", "tmpfs", *options, "tmpfs", str(folder)], capture_output=True, text=True)
+    if process.returncode:
+        pytest.skip(f"cannot mount a small disk here: {process.stderr.strip()}")
 
 
 def test_a_full_disk_ends_the_run_with_a_message_and_an_intact_store(tmp_path):
@@ -343,8 +343,8 @@ def test_a_full_disk_ends_the_run_with_a_message_and_an_intact_store(tmp_path):
         big = make_study(stages=(listed(np.linspace(0, 1, 20_000), batch=500),), names=("a",))
         with pytest.raises(StoreError, match=r"cannot be written: .*free some space.*designopt resume"):
             run_study(big, disk / "s")
-        held = Result.open(disk / "s", big).counts["evaluations"]
-        assert held > 0
+        evaluations_on_disk = Result.open(disk / "s", big).counts["evaluations"]
+        assert evaluations_on_disk > 0
         subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
         assert run_study(big, disk / "s", resume=True).counts["evaluations"] == 20_000
     finally:

@@ -32,10 +32,10 @@ POINTS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)
 LIMIT = StudyConstraint("low", Expression.parse("height"), use("aggregation", "worst"), maximum=0.81)
 
 
-def study(points=POINTS, **others):
+def study(points=POINTS, **fields):
     """Every design from 0 to 0.9 is on the front; the last one is at the limit."""
-    given = {"tolerances": OFF, "constraints": (LIMIT,), **others}
-    return make_study(minimize=("height", "2 - slope"), names=("a",), stages=(listed(points),), **given)
+    arguments = {"tolerances": OFF, "constraints": (LIMIT,), **fields}
+    return make_study(minimize=("height", "2 - slope"), names=("a",), stages=(listed(points),), **arguments)
 
 
 def on_record(result):
@@ -46,16 +46,16 @@ def on_record(result):
 def test_the_chosen_designs_have_neighbours_whose_outcomes_are_those_of_the_model(tmp_path):
     recorder = Recorder()
     result = run_study(study(), tmp_path / "s", progress=recorder)
-    done = result.tolerated()
-    assert set(done.rows) == set(result.chosen().values()) == {0, 3, 5}
+    tolerated = result.tolerated()
+    assert set(tolerated.rows) == set(result.chosen().values()) == {0, 3, 5}
     assert sorted(on_record(result)) == [(row, k) for row in (0, 3, 5) for k in range(16)]
     factor_offset = [shift[0].offset for shift in shifts(OFF, 16, seed=0)]
-    a = np.array(POINTS)[done.rows][:, None] + np.array(factor_offset)
-    assert done.objectives[:, :, 0] == pytest.approx(a**2)
-    assert done.feasible.tolist() == (a**2 <= 0.81).tolist()
-    assert done.share.tolist() == (a**2 <= 0.81).mean(axis=1).tolist()
-    assert done.worst(np.ones(2))[:, 0] == pytest.approx((a**2).max(axis=1))
-    assert done.spread[:, 0] == pytest.approx((a**2).std(axis=1))
+    a = np.array(POINTS)[tolerated.rows][:, None] + np.array(factor_offset)
+    assert tolerated.objectives[:, :, 0] == pytest.approx(a**2)
+    assert tolerated.feasible.tolist() == (a**2 <= 0.81).tolist()
+    assert tolerated.share.tolist() == (a**2 <= 0.81).mean(axis=1).tolist()
+    assert tolerated.worst(np.ones(2))[:, 0] == pytest.approx((a**2).max(axis=1))
+    assert tolerated.spread[:, 0] == pytest.approx((a**2).std(axis=1))
     assert recorder.events == [
         ("tolerances", "3 designs with 16 neighbours each, within the tolerances of the parameters")
     ]
@@ -64,9 +64,9 @@ def test_the_chosen_designs_have_neighbours_whose_outcomes_are_those_of_the_mode
 def test_a_finished_run_computes_no_neighbour_again_and_solvers_do_not_hear_of_them(tmp_path):
     result = run_study(study(), tmp_path / "s")
     before = dump(result)
-    again = run_study(study(), tmp_path / "s", resume=True)
-    assert dump(again) == before
-    assert again.sessions[-1]["executor"] == "none"
+    repeated = run_study(study(), tmp_path / "s", resume=True)
+    assert dump(repeated) == before
+    assert repeated.sessions[-1]["executor"] == "none"
     without = run_study(study(tolerances=None), tmp_path / "t")
     assert without.tolerated() is None
     assert without.counts == result.counts
@@ -112,14 +112,14 @@ def test_a_tenth_of_the_designs_decides_where_the_study_does_not(tmp_path):
 
 def test_other_designs_of_the_front_are_evaluated_within_a_budget(tmp_path):
     off = Tolerances((Tolerance("a", 0.1),), neighbours=16, front=40)
-    done = run_study(study((0.11, 0.15, 0.3, 0.5, 0.6, 0.85, 0.9), tolerances=off), tmp_path / "s").tolerated()
-    assert len(done) == 5  # three chosen ones, and two of the four others
+    tolerated = run_study(study((0.11, 0.15, 0.3, 0.5, 0.6, 0.85, 0.9), tolerances=off), tmp_path / "s").tolerated()
+    assert len(tolerated) == 5  # three chosen ones, and two of the four others
 
 
 def test_the_rule_robust_picks_a_design_that_keeps_its_limits_behind_the_front_if_need_be(tmp_path):
     """The best design, a = 1 and b = 0, is at the limit."""
 
-    def made(choose):
+    def robust_study(choose):
         limit = StudyConstraint("low", Expression.parse("height"), use("aggregation", "worst"), maximum=1.0)
         return make_study(
             minimize=("2 - slope",), names=("a", "b"), low=0.0, high=1.0, constraints=(limit,), choose=choose,
@@ -128,14 +128,14 @@ def test_the_rule_robust_picks_a_design_that_keeps_its_limits_behind_the_front_i
         )  # fmt: skip
 
     choose = (Choice("robust"),)
-    result = run_study(made(choose), tmp_path / "s")
-    named, done = result.chosen(), result.tolerated()
+    result = run_study(robust_study(choose), tmp_path / "s")
+    named, tolerated = result.chosen(), result.tolerated()
     assert named["robust"] == result.most_robust()
-    assert done.share[done.index_of(named["robust"])] == done.share.max() == 1.0
-    assert done.share[done.index_of(named["best f0"])] < 0.9
-    again = run_study(made(choose), tmp_path / "s", resume=True)
-    assert again.sessions[-1]["executor"] == "none"
-    assert again.chosen() == named
+    assert tolerated.share[tolerated.index_of(named["robust"])] == tolerated.share.max() == 1.0
+    assert tolerated.share[tolerated.index_of(named["best f0"])] < 0.9
+    repeated = run_study(robust_study(choose), tmp_path / "s", resume=True)
+    assert repeated.sessions[-1]["executor"] == "none"
+    assert repeated.chosen() == named
 
 
 def test_a_more_robust_design_is_recommended_where_the_first_choice_breaks_limits_within_its_tolerances(tmp_path):
@@ -148,24 +148,24 @@ def test_a_more_robust_design_is_recommended_where_the_first_choice_breaks_limit
     marked = {t["name"]: t["marker"].get("symbol") for t in front(result).figures[0].plot["data"] if t["showlegend"]}
     assert (marked["selected by a rule"], marked["robust"]) == ("star", "star-square")
     assert result.chosen() == {"best f0": 0, "best f1": 3, "nearest to f1 0.1": 3, "robust": 1}
-    kept, _ = result.tolerated().within_limits(3)
+    feasible_neighbours, _ = result.tolerated().within_limits(3)
     lead = f"robust: a 0.5 gives f0 0.25 and f1 0.5; 16 of 16 neighbours within the tolerances satisfy the limits, \
-where nearest to f1 0.1 keeps them in {kept} of 16"
+where nearest to f1 0.1 keeps them in {feasible_neighbours} of 16"
     assert summary_table(result).splitlines()[0] == f"the recommended design is {lead}"
     assert overview(result).findings[0] == f"The recommended design is {lead}."
     assert "\nrecommended: robust, because nearest to f1 0.1 violates limits within its tolerances\n" in str(result)
 
 
 def test_the_parameter_that_matters_is_the_one_on_which_the_objectives_depend(tmp_path):
-    made = make_study(
+    definition = make_study(
         minimize=("height",), names=("a", "b"), low=0.5, high=2.0,
         tolerances=Tolerances((Tolerance("a", 0.001), Tolerance("b", 0.1)), neighbours=32),
     )  # fmt: skip
-    result = run_study(made, tmp_path / "s")
-    done = result.tolerated()
-    place = done.index_of(result.chosen()["best f0"])
-    assert done.matters(place) == "b"
-    assert done.effects[place][:, 0] == pytest.approx([0.0, 1.0], abs=0.05)
+    result = run_study(definition, tmp_path / "s")
+    tolerated = result.tolerated()
+    position = tolerated.index_of(result.chosen()["best f0"])
+    assert tolerated.matters(position) == "b"
+    assert tolerated.effects[position][:, 0] == pytest.approx([0.0, 1.0], abs=0.05)
 
 
 def test_a_run_that_is_interrupted_among_the_neighbours_goes_on_there(tmp_path):
@@ -193,28 +193,30 @@ def brittle(design, scenario):
 
 
 def test_failures_of_neighbours_are_data_and_stop_nothing(tmp_path):
-    made = make_study(
+    definition = make_study(
         minimize=("value",), names=("a",), low=0.1, high=1.0, stages=(listed([0.1, 0.3, 0.5]),), tolerances=OFF
     )
-    made = dataclasses.replace(made, model=Use(brittle.__designopt__, {}))
-    result = run_study(made, tmp_path / "s")
-    done = result.tolerated()
+    definition = dataclasses.replace(definition, model=Use(brittle.__designopt__, {}))
+    result = run_study(definition, tmp_path / "s")
+    tolerated = result.tolerated()
     assert result.ended == "done"
-    assert 0.2 < done.share[0] < 0.8
-    assert np.isnan(done.objectives[0, ~done.feasible[0]]).all()
-    (lost,) = (~done.feasible).sum(axis=1)
+    assert 0.2 < tolerated.share[0] < 0.8
+    assert np.isnan(tolerated.objectives[0, ~tolerated.feasible[0]]).all()
+    (lost,) = (~tolerated.feasible).sum(axis=1)
     assert f" has no result in {lost} of 16 neighbours" in summary_table(result).splitlines()[0]
 
 
 def test_neighbours_that_violate_limits_and_those_without_a_result_are_counted_apart(tmp_path):
     def ran(name, points, minimum, *minimize):
         limit = StudyConstraint("stiff", Expression.parse("other"), use("aggregation", "worst"), minimum=minimum)
-        made = make_study(minimize=minimize, names=("a",), low=0.05, high=1.0, stages=(listed(points),), tolerances=OFF)
-        made = dataclasses.replace(made, model=Use(brittle.__designopt__, {}), constraints=(limit,))
-        result = run_study(made, tmp_path / name)
-        done = result.tolerated()
-        without = np.isnan(done.objectives[:, :, 0])
-        return summary_table(result).splitlines()[0], without.sum(axis=1), (~done.feasible & ~without).sum(axis=1)
+        definition = make_study(
+            minimize=minimize, names=("a",), low=0.05, high=1.0, stages=(listed(points),), tolerances=OFF
+        )
+        definition = dataclasses.replace(definition, model=Use(brittle.__designopt__, {}), constraints=(limit,))
+        result = run_study(definition, tmp_path / name)
+        tolerated = result.tolerated()
+        without = np.isnan(tolerated.objectives[:, :, 0])
+        return summary_table(result).splitlines()[0], without.sum(axis=1), (~tolerated.feasible & ~without).sum(axis=1)
 
     first, (without,), (violated,) = ran("one", [0.45], 0.4, "value")
     assert min(without, violated) > 0
@@ -252,20 +254,20 @@ def test_a_robust_search_avoids_designs_that_break_limits_within_their_tolerance
     plain = study(np.linspace(0.0, 1.0, 101), tolerances=None)
     robust = dataclasses.replace(plain, scenarios=with_neighbours(plain.scenarios, shifts(OFF, 8, seed=3)))
     best = run_study(plain, tmp_path / "a").outcomes
-    done = run_study(robust, tmp_path / "b")
+    result = run_study(robust, tmp_path / "b")
     assert best.X[best.feasible].max() == 0.9
     offsets = [s.shift[0].offset for s in robust.scenarios[1:]]
-    assert done.outcomes.X[done.outcomes.feasible].max() == pytest.approx(0.9 - max(offsets), abs=0.01)
-    assert done.outcomes.figures["height"][50] == pytest.approx(np.square([0.5, *(0.5 + np.array(offsets))]))
+    assert result.outcomes.X[result.outcomes.feasible].max() == pytest.approx(0.9 - max(offsets), abs=0.01)
+    assert result.outcomes.figures["height"][50] == pytest.approx(np.square([0.5, *(0.5 + np.array(offsets))]))
 
 
 def test_derivatives_of_a_robust_problem_are_those_by_the_design():
-    made = make_study(minimize=("height",), names=("a",))
+    definition = make_study(minimize=("height",), names=("a",))
     scenarios = (Scenario("s"), Scenario("t", {}, (Shift("a", factor=1.5, offset=0.25),)))
     problem = dataclasses.replace(
-        Problem.from_study(dataclasses.replace(made, scenarios=scenarios)), objectives=made.objectives
+        Problem.from_study(dataclasses.replace(definition, scenarios=scenarios)), objectives=definition.objectives
     )
-    mean = dataclasses.replace(made.objectives[0], over=use("aggregation", "mean"))
+    mean = dataclasses.replace(definition.objectives[0], over=use("aggregation", "mean"))
     problem = dataclasses.replace(problem, objectives=(mean,))
     a = np.array([[1.0]])
     near = np.array([[1.0, 1.75]])
@@ -289,7 +291,7 @@ def test_an_equality_is_beyond_its_limit_on_both_sides_and_within_it_has_no_marg
 
     alone = beyond(below)
     assert alone[[0, 1, 2]].max() < 0.0 < alone[3]
-    both = beyond(middle, below)
-    assert both[0] == pytest.approx(2.0 * both[2])
-    assert both[1] == alone[1]
-    assert both[3] > both[0] > 0.0
+    combined = beyond(middle, below)
+    assert combined[0] == pytest.approx(2.0 * combined[2])
+    assert combined[1] == alone[1]
+    assert combined[3] > combined[0] > 0.0

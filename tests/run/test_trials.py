@@ -64,20 +64,20 @@ SUBJECTS = "name,trial,mass [g]\nana,s1/walk.f64,60000\nben,s2/walk.f64,80000\n"
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A study folder with three trials, and a data root beside it."""
-    here, data = tmp_path / "here", tmp_path / "laboratory"
+    study_folder, data = tmp_path / "here", tmp_path / "laboratory"
     for n in (1, 2, 3):
-        (here / "trials").mkdir(parents=True, exist_ok=True)
-        np.arange(float(10 * n)).tofile(here / f"trials/walk{n}.f64")
-    (here / "trials/notes.txt").write_text("not a trial")
-    (here / "trials/._walk1.f64").write_text("of another system")
+        (study_folder / "trials").mkdir(parents=True, exist_ok=True)
+        np.arange(float(10 * n)).tofile(study_folder / f"trials/walk{n}.f64")
+    (study_folder / "trials/notes.txt").write_text("not a trial")
+    (study_folder / "trials/._walk1.f64").write_text("of another system")
     for n in (1, 2):
         (data / f"s{n}").mkdir(parents=True)
         np.full(5, float(n)).tofile(data / f"s{n}/walk.f64")
     (data / "subjects.csv").write_text(SUBJECTS)
-    (here / "gait.py").write_text(MODEL)
-    (here / "files.yaml").write_text(FILES)
-    (here / "table.yaml").write_text(TABLE)
-    return here
+    (study_folder / "gait.py").write_text(MODEL)
+    (study_folder / "files.yaml").write_text(FILES)
+    (study_folder / "table.yaml").write_text(TABLE)
+    return study_folder
 
 
 def designopt(folder: Path, *arguments: str) -> Done:
@@ -85,8 +85,8 @@ def designopt(folder: Path, *arguments: str) -> Done:
 
 
 def test_every_file_that_matches_is_a_scenario(folder: Path) -> None:
-    done = designopt(folder, "run", "files.yaml", "-o", "s.study")
-    assert done.returncode == 0, done.stderr
+    process = designopt(folder, "run", "files.yaml", "-o", "s.study")
+    assert process.returncode == 0, process.stderr
     result = open_store(folder / "s.study")
     assert [s.name for s in result.problem.scenarios] == ["walk1", "walk2", "walk3"]
     np.testing.assert_array_equal(result.outcomes.figures["peak"], [[70.0 * 9, 70.0 * 19, 70.0 * 29]])
@@ -94,8 +94,8 @@ def test_every_file_that_matches_is_a_scenario(folder: Path) -> None:
 
 
 def test_every_row_of_a_table_in_a_data_root_is_a_scenario(folder: Path) -> None:
-    done = designopt(folder, "run", "table.yaml", "--data", "gait=../laboratory", "-o", "s.study")
-    assert done.returncode == 0, done.stderr
+    process = designopt(folder, "run", "table.yaml", "--data", "gait=../laboratory", "-o", "s.study")
+    assert process.returncode == 0, process.stderr
     result = open_store(folder / "s.study")
     assert [s.name for s in result.problem.scenarios] == ["ana", "ben"]
     np.testing.assert_array_equal(result.outcomes.figures["peak"], [[60.0, 160.0]])
@@ -114,9 +114,9 @@ def test_the_folder_of_a_data_root_is_given_again_to_a_resume(folder: Path) -> N
     assert "--data gait=FOLDER" in without.stderr
     assert designopt(folder, "resume", "s.study", *root).returncode == 0
     assert designopt(folder, "show", "s.study/0").returncode == 0
-    again = designopt(folder, "show", "s.study/0", "--evaluate", *root)
-    assert again.returncode == 0, again.stdout + again.stderr
-    assert "the same as recorded, bit for bit" in again.stdout
+    repeated = designopt(folder, "show", "s.study/0", "--evaluate", *root)
+    assert repeated.returncode == 0, repeated.stdout + repeated.stderr
+    assert "the same as recorded, bit for bit" in repeated.stdout
     assert designopt(folder, "report", "s.study", "--set", "title=again").returncode == 0
     np.ones(5).tofile(folder.parent / "laboratory/s2/walk.f64")
     changed = designopt(folder, "resume", "s.study", *root)
@@ -148,13 +148,13 @@ MISTAKES = [
 def test_a_mistake_is_answered_at_its_place(folder: Path, file: str, find: str, replacement: str, message: str) -> None:
     text = (folder / file).read_text().replace(find, replacement)
     before = text.partition("«")[0]
-    place = f"{file}:{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
+    position = f"{file}:{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
     (folder / file).write_text(text.replace("«", "").replace("»", ""))
-    done = designopt(folder, "validate", file, "--data", "gait=../laboratory")
-    assert done.returncode == 2
-    assert message in done.stderr
+    process = designopt(folder, "validate", file, "--data", "gait=../laboratory")
+    assert process.returncode == 2
+    assert message in process.stderr
     if "subjects.csv:" not in message:
-        assert place in done.stderr
+        assert position in process.stderr
 
 
 CELLS = [
@@ -173,21 +173,21 @@ def test_a_mistake_in_the_table_is_reported_with_its_cell(
     folder: Path, find: str, replacement: str, message: str
 ) -> None:
     (folder.parent / "laboratory/subjects.csv").write_text(SUBJECTS.replace(find, replacement))
-    done = designopt(folder, "validate", "table.yaml", "--data", "gait=../laboratory")
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "table.yaml:5:11" in done.stderr
+    process = designopt(folder, "validate", "table.yaml", "--data", "gait=../laboratory")
+    assert process.returncode == 2
+    assert message in process.stderr
+    assert "table.yaml:5:11" in process.stderr
 
 
 def test_a_data_root_is_a_folder_with_a_name(folder: Path) -> None:
-    for given, reason in (
+    for data_root, reason in (
         ("gait", "write NAME=FOLDER"),
         ("g=.", "at least two letters"),
         ("gait=nowhere", "the folder 'nowhere' does not exist"),
     ):
-        done = designopt(folder, "validate", "table.yaml", "--data", given)
-        assert done.returncode == 2
-        assert reason in done.stderr
+        process = designopt(folder, "validate", "table.yaml", "--data", data_root)
+        assert process.returncode == 2
+        assert reason in process.stderr
 
 
 def test_workers_that_share_no_disk_are_sent_each_file_once(folder: Path, tmp_path: Path) -> None:
@@ -199,9 +199,9 @@ def test_workers_that_share_no_disk_are_sent_each_file_once(folder: Path, tmp_pa
     try:
         cluster.wait_for(2)
         study = load(folder / "files.yaml", plugin_files=[folder / "gait.py"]).definition
-        sent = Delivery.for_problem(study).elsewhere()
-        assert str(folder) not in repr([vars(v) if hasattr(v, "__dict__") else v for _, v, *_ in sent.scenarios])
-        assert all(not values["trial"].at_hand for _, values, _ in sent.scenarios)
+        delivery = Delivery.for_problem(study).elsewhere()
+        assert str(folder) not in repr([vars(v) if hasattr(v, "__dict__") else v for _, v, *_ in delivery.scenarios])
+        assert all(not values["trial"].at_hand for _, values, _ in delivery.scenarios)
         result = run_study(study, tmp_path / "s.study", scheduler=cluster.address, executor="dask")
     finally:
         cluster.close()
@@ -225,8 +225,8 @@ def test_the_trials_of_the_page_on_study_files_are_valid(folder: Path) -> None:
     blocks = dict(re.findall(r"```(\w+ trials)\n(.*?)```", page, flags=re.DOTALL))
     laboratory = folder.parent / "laboratory"
     (laboratory / "subjects.csv").write_text(blocks["csv trials"])
-    for place in (folder / "trials", laboratory / "s1", laboratory / "s2"):
-        (place / "walk.csv").write_text("0")
+    for trial_folder in (folder / "trials", laboratory / "s1", laboratory / "s2"):
+        (trial_folder / "walk.csv").write_text("0")
     (folder / "page.yaml").write_text(
         f"study: page\nmodel: {{use: gait}}\n{blocks['yaml trials']}solver: {{use: evaluate}}\n"
     )

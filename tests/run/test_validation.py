@@ -23,13 +23,13 @@ def scenarios(*values):
     return tuple(Scenario(f"v{i}", v) for i, v in enumerate(values))
 
 
-def study(**others):
+def study(**fields):
     validation = Validation(scenarios(*({"shift": shift} for shift in SHIFTS)), (0.0, 0.5, 1.0))
     return make_study(
         minimize=("height", "slope"),
         names=("a", "b"),
         scenarios=({}, {"shift": 0.5}),
-        **{"validate": validation, **others},
+        **{"validate": validation, **fields},
     )
 
 
@@ -49,9 +49,9 @@ def test_the_chosen_designs_are_evaluated_in_every_further_scenario_once(tmp_pat
     assert len(further) == len(chosen) * len(SHIFTS)
     assert [e["text"] for e in result.events] == [f"{len(chosen)} chosen designs in 3 further scenarios"]
     before = dump(result)
-    again = run_study(study(), tmp_path / "s", resume=True)
-    assert dump(again) == before
-    assert again.sessions[-1]["executor"] == "none"
+    repeated = run_study(study(), tmp_path / "s", resume=True)
+    assert dump(repeated) == before
+    assert repeated.sessions[-1]["executor"] == "none"
 
 
 def test_validation_changes_neither_the_solvers_input_nor_the_table(tmp_path):
@@ -68,26 +68,28 @@ def test_objectives_quantiles_and_limits_are_those_of_each_scenario_by_itself(tm
     s = study(stages=(listed([0.25, 0.5, 1.5]),), constraints=(limit,))
     s = dataclasses.replace(s, space=s.space[:1])
     result = run_study(s, tmp_path / "s")
-    done = result.validation()
-    assert done.labels == tuple(", ".join(n for n, r in result.chosen().items() if r == row) for row in done.rows)
-    a = result.outcomes.X[done.rows, 0]
+    validated = result.validation()
+    assert validated.labels == tuple(
+        ", ".join(n for n, r in result.chosen().items() if r == row) for row in validated.rows
+    )
+    a = result.outcomes.X[validated.rows, 0]
     height = (a[:, None] - np.array(SHIFTS)) ** 2
-    assert done.figures["height"] == pytest.approx(height, rel=1e-12)
-    assert done.objectives[:, 0] == pytest.approx(height, rel=1e-12)
-    assert done.objectives.shape == (len(done), 2, 3)
-    expected = np.quantile(done.objectives, (0.0, 0.5, 1.0), axis=2).transpose(1, 2, 0)
-    assert done.quantiles == pytest.approx(expected, rel=1e-12)
-    assert done.feasible_share.tolist() == pytest.approx((height <= 0.5).mean(axis=1).tolist())
-    assert 0.0 < done.feasible_share.min() < 1.0
-    assert (done.statuses == "ok").all()
+    assert validated.figures["height"] == pytest.approx(height, rel=1e-12)
+    assert validated.objectives[:, 0] == pytest.approx(height, rel=1e-12)
+    assert validated.objectives.shape == (len(validated), 2, 3)
+    expected = np.quantile(validated.objectives, (0.0, 0.5, 1.0), axis=2).transpose(1, 2, 0)
+    assert validated.quantiles == pytest.approx(expected, rel=1e-12)
+    assert validated.feasible_share.tolist() == pytest.approx((height <= 0.5).mean(axis=1).tolist())
+    assert 0.0 < validated.feasible_share.min() < 1.0
+    assert (validated.statuses == "ok").all()
 
 
 def test_maximised_objectives_are_shown_in_their_own_direction(tmp_path):
     s = study(stages=(listed([0.5, 1.0]),))
     first, second = s.objectives
     s = dataclasses.replace(s, space=s.space[:1], objectives=(first, dataclasses.replace(second, direction="maximize")))
-    done = run_study(s, tmp_path / "s").validation()
-    assert (done.objectives[:, 1] > 0.0).all()
+    validated = run_study(s, tmp_path / "s").validation()
+    assert (validated.objectives[:, 1] > 0.0).all()
 
 
 def test_a_scenario_that_is_known_already_is_not_computed_again(tmp_path):
@@ -112,12 +114,12 @@ def test_failures_there_are_data(tmp_path):
     validation = Validation(scenarios({"storm": True}, {"storm": False}))
     s = dataclasses.replace(s, model=Use(moody.__designopt__, {}), validate=validation)
     result = run_study(s, tmp_path / "s")
-    done = result.validation()
+    validated = result.validation()
     assert result.ended == "done"
-    assert done.statuses.tolist() == [["diverged", "ok"]]
-    assert np.isnan(done.objectives[0, 0, 0])
-    assert done.quantiles.tolist() == [[[0.5] * 3]]
-    assert done.feasible_share.tolist() == [0.5]
+    assert validated.statuses.tolist() == [["diverged", "ok"]]
+    assert np.isnan(validated.objectives[0, 0, 0])
+    assert validated.quantiles.tolist() == [[[0.5] * 3]]
+    assert validated.feasible_share.tolist() == [0.5]
     assert "diverged" not in result.counts
 
 
@@ -150,11 +152,11 @@ def test_a_run_stopped_during_validation_goes_on_with_it(tmp_path):
     with pytest.raises(Interrupted):
         run_study(s, tmp_path / "s", progress=Stopper())
     stopped = Result.open(tmp_path / "s")
-    done = stopped.validation()
-    assert done is None or (done.statuses == "").any()
-    whole = run_study(s, tmp_path / "s", resume=True)
-    assert (whole.validation().statuses == "ok").all()
-    assert dump(whole) == dump(run_study(s, tmp_path / "t"))
+    validated = stopped.validation()
+    assert validated is None or (validated.statuses == "").any()
+    uninterrupted = run_study(s, tmp_path / "s", resume=True)
+    assert (uninterrupted.validation().statuses == "ok").all()
+    assert dump(uninterrupted) == dump(run_study(s, tmp_path / "t"))
 
 
 def test_designs_chosen_by_the_study_are_validated_under_the_names_of_their_rules(tmp_path):
@@ -166,7 +168,7 @@ def test_designs_chosen_by_the_study_are_validated_under_the_names_of_their_rule
 def test_workers_know_the_further_scenarios(tmp_path):
     s = study(execution={"executor": "dask", "workers": 2}, stages=(listed(np.linspace(0, 1, 9)),))
     s = dataclasses.replace(s, space=s.space[:1])
-    there = run_study(s, tmp_path / "a")
-    here = run_study(s, tmp_path / "b", executor="serial")
-    assert dump(there) == dump(here)
-    assert there.validation().objectives.tolist() == here.validation().objectives.tolist()
+    parallel = run_study(s, tmp_path / "a")
+    serial = run_study(s, tmp_path / "b", executor="serial")
+    assert dump(parallel) == dump(serial)
+    assert parallel.validation().objectives.tolist() == serial.validation().objectives.tolist()

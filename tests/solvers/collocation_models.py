@@ -84,11 +84,11 @@ class TwoUnits(DampedStart):
     def trajectory_problem(self, scenario):
         import dataclasses
 
-        made = super().trajectory_problem(scenario)
-        (phase,) = made.phases
+        problem = super().trajectory_problem(scenario)
+        (phase,) = problem.phases
         parameters = (Variable("damping", "kN s/m"), phase.system.parameters[1])
         system = dataclasses.replace(phase.system, parameters=parameters)
-        return dataclasses.replace(made, phases=[dataclasses.replace(phase, system=system)])
+        return dataclasses.replace(problem, phases=[dataclasses.replace(phase, system=system)])
 
 
 @model("braked", version=1)
@@ -96,15 +96,15 @@ class Braked(DampedStart):
     """Its trajectory problem has a parameter that no system has: the colour, which costs its square distance to 500."""
 
     def evaluate(self, design: Bar, scenario: Load) -> Decay:
-        made = super().evaluate(design, scenario)
-        return {**made, "loss": made["loss"] + (design["colour"] - 500.0) ** 2}
+        problem = super().evaluate(design, scenario)
+        return {**problem, "loss": problem["loss"] + (design["colour"] - 500.0) ** 2}
 
     def trajectory_problem(self, scenario):
         import dataclasses
 
-        made = super().trajectory_problem(scenario)
-        figures = {**made.figures, "loss": lambda e: e.integral["loss"] + (e["colour"] - 500.0) ** 2}
-        return dataclasses.replace(made, figures=figures, extra=(Variable("colour", "nm", 0.0, 1000.0),))
+        problem = super().trajectory_problem(scenario)
+        figures = {**problem.figures, "loss": lambda e: e.integral["loss"] + (e["colour"] - 500.0) ** 2}
+        return dataclasses.replace(problem, figures=figures, extra=(Variable("colour", "nm", 0.0, 1000.0),))
 
 
 @model("pushed", version=1)
@@ -116,8 +116,8 @@ class Pushed(DampedStart):
 
         import casadi as ca
 
-        made = super().trajectory_problem(scenario)
-        (phase,) = made.phases
+        problem = super().trajectory_problem(scenario)
+        (phase,) = problem.phases
         x, v, c, k, m, force = (ca.SX.sym(n) for n in ("x", "v", "c", "k", "m", "force"))
         system = System.from_expressions(
             "pushed",
@@ -128,7 +128,7 @@ class Pushed(DampedStart):
         )
         error = Integral(lambda s: s["position"] ** 2 + s["force"] ** 2)
         return dataclasses.replace(
-            made, phases=[dataclasses.replace(phase, system=system, integrals={**phase.integrals, "error": error})]
+            problem, phases=[dataclasses.replace(phase, system=system, integrals={**phase.integrals, "error": error})]
         )
 
 

@@ -54,5 +54,5 @@ class MovedBlock:
         )
 
     def evaluate(self, design: Move, scenario: Load) -> Spent:
-        found = solve_design(self.trajectory_problem(scenario), design)
-        return {"effort": found.figures["effort"], "time": found.figures["time"]}
+        solution = solve_design(self.trajectory_problem(scenario), design)
+        return {"effort": solution.figures["effort"], "time": solution.figures["time"]}

@@ -17,9 +17,9 @@ FRONTS = [("zdt1", {}), ("zdt2", {}), ("zdt3", {}), ("dtlz2", {"n_var": 12, "n_o
 def solved(solver, problem: Problem, budget: int, seed: int = 1, start: np.ndarray | None = None) -> InProcess:
     """What `solver` asked for until its budget was spent, or until it ended by itself."""
     evaluate = InProcess(problem, budget)
-    known = no_outcomes(problem) if start is None else evaluate.outcomes(start)
+    start_outcomes = no_outcomes(problem) if start is None else evaluate.outcomes(start)
     try:
-        evaluate.tells = solver.solve(problem, evaluate, np.random.default_rng(seed), known)
+        evaluate.tells = solver.solve(problem, evaluate, np.random.default_rng(seed), start_outcomes)
     except StageEnded:
         evaluate.tells = None
     return evaluate
@@ -32,14 +32,14 @@ def run(solver, problem: Problem, budget: int, seed: int = 1, start: np.ndarray 
     return evaluate
 
 
-def both(name: str, **options: int):
+def pymoo_problem(name: str, **options: int):
     """pymoo's test problem `name` twice: as a designopt problem, and for pymoo with a list of the points it asks for.
 
     Both evaluate one row at a time with the same code, so that not even the order of a summation differs.
     """
     original = get_problem(name, **options)
     n, m, k = original.n_var, original.n_obj, original.n_ieq_constr
-    asked: list[np.ndarray] = []
+    points: list[np.ndarray] = []
 
     def row(x):
         out = original.evaluate(np.array([x]), return_as_dictionary=True)
@@ -54,19 +54,19 @@ def both(name: str, **options: int):
             super().__init__(n_var=n, n_obj=m, n_ieq_constr=k, xl=original.xl, xu=original.xu)
 
         def _evaluate(self, x, out, *args, **kwargs):
-            asked.append(x.copy())
+            points.append(x.copy())
             out["F"], out["G"] = row(x)
 
     space = [DesignVariable(f"x{i}", "real", float(original.xl[i]), float(original.xu[i])) for i in range(n)]
     limits = {f"g{j}": 0.0 for j in range(k)}
-    return problem_from(function, space, minimize=[f"f{j}" for j in range(m)], limits=limits), Reference(), asked
+    return problem_from(function, space, minimize=[f"f{j}" for j in range(m)], limits=limits), Reference(), points
 
 
 def asks_of_pymoo(case: tuple[str, dict], algorithm, evaluations: int, seed: int) -> tuple[Problem, np.ndarray]:
     """The problem, and the first `evaluations` designs that pymoo's own loop evaluates on it."""
-    problem, reference, asked = both(case[0], **case[1])
+    problem, reference, points = pymoo_problem(case[0], **case[1])
     minimize(reference, algorithm, ("n_eval", evaluations), seed=seed)
-    return problem, np.array(asked)[:evaluations]
+    return problem, np.array(points)[:evaluations]
 
 
 def hypervolume(F: np.ndarray, reference: np.ndarray) -> float:

@@ -43,9 +43,9 @@ def test_the_choice_follows_from_evaluations_cost_objectives_and_parameters(goal
 
 
 def test_it_asks_for_the_designs_of_the_solver_that_it_chooses_and_says_why():
-    two = problem(2)
-    evaluate = run(Auto(evaluations=500), two, 120)
-    assert np.array_equal(evaluate.X, run(NSGA2(population=27), two, 120).X)
+    problem_of_two = problem(2)
+    evaluate = run(Auto(evaluations=500), problem_of_two, 120)
+    assert np.array_equal(evaluate.X, run(NSGA2(population=27), problem_of_two, 120).X)
     why = "planned for 500 designs, 2 objectives and 2 parameters: an evolutionary search that preserves diversity"
     assert evaluate.notes == [("solver_chosen", f"nsga2 (population 27): {why}")]
 

@@ -38,10 +38,10 @@ def error(c, k=1.0, m=1.0, start=1.0):
 
 def study(**sections):
     load_file(str(MODELS), MODELS.read_bytes())
-    own = sections.pop("solver", {})
-    solver = {"use": "collocation", "scheme": "radau", "degree": 5, "intervals": 100, **(own or {})}
+    solver_section = sections.pop("solver", {})
+    solver = {"use": "collocation", "scheme": "radau", "degree": 5, "intervals": 100, **(solver_section or {})}
     return define(
-        **({} if own is None else {"solver": solver}),
+        **({} if solver_section is None else {"solver": solver}),
         **{
             "study": "damped",
             "model": {"use": "damped_start"},
@@ -58,7 +58,7 @@ def best(result):
     return result.problem.space.values(result.outcomes.X[row]), float(result.outcomes.objectives[row, 0])
 
 
-def told(result, kind):
+def events_of(result, kind):
     return [event["text"] for event in result.events if event["kind"] == kind]
 
 
@@ -85,8 +85,8 @@ def test_the_optimal_damper_is_found_and_evaluated_by_the_model_itself(tmp_path)
     assert record.figures["loss"] == pytest.approx(0.5, rel=ACCURACY)
     assert record.figures["program(error_estimate)"] < 1e-4
     assert record.solution.phase.values["position"][0] == 1.0
-    assert told(result, "solver_ended") == ["stage 'collocation': 1 program: 1 solved"]
-    assert told(result, "objective_differs") == []
+    assert events_of(result, "solver_ended") == ["stage 'collocation': 1 program: 1 solved"]
+    assert events_of(result, "objective_differs") == []
 
 
 def test_units_and_logarithms_of_a_study_are_its_own_affair(tmp_path):
@@ -144,13 +144,13 @@ def test_relations_between_parameters_are_constraints_of_the_program(tmp_path):
     relations = ["stiffness <= 2 [N/m] + 0.5 [1/s] * damping", "damping <= 0.6 [s] * stiffness"]
     result = study(space=space, relations=relations).run(tmp_path / "s")
     values, decay = best(result)
-    found = minimize(
+    reference = minimize(
         lambda v: error(v[0], v[1]), [1.0, 2.0], bounds=[(0.2, 5.0), (0.5, 4.0)], method="SLSQP", tol=1e-12,
         constraints=[{"type": "ineq", "fun": lambda v: 2.0 + 0.5 * v[0] - v[1]},
                      {"type": "ineq", "fun": lambda v: 0.6 * v[1] - v[0]}],
     )  # fmt: skip
-    assert list(values.values()) == pytest.approx(found.x.tolist(), rel=1e-4)
-    assert decay == pytest.approx(found.fun, rel=1e-5)
+    assert list(values.values()) == pytest.approx(reference.x.tolist(), rel=1e-4)
+    assert decay == pytest.approx(reference.fun, rel=1e-5)
     assert not result.outcomes.invalid.any()
 
 
@@ -163,17 +163,17 @@ def test_a_program_without_a_solution_tells_why_and_leaves_its_last_iterate(tmp_
     assert "integral 'error' of decay: off by 0.5" in record.message
     assert record.solution.phase.values["position"][0] == pytest.approx(1.0)
     assert len(result.outcomes) == 0
-    assert told(result, "solver_ended") == ["stage 'collocation': 1 program: 1 locally_infeasible"]
+    assert events_of(result, "solver_ended") == ["stage 'collocation': 1 program: 1 locally_infeasible"]
 
 
 def test_a_model_that_evaluates_the_optimum_otherwise_is_reported(tmp_path):
     result = study(model={"use": "damped_start", "bias": 1.01}).run(tmp_path / "s")
-    (text,) = told(result, "objective_differs")
+    (text,) = events_of(result, "objective_differs")
     assert "'decay' of the optimum differently from the program, by up to 1.01 instead of 1" in text
     result = study(
         model={"use": "damped_start", "bias": 1.01}, constraints=[{"name": "l", "of": "error", "max": 1.005}]
     ).run(tmp_path / "t")
-    (text,) = told(result, "limits_differ")
+    (text,) = events_of(result, "limits_differ")
     assert "violates limits that the program satisfies, by up to 0.005 of their size" in text
 
 
@@ -190,15 +190,15 @@ def of_loads(c):
 def test_scenarios_share_their_parameters_in_one_program(tmp_path, over):
     objective = {"name": "decay", "minimize": "error", "over": over}
     result = study(scenarios=LOADS, objectives=[objective]).run(tmp_path / "s")
-    taken = {"mean": np.mean, "worst": np.max, "nominal": lambda values: values[0]}[over]
+    aggregate = {"mean": np.mean, "worst": np.max, "nominal": lambda values: values[0]}[over]
     # The worst has its optimum in a kink, where both scenarios are equally bad: c^2 = 20/7.
-    found = minimize_scalar(lambda c: taken(of_loads(c)), bounds=(0.2, 5.0), options={"xatol": 1e-10})
+    reference = minimize_scalar(lambda c: aggregate(of_loads(c)), bounds=(0.2, 5.0), options={"xatol": 1e-10})
     values, decay = best(result)
-    assert values["damping"] == pytest.approx(found.x, rel=2e-5)
-    assert decay == pytest.approx(found.fun, rel=ACCURACY)
+    assert values["damping"] == pytest.approx(reference.x, rel=2e-5)
+    assert decay == pytest.approx(reference.fun, rel=ACCURACY)
     (record,) = result.programs()
-    assert record.figures["program(objective)"] == pytest.approx(found.fun, rel=ACCURACY)
-    assert record.figures["heavy: error"] == pytest.approx(of_loads(found.x)[1], rel=2e-5)
+    assert record.figures["program(objective)"] == pytest.approx(reference.fun, rel=ACCURACY)
+    assert record.figures["heavy: error"] == pytest.approx(of_loads(reference.x)[1], rel=2e-5)
     assert list(record.solution.phases) == ["light: decay", "heavy: decay"]
 
 
@@ -286,9 +286,9 @@ def test_other_guesses_and_cold_solves_are_programs_of_their_own(tmp_path):
     assert len({record.start["damping"] for record in records}) == 3
     assert sum(record.solution.seed > 0 for record in records) == 2 * 3  # the random numbers of other guesses
     assert len(result.outcomes) == 3  # one design for each point
-    assert told(result, "programs_differ") == []  # there is one optimum
-    again = study(space=space, solver=solver).run(tmp_path / "t")
-    assert dump(again) == dump(result)
+    assert events_of(result, "programs_differ") == []  # there is one optimum
+    repeated = study(space=space, solver=solver).run(tmp_path / "t")
+    assert dump(repeated) == dump(result)
 
 
 def test_starts_cover_the_whole_range_of_a_parameter(tmp_path):
@@ -300,27 +300,27 @@ def test_starts_cover_the_whole_range_of_a_parameter(tmp_path):
 
 @pytest.mark.parametrize("over", ["mean", "worst"])
 def test_a_parameter_that_no_system_has_is_one_of_the_study_too(tmp_path, over):
-    made = study(
+    definition = study(
         model={"use": "braked"},
         space={"damping": [0.2, 5.0], "colour": {"low": 300, "high": 800, "unit": "nm"}},
         scenarios=[{"name": "light", "mass": 1}, {"name": "heavy", "mass": 2}],
         objectives=[{"name": "decay", "minimize": "loss", "over": over}],
     )
-    values, _ = best(made.run(tmp_path / "s"))
+    values, _ = best(definition.run(tmp_path / "s"))
     assert values["colour"] == pytest.approx(500.0, abs=1e-3)
 
 
-class Told:
+class ProgramsByRule:
     """An `evaluate` that says what became of programs by rule: `objective` of (row, stiffness), NaN for a failure."""
 
     def __init__(self, problem, objective):
         self.inner = InProcess(problem)
         self.objective = objective
-        self.asked = None
+        self.requests = None
         self.notes = []
 
     def programs(self, X, chains, seeds):
-        self.asked = list(zip(chains, seeds, X[:, 1].tolist(), strict=True))
+        self.requests = list(zip(chains, seeds, X[:, 1].tolist(), strict=True))
         values = np.array([self.objective(row, stiffness) for row, stiffness in enumerate(X[:, 1].tolist())])
         figures = {"program(objective)": values, "optimum(damping)": 1.0 + 0.01 * np.arange(len(X))}
         ok = np.isfinite(values)
@@ -334,29 +334,31 @@ class Told:
 
 
 def solved_by_rule(objective, **settings):
-    made = study(space={"damping": [0.2, 5.0], "stiffness": [0.5, 8.0]}, solver={"sweep": {"stiffness": 4}, **settings})
-    told = Told(made.problem, objective)
-    solver = made.definition.stages[0].solver.build()
-    end = solver.solve(made.problem, told, np.random.default_rng(0), no_outcomes(made.problem))
-    return told, end
+    definition = study(
+        space={"damping": [0.2, 5.0], "stiffness": [0.5, 8.0]}, solver={"sweep": {"stiffness": 4}, **settings}
+    )
+    evaluate = ProgramsByRule(definition.problem, objective)
+    solver = definition.definition.stages[0].solver.build()
+    end = solver.solve(definition.problem, evaluate, np.random.default_rng(0), no_outcomes(definition.problem))
+    return evaluate, end
 
 
 def test_the_best_program_of_each_point_is_evaluated_and_failures_are_counted():
     # rows 0 to 3 are the chain, 4 to 7 the second start of each point
     values = [2.0, math.nan, 2.0, math.nan, 1.0, 1.5, 2.0 * (1.0 - 1e-9), math.nan]
-    told, end = solved_by_rule(lambda row, _: values[row], starts=2)
-    assert told.inner.X[:, 0].tolist() == pytest.approx([1.04, 1.05, 1.02])  # of equals the first
+    evaluate, end = solved_by_rule(lambda row, _: values[row], starts=2)
+    assert evaluate.inner.X[:, 0].tolist() == pytest.approx([1.04, 1.05, 1.02])  # of equals the first
     assert end == "8 programs: 5 solved, 3 stalled"
-    assert [chain for chain, _, _ in told.asked] == [0, 0, 0, 0, 1, 2, 3, 4]
-    assert [seed > 0 for _, seed, _ in told.asked] == [False] * 4 + [True] * 4
+    assert [chain for chain, _, _ in evaluate.requests] == [0, 0, 0, 0, 1, 2, 3, 4]
+    assert [seed > 0 for _, seed, _ in evaluate.requests] == [False] * 4 + [True] * 4
 
 
 def test_points_that_end_elsewhere_when_they_are_solved_cold_are_reported():
-    told, _ = solved_by_rule(lambda row, _: 1.0 if row < 4 else 0.9, chain=2, verify=5)
-    assert [chain for chain, _, _ in told.asked] == [0, 0, 1, 1, 2, 3]  # the first of a chain is cold anyway
-    (text,) = [text for kind, text in told.notes if kind == "programs_differ"]
+    evaluate, _ = solved_by_rule(lambda row, _: 1.0 if row < 4 else 0.9, chain=2, verify=5)
+    assert [chain for chain, _, _ in evaluate.requests] == [0, 0, 1, 1, 2, 3]  # the first of a chain is cold anyway
+    (text,) = [text for kind, text in evaluate.notes if kind == "programs_differ"]
     assert text.startswith("2 of 2 points that were also solved cold have other optima (objectives differ by up to 0.1")
-    assert told.inner.X[:, 0].tolist() == pytest.approx([1.0, 1.04, 1.02, 1.05])  # what is better counts
+    assert evaluate.inner.X[:, 0].tolist() == pytest.approx([1.0, 1.04, 1.02, 1.05])  # what is better counts
     same, _ = solved_by_rule(lambda row, _: 1.0 if row < 4 else 1.0 + 5e-7, chain=2, verify=5)
     assert [kind for kind, _ in same.notes if kind == "programs_differ"] == []
 

@@ -97,9 +97,9 @@ def test_the_penalty_of_rates_is_a_mean_over_scenarios_and_is_distinguished_from
     for mass in (1.0, 2.0):
         problem = replace(model.trajectory_problem({"mass": mass}), parameters={"duration": 1.0})
         alone.append(solve(with_rates(problem, {"force": Rate(penalty=0.05)}), Options(intervals=20)))
-    effort = np.mean([found.figures["effort"] for found in alone])
+    effort = np.mean([solution.figures["effort"] for solution in alone])
     assert record.figures["program(objective)"] == pytest.approx(effort, rel=1e-7)
-    paid = np.mean([found.objective - found.figures["effort"] for found in alone])
+    paid = np.mean([solution.objective - solution.figures["effort"] for solution in alone])
     assert record.figures["program(rate_penalty)"] == pytest.approx(paid, rel=1e-7)
 
 

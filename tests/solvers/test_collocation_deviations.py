@@ -75,16 +75,16 @@ def test_the_report_has_them_as_a_table(tmp_path: Path) -> None:
 
 def test_a_scenario_has_its_own_numbers_and_shares_others(tmp_path: Path) -> None:
     loads = [{"name": "light", "mass": 1.0}, {"name": "heavy", "mass": 4.0}]
-    own = {"use": "collocation", "scheme": "radau", "degree": 5, "intervals": 100}
+    program = {"use": "collocation", "scheme": "radau", "degree": 5, "intervals": 100}
     names = ["mass", "light: decay.mass", "heavy: decay.mass"]
-    solver = {**own, "deviations": dict.fromkeys(names, 0.1)}
+    solver = {**program, "deviations": dict.fromkeys(names, 0.1)}
     mean = [{"name": "decay", "minimize": "error", "over": "mean"}]
     (record,) = run(tmp_path, scenarios=loads, objectives=mean, solver=solver).programs()
-    both, light, heavy = (record.figures[f"d(objective)/d({name})"] for name in names)
+    combined, light, heavy = (record.figures[f"d(objective)/d({name})"] for name in names)
     damping = record.figures["optimum(damping)"] / 1000.0
     assert light == pytest.approx(heavy, rel=ACCURACY)  # k x0^2/(2 c k) each, half of it in the mean
     assert light == pytest.approx(0.25 / damping, rel=ACCURACY)
-    assert both == pytest.approx(light + heavy, rel=1e-6)
+    assert combined == pytest.approx(light + heavy, rel=1e-6)
 
 
 def test_an_optimum_that_is_not_differentiable_is_reported(tmp_path: Path) -> None:

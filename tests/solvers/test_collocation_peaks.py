@@ -18,7 +18,7 @@ ROOM = {"name": "room", "of": "peak_travel", "max": "60 mm"}
 
 
 def study(**sections):
-    given = {
+    defaults = {
         "study": "peaks",
         "model": {"use": "quarter_car"},
         "space": SPACE,
@@ -26,7 +26,7 @@ def study(**sections):
         "solver": {"use": "collocation", "intervals": 40},
         "execution": {"executor": "serial"},
     }
-    return designopt.define(**{**given, **sections})
+    return designopt.define(**{**defaults, **sections})
 
 
 def run(folder, **sections):
@@ -71,7 +71,7 @@ def test_a_peak_is_minimised_in_the_worst_of_scenarios(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("section", "said"),
+    ("section", "message"),
     [
         ({"constraints": [{"name": "room", "of": "peak_travel", "min": "60 mm"}]}, "constraint 'room' uses the"),
         ({"constraints": [{"name": "room", "of": "0.1 [m] - peak_travel", "max": "60 mm"}]}, "it can only be lowered"),
@@ -79,8 +79,8 @@ def test_a_peak_is_minimised_in_the_worst_of_scenarios(tmp_path):
         ({"objectives": [{"name": "room", "maximize": "peak_travel"}]}, "objective 'room' uses the largest value"),
     ],
 )
-def test_a_peak_that_no_cost_or_limit_reduces_is_refused(section, said):
-    with pytest.raises(StudyError, match=re.escape(said)):
+def test_a_peak_that_no_cost_or_limit_reduces_is_refused(section, message):
+    with pytest.raises(StudyError, match=re.escape(message)):
         study(**section)
 
 
@@ -101,7 +101,7 @@ def falling():
         data={"mass": 1.0, "gravity": 9.81},
     )
     ways = {"top": "largest", "bottom": "smallest", "reach": "size"}
-    peaks = {name: Peak(lambda v: v["height"] - 1.2, of, "m") for name, of in ways.items()}
+    peaks = {name: Peak(lambda v: v["height"] - 1.2, extremum, "m") for name, extremum in ways.items()}
     return TrajectoryProblem([phase], cost=lambda e: e.tf, peaks=peaks)
 
 
@@ -118,10 +118,10 @@ def test_peaks_are_those_of_the_parabola(name, sign, expected):
     problem = TrajectoryProblem(
         problem.phases, cost=lambda e: sign * problem.figures[name](e), figures=problem.figures, peaks=problem.peaks
     )
-    found = solve(problem, Options(intervals=60))
-    assert found.success
-    assert found.figures[name] == pytest.approx(expected, abs=1e-4)  # points are 5 ms apart
-    assert peak_values(problem, found)[name] == pytest.approx(expected, abs=1e-4)
+    solution = solve(problem, Options(intervals=60))
+    assert solution.success
+    assert solution.figures[name] == pytest.approx(expected, abs=1e-4)  # points are 5 ms apart
+    assert peak_values(problem, solution)[name] == pytest.approx(expected, abs=1e-4)
 
 
 def test_a_peak_is_largest_smallest_or_a_size():
@@ -138,9 +138,9 @@ def test_a_peak_that_nothing_presses_on_is_read_from_the_motion():
         peaks=problem.peaks,
         constraints={"some room": Constraint(lambda e: problem.figures["top"](e), 0.0, 3.0)},
     )
-    found = solve(problem, Options(intervals=60))
-    assert found.figures["top"] == pytest.approx(2.0, abs=1e-4)
-    assert peak_values(problem, found)["top"] == pytest.approx(3.0**2 / (2 * 9.81) - 0.2, abs=1e-4)
+    solution = solve(problem, Options(intervals=60))
+    assert solution.figures["top"] == pytest.approx(2.0, abs=1e-4)
+    assert peak_values(problem, solution)["top"] == pytest.approx(3.0**2 / (2 * 9.81) - 0.2, abs=1e-4)
 
 
 def test_a_coarse_mesh_is_refined_until_the_model_agrees(tmp_path):

@@ -180,9 +180,9 @@ def test_an_invalid_program_is_refused_with_its_place(old, new, message):
 
 
 def test_an_aggregation_without_a_smooth_program_is_refused():
-    given = TEXT.replace("minimize: error", "minimize: error, over: {use: cvar, level: 0.5}")
-    given += "scenarios: [{name: a, mass: 1}, {name: b, mass: 2}]\n"
-    assert refused(given) == (
+    text = TEXT.replace("minimize: error", "minimize: error, over: {use: cvar, level: 0.5}")
+    text += "scenarios: [{name: a, mass: 1}, {name: b, mass: 2}]\n"
+    assert refused(text) == (
         "7:15: objective 'decay' is taken over scenarios by 'cvar'; collocation knows nominal, mean, worst,"
         " mean_plus_deviation"
     )

@@ -23,7 +23,7 @@ def _models() -> None:
 
 
 def study(**sections: Any) -> Any:
-    given = {
+    defaults = {
         "study": "damped",
         "model": {"use": "damped_start"},
         "space": {"damping": {"low": 0.2, "high": 5.0, "unit": "N s/m"}},
@@ -31,7 +31,7 @@ def study(**sections: Any) -> Any:
         "execution": {"executor": "serial"},
         "solver": {"use": "collocation", "scheme": "radau", "degree": 5, "intervals": 100},
     }
-    return define(**{**given, **sections})
+    return define(**{**defaults, **sections})
 
 
 def optimum(folder: Path, **sections: Any) -> tuple[Any, dict[str, float]]:

@@ -68,7 +68,7 @@ def of_equations():
             "scenarios": [{"name": "light", "mass": 1.0}, {"name": "heavy", "mass": 2.0}],
         },
     ]
-    return [Problem.from_study(study_from_data({**rest, **given})) for given in sections]
+    return [Problem.from_study(study_from_data({**rest, **section})) for section in sections]
 
 
 #: Problems for solvers that need more of a model than that it evaluates designs.

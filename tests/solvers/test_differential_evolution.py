@@ -25,9 +25,9 @@ BRANIN = problem_from(lambda d, s: {"f": branin(d["x"], d["y"])}, AREA, minimize
 
 def run(solver, problem, budget=None, *, seed=1, start=None) -> tuple[InProcess, str]:
     evaluate = InProcess(problem, budget)
-    known = no_outcomes(problem) if start is None else evaluate.outcomes(np.array(start, ndmin=2, dtype=float))
+    start_outcomes = no_outcomes(problem) if start is None else evaluate.outcomes(np.array(start, ndmin=2, dtype=float))
     try:
-        return evaluate, solver.solve(problem, evaluate, np.random.default_rng(seed), known)
+        return evaluate, solver.solve(problem, evaluate, np.random.default_rng(seed), start_outcomes)
     except StageEnded:
         return evaluate, "budget"
 
@@ -127,9 +127,9 @@ def test_known_designs_are_the_beginning_and_are_not_asked_again():
 
 
 def test_the_generator_decides_everything():
-    one, again, other = (run(DifferentialEvolution(population=10), BRANIN, 100, seed=s)[0].X for s in (5, 5, 6))
-    assert np.array_equal(one, again)
-    assert not np.array_equal(one[:50], other[:50])
+    one, repeated, different = (run(DifferentialEvolution(population=10), BRANIN, 100, seed=s)[0].X for s in (5, 5, 6))
+    assert np.array_equal(one, repeated)
+    assert not np.array_equal(one[:50], different[:50])
 
 
 def test_a_search_ends_where_every_design_is_known():
@@ -153,10 +153,10 @@ def test_the_smallest_sensible_budget_is_one_population():
 
 
 def test_questions_that_they_cannot_answer_are_refused():
-    two = problem_from(lambda d, s: {"f": 0.0, "g": 0.0}, AREA, minimize=["f", "g"])
+    problem_of_two = problem_from(lambda d, s: {"f": 0.0, "g": 0.0}, AREA, minimize=["f", "g"])
     nothing = problem_from(lambda d, s: {"f": 0.0}, [DesignVariable("x", "fixed", values=(1.0,))], minimize=["f"])
     with pytest.raises(InvalidSetting, match="has one objective; this study has 2"):
-        DifferentialEvolution().check(two)
+        DifferentialEvolution().check(problem_of_two)
     with pytest.raises(InvalidSetting, match="needs a free parameter"):
         DifferentialEvolution().check(nothing)
     with pytest.raises(InvalidSetting, match=r"^weight_low: is above weight_high \(0.4\)"):

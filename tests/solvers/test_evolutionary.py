@@ -8,7 +8,7 @@ from pymoo.algorithms.moo.nsga2 import NSGA2 as PymooNSGA2
 from pymoo.operators.crossover.sbx import SBX
 from pymoo.operators.mutation.pm import PM
 from pymoo.optimize import minimize
-from pymoo_cases import FRONTS, asks_of_pymoo, both, hypervolume, run
+from pymoo_cases import FRONTS, asks_of_pymoo, hypervolume, pymoo_problem, run
 
 from designopt.plugin import Diverged, InvalidSetting
 from designopt.solvers.evolution.many_objectives import NSGA2, Crossover, Mutation
@@ -28,7 +28,7 @@ def test_the_proposed_designs_equal_those_of_pymoo(case, seed):
 
 @pytest.mark.parametrize("case", FRONTS, ids=lambda case: case[0])
 def test_the_hypervolume_of_all_that_was_asked_is_never_lower_than_that_of_pymoos_population(case):
-    problem, reference, _ = both(case[0], **case[1])
+    problem, reference, _ = pymoo_problem(case[0], **case[1])
     populations = []
     minimize(
         reference,
@@ -42,8 +42,8 @@ def test_the_hypervolume_of_all_that_was_asked_is_never_lower_than_that_of_pymoo
     far = outcomes.objectives[outcomes.feasible].max(axis=0) + 1.0  # beyond every feasible design: all of them count
     archive, population = [], []
     for generation, F in enumerate(populations, start=1):
-        known = outcomes.take(np.arange(24 * generation))
-        archive.append(hypervolume(known.objectives[known.feasible], far))
+        first_outcomes = outcomes.take(np.arange(24 * generation))
+        archive.append(hypervolume(first_outcomes.objectives[first_outcomes.feasible], far))
         population.append(hypervolume(F, far))
     assert len(archive) == 30
     assert population[-1] > 0.0
@@ -52,7 +52,7 @@ def test_the_hypervolume_of_all_that_was_asked_is_never_lower_than_that_of_pymoo
 
 
 def test_settings_mean_what_they_mean_in_pymoo():
-    problem, reference, expected = both("zdt1")
+    problem, reference, expected = pymoo_problem("zdt1")
     algorithm = PymooNSGA2(pop_size=20, n_offsprings=6, crossover=SBX(prob=0.7, eta=5), mutation=PM(prob=0.4, eta=9))
     minimize(reference, algorithm, ("n_eval", 200), seed=3)
     solver = NSGA2(
@@ -113,25 +113,25 @@ def _recording(monkeypatch):
 
     from designopt.solvers.evolution.elitist import Elitist
 
-    told = []
+    recorded = []
     advance, join = Algorithm.advance, Elitist.select
 
     def recorded_advance(self, infills=None, **kwargs):
-        told.append(np.column_stack([infills.get("F"), infills.get("G")]))
+        recorded.append(np.column_stack([infills.get("F"), infills.get("G")]))
         return advance(self, infills=infills, **kwargs)
 
     def recorded_select(self):
-        told.append(np.column_stack([self.alive.F, self.alive.violation]))
+        recorded.append(np.column_stack([self.alive.F, self.alive.violation]))
         return join(self)
 
     monkeypatch.setattr(Algorithm, "advance", recorded_advance)
     monkeypatch.setattr(Elitist, "select", recorded_select)
-    return told
+    return recorded
 
 
 @pytest.mark.parametrize("solver", [NSGA2])
 def test_only_finite_numbers_reach_the_search(monkeypatch, solver):
-    told = _recording(monkeypatch)
+    recorded = _recording(monkeypatch)
 
     def function(design, scenario):
         if design["x"] < 0.2:
@@ -141,7 +141,7 @@ def test_only_finite_numbers_reach_the_search(monkeypatch, solver):
 
     problem = problem_from(function, [DesignVariable("x", "real", 0.0, 1.0)], minimize="fg", relations=["x <= 0.9"])
     run(solver(population=40), problem, 200)
-    values = np.concatenate(told)
+    values = np.concatenate(recorded)
     assert np.isfinite(values).all()
     assert set(values[values[:, 2] == 2.0][:, 0]) == {0.0}  # failed
     assert np.any((values[:, 2] >= 1.0) & (values[:, 2] < 2.0))  # breaks the relation
@@ -214,7 +214,7 @@ def test_where_mating_finds_nothing_new_the_budget_goes_to_random_designs():
 
 @pytest.mark.parametrize("budget", [2, 3, 41, 60])
 def test_any_budget_is_spent_to_the_last_design(budget):
-    problem, _, _ = both("bnh")
+    problem, _, _ = pymoo_problem("bnh")
     assert len(run(NSGA2(population=20 if budget > 20 else 2), problem, budget).X) == budget
 
 
@@ -228,7 +228,7 @@ def zdt1_front(n: int) -> np.ndarray:
 
 
 def test_known_designs_enter_the_first_population_and_are_not_asked_for_again():
-    problem, _, _ = both("zdt1")
+    problem, _, _ = pymoo_problem("zdt1")
     start = zdt1_front(12)
     evaluate = run(NSGA2(population=20), problem, 60, start=start)
     assert [len(batch) for batch in evaluate.batches[:2]] == [8, 20]  # 8 random ones fill the population up
@@ -239,7 +239,7 @@ def test_known_designs_enter_the_first_population_and_are_not_asked_for_again():
 
 
 def test_of_too_many_known_designs_the_best_and_most_different_survive():
-    problem, _, _ = both("zdt1")
+    problem, _, _ = pymoo_problem("zdt1")
     poor = np.random.default_rng(0).random((50, 30))
     evaluate = run(NSGA2(population=20), problem, 20, start=np.concatenate([poor, zdt1_front(20)]))
     # With a full first population nothing is asked for but children, all of designs on the front.
@@ -258,17 +258,17 @@ def test_known_designs_that_failed_do_not_take_a_place():
 
 
 def test_the_search_from_known_designs_is_deterministic():
-    problem, _, _ = both("zdt1")
+    problem, _, _ = pymoo_problem("zdt1")
     start = np.random.default_rng(0).random((30, 30))
-    first, again = (run(NSGA2(population=20), problem, 60, start=start).X for _ in range(2))
-    assert np.array_equal(first, again)
+    first, repeated = (run(NSGA2(population=20), problem, 60, start=start).X for _ in range(2))
+    assert np.array_equal(first, repeated)
 
 
 # -------------------------------------------------------------------------------------------------------------- limits
 
 
 def test_the_smallest_sensible_budget_is_one_population():
-    problem, _, _ = both("bnh")
+    problem, _, _ = pymoo_problem("bnh")
     assert NSGA2(population=37).minimum_budget(problem) == 37
     assert NSGA2.needs_budget
 
@@ -283,7 +283,7 @@ def test_nothing_to_search_for_is_refused():
 
 
 def test_no_more_designs_are_on_their_way_than_there_are_to_breed_from():
-    problem = both("zdt1", n_var=3)[0]
+    problem = pymoo_problem("zdt1", n_var=3)[0]
     with pytest.raises(
         InvalidSetting, match=r"100 pending designs are more than the population of 4: .*give at most 4"
     ):
@@ -305,7 +305,7 @@ def test_settings_come_back_from_a_store_as_they_were():
         "crossover": Crossover(eta=5.0),
         "mutation": Mutation(),
     }
-    problem, _, _ = both("bnh")
+    problem, _, _ = pymoo_problem("bnh")
     study = StudyDefinition(
         name="s",
         model=problem.model,

@@ -10,7 +10,7 @@ from pymoo.algorithms.moo.sms import LeastHypervolumeContributionSurvival
 from pymoo.operators.crossover.sbx import SBX
 from pymoo.operators.mutation.pm import PM
 from pymoo.util.ref_dirs import get_reference_directions
-from pymoo_cases import FRONTS, asks_of_pymoo, both, run, solved
+from pymoo_cases import FRONTS, asks_of_pymoo, pymoo_problem, run, solved
 
 from designopt.plugin import Diverged, InvalidSetting
 from designopt.solvers.evolution.many_objectives import NSGA3, PARTITIONS, SMSEMOA, Crossover, Mutation
@@ -126,8 +126,8 @@ def test_equally_infeasible_designs_are_chosen_between_by_the_generator_that_was
         raise Diverged("never an answer")
 
     problem = problem_from(function, PLANE, minimize=["x", "y"])
-    first, again = (run(NSGA3(partitions=11), problem, 60).X for _ in range(2))
-    assert np.array_equal(first, again)
+    first, repeated = (run(NSGA3(partitions=11), problem, 60).X for _ in range(2))
+    assert np.array_equal(first, repeated)
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=by_name)
@@ -146,7 +146,7 @@ def test_failed_designs_are_left_for_infeasible_and_these_for_feasible_ones(solv
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=by_name)
 def test_known_designs_enter_the_first_population_the_best_when_there_are_too_many(solver):
-    problem, _, _ = both("zdt1")
+    problem, _, _ = pymoo_problem("zdt1")
     front = np.zeros((20, 30))
     front[:, 0] = np.linspace(0.0, 1.0, 20)
     few = run(solver, problem, 40, start=front[::2])
@@ -179,6 +179,6 @@ def test_objectives_of_any_size_are_survived_and_filters_of_warnings_stay(solver
 
 @pytest.mark.parametrize("solver", [NSGA3(partitions=1), SMSEMOA(population=2)], ids=by_name)
 def test_the_smallest_population_works(solver):
-    problem, _, _ = both("bnh")
+    problem, _, _ = pymoo_problem("bnh")
     assert solver.minimum_budget(problem) == 2
     assert len(run(solver, problem, 31).X) == 31

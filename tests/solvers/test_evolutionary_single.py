@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 from pymoo.algorithms.soo.nonconvex.ga import GA as PymooGA
-from pymoo_cases import asks_of_pymoo, both, run, solved
+from pymoo_cases import asks_of_pymoo, pymoo_problem, run, solved
 
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting
 from designopt.solvers.evolution.many_objectives import NSGA2, NSGA3, SMSEMOA
@@ -216,15 +216,19 @@ class _Poison:
     ids=by_name,
 )
 def test_the_given_generator_is_the_only_source_of_chance(solver, monkeypatch):
-    run(solver, both("zdt1" if hasattr(solver, "offspring") and not isinstance(solver, Genetic) else "ackley")[0], 40)
+    run(
+        solver,
+        pymoo_problem("zdt1" if hasattr(solver, "offspring") and not isinstance(solver, Genetic) else "ackley")[0],
+        40,
+    )
     for module in (np.random, random):
         for name in dir(module):
             bound = getattr(getattr(module, name), "__self__", None)
             if isinstance(bound, (np.random.RandomState, random.Random)):
                 monkeypatch.setattr(module, name, _Poison())
-    made = np.random.default_rng
+    default_rng = np.random.default_rng
     # pymoo makes generators that it does not use; to draw from one seeded by the clock is the mistake.
-    monkeypatch.setattr(np.random, "default_rng", lambda seed=None: _Poison() if seed is None else made(seed))
+    monkeypatch.setattr(np.random, "default_rng", lambda seed=None: _Poison() if seed is None else default_rng(seed))
 
     def function(design, scenario):
         if design["x"] > 0.5:
@@ -233,7 +237,7 @@ def test_the_given_generator_is_the_only_source_of_chance(solver, monkeypatch):
 
     several = getattr(solver, "objectives", "several") != "one"
     problem = problem_from(function, PLANE, minimize="fg" if several else "f", relations=["x + y <= 1.5"])
-    monkeypatch.setattr(np.random, "default_rng", lambda seed=None: _Poison() if seed is None else made(seed))
+    monkeypatch.setattr(np.random, "default_rng", lambda seed=None: _Poison() if seed is None else default_rng(seed))
     run(solver, problem, 150)
     with pytest.raises(AssertionError, match="a source of chance other than the given generator"):
         np.random.rand()
@@ -257,6 +261,6 @@ def test_cma_es_neither_prints_nor_writes_nor_reads_options_of_the_working_folde
         "except StageEnded:\n"
         "    assert len(evaluate.X) == 60\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True)
-    assert (done.stdout, done.stderr) == ("", "")
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert (process.stdout, process.stderr) == ("", "")
     assert [path.name for path in tmp_path.iterdir()] == ["cma_signals.in"]

@@ -109,9 +109,9 @@ HOCK_SCHITTKOWSKI = {
 def run(solver, problem: Problem, start=None, budget: int | None = None) -> tuple[InProcess, str]:
     """What was asked, and why it ended ("budget" when that was it)."""
     evaluate = InProcess(problem, budget)
-    known = no_outcomes(problem) if start is None else evaluate.outcomes(np.array(start, ndmin=2, dtype=float))
+    start_outcomes = no_outcomes(problem) if start is None else evaluate.outcomes(np.array(start, ndmin=2, dtype=float))
     try:
-        return evaluate, solver.solve(problem, evaluate, np.random.default_rng(1), known)
+        return evaluate, solver.solve(problem, evaluate, np.random.default_rng(1), start_outcomes)
     except StageEnded:
         return evaluate, "budget"
 
@@ -153,11 +153,11 @@ def test_slsqp_finds_published_optima(name, gradient):
     problem, start, optimum, value = HOCK_SCHITTKOWSKI[name]
     evaluate, ended = run(SLSQP(gradient=gradient), problem, start)
     assert ended == "the search converged"
-    found = best(evaluate)
-    assert evaluate.outcomes(found[None]).feasible.all()  # also where a limit decides
+    design = best(evaluate)
+    assert evaluate.outcomes(design[None]).feasible.all()  # also where a limit decides
     # The objective is exact to the tolerance of the search; flat around the optimum, so that designs are to its root.
-    assert evaluate.outcomes(found[None]).objectives[0, 0] == pytest.approx(value, rel=1e-6, abs=1e-6)
-    np.testing.assert_allclose(found, optimum, atol=2e-3)
+    assert evaluate.outcomes(design[None]).objectives[0, 0] == pytest.approx(value, rel=1e-6, abs=1e-6)
+    np.testing.assert_allclose(design, optimum, atol=2e-3)
 
 
 @pytest.mark.parametrize("name", ["hs6", "hs35", "hs43", "hs71"])
@@ -286,8 +286,8 @@ def test_a_search_that_begins_without_a_result_ends_with_the_reason_and_the_next
 
 def test_searches_start_at_the_best_known_design_then_the_next_best_then_all_over_the_space():
     problem = problem_from(cliff, PLANE, minimize=["f"])
-    known = [[0.9, 0.0], [0.1, 0.0], [0.5, 0.0]]  # the first one fails
-    firsts = [batch[0] for batch in run(NelderMead(starts=4, iterations=1), problem, known)[0].batches]
+    designs = [[0.9, 0.0], [0.1, 0.0], [0.5, 0.0]]  # the first one fails
+    firsts = [batch[0] for batch in run(NelderMead(starts=4, iterations=1), problem, designs)[0].batches]
     # The first simplex around each start is one batch; starts themselves are known.
     np.testing.assert_allclose(firsts[0], [0.6, 0.0], atol=1e-12)
     assert any(np.allclose(x, [0.2, 0.0]) for x in firsts)
@@ -304,9 +304,9 @@ def test_recorded_designs_are_not_requested_again():
 def test_a_known_design_without_the_derivatives_that_are_recorded_is_evaluated_again():
     problem, start, *_ = HOCK_SCHITTKOWSKI["hs71"]
     for start_from, first in ((problem, 0), (replace(problem, gradients=False), 1)):
-        known = InProcess(start_from).outcomes(np.array([start]))
+        start_outcomes = InProcess(start_from).outcomes(np.array([start]))
         evaluate = InProcess(problem)
-        SLSQP(gradient="model").solve(problem, evaluate, np.random.default_rng(1), known)
+        SLSQP(gradient="model").solve(problem, evaluate, np.random.default_rng(1), start_outcomes)
         assert (start == evaluate.X).all(axis=1).sum() == first
 
 
@@ -318,8 +318,8 @@ class Shy:
         return {"f": design["x"] ** 2 + (design["y"] - 0.5) ** 2}
 
     def gradient(self, design, scenario):
-        known = {"x": 2.0 * design["x"], "y": 2.0 * (design["y"] - 0.5)}
-        return {"f": known if design["x"] > 0.4 else {"x": known["x"], "y": np.nan}}
+        slopes = {"x": 2.0 * design["x"], "y": 2.0 * (design["y"] - 0.5)}
+        return {"f": slopes if design["x"] > 0.4 else {"x": slopes["x"], "y": np.nan}}
 
 
 def test_a_derivative_that_the_model_does_not_know_is_replaced_or_the_reason_for_the_end():
@@ -448,10 +448,10 @@ def test_fixed_parts_are_refused_as_variables(solver):
 
 
 def test_questions_that_they_cannot_answer_are_refused():
-    two = replace(ROSENBROCK[0], objectives=ROSENBROCK[0].objectives * 2)
+    problem_of_two = replace(ROSENBROCK[0], objectives=ROSENBROCK[0].objectives * 2)
     for solver in (SLSQP(), NelderMead()):
         with pytest.raises(InvalidSetting, match="has one objective; this study has 2"):
-            solver.check(two)
+            solver.check(problem_of_two)
     with pytest.raises(InvalidSetting, match="supports bounds but no limits"):
         LeastSquares().check(HOCK_SCHITTKOWSKI["hs35"][0])
     largest = replace(ROSENBROCK[0].objectives[0], direction="maximize")

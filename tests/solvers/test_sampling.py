@@ -206,9 +206,9 @@ def test_the_sobol_sequence_starts_with_its_known_points():
 def test_any_number_of_samples_begins_the_same_sequence_without_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        whole = sample(Sobol(samples=64), box(*SQUARE))
+        longest = sample(Sobol(samples=64), box(*SQUARE))
         for count in (1, 2, 31, 33, 63):
-            assert np.array_equal(sample(Sobol(samples=count), box(*SQUARE)), whole[:count])
+            assert np.array_equal(sample(Sobol(samples=count), box(*SQUARE)), longest[:count])
 
 
 def test_a_power_of_two_is_balanced_in_every_elementary_box():
@@ -247,9 +247,9 @@ def test_the_halton_sequence_starts_with_its_known_points():
 
 
 def test_a_halton_sample_grows_by_any_number_and_keeps_its_beginning():
-    whole = sample(Halton(samples=50), box(*SQUARE))
+    longest = sample(Halton(samples=50), box(*SQUARE))
     for count in (1, 7, 49):
-        assert np.array_equal(sample(Halton(samples=count), box(*SQUARE)), whole[:count])
+        assert np.array_equal(sample(Halton(samples=count), box(*SQUARE)), longest[:count])
 
 
 def test_halton_points_have_a_lower_star_discrepancy_than_random_ones():

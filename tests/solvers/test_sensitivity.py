@@ -20,7 +20,7 @@ def box(d: int, low: float = 0.0, high: float = 1.0) -> tuple[DesignVariable, ..
     return tuple(DesignVariable(f"x{j + 1}", "real", low, high) for j in range(d))
 
 
-def asked(solver, problem: Problem, seed: int = 1):
+def outcomes_for(solver, problem: Problem, seed: int = 1):
     """The outcomes of all that `solver` asks for, in its one batch."""
     evaluate = InProcess(problem)
     solver.solve(problem, evaluate, np.random.default_rng(seed), no_outcomes(problem))
@@ -52,7 +52,7 @@ def test_neither_sampling_nor_analysis_touches_global_random_states():
     problem = problem_from(lambda design, scenario: {"f": vector(design).sum()}, box(3), minimize=["f"])
     before = np.random.get_state()[1].copy(), random.getstate()
     for solver in (SobolIndices(base=8, second_order=True), Morris()):
-        solver.indices(problem, asked(solver, problem))
+        solver.indices(problem, outcomes_for(solver, problem))
     assert np.array_equal(before[0], np.random.get_state()[1])
     assert before[1] == random.getstate()
 
@@ -60,10 +60,10 @@ def test_neither_sampling_nor_analysis_touches_global_random_states():
 def test_the_same_outcomes_give_the_same_intervals():
     problem = problem_from(lambda design, scenario: {"f": (vector(design) ** 2).sum()}, box(2), minimize=["f"])
     for solver in (SobolIndices(base=16), Morris()):
-        outcomes = asked(solver, problem)
-        first, again = (solver.indices(problem, outcomes).influences[0].measures for _ in range(2))
+        outcomes = outcomes_for(solver, problem)
+        first, repeated = (solver.indices(problem, outcomes).influences[0].measures for _ in range(2))
         for name, values in first.items():
-            np.testing.assert_array_equal(values, again[name])
+            np.testing.assert_array_equal(values, repeated[name])
 
 
 # ------------------------------------------------------------------------------------------------ Sobol' indices
@@ -86,15 +86,15 @@ def test_indices_of_the_ishigami_function_are_those_of_its_closed_form():
     np.testing.assert_allclose(ISHIGAMI_TOTAL, [0.5576, 0.4424, 0.2437], atol=1e-4)
     problem = problem_from(ishigami, box(3, -np.pi, np.pi), minimize=["f"])
     solver = SobolIndices(base=1024, second_order=True)
-    (found,) = solver.indices(problem, asked(solver, problem)).influences
+    (influence,) = solver.indices(problem, outcomes_for(solver, problem)).influences
     # The error of 1024 blocks is about 0.03 by the bootstrap; low discrepancy makes it smaller.
-    np.testing.assert_allclose(found.measures["first"], ISHIGAMI_FIRST, atol=0.03)
-    np.testing.assert_allclose(found.measures["total"], ISHIGAMI_TOTAL, atol=0.03)
-    assert found.measures["second"][0, 2] == pytest.approx(V13 / (V1 + V2 + V13), abs=0.05)
-    assert abs(found.measures["second"][0, 1]) < 0.05
-    inside = np.abs(found.measures["total"] - ISHIGAMI_TOTAL) <= found.measures["total_confidence"]
+    np.testing.assert_allclose(influence.measures["first"], ISHIGAMI_FIRST, atol=0.03)
+    np.testing.assert_allclose(influence.measures["total"], ISHIGAMI_TOTAL, atol=0.03)
+    assert influence.measures["second"][0, 2] == pytest.approx(V13 / (V1 + V2 + V13), abs=0.05)
+    assert abs(influence.measures["second"][0, 1]) < 0.05
+    inside = np.abs(influence.measures["total"] - ISHIGAMI_TOTAL) <= influence.measures["total_confidence"]
     assert inside.all()
-    assert (found.used, found.blocks) == (1024, 1024)
+    assert (influence.used, influence.blocks) == (1024, 1024)
 
 
 def test_indices_of_the_g_function_are_those_of_its_closed_form():
@@ -104,13 +104,13 @@ def test_indices_of_the_g_function_are_those_of_its_closed_form():
         lambda design, scenario: {"g": np.prod((np.abs(4 * vector(design) - 2) + a) / (1 + a))}, box(4), minimize=["g"]
     )
     partial = 1 / 3 / (1 + a) ** 2
-    whole = np.prod(1 + partial) - 1
-    total = [partial[j] * np.prod(np.delete(1 + partial, j)) / whole for j in range(4)]
+    variance = np.prod(1 + partial) - 1
+    total = [partial[j] * np.prod(np.delete(1 + partial, j)) / variance for j in range(4)]
     solver = SobolIndices(base=1024)
-    (found,) = solver.indices(problem, asked(solver, problem)).influences
-    np.testing.assert_allclose(found.measures["first"], partial / whole, atol=0.03)
-    np.testing.assert_allclose(found.measures["total"], total, atol=0.03)
-    assert "second" not in found.measures
+    (influence,) = solver.indices(problem, outcomes_for(solver, problem)).influences
+    np.testing.assert_allclose(influence.measures["first"], partial / variance, atol=0.03)
+    np.testing.assert_allclose(influence.measures["total"], total, atol=0.03)
+    assert "second" not in influence.measures
 
 
 def test_intervals_become_narrower_with_the_square_root_of_the_base():
@@ -118,7 +118,9 @@ def test_intervals_become_narrower_with_the_square_root_of_the_base():
     widths = []
     for base in (128, 2048):
         solver = SobolIndices(base=base)
-        widths.append(solver.indices(problem, asked(solver, problem)).influences[0].measures["total_confidence"][0])
+        widths.append(
+            solver.indices(problem, outcomes_for(solver, problem)).influences[0].measures["total_confidence"][0]
+        )
     assert 2.5 < widths[0] / widths[1] < 6.0  # sqrt(16) = 4, known to the scatter of 200 resamples
 
 
@@ -127,9 +129,9 @@ def test_a_log_scale_and_whole_numbers_are_sampled_evenly_in_search_coordinates(
     space = (DesignVariable("k", "real", 0.01, 100.0, scale="log"), DesignVariable("n", "int", 0, 3))
     problem = problem_from(lambda d, s: {"f": np.log10(d["k"]) + d["n"]}, space, minimize=["f"])
     solver = SobolIndices(base=512)
-    (found,) = solver.indices(problem, asked(solver, problem)).influences
-    np.testing.assert_allclose(found.measures["first"], np.array([16, 15]) / 31, atol=0.02)
-    np.testing.assert_allclose(found.measures["total"], np.array([16, 15]) / 31, atol=0.02)
+    (influence,) = solver.indices(problem, outcomes_for(solver, problem)).influences
+    np.testing.assert_allclose(influence.measures["first"], np.array([16, 15]) / 31, atol=0.02)
+    np.testing.assert_allclose(influence.measures["total"], np.array([16, 15]) / 31, atol=0.02)
 
 
 # -------------------------------------------------------------------------------------------------------- Morris
@@ -139,19 +141,19 @@ def test_effects_of_a_linear_function_are_its_coefficients_without_spread():
     c = np.array([3.0, -2.0, 0.5, 0.0])
     problem = problem_from(lambda design, scenario: {"f": c @ vector(design)}, box(4), minimize=["f"])
     solver = Morris(trajectories=8)
-    (found,) = solver.indices(problem, asked(solver, problem)).influences
-    np.testing.assert_allclose(found.measures["mu"], c, atol=1e-12)
-    np.testing.assert_allclose(found.measures["mu_star"], np.abs(c), atol=1e-12)
-    np.testing.assert_allclose(found.measures["sigma"], 0.0, atol=1e-12)
-    np.testing.assert_allclose(found.measures["mu_star_confidence"], 0.0, atol=1e-12)
+    (influence,) = solver.indices(problem, outcomes_for(solver, problem)).influences
+    np.testing.assert_allclose(influence.measures["mu"], c, atol=1e-12)
+    np.testing.assert_allclose(influence.measures["mu_star"], np.abs(c), atol=1e-12)
+    np.testing.assert_allclose(influence.measures["sigma"], 0.0, atol=1e-12)
+    np.testing.assert_allclose(influence.measures["mu_star_confidence"], 0.0, atol=1e-12)
 
 
 def test_an_effect_is_that_of_the_whole_range():
     space = (DesignVariable("a", "real", -10.0, 10.0), DesignVariable("k", "real", 0.1, 1000.0, scale="log"))
     problem = problem_from(lambda d, s: {"f": 2 * d["a"] + np.log10(d["k"])}, space, minimize=["f"])
     solver = Morris(trajectories=5, levels=6)
-    (found,) = solver.indices(problem, asked(solver, problem)).influences
-    np.testing.assert_allclose(found.measures["mu"], [40.0, 4.0], atol=1e-9)
+    (influence,) = solver.indices(problem, outcomes_for(solver, problem)).influences
+    np.testing.assert_allclose(influence.measures["mu"], [40.0, 4.0], atol=1e-9)
 
 
 @pytest.mark.parametrize("levels", [2, 4, 6])
@@ -160,9 +162,9 @@ def test_an_effect_of_few_values_is_that_of_their_whole_range(levels):
     space = tuple(DesignVariable(f"n{k}", "int", 0, k - 1) for k in (2, 3, 4, 7))
     problem = problem_from(lambda d, s: {"f": float(sum(d.values()))}, space, minimize=["f"])
     solver = Morris(trajectories=10, levels=levels)
-    (found,) = solver.indices(problem, asked(solver, problem)).influences
-    np.testing.assert_allclose(found.measures["mu"], [1.0, 2.0, 3.0, 6.0], atol=1e-12)
-    np.testing.assert_allclose(found.measures["sigma"], 0.0, atol=1e-12)
+    (influence,) = solver.indices(problem, outcomes_for(solver, problem)).influences
+    np.testing.assert_allclose(influence.measures["mu"], [1.0, 2.0, 3.0, 6.0], atol=1e-12)
+    np.testing.assert_allclose(influence.measures["sigma"], 0.0, atol=1e-12)
 
 
 def test_the_effect_of_a_choice_is_not_attributed_to_a_parameter_it_activates():
@@ -173,8 +175,8 @@ def test_the_effect_of_a_choice_is_not_attributed_to_a_parameter_it_activates():
     )
     problem = problem_from(lambda d, s: {"f": 10.0 * (d["kind"] == "b") + 2.0 * d.get("x", 0.0)}, space, minimize=["f"])
     solver = Morris(trajectories=40)
-    (found,) = solver.indices(problem, asked(solver, problem)).influences
-    kind, idle, x = found.measures["mu"]
+    (influence,) = solver.indices(problem, outcomes_for(solver, problem)).influences
+    kind, idle, x = influence.measures["mu"]
     assert 10.0 <= kind <= 12.0
     assert idle == 0.0
     assert 0.0 < x < 2.0  # the effect of 2, and none in the steps where it is not active
@@ -183,16 +185,16 @@ def test_the_effect_of_a_choice_is_not_attributed_to_a_parameter_it_activates():
 def test_interaction_shows_as_spread():
     problem = problem_from(lambda d, s: {"f": d["x1"] * d["x2"] + d["x3"]}, box(3), minimize=["f"])
     solver = Morris(trajectories=40)
-    (found,) = solver.indices(problem, asked(solver, problem)).influences
-    assert (found.measures["sigma"][:2] > 0.2).all()
-    assert found.measures["sigma"][2] < 1e-12
+    (influence,) = solver.indices(problem, outcomes_for(solver, problem)).influences
+    assert (influence.measures["sigma"][:2] > 0.2).all()
+    assert influence.measures["sigma"][2] < 1e-12
 
 
 @pytest.mark.parametrize("values", [2, 3, 4, 5])
 def test_every_step_changes_a_choice_and_every_value_of_few_is_visited(values):
     space = (DesignVariable("kind", "choice", values=tuple(range(values))), DesignVariable("x", "real", 0.0, 1.0))
     problem = problem_from(lambda d, s: {"f": d["x"]}, space, minimize=["f"])
-    X = asked(Morris(trajectories=30), problem).X.reshape(30, 3, 2)
+    X = outcomes_for(Morris(trajectories=30), problem).X.reshape(30, 3, 2)
     assert (np.ptp(X[:, :, 0], axis=1) > 0).all()
     if values < 5:
         assert set(X[:, :, 0].ravel()) == set(range(values))
@@ -204,48 +206,48 @@ def test_every_step_changes_a_choice_and_every_value_of_few_is_visited(values):
 @pytest.mark.parametrize("solver", [SobolIndices(base=64), Morris(trajectories=40)], ids=["sobol", "morris"])
 def test_a_block_with_a_missing_design_is_dropped_as_a_whole(solver):
     problem = problem_from(lambda d, s: {"f": 3 * d["x1"] + d["x2"]}, box(2), minimize=["f"])
-    outcomes = asked(solver, problem)
+    outcomes = outcomes_for(solver, problem)
     block = solver.indices(problem, outcomes).block
     failed = outcomes.failed.copy()
     failed[[1, 2, 3 * block]] = True
     lost = replace(outcomes, failed=failed, objectives=np.where(failed[:, None], np.inf, outcomes.objectives))
-    (found,) = solver.indices(problem, lost).influences
-    assert found.used == found.blocks - 2
+    (influence,) = solver.indices(problem, lost).influences
+    assert influence.used == influence.blocks - 2
     rows = np.delete(np.arange(len(outcomes)), [*range(block), *range(3 * block, 4 * block)])
     smaller = replace(solver, base=62) if isinstance(solver, SobolIndices) else replace(solver, trajectories=38)
     (expected,) = smaller.indices(problem, outcomes.take(rows)).influences
     for name, values in expected.measures.items():
-        np.testing.assert_array_equal(found.measures[name], values)
+        np.testing.assert_array_equal(influence.measures[name], values)
 
 
 @pytest.mark.parametrize("solver", [SobolIndices(base=64), Morris(trajectories=40)], ids=["sobol", "morris"])
 def test_too_few_complete_blocks_are_refused_in_words(solver):
     problem = problem_from(lambda d, s: {"f": d["x1"]}, box(2), minimize=["f"])
-    outcomes = asked(solver, problem)
+    outcomes = outcomes_for(solver, problem)
     half = outcomes.take(np.arange(len(outcomes) // 2 + 1))  # a run that was stopped
-    (found,) = solver.indices(problem, half).influences
-    assert not found.measures
-    assert found.used == found.blocks // 2
-    assert "75 %" in found.undefined
-    assert f"{found.used} of {found.blocks} blocks" in found.undefined
+    (influence,) = solver.indices(problem, half).influences
+    assert not influence.measures
+    assert influence.used == influence.blocks // 2
+    assert "75 %" in influence.undefined
+    assert f"{influence.used} of {influence.blocks} blocks" in influence.undefined
     assert MIN_SHARE == 0.75
 
 
 def test_designs_outside_a_relation_cost_their_block():
     problem = problem_from(lambda d, s: {"f": d["x1"] + d["x2"]}, box(2), minimize=["f"], relations=("x1 + x2 <= 1.9",))
     solver = SobolIndices(base=128)
-    (found,) = solver.indices(problem, asked(solver, problem)).influences
-    assert 0.9 * 128 < found.used < 128
-    assert found.measures
+    (influence,) = solver.indices(problem, outcomes_for(solver, problem)).influences
+    assert 0.9 * 128 < influence.used < 128
+    assert influence.measures
 
 
 @pytest.mark.parametrize("solver", [SobolIndices(base=8), Morris()], ids=["sobol", "morris"])
 def test_a_constant_output_is_reported_without_indices(solver):
     problem = problem_from(lambda d, s: {"f": 0.3, "g": d["x1"]}, box(2), minimize=["f", "g"])
-    constant, other = solver.indices(problem, asked(solver, problem)).influences
+    constant, varying = solver.indices(problem, outcomes_for(solver, problem)).influences
     assert "same value in every design" in constant.undefined
     assert not constant.measures
-    assert other.measures
+    assert varying.measures
 
 
 # ------------------------------------------------------------------------------------------------------- settings
@@ -259,10 +261,10 @@ def test_figures_are_explained_in_every_scenario():
         scenarios=(Scenario("flat"), Scenario("steep", {"slope": 10.0})),
     )
     solver = SobolIndices(base=64, outputs=["objective_0", "f"])
-    found = solver.indices(problem, asked(solver, problem)).influences
-    assert [i.output for i in found] == ["objective_0", "f · flat", "f · steep"]
-    np.testing.assert_allclose(found[1].measures["total"], [1, 0], atol=0.02)
-    np.testing.assert_allclose(found[2].measures["total"], np.array([1, 100]) / 101, atol=0.02)
+    influences = solver.indices(problem, outcomes_for(solver, problem)).influences
+    assert [i.output for i in influences] == ["objective_0", "f · flat", "f · steep"]
+    np.testing.assert_allclose(influences[1].measures["total"], [1, 0], atol=0.02)
+    np.testing.assert_allclose(influences[2].measures["total"], np.array([1, 100]) / 101, atol=0.02)
 
 
 @pytest.mark.parametrize(
@@ -310,6 +312,6 @@ def test_the_whole_sample_is_the_least_budget():
 def test_three_quarters_of_ten_blocks_are_eight(complete, refused):
     problem = problem_from(lambda d, s: {"f": d["x1"] + d["x2"]}, box(2), minimize=["f"])
     solver = Morris(trajectories=10)
-    outcomes = asked(solver, problem)
-    (found,) = solver.indices(problem, outcomes.take(np.arange(complete * len(outcomes) // 10))).influences
-    assert bool(found.undefined) is refused
+    outcomes = outcomes_for(solver, problem)
+    (influence,) = solver.indices(problem, outcomes.take(np.arange(complete * len(outcomes) // 10))).influences
+    assert bool(influence.undefined) is refused

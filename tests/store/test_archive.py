@@ -146,10 +146,10 @@ def test_a_plugin_of_another_version_does_not_replace_the_recorded_one():
 
 def test_a_setting_that_a_plugin_has_got_since_is_at_its_default_and_others_make_it_another_plugin():
     data = archive.encode(make_study("bowl"))
-    kept = dict(data["model"]["settings"])
+    settings = dict(data["model"]["settings"])
     data["model"]["settings"] = {}  # as if "pause" had come later
     read = archive.decode(data, file=no_file)
     assert read.model.build().evaluate({"a": 1.0}, {}) == {"height": 1.0, "slope": 2.0}
     assert Problem.from_study(read).canonical()["model"]["settings"] == {}
-    data["model"]["settings"] = {**kept, "gone": 3}
+    data["model"]["settings"] = {**settings, "gone": 3}
     assert "has no setting 'gone' any more" in archive.decode(data, file=no_file).model.plugin.description

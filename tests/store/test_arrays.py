@@ -54,7 +54,7 @@ def _forget():
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "message"),
     [
         ("time", np.array([1, None]), "'time' contains objects instead of numbers"),
         ("time", np.array(["a"]), "'time' has values of type <U1, not numbers; declare Array(..., dtype='str')"),
@@ -72,12 +72,12 @@ def _forget():
         ("time", np.broadcast_to(0.0, 2**27), "the arrays have 1024 MiB, and at most 512 MiB per evaluation are kept"),
     ],
 )
-def test_an_array_that_cannot_be_kept_is_an_error_of_its_evaluation(tmp_path, name, value, said):
+def test_an_array_that_cannot_be_kept_is_an_error_of_its_evaluation(tmp_path, name, value, message):
     GIVEN[name] = value
     study = of_giver([name])
     result = run_study(study, tmp_path / "s")
     assert result.status.tolist() == [["error"]]
-    assert said in result.message(0)
+    assert message in result.message(0)
     assert result.arrays(0) == {}
 
 
@@ -129,9 +129,9 @@ def test_arrays_of_the_chosen_designs_alone_can_be_kept(tmp_path):
     for row in range(len(result.outcomes)):
         expected = ["signal", "time"] if row in chosen else ["time"] if row in front else []
         assert sorted(result.arrays(row)) == expected
-    again = resume_study(tmp_path / "s")
-    assert again.sessions[-1]["executor"] == "none"  # all of it is there
-    assert dump(again) == dump(result)
+    resumed = resume_study(tmp_path / "s")
+    assert resumed.sessions[-1]["executor"] == "none"  # all of it is there
+    assert dump(resumed) == dump(result)
 
 
 # ------------------------------------------------------------------------------------------------------- compression
@@ -140,8 +140,8 @@ def test_arrays_of_the_chosen_designs_alone_can_be_kept(tmp_path):
 def test_arrays_are_compressed_where_that_pays(tmp_path):
     noise = np.random.default_rng(0).normal(size=20_000)
     statuses = (np.arange(20_000) // 700 % 3).astype(np.uint8)
-    given = {b"k" * 16: {"noise": noise, "statuses": statuses, "little": np.zeros(3)}}
-    (reference,) = kept.write_arrays(tmp_path, given).values()
+    arrays_by_key = {b"k" * 16: {"noise": noise, "statuses": statuses, "little": np.zeros(3)}}
+    (reference,) = kept.write_arrays(tmp_path, arrays_by_key).values()
     with zipfile.ZipFile(tmp_path / reference) as packed:
         sizes = {m.filename: (m.compress_size, m.file_size) for m in packed.infolist()}
     assert sizes["noise.npy"][0] == sizes["noise.npy"][1]
@@ -149,7 +149,7 @@ def test_arrays_are_compressed_where_that_pays(tmp_path):
     assert sizes["little.npy"][0] == sizes["little.npy"][1]
     back = kept.read_arrays(tmp_path, reference)
     with np.load(tmp_path / reference) as loaded:  # anyone can read it
-        for name, array in given[b"k" * 16].items():
+        for name, array in arrays_by_key[b"k" * 16].items():
             assert back[name].dtype == loaded[name].dtype == array.dtype
             assert np.array_equal(back[name], array)
             assert np.array_equal(loaded[name], array)

@@ -33,12 +33,12 @@ def intact(tmp_path_factory):
     return path
 
 
-def seen(path):
+def contents(path):
     """All that a reader is told."""
     result = Result.open(path)
     validated = result.validation()
-    told = (result.counts, result.events, result.sessions, result.failures(), result.wall.tolist())
-    return (dump(result), *told, validated.statuses.tolist(), validated.objectives.tolist())
+    summary = (result.counts, result.events, result.sessions, result.failures(), result.wall.tolist())
+    return (dump(result), *summary, validated.statuses.tolist(), validated.objectives.tolist())
 
 
 def flipped(intact, path, bit):
@@ -49,18 +49,18 @@ def flipped(intact, path, bit):
 
 
 def test_of_120_flipped_bits_none_changes_a_result_and_resume_never_records_another(intact, tmp_path):
-    expected = seen(intact)
+    expected = contents(intact)
     size = 8 * (intact / "journal.db").stat().st_size
     noticed = repaired = 0
     for number, bit in enumerate(random.Random(11).sample(range(size), 120)):
         path = tmp_path / str(number)
         flipped(intact, path, bit)
         try:
-            found = seen(path)
+            recovered = contents(path)
         except StoreError as error:
             noticed, text = noticed + 1, str(error)
         else:
-            assert found == expected, bit
+            assert recovered == expected, bit
             continue
         assert "journal.db" in text, bit
         try:
@@ -106,10 +106,10 @@ def test_changed_files_are_named_and_resume_repairs_them(intact, tmp_path, what)
     db.commit()
     db.close()
     with pytest.raises(DamagedRecord, match=r"journal\.db is damaged: .*: designopt resume ") as caught:
-        seen(path)
+        contents(path)
     assert caught.value.path == path
     resume_study(path)
-    before, after = seen(intact), seen(path)
+    before, after = contents(intact), contents(path)
     assert after[0] == before[0]
     assert after[1] == before[1]
     assert [e["text"] for e in Result.open(path).events if e["kind"] == "repaired"]

@@ -100,21 +100,21 @@ def test_a_commit_that_does_not_wait_is_in_the_log_and_those_after_it_wait_again
     monkeypatch.setattr("designopt.store.journal.writer.file_system", lambda path: "ext4")
     journal = Journal.create(tmp_path, Problem.from_study(make_study()), seed=0)
     normal, full = 1, 2  # NORMAL: written to the log, which reaches the disk with the next commit that waits
-    found = []
+    modes = []
 
     def note():
-        found.append(*journal._db.execute("PRAGMA synchronous").fetchone())
+        modes.append(*journal._db.execute("PRAGMA synchronous").fetchone())
 
     for flush in (False, False, True):
         journal.add_event("kind", "text")
         journal.commit(flush=flush)
         note()
-    assert found == [normal, normal, full]
+    assert modes == [normal, normal, full]
     journal.add_event("kind", "text")
     journal.commit(flush=False)
     journal.describe_session("serial", 1)
     note()
-    assert found[3:] == [full]
+    assert modes[3:] == [full]
     journal.close()
 
 

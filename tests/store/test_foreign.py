@@ -115,13 +115,13 @@ def test_arrays_that_are_a_link_are_not_read_and_resume_replaces_the_link(store,
     expected = dump(Result.open(store))
     file.unlink()
     file.symlink_to(outside)
-    told = ""
+    messages = ""
     for row in range(3):
         try:
             assert Result.open(store).arrays(row)["signal"].shape == (11,)
         except StoreError as error:
-            told += str(error)
-    assert "is a symbolic link, which is not followed" in told
+            messages += str(error)
+    assert "is a symbolic link, which is not followed" in messages
     with pytest.raises(StoreError, match="is a symbolic link"):  # links deep in a folder are looked for before writing
         resume_study(store)
     assert contents(elsewhere) == before
@@ -143,29 +143,34 @@ def test_arrays_that_the_journal_places_elsewhere_are_not_read(store, elsewhere,
 
 
 def test_resume_removes_what_bears_the_name_of_a_key_and_nothing_else(store):
-    own = next((store / "arrays").glob("*/*.npz")).parent
-    orphan, begun = own / f"{own.name}{'0' * 30}.npz", own / f".{own.name}{'1' * 30}.npz.new"
-    others = [own / "notes.txt", own / "0.npz", own / f"zz{'0' * 30}.npz", own / f"{own.name}{'2' * 30}.npz"]
-    for file in (orphan, begun, *others[:3]):
+    folder = next((store / "arrays").glob("*/*.npz")).parent
+    orphan, unfinished = folder / f"{folder.name}{'0' * 30}.npz", folder / f".{folder.name}{'1' * 30}.npz.new"
+    unrelated = [
+        folder / "notes.txt",
+        folder / "0.npz",
+        folder / f"zz{'0' * 30}.npz",
+        folder / f"{folder.name}{'2' * 30}.npz",
+    ]
+    for file in (orphan, unfinished, *unrelated[:3]):
         file.write_bytes(b"x")
-    others[3].mkdir()
+    unrelated[3].mkdir()
     resume_study(store)
     assert not orphan.exists()
-    assert not begun.exists()
-    assert all(file.exists() for file in others)
+    assert not unfinished.exists()
+    assert all(file.exists() for file in unrelated)
 
 
 def test_a_folder_in_the_place_of_arrays_is_reported_by_show_and_by_resume(store):
     (file, *_) = sorted((store / "arrays").glob("*/*.npz"))
     file.unlink()
     file.mkdir()
-    told = ""
+    output = ""
     for row in range(3):
         answer = CliRunner().invoke(main, ["show", f"{store}/{row}"])
         assert isinstance(answer.exception, SystemExit | None)
         assert answer.exit_code == (4 if "is a folder" in answer.output else 0)
-        told += answer.output
-    assert "is a folder, where a file is expected" in told
+        output += answer.output
+    assert "is a folder, where a file is expected" in output
     with pytest.raises(StoreError, match=r"npz: is a folder, where a file is expected; move it away"):
         resume_study(store)
 

@@ -27,17 +27,17 @@ def test_a_misspelt_store_is_answered_with_the_right_one_and_a_folder_with_what_
 
 
 def test_many_stores_are_not_all_named():
-    there = [f"store_{i}" for i in range(NAMED + 3)]
-    assert suggestion("other", there).endswith(f"{there[NAMED - 1]} and 3 more")
+    stores = [f"store_{i}" for i in range(NAMED + 3)]
+    assert suggestion("other", stores).endswith(f"{stores[NAMED - 1]} and 3 more")
 
 
 @pytest.mark.parametrize(
     "command", [("report", "results/onne.study"), ("resume", "results/onne.study"), ("show", "onne.study")]
 )
 def test_the_command_line_names_it_too(folder, command):
-    done = designopt(folder, *command)
-    assert done.returncode in (2, 4)
-    assert done.stderr.rstrip().endswith("did you mean 'results/one.study'?")
+    process = designopt(folder, *command)
+    assert process.returncode in (2, 4)
+    assert process.stderr.rstrip().endswith("did you mean 'results/one.study'?")
 
 
 def test_a_file_in_place_of_a_store_or_of_its_parent_is_reported_as_a_file(tmp_path: Path) -> None:
@@ -46,11 +46,11 @@ def test_a_file_in_place_of_a_store_or_of_its_parent_is_reported_as_a_file(tmp_p
         "solver: {use: random, samples: 2}\n"
     )
     (tmp_path / "car.py").write_text("def car(design, scenario):\n    return {'b': design['a']}\n")
-    done = designopt(tmp_path, "resume", "car.yaml")
-    assert (done.returncode, done.stderr) == (4, "car.yaml: is a file; a store is a folder\n")
-    done = designopt(tmp_path, "run", "car.yaml", "--plugin", "car.py", "-o", "car.yaml/s.study")
-    assert done.returncode == 4
-    assert "car.yaml is a file, so there can be no folder below it" in done.stderr
-    done = designopt(tmp_path, "run", ".")
-    assert done.returncode == 2
-    assert "'.' is a folder" in done.stderr
+    process = designopt(tmp_path, "resume", "car.yaml")
+    assert (process.returncode, process.stderr) == (4, "car.yaml: is a file; a store is a folder\n")
+    process = designopt(tmp_path, "run", "car.yaml", "--plugin", "car.py", "-o", "car.yaml/s.study")
+    assert process.returncode == 4
+    assert "car.yaml is a file, so there can be no folder below it" in process.stderr
+    process = designopt(tmp_path, "run", ".")
+    assert process.returncode == 2
+    assert "'.' is a folder" in process.stderr

@@ -39,13 +39,13 @@ def test_a_store_of_a_version_whose_problem_cannot_be_read_here_names_that_versi
     run_study(make_study(names=("a",), stages=(listed([0.1]),)), path)
     data = json.loads((path / "problem.json").read_text())
     changed(data)
-    for version, said in (
+    for version, message in (
         ("99.0", "written by version 99.0 of designopt, which this one, "),
         (None, "problem.json is "),
     ):
         data["designopt"] = version or versions()["designopt"]
         (path / "problem.json").write_text(json.dumps(data))
-        with pytest.raises(StoreError, match=said):
+        with pytest.raises(StoreError, match=message):
             read(path)
 
 

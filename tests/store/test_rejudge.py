@@ -88,11 +88,11 @@ def test_limits_objectives_and_figures_on_record_can_change(path):
     width = changed.outcomes.X[:, 0]
     assert changed.outcomes.feasible.tolist() == (width * 10.0 <= 20.0).tolist()
     feasible = changed.outcomes.feasible
-    both = 1.0 / width + 2.0 * width * 2.0
-    assert changed.outcomes.objectives[feasible, 1] == pytest.approx(-both[feasible], rel=1e-12)
-    again = changed.with_changes(["constraints.cool.max=30"])
-    assert again.problem.objectives[1].name == "sum"
-    assert again.outcomes.feasible.sum() > changed.outcomes.feasible.sum()
+    total = 1.0 / width + 2.0 * width * 2.0
+    assert changed.outcomes.objectives[feasible, 1] == pytest.approx(-total[feasible], rel=1e-12)
+    rejudged = changed.with_changes(["constraints.cool.max=30"])
+    assert rejudged.problem.objectives[1].name == "sum"
+    assert rejudged.outcomes.feasible.sum() > changed.outcomes.feasible.sum()
 
 
 def test_arrays_read_from_the_store_do_not_change(path):

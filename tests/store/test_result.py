@@ -17,14 +17,14 @@ from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Budget, Choice, DesignVariable, HypervolumeGain, Stage, StartFrom, StudyConstraint
 
 
-def constraint(name, of, **limits):
-    return StudyConstraint(name, Expression.parse(of), use("aggregation", "worst"), **limits)
+def constraint(name, expression, **limits):
+    return StudyConstraint(name, Expression.parse(expression), use("aggregation", "worst"), **limits)
 
 
-def run(tmp_path, values, **others):
+def run(tmp_path, values, **fields):
     """Designs `a` of the bowl: height a^2, slope |a| + 1."""
-    others = {"minimize": ("height", "slope"), "stages": (listed(values),), **others}
-    return run_study(make_study(names=("a",), **others), tmp_path / "s")
+    fields = {"minimize": ("height", "slope"), "stages": (listed(values),), **fields}
+    return run_study(make_study(names=("a",), **fields), tmp_path / "s")
 
 
 # ----------------------------------------------------------------------------------------------------------- asked
@@ -98,8 +98,8 @@ def test_the_hypervolume_is_that_of_the_front_and_its_history_ends_there(tmp_pat
     assert volumes[-1] == pytest.approx(result.hypervolume(), rel=1e-12)
     assert (np.diff(volumes) >= 0.0).all()
     middle = len(asks) // 2
-    begun = result.outcomes.objectives[: asks[middle]]
-    assert volumes[middle] == pytest.approx(decision.hypervolume(begun, np.array([2.0, 3.0])), rel=1e-12)
+    objectives = result.outcomes.objectives[: asks[middle]]
+    assert volumes[middle] == pytest.approx(decision.hypervolume(objectives, np.array([2.0, 3.0])), rel=1e-12)
 
 
 def test_without_a_front_there_is_no_hypervolume(tmp_path):
@@ -187,11 +187,11 @@ def test_the_activity_of_limits_is_reported_with_the_smallest_margin(tmp_path):
         constraint("exact", "slope", equals=1.5),
     )
     result = run(tmp_path, [0.25, 0.5, 1.0, 1.25], minimize=("height",), constraints=limits)
-    found = result.constraint_activity(range(4))
-    assert [(name, active, violated) for name, active, violated, _ in found] == [
+    activities = result.constraint_activity(range(4))
+    assert [(name, active, violated) for name, active, violated, _ in activities] == [
         ("tight", 0.25, 0.25), ("loose", 0.0, 0.0), ("both", 0.0, 0.0), ("exact", 0.25, 0.75),
     ]  # fmt: skip
-    assert [a.margin for a in found] == pytest.approx([-0.5625, 98.4375, 0.05, -0.75], rel=1e-12)
+    assert [a.margin for a in activities] == pytest.approx([-0.5625, 98.4375, 0.05, -0.75], rel=1e-12)
 
 
 def test_of_designs_without_a_result_no_activity_is_reported(tmp_path):
@@ -199,9 +199,9 @@ def test_of_designs_without_a_result_no_activity_is_reported(tmp_path):
         "trouble", settings={"kind": "diverge"}, minimize=("value",), names=("a",), low=0, high=100,
         stages=(listed([50.0]),), constraints=(constraint("c", "value", maximum=1.0),),
     )  # fmt: skip
-    (found,) = run_study(study, tmp_path / "s").constraint_activity([0])
-    assert found[:3] == ("c", 0.0, 0.0)
-    assert np.isnan(found.margin)
+    (activity,) = run_study(study, tmp_path / "s").constraint_activity([0])
+    assert activity[:3] == ("c", 0.0, 0.0)
+    assert np.isnan(activity.margin)
 
 
 # ------------------------------------------------------------------------------------------------------- exit paths

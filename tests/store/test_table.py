@@ -37,10 +37,10 @@ def test_its_columns_say_what_they_are(result):
 
 
 def test_a_notebook_shows_the_chosen_designs(result):
-    shown = result._repr_html_()
-    assert shown.startswith("<b>test</b>: 3 designs, 3 feasible, ")
-    assert "<tr><th></th><th>a</th><th>f0</th><th>f1</th></tr>" in shown
-    assert "<tr><td>best f0</td><td>0.25</td><td>0.0625</td><td>1.25</td></tr>" in shown
+    html = result._repr_html_()
+    assert html.startswith("<b>test</b>: 3 designs, 3 feasible, ")
+    assert "<tr><th></th><th>a</th><th>f0</th><th>f1</th></tr>" in html
+    assert "<tr><td>best f0</td><td>0.25</td><td>0.0625</td><td>1.25</td></tr>" in html
 
 
 def test_texts_of_the_user_are_escaped_there(result):

@@ -75,7 +75,7 @@ def needy(design: Design, scenario: NeedyConditions) -> Outputs:
 
 
 @model("test_open", version=1, unchecked=True)
-def anything(design, scenario, *, gain: float = 1.0):  # type: ignore[no-untyped-def]
+def open_model(design, scenario, *, gain: float = 1.0):  # type: ignore[no-untyped-def]
     """A model that declares nothing."""
     raise AssertionError("declared to be checked, never to be run")
 
@@ -129,8 +129,8 @@ class Grid:
     uses_start: ClassVar[bool] = False
 
     def check(self, problem: Any) -> None:
-        known = problem.names if hasattr(problem, "names") else problem.space.names
-        unknown = [n for n in self.levels if n not in known] if isinstance(self.levels, dict) else []
+        names = problem.names if hasattr(problem, "names") else problem.space.names
+        unknown = [n for n in self.levels if n not in names] if isinstance(self.levels, dict) else []
         if unknown:
             raise InvalidSetting("levels", f"'{unknown[0]}' is not in space")
         if self.levels == 99:
@@ -354,8 +354,8 @@ def refused_once(mistakes, changed) -> Callable[..., None]:
 def load() -> Callable[..., StudyDefinition]:
     """Loads a text as ``damper.yaml`` next to ``curve.csv`` and ``other.csv``."""
 
-    def from_text(text: str, **given: Any) -> StudyDefinition:
-        return study_from_text(text, "damper.yaml", files=FILES, problem_of=Names, **given)
+    def from_text(text: str, **options: Any) -> StudyDefinition:
+        return study_from_text(text, "damper.yaml", files=FILES, problem_of=Names, **options)
 
     return from_text
 
@@ -364,12 +364,12 @@ def load() -> Callable[..., StudyDefinition]:
 def mistakes(load) -> Callable[..., list[Issue]]:
     """The mistakes of a text, which is not a study."""
 
-    def found(text: str, **given: Any) -> list[Issue]:
+    def issues_of(text: str, **options: Any) -> list[Issue]:
         with pytest.raises(StudyError) as caught:
-            load(text, **given)
+            load(text, **options)
         return list(caught.value.issues)
 
-    return found
+    return issues_of
 
 
 @pytest.fixture

@@ -74,9 +74,9 @@ def test_a_sampler_without_a_number_and_without_a_budget_says_what_is_missing():
 
 def test_budget_used_before_counts_after_a_resume_with_a_larger_one(tmp_path):
     study = load(STUDY.replace("nsga2", "auto"), "budget.evaluations=400")
-    kept = archive.decode(json.loads(json.dumps(archive.encode(study))), file=lambda digest: b"")
-    assert kept.stages == study.stages
-    assert kept.stages[0].solver.settings["evaluations"] == 400
+    decoded = archive.decode(json.loads(json.dumps(archive.encode(study))), file=lambda digest: b"")
+    assert decoded.stages == study.stages
+    assert decoded.stages[0].solver.settings["evaluations"] == 400
 
 
 def test_a_population_that_is_given_stays():

@@ -169,8 +169,8 @@ def test_values_are_replaced_by_set(load, base_text, override, look, value) -> N
         return
     study = load(base_text, overrides=[override])
     assert look(study) == value
-    again = load(study.text)
-    assert replace(again, text="") == replace(study, text=""), "the text of the study has the override in it"
+    reloaded = load(study.text)
+    assert replace(reloaded, text="") == replace(study, text=""), "the text of the study has the override in it"
 
 
 @pytest.mark.parametrize(
@@ -304,8 +304,8 @@ def test_a_study_built_in_python_equals_the_same_file(load) -> None:
     study = study_from_data(_data())
     assert [p.high for p in study.space] == [3e4, 0.0]
     assert study.stages[0].solver.settings == {"population": 8}
-    again = load(study.text)
-    assert replace(again, text="") == replace(study, text="")
+    reloaded = load(study.text)
+    assert replace(reloaded, text="") == replace(study, text="")
 
 
 def test_decorated_objects_stand_for_their_names(load) -> None:
@@ -352,8 +352,8 @@ def test_input_files_may_be_given_by_content() -> None:
     model = {"use": "test_wheel", "mass": 3, "curve": InputFile("inline.csv", b"5")}
     study = study_from_data(_data(model=model))
     assert study.model.settings["curve"].content == b"5"
-    again = study_from_text(study.text, "study.yaml", files={"inline.csv": b"5"})
-    assert again.model == study.model
+    reloaded = study_from_text(study.text, "study.yaml", files={"inline.csv": b"5"})
+    assert reloaded.model == study.model
 
 
 # ------------------------------------------------------------------------------------------------- plugins, speed
@@ -383,5 +383,5 @@ def test_reading_a_study_loads_no_heavy_library() -> None:
         "heavy = ('pint', 'scipy', 'pymoo', 'casadi', 'dask', 'plotly', 'rich')\n"
         "print(json.dumps([m for m in heavy if m in sys.modules]))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == []
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(process.stdout) == []

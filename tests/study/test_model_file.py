@@ -50,8 +50,8 @@ XML = """\
 MUSCLES = [Muscle("soleus", 3500.0, [0.0, 0.01, 0.2]), Muscle("12", 600.0, [1.0, 2.0, 3.0], "left", False)]
 
 
-def read(text: str, name: str, of: Any = Leg) -> Any:
-    return read_model_file(InputFile(name, text.encode()), of)
+def read(text: str, name: str, model_class: Any = Leg) -> Any:
+    return read_model_file(InputFile(name, text.encode()), model_class)
 
 
 @pytest.mark.parametrize(("text", "name"), [(YAML, "leg.yaml"), (XML, "leg.xml"), (XML, "LEG.OSIM")])

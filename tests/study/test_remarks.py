@@ -69,17 +69,17 @@ SOUND = {
 }
 
 
-def taken(**changes: object) -> dict[str, str]:
+def assumed_units_of(**changes: object) -> dict[str, str]:
     return assumed_units(designopt.define(**{**SOUND, **changes}).definition)
 
 
 def test_a_study_with_its_units_and_dimensionless_numbers_is_free_of_notes() -> None:
-    assert taken() == {}
+    assert assumed_units_of() == {}
     assert remarks(designopt.define(**SOUND).definition) == []
 
 
 @pytest.mark.parametrize(
-    ("section", "given", "expected"),
+    ("section", "entry", "expected"),
     [
         ("model", {"use": "noted_ride", "mass": 3}, {"setting mass": "kg"}),
         ("model", {"use": "noted_ride", "masses": ["1 kg", 2]}, {"setting masses": "kg"}),
@@ -103,8 +103,8 @@ def test_a_study_with_its_units_and_dimensionless_numbers_is_free_of_notes() -> 
         ("report", {"validate": {"scenarios": [{"name": "a", "speed": 2}]}}, {"condition speed": "m/s"}),
     ],
 )  # fmt: skip
-def test_each_place_of_a_forgotten_unit_is_found(section: str, given: object, expected: dict[str, str]) -> None:
-    assert taken(**{section: given}) == expected
+def test_each_place_of_a_forgotten_unit_is_found(section: str, entry: object, expected: dict[str, str]) -> None:
+    assert assumed_units_of(**{section: entry}) == expected
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ def test_columns_of_a_table_of_scenarios_without_a_unit_are_noted(
     tmp_path: Path, head: str, cell: str, expected: dict[str, str]
 ) -> None:
     (tmp_path / "roads.csv").write_text(f"name,{head}\nslow,{cell}\n")
-    for given in ({"use": "table", "file": "roads.csv"}, [{"use": "table", "file": "roads.csv"}]):
-        assert taken(base=tmp_path, scenarios=given) == expected
+    for scenarios in ({"use": "table", "file": "roads.csv"}, [{"use": "table", "file": "roads.csv"}]):
+        assert assumed_units_of(base=tmp_path, scenarios=scenarios) == expected
 
 
 def test_the_note_is_one_line_in_the_order_of_the_file() -> None:

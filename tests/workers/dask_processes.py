@@ -51,9 +51,9 @@ class Cluster:
         self.file = folder / "scheduler.json"
         self.folder = folder
         self.tls = tls
-        here = ["--host", "127.0.0.1", *tls]
+        address = ["--host", "127.0.0.1", *tls]
         protocol = ["--protocol", "tls"] if tls else []
-        arguments = ["scheduler", *here, *protocol, "--port", self.port, "--scheduler-file", self.file]
+        arguments = ["scheduler", *address, *protocol, "--port", self.port, "--scheduler-file", self.file]
         self.processes = [started(*arguments, folder=folder)]
         self.add_worker(*worker_options)
 
@@ -89,14 +89,14 @@ def certificates(folder):
     from cryptography.hazmat.primitives.asymmetric import ec
 
     folder.mkdir()
-    authority, own = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
-    now = datetime.datetime.now(datetime.UTC)
+    authority, signing_key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    issued = datetime.datetime.now(datetime.UTC)
 
     def signed(name, key, may_sign):
         builder = x509.CertificateBuilder().serial_number(x509.random_serial_number()).public_key(key.public_key())
         builder = builder.subject_name(named(name)).issuer_name(named("authority"))
-        builder = builder.not_valid_before(now - datetime.timedelta(hours=1))
-        builder = builder.not_valid_after(now + datetime.timedelta(days=1))
+        builder = builder.not_valid_before(issued - datetime.timedelta(hours=1))
+        builder = builder.not_valid_after(issued + datetime.timedelta(days=1))
         builder = builder.add_extension(x509.BasicConstraints(ca=may_sign, path_length=None), critical=True)
         return builder.sign(authority, hashes.SHA256())
 
@@ -104,10 +104,10 @@ def certificates(folder):
         return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
 
     pem = serialization.Encoding.PEM
-    private = own.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    private = signing_key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     contents = {
         "ca.pem": signed("authority", authority, True).public_bytes(pem),
-        "cert.pem": signed("designopt", own, False).public_bytes(pem),
+        "cert.pem": signed("designopt", signing_key, False).public_bytes(pem),
         "key.pem": private,
     }
     for name, content in contents.items():

@@ -28,13 +28,13 @@ def install(folder, python=sys.executable):
 
 def jobs(state):
     """Numbers of jobs that have not ended, and of their process groups."""
-    found = {}
+    groups = {}
     for file in sorted(state.glob("*.job")):
         group = int(file.read_text())
         with contextlib.suppress(ProcessLookupError):
             os.killpg(group, 0)
-            found[file.stem] = group
-    return found
+            groups[file.stem] = group
+    return groups
 
 
 def submit(state, script):
@@ -43,10 +43,10 @@ def submit(state, script):
         return 1
     text = Path(script).read_text()
     number = str(len(list(state.glob("*.sh"))) + 100)
-    own = state / f"{number}.sh"
-    own.write_text(text)
+    batch_script = state / f"{number}.sh"
+    batch_script.write_text(text)
     hours, minutes, seconds = (int(t) for t in re.search(r"(\d+):(\d+):(\d+)", text).groups())
-    command = [sys.executable, "-S", __file__, "keep", str(own), str(3600 * hours + 60 * minutes + seconds)]
+    command = [sys.executable, "-S", __file__, "keep", str(batch_script), str(3600 * hours + 60 * minutes + seconds)]
     process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     (state / f"{number}.job").write_text(str(process.pid))
     print(f"Submitted batch job {number}" if "#SBATCH" in text else f"{number}.server")

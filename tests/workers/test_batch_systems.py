@@ -42,13 +42,13 @@ def gone(state, seconds=120.0):
     return not fake_batch.jobs(state)
 
 
-def wanted(**changes):
+def batch_cluster(**changes):
     plain = {"use": "slurm", "jobs": 2, "cores": 1, "memory": 10**9, "walltime": 3600.0, "interface": "lo"}
     return Cluster(**plain | changes)
 
 
-def study(values, pause=0.0, executor="dask", asked=None, **more):
-    execution = {"executor": executor, **more} | ({"cluster": asked or wanted()} if executor == "dask" else {})
+def study(values, pause=0.0, executor="dask", cluster=None, **more):
+    execution = {"executor": executor, **more} | ({"cluster": cluster or batch_cluster()} if executor == "dask" else {})
     stages = (listed(values),)
     return make_study(settings={"pause": pause}, names=("a",), low=-100, high=100, stages=stages, execution=execution)
 
@@ -67,7 +67,7 @@ def attempts(result):
 
 def test_jobs_of_a_batch_system_give_the_same_journal(state, tmp_path):
     values = np.linspace(-1, 1, 60)
-    result = run_study(study(values, asked=wanted(cores=2, jobs=1)), tmp_path / "s")
+    result = run_study(study(values, cluster=batch_cluster(cores=2, jobs=1)), tmp_path / "s")
     assert dump(result) == serially(values, tmp_path / "serial")
     assert result.events[0]["text"].startswith("1 submitted, 0 running")
     assert gone(state)
@@ -77,8 +77,8 @@ def test_jobs_of_a_batch_system_give_the_same_journal(state, tmp_path):
 @pytest.mark.slow
 def test_workers_leave_before_the_wall_time_and_the_pool_is_filled_again(state, tmp_path):
     values = np.linspace(-1, 1, 150)
-    short = wanted(jobs=1, walltime=25.0)
-    result = run_study(study(values, pause=0.2, asked=short), tmp_path / "s")
+    short = batch_cluster(jobs=1, walltime=25.0)
+    result = run_study(study(values, pause=0.2, cluster=short), tmp_path / "s")
     assert dump(result) == serially(values, tmp_path / "serial", pause=0.2)
     assert len(list(state.glob("*.sh"))) >= 2
     assert not list(state.glob("*.killed"))
@@ -92,8 +92,8 @@ def test_a_job_that_is_cancelled_loses_and_doubles_nothing(state, tmp_path):
     class Cancelling(Recorder):
         def update(self, snapshot):
             super().update(snapshot)
-            if snapshot.evaluations >= 10 and not getattr(self, "done", False):
-                self.done = True
+            if snapshot.evaluations >= 10 and not getattr(self, "cancelled", False):
+                self.cancelled = True
                 os.killpg(next(iter(fake_batch.jobs(state).values())), signal.SIGKILL)
 
     result = run_study(study(values, pause=0.1), tmp_path / "s", progress=Cancelling())
@@ -107,7 +107,7 @@ def test_an_evaluation_that_does_not_end_before_its_job_is_begun_anew_and_nobody
 ):
     times = iter([cluster.Retirement(20.0, 0.0, 22.0), cluster.Retirement(600.0, 0.0, 600.0)])
     monkeypatch.setattr(cluster.Retirement, "for_walltime", lambda *_: next(times))
-    slow = study([0.1], pause=25.0, asked=wanted(jobs=1))
+    slow = study([0.1], pause=25.0, cluster=batch_cluster(jobs=1))
     result = run_study(slow, tmp_path / "s", progress=(recorder := Recorder()))
     assert any("had to exit before its evaluation was done" in text for _, text in recorder.events)
     assert attempts(result) == {1}
@@ -118,7 +118,7 @@ def test_an_evaluation_that_does_not_end_before_its_job_is_begun_anew_and_nobody
 def test_a_pool_with_little_to_do_gives_jobs_back(state, tmp_path, monkeypatch):
     monkeypatch.setattr(cluster, "SLACK_TIME", 2.0)
     lonely = listed(np.linspace(-1, 1, 25), batch=1)
-    few = study([0.0], pause=0.3, asked=wanted(minimum=1))
+    few = study([0.0], pause=0.3, cluster=batch_cluster(minimum=1))
     object.__setattr__(few, "stages", (lonely,))
     recorder = Recorder()
     left = []
@@ -168,7 +168,7 @@ def test_a_folder_whose_name_means_something_to_a_shell_or_a_batch_system_is_ref
 ):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(WorkersError, match=r"the path of the store contains .* give another one with -o"):
-        run_study(study([0.0], asked=wanted(use=use)), tmp_path / name / "s")
+        run_study(study([0.0], cluster=batch_cluster(use=use)), tmp_path / name / "s")
     assert not list(state.glob("*.sh"))
     assert not (tmp_path / name / "s").exists()
 
@@ -177,7 +177,7 @@ def test_a_folder_whose_name_means_something_to_a_shell_or_a_batch_system_is_ref
 @pytest.mark.parametrize("text", ["x\ntouch P", "x;touch${IFS}P", "$(touch${IFS}P)", "-x", "a b", ""])
 def test_settings_of_jobs_that_are_no_words_are_refused_from_python_too(state, tmp_path, setting, text):
     with pytest.raises(WorkersError, match=rf"execution\.cluster\.{setting}: .* is not one word"):
-        run_study(study([0.0], asked=wanted(**{setting: text})), tmp_path / "s")
+        run_study(study([0.0], cluster=batch_cluster(**{setting: text})), tmp_path / "s")
     assert not list(state.glob("*.sh"))
 
 
@@ -193,7 +193,7 @@ def test_a_python_whose_path_means_something_to_a_shell_is_started_and_no_job_le
     monkeypatch.setenv("TMPDIR", str(temporary))
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
     monkeypatch.setattr("sys.executable", str(folder / "python"))
-    result = run_study(study(np.linspace(-1, 1, 20), asked=wanted(use=use, jobs=1, cores=2)), tmp_path / "s")
+    result = run_study(study(np.linspace(-1, 1, 20), cluster=batch_cluster(use=use, jobs=1, cores=2)), tmp_path / "s")
     assert result.counts["ok"] == 20
     assert gone(state)
     assert not (tmp_path / "P").exists()
@@ -227,16 +227,18 @@ def test_while_jobs_wait_the_run_says_so_and_goes_on_when_they_begin_on_pbs_as_w
                 (state / "closed").unlink(missing_ok=True)
 
     values = np.linspace(-1, 1, 30)
-    result = run_study(study(values, asked=wanted(use="pbs")), tmp_path / "s", progress=(recorder := Opening()))
-    told = [text.partition(" (")[0] for kind, text in recorder.events if kind == "waiting_for_jobs"]
-    assert told[0] == "1 submitted, 0 running"
-    assert "2 submitted, 0 running" in told
+    result = run_study(
+        study(values, cluster=batch_cluster(use="pbs")), tmp_path / "s", progress=(recorder := Opening())
+    )
+    waiting = [text.partition(" (")[0] for kind, text in recorder.events if kind == "waiting_for_jobs"]
+    assert waiting[0] == "1 submitted, 0 running"
+    assert "2 submitted, 0 running" in waiting
     assert dump(result) == serially(values, tmp_path / "serial")
 
 
 def test_evaluations_too_long_for_a_job_are_refused_at_once(state, tmp_path):
     with pytest.raises(WorkersError, match=r"timeout is 60 s, too long for jobs of 120 s.* walltime to at least 225 s"):
-        run_study(study([0.0], timeout=60.0, asked=wanted(walltime=120.0)), tmp_path / "s")
+        run_study(study([0.0], timeout=60.0, cluster=batch_cluster(walltime=120.0)), tmp_path / "s")
 
 
 def test_without_the_extra_one_sentence_says_what_to_install(state, tmp_path, monkeypatch):

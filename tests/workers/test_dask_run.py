@@ -153,11 +153,11 @@ def _children(parent, word=b""):
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                of = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                process_parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
                 command = (entry / "cmdline").read_bytes()
             except OSError:
                 continue
-            if of == parent and word in command:
+            if process_parent == parent and word in command:
                 pids.append(int(entry.name))
     return pids
 

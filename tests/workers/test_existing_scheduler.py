@@ -113,9 +113,9 @@ def test_a_scheduler_that_does_not_answer_is_reported(tmp_path, monkeypatch):
 
 def test_workers_with_several_threads_are_refused(tmp_path):
     """They are threads of this process: nothing is sent to them."""
-    here = {"host": "127.0.0.1", "protocol": "tcp://", "scheduler_kwargs": SCHEDULER_OPTIONS}
+    options = {"host": "127.0.0.1", "protocol": "tcp://", "scheduler_kwargs": SCHEDULER_OPTIONS}
     with (
-        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, **here) as threaded,
+        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, **options) as threaded,
         pytest.raises(WorkersError, match=r"have 2 threads.*--nthreads 1 --nworkers 2"),
     ):
         run_study(study(), tmp_path / "s", scheduler=threaded.scheduler_address)
@@ -132,10 +132,12 @@ def test_workers_that_come_later_work_and_those_with_other_versions_or_several_t
     growing = Cluster(tmp_path, "--nthreads", "1", "--name", "first")
 
     def all_have_answered(client):
-        known = client.scheduler_info(n_workers=-1)["workers"].values()
-        told = [event for topic, events in client.get_events().items() if "designopt-" in topic for _, event in events]
-        ready = any(worker["name"] == "late" and worker["resources"] for worker in known)
-        return ready and sum("unfit" in event for event in told) == 2
+        infos = client.scheduler_info(n_workers=-1)["workers"].values()
+        exclusions = [
+            event for topic, events in client.get_events().items() if "designopt-" in topic for _, event in events
+        ]
+        ready = any(worker["name"] == "late" and worker["resources"] for worker in infos)
+        return ready and sum("unfit" in event for event in exclusions) == 2
 
     class Adding(Recorder):
         def update(self, snapshot):
@@ -158,9 +160,9 @@ def test_workers_that_come_later_work_and_those_with_other_versions_or_several_t
         growing.close()
     workers = set(evaluated(result, "worker"))
     assert workers == {"first", "late"}
-    told = sorted(text for kind, text in recorder.events if kind == "worker_excluded")
-    assert told[0].startswith("worker strange gets no work: the worker has other versions: numpy")
-    assert told[1].startswith("worker threaded gets no work: it has 2 threads")
+    exclusions = sorted(text for kind, text in recorder.events if kind == "worker_excluded")
+    assert exclusions[0].startswith("worker strange gets no work: the worker has other versions: numpy")
+    assert exclusions[1].startswith("worker threaded gets no work: it has 2 threads")
 
 
 STUDY = """\

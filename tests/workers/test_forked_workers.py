@@ -43,9 +43,9 @@ def _born():
     answers = context.SimpleQueue()
     worker = context.Process(target=_tell, args=(answers,))
     worker.start()
-    told = answers.get(), answers.get()
+    parents = answers.get(), answers.get()
     worker.join()
-    return told
+    return parents
 
 
 def test_a_process_that_takes_the_place_of_a_killed_one_is_as_the_first(monkeypatch):
@@ -78,7 +78,7 @@ def test_a_temporary_folder_whose_path_is_too_long_for_a_socket_is_passed_over(t
 
 
 @pytest.fixture
-def kept(monkeypatch):
+def idle_origin(monkeypatch):
     """The process that waits for the next run, started by one before; it loads less than others, to be there sooner."""
     monkeypatch.setattr(forking, "NEEDED", forking.NEEDED[:1])
     monkeypatch.setattr(forking, "HEAVY", ())
@@ -108,21 +108,21 @@ def _load(answers):
     os.environ["OF_THE_FIRST"] = "yes"
 
 
-def _seen():
+def _worker_findings():
     """What such a worker finds there, and the process that it comes from."""
     context = multiprocessing.get_context("forkserver")
     answers = context.SimpleQueue()
     worker = context.Process(target=_load, args=(answers,))
     worker.start()
-    seen = answers.get()
+    findings = answers.get()
     worker.join()
-    return seen
+    return findings
 
 
-def test_the_next_run_uses_the_process_of_the_last_one_and_sees_nothing_of_its_plugins(kept):
+def test_the_next_run_uses_the_process_of_the_last_one_and_sees_nothing_of_its_plugins(idle_origin):
     for _ in range(2):
         with local._together:
-            assert _seen() == (kept.process.pid, False, False)
+            assert _worker_findings() == (idle_origin.process.pid, False, False)
 
 
 def test_the_second_run_uses_the_process_of_the_first_and_both_leave_the_environment_as_it_was(tmp_path, monkeypatch):
@@ -161,61 +161,61 @@ def _load_more(patch, tmp_path):
 
 
 @pytest.mark.parametrize("change", [_set, _remove, _move, _search_elsewhere, _write_elsewhere, _load_more])
-def test_a_process_that_would_be_started_otherwise_now_is_replaced(kept, tmp_path, change):
+def test_a_process_that_would_be_started_otherwise_now_is_replaced(idle_origin, tmp_path, change):
     with pytest.MonkeyPatch.context() as patch:
         change(patch, tmp_path)
         used = _used()
-        assert used != kept.process.pid
-        assert not _alive(kept.process.pid)
-        assert not os.path.exists(kept.process.address)
+        assert used != idle_origin.process.pid
+        assert not _alive(idle_origin.process.pid)
+        assert not os.path.exists(idle_origin.process.address)
         assert _used() == used
 
 
-def test_a_run_has_the_limits_and_the_standard_output_of_its_beginning(kept, tmp_path):
+def test_a_run_has_the_limits_and_the_standard_output_of_its_beginning(idle_origin, tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (soft - 1 if soft > 0 else 0, hard - 1))
     lowered = _used()
     output = os.dup(1)
-    with open(tmp_path / "output", "w") as other:
-        os.dup2(other.fileno(), 1)
+    with open(tmp_path / "output", "w") as stream:
+        os.dup2(stream.fileno(), 1)
         try:
             moved = _used()
         finally:
             os.dup2(output, 1)
             os.close(output)
-    assert len({kept.process.pid, lowered, moved}) == 3
+    assert len({idle_origin.process.pid, lowered, moved}) == 3
 
 
-def test_a_process_that_was_killed_between_two_runs_is_replaced(kept):
-    os.kill(kept.process.pid, signal.SIGKILL)
-    os.waitid(os.P_PID, kept.process.pid, os.WEXITED | os.WNOWAIT)
-    assert _used() != kept.process.pid
-    again = forking._idle_origin
-    os.kill(again.process.pid, signal.SIGKILL)
-    os.waitpid(again.process.pid, 0)  # somebody else in this process did so
-    assert _used() != again.process.pid
+def test_a_process_that_was_killed_between_two_runs_is_replaced(idle_origin):
+    os.kill(idle_origin.process.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, idle_origin.process.pid, os.WEXITED | os.WNOWAIT)
+    assert _used() != idle_origin.process.pid
+    replacement = forking._idle_origin
+    os.kill(replacement.process.pid, signal.SIGKILL)
+    os.waitpid(replacement.process.pid, 0)  # somebody else in this process did so
+    assert _used() != replacement.process.pid
 
 
-def test_a_process_whose_socket_was_removed_is_replaced(kept):
-    os.unlink(kept.process.address)
-    assert _used() != kept.process.pid
-    assert not _alive(kept.process.pid)
+def test_a_process_whose_socket_was_removed_is_replaced(idle_origin):
+    os.unlink(idle_origin.process.address)
+    assert _used() != idle_origin.process.pid
+    assert not _alive(idle_origin.process.pid)
 
 
-def test_others_in_this_process_get_one_of_their_own(kept):
-    own = forkserver._forkserver
+def test_others_in_this_process_get_one_of_their_own(idle_origin):
+    own_server = forkserver._forkserver
     context = multiprocessing.get_context("forkserver")
     worker = context.Process(target=os.getpid)
     worker.start()
     worker.join()
     try:
-        assert own._forkserver_pid not in (None, kept.process.pid)
+        assert own_server._forkserver_pid not in (None, idle_origin.process.pid)
         with local._together:
             assert dask.config.get("distributed.worker.multiprocessing-method") == "spawn"
-        assert _alive(own._forkserver_pid)
+        assert _alive(own_server._forkserver_pid)
     finally:
-        own._stop()
-    assert _used() == kept.process.pid
+        own_server._stop()
+    assert _used() == idle_origin.process.pid
 
 
 ENDS = """
@@ -238,14 +238,14 @@ def test_it_ends_with_this_process(end):
         time.sleep(0.02)
 
 
-def test_a_process_that_is_forked_from_this_one_leaves_it_alone(kept):
+def test_a_process_that_is_forked_from_this_one_leaves_it_alone(idle_origin):
     child = os.fork()
     if child == 0:
         alone = forking._idle_origin is None
         forking.end_ready_child()
         os._exit(0 if alone else 1)
     assert os.waitpid(child, 0)[1] == 0
-    assert _used() == kept.process.pid
+    assert _used() == idle_origin.process.pid
 
 
 class _Killing(Recorder):
@@ -271,13 +271,13 @@ def test_a_run_whose_workers_lose_the_process_that_they_come_from_goes_on(tmp_pa
 
 def test_two_runs_at_the_same_time_in_one_process_leave_each_other_their_workers(tmp_path):
     environment, results = dict(os.environ), {}
-    begun, may_end = threading.Event(), threading.Event()
+    running, may_end = threading.Event(), threading.Event()
 
     class Waiting(Recorder):
         """Goes on when the other run has ended."""
 
         def update(self, snapshot):
-            begun.set()
+            running.set()
             assert may_end.wait(300.0)
 
     def run(name, count, pause, progress):
@@ -285,7 +285,7 @@ def test_two_runs_at_the_same_time_in_one_process_leave_each_other_their_workers
 
     long = threading.Thread(target=run, args=("long", 100, 0.05, Waiting()))
     long.start()
-    assert begun.wait(300.0)
+    assert running.wait(300.0)
     run("short", 10, 0.0, Recorder())
     may_end.set()
     long.join()
@@ -298,36 +298,36 @@ def test_two_runs_at_the_same_time_in_one_process_leave_each_other_their_workers
 
 
 @contextlib.contextmanager
-def change(said):
-    said.append("made")
+def change(calls):
+    calls.append("made")
     try:
         yield
     finally:
-        said.append("taken back")
+        calls.append("taken back")
 
 
 def test_shared_state_of_runs_is_set_by_the_first_and_restored_by_the_last():
-    said = []
-    together = SharedChanges(lambda: change(said))
+    calls = []
+    together = SharedChanges(lambda: change(calls))
     with together:
-        together.at_end(said.append, "called")
+        together.at_end(calls.append, "called")
         with together:
             pass
-        assert said == ["made"]
-    assert said == ["made", "called", "taken back"]
+        assert calls == ["made"]
+    assert calls == ["made", "called", "taken back"]
     with together:
         pass
-    assert said[3:] == ["made", "taken back"]
+    assert calls[3:] == ["made", "taken back"]
 
 
 def test_a_change_that_cannot_be_made_takes_back_those_before_it():
-    said = []
+    calls = []
 
     def fails():
         raise OSError("no")
 
-    together = SharedChanges(lambda: change(said), fails)
+    together = SharedChanges(lambda: change(calls), fails)
     for _ in range(2):
         with pytest.raises(OSError, match="no"):
             together.__enter__()
-    assert said == ["made", "taken back"] * 2
+    assert calls == ["made", "taken back"] * 2

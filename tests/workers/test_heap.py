@@ -28,8 +28,8 @@ else:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a setting of the C library of Linux")
 def test_the_pages_of_an_array_are_asked_for_once():
     """Arrays of 8 MiB: the first takes 2 048 pages of 4 KiB, or few large ones; later ones take none."""
-    done = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True, timeout=120)
-    if "no such setting" in done.stdout:
+    process = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True, timeout=120)
+    if "no such setting" in process.stdout:
         pytest.skip("this C library has no mallopt")
-    usual, kept = (int(count) for count in done.stdout.split())
-    assert kept < max(20, usual / 10)
+    usual, with_setting = (int(count) for count in process.stdout.split())
+    assert with_setting < max(20, usual / 10)

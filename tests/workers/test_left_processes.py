@@ -55,19 +55,19 @@ def test_a_fork_belongs_to_the_run_that_the_worker_was_at(tmp_path, started):
         [sys.executable, "-c", WORKER], env=os.environ | {"TMPDIR": str(tmp_path)},
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
-    mine, other, neither = (int(text) for text in worker.stdout.readline().split())
-    started += [mine, other, neither, worker.pid]
+    first_run, second_run, neither = (int(text) for text in worker.stdout.readline().split())
+    started += [first_run, second_run, neither, worker.pid]
     children.end_marked("r2", "tls://host:2")
-    assert [_alive(pid) for pid in (mine, other, neither)] == [True] * 3
+    assert [_alive(pid) for pid in (first_run, second_run, neither)] == [True] * 3
     children.end_marked("r2", "tls://host:1")  # the worker itself as well
     assert worker.wait(60) == -signal.SIGKILL
     worker.stdin.close()
     worker.stdout.close()
     end = time.monotonic() + 60.0
-    while _alive(other):
+    while _alive(second_run):
         assert time.monotonic() < end
         time.sleep(0.01)
-    assert [_alive(pid) for pid in (mine, neither)] == [True] * 2
+    assert [_alive(pid) for pid in (first_run, neither)] == [True] * 2
 
 
 def _program(name):

@@ -33,12 +33,12 @@ def run_on(monkeypatch, executor, path, values=(0.25, 0.5, 0.75), **options):
 
 def ended(monkeypatch, tmp_path, losses):
     """The status of a design whose chunk is lost so often; what `losses` says of each, from whether it was alone."""
-    given = iter(losses)
+    remaining = iter(losses)
 
     class Dying(Serial):
         def wait(self, timeout):
             chunk = self._waiting[0]
-            loss = next(given, None) if chunk.X[0, 0] == 0.5 else None
+            loss = next(remaining, None) if chunk.X[0, 0] == 0.5 else None
             if loss is None:
                 return super().wait(timeout)
             assert self._waiting.popleft().alone == loss[0]

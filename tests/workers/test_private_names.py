@@ -61,8 +61,12 @@ def test_no_other_file_uses_private_names_of_those_libraries():
 def _foreign_private_names(module):
     """Private attributes that the module reads and that neither it nor one of its own objects defines."""
     nodes = list(ast.walk(module))
-    own = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
-    own |= {node.id for node in nodes if isinstance(node, ast.Name)}
+    own_names = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
+    own_names |= {node.id for node in nodes if isinstance(node, ast.Name)}
     attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
-    own |= {node.attr for node in attributes if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")}
-    return {node.attr for node in attributes if node.attr.startswith("_") and not node.attr.startswith("__")} - own
+    own_names |= {
+        node.attr for node in attributes if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+    }
+    return {
+        node.attr for node in attributes if node.attr.startswith("_") and not node.attr.startswith("__")
+    } - own_names

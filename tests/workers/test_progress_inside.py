@@ -19,28 +19,28 @@ from designopt.store.progress_note import Running, running
 
 @pytest.mark.parametrize("executor", ["serial", "dask"])
 def test_progress_of_an_evaluation_reaches_the_display_and_the_store(tmp_path, executor):
-    seen, noted = set(), set()
+    displayed, noted = set(), set()
 
     class Looking(Recorder):
         def update(self, snapshot):
-            seen.update(snapshot.running)
+            displayed.update(snapshot.running)
             noted.update(running(tmp_path / "s"))
 
     study = unruly("tells", count=1, settings={"at": 0.0}, executor=executor, workers=1)
     result = run_study(study, tmp_path / "s", progress=Looking())
     assert result.counts["ok"] == 1
-    assert len(seen) >= 2
-    assert {design for design, _, _ in seen} == {0}
-    assert all(words == f"step {round(20 * share)}" for _, share, words in seen)
-    assert noted <= seen
+    assert len(displayed) >= 2
+    assert {design for design, _, _ in displayed} == {0}
+    assert all(words == f"step {round(20 * share)}" for _, share, words in displayed)
+    assert noted <= displayed
     assert noted
     assert running(tmp_path / "s") == ()
     assert not (tmp_path / "s" / "running.json").exists()
 
 
 def test_the_progress_line_tells_the_one_that_is_farthest():
-    told = Snapshot("s", 1, 1, 3, 10, 3, 0, 0.1, 30.0, None, running=((7, 0.25, "mesh"), (8, 0.5, "step 3")))
-    assert "design 8 at 50 % (step 3) and 1 more" in line(told)
+    snapshot = Snapshot("s", 1, 1, 3, 10, 3, 0, 0.1, 30.0, None, running=((7, 0.25, "mesh"), (8, 0.5, "step 3")))
+    assert "design 8 at 50 % (step 3) and 1 more" in line(snapshot)
     assert "design" not in line(Snapshot("s", 1, 1, 3, 10, 3, 0, 0.1, 30.0, None)).replace("designs", "")
 
 
@@ -63,7 +63,7 @@ def test_a_note_that_is_damaged_or_too_long_is_no_note(tmp_path):
 
 
 def test_show_follow_tells_how_far_an_evaluation_is(tmp_path):
-    folder, enough, said = Path(__file__).parent, tmp_path / "enough", tmp_path / "said"
+    folder, enough, output = Path(__file__).parent, tmp_path / "enough", tmp_path / "said"
     script = (
         f"import sys; sys.path[:0] = [{str(folder)!r}, {str(PLUGINS.parent)!r}]\n"
         "from pathlib import Path\nfrom test_unruly_models import unruly\n"
@@ -81,10 +81,10 @@ def test_show_follow_tells_how_far_an_evaluation_is(tmp_path):
             assert time.monotonic() < end
             assert processes[0].poll() is None
             time.sleep(0.02)
-        with said.open("w") as stream:
+        with output.open("w") as stream:
             processes.append(subprocess.Popen(command, stdout=stream, stderr=stream))
-        while "(step " not in said.read_text():
-            assert time.monotonic() < end, said.read_text()
+        while "(step " not in output.read_text():
+            assert time.monotonic() < end, output.read_text()
             time.sleep(0.02)
         enough.touch()
         assert [process.wait(timeout=300) for process in processes] == [0, 0]
@@ -92,4 +92,4 @@ def test_show_follow_tells_how_far_an_evaluation_is(tmp_path):
         for process in processes:
             process.kill()
             process.wait()
-    assert "design 0 at " in said.read_text()
+    assert "design 0 at " in output.read_text()

@@ -40,7 +40,7 @@ def study(returned: Any, **more: Any) -> designopt.Study:
 
 
 @pytest.mark.parametrize(
-    ("returned", "said"),
+    ("returned", "message"),
     [
         ({"travl": 1.0, "comfort": 2.0},
          "did not return 'travel'; it returned 'travl', 'comfort' and declares 'travel', 'comfort'$"),
@@ -50,16 +50,16 @@ def study(returned: Any, **more: Any) -> designopt.Study:
         ([1.0, 2.0], "has to return its outputs by name, as a mapping; it returned a list$"),
     ],
 )  # fmt: skip
-def test_a_wrong_answer_is_reported_without_a_traceback(returned: Any, said: str) -> None:
-    done = study(returned).evaluate({"a": 1.5})
-    assert (done.status, done.reason) == ("error", "WrongAnswer")
-    assert re.match(HERE + said, done.message)
+def test_a_wrong_answer_is_reported_without_a_traceback(returned: Any, message: str) -> None:
+    evaluation = study(returned).evaluate({"a": 1.5})
+    assert (evaluation.status, evaluation.reason) == ("error", "WrongAnswer")
+    assert re.match(HERE + message, evaluation.message)
 
 
 def test_a_model_with_arrays_that_returns_its_outputs_alone_is_told_so() -> None:
-    done = study({"travel": 1.0, "comfort": 2.0}, arrays={}).evaluate({"a": 1.5})
-    said = r"declares arrays, so it has to return \(outputs, arrays\); it returned a dict$"
-    assert re.match(HERE + said, done.message)
+    evaluation = study({"travel": 1.0, "comfort": 2.0}, arrays={}).evaluate({"a": 1.5})
+    message = r"declares arrays, so it has to return \(outputs, arrays\); it returned a dict$"
+    assert re.match(HERE + message, evaluation.message)
 
 
 def test_an_output_that_is_sometimes_no_number_is_named_as_one_that_never_is(tmp_path) -> None:

@@ -122,11 +122,11 @@ def slurm(tmp_path_factory):
                 started.append(subprocess.Popen(command, stdout=log, stderr=log))
                 time.sleep(1.0)
             deadline = time.monotonic() + 60
-            while "idle" not in said("sinfo", "--noheader", "--format", "%T"):
+            while "idle" not in slurm_output("sinfo", "--noheader", "--format", "%T"):
                 assert time.monotonic() < deadline, (folder / "daemons.log").read_text()[-3000:]
                 time.sleep(0.5)
             yield folder
-            said("scancel", "--user", "root")
+            slurm_output("scancel", "--user", "root")
             ended(30)
     finally:
         for process in reversed(started):
@@ -138,27 +138,27 @@ def slurm(tmp_path_factory):
                 process.wait()
 
 
-def said(*command):
+def slurm_output(*command):
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
 
 
 def ended(seconds):
     """Whether no job is left within `seconds`."""
     deadline = time.monotonic() + seconds
-    while said("squeue", "--noheader") and time.monotonic() < deadline:
+    while slurm_output("squeue", "--noheader") and time.monotonic() < deadline:
         time.sleep(0.5)
-    return not said("squeue", "--noheader")
+    return not slurm_output("squeue", "--noheader")
 
 
 def states():
     """How the jobs that SLURM remembers ended, by number."""
-    shown = said("scontrol", "show", "job", "--oneliner")
-    return {int(n): state for n, state in re.findall(r"JobId=(\d+) .*?JobState=(\w+)", shown)}
+    listing = slurm_output("scontrol", "show", "job", "--oneliner")
+    return {int(n): state for n, state in re.findall(r"JobId=(\d+) .*?JobState=(\w+)", listing)}
 
 
 def study(values, pause, executor="dask", **changes):
-    asked = {"use": "slurm", "jobs": 2, "cores": 1, "memory": 600 * 10**6, "walltime": 600.0, "interface": "lo"}
-    execution = {"executor": executor} | ({"cluster": Cluster(**asked | changes)} if executor == "dask" else {})
+    settings = {"use": "slurm", "jobs": 2, "cores": 1, "memory": 600 * 10**6, "walltime": 600.0, "interface": "lo"}
+    execution = {"executor": executor} | ({"cluster": Cluster(**settings | changes)} if executor == "dask" else {})
     stages = (listed(values),)
     return make_study(settings={"pause": pause}, names=("a",), low=-100, high=100, stages=stages, execution=execution)
 
@@ -177,8 +177,8 @@ def test_two_jobs_one_of_which_is_cancelled_give_the_same_journal(slurm, tmp_pat
         def update(self, snapshot):
             super().update(snapshot)
             if snapshot.evaluations > 30 and not cancelled:
-                cancelled.append(said("squeue", "--noheader", "--format", "%i").split()[0])
-                said("scancel", cancelled[0])
+                cancelled.append(slurm_output("squeue", "--noheader", "--format", "%i").split()[0])
+                slurm_output("scancel", cancelled[0])
 
     result = run_study(study(values, 0.1), tmp_path / "s", progress=Cancelling())
     assert dump(result) == serially(values, 0.1, tmp_path / "serial")
@@ -200,8 +200,8 @@ def test_workers_leave_before_the_wall_time_of_their_job_and_new_jobs_follow(slu
 
 
 def command(name, *arguments, **options):
-    whole = [sys.executable, "-m", "designopt", name, *map(str, arguments), "--plugin", str(PLUGINS)]
-    return subprocess.Popen(whole, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    words = [sys.executable, "-m", "designopt", name, *map(str, arguments), "--plugin", str(PLUGINS)]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
 
 
 def evaluations(store):
@@ -230,8 +230,8 @@ def test_a_coordinator_that_is_killed_loses_no_result_and_its_jobs_end(slurm, tm
             time.sleep(0.1)
         os.killpg(process.pid, signal.SIGKILL)
     assert ended(90)
-    held = evaluations(tmp_path / "s.study")
-    assert 60 <= held < 400
+    recorded = evaluations(tmp_path / "s.study")
+    assert 60 <= recorded < 400
     with command("resume", "s.study", cwd=tmp_path) as process:
         assert process.wait(timeout=300) == 0, process.stdout.read()
     assert dump(Result.open(tmp_path / "s.study")) == serial_journal(tmp_path, file)

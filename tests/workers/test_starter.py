@@ -25,9 +25,9 @@ from designopt.workers.starter import NAME, Starter, StartingWorkers
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems do not fork")
 
 
-def study(count=40, **others):
+def study(count=40, **fields):
     stage = Stage("s", use("solver", "random", samples=count))
-    return make_study(stages=(stage,), minimize=("height", "slope"), **others)
+    return make_study(stages=(stage,), minimize=("height", "slope"), **fields)
 
 
 def evaluator():
@@ -144,8 +144,8 @@ def test_a_chunk_that_ends_the_starter_goes_to_a_worker_without_blame(function):
         executor.submit(chunk(2))  # waits for the workers
         assert executor.wait(0.01) == []
         release.set()
-        again = completion(executor)
-        assert (again.chunk.number, again.worker) == (2, "serial")
+        repeated = completion(executor)
+        assert (repeated.chunk.number, repeated.worker) == (2, "serial")
 
 
 def test_the_starter_has_no_file_of_the_run_open_and_its_own_temporary_folder(tmp_path):

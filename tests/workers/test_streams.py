@@ -22,7 +22,7 @@ class Cluster:
         self.loop = SimpleNamespace(add_callback=lambda call, *arguments: call(*arguments))
         self.scheduler = self
         self.stream_handlers, self.stream_comms, self.workers = {}, {}, {}
-        self.sent = []
+        self.messages = []
         self.ends = queue.SimpleQueue()
         self.streams = Streams("r", self, self.ends)
 
@@ -30,7 +30,7 @@ class Cluster:
         self.plugin = plugin
 
     def worker_send(self, worker, message):
-        self.sent.append((worker, message["op"], message["number"]))
+        self.messages.append((worker, message["op"], message["number"]))
 
     def start(self, *workers):
         for worker in workers:
@@ -47,8 +47,8 @@ class Cluster:
 
     def chunks(self):
         """Which worker was sent which chunk since this was last asked."""
-        sent, self.sent = self.sent, []
-        return [(worker, number) for worker, op, number in sent if op == CHUNK]
+        messages, self.messages = self.messages, []
+        return [(worker, number) for worker, op, number in messages if op == CHUNK]
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_a_chunk_behind_a_long_one_goes_to_a_worker_that_has_nothing_to_do(clust
     assert cluster.chunks() == [("a", 1), ("b", 2), ("a", 3)]  # b is at work
     cluster.result("b", 2)
     cluster.streams.tend()
-    assert cluster.sent == [("a", RETURN, 3)]
+    assert cluster.messages == [("a", RETURN, 3)]
     cluster.stream_handlers[RETURNED](worker="a", number=3)
     assert cluster.chunks() == [("b", 3)]
     assert cluster.streams.chunks_of_workers() == {"a": [1], "b": [3]}
@@ -123,20 +123,20 @@ class Worker:
 
     def __init__(self):
         self.stream_handlers = {}
-        self.buffer, self.told, self.later, self.running, self.handed = [], [], [], [], []
+        self.buffer, self.flushed, self.later, self.running, self.handed = [], [], [], [], []
         self.batched_stream = SimpleNamespace(send=self.buffer.append, buffer=self.buffer)
         self.loop = SimpleNamespace(
             add_callback=lambda call, *arguments: call(*arguments), call_later=lambda _, call: self.later.append(call)
         )
         self.executor = SimpleNamespace(submit=lambda call, *arguments: self.running.append((call, arguments)))
-        self.given = ChunkQueue(self, str.upper, self.handed.append)
+        self.chunks = ChunkQueue(self, str.upper, self.handed.append)
 
     def take(self, number, chunk):
         self.stream_handlers[CHUNK](number=number, chunk=chunk)
 
     def flush(self):
         """Messages leave."""
-        self.told += [(message["op"], message.get("number")) for message in self.buffer]
+        self.flushed += [(message["op"], message.get("number")) for message in self.buffer]
         self.buffer.clear()
         while self.later:
             self.later.pop()()
@@ -149,7 +149,7 @@ class Worker:
 
 def test_a_worker_does_one_chunk_after_the_other_and_gives_back_only_what_it_has_not_begun():
     worker = Worker()
-    worker.given.open()
+    worker.chunks.open()
     worker.flush()
     for number, chunk in ((1, "one"), (2, "two"), (3, "three")):
         worker.take(number, chunk)
@@ -160,7 +160,7 @@ def test_a_worker_does_one_chunk_after_the_other_and_gives_back_only_what_it_has
     worker.flush()
     worker.work()
     worker.flush()
-    assert worker.told == [(FIT, None), (RETURNED, 2), (RESULT, 1), (RESULT, 3)]
+    assert worker.flushed == [(FIT, None), (RETURNED, 2), (RESULT, 1), (RESULT, 3)]
     assert worker.handed == [1, 3]
     assert not worker.running
 
@@ -172,5 +172,5 @@ def test_no_chunk_begins_before_the_results_of_the_last_one_have_left_the_proces
     worker.work()
     assert not worker.running
     worker.flush()
-    assert worker.told == [(RESULT, 1)]
+    assert worker.flushed == [(RESULT, 1)]
     assert len(worker.running) == 1

@@ -21,19 +21,19 @@ from designopt.workers.supervision.watch import Watch, read_note
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads states of processes in /proc")
 
 
-def write_note(place, chunk, position, beat, pulse=0):
-    (place / "note").write_bytes(watch._NOTE.pack(chunk, position, NoChunk.IDLE, beat, pulse) + bytes(watch._SIZE))
+def write_note(folder, chunk, position, beat, pulse=0):
+    (folder / "note").write_bytes(watch._NOTE.pack(chunk, position, NoChunk.IDLE, beat, pulse) + bytes(watch._SIZE))
 
 
-def supervised(place, limit, preparation=None, pid=None):
+def supervised(folder, limit, preparation=None, pid=None):
     """A supervisor of the worker `pid` (this process by default) with notes in `place`; `check` lets it look at them
     after so many seconds, and returns the cause and words with which it would end the worker."""
     judge = Supervisor.__new__(Supervisor)
     judge.run, judge.limit, judge.preparation = "r", limit, preparation
-    judge._notes, judge._last, judge._reported = place, None, 0
+    judge._notes, judge._last, judge._reported = folder, None, 0
     judge._still = judge._silent = judge._advanced = 0.0
     pid = os.getpid() if pid is None else pid
-    (place / "pid").write_text(str(pid))
+    (folder / "pid").write_text(str(pid))
     ends = []
 
     async def end(pid, note, *late):

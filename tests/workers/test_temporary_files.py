@@ -85,8 +85,8 @@ def test_temporary_files_of_a_killed_evaluation_are_removed_while_the_run_goes_o
     assert remaining == [False]
 
 
-@pytest.mark.parametrize("begun", [False, True], ids=["at its start", "during evaluations"])
-def test_a_killed_run_on_local_workers_leaves_no_temporary_files_and_no_remarks(tmp_path, begun):
+@pytest.mark.parametrize("evaluating", [False, True], ids=["at its start", "during evaluations"])
+def test_a_killed_run_on_local_workers_leaves_no_temporary_files_and_no_remarks(tmp_path, evaluating):
     folder = tmp_path / "temporary"
     folder.mkdir()
     (tmp_path / "study.yaml").write_text(HANGING.replace("LOG", str(tmp_path / "log")))
@@ -95,13 +95,13 @@ def test_a_killed_run_on_local_workers_leaves_no_temporary_files_and_no_remarks(
     with subprocess.Popen(
         command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as run:
-        there = (tmp_path / "log").exists if begun else lambda: list(folder.glob("designopt-*"))
-        wait_until(lambda: there() or run.poll() is not None)
+        reached = (tmp_path / "log").exists if evaluating else lambda: list(folder.glob("designopt-*"))
+        wait_until(lambda: reached() or run.poll() is not None)
         run.kill()
-        said = run.communicate()[1]
-    assert run.returncode == -signal.SIGKILL, said
+        errors = run.communicate()[1]
+    assert run.returncode == -signal.SIGKILL, errors
     wait_until(lambda: not list(folder.iterdir()))
-    assert "resource_tracker" not in said
+    assert "resource_tracker" not in errors
 
 
 @pytest.fixture

@@ -43,13 +43,13 @@ def trusted(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory, trusted):
-    made = Cluster(tmp_path_factory.mktemp("cluster"), "--nthreads", "1", "--nworkers", "2", tls=options(trusted))
+    processes = Cluster(tmp_path_factory.mktemp("cluster"), "--nthreads", "1", "--nworkers", "2", tls=options(trusted))
     try:
         with configured(trusted):
-            made.wait_for(2)
-        yield made
+            processes.wait_for(2)
+        yield processes
     finally:
-        made.close()
+        processes.close()
 
 
 def test_a_run_over_tls_gives_the_same_journal_by_address_and_by_file(cluster, trusted, tmp_path):
@@ -77,8 +77,8 @@ def test_the_environment_names_the_certificates_and_a_scheduler_file_lies_beside
     settings = {f"DASK_DISTRIBUTED__COMM__TLS__{n}": str(f) for n, f in zip(names, trusted, strict=True)}
     command = [sys.executable, "-m", "designopt", "run", tmp_path / "study.yaml", "-o", tmp_path / "s"]
     command += ["--plugin", PLUGINS]
-    done = subprocess.run(command, env={**os.environ, **settings}, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stdout + done.stderr
+    process = subprocess.run(command, env={**os.environ, **settings}, capture_output=True, text=True, timeout=600)
+    assert process.returncode == 0, process.stdout + process.stderr
     assert Result.open(tmp_path / "s").sessions[0]["executor"] == "dask"
 
 

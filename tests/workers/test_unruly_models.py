@@ -32,7 +32,7 @@ def unruly(kind, count=101, settings=None, **execution):
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "message"),
     [
         pytest.param("closes files", "", marks=pytest.mark.faults),
         pytest.param("breaks pickle", "could not continue: TypeError", marks=pytest.mark.faults),
@@ -40,11 +40,11 @@ def unruly(kind, count=101, settings=None, **execution):
         pytest.param("kills its group", "was killed by SIGKILL", marks=pytest.mark.faults),
     ],
 )
-def test_a_design_that_ends_its_process_at_its_end_or_later_is_found_and_recorded_as_crashed(tmp_path, kind, said):
+def test_a_design_that_ends_its_process_at_its_end_or_later_is_found_and_recorded_as_crashed(tmp_path, kind, message):
     result = run_study(unruly(kind), tmp_path / "s")
     assert np.flatnonzero(result.status[:, 0] != "ok").tolist() == [50]
     assert result.status[50, 0] == "crashed"
-    assert said in result.message(50)
+    assert message in result.message(50)
     assert result.outcomes.figures["value"][:, 0].tolist()[:50] == [2.0 * a for a in range(50)]
 
 
@@ -176,11 +176,11 @@ def _alive(pid):
 
 def _processes():
     """Number, state, parent and group of every process."""
-    for place in Path("/proc").iterdir():
-        if place.name.isdigit():
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
             with contextlib.suppress(OSError):
-                state, parent, group = (place / "stat").read_text().rpartition(")")[2].split()[:3]
-                yield int(place.name), state, int(parent), int(group)
+                state, parent, group = (entry / "stat").read_text().rpartition(")")[2].split()[:3]
+                yield int(entry.name), state, int(parent), int(group)
 
 
 def _left_of(groups):

@@ -36,16 +36,16 @@ def command(tmp_path, name, kind, *options, limit=None):
     return [sys.executable, "-c", f"{code}main()", name, *on, "--plugin", str(PLUGIN), *options]
 
 
-def done(*given, **options):
-    return subprocess.run(command(*given, **options), capture_output=True, text=True, timeout=600)
+def run_command(*arguments, **options):
+    return subprocess.run(command(*arguments, **options), capture_output=True, text=True, timeout=600)
 
 
 def validate(tmp_path, kind, *options, limit=None):
-    return done(tmp_path, "validate", kind, *options, limit=limit)
+    return run_command(tmp_path, "validate", kind, *options, limit=limit)
 
 
 @pytest.mark.parametrize(
-    ("kind", "options", "code", "said"),
+    ("kind", "options", "code", "message"),
     [
         ("exits in check", (), 2, "code of the model (set-up, check or evaluation) ended the process with exit code 7"),
         ("is killed in check", (), 2, "ended the process by SIGKILL"),
@@ -54,28 +54,28 @@ def validate(tmp_path, kind, *options, limit=None):
         ("is not finite", ("--try", "2"), 3, "2 of the trial evaluations failed"),
     ],
 )
-def test_code_that_ends_its_process_or_fails_ends_the_check_with_a_sentence(tmp_path, kind, options, code, said):
-    done = validate(tmp_path, kind, *options)
-    assert done.returncode == code
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
+def test_code_that_ends_its_process_or_fails_ends_the_check_with_a_sentence(tmp_path, kind, options, code, message):
+    process = validate(tmp_path, kind, *options)
+    assert process.returncode == code
+    assert message in process.stderr
+    assert "Traceback" not in process.stderr
 
 
 def test_a_set_up_that_hangs_is_reported(tmp_path):
-    done = validate(tmp_path, "hangs in check", limit=2.0)
-    assert done.returncode == 2
-    assert f"{tmp_path / 'study.yaml'}: not checked within 2 s" in done.stderr
+    process = validate(tmp_path, "hangs in check", limit=2.0)
+    assert process.returncode == 2
+    assert f"{tmp_path / 'study.yaml'}: not checked within 2 s" in process.stderr
 
 
 def test_a_study_that_is_fine_is_as_before(tmp_path):
-    done = validate(tmp_path, "nothing", "--try", "2")
-    assert done.returncode == 0, done.stderr
-    assert "a valid study" in done.stdout
-    assert done.stdout.count("ok in") == 2
+    process = validate(tmp_path, "nothing", "--try", "2")
+    assert process.returncode == 0, process.stderr
+    assert "a valid study" in process.stdout
+    assert process.stdout.count("ok in") == 2
 
 
 @pytest.mark.parametrize(
-    ("kind", "limit", "said"),
+    ("kind", "limit", "message"),
     [
         ("exits in check", None, "code of the model (set-up, check or evaluation) ended the process with exit code 7"),
         ("hangs in check", 2.0, "not checked within 2 s"),
@@ -84,19 +84,19 @@ def test_a_study_that_is_fine_is_as_before(tmp_path):
     ],
 )
 def test_a_run_whose_model_ends_or_hangs_its_check_ends_with_a_sentence_and_without_a_store(
-    tmp_path, kind, limit, said
+    tmp_path, kind, limit, message
 ):
-    ended = done(tmp_path, "run", kind, limit=limit)
+    ended = run_command(tmp_path, "run", kind, limit=limit)
     assert ended.returncode == 2, ended.stderr
     assert f"{tmp_path / 'study.yaml'}: " in ended.stderr
-    assert said in ended.stderr
+    assert message in ended.stderr
     assert "Traceback" not in ended.stderr
     assert not (tmp_path / "s").exists()
 
 
 def test_a_run_in_one_process_that_its_model_ends_says_so_and_how_to_go_on(tmp_path):
     for name in ("run", "resume"):
-        ended = done(tmp_path, name, "exits in prepare")
+        ended = run_command(tmp_path, name, "exits in prepare")
         assert ended.returncode == 4, ended.stderr
         assert (
             "the process of the run ended with exit code 7, by code of the model; with --executor dask" in ended.stderr
@@ -112,23 +112,23 @@ def test_a_plugin_file_that_hangs_or_exits_while_resume_reads_it_ends_with_a_sen
     plugin.write_bytes(PLUGIN.read_bytes())
 
     def ended(name, limit=None):
-        given = [
+        words = [
             str(plugin) if word == str(PLUGIN) else word for word in command(tmp_path, name, "nothing", limit=limit)
         ]
-        return subprocess.run(given, capture_output=True, text=True, timeout=600)
+        return subprocess.run(words, capture_output=True, text=True, timeout=600)
 
     assert ended("run").returncode == 0
     before = (tmp_path / "s" / "journal.db").read_bytes()
-    for code, limit, said in (
+    for code, limit, message in (
         ("import time; time.sleep(1000)", 2.0, "not checked within 2 s"),
         ("import os; os._exit(7)", None, "ended the process with exit code 7"),
     ):
         plugin.write_text(code)
-        again = ended("resume", limit)
-        assert again.returncode == 2, again.stderr
-        assert f"error: {tmp_path / 's'}: " in again.stderr
-        assert said in again.stderr
-        assert "Traceback" not in again.stderr
+        resumed = ended("resume", limit)
+        assert resumed.returncode == 2, resumed.stderr
+        assert f"error: {tmp_path / 's'}: " in resumed.stderr
+        assert message in resumed.stderr
+        assert "Traceback" not in resumed.stderr
     assert (tmp_path / "s" / "journal.db").read_bytes() == before
     plugin.write_bytes(PLUGIN.read_bytes())
     assert ended("resume").returncode == 0
@@ -148,10 +148,10 @@ def test_signals_to_the_command_reach_the_process_of_the_run(tmp_path, number, c
     for patience in (1.0, 60.0, 60.0):  # the second request ends an evaluation; two that come together are one
         process.send_signal(number)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            _, said = process.communicate(timeout=patience)
+            _, errors = process.communicate(timeout=patience)
             break
-    assert process.returncode == code, said
-    assert "Traceback" not in said
+    assert process.returncode == code, errors
+    assert "Traceback" not in errors
     while Path(f"/proc/{child}").exists() and time.monotonic() < end:
         time.sleep(0.05)
     with pytest.raises(ProcessLookupError):

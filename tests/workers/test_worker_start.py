@@ -59,8 +59,8 @@ def test_workers_that_never_start_end_the_run_with_a_sentence_and_leave_no_store
 
 def test_a_limit_of_open_files_that_is_met_on_the_way_is_reported_at_once(tmp_path, monkeypatch):
     tries = failing(monkeypatch, 100, OSError(24, "Too many open files"))
-    said = r"about 64 open files are needed for 1 worker, .* \(ulimit -n shows the limit\)"
-    with pytest.raises(WorkersError, match=said):
+    message = r"about 64 open files are needed for 1 worker, .* \(ulimit -n shows the limit\)"
+    with pytest.raises(WorkersError, match=message):
         run_study(study(), tmp_path / "s")
     assert len(tries) == 1
 
@@ -71,10 +71,10 @@ def _limited(hard):
 
 def test_a_low_limit_of_open_files_ends_the_run_with_a_sentence(tmp_path):
     command = [sys.executable, str(SCRIPT), str(tmp_path / "s"), "dask", "0.0"]
-    done = subprocess.run(command, preexec_fn=lambda: _limited(40), capture_output=True, text=True, timeout=600)
-    assert done.returncode == 99
-    assert "about 80 open files are needed for 2 workers" in done.stderr
-    assert "Traceback" not in done.stderr
+    process = subprocess.run(command, preexec_fn=lambda: _limited(40), capture_output=True, text=True, timeout=600)
+    assert process.returncode == 99
+    assert "about 80 open files are needed for 2 workers" in process.stderr
+    assert "Traceback" not in process.stderr
     assert not (tmp_path / "s").exists()
 
 
@@ -153,10 +153,10 @@ def test_a_system_without_a_thread_for_the_run_is_named_with_exit_code_4(tmp_pat
         "execution: {executor: dask, workers: 2}\n"
     )
     command = [sys.executable, "-c", NO_THREADS, str(threads), "run", "study.yaml", "--plugin", PLUGINS, "-o", "s"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 4, done.stderr
-    assert "the system allows no more threads or processes (ulimit -u shows the limit" in done.stderr
-    assert "Traceback" not in done.stderr
+    process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert process.returncode == 4, process.stderr
+    assert "the system allows no more threads or processes (ulimit -u shows the limit" in process.stderr
+    assert "Traceback" not in process.stderr
     assert not (tmp_path / "s").exists()
 
 
@@ -171,14 +171,14 @@ def test_without_shared_memory_a_run_on_workers_says_so_and_leaves_no_store(tmp_
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         (f"{'n' * 250}.study", "File name too long: a name of 256 bytes; give a shorter one, of at most 255"),
         ("/".join(["d" * 200] * 3), r"the path has \d+ bytes, SQLite takes 488 for a store; give a shorter one"),
     ],
     ids=["name", "path"],
 )
-def test_a_store_with_a_name_that_is_too_long_is_refused_before_an_evaluation(tmp_path, name, said):
-    with pytest.raises(StoreError, match=said):
+def test_a_store_with_a_name_that_is_too_long_is_refused_before_an_evaluation(tmp_path, name, message):
+    with pytest.raises(StoreError, match=message):
         run_study(make_study("trouble", settings={"kind": "exit", "at": 0.0}), tmp_path / name)
     assert list(tmp_path.iterdir()) == []

@@ -69,21 +69,21 @@ class ByHand:
         variables = (*system.states, *system.controls)
         boxes = np.array([phase.bounds.get(v.name, (v.low, v.high)) for v in variables])
         lower, upper = (np.repeat(boxes[:, [j]], points, axis=1) for j in (0, 1))
-        for slot, held in ((0, phase.initial), (-1, phase.final)):
+        for slot, boundary in ((0, phase.initial), (-1, phase.final)):
             for j, v in enumerate(system.states):
-                if v.name in held:
-                    lower[j, slot], upper[j, slot] = ends(held[v.name])
+                if v.name in boundary:
+                    lower[j, slot], upper[j, slot] = ends(boundary[v.name])
         first = default_trajectory(phase)
         guess = first.at(np.linspace(0.0, 1.0, points))
         self._names, self._box = [v.name for v in variables], (lower, upper)
-        own = [ends(problem.parameters.get(v.name, (v.low, v.high))) for v in system.parameters]
+        limits = [ends(problem.parameters.get(v.name, (v.low, v.high))) for v in system.parameters]
         self._first = {
-            v.name: problem.guess.get(v.name, middle(box)) for v, box in zip(system.parameters, own, strict=True)
+            v.name: problem.guess.get(v.name, middle(box)) for v, box in zip(system.parameters, limits, strict=True)
         }
         self._arguments = {
             "x0": self._start(guess, first.tf, self._first),
-            "lbx": [*lower.T.ravel(), low, *(box[0] for box in own)],
-            "ubx": [*upper.T.ravel(), high, *(box[1] for box in own)],
+            "lbx": [*lower.T.ravel(), low, *(box[0] for box in limits)],
+            "ubx": [*upper.T.ravel(), high, *(box[1] for box in limits)],
             "lbg": 0.0,
             "ubg": np.where(np.arange(g.numel()) < defects, 0.0, np.inf),  # path constraints are kept from zero on
         }
@@ -94,12 +94,12 @@ class ByHand:
 
     def solve(self) -> float:
         """The optimum."""
-        found = self._solver(**self._arguments)
+        solution = self._solver(**self._arguments)
         assert self._solver.stats()["success"]
-        return self._size * float(found["f"])
+        return self._size * float(solution["f"])
 
     def solve_from(self, guess: Sampled, parameters: Mapping[str, float]) -> float | None:
         """The objective that is found from a guess; None for a failed solve."""
         values = guess.at(np.linspace(0.0, 1.0, self._box[0].shape[1]))
-        found = self._solver(**{**self._arguments, "x0": self._start(values, guess.tf, parameters)})
-        return self._size * float(found["f"]) if self._solver.stats()["success"] else None
+        solution = self._solver(**{**self._arguments, "x0": self._start(values, guess.tf, parameters)})
+        return self._size * float(solution["f"]) if self._solver.stats()["success"] else None

@@ -67,11 +67,11 @@ def peer_run(name: str, intervals: int, repeats: int, variant: str | None = None
     script = SCRIPTS / f"{name}_cart_pole.py"
     command = [os.environ.get(variable, sys.executable), str(script), str(intervals), str(repeats)]
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
+        process = subprocess.run(
             [*command, *([variant] if variant else [])],
             capture_output=True, text=True, timeout=900, cwd=folder, env={**os.environ, **ONE_THREAD},
         )  # fmt: skip
-    if "ModuleNotFoundError" in done.stderr:
-        pytest.skip(f"{done.stderr.strip().splitlines()[-1]}; install {name}, or set {variable} (see the README.md)")
-    assert done.returncode == 0, done.stderr
-    return PeerRun(**json.loads(done.stdout.splitlines()[-1]))
+    if "ModuleNotFoundError" in process.stderr:
+        pytest.skip(f"{process.stderr.strip().splitlines()[-1]}; install {name}, or set {variable} (see the README.md)")
+    assert process.returncode == 0, process.stderr
+    return PeerRun(**json.loads(process.stdout.splitlines()[-1]))

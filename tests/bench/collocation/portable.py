@@ -46,12 +46,12 @@ def portable(problem: TrajectoryProblem, cost: str, guesses: int, seed: int = 0)
     first = default_trajectory(phase)
     of_parameters = {v.name: problem.guess.get(v.name, middle(boxes[v.name])) for v in system.parameters}
     values = {n: first.at(fractions)[n].tolist() for n in names}
-    made = [{"tf": first.tf, "values": values, "parameters": of_parameters}]
+    starts = [{"tf": first.tf, "values": values, "parameters": of_parameters}]
     for i in range(1, guesses):
         guess = perturbed(problem, None, np.random.default_rng([seed, i]))
-        drawn = guess.phases[phase.name]
-        values = {n: np.asarray(drawn.at(fractions)[n]).tolist() for n in names}
-        made.append({"tf": drawn.tf, "values": values, "parameters": dict(guess.parameters)})
+        trajectory = guess.phases[phase.name]
+        values = {n: np.asarray(trajectory.at(fractions)[n]).tolist() for n in names}
+        starts.append({"tf": trajectory.tf, "values": values, "parameters": dict(guess.parameters)})
     return {
         "states": [v.name for v in system.states],
         "controls": [v.name for v in system.controls],
@@ -65,7 +65,7 @@ def portable(problem: TrajectoryProblem, cost: str, guesses: int, seed: int = 0)
         "initial": {n: ends(box)[0] for n, box in phase.initial.items()},
         "final": {n: ends(box)[0] for n, box in phase.final.items()},
         "tf": list(ends(phase.tf)),
-        "guesses": made,
+        "guesses": starts,
     }
 
 

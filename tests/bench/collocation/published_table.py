@@ -68,19 +68,19 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THRE
 
 def run(name: str, way: str) -> dict[str, Any]:
     """One problem by one way: a row of the table."""
-    given = portable(PUBLISHED[name].problem(), COSTS[name], GUESSES)
-    solved = {"designopt": _own, "by hand": _by_hand}
-    told = _peer(way, given) if way in PEERS else solved[way](name, given)
+    description = portable(PUBLISHED[name].problem(), COSTS[name], GUESSES)
+    solved = {"designopt": _designopt, "by hand": _by_hand}
+    answer = _peer(way, description) if way in PEERS else solved[way](name, description)
     optimum = PUBLISHED[name].optimum
-    apart = [math.inf if f is None else abs(f - optimum) / (abs(optimum) or 1.0) for f in told["objectives"]]
+    apart = [math.inf if f is None else abs(f - optimum) / (abs(optimum) or 1.0) for f in answer["objectives"]]
     reached = sum(a <= REACHED for a in apart)
     digits = "" if apart[0] > REACHED else f"{min(-math.log10(max(apart[0], 1e-12)), 12.0):.1f}"
     return {
         "problem": name,
         "way": way,
         "digits": digits,
-        "first_seconds": _short(told["first_seconds"]),
-        "repeat_seconds": _short(told["repeat_seconds"]),
+        "first_seconds": _short(answer["first_seconds"]),
+        "repeat_seconds": _short(answer["repeat_seconds"]),
         "reached": reached,
         "guesses": len(apart),
     }
@@ -90,20 +90,20 @@ def _short(seconds: float | None) -> str:
     return "" if seconds is None else f"{seconds:.3g}"
 
 
-def _guesses(given: Mapping[str, Any], phase: str) -> list[Guess]:
-    found = []
-    for guess in given["guesses"]:
+def _guesses(description: Mapping[str, Any], phase: str) -> list[Guess]:
+    guesses = []
+    for guess in description["guesses"]:
         values = {name: np.array(v) for name, v in guess["values"].items()}
         fractions = np.linspace(0.0, 1.0, len(next(iter(values.values()))))
-        found.append(Guess({phase: Sampled(fractions, values, 0.0, guess["tf"])}, guess["parameters"]))
-    return found
+        guesses.append(Guess({phase: Sampled(fractions, values, 0.0, guess["tf"])}, guess["parameters"]))
+    return guesses
 
 
-def _own(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _designopt(name: str, description: Mapping[str, Any]) -> dict[str, Any]:
     """The default options; repeated solves are those of a program that is built once."""
     problem = PUBLISHED[name].problem()
     options = Options(intervals=INTERVALS, check=False)
-    guesses = _guesses(given, problem.phases[0].name)
+    guesses = _guesses(description, problem.phases[0].name)
     began = time.process_time()
     first = solve(problem, options)
     seconds = time.process_time() - began
@@ -114,14 +114,14 @@ def _own(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         began = time.process_time()
         program.solve(guess=guess)
         repeats.append(time.process_time() - began)
-        found = solve(problem, options, guess)
-        objectives.append(found.objective if found.success else None)
+        solution = solve(problem, options, guess)
+        objectives.append(solution.objective if solution.success else None)
     return {"objectives": objectives, "first_seconds": seconds, "repeat_seconds": statistics.median(repeats)}
 
 
-def _by_hand(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _by_hand(name: str, description: Mapping[str, Any]) -> dict[str, Any]:
     problem = PUBLISHED[name].problem()
-    guesses = [(g.phases[problem.phases[0].name], g.parameters) for g in _guesses(given, problem.phases[0].name)]
+    guesses = [(g.phases[problem.phases[0].name], g.parameters) for g in _guesses(description, problem.phases[0].name)]
     began = time.process_time()
     program = ByHand(problem, INTERVALS, COSTS[name], abs(PUBLISHED[name].optimum) or 1.0)
     objectives = [program.solve_from(*guesses[0])]
@@ -133,24 +133,24 @@ def _by_hand(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return {"objectives": objectives, "first_seconds": first, "repeat_seconds": statistics.median(repeats)}
 
 
-def _peer(way: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _peer(way: str, description: Mapping[str, Any]) -> dict[str, Any]:
     python = os.environ.get(f"DESIGNOPT_PEER_{way.upper()}", sys.executable)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "problem.json"
-        file.write_text(json.dumps(given))
+        file.write_text(json.dumps(description))
         command = [python, str(HERE / "peers" / f"{way}_problem.py"), str(file), str(INTERVALS), str(SECONDS)]
         limit = SECONDS * (GUESSES + 2)
         environment = {**os.environ, **ONE_THREAD}
         try:
-            done = subprocess.run(
+            completed = subprocess.run(
                 command, capture_output=True, text=True, timeout=2.0 * limit, cwd=folder, env=environment
             )
         except subprocess.TimeoutExpired:  # where the limit of a solve is not looked at
             return {"objectives": [None] * GUESSES, "first_seconds": None, "repeat_seconds": None}
-    if done.returncode or not done.stdout.strip():
-        raise RuntimeError(f"{way} of this problem: {done.stderr.strip().splitlines()[-1:]}")
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    if completed.returncode or not completed.stdout.strip():
+        raise RuntimeError(f"{way} of this problem: {completed.stderr.strip().splitlines()[-1:]}")
+    answer: dict[str, Any] = json.loads(completed.stdout.splitlines()[-1])
+    return answer
 
 
 def main() -> None:

@@ -104,9 +104,9 @@ def test_a_repeated_solve_is_compared_with_a_program_written_by_hand(name, cost,
     theirs_first = time.process_time() - began
     began = time.process_time()
     program = Program(problem, Options(intervals=intervals))
-    found = program.solve()
+    solution = program.solve()
     mine_first = time.process_time() - began
-    tolerance, as_exact = as_exact_as(found.objective, problem, intervals, cost, size)
+    tolerance, as_exact = as_exact_as(solution.objective, problem, intervals, cost, size)
     theirs, mine, exact = [], [], []
     for _ in range(9):
         theirs.append(processor_seconds(by_hand.solve, 1))
@@ -114,13 +114,13 @@ def test_a_repeated_solve_is_compared_with_a_program_written_by_hand(name, cost,
         exact.append(processor_seconds(as_exact.solve, 1))
     of_theirs, of_mine, of_exact = (1e3 * statistics.median(times) for times in (theirs, mine, exact))
     print(
-        f"\n{name} N={intervals}: ours {of_mine:.1f} ms ({found.iterations} iterations); by hand {of_theirs:.1f} ms,"
+        f"\n{name} N={intervals}: ours {of_mine:.1f} ms ({solution.iterations} iterations); by hand {of_theirs:.1f} ms,"
         f" ratio {of_theirs / of_mine:.2f}; to our digits (tolerance {tolerance:g}) {of_exact:.1f} ms, ratio"
         f" {of_exact / of_mine:.2f}; first solve {theirs_first / mine_first:.1f} times"
     )
     record_property(f"by hand / designopt, {name} N={intervals}", of_theirs / of_mine)
     record_property(f"by hand to equal digits / designopt, {name} N={intervals}", of_exact / of_mine)
-    assert found.objective == pytest.approx(objective, rel=2e-6)
+    assert solution.objective == pytest.approx(objective, rel=2e-6)
     assert theirs_first > mine_first
 
 
@@ -130,13 +130,13 @@ def as_exact_as(objective, problem, intervals, cost, size):
     Where no tolerance does, as on a flat optimum, that of 1e-8.
     """
     programs = {t: ByHand(problem, intervals, cost, size, t) for t in (1e-8, 1e-9, 1e-10, 1e-11, 1e-12)}
-    found = {}
+    objectives = {}
     for tolerance, program in programs.items():
         with contextlib.suppress(AssertionError):  # it did not get there
-            found[tolerance] = program.solve()
-    best = found[min(found)]
+            objectives[tolerance] = program.solve()
+    best = objectives[min(objectives)]
     error = max(abs(objective - best), 1e-8 * abs(best))
-    tolerance = next((t for t, value in found.items() if abs(value - best) <= error), 1e-8)
+    tolerance = next((t for t, value in objectives.items() if abs(value - best) <= error), 1e-8)
     return tolerance, programs[tolerance]
 
 
@@ -147,9 +147,9 @@ def test_large_programs_take_less_than_half_of_the_time_with_mumps(name, interva
     seconds = {}
     for solver in ("own", "mumps"):
         program = Program(problem, Options(intervals=intervals, ipopt={} if solver == "own" else MUMPS))
-        found = program.solve()
-        assert found.success
-        seconds[solver] = processor_seconds(program.solve, 1) / found.iterations
+        solution = program.solve()
+        assert solution.success
+        seconds[solver] = processor_seconds(program.solve, 1) / solution.iterations
     ratio = seconds["mumps"] / seconds["own"]
     print(f"\n{name} N={intervals}: {1e3 * seconds['own']:.0f} ms an iteration, MUMPS {1e3 * seconds['mumps']:.0f} ms")
     record_property(f"MUMPS / own linear solver, an iteration, {name} N={intervals}", ratio)
@@ -159,8 +159,8 @@ def test_large_programs_take_less_than_half_of_the_time_with_mumps(name, interva
 def test_an_iteration_grows_as_the_mesh_and_less_than_the_cube_of_the_states(record_property):
     def seconds(masses, intervals):
         program = Program(row_of_masses(masses), Options(intervals=intervals))
-        found = program.solve()
-        return processor_seconds(program.solve, 3) / found.iterations
+        solution = program.solve()
+        return processor_seconds(program.solve, 3) / solution.iterations
 
     middle = seconds(30, 100)
     of_mesh, of_states = seconds(30, 800) / middle, seconds(60, 100) / middle
@@ -192,7 +192,7 @@ def test_neighbours_are_solved_many_times_faster_than_when_each_is_built_anew(re
         return [program.solve(neighbour).objective for neighbour in neighbours]
 
     def warm():
-        return [found.objective for found in solve_chain(program, neighbours)]
+        return [solution.objective for solution in solve_chain(program, neighbours)]
 
     def fresh():
         return [UnrolledCartPole(100, pole_length=float(v)).solve() for v in lengths]
@@ -220,11 +220,11 @@ def test_the_residual_form_pays_for_chains():
     specification asks for 2); L D L' has made the explicit form faster, not the residual one slower.
     """
     problem = raised(5)
-    found = solve(problem, Options(scheme="radau", intervals=40, form="residual", check=False))
+    solution = solve(problem, Options(scheme="radau", intervals=40, form="residual", check=False))
     iteration, derivatives = {}, {}
     for form in ("residual", "explicit"):
         program = Program(problem, Options(scheme="radau", intervals=40, form=form))
-        guess = Guess.from_solution(found)
+        guess = Guess.from_solution(solution)
         once = program.solve(guess=guess)
         iteration[form] = processor_seconds(lambda p=program, g=guess: p.solve(guess=g), 3) / once.iterations
         derivatives[form] = processor_seconds(lambda p=program, s=once: twenty_derivatives(p, s), 3) / 20
@@ -234,13 +234,13 @@ def test_the_residual_form_pays_for_chains():
     assert iteration["explicit"] >= 1.1 * iteration["residual"]
 
 
-def twenty_derivatives(program: Program, found: Solution) -> None:
+def twenty_derivatives(program: Program, solution: Solution) -> None:
     """Jacobian and Hessian of a program at a solution, twenty times."""
-    made, iterate = program.transcription, found.iterate
+    transcription, iterate = program.transcription, solution.iterate
     numbers = [2.0]  # the fixed end of the phase
     for _ in range(20):
-        made.jacobian(iterate.x, numbers)
-        made.hessian(iterate.x, numbers, 1.0, iterate.constraint_multipliers)
+        transcription.jacobian(iterate.x, numbers)
+        transcription.hessian(iterate.x, numbers, 1.0, iterate.constraint_multipliers)
 
 
 def test_fatrop_saves_less_in_a_solve_than_its_building_costs():
@@ -253,15 +253,15 @@ def test_fatrop_saves_less_in_a_solve_than_its_building_costs():
     fatrop = stagewise.fatrop()
     built = time.process_time() - begin
     options = Options(scheme="radau", degree=3, intervals=50)
-    own = processor_seconds(lambda: Program(cart_pole(), options), 5)
+    building = processor_seconds(lambda: Program(cart_pole(), options), 5)
     program = Program(cart_pole(), options)
-    found = FORCE**2 * float(fatrop(**stagewise.arguments)["f"])
+    minimum = FORCE**2 * float(fatrop(**stagewise.arguments)["f"])
     theirs, mine = (processor_seconds(f, 9) for f in (lambda: fatrop(**stagewise.arguments), program.solve))
-    for name, times in (("fatrop", (built, theirs)), ("ipopt", (own, mine))):
+    for name, times in (("fatrop", (built, theirs)), ("ipopt", (building, mine))):
         print(f"\n{name}: built in {1e3 * times[0]:.0f} ms, solved in {1e3 * times[1]:.1f} ms")
-    assert found == pytest.approx(program.solve().objective, rel=1e-8)
-    assert built > 3.0 * own
-    assert built + theirs > own + mine
+    assert minimum == pytest.approx(program.solve().objective, rel=1e-8)
+    assert built > 3.0 * building
+    assert built + theirs > building + mine
 
 
 def test_a_program_designs_a_suspension_faster_than_a_search_over_compiled_simulations():
@@ -274,9 +274,9 @@ def test_a_program_designs_a_suspension_faster_than_a_search_over_compiled_simul
             k, c = np.exp(x)
             return car.evaluate({"stiffness": float(k), "damping": float(c)}, {})[0]["cost"]
 
-        found = minimize(cost, np.log([2e4, 1500.0]), method="L-BFGS-B",
+        optimum = minimize(cost, np.log([2e4, 1500.0]), method="L-BFGS-B",
                          bounds=list(zip(np.log(low), np.log(high), strict=True)))  # fmt: skip
-        assert found.fun == pytest.approx(1.9417811, rel=1e-5)
+        assert optimum.fun == pytest.approx(1.9417811, rel=1e-5)
 
     ranges = {"stiffness": (2e3, 2e5), "damping": (1e2, 2e4)}
     program = Program(replace(car.trajectory_problem({}), parameters=ranges),

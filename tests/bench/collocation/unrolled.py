@@ -44,6 +44,6 @@ class UnrolledCartPole:
 
     def solve(self) -> float:
         """The least integral of the squared force."""
-        found = self._solver(x0=self.guess, lbx=self.low, ubx=self.high, lbg=0.0, ubg=0.0)
+        solution = self._solver(x0=self.guess, lbx=self.low, ubx=self.high, lbg=0.0, ubg=0.0)
         assert self._solver.stats()["success"]
-        return float(found["f"])
+        return float(solution["f"])

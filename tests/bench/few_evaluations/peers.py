@@ -50,13 +50,13 @@ def optuna_sampler(name: str) -> Callable[[Asked, int, int], None]:
         def limits(trial: optuna.trial.FrozenTrial) -> list[float]:
             return trial.user_attrs["limits"]
 
-        known = {"constraints_func": limits} if p.limits else {}
+        options = {"constraints_func": limits} if p.limits else {}
         if name == "gp":
-            sampler = optuna.samplers.GPSampler(seed=seed, **known)
+            sampler = optuna.samplers.GPSampler(seed=seed, **options)
         elif name == "nsga2":
-            sampler = optuna.samplers.NSGAIISampler(seed=seed, population_size=POPULATION, **known)
+            sampler = optuna.samplers.NSGAIISampler(seed=seed, population_size=POPULATION, **options)
         else:
-            sampler = optuna.samplers.TPESampler(seed=seed, **known)
+            sampler = optuna.samplers.TPESampler(seed=seed, **options)
         study = optuna.create_study(sampler=sampler, directions=["minimize"] * p.objectives)
 
         def objective(trial: optuna.Trial) -> tuple[float, ...]:
@@ -110,17 +110,17 @@ def botorch(p: Asked, seed: int, evaluations: int) -> None:
     def learnt(model: SingleTaskGP) -> dict[str, torch.Tensor]:
         return {name: parameter.detach() for name, parameter in model.named_parameters()}
 
-    known: dict[int, dict[str, torch.Tensor]] = {}
+    states: dict[int, dict[str, torch.Tensor]] = {}
 
     def fitted(U: torch.Tensor, Y: torch.Tensor) -> SingleTaskGP:
         for j in range(Y.shape[1]):
             one = SingleTaskGP(U, Y[:, j : j + 1], outcome_transform=Standardize(1))
-            one.load_state_dict(known.get(j, {}), strict=False)
+            one.load_state_dict(states.get(j, {}), strict=False)
             fit_gpytorch_mll(ExactMarginalLogLikelihood(one.likelihood, one))
-            known[j] = learnt(one)
+            states[j] = learnt(one)
         model = SingleTaskGP(U, Y, outcome_transform=Standardize(Y.shape[1]))
         parts = learnt(model)
-        together = {name: torch.stack([known[j][name] for j in range(Y.shape[1])]) for name in parts}
+        together = {name: torch.stack([states[j][name] for j in range(Y.shape[1])]) for name in parts}
         model.load_state_dict({name: t.reshape(parts[name].shape) for name, t in together.items()}, strict=False)
         return model.eval()
 
@@ -184,20 +184,20 @@ def smac(p: Asked, seed: int, evaluations: int) -> None:
             scenario, lambda config, seed=0: 0.0, logging_level=False, overwrite=True, **several
         )
         worst, best = np.full(m, -np.inf), np.full(m, np.inf)
-        known: dict[tuple[float, ...], list[float]] = {}
+        costs: dict[tuple[float, ...], list[float]] = {}
         count = 0
         while count < evaluations:
             info: TrialInfo = facade.ask()
             x = tuple(float(info.config[f"x{i:02d}"]) for i in range(d))
-            if x not in known:
+            if x not in costs:
                 F, G = p(np.array(x))
                 count += 1
                 worst, best = np.maximum(worst, F), np.minimum(best, F)
                 violation = float(np.maximum(G, 0.0).sum()) if G else 0.0
                 width = np.where(worst > best, worst - best, 1.0)
                 cost = worst + width * violation / (1.0 + violation) if violation else np.array(F)
-                known[x] = cost.tolist()
-            facade.tell(info, TrialValue(cost=known[x] if m > 1 else known[x][0]), save=False)
+                costs[x] = cost.tolist()
+            facade.tell(info, TrialValue(cost=costs[x] if m > 1 else costs[x][0]), save=False)
 
 
 def pymoo(p: Asked, seed: int, evaluations: int) -> None:

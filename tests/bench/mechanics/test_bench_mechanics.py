@@ -49,22 +49,22 @@ SCRIPT = Path(__file__).parent / "peers" / "pinocchio_runs.py"
 
 def best(call: Callable[[], Any], repeats: int = 1, batches: int = 5) -> float:
     """Seconds of one call, the best of some batches."""
-    found = []
+    seconds = []
     for _ in range(batches):
         begin = time.perf_counter()
         for _ in range(repeats):
             call()
-        found.append((time.perf_counter() - begin) / repeats)
-    return min(found)
+        seconds.append((time.perf_counter() - begin) / repeats)
+    return min(seconds)
 
 
 def peer(*arguments: str) -> Any:
     """Output of the peer's process."""
     if not PEER:
         pytest.skip("no Pinocchio: set DESIGNOPT_PEERS_MECHANICS to a Python that has it")
-    done = subprocess.run([PEER, str(SCRIPT), *arguments], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    completed = subprocess.run([PEER, str(SCRIPT), *arguments], capture_output=True, text=True, timeout=300)
+    assert completed.returncode == 0, completed.stderr
+    return json.loads(completed.stdout.splitlines()[-1])
 
 
 def test_inverse_dynamics_of_the_shoulder_is_400_times_the_literal_form(record_property: Any) -> None:
@@ -74,10 +74,10 @@ def test_inverse_dynamics_of_the_shoulder_is_400_times_the_literal_form(record_p
     bodies = []
     for number, frame in enumerate(tree.frames):
         body, motion = frame.body, frame.motions[0]
-        place = np.array(frame.position)
-        length = float(np.linalg.norm(place))
+        origin = np.array(frame.position)
+        length = float(np.linalg.norm(origin))
         bodies.append({
-            "parent": number, "type": "R", "Vd": place / length if length else np.array([1.0, 0.0, 0.0]), "d": length,
+            "parent": number, "type": "R", "Vd": origin / length if length else np.array([1.0, 0.0, 0.0]), "d": length,
             "Vth": motion.axis, "theta": 0.0, "mass": body.mass if body else 0.0,
             "com": body.centre if body else np.zeros(3), "inertia": body.inertia if body else np.zeros((3, 3)),
         })  # fmt: skip
@@ -86,14 +86,14 @@ def test_inverse_dynamics_of_the_shoulder_is_400_times_the_literal_form(record_p
     rng = np.random.default_rng(0)
     z, dz, ddz = rng.uniform(-1.0, 1.0, (3, 2000, 3))
     rows = TreeRows(tree, GRAVITY)
-    found = rows.inverse_dynamics(z, dz, ddz)
+    torques = rows.inverse_dynamics(z, dz, ddz)
     values = g @ z[0]
 
     def literal() -> Any:
         M, N, G = kronecker.equations(bodies, values, g, np.zeros((14, 3, 3)), dz[0], GRAVITY)
         return M @ ddz[0] + N @ dz[0] - G
 
-    assert np.abs(literal() - found[0]).max() < 1e-12
+    assert np.abs(literal() - torques[0]).max() < 1e-12
     ours, theirs = best(lambda: rows.inverse_dynamics(z, dz, ddz)) / 2000, best(literal, 3)
     record_property("ratio_to_literal", theirs / ours)
     record_property("inverse_dynamics_us", 1e6 * ours)
@@ -139,8 +139,8 @@ def test_forward_dynamics_of_rods_grows_with_their_number_and_beats_aba(record_p
     assert growth(0) <= 1.1
     theirs = peer("chains")
     for n in (int(k) for k in theirs):
-        own = ours[n]
-        ratio = theirs[str(n)] / own
+        microseconds = ours[n]
+        ratio = theirs[str(n)] / microseconds
         record_property(f"ratio_to_aba_{n}", ratio)
         print(f"n = {n}: aba {theirs[str(n)]:.2f} us, ratio {ratio:.1f}")
         assert ratio >= 3.0
@@ -154,9 +154,9 @@ def test_tips_of_rods_are_accelerated_as_in_aba(n: int, tmp_path: Path) -> None:
     dq, pulls = rng.normal(size=3 * n), rng.normal(size=n)
     directions = basis(tree, q).u
     tips, _ = velocities(tree, q, dq)
-    given = {"directions": directions.tolist(), "lengths": q[2 * n :].tolist(), "velocities": tips.tolist(),
+    rods = {"directions": directions.tolist(), "lengths": q[2 * n :].tolist(), "velocities": tips.tolist(),
              "pulls": pulls.tolist()}  # fmt: skip
-    (tmp_path / "tips.json").write_text(json.dumps(given))
+    (tmp_path / "tips.json").write_text(json.dumps(rods))
     theirs = np.array(peer("tips", str(tmp_path / "tips.json")))
     forces = np.concatenate([np.zeros(2 * n), pulls])
     ours = motion(tree, q, dq, forward_dynamics(tree, q, dq, forces)).ends
@@ -173,18 +173,20 @@ def test_the_closed_form_is_built_faster_than_lagranges_equation_is_differentiat
         closed = ca.Function("closed", [zc, dzc, ac], [ca.cse(ca.vertcat(*inverse_dynamics(tree, z, dz, a)))])
         one = time.perf_counter() - begin
         begin = time.perf_counter()
-        own = energies(tree, z, dz)
-        momentum = ca.gradient(own.kinetic, dzc)
+        energy = energies(tree, z, dz)
+        momentum = ca.gradient(energy.kinetic, dzc)
         rate = ca.jtimes(momentum, zc, dzc) + ca.jtimes(momentum, dzc, ac)
-        lagrange = ca.Function("l", [zc, dzc, ac], [ca.cse(rate - ca.gradient(own.kinetic - own.weight, zc))])
-        other = time.perf_counter() - begin
+        lagrange = ca.Function("l", [zc, dzc, ac], [ca.cse(rate - ca.gradient(energy.kinetic - energy.weight, zc))])
+        by_lagrange = time.perf_counter() - begin
         sizes = closed.n_instructions(), lagrange.n_instructions()
-        print(f"{n:2d}   {one:6.3f} s {sizes[0]:7d}   {other:6.3f} s {sizes[1]:7d}")
+        print(f"{n:2d}   {one:6.3f} s {sizes[0]:7d}   {by_lagrange:6.3f} s {sizes[1]:7d}")
         record_property(f"operations_ratio_{n}", sizes[1] / sizes[0])
         assert sizes[0] < sizes[1]
     q = np.concatenate([np.linspace(-1, 1, 4), [0.4, 0.5]])
-    two = chain(2)
-    assert np.allclose(mass_matrix(two, q) @ np.ones(6) + bias(two, q, q), inverse_dynamics(two, q, q, np.ones(6)))
+    two_links = chain(2)
+    assert np.allclose(
+        mass_matrix(two_links, q) @ np.ones(6) + bias(two_links, q, q), inverse_dynamics(two_links, q, q, np.ones(6))
+    )
     assert len(objects(ca.SX.sym("x", 3))) == 3
 
 
@@ -197,18 +199,18 @@ def test_eleven_rods_are_built_in_four_times_the_time_of_five(record_property: A
 
 def test_andrews_mechanism_is_5_times_as_fast_as_constrained_dynamics(tmp_path: Path, record_property: Any) -> None:
     """30 ms to 2.5e-8 of the worst angle, one coordinate against seven with constraints."""
-    made = andrews_system("joint_functions")
+    system = andrews_system("joint_functions")
     end = np.array([mechanism.END[n] for n in mechanism.ANGLES])
     start, p, q = [mechanism.START["beta"], 0.0], {"stiffness": mechanism.STIFFNESS}, {"torque": mechanism.TORQUE}
     for tolerance in (1e-7, 5e-8, 2e-8, 1e-8, 3e-9):
-        simulator = Simulator(made, rtol=tolerance, atol=0.1 * tolerance)
+        simulator = Simulator(system, rtol=tolerance, atol=0.1 * tolerance)
         run = simulator.run(start, [0.0, 0.03], p=p, q=q)
         if np.abs(run.y[-1, :7] / end - 1.0).max() <= 2.5e-8:
             break
-    own = 1e3 * best(lambda: simulator.run(start, [0.0, 0.03], p=p, q=q), 3)
+    milliseconds = 1e3 * best(lambda: simulator.run(start, [0.0, 0.03], p=p, q=q), 3)
     error = float(np.abs(run.y[-1, :7] / end - 1.0).max())
-    record_property("milliseconds", own)
-    print(f"\nAndrews, 30 ms: {own:.2f} ms, worst relative error {error:.1e}")
+    record_property("milliseconds", milliseconds)
+    print(f"\nAndrews, 30 ms: {milliseconds:.2f} ms, worst relative error {error:.1e}")
     assert error <= 2.5e-8
     bodies = [
         {"name": name, "parent": parent, "joint": joint, "centre": centre,
@@ -216,7 +218,7 @@ def test_andrews_mechanism_is_5_times_as_fast_as_constrained_dynamics(tmp_path: 
         for name, (parent, _, joint, centre) in mechanism._BODIES.items()
     ]  # fmt: skip
     names = [variable for _, variable, _, _ in mechanism._BODIES.values()]
-    given = {
+    peer_model = {
         "bodies": bodies,
         "ends": [{"frame": e.frame, "place": e.position} for e in mechanism.ENDS],
         "start": [mechanism.START[n] for n in names],
@@ -226,10 +228,10 @@ def test_andrews_mechanism_is_5_times_as_fast_as_constrained_dynamics(tmp_path: 
         "torque": mechanism.TORQUE,
         "rtol": 1e-8,
     }  # fmt: skip
-    (tmp_path / "andrews.json").write_text(json.dumps(given))
+    (tmp_path / "andrews.json").write_text(json.dumps(peer_model))
     answer = peer("andrews", str(tmp_path / "andrews.json"))
     theirs = np.array([answer["angles"][names.index(n)] for n in mechanism.ANGLES])
     print(f"Pinocchio: {answer['ms']:.1f} ms, worst relative error {np.abs(theirs / end - 1.0).max():.1e}")
     assert np.abs(theirs / end - 1.0).max() < 1e-4  # the same mechanism
-    record_property("ratio_to_pinocchio", answer["ms"] / own)
-    assert answer["ms"] / own >= 5.0
+    record_property("ratio_to_pinocchio", answer["ms"] / milliseconds)
+    assert answer["ms"] / milliseconds >= 5.0

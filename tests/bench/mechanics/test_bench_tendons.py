@@ -39,8 +39,8 @@ def test_wires_are_mujocos_tendons_to_1e_10(tmp_path: Path, record_property: Any
         names = []
         for k, point in enumerate(wire.points):
             names.append(f"{wire.name}_{k}")
-            place = " ".join(repr(float(v)) for v in point.position)
-            sites[point.frame].append(f'<site name="{names[-1]}" pos="{place}"/>')
+            position = " ".join(repr(float(v)) for v in point.position)
+            sites[point.frame].append(f'<site name="{names[-1]}" pos="{position}"/>')
         inner = "".join(f'<site site="{name}"/>' for name in names)
         tendons.append(f'<spatial name="{wire.name}">{inner}</spatial>')
     hinge = '<joint type="hinge" axis="{}"/>'.format
@@ -52,9 +52,11 @@ def test_wires_are_mujocos_tendons_to_1e_10(tmp_path: Path, record_property: Any
         </body></body></worldbody><tendon>{"".join(tendons)}</tendon></mujoco>"""
     poses = np.random.default_rng(0).uniform(-0.8, 0.8, (50, 5))
     (tmp_path / "arm.json").write_text(json.dumps({"xml": xml, "poses": poses.tolist()}))
-    done = subprocess.run([PEER, str(SCRIPT), str(tmp_path / "arm.json")], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout.splitlines()[-1])
+    process = subprocess.run(
+        [PEER, str(SCRIPT), str(tmp_path / "arm.json")], capture_output=True, text=True, timeout=120
+    )
+    assert process.returncode == 0, process.stderr
+    answer = json.loads(process.stdout.splitlines()[-1])
     z = np.column_stack([poses, np.tile(anatomy.tree.reference[5:], (50, 1))])
     rows = TreeRows(anatomy.tree, wires=wires)
     apart = np.abs(rows.lengths(z) - answer["lengths"]).max()

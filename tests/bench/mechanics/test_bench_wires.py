@@ -29,12 +29,12 @@ def synthetic(joints: int, wires: int) -> tuple[Tree, list[Wire]]:
         body = Body(1.0, (0.0, 0.0, -0.1), (0.01, 0.01, 0.01))
         frames.append(Frame(f"b{i}", parent, (turn,), body, position=tuple(rng.uniform(-0.2, 0.2, 3))))
         parents[f"b{i}"] = parent
-    made = []
+    paths = []
     for k in range(wires):
         last = f"b{k % joints}"
         way = (last, parents[last], parents[parents[last]])
-        made.append(Wire(f"w{k}", tuple(Point(name, tuple(rng.uniform(-0.1, 0.1, 3))) for name in way)))
-    return Tree(tuple(Coordinate(f"q{i}") for i in range(joints)), tuple(frames)), made
+        paths.append(Wire(f"w{k}", tuple(Point(name, tuple(rng.uniform(-0.1, 0.1, 3))) for name in way)))
+    return Tree(tuple(Coordinate(f"q{i}") for i in range(joints)), tuple(frames)), paths
 
 
 @pytest.mark.parametrize(("joints", "wires", "limit"), [(5, 20, 0.05), (44, 300, 0.15), (155, 1000, 3.5)])
@@ -42,9 +42,9 @@ def test_moment_arms_take_less_than_their_part_of_a_frame(
     joints: int, wires: int, limit: float, record_property: Any
 ) -> None:
     """Milliseconds a frame for J_L of all wires; the specification's own figures are the limits."""
-    tree, made = synthetic(joints, wires)
+    tree, paths = synthetic(joints, wires)
     z = np.random.default_rng(1).uniform(-0.5, 0.5, (FRAMES, joints))
-    rows = TreeRows(tree, wires=made)
+    rows = TreeRows(tree, wires=paths)
     arms = rows.moment_arms(z)
     assert np.isfinite(arms).all()
     took = []
@@ -52,7 +52,7 @@ def test_moment_arms_take_less_than_their_part_of_a_frame(
         begin = time.perf_counter()
         rows.moment_arms(z)
         took.append(time.perf_counter() - begin)
-    own = 1e3 * min(took) / FRAMES
-    record_property("moment_arms_ms", own)
-    print(f"\n{joints} joints, {wires} wires: J_L {own:.4f} ms a frame")
-    assert own < limit
+    milliseconds = 1e3 * min(took) / FRAMES
+    record_property("moment_arms_ms", milliseconds)
+    print(f"\n{joints} joints, {wires} wires: J_L {milliseconds:.4f} ms a frame")
+    assert milliseconds < limit

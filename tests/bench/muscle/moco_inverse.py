@@ -43,7 +43,7 @@ def main(folder: str) -> None:
     solution = solved.getMocoSolution()
     seconds = time.perf_counter() - began
     states = [name for name in solution.getStateNames() if name.endswith("/activation")]
-    told = {
+    summary = {
         "seconds": seconds,
         "processor": time.process_time() - started,
         "solver": solution.getSolverDuration(),
@@ -53,7 +53,7 @@ def main(folder: str) -> None:
         "time": list(solution.getTimeMat()),
         "activations": {name.split("/")[-2]: list(solution.getStateMat(name)) for name in states},
     }
-    print(json.dumps(told))
+    print(json.dumps(summary))
 
 
 if __name__ == "__main__":

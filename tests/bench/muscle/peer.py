@@ -124,11 +124,11 @@ def slsqp(matrix, needed, lower, upper, p):
     at = np.where(np.isfinite(lower), 0.1, 0.0)
     for i in range(n):
         equal = {"type": "eq", "fun": lambda a, i=i: matrix[i] @ a - needed[i], "jac": lambda a, i=i: matrix[i]}
-        found = minimize(
+        optimum = minimize(
             lambda a: (np.sum(np.abs(a) ** p), p * np.abs(a) ** (p - 1) * np.sign(a)), at, jac=True, method="SLSQP",
             bounds=bounds, constraints=[equal], options={"ftol": 1e-12, "maxiter": 300},
         )  # fmt: skip
-        at = x[i] = found.x
+        at = x[i] = optimum.x
     return x
 
 
@@ -141,18 +141,18 @@ def ipopt(matrix, needed, lower, upper, p):
     program = {"x": x, "p": ca.veccat(a, b), "f": ca.sum1(ca.fabs(x) ** p), "g": a @ x - b}
     options = {"print_time": False, "ipopt": {"print_level": 0, "tol": 1e-9, "sb": "yes"}}
     solver = ca.nlpsol("share", "ipopt", program, options)
-    found = np.empty((n, v))
+    solutions = np.empty((n, v))
     at = np.where(np.isfinite(lower), 0.1, 1e-3)
     for i in range(n):
         parameters = np.append(matrix[i].T.ravel(), needed[i])
-        at = found[i] = np.asarray(solver(x0=at, p=parameters, lbx=lower, ubx=upper, lbg=0, ubg=0)["x"]).ravel()
-    return found
+        at = solutions[i] = np.asarray(solver(x0=at, p=parameters, lbx=lower, ubx=upper, lbg=0, ubg=0)["x"]).ravel()
+    return solutions
 
 
 def main(name: str, path: str) -> None:
     problem = np.load(path)
-    known = (daqp, daqp_update, quadprog, piqp, proxsuite, slsqp, ipopt)
-    solver = {of.__name__: of for of in known}[name.removesuffix("_blocks")]
+    solvers = (daqp, daqp_update, quadprog, piqp, proxsuite, slsqp, ipopt)
+    solver = {function.__name__: function for function in solvers}[name.removesuffix("_blocks")]
     matrix, needed, lower, upper, blocks = (problem[k] for k in ("matrix", "needed", "lower", "upper", "blocks"))
     m, p = needed.shape[1], float(problem["p"])
     groups = np.unique(blocks) if name.endswith("blocks") else [None]

@@ -56,8 +56,8 @@ def static(folder: Path, case: str) -> int:
         settings = Path(results) / "tool.xml"
         tool.printToXML(str(settings))
         osim.AnalyzeTool(str(settings)).run()
-        found = next(Path(results).glob("*StaticOptimization_activation.sto"))
-        return osim.TimeSeriesTable(str(found)).getNumRows()
+        activation_file = next(Path(results).glob("*StaticOptimization_activation.sto"))
+        return osim.TimeSeriesTable(str(activation_file)).getNumRows()
 
 
 def drive(model: osim.Model, coordinate: str, optimal: float) -> None:

@@ -63,10 +63,10 @@ def test_the_program_of_92_muscles_is_built_in_two_seconds(shared_data, record_p
     model = folder / "models" / "gait2392_subject01.osim"
     motion = folder / "motion" / "gait2392_kinematics.sto"
     moments = folder / "reference" / "gait2392_inverse_dynamics.csv"
-    of = {name: InputFile(path.name, path.read_bytes()) for name, path in
+    files = {name: InputFile(path.name, path.read_bytes()) for name, path in
           (("model", model), ("motion", motion), ("moments", moments))}  # fmt: skip
-    made = DynamicSharingModel(model=of["model"], window=(0.7, 1.3), margin=0)
-    trial, _ = made._trial({"motion": of["motion"], "moments": of["moments"]})
+    sharing = DynamicSharingModel(model=files["model"], window=(0.7, 1.3), margin=0)
+    trial, _ = sharing._trial({"motion": files["motion"], "moments": files["moments"]})
     began = time.process_time()
     stated = problem([trial])
     program = Program(

@@ -49,8 +49,8 @@ def opensim() -> Path:
 
 def formulated(opensim, name, frames, p):
     """The case with its frames interpolated to the requested number, in the solvers' form."""
-    given = case(opensim, name)
-    n = len(given.balance.time)
+    problem = case(opensim, name)
+    n = len(problem.balance.time)
     at = np.linspace(0, n - 1, frames)
     low = np.minimum(np.floor(at).astype(int), n - 2)
 
@@ -60,18 +60,18 @@ def formulated(opensim, name, frames, p):
 
     balance = MomentBalance(
         np.arange(frames) / 1000.0,
-        given.balance.rows,
-        given.balance.columns,
-        between(given.balance.arms),
-        between(given.balance.moments),
-        given.balance.row_units,
+        problem.balance.rows,
+        problem.balance.columns,
+        between(problem.balance.arms),
+        between(problem.balance.moments),
+        problem.balance.row_units,
     )
-    muscles = Muscles(given.muscles.names, between(given.muscles.strength), lower=given.muscles.lower[0])
-    prepared = prepare(balance, muscles, Terms(Power(p)), replace(given.reserves, p=p))
+    muscles = Muscles(problem.muscles.names, between(problem.muscles.strength), lower=problem.muscles.lower[0])
+    prepared = prepare(balance, muscles, Terms(Power(p)), replace(problem.reserves, p=p))
     return formulate(prepared.work, prepared.reserves, prepared.terms)
 
 
-def own(formulation, repeats=5):
+def our_speed(formulation, repeats=5):
     """The best frames per second of processor time, and the answer."""
     best, answer = np.inf, None
     for _ in range(repeats):
@@ -102,20 +102,20 @@ def peer(name, formulation, answer, p, folder, frames=None):
         reference=answer.x[some],
     )
     python = sys.executable if name == "ipopt" else PYTHON
-    done = subprocess.run(
+    completed = subprocess.run(
         [python, str(Path(__file__).parent / "peer.py"), name, str(path)],
         capture_output=True, text=True, timeout=600, env={**os.environ, **ONE_THREAD},
     )  # fmt: skip
-    if "ModuleNotFoundError" in done.stderr:
+    if "ModuleNotFoundError" in completed.stderr:
         pytest.skip(f"{name} is not installed for {PYTHON}")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    print(f"{name}: {found['frames_per_second']:.0f} frames/s, distance {found['error']:.1e}")
-    return found["frames_per_second"], found["error"]
+    assert completed.returncode == 0, completed.stderr
+    summary = json.loads(completed.stdout.splitlines()[-1])
+    print(f"{name}: {summary['frames_per_second']:.0f} frames/s, distance {summary['error']:.1e}")
+    return summary["frames_per_second"], summary["error"]
 
 
 @pytest.mark.parametrize(
-    ("name", "other", "ratio", "frames"),
+    ("name", "solver", "ratio", "frames"),
     [
         *(("gait2392", "daqp_update_blocks", 2.5, frames) for frames in (50, 101, 2000)),
         ("gait2392", "daqp_update", 5.0, 101),
@@ -128,23 +128,23 @@ def peer(name, formulation, answer, p, folder, frames=None):
     ],
 )
 def test_squares_are_shared_at_a_ratio_to_solvers_for_single_problems(
-    opensim, tmp_path, record_property, name, other, ratio, frames
+    opensim, tmp_path, record_property, name, solver, ratio, frames
 ):
     """The motion resampled to as many `frames`; of SLSQP 40 are timed."""
-    compared(formulated(opensim, name, frames, 2.0), other, ratio, tmp_path, record_property)
+    compared(formulated(opensim, name, frames, 2.0), solver, ratio, tmp_path, record_property)
 
 
-@pytest.mark.parametrize("other", ["daqp_update_blocks", "daqp_blocks"])
-def test_shuffled_frames_are_shared_at_a_ratio_to_daqp(opensim, tmp_path, record_property, other):
+@pytest.mark.parametrize("solver", ["daqp_update_blocks", "daqp_blocks"])
+def test_shuffled_frames_are_shared_at_a_ratio_to_daqp(opensim, tmp_path, record_property, solver):
     formulation = formulated(opensim, "gait2392", 2000, 2.0)
     shuffled = formulation.take(np.random.default_rng(0).permutation(2000))
-    compared(shuffled, other, 2.5, tmp_path, record_property)
+    compared(shuffled, solver, 2.5, tmp_path, record_property)
 
 
-def compared(formulation, other, ratio, folder, record_property):
-    speed, answer = own(formulation)
-    theirs, error = peer(other, formulation, answer, 2.0, folder, 40 if other == "slsqp" else None)
-    print(f"own {speed:.0f} frames/s, {speed / theirs:.2f} times {other}")
+def compared(formulation, solver, ratio, folder, record_property):
+    speed, answer = our_speed(formulation)
+    theirs, error = peer(solver, formulation, answer, 2.0, folder, 40 if solver == "slsqp" else None)
+    print(f"own {speed:.0f} frames/s, {speed / theirs:.2f} times {solver}")
     record_property("ratio", speed / theirs)
     record_property("frames_per_second", speed)
     assert error < 1e-3
@@ -154,7 +154,7 @@ def compared(formulation, other, ratio, folder, record_property):
 @pytest.mark.parametrize("name", ["gait10dof18musc", "gait2392"])
 def test_cubes_are_shared_twenty_times_faster_than_by_ipopt(opensim, tmp_path, name):
     formulation = formulated(opensim, name, 1000, 3.0)
-    speed, answer = own(formulation)
+    speed, answer = our_speed(formulation)
     theirs, error = peer("ipopt", formulation, answer, 3.0, tmp_path, 60)
     print(f"{name}: own {speed:.0f} frames/s, {speed / theirs:.2f} times ipopt")
     assert error < 1e-2
@@ -165,11 +165,11 @@ def test_lengths_and_moment_arms_of_92_muscles_take_fractions_of_a_millisecond(o
     model = read_model((opensim / "models" / "gait2392_subject01.osim").read_bytes())
     lines = (opensim / "motion" / "gait2392_kinematics.sto").read_text().partition("endheader")[2].split("\n")[1:]
     numbers = np.array([[float(v) for v in line.split()] for line in lines[1:] if line.strip()])
-    of = dict(zip(lines[0].split(), np.tile(numbers, (3, 1))[:1000].T, strict=True))
+    coordinates = dict(zip(lines[0].split(), np.tile(numbers, (3, 1))[:1000].T, strict=True))
     best = np.inf
     for _ in range(5):
         began = time.process_time()
-        muscle_geometry(model, {name: of[name] for name in model.free if name in of})
+        muscle_geometry(model, {name: coordinates[name] for name in model.free if name in coordinates})
         best = min(best, time.process_time() - began)
     print(f"geometry of gait2392: {best:.3f} ms a frame")
     assert best <= 0.15  # ms a frame over 1000 frames

@@ -83,8 +83,8 @@ def with_scipy(case, rtol, method="RK45"):
     for k in range(SAMPLES):
         reference = TURN if k >= STEP_AT else 0.0
         left, right, memory = vehicle.commands(z[0], z[2], reference, memory)
-        held = left, right, 6000.0 if k >= LOAD_AT else 0.0, reference
-        z = solve_ivp(vehicle.rates, (0.0, T), z, method, args=held, rtol=rtol, atol=1e-2 * rtol).y[:, -1].tolist()
+        inputs = left, right, 6000.0 if k >= LOAD_AT else 0.0, reference
+        z = solve_ivp(vehicle.rates, (0.0, T), z, method, args=inputs, rtol=rtol, atol=1e-2 * rtol).y[:, -1].tolist()
     return z[5] / TURN
 
 
@@ -99,21 +99,21 @@ def with_control(case, steps):
     def update(_, x, u, params):
         z, memory, reference = x[:6].tolist(), x[6:].tolist(), float(u[0])
         left, right, memory = vehicle.commands(z[0], z[2], reference, memory)
-        held = left, right, float(u[1]), reference
+        inputs = left, right, float(u[1]), reference
         for _ in range(steps):
-            k1 = vehicle.rates(0.0, z, *held)
-            k2 = vehicle.rates(0.0, [a + 0.5 * h * b for a, b in zip(z, k1)], *held)  # noqa: B905
-            k3 = vehicle.rates(0.0, [a + 0.5 * h * b for a, b in zip(z, k2)], *held)  # noqa: B905
-            k4 = vehicle.rates(0.0, [a + h * b for a, b in zip(z, k3)], *held)  # noqa: B905
+            k1 = vehicle.rates(0.0, z, *inputs)
+            k2 = vehicle.rates(0.0, [a + 0.5 * h * b for a, b in zip(z, k1)], *inputs)  # noqa: B905
+            k3 = vehicle.rates(0.0, [a + 0.5 * h * b for a, b in zip(z, k2)], *inputs)  # noqa: B905
+            k4 = vehicle.rates(0.0, [a + h * b for a, b in zip(z, k3)], *inputs)  # noqa: B905
             z = [a + h / 6.0 * (b + 2.0 * (c + d) + e) for a, b, c, d, e in zip(z, k1, k2, k3, k4)]  # noqa: B905
         return [*z, *memory]
 
     size = 6 + 4 + 2 * DELAY
     system = control.nlsys(update, lambda t, x, u, params: x[5:6], inputs=2, outputs=1, states=size, dt=T)
     k = np.arange(SAMPLES + 1)
-    given = np.stack([np.where(k >= STEP_AT, TURN, 0.0), np.where(k >= LOAD_AT, 6000.0, 0.0)])
+    signals = np.stack([np.where(k >= STEP_AT, TURN, 0.0), np.where(k >= LOAD_AT, 6000.0, 0.0)])
     start = [*vehicle.start(), *vehicle.memory()]
-    return float(control.input_output_response(system, k * T, given, start).states[5, -1]) / TURN
+    return float(control.input_output_response(system, k * T, signals, start).states[5, -1]) / TURN
 
 
 def with_control_begun_again(case, rtol):
@@ -129,11 +129,11 @@ def with_control_begun_again(case, rtol):
     for k in range(SAMPLES):
         reference = TURN if k >= STEP_AT else 0.0
         left, right, memory = vehicle.commands(z[0], z[2], reference, memory)
-        held = np.array([[left], [right], [6000.0 if k >= LOAD_AT else 0.0], [reference]]).repeat(2, axis=1)
-        found = control.input_output_response(
-            system, [0.0, T], held, z, solve_ivp_kwargs={"rtol": rtol, "atol": 1e-2 * rtol}
+        inputs = np.array([[left], [right], [6000.0 if k >= LOAD_AT else 0.0], [reference]]).repeat(2, axis=1)
+        response = control.input_output_response(
+            system, [0.0, T], inputs, z, solve_ivp_kwargs={"rtol": rtol, "atol": 1e-2 * rtol}
         )
-        z = found.states[:, -1].tolist()
+        z = response.states[:, -1].tolist()
     return z[5] / TURN
 
 

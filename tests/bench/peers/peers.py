@@ -64,8 +64,8 @@ def _optuna(kind: str, count: int, pause: float, folder: Path) -> tuple[float, b
     for process in processes:
         process.join()
     seconds = time.perf_counter() - began
-    done = optuna.study_from_file(study_name="s", storage=_optuna_storage(kind, folder))
-    assert len(done.get_trials(states=[optuna.trial.TrialState.COMPLETE])) == count // WORKERS * WORKERS
+    stored_study = optuna.study_from_file(study_name="s", storage=_optuna_storage(kind, folder))
+    assert len(stored_study.get_trials(states=[optuna.trial.TrialState.COMPLETE])) == count // WORKERS * WORKERS
     return seconds, True
 
 

@@ -27,13 +27,13 @@ def built(stated: list) -> "opensim.Model":
     model = opensim.Model()
     bodies, centres = {}, {"": [0.0, 0.0, 0.0]}
     for body in stated:
-        made = opensim.Body(body["name"], 1.0, opensim.Vec3(0.0), opensim.Inertia(0.01, 0.01, 0.01, 0.0, 0.0, 0.0))
-        model.addBody(made)
-        bodies[body["name"]], centres[body["name"]] = made, body["centre"]
+        segment = opensim.Body(body["name"], 1.0, opensim.Vec3(0.0), opensim.Inertia(0.01, 0.01, 0.01, 0.0, 0.0, 0.0))
+        model.addBody(segment)
+        bodies[body["name"]], centres[body["name"]] = segment, body["centre"]
         model.addJoint(joint(body, model, bodies, centres))
-        for name, place in body["markers"].items():
-            local = opensim.Vec3(*(p - c for p, c in zip(place, body["centre"], strict=True)))
-            model.addMarker(opensim.Marker(name, made, local))
+        for name, position in body["markers"].items():
+            local = opensim.Vec3(*(p - c for p, c in zip(position, body["centre"], strict=True)))
+            model.addMarker(opensim.Marker(name, segment, local))
     model.finalizeConnections()
     return model
 
@@ -48,29 +48,29 @@ def tracked(model: "opensim.Model", trc: str, accuracy: float) -> tuple[float, l
     times = list(opensim.TimeSeriesTableVec3(trc).getIndependentColumn())
     state.setTime(times[0])
     solver.assemble(state)
-    taken, places = 0.0, []
+    seconds, places = 0.0, []
     for t in times[1:]:
         state.setTime(t)
         began = time.process_time()
         solver.track(state)
-        taken += time.process_time() - began
+        seconds += time.process_time() - began
         places.append([[solver.computeCurrentMarkerLocation(name).get(k) for k in range(3)] for name in names])
-    return 1e3 * taken / (len(times) - 1), places, [solver.computeCurrentMarkerError(name) for name in names]
+    return 1e3 * seconds / (len(times) - 1), places, [solver.computeCurrentMarkerError(name) for name in names]
 
 
 def main(model_file: str, trc: str, *accuracies: str) -> None:
     with open(model_file, encoding="utf-8") as file:
         model = built(json.load(file))
     _, least, _ = tracked(model, trc, 1e-12)
-    found = {}
+    results = {}
     for accuracy in accuracies:
         milliseconds, places, distances = tracked(model, trc, float(accuracy))
         error = max(
-            math.dist(a, b) for now, then in zip(places, least, strict=True) for a, b in zip(now, then, strict=True)
+            math.dist(a, b) for frame, then in zip(places, least, strict=True) for a, b in zip(frame, then, strict=True)
         )
         distance = (sum(d**2 for d in distances) / len(distances)) ** 0.5
-        found[accuracy] = {"milliseconds": milliseconds, "distance": distance, "error": error}
-    print(json.dumps(found))
+        results[accuracy] = {"milliseconds": milliseconds, "distance": distance, "error": error}
+    print(json.dumps(results))
 
 
 if __name__ == "__main__":

@@ -58,23 +58,23 @@ def full() -> Subject:
 
 def milliseconds(call: Callable[[], object]) -> float:
     """Median of five runs, ms of the processor for each frame."""
-    taken = []
+    seconds = []
     for _ in range(5):
         began = time.process_time()
         call()
-        taken.append(time.process_time() - began)
-    return 1e3 * statistics.median(taken) / FRAMES
+        seconds.append(time.process_time() - began)
+    return 1e3 * statistics.median(seconds) / FRAMES
 
 
 def test_a_frame_of_the_full_model_is_consistent_within_milliseconds(
     full: Subject, record_property: Callable[[str, object], None]
 ) -> None:
     raw = with_errors(full, random_postures(full, FRAMES, seed=1, size=0.12), seed=2)
-    taken = {m: milliseconds(lambda m=m: consistent_positions(full, raw, method=m)) for m in ("recursion", "schur")}  # type: ignore[misc]
-    print(f"\nconsistency of 21 segments, ms a frame: {taken}")
-    record_property("consistency of 21 segments, ms a frame", taken["recursion"])
-    assert taken["recursion"] < 1.0
-    assert taken["schur"] < 3.5
+    times = {m: milliseconds(lambda m=m: consistent_positions(full, raw, method=m)) for m in ("recursion", "schur")}  # type: ignore[misc]
+    print(f"\nconsistency of 21 segments, ms a frame: {times}")
+    record_property("consistency of 21 segments, ms a frame", times["recursion"])
+    assert times["recursion"] < 1.0
+    assert times["schur"] < 3.5
 
 
 def test_inverse_dynamics_of_a_frame_takes_milliseconds(
@@ -87,10 +87,10 @@ def test_inverse_dynamics_of_a_frame_takes_milliseconds(
     qddot = projection.accelerations(q, qdot, 10.0 * rng.normal(size=q.shape))
     motion = Motion(np.arange(FRAMES) / 100.0, q, qdot, qddot, np.zeros(FRAMES, dtype=bool))
     names = ("newton", "lagrange", "velocity_transformation")
-    taken = {m: milliseconds(lambda m=m: inverse_dynamics(full, motion, method=m)) for m in names}  # type: ignore[misc]
-    print(f"\ninverse dynamics of 21 segments, ms a frame: {taken}")
-    record_property("inverse dynamics of 21 segments, ms a frame", taken["newton"])
-    assert taken["newton"] < 2.5
+    times = {m: milliseconds(lambda m=m: inverse_dynamics(full, motion, method=m)) for m in names}  # type: ignore[misc]
+    print(f"\ninverse dynamics of 21 segments, ms a frame: {times}")
+    record_property("inverse dynamics of 21 segments, ms a frame", times["newton"])
+    assert times["newton"] < 2.5
 
 
 #: The model of OpenSim: segment, the one before it, joint, its centre, and our segments whose markers it carries.
@@ -115,13 +115,13 @@ SEGMENTS = (
 
 def markers_on(full: Subject, names: Sequence[str]) -> dict[str, dict[str, list[float]]]:
     """Places m in the static posture of the markers `names` on each segment of OpenSim's model, each marker once."""
-    seen: set[str] = set()
-    found: dict[str, dict[str, list[float]]] = {}
+    used: set[str] = set()
+    markers: dict[str, dict[str, list[float]]] = {}
     for name, *_, ours in SEGMENTS:
-        own = [mark for segment in ours for mark in full.bodies[segment].local if mark in names and mark not in seen]
-        seen.update(own)
-        found[name] = {mark: full.landmarks[mark].tolist() for mark in own}
-    return found
+        marks = [mark for segment in ours for mark in full.bodies[segment].local if mark in names and mark not in used]
+        used.update(marks)
+        markers[name] = {mark: full.landmarks[mark].tolist() for mark in marks}
+    return markers
 
 
 def test_opensims_inverse_kinematics_takes_longer_for_the_same_accuracy(
@@ -147,32 +147,32 @@ def test_opensims_inverse_kinematics_takes_longer_for_the_same_accuracy(
     (tmp_path / "model.json").write_text(json.dumps(bodies))
     (tmp_path / "walk.trc").write_text(trc_text(walking.recording))
     command = [python, str(Path(__file__).parent / "inverse_kinematics.py"), "model.json", "walk.trc", "1e-5", "1e-10"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
-    theirs = json.loads(done.stdout.strip().splitlines()[-1])
-    assert all(found["distance"] < 0.03 for found in theirs.values())  # it found the postures
+    completed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    theirs = json.loads(completed.stdout.strip().splitlines()[-1])
+    assert all(fit["distance"] < 0.03 for fit in theirs.values())  # it found the postures
     raw = raw_coordinates(full, find_landmarks(full, walking.recording, OWN_NAMES).positions)
     weights = coordinate_weights(full, "lengths")
-    marks = {mark for of in on.values() for mark in of}
+    marks = {mark for marks_of_body in on.values() for mark in marks_of_body}
 
     def places(tolerance: float) -> Array:
-        found = consistent_positions(full, raw, weights=weights, tolerance=tolerance)
-        assert found.usable.all()
-        of = [(body, mark) for body in full.bodies.values() for mark in body.local if mark in marks]
-        return np.stack([body.position(found.q, body.landmark(mark)) for body, mark in of])
+        fit = consistent_positions(full, raw, weights=weights, tolerance=tolerance)
+        assert fit.usable.all()
+        pairs = [(body, mark) for body in full.bodies.values() for mark in body.local if mark in marks]
+        return np.stack([body.position(fit.q, body.landmark(mark)) for body, mark in pairs])
 
     least = places(1e-12)
     ours = {}
     for tolerance in ("1e-2", "1e-5", "1e-10"):
-        taken = milliseconds(lambda: consistent_positions(full, raw, weights=weights, tolerance=float(tolerance)))  # noqa: B023
+        per_frame = milliseconds(lambda: consistent_positions(full, raw, weights=weights, tolerance=float(tolerance)))  # noqa: B023
         error = float(np.linalg.norm(places(float(tolerance)) - least, axis=2).max())
-        ours[tolerance] = {"milliseconds": taken * FRAMES / len(raw), "error": error}
+        ours[tolerance] = {"milliseconds": per_frame * FRAMES / len(raw), "error": error}
     print(f"\na frame of the walk: OpenSim {theirs}, consistency {ours}")
-    for other, mine in itertools.product(theirs, ours):
-        what = f"OpenSim's inverse kinematics to {other} by consistency to {mine}, a frame"
-        record_property(what, theirs[other]["milliseconds"] / ours[mine]["milliseconds"])
-    for other, mine in (("1e-5", "1e-2"), ("1e-10", "1e-10")):
-        assert ours[mine]["error"] <= theirs[other]["error"]
-        assert theirs[other]["milliseconds"] > 8.0 * ours[mine]["milliseconds"]
+    for accuracy, mine in itertools.product(theirs, ours):
+        what = f"OpenSim's inverse kinematics to {accuracy} by consistency to {mine}, a frame"
+        record_property(what, theirs[accuracy]["milliseconds"] / ours[mine]["milliseconds"])
+    for accuracy, mine in (("1e-5", "1e-2"), ("1e-10", "1e-10")):
+        assert ours[mine]["error"] <= theirs[accuracy]["error"]
+        assert theirs[accuracy]["milliseconds"] > 8.0 * ours[mine]["milliseconds"]
 
 
 def as_files(folder: Path) -> list[dict[str, object]]:
@@ -212,22 +212,22 @@ def test_two_workers_analyse_eight_trials_almost_twice_as_fast(
         "scenarios": as_files(tmp_path),
         "solver": {"use": "evaluate", "designs": [{"name": "usual", "cutoff": 4.0}]},
     }
-    taken, needed, kept = {}, {}, {}
+    clock, needed, records = {}, {}, {}
     for workers in (1, 2):
         file, store = tmp_path / f"{workers}.yaml", tmp_path / f"{workers}.study"
         file.write_text(json.dumps({**study, "execution": {"executor": "dask", "workers": workers}}))
-        made = load(file)
+        trials = load(file)
         began = time.perf_counter()
         with processors() as seconds:
-            made.run(store)
-        taken[workers] = time.perf_counter() - began
+            trials.run(store)
+        clock[workers] = time.perf_counter() - began
         needed[workers] = seconds
         with sqlite3.connect(store / "journal.db") as journal:
-            kept[workers] = journal.execute("select key, status, outputs from evaluation order by key").fetchall()
-    assert [status for _, status, _ in kept[1]] == ["ok"] * 8
-    assert kept[1] == kept[2]
-    print(f"\neight trials: {taken} s of the clock, processor of coordinator and busiest worker {needed}")
-    record_property("two workers by one, eight trials, clock", taken[1] / taken[2])
+            records[workers] = journal.execute("select key, status, outputs from evaluation order by key").fetchall()
+    assert [status for _, status, _ in records[1]] == ["ok"] * 8
+    assert records[1] == records[2]
+    print(f"\neight trials: {clock} s of the clock, processor of coordinator and busiest worker {needed}")
+    record_property("two workers by one, eight trials, clock", clock[1] / clock[2])
     ratio = (needed[1]["own"] + needed[1]["busiest"]) / (needed[2]["own"] + needed[2]["busiest"])
     record_property("two workers by one, eight trials, processor", ratio)
     assert ratio > 1.8

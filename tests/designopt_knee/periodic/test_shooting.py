@@ -67,20 +67,20 @@ def test_the_motion_repeats_and_is_the_one_that_the_walk_comes_to(knee, base):
 def test_newton_needs_few_cycles_where_walking_needs_many(knee, base):
     """Multiplier -0.75: 0.75^n settles to 0.01 deg within 20 cycles or so."""
     strides = knee.strides(values(base, 20000.0, 0.12))
-    done = completed(walk(strides, START, 20))
-    assert done.arrived
-    assert len(done.strides) <= 5
-    assert done.motion.multipliers[0].real == pytest.approx(-0.75, abs=0.02)
+    outcome = completed(walk(strides, START, 20))
+    assert outcome.arrived
+    assert len(outcome.strides) <= 5
+    assert outcome.motion.multipliers[0].real == pytest.approx(-0.75, abs=0.02)
 
 
 def test_an_unstable_motion_is_found_but_not_taken_for_the_walk(knee, base):
     """At 14.8 kN/m and 0.03 s the walk leaves a motion of period T by -1.37 a cycle (differences of runs at 1e-10)."""
     strides = knee.strides(values(base, 14800.0, 0.03))
-    done = completed(walk(strides, START, 20))
-    assert not done.arrived
-    assert done.motion is not None
-    assert done.motion.multipliers[0].real == pytest.approx(-1.37, abs=0.05)
-    assert done.motion.flip_margin == pytest.approx(-0.37, abs=0.05)
+    outcome = completed(walk(strides, START, 20))
+    assert not outcome.arrived
+    assert outcome.motion is not None
+    assert outcome.motion.multipliers[0].real == pytest.approx(-1.37, abs=0.05)
+    assert outcome.motion.flip_margin == pytest.approx(-0.37, abs=0.05)
 
 
 def test_motion_between_the_states_of_a_doubled_period_is_found(knee, base):
@@ -97,8 +97,8 @@ def test_motion_between_the_states_of_a_doubled_period_is_found(knee, base):
 
 def test_states_on_one_side_have_no_motion_between_them(knee, base):
     strides = knee.strides(values(base, 18000.0, 0.05))
-    there = settled(strides, 8)
-    assert completed(shoot_between(strides, there, there + np.array([1e-3, 0.0, 0.0, 0.0]))) is None
+    fixed_point = settled(strides, 8)
+    assert completed(shoot_between(strides, fixed_point, fixed_point + np.array([1e-3, 0.0, 0.0, 0.0]))) is None
 
 
 def test_newton_gives_up_far_from_any_motion(knee, base):
@@ -124,7 +124,7 @@ def test_all_cycles_can_be_simulated_and_lead_to_the_same_motion(knee, base):
 
 def test_a_walk_that_has_left_one_motion_comes_to_another_close_by(knee, base):
     """At 15.6 kN/m and 0.08 s it passes an unstable motion (multiplier 2.3) and settles a degree beside it."""
-    done = completed(walk(knee.strides(values(base, 15600.0, 0.08)), START, 20))
-    assert done.arrived
-    assert done.motion.modulus == pytest.approx(0.30, abs=0.1)
-    assert not done.leaving
+    outcome = completed(walk(knee.strides(values(base, 15600.0, 0.08)), START, 20))
+    assert outcome.arrived
+    assert outcome.motion.modulus == pytest.approx(0.30, abs=0.1)
+    assert not outcome.leaving

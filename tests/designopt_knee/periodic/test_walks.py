@@ -24,9 +24,9 @@ def knee():
 def test_period_and_speed_of_a_scenario_are_those_of_the_settings(knee):
     fast = FourBarKnee(parameter_set="substitute_v2", period=1.1, belt_speed=1.25)
     fast.prepare()
-    here, _ = knee.evaluate(DESIGN, {"gait_period": 1.1, "gait_speed": 1.25}, set())
-    assert here == fast.evaluate(DESIGN, {}, set())[0]
-    assert here["rho"] != knee.evaluate(DESIGN, {}, set())[0]["rho"]
+    outputs, _ = knee.evaluate(DESIGN, {"gait_period": 1.1, "gait_speed": 1.25}, set())
+    assert outputs == fast.evaluate(DESIGN, {}, set())[0]
+    assert outputs["rho"] != knee.evaluate(DESIGN, {}, set())[0]["rho"]
 
 
 def test_a_scenario_leaves_no_trace_in_the_next_one(knee):
@@ -58,9 +58,9 @@ def test_a_recording_with_other_harmonics_has_its_own_equations(knee):
 
 
 def test_a_walk_is_read_and_its_equations_are_made_once_for_all_designs(knee, monkeypatch):
-    read, made = [], []
+    read, integrators = [], []
     monkeypatch.setattr(model, "read_gait", lambda *a, **k: read.append(k) or read_gait(*a, **k))
-    monkeypatch.setattr(strides, "Integrators", lambda *a: made.append(a) or Integrators(*a))
+    monkeypatch.setattr(strides, "Integrators", lambda *a: integrators.append(a) or Integrators(*a))
     lines = [line.split(",") for line in bundled_text().splitlines() if line and not line.startswith("#")]
     text = "# period_s=1.232 belt_speed_m_s=1.015\n" + "\n".join(",".join(cells[:15]) for cells in lines)
     for stiffness in (17000.0, 18000.0, 19000.0):
@@ -72,14 +72,14 @@ def test_a_walk_is_read_and_its_equations_are_made_once_for_all_designs(knee, mo
         ):
             knee.evaluate({**DESIGN, "stiffness": stiffness}, scenario, set())
     assert len(read) == 3
-    assert len(made) == 1  # six harmonics; those of eight were there
+    assert len(integrators) == 1  # six harmonics; those of eight were there
 
 
 def test_of_very_many_walks_the_oldest_are_dropped(knee, monkeypatch):
     monkeypatch.setattr(model, "_WALKS", 2)
-    kept = [knee._walking({"gait_period": period}) for period in (1.20, 1.21, 1.22)]
-    assert knee._walking({"gait_period": 1.22}) is kept[2]
-    assert knee._walking({"gait_period": 1.20}) is not kept[0]
+    walks = [knee._walking({"gait_period": period}) for period in (1.20, 1.21, 1.22)]
+    assert knee._walking({"gait_period": 1.22}) is walks[2]
+    assert knee._walking({"gait_period": 1.20}) is not walks[0]
     assert len(knee._walks) == 2
 
 

@@ -52,9 +52,9 @@ def test_every_figure_is_valid_plotly(part: Any) -> None:
 
     section = part(made_up(scenarios=("flat", "raised")))
     assert section.figures
-    for drawn in section.figures:
-        PlotlyFigure(without_themes(drawn.plot))  # raises for an unknown attribute
-        assert all(set(v) <= {"data", "layout", "frames"} for v in drawn.variants.values())
+    for chart in section.figures:
+        PlotlyFigure(without_themes(chart.plot))  # raises for an unknown attribute
+        assert all(set(v) <= {"data", "layout", "frames"} for v in chart.variants.values())
 
 
 def without_themes(value: Any) -> Any:
@@ -67,13 +67,13 @@ def without_themes(value: Any) -> Any:
 
 @pytest.mark.parametrize("part", [knee_angle, leg_walking])
 def test_without_arrays_a_part_says_how_to_get_them(part: Any) -> None:
-    section = part(made_up(kept=frozenset()))
+    section = part(made_up(array_names=frozenset()))
     assert "execution: {arrays:" in section.introduction
     assert not section.figures
 
 
 def test_without_arrays_the_scans_show_what_the_figures_tell() -> None:
-    bare = made_up(kept=frozenset())
+    bare = made_up(array_names=frozenset())
     assert [f.title for f in spectrum(bare).figures] == ["Subharmonic lines over stiffness"]  # type: ignore[union-attr]
     assert [f.title for f in period_map(bare).figures] == ["Period over stiffness and damping"]  # type: ignore[union-attr]
     assert "knee_peaks: all" in period_map(bare).notes[0]  # type: ignore[union-attr]
@@ -137,14 +137,14 @@ def test_the_table_of_critical_stiffness_states_the_step_of_the_grid(result: Mad
 
 
 def test_a_raised_hip_is_compared_scenario_by_scenario() -> None:
-    both = made_up(scenarios=("flat", "raised"))
-    section = hip_hiking(both)
+    result = made_up(scenarios=("flat", "raised"))
+    section = hip_hiking(result)
     assert section is not None
     assert section.findings == (
         "flat: 71 % of the scanned designs have period T.",
         "raised: 100 % of the scanned designs have period T.",
     )
-    table = critical_stiffness(both).tables[0]  # type: ignore[union-attr]
+    table = critical_stiffness(result).tables[0]  # type: ignore[union-attr]
     assert table.rows[3][:3] == ("raised", "0.03 s", 12.0)
     assert "at or below the smallest" in table.rows[3][-1]
     assert hip_hiking(made_up()) is None
@@ -172,19 +172,19 @@ def test_a_small_share_is_not_nothing(part: float, text: str) -> None:
 
 
 def test_peaks_split_in_two_below_the_critical_stiffness(result: MadeUp) -> None:
-    drawn = figure(period_map(result), "Peaks of the last cycles over stiffness")
-    peaks = drawn.plot["data"][0] | drawn.variants[(1,)]["data"]["0"]
+    chart = figure(period_map(result), "Peaks of the last cycles over stiffness")
+    peaks = chart.plot["data"][0] | chart.variants[(1,)]["data"]["0"]
     for k in STIFFNESS.tolist():
         different = np.unique(peaks["y"][peaks["x"] == k].round(6))
         assert len(different) == (2 if k < CRITICAL[0.05] else 1)
 
 
 def test_the_spectrum_map_shows_the_half_line_where_the_period_is_two(result: MadeUp) -> None:
-    drawn = figure(spectrum(result), "Spectrum over stiffness")
-    z = drawn.variants[(2,)]["data"]["0"]["z"]
+    chart = figure(spectrum(result), "Spectrum over stiffness")
+    z = chart.variants[(2,)]["data"]["0"]["z"]
     half = z[5]  # bins of 1/12: the sixth is 1/2
     np.testing.assert_allclose(half, np.where(CRITICAL[0.1] > STIFFNESS, np.log10(2.5), -2.0))
-    assert drawn.choices[0].options == ("0.03 s", "0.05 s", "0.1 s")
+    assert chart.choices[0].options == ("0.03 s", "0.05 s", "0.1 s")
 
 
 def test_the_leg_keeps_its_shape_and_the_ground_passes_below(result: MadeUp) -> None:
@@ -208,7 +208,7 @@ def test_the_leg_keeps_its_shape_and_the_ground_passes_below(result: MadeUp) -> 
 
 
 def test_the_knee_angle_of_the_drawn_joints_is_the_linkages(result: MadeUp) -> None:
-    base = {name: given.value for name, given in PARAMETER_SETS["substitute_v1"].items()}
+    base = {name: parameter.value for name, parameter in PARAMETER_SETS["substitute_v1"].items()}
     g = complete(base, {}, {"stiffness": 16000.0, "damping_ratio": 0.05})
     phase = np.arange(0, 401, 4) / SAMPLES
     eta = -0.02 - 0.55 * np.sin(np.pi * np.clip((phase % 1 - 0.5) / 0.45, 0, 1)) ** 2
@@ -240,10 +240,10 @@ def test_the_leg_walks_in_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "report")
     from browser import errors, headless_browser, open_page, wait_until
 
-    both = made_up(scenarios=("flat", "raised"))
+    result = made_up(scenarios=("flat", "raised"))
     page = tmp_path / "knee.html"
-    parts = [part(both) for part in (*PARTS, hip_hiking)]
-    page.write_text(render(both, [section for section in parts if section]), encoding="utf-8")
+    parts = [part(result) for part in (*PARTS, hip_hiking)]
+    page.write_text(render(result, [section for section in parts if section]), encoding="utf-8")
     with headless_browser(tmp_path / "profile") as browser:
         open_page(browser, page)
         assert errors(browser) == []
@@ -286,13 +286,13 @@ def test_a_toe_that_clears_the_ground_is_not_warned_of() -> None:
 
 
 def test_one_scenario_in_which_a_chosen_design_scuffs_is_enough_for_the_warning() -> None:
-    both = made_up(scenarios=("flat", "raised"), clearance=0.012)
-    chosen = set(both.chosen().values())
-    clearance = both.outcomes.figures["toe_clearance"]
+    result = made_up(scenarios=("flat", "raised"), clearance=0.012)
+    chosen = set(result.chosen().values())
+    clearance = result.outcomes.figures["toe_clearance"]
     clearance[[i for i in range(len(clearance)) if i not in chosen]] = 0.0  # others may scuff
-    assert scuff_warning(knee_angle, both) == ""
-    clearance[both.chosen()["best flexion"], 1] = 0.0
-    warned = scuff_warning(knee_angle, both)
+    assert scuff_warning(knee_angle, result) == ""
+    clearance[result.chosen()["best flexion"], 1] = 0.0
+    warned = scuff_warning(knee_angle, result)
     assert "scuffs: best flexion" in warned
     assert "mismatch" not in warned
 
@@ -303,13 +303,13 @@ def test_each_damping_is_a_family_whose_joined_points_have_period_t(result: Made
     assert [f.title for f in section.figures][:2] == ["Correlation with the recorded knee angle", "Largest knee angle"]
     data = figure(section, "Largest knee angle").plot["data"]
     assert [t["name"] for t in data[::2]] == ["c/k 0.03 s", "c/k 0.05 s", "c/k 0.1 s"]
-    for once, others, ratio in zip(data[::2], data[1::2], RATIOS.tolist(), strict=True):
+    for once, multiple, ratio in zip(data[::2], data[1::2], RATIOS.tolist(), strict=True):
         simple = CRITICAL[ratio] <= STIFFNESS
         assert once["y"][simple] == pytest.approx(70.0 - 1.2 * (STIFFNESS[simple] - 12.0))
         assert np.isnan(once["y"][~simple]).all()
-        assert np.isnan(others["y"][simple]).all()
-        assert np.isfinite(others["y"][~simple][1:]).all()  # the first one failed at the smallest ratio
-        assert others["mode"] == "markers"
+        assert np.isnan(multiple["y"][simple]).all()
+        assert np.isfinite(multiple["y"][~simple][1:]).all()  # the first one failed at the smallest ratio
+        assert multiple["mode"] == "markers"
 
 
 def test_the_path_of_the_instant_centre_is_drawn_once_per_leg(result: MadeUp) -> None:
@@ -318,8 +318,8 @@ def test_the_path_of_the_instant_centre_is_drawn_once_per_leg(result: MadeUp) ->
     assert section is not None
     path, marks, linkage_, load = section.figures[0].plot["data"]
     assert path["name"] == "all chosen designs"
-    for flexion, place in ((10, (8, 54)), (30, (11, 17)), (60, (-3, -2)), (110, (-19, 7))):
-        assert (round(path["x"][flexion]), round(path["y"][flexion])) == place
+    for flexion, point in ((10, (8, 54)), (30, (11, 17)), (60, (-3, -2)), (110, (-19, 7))):
+        assert (round(path["x"][flexion]), round(path["y"][flexion])) == point
     assert marks["text"] == ["0", "10", "20", "30", "60", "110"]
     assert linkage_["text"] == ["A", "B", "C", "D", ""]
     # The load line passes before the centre of the straight knee by what the table says.

@@ -40,7 +40,7 @@ class Followed(MadeUp):
 
     def arrays(self, i: int, scenario: int = 0) -> dict[str, Any]:
         top = FIGURES["best_stiffness"][i] + 1000.0
-        made = {
+        series = {
             "branch_stiffness": top - 1000.0 * np.arange(3),
             "branch_rho": FIGURES["best_rho"][i] - np.array([0.02, 0.0, 0.01]),
             "branch_peak": FIGURES["best_peak"][i] + np.array([-2.0, 0.0, 3.0]),
@@ -48,7 +48,7 @@ class Followed(MadeUp):
             "branch_multiplier": np.array([-0.1, -0.4, FIGURES["critical_multiplier"][i]]),
             "branch_modulus": np.array([0.1, 0.4, abs(FIGURES["critical_multiplier"][i])]),
         }
-        return {name: value for name, value in made.items() if name in self.kept}
+        return {name: value for name, value in series.items() if name in self.array_names}
 
 
 def followed(*scenarios: str, **more: Any) -> Followed:

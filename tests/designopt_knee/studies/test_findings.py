@@ -32,8 +32,8 @@ def sweep(knee):
 
 def critical(outputs):
     """Smallest stiffness of the grid from which on every one gives period T."""
-    other = np.flatnonzero([o["period_n"] != 1.0 for o in outputs])
-    return STIFFNESSES[other[-1] + 1]
+    irregular = np.flatnonzero([o["period_n"] != 1.0 for o in outputs])
+    return STIFFNESSES[irregular[-1] + 1]
 
 
 def column(outputs, name):

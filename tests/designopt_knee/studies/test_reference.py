@@ -52,12 +52,12 @@ def last_cycles(knee, row, cycles):
     """Knee angle (deg) of the last five of so many simulated cycles (5, samples)."""
     leg = complete(knee._base(), {}, {"stiffness": row["stiffness"], "damping_ratio": row["damping_ratio"]})
     strides = knee.strides(np.array([leg[name] for name in EQUATION_PARAMETERS]))
-    state, kept = next(iter(initial_states(1))), []
+    state, angles = next(iter(initial_states(1))), []
     for _ in range(cycles):
         stride = completed(strides(state))
         state = stride.x[-1]
-        kept = [*kept[-4:], np.degrees(stride.y[:-1, 0])]
-    return np.array(kept)
+        angles = [*angles[-4:], np.degrees(stride.y[:-1, 0])]
+    return np.array(angles)
 
 
 def check_period(knee, row):

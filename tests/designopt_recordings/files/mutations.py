@@ -51,26 +51,26 @@ def damaged_text(content: bytes, dice: random.Random) -> tuple[bytes, int]:
         lines.insert(at, lines[at])
         return "\n".join(lines).encode(), 1
     if kind == 3:
-        other = dice.randrange(len(lines))
-        lines[at], lines[other] = lines[other], lines[at]
+        second = dice.randrange(len(lines))
+        lines[at], lines[second] = lines[second], lines[at]
         return "\n".join(lines).encode(), 2
     if kind == 4:
         raw = bytearray(content)
-        place = dice.randrange(len(raw))
-        raw[place] = dice.randrange(256)
+        index = dice.randrange(len(raw))
+        raw[index] = dice.randrange(256)
         return bytes(raw), 2
     if kind == 5:
         lines.insert(at, "".join(chr(dice.randrange(1, 0x2000)) for _ in range(dice.randrange(200))))
         return "\n".join(lines).encode(), 1
     separator = "\t" if "\t" in lines[at] else ","
     cells = lines[at].split(separator)
-    place = dice.randrange(len(cells))
+    index = dice.randrange(len(cells))
     if kind == 6:
-        cells[place] = dice.choice(CELLS)
+        cells[index] = dice.choice(CELLS)
     elif kind == 7:
-        del cells[place]
+        del cells[index]
     else:
-        cells.insert(place, dice.choice(CELLS))
+        cells.insert(index, dice.choice(CELLS))
     lines[at] = separator.join(cells)
     return "\n".join(lines).encode(), 1
 
@@ -81,20 +81,22 @@ def damaged_bytes(content: bytes, dice: random.Random) -> tuple[bytes, int]:
     if kind == 0:
         return bytes(raw[: dice.randrange(len(raw))]), -1
     if kind == 3:
-        place = dice.randrange(512, 3000)
-        del raw[place : place + dice.randrange(1, 50)]
+        index = dice.randrange(512, 3000)
+        del raw[index : index + dice.randrange(1, 50)]
         return bytes(raw), 0
     for _ in range(dice.randrange(1, 4 if kind == 1 else 25)):
-        place = dice.randrange(24) if kind == 1 else dice.randrange(512, 3000)
-        raw[place] = dice.randrange(256)
+        index = dice.randrange(24) if kind == 1 else dice.randrange(512, 3000)
+        raw[index] = dice.randrange(256)
     return bytes(raw), 0
 
 
 def rows_of(file: InputFile) -> np.ndarray:
     """Times and values of what is read, one row a frame; NaN as a number that compares."""
     if file.name.endswith((".trc", ".c3d")):
-        made = read_recording(file, up="y")
-        return np.nan_to_num(np.column_stack([made.time, made.markers.reshape(len(made.time), -1)]), nan=-9e9)
+        recording = read_recording(file, up="y")
+        return np.nan_to_num(
+            np.column_stack([recording.time, recording.markers.reshape(len(recording.time), -1)]), nan=-9e9
+        )
     table = read_table(file)
     return np.nan_to_num(np.column_stack([table.time, table.values]), nan=-9e9)
 
@@ -103,22 +105,22 @@ def complaint(good: InputFile, original: np.ndarray, content: bytes, touched: in
     """What is wrong with how a damaged copy was treated; nothing where it was refused well or read correctly."""
     file = InputFile(good.name, content)
     try:
-        made = rows_of(file)
+        rows = rows_of(file)
     except RecordingError as refused:
-        said = str(refused)
-        if file.name not in said or not refused.message or "\n" in said or len(said) > 500:
-            return f"refused without file and place: {said[:200]!r}"
+        message = str(refused)
+        if file.name not in message or not refused.message or "\n" in message or len(message) > 500:
+            return f"refused without file and place: {message[:200]!r}"
         return ""
     except Exception as problem:
         return f"traceback: {type(problem).__name__}: {str(problem)[:200]}"
     if good.name.endswith(".c3d"):  # a changed name or unit is a correct result of another file
         return (
-            "" if touched != -1 or np.array_equal(made, original) else "a truncated file was read as if it were whole"
+            "" if touched != -1 or np.array_equal(rows, original) else "a truncated file was read as if it were whole"
         )
-    if made.shape[1] != original.shape[1]:
-        return "" if touched else f"{made.shape[1]} columns were read"
-    known = {row.tobytes() for row in original}
-    strange = sum(row.tobytes() not in known for row in made)
+    if rows.shape[1] != original.shape[1]:
+        return "" if touched else f"{rows.shape[1]} columns were read"
+    original_rows = {row.tobytes() for row in original}
+    strange = sum(row.tobytes() not in original_rows for row in rows)
     return "" if strange <= max(touched, 0) + (touched == -1) else f"{strange} rows differ from those in the file"
 
 
@@ -129,9 +131,9 @@ def main(path: str, first: int, count: int) -> None:
     damaged = damaged_bytes if good.name.endswith(".c3d") else damaged_text
     for i in range(first, first + count):
         content, touched = damaged(good.content, random.Random(f"{good.name} {i}"))
-        said = complaint(good, original, content, touched)
-        if said:
-            print(f"{good.name} mutation {i}: {said}", flush=True)
+        problem = complaint(good, original, content, touched)
+        if problem:
+            print(f"{good.name} mutation {i}: {problem}", flush=True)
     print("done", flush=True)
 
 

@@ -23,17 +23,17 @@ POINTS = 1000.0 * np.random.default_rng(0).normal(size=(20, 3, 3))
 def test_markers_are_metres_with_y_up_and_missing_ones_are_nan(made_c3d: Make) -> None:
     points = POINTS.copy()
     points[4:6, 1] = np.nan
-    made = read_c3d(made_c3d(points, ["A", "B", "C"], parameters={"POINT": {"Y_SCREEN": ["+Z"]}}))
+    recording = read_c3d(made_c3d(points, ["A", "B", "C"], parameters={"POINT": {"Y_SCREEN": ["+Z"]}}))
     x, y, z = np.moveaxis(points.astype(np.float32).astype(float) / 1000.0, 2, 0)
-    np.testing.assert_allclose(made.markers, np.stack([x, z, -y], axis=2), rtol=1e-15)
-    assert np.argwhere(made.missing()).tolist() == [[4, 1], [5, 1]]
-    assert made.notes == ("3.3% of the positions of markers are missing",)
+    np.testing.assert_allclose(recording.markers, np.stack([x, z, -y], axis=2), rtol=1e-15)
+    assert np.argwhere(recording.missing()).tolist() == [[4, 1], [5, 1]]
+    assert recording.notes == ("3.3% of the positions of markers are missing",)
 
 
 def test_the_vertical_axis_and_the_unit_of_the_file_can_be_replaced(made_c3d: Make) -> None:
     file = made_c3d(POINTS, ["A", "B", "C"])
-    taken = read_c3d(file)
-    assert taken.notes == ("the file does not say which axis is vertical (POINT:Y_SCREEN); Z is assumed",)
+    recording = read_c3d(file)
+    assert recording.notes == ("the file does not say which axis is vertical (POINT:Y_SCREEN); Z is assumed",)
     upright = read_c3d(file, up="y", unit="cm")
     np.testing.assert_allclose(upright.markers, POINTS.astype(np.float32) / 100.0, rtol=1e-6)
 
@@ -57,9 +57,9 @@ def test_metres_declared_as_millimetres_are_refused(made_c3d: Make) -> None:
 def test_labels_lose_prefixes_and_stay_unique(
     made_c3d: Make, labels: list[str], names: tuple[str, ...], note: str | None
 ) -> None:
-    made = read_c3d(made_c3d(POINTS, labels, parameters={"POINT": {"Y_SCREEN": ["+Z"]}}))
-    assert made.marker_names == names
-    assert all(note in said for said in made.notes) if note else made.notes == ()
+    recording = read_c3d(made_c3d(POINTS, labels, parameters={"POINT": {"Y_SCREEN": ["+Z"]}}))
+    assert recording.marker_names == names
+    assert all(note in line for line in recording.notes) if note else recording.notes == ()
 
 
 def test_stored_results_are_no_markers_and_have_si_units(made_c3d: Make) -> None:
@@ -70,21 +70,23 @@ def test_stored_results_are_no_markers_and_have_si_units(made_c3d: Make) -> None
         "MOMENTS": ["hip"],
         "MOMENT_UNITS": ["Nmm"],
     }
-    made = read_c3d(made_c3d(POINTS, ["A", "knee", "hip"], parameters={"POINT": point}))
-    assert made.marker_names == ("A",)
-    assert made.results is not None
-    assert (made.results.kinds, made.results.units) == (("angle", "moment"), ("rad", "N·m"))
-    np.testing.assert_allclose(made.results.result("knee"), np.radians(POINTS[:, 1]), rtol=1e-6)
-    np.testing.assert_allclose(made.results.result("hip"), POINTS[:, 2] / 1000.0, rtol=1e-6)
+    recording = read_c3d(made_c3d(POINTS, ["A", "knee", "hip"], parameters={"POINT": point}))
+    assert recording.marker_names == ("A",)
+    assert recording.results is not None
+    assert (recording.results.kinds, recording.results.units) == (("angle", "moment"), ("rad", "N·m"))
+    np.testing.assert_allclose(recording.results.result("knee"), np.radians(POINTS[:, 1]), rtol=1e-6)
+    np.testing.assert_allclose(recording.results.result("hip"), POINTS[:, 2] / 1000.0, rtol=1e-6)
 
 
 def test_channels_keep_values_and_units_and_equal_labels_are_numbered(made_c3d: Make) -> None:
     analog = np.random.default_rng(1).normal(size=(200, 3))
-    made = read_c3d(made_c3d(POINTS, ["A", "B", "C"], analog=analog, channels=[("e", "V"), ("e", "V"), ("f", "N")]))
-    assert made.analog is not None
-    assert (made.analog.rate, made.analog.names) == (1000.0, ("e", "e#2", "f"))
-    np.testing.assert_allclose(made.analog.values, analog, rtol=1e-6, atol=1e-7)
-    assert made.analog.units == ("V", "V", "N")
+    recording = read_c3d(
+        made_c3d(POINTS, ["A", "B", "C"], analog=analog, channels=[("e", "V"), ("e", "V"), ("f", "N")])
+    )
+    assert recording.analog is not None
+    assert (recording.analog.rate, recording.analog.names) == (1000.0, ("e", "e#2", "f"))
+    np.testing.assert_allclose(recording.analog.values, analog, rtol=1e-6, atol=1e-7)
+    assert recording.analog.units == ("V", "V", "N")
 
 
 def test_events_are_in_seconds_and_in_order(made_c3d: Make) -> None:
@@ -127,9 +129,9 @@ def test_a_damaged_file_is_refused_with_its_section(
 def test_a_parameter_that_reaches_beyond_its_record_is_refused(made_c3d: Make) -> None:
     good = made_c3d(POINTS, ["A", "B", "C"]).content
     at = good.index(b"LABELS") + len(b"LABELS") + 2 + 2  # name, offset, type and number of dimensions
-    for place, value, message in ((at, 255, "is longer than its record"), (at - 2, 9, "has an unknown type")):
+    for offset, value, message in ((at, 255, "is longer than its record"), (at - 2, 9, "has an unknown type")):
         with pytest.raises(RecordingError, match=rf"parameter section: .*'LABELS' {message}"):
-            read_c3d(InputFile("made.c3d", good[:place] + bytes([value]) + good[place + 1 :]))
+            read_c3d(InputFile("made.c3d", good[:offset] + bytes([value]) + good[offset + 1 :]))
 
 
 @pytest.mark.parametrize("key", ["SCALE", "OFFSET"])

@@ -97,8 +97,8 @@ def turned(vector: np.ndarray) -> np.ndarray:
     return np.array([x, z, -y])
 
 
-def check(made: Recording) -> None:
-    (plate,) = made.plates
+def check(recording: Recording) -> None:
+    (plate,) = recording.plates
     np.testing.assert_allclose(plate.force[:25], np.tile(turned(FORCE), (25, 1)), rtol=1e-5, atol=1e-3)
     moment = turned(np.cross(POINT, FORCE) + FREE) / 1000.0
     np.testing.assert_allclose(plate.moment[:25], np.tile(moment, (25, 1)), rtol=1e-5, atol=2e-3)
@@ -111,26 +111,26 @@ def check(made: Recording) -> None:
 
 @pytest.mark.parametrize("kind", [1, 2, 3, 4])
 def test_the_wrench_on_the_subject_is_found_from_the_channels(made_c3d: Make, kind: int) -> None:
-    made = read(made_c3d, kind, CHANNELS[kind]())
-    assert made.notes == ()
-    check(made)
+    recording = read(made_c3d, kind, CHANNELS[kind]())
+    assert recording.notes == ()
+    check(recording)
 
 
 @pytest.mark.parametrize("kind", [2, 3, 4])
 def test_the_force_on_the_plate_is_turned_into_that_on_the_subject(made_c3d: Make, kind: int) -> None:
-    made = read(made_c3d, kind, -CHANNELS[kind]())
-    assert made.notes == (
+    recording = read(made_c3d, kind, -CHANNELS[kind]())
+    assert recording.notes == (
         "plate 1: it recorded the forces on the plate; their opposites, the forces on the subject, are used",
     )
-    check(made)
+    check(recording)
 
 
 @pytest.mark.parametrize("kind", [2, 3, 4])
 def test_an_origin_with_the_wrong_sign_is_corrected_and_noted(made_c3d: Make, kind: int) -> None:
     origin = np.array(ORIGIN[kind]) * [1.0, 1.0, -1.0]
-    made = read(made_c3d, kind, CHANNELS[kind](), ORIGIN=origin[:, None])
-    assert made.notes == ("plate 1: ORIGIN has the surface below the transducers; the opposite is assumed",)
-    check(made)
+    recording = read(made_c3d, kind, CHANNELS[kind](), ORIGIN=origin[:, None])
+    assert recording.notes == ("plate 1: ORIGIN has the surface below the transducers; the opposite is assumed",)
+    check(recording)
 
 
 def test_moments_are_read_in_their_own_unit(made_c3d: Make) -> None:
@@ -142,21 +142,21 @@ def test_moments_are_read_in_their_own_unit(made_c3d: Make) -> None:
 
 
 def test_frames_in_which_the_file_calls_the_plates_unloaded_are_noted(made_c3d: Make) -> None:
-    made = read(made_c3d, 2, type_2(), ZERO=[1, 10])
-    assert made.notes == (
+    recording = read(made_c3d, 2, type_2(), ZERO=[1, 10])
+    assert recording.notes == (
         "plate 1: ZERO declares it unloaded in frames 1 to 10; nothing is subtracted from its forces",
     )
-    check(made)
+    check(recording)
 
 
 def test_samples_that_are_not_finite_are_missing_and_stay_in_their_place(made_c3d: Make) -> None:
     values = type_2()
     values[1] = np.inf
-    made = read(made_c3d, 2, values)
-    assert made.analog is not None
-    assert made.notes == ("25 values of channels are not finite; they are treated as missing",)
-    assert np.isnan(made.analog.values[:25, 1]).all()
-    (plate,) = made.plates
+    recording = read(made_c3d, 2, values)
+    assert recording.analog is not None
+    assert recording.notes == ("25 values of channels are not finite; they are treated as missing",)
+    assert np.isnan(recording.analog.values[:25, 1]).all()
+    (plate,) = recording.plates
     assert np.isfinite(plate.force[25:]).all()
 
 
@@ -174,10 +174,10 @@ def test_samples_that_are_not_finite_are_missing_and_stay_in_their_place(made_c3
 def test_a_plate_that_cannot_be_used_is_left_out_and_noted(
     made_c3d: Make, changes: dict[str, object], reason: str
 ) -> None:
-    made = read(made_c3d, 2, type_2(), **changes)
-    assert made.plates == ()
-    assert made.notes[0].startswith("plate 1: it is skipped: ")
-    assert reason in made.notes[0]
+    recording = read(made_c3d, 2, type_2(), **changes)
+    assert recording.plates == ()
+    assert recording.notes[0].startswith("plate 1: it is skipped: ")
+    assert reason in recording.notes[0]
 
 
 @pytest.mark.parametrize(

@@ -107,23 +107,23 @@ def stored(processor: int, *, integers: bool, unsigned: bool = False) -> InputFi
 @pytest.mark.parametrize("processor", [INTEL, DEC])
 @pytest.mark.parametrize("integers", [True, False])
 def test_positions_and_channels_are_scaled_as_the_file_says(processor: int, integers: bool) -> None:
-    made = read_c3d(stored(processor, integers=integers))
-    assert (made.rate, made.marker_names) == (50.0, ("A", "B", "C"))
-    assert np.argwhere(made.missing()).tolist() == [list(MISSING)]
+    recording = read_c3d(stored(processor, integers=integers))
+    assert (recording.rate, recording.marker_names) == (50.0, ("A", "B", "C"))
+    assert np.argwhere(recording.missing()).tolist() == [list(MISSING)]
     expected = COUNTS * SCALE / 1000.0
     expected[MISSING] = np.nan
-    np.testing.assert_allclose(made.markers, expected, rtol=1e-6, atol=1e-9)
-    assert made.analog is not None
-    assert made.analog.rate == 200.0
+    np.testing.assert_allclose(recording.markers, expected, rtol=1e-6, atol=1e-9)
+    assert recording.analog is not None
+    assert recording.analog.rate == 200.0
     # value = (stored - OFFSET) * SCALE * GEN_SCALE
-    np.testing.assert_allclose(made.analog.values, (VOLTS - [100, -50]) * [0.25, 2.0] * 0.5, rtol=1e-6)
-    assert made.analog.start == made.time[0] == 0.0
+    np.testing.assert_allclose(recording.analog.values, (VOLTS - [100, -50]) * [0.25, 2.0] * 0.5, rtol=1e-6)
+    assert recording.analog.start == recording.time[0] == 0.0
 
 
 def test_unsigned_integers_go_to_65535() -> None:
-    made = read_c3d(stored(INTEL, integers=True, unsigned=True))
-    assert made.analog is not None
-    np.testing.assert_allclose(made.analog.values, (VOLTS - [100, -50]) * [0.25, 2.0] * 0.5, rtol=1e-6)
+    recording = read_c3d(stored(INTEL, integers=True, unsigned=True))
+    assert recording.analog is not None
+    np.testing.assert_allclose(recording.analog.values, (VOLTS - [100, -50]) * [0.25, 2.0] * 0.5, rtol=1e-6)
 
 
 def test_a_processor_that_the_library_does_not_know_is_named() -> None:

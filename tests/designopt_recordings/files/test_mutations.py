@@ -55,9 +55,11 @@ def good(tmp_path: Path, made_c3d: Callable[..., InputFile], request: pytest.Fix
 def complaints(path: Path, first: int, count: int) -> list[str]:
     script = Path(__file__).with_name("mutations.py")
     command = [sys.executable, "-W", "error", str(script), str(path), str(first), str(count)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60 + count)
-    lines = done.stdout.splitlines()
-    assert done.returncode == 0, f"the process ended with {done.returncode} after {lines[-3:]}: {done.stderr[-500:]}"
+    process = subprocess.run(command, capture_output=True, text=True, timeout=60 + count)
+    lines = process.stdout.splitlines()
+    assert process.returncode == 0, (
+        f"the process ended with {process.returncode} after {lines[-3:]}: {process.stderr[-500:]}"
+    )
     assert lines[-1:] == ["done"]
     return lines[:-1]
 

@@ -24,11 +24,11 @@ pytestmark = pytest.mark.bench
 def opensim(*files: Path) -> list[dict[str, Any]]:
     python = os.environ.get("DESIGNOPT_PEER_MOCO", sys.executable)
     script = Path(__file__).with_name("opensim_reads.py")
-    done = subprocess.run([python, str(script), *map(str, files)], capture_output=True, text=True, timeout=120)
-    if done.returncode:
-        assert "No module named" in done.stderr, done.stderr[-2000:]
-        pytest.skip(f"OpenSim is not there ({done.stderr.strip().splitlines()[-1]}); set DESIGNOPT_PEER_MOCO")
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    process = subprocess.run([python, str(script), *map(str, files)], capture_output=True, text=True, timeout=120)
+    if process.returncode:
+        assert "No module named" in process.stderr, process.stderr[-2000:]
+        pytest.skip(f"OpenSim is not there ({process.stderr.strip().splitlines()[-1]}); set DESIGNOPT_PEER_MOCO")
+    return [json.loads(line) for line in process.stdout.splitlines()]
 
 
 @pytest.mark.parametrize(

@@ -60,19 +60,19 @@ def test_the_data_decide_where_the_header_counts_otherwise() -> None:
 
 
 @pytest.mark.parametrize(
-    ("head", "in_degrees", "said"),
+    ("head", "in_degrees", "assumption"),
     [
         ("t\nversion=1\nendheader\n", False, "radians (it has a version)"),
         ("t\ndatacolumns 3\ndatarows 3\nrange 0 1\nendheader\n", True, "degrees (old header without a version)"),
         ("t\nversion=1\ninDegrees=no\nendheader\n", False, ""),
     ],
 )
-def test_assumed_units_of_rotations_are_reported_with_them(head: str, in_degrees: bool, said: str) -> None:
+def test_assumed_units_of_rotations_are_reported_with_them(head: str, in_degrees: bool, assumption: str) -> None:
     table = read(head + ROWS)
     assert table.in_degrees is in_degrees
     notes = table.radians(["knee_angle"]).notes
-    assert said in " ".join(notes)
-    assert (said == "") == (table.assumption == "")
+    assert assumption in " ".join(notes)
+    assert (assumption == "") == (table.assumption == "")
 
 
 def test_cells_without_a_number_are_nan_and_counted() -> None:

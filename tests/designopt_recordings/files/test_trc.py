@@ -22,8 +22,8 @@ Frame#\tTime\tLASI\t\t\tRASI\t\t
 """
 
 
-def read(text: str, **given: str) -> Recording:
-    return read_trc(InputFile("walk.trc", text.encode()), **given)
+def read(text: str, **options: str) -> Recording:
+    return read_trc(InputFile("walk.trc", text.encode()), **options)
 
 
 def test_positions_are_metres_with_y_up() -> None:
@@ -62,9 +62,9 @@ def test_layout_makes_no_difference(change: Callable[[str], str]) -> None:
 
 def test_subjects_are_taken_off_the_names_where_they_stay_unique() -> None:
     assert read(GOOD.replace("LASI", "Anna:LASI").replace("RASI", "Anna:RASI")).marker_names == ("LASI", "RASI")
-    both = read(GOOD.replace("LASI", "Anna:ASI").replace("RASI", "Bert:ASI"))
-    assert both.marker_names == ("Anna:ASI", "Bert:ASI")
-    assert both.notes == ("two subjects have markers of the same name; labels keep the subject's prefix",)
+    recording = read(GOOD.replace("LASI", "Anna:ASI").replace("RASI", "Bert:ASI"))
+    assert recording.marker_names == ("Anna:ASI", "Bert:ASI")
+    assert recording.notes == ("two subjects have markers of the same name; labels keep the subject's prefix",)
 
 
 def test_empty_cells_nan_and_zeros_are_missing_markers() -> None:

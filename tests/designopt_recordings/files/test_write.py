@@ -57,13 +57,13 @@ def small(markers: np.ndarray) -> Recording:
 def test_a_recording_goes_to_a_trc_file_and_back_without_a_changed_bit() -> None:
     markers = np.random.default_rng(1).normal(size=(50, 2, 3))
     markers[3:7, 1] = np.nan
-    given = small(markers)
-    back = read_trc(InputFile("t.trc", trc_text(given).encode()))
-    np.testing.assert_array_equal(back.markers, given.markers)
-    np.testing.assert_array_equal(back.time, given.time)
-    assert (back.rate, back.marker_names) == (given.rate, given.marker_names)
-    millimetres = read_trc(InputFile("t.trc", trc_text(given, unit="mm").encode()))
-    np.testing.assert_allclose(millimetres.markers, given.markers, rtol=1e-15)
+    original = small(markers)
+    back = read_trc(InputFile("t.trc", trc_text(original).encode()))
+    np.testing.assert_array_equal(back.markers, original.markers)
+    np.testing.assert_array_equal(back.time, original.time)
+    assert (back.rate, back.marker_names) == (original.rate, original.marker_names)
+    millimetres = read_trc(InputFile("t.trc", trc_text(original, unit="mm").encode()))
+    np.testing.assert_allclose(millimetres.markers, original.markers, rtol=1e-15)
 
 
 def test_the_shared_walk_goes_to_a_file_and_back(shared: Callable[[str], InputFile]) -> None:

@@ -26,8 +26,8 @@ def moving() -> np.ndarray:
     """A rigid cluster of four markers (200, 4, 3) that turns and travels smoothly."""
     angles = np.stack([0.8 * np.sin(2 * np.pi * TIME), 0.4 * TIME, np.cos(3.0 * TIME)], axis=1)
     turns = Rotation.from_euler("zyx", angles).as_matrix()
-    place = np.stack([TIME, 1.0 + 0.1 * np.sin(5.0 * TIME), 0.2 * TIME], axis=1)
-    return np.einsum("fij,kj->fki", turns, LOCAL) + place[:, None]
+    origin = np.stack([TIME, 1.0 + 0.1 * np.sin(5.0 * TIME), 0.2 * TIME], axis=1)
+    return np.einsum("fij,kj->fki", turns, LOCAL) + origin[:, None]
 
 
 def recording(markers: np.ndarray, names: tuple[str, ...] = NAMES) -> Recording:
@@ -46,9 +46,9 @@ def test_a_marker_of_a_rigid_cluster_is_rebuilt_to_round_off(method: str) -> Non
     assert rebuilt[50:80, 3].all()
     assert rebuilt[190:, 1].all()
     assert (filled.status == FrameStatus.INTERPOLATED).sum() == 1
-    others = rebuilt.copy()
-    others[60] = False
-    np.testing.assert_allclose(filled.recording.markers[others], truth[others], atol=1e-12)
+    elsewhere = rebuilt.copy()
+    elsewhere[60] = False
+    np.testing.assert_allclose(filled.recording.markers[elsewhere], truth[elsewhere], atol=1e-12)
     np.testing.assert_allclose(filled.recording.markers, truth, atol=1e-6)
     assert filled.misfit["shank"] < 1e-12
 
@@ -163,9 +163,9 @@ def test_the_mean_shape_averages_noise() -> None:
 def test_interpolation_keeps_to_gaps_between_samples() -> None:
     values = np.sin(3.0 * TIME)[:, None]
     values[:5] = values[50:60] = values[-5:] = np.nan
-    made, where = interpolated(TIME, values, 0.1)
+    filled, where = interpolated(TIME, values, 0.1)
     assert np.flatnonzero(where).tolist() == list(range(50, 60))
-    np.testing.assert_allclose(made[50:60, 0], np.sin(3.0 * TIME[50:60]), atol=5e-5)
+    np.testing.assert_allclose(filled[50:60, 0], np.sin(3.0 * TIME[50:60]), atol=5e-5)
     assert not interpolated(TIME, values, 0.09)[1].any()
 
 
@@ -190,7 +190,7 @@ def test_scapula_clusters_of_the_wheelchair_are_distinguished_into_rebuilt_and_m
     static = read_recording(shared("mocap/wheelchair_clusters/kinematics_racing_static.c3d"), up="y")
     clusters = {f"scapula_{side}": [f"Scapula{side}{i}" for i in (1, 2, 3)] for side in "LR"}
     filled = fill(push, clusters, static)
-    columns = [push.marker_names.index(name) for of in clusters.values() for name in of]
+    columns = [push.marker_names.index(name) for names in clusters.values() for name in names]
     before, after = push.missing()[:, columns], filled.recording.missing()[:, columns]
     assert after.sum() < before.sum()
     marked = filled.status[:, columns]

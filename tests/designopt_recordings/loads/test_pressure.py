@@ -49,17 +49,17 @@ def test_the_wrench_is_a_force_through_the_centre_of_pressure_and_a_free_moment(
     plate, point, free = stance()
     np.testing.assert_allclose(plate.normal, NORMAL, atol=1e-12)
     loaded = loaded_samples(plate)
-    found, moment = centre_of_pressure(plate, loaded)
-    np.testing.assert_allclose(found[STANCE], point[STANCE], atol=1e-12)
+    centre, moment = centre_of_pressure(plate, loaded)
+    np.testing.assert_allclose(centre[STANCE], point[STANCE], atol=1e-12)
     np.testing.assert_allclose(moment[STANCE], free[STANCE], atol=1e-10)
-    np.testing.assert_allclose((found - plate.centre) @ NORMAL, 0.0, atol=1e-12)  # on the surface
+    np.testing.assert_allclose((centre - plate.centre) @ NORMAL, 0.0, atol=1e-12)  # on the surface
 
 
 def test_while_unloaded_the_centre_of_pressure_is_the_centre_of_the_surface() -> None:
     plate, _, _ = stance(noise=3.0)
     loaded = loaded_samples(plate)
-    found, moment = centre_of_pressure(plate, loaded)
-    assert (found[~loaded] == plate.centre).all()
+    centre, moment = centre_of_pressure(plate, loaded)
+    assert (centre[~loaded] == plate.centre).all()
     assert (moment[~loaded] == 0.0).all()
     with pytest.raises(RecordingError, match="'tilted' counts as loaded where its normal force is not positive"):
         centre_of_pressure(plate, np.ones(COUNT, dtype=bool))
@@ -122,10 +122,10 @@ def test_without_a_filter_the_samples_of_the_frames_are_taken_as_they_are() -> N
 
 @pytest.mark.parametrize("cutoff", [None, 20.0])
 def test_samples_that_are_missing_mark_their_frames_and_no_others(cutoff: float | None) -> None:
-    whole, _, _ = stance()
-    force = whole.force.copy()
+    complete, _, _ = stance()
+    force = complete.force.copy()
     force[500:520, 0] = np.nan
-    plate = ForcePlate("p", RATE, force, whole.moment, CORNERS)
+    plate = ForcePlate("p", RATE, force, complete.moment, CORNERS)
     load = load_at(plate, TIME[::10], cutoff=cutoff)
     assert np.flatnonzero(load.status).tolist() == [50, 51]
     assert np.isnan(load.force[50:52]).all()
@@ -134,15 +134,15 @@ def test_samples_that_are_missing_mark_their_frames_and_no_others(cutoff: float 
 
 
 def test_a_contact_cut_by_a_missing_sample_stays_loaded() -> None:
-    whole, _, _ = stance()
-    last = int(np.flatnonzero(loaded_samples(whole))[-1])
-    force = whole.force.copy()
+    complete, _, _ = stance()
+    last = int(np.flatnonzero(loaded_samples(complete))[-1])
+    force = complete.force.copy()
     gap = last - round(0.02 * RATE)  # the rest is shorter than a contact
     force[gap] = np.nan
-    plate = ForcePlate("p", RATE, force, whole.moment, CORNERS)
+    plate = ForcePlate("p", RATE, force, complete.moment, CORNERS)
     same = np.arange(COUNT) != gap
-    assert (loaded_samples(plate) == loaded_samples(whole))[same].all()
-    np.testing.assert_array_equal(load_at(plate, TIME).force[same], load_at(whole, TIME).force[same])
+    assert (loaded_samples(plate) == loaded_samples(complete))[same].all()
+    np.testing.assert_array_equal(load_at(plate, TIME).force[same], load_at(complete, TIME).force[same])
 
 
 def test_an_unloaded_plate_stays_zero_and_a_plate_without_values_is_missing() -> None:
@@ -167,8 +167,8 @@ def test_the_offset_of_an_unloaded_plate_is_taken_off() -> None:
     drifted = ForcePlate("p", RATE, plate.force + offset, plate.moment - 0.3 * offset, CORNERS)
     restored = zeroed(drifted, 0.0, 0.25)
     np.testing.assert_allclose(restored.force, plate.force, atol=1e-10)
-    found, _ = centre_of_pressure(restored, loaded_samples(restored))
-    np.testing.assert_allclose(found[STANCE], point[STANCE], atol=1e-9)
+    centre, _ = centre_of_pressure(restored, loaded_samples(restored))
+    np.testing.assert_allclose(centre[STANCE], point[STANCE], atol=1e-9)
     with pytest.raises(RecordingError, match="no finite sample between 5 and 6 s"):
         zeroed(plate, 5.0, 6.0)
 
@@ -202,8 +202,8 @@ def test_points_of_application_are_meaningless_without_a_force() -> None:
 
 
 def test_columns_can_be_named_as_an_external_force_does() -> None:
-    given = Columns("heel", "ground_force_r_v", "ground_force_r_p")
-    (plate,) = plates_from_table(reactions(), [given])
+    columns = Columns("heel", "ground_force_r_v", "ground_force_r_p")
+    (plate,) = plates_from_table(reactions(), [columns])
     assert plate.name == "heel"
     with pytest.raises(RecordingError, match="no column 'ground_force_l_vx'; did you mean ground_force_r_vx"):
         plates_from_table(reactions(), [Columns("l", "ground_force_l_v", "ground_force_l_p")])
@@ -222,13 +222,13 @@ def test_tables_without_reactions_or_with_uneven_times_are_refused() -> None:
 def test_loads_go_to_a_table_and_back() -> None:
     plate, _, _ = stance(noise=0.5)
     loads = [load_at(plate, TIME, cutoff=50.0), load_at(replace(plate, name="plate 2"), TIME)]
-    written = motion_text(reaction_table(TIME, loads))
-    table = read_table(InputFile("reactions.mot", written.encode()))
+    text = motion_text(reaction_table(TIME, loads))
+    table = read_table(InputFile("reactions.mot", text.encode()))
     back = plates_from_table(table)
     assert [plate.name for plate in back] == ["tilted", "plate_2"]
-    for load, made in zip(loads, back, strict=True):
-        np.testing.assert_array_equal(made.force, load.force)
-        np.testing.assert_allclose(made.moment, load.moment, atol=1e-11)
+    for load, restored in zip(loads, back, strict=True):
+        np.testing.assert_array_equal(restored.force, load.force)
+        np.testing.assert_allclose(restored.moment, load.moment, atol=1e-11)
     with pytest.raises(RecordingError, match="there are no loads"):
         reaction_table(TIME, [])
 

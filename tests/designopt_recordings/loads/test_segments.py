@@ -23,56 +23,56 @@ SEGMENTS = {"right": NAMES[:3], "left": NAMES[3:]}
 
 def standing(right: np.ndarray, left: np.ndarray, point: np.ndarray) -> tuple[Recording, ForcePlate]:
     """Feet at `right` and `left` (3,) or (100, 3), a plate loaded in frames 20-79 at `point`."""
-    feet = [np.broadcast_to(np.asarray(place), (100, 3))[:, None] + FOOT for place in (right, left)]
+    feet = [np.broadcast_to(np.asarray(position), (100, 3))[:, None] + FOOT for position in (right, left)]
     force = np.zeros((100, 3))
     force[20:80, 1] = 700.0
     plate = ForcePlate("p", 100.0, force, np.cross(np.broadcast_to(point, (100, 3)), force))
     return Recording(100.0, TIME, NAMES, np.concatenate(feet, axis=1)), plate
 
 
-def bearing(recording: Recording, plate: ForcePlate, **given: float) -> Bearing:
-    return bearing_segment(recording, plate, load_at(plate, recording.time), SEGMENTS, **given)
+def bearing(recording: Recording, plate: ForcePlate, **options: float) -> Bearing:
+    return bearing_segment(recording, plate, load_at(plate, recording.time), SEGMENTS, **options)
 
 
 RIGHT, LEFT = np.array([0.0, 0.0, 0.1]), np.array([0.0, 0.0, -0.2])
 
 
 def test_the_foot_under_whose_outline_the_pressure_lies_bears_on_the_plate() -> None:
-    found = bearing(*standing(RIGHT, LEFT, np.array([0.15, 0.0, 0.1])))
-    assert (found.which[20:80] == 0).all()
-    assert (found.which[:20] == -1).all()
-    assert (found.distance[20:80] == 0.0).all()
-    assert np.isnan(found.distance[:20]).all()
-    assert (found.status == FrameStatus.OK).all()
-    assert found.frames_of("right").sum() == 60
-    assert found.frames_of("left").sum() == 0
+    bearings = bearing(*standing(RIGHT, LEFT, np.array([0.15, 0.0, 0.1])))
+    assert (bearings.which[20:80] == 0).all()
+    assert (bearings.which[:20] == -1).all()
+    assert (bearings.distance[20:80] == 0.0).all()
+    assert np.isnan(bearings.distance[:20]).all()
+    assert (bearings.status == FrameStatus.OK).all()
+    assert bearings.frames_of("right").sum() == 60
+    assert bearings.frames_of("left").sum() == 0
     with pytest.raises(RecordingError, match="no segment 'hand'; known: right, left"):
-        found.frames_of("hand")
+        bearings.frames_of("hand")
 
 
 def test_outside_the_outline_the_distance_to_its_nearest_edge_decides() -> None:
-    found = bearing(*standing(RIGHT, LEFT, np.array([0.0, 0.0, -0.26])))
-    assert (found.which[20:80] == 1).all()
-    np.testing.assert_allclose(found.distance[20:80], 0.06 * np.cos(np.arctan(0.06 / 0.18)), rtol=1e-12)
+    bearings = bearing(*standing(RIGHT, LEFT, np.array([0.0, 0.0, -0.26])))
+    assert (bearings.which[20:80] == 1).all()
+    np.testing.assert_allclose(bearings.distance[20:80], 0.06 * np.cos(np.arctan(0.06 / 0.18)), rtol=1e-12)
 
 
 def test_a_foot_in_the_air_does_not_bear_though_it_is_nearer() -> None:
-    found = bearing(*standing(RIGHT + np.array([0.0, 0.4, 0.0]), LEFT, np.array([0.1, 0.0, -0.14])), reach=0.2)
-    assert (found.which[20:80] == 1).all()
+    bearings = bearing(*standing(RIGHT + np.array([0.0, 0.4, 0.0]), LEFT, np.array([0.1, 0.0, -0.14])), reach=0.2)
+    assert (bearings.which[20:80] == 1).all()
 
 
 def test_two_feet_on_one_plate_are_a_status() -> None:
-    found = bearing(*standing(RIGHT + np.array([0.0, 0.0, 0.15]), LEFT, np.array([0.1, 0.0, 0.0])))
-    assert (found.status[20:80] == FrameStatus.AMBIGUOUS_PLATE).all()
-    assert (found.status[:20] == FrameStatus.OK).all()
-    assert (found.which == -1).all()  # the pressure is between them: no guess
+    bearings = bearing(*standing(RIGHT + np.array([0.0, 0.0, 0.15]), LEFT, np.array([0.1, 0.0, 0.0])))
+    assert (bearings.status[20:80] == FrameStatus.AMBIGUOUS_PLATE).all()
+    assert (bearings.status[:20] == FrameStatus.OK).all()
+    assert (bearings.which == -1).all()  # the pressure is between them: no guess
 
 
 def test_a_change_of_foot_within_a_contact_is_a_status() -> None:
     point = np.tile([0.1, 0.0, 0.1], (100, 1))
     point[60:] = [0.1, 0.0, -0.2]
-    found = bearing(*standing(RIGHT, LEFT, point))
-    assert (found.status[20:80] == FrameStatus.AMBIGUOUS_PLATE).all()
+    bearings = bearing(*standing(RIGHT, LEFT, point))
+    assert (bearings.status[20:80] == FrameStatus.AMBIGUOUS_PLATE).all()
 
 
 def test_missing_markers_leave_it_to_the_other_frames() -> None:
@@ -80,8 +80,8 @@ def test_missing_markers_leave_it_to_the_other_frames() -> None:
     markers = recording.markers.copy()
     markers[30:40, 0] = np.nan
     gapped = Recording(100.0, TIME, NAMES, markers)
-    found = bearing(gapped, plate)
-    assert (found.which[20:80] == 0).all()
+    bearings = bearing(gapped, plate)
+    assert (bearings.which[20:80] == 0).all()
     markers[20:80] = np.nan
     assert (bearing(Recording(100.0, TIME, NAMES, markers), plate).status[20:80] == FrameStatus.AMBIGUOUS_PLATE).all()
 
@@ -101,10 +101,10 @@ def test_the_steps_of_the_full_body_walk_alternate(shared: Callable[[str], Input
     feet = {}
     for plate in walk.plates:
         load = load_at(plate, walk.time, cutoff=20.0)
-        found = bearing_segment(walk, plate, load, segments)
-        assert (found.status == FrameStatus.OK).all()
-        feet[plate.name] = {found.segments[i] for i in found.which[load.loaded]}
-        assert np.nanmean(found.distance) < 0.03
+        bearings = bearing_segment(walk, plate, load, segments)
+        assert (bearings.status == FrameStatus.OK).all()
+        feet[plate.name] = {bearings.segments[i] for i in bearings.which[load.loaded]}
+        assert np.nanmean(bearings.distance) < 0.03
     # README: right leg the contact around frames 50-130 (plate 4), left leg the one around 230-310 (plate 1)
     assert feet == {"plate 4": {"right"}, "plate 3": {"left"}, "plate 2": {"right"}, "plate 1": {"left"}}
 
@@ -116,6 +116,6 @@ def test_the_plates_of_the_shared_walk_carry_the_feet_they_are_named_after(
     segments = {side.lower(): [f"{side}.{part}" for part in ("Heel", "Toe", "MT5")] for side in "RL"}
     for plate in plates_from_table(read_table(shared("mocap/walk_fullbody_opensim/grf_walk.mot"))):
         load = load_at(plate, walk.time)
-        found = bearing_segment(walk, plate, load, segments)
-        assert {found.segments[i] for i in found.which[load.loaded]} == {plate.name}
-        assert (found.status == FrameStatus.OK).all()
+        bearings = bearing_segment(walk, plate, load, segments)
+        assert {bearings.segments[i] for i in bearings.which[load.loaded]} == {plate.name}
+        assert (bearings.status == FrameStatus.OK).all()

@@ -47,9 +47,9 @@ def test_a_cycle_may_begin_and_end_half_a_sample_beyond_the_measured_frames() ->
     """Events fall between samples; frames from 1 s to 3 s are measured. A parabola goes on as itself."""
     values = np.where((TIME >= 1.0) & (TIME <= 3.0), TIME**2, np.nan)
     inside, beyond = Cycle(0.996, 3.004), Cycle(0.994, 3.0)
-    made, complete = normalised(TIME, values, [inside, beyond])
+    resampled, complete = normalised(TIME, values, [inside, beyond])
     assert complete.tolist() == [True, False]
-    np.testing.assert_allclose(made[0], np.linspace(0.996, 3.004, 101) ** 2, atol=1e-9)
+    np.testing.assert_allclose(resampled[0], np.linspace(0.996, 3.004, 101) ** 2, atol=1e-9)
 
 
 def test_cycles_of_different_length_fall_on_each_other() -> None:
@@ -57,24 +57,24 @@ def test_cycles_of_different_length_fall_on_each_other() -> None:
     phase = np.interp(TIME, ends, np.arange(5.0))
     values = np.stack([np.sin(2 * np.pi * phase), phase % 1.0 * 0.0 + 3.0], axis=1)
     cycles = cycles_between(ends.tolist())
-    made, complete = normalised(TIME, values, cycles)
-    assert made.shape == (4, 101, 2)
+    resampled, complete = normalised(TIME, values, cycles)
+    assert resampled.shape == (4, 101, 2)
     assert complete.all()
     expected = np.sin(2 * np.pi * np.linspace(0.0, 1.0, 101))
-    np.testing.assert_allclose(made[:, 5:-5, 0], np.tile(expected[5:-5], (4, 1)), atol=2e-3)
-    np.testing.assert_allclose(made[:, :, 1], 3.0)
-    found = band(made)
-    assert found.count == 4
-    np.testing.assert_allclose(found.mean[5:-5, 0], expected[5:-5], atol=1e-3)
-    assert found.deviation[5:-5].max() < 2e-3
+    np.testing.assert_allclose(resampled[:, 5:-5, 0], np.tile(expected[5:-5], (4, 1)), atol=2e-3)
+    np.testing.assert_allclose(resampled[:, :, 1], 3.0)
+    statistics = band(resampled)
+    assert statistics.count == 4
+    np.testing.assert_allclose(statistics.mean[5:-5, 0], expected[5:-5], atol=1e-3)
+    assert statistics.deviation[5:-5].max() < 2e-3
 
 
 def test_mean_and_deviation_are_those_of_the_sample() -> None:
     cycles = np.array([[1.0, 2.0], [3.0, 2.0], [np.nan, 7.0]])
-    found = band(cycles)
-    assert found.mean.tolist() == [2.0, 2.0]
-    np.testing.assert_allclose(found.deviation, [np.sqrt(2.0), 0.0])
-    assert found.count == 2
+    statistics = band(cycles)
+    assert statistics.mean.tolist() == [2.0, 2.0]
+    np.testing.assert_allclose(statistics.deviation, [np.sqrt(2.0), 0.0])
+    assert statistics.count == 2
     assert np.isnan(band(cycles[:1]).deviation).all()
     with pytest.raises(RecordingError, match="none of 1 cycles is complete"):
         band(cycles[2:])
@@ -84,10 +84,10 @@ def test_a_cycle_with_a_gap_or_beyond_the_recording_is_not_complete() -> None:
     values = np.sin(TIME)
     values[150:152] = np.nan
     cycles = (Cycle(0.0, 1.0), Cycle(1.0, 2.0), Cycle(2.0, 3.0), Cycle(4.5, 5.5))
-    made, complete = normalised(TIME, values, cycles, samples=51)
+    resampled, complete = normalised(TIME, values, cycles, samples=51)
     assert complete.tolist() == [True, False, True, False]
-    assert np.isnan(made[~complete]).all()
-    np.testing.assert_allclose(made[2], np.sin(np.linspace(2.0, 3.0, 51)), atol=1e-6)
+    assert np.isnan(resampled[~complete]).all()
+    np.testing.assert_allclose(resampled[2], np.sin(np.linspace(2.0, 3.0, 51)), atol=1e-6)
 
 
 def test_the_stride_of_the_shared_walk(shared: Callable[[str], InputFile]) -> None:

@@ -76,8 +76,8 @@ def test_the_shared_coordinates_were_filtered_so(shared: Callable[[str], InputFi
     angles = np.stack([raw.column(name) for name in names], axis=1)
     even = make_interp_spline(raw.time, angles, k=5)(reference.time)
     expected = np.stack([reference.column(name) for name in names], axis=1)
-    made = lowpass(even, 100.0, cutoff_of_both_passes(6.0, 100.0, 3), 3)
-    np.testing.assert_allclose(made[20:-20], expected[20:-20], atol=2e-4)  # rad; the ends depend on their extension
+    filtered = lowpass(even, 100.0, cutoff_of_both_passes(6.0, 100.0, 3), 3)
+    np.testing.assert_allclose(filtered[20:-20], expected[20:-20], atol=2e-4)  # rad; the ends depend on their extension
     assert np.abs(lowpass(even, 100.0, 6.0, 3) - expected)[20:-20].max() > 5e-3
 
 

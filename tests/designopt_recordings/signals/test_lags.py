@@ -18,28 +18,28 @@ def signal(time: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("lag", [-0.3, -0.0123, 0.0, 0.05, 0.7777])
 def test_a_known_lag_is_found_to_a_fraction_of_a_sample(lag: float) -> None:
-    found = find_lag(TIME, signal(TIME), TIME, 3.0 * signal(TIME - lag) + 5.0)
-    np.testing.assert_allclose(found.seconds, lag, atol=0.1 / RATE)
-    assert found.correlation > 0.99
+    shift = find_lag(TIME, signal(TIME), TIME, 3.0 * signal(TIME - lag) + 5.0)
+    np.testing.assert_allclose(shift.seconds, lag, atol=0.1 / RATE)
+    assert shift.correlation > 0.99
 
 
 def test_rates_starts_and_gaps_may_differ() -> None:
     other_time = 1.0 + np.arange(800) / 120.0
-    other = signal(other_time - 0.2)
-    other[100:150] = np.nan
-    found = find_lag(TIME, signal(TIME), other_time, other)
-    np.testing.assert_allclose(found.seconds, 0.2, atol=0.5 / RATE)
-    assert found.correlation > 0.99
+    other_values = signal(other_time - 0.2)
+    other_values[100:150] = np.nan
+    shift = find_lag(TIME, signal(TIME), other_time, other_values)
+    np.testing.assert_allclose(shift.seconds, 0.2, atol=0.5 / RATE)
+    assert shift.correlation > 0.99
 
 
 def test_only_lags_within_the_longest_are_considered() -> None:
     wave = np.sin(2 * np.pi * TIME)  # period 1 s
-    found = find_lag(TIME, wave, TIME, np.sin(2 * np.pi * (TIME - 0.1)), longest=0.4)
-    np.testing.assert_allclose(found.seconds, 0.1, atol=0.1 / RATE)
+    shift = find_lag(TIME, wave, TIME, np.sin(2 * np.pi * (TIME - 0.1)), longest=0.4)
+    np.testing.assert_allclose(shift.seconds, 0.1, atol=0.1 / RATE)
 
 
 @pytest.mark.parametrize(
-    ("other_time", "other", "message"),
+    ("other_time", "other_values", "message"),
     [
         (TIME, np.ones_like(TIME), "do not overlap, or one of them is constant"),
         (TIME + 100.0, signal(TIME), "do not overlap"),
@@ -47,9 +47,11 @@ def test_only_lags_within_the_longest_are_considered() -> None:
         (TIME[:2], TIME[:2], "at least three samples"),
     ],
 )
-def test_signals_that_cannot_be_compared_are_refused(other_time: np.ndarray, other: np.ndarray, message: str) -> None:
+def test_signals_that_cannot_be_compared_are_refused(
+    other_time: np.ndarray, other_values: np.ndarray, message: str
+) -> None:
     with pytest.raises(RecordingError, match=message):
-        find_lag(TIME, signal(TIME), other_time, other)
+        find_lag(TIME, signal(TIME), other_time, other_values)
 
 
 def test_a_delay_shifts_by_whole_samples_and_fractions() -> None:

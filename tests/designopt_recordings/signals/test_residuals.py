@@ -20,19 +20,19 @@ def test_known_white_noise_is_found_for_each_channel() -> None:
     # A zero-phase low-pass that keeps little of the band leaves nearly all the noise in the residual.
     noise = np.array([0.02, 0.05])
     noisy = SIGNAL[:, None] + noise * np.random.default_rng(1).normal(size=(len(TIME), 2))
-    found = analyse_residuals(noisy, RATE)
-    assert found.straight.all()
-    np.testing.assert_allclose(found.noise, noise, rtol=0.05)
-    assert found.residual.shape == (len(found.grid), 2)
-    assert (np.diff(found.residual, axis=0) < 0.0).all()
+    residuals = analyse_residuals(noisy, RATE)
+    assert residuals.straight.all()
+    np.testing.assert_allclose(residuals.noise, noise, rtol=0.05)
+    assert residuals.residual.shape == (len(residuals.grid), 2)
+    assert (np.diff(residuals.residual, axis=0) < 0.0).all()
 
 
 def test_the_cutoff_is_where_the_residual_equals_the_noise() -> None:
     noisy = SIGNAL + 0.05 * np.random.default_rng(2).normal(size=len(TIME))
-    found = analyse_residuals(noisy, RATE)
-    at_cutoff = np.sqrt(np.mean((noisy - lowpass(noisy, RATE, float(found.cutoff))) ** 2))
-    np.testing.assert_allclose(at_cutoff, found.noise, rtol=0.01)
-    assert 1.9 < found.cutoff < 8.0  # above the signal's highest frequency
+    residuals = analyse_residuals(noisy, RATE)
+    at_cutoff = np.sqrt(np.mean((noisy - lowpass(noisy, RATE, float(residuals.cutoff))) ** 2))
+    np.testing.assert_allclose(at_cutoff, residuals.noise, rtol=0.01)
+    assert 1.9 < residuals.cutoff < 8.0  # above the signal's highest frequency
 
 
 def test_more_noise_asks_for_a_lower_cutoff() -> None:
@@ -50,10 +50,10 @@ def test_gaps_are_left_out() -> None:
 
 
 def test_a_signal_without_noise_has_no_falling_line() -> None:
-    found = analyse_residuals(np.stack([np.ones(500), np.zeros(500)], axis=1), RATE)
-    assert not found.straight.any()
-    assert np.isnan(found.noise).all()
-    assert (found.cutoff == found.grid[-1]).all()
+    residuals = analyse_residuals(np.stack([np.ones(500), np.zeros(500)], axis=1), RATE)
+    assert not residuals.straight.any()
+    assert np.isnan(residuals.noise).all()
+    assert (residuals.cutoff == residuals.grid[-1]).all()
 
 
 def test_a_grid_needs_four_frequencies_that_increase() -> None:
@@ -64,7 +64,7 @@ def test_a_grid_needs_four_frequencies_that_increase() -> None:
 
 def test_the_smoothed_walk_shows_the_little_noise_that_is_known(shared: Callable[[str], InputFile]) -> None:
     walk = read_recording(shared("mocap/plugin_gait_fullbody/Movement_trial.c3d"))
-    found = analyse_residuals(walk.selected(["LASI", "LKNE", "LANK", "LTOE", "C7", "LWRA"]), walk.rate)
+    residuals = analyse_residuals(walk.selected(["LASI", "LKNE", "LANK", "LTOE", "C7", "LWRA"]), walk.rate)
     # "sample gait file: ~10 Hz, 0.02-0.2 mm 'noise'" (whole_body_natural_coordinates, section 10)
-    assert 8.0 < np.median(found.cutoff) < 14.0
-    assert 0.02e-3 < np.nanmedian(found.noise) < 0.2e-3
+    assert 8.0 < np.median(residuals.cutoff) < 14.0
+    assert 0.02e-3 < np.nanmedian(residuals.noise) < 0.2e-3

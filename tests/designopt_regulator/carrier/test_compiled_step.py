@@ -38,8 +38,8 @@ def figures(machine_code, substeps=5, noise=0.0, feed=None, **options):
     runs = course_runs(
         designs, scenarios, substeps=substeps, manoeuvre=manoeuvre, trace=True, machine_code=machine_code, **options
     )
-    found = {f"{loop}.{name}": values for loop, q in runs.quality.items() for name, values in vars(q).items()}
-    return found | {"energy": runs.energy, "sharp": runs.sharp, "final": runs.final} | vars(runs.trace)
+    outputs = {f"{loop}.{name}": values for loop, q in runs.quality.items() for name, values in vars(q).items()}
+    return outputs | {"energy": runs.energy, "sharp": runs.sharp, "final": runs.final} | vars(runs.trace)
 
 
 @pytest.mark.parametrize("case", REFINED)

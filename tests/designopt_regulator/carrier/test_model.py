@@ -93,11 +93,11 @@ def _sensitivity(design, turning, speed, frequencies):
 
 def test_an_unstable_loop_has_no_margins():
     """Specification 5, rule 2: the formula alone would give ms = 1.0262."""
-    found = figures({"kp": 20.0, "ti": 10.0, "td": 0.2, "tf": 0.1}, SCENES[0], **SHORT)
-    assert found["spectral_radius"] == pytest.approx(1.0661, abs=1e-4)
-    assert found["stab_degree"] == pytest.approx(-math.log(found["spectral_radius"]) / 0.05)
-    assert found["ms"] == found["mt"] == found["noise_gain"] == math.inf
-    assert found["gm"] == found["pm"] == found["delay_margin"] == -math.inf
+    outputs = figures({"kp": 20.0, "ti": 10.0, "td": 0.2, "tf": 0.1}, SCENES[0], **SHORT)
+    assert outputs["spectral_radius"] == pytest.approx(1.0661, abs=1e-4)
+    assert outputs["stab_degree"] == pytest.approx(-math.log(outputs["spectral_radius"]) / 0.05)
+    assert outputs["ms"] == outputs["mt"] == outputs["noise_gain"] == math.inf
+    assert outputs["gm"] == outputs["pm"] == outputs["delay_margin"] == -math.inf
 
 
 def test_it_keeps_the_rules_of_models():
@@ -134,8 +134,8 @@ def test_arrays_are_the_samples_of_a_run():
 
 
 def test_the_speed_loop_is_measured_at_the_speed_after_the_step():
-    found = figures(SPEED_PI, {"terrain": "snow_road", "speed": 2.0, "grade": 0.05, "mass_factor": 0.9}, loop="speed")
-    assert 2.0 * found["iae"] == pytest.approx(4.76889, abs=5e-5)
+    outputs = figures(SPEED_PI, {"terrain": "snow_road", "speed": 2.0, "grade": 0.05, "mass_factor": 0.9}, loop="speed")
+    assert 2.0 * outputs["iae"] == pytest.approx(4.76889, abs=5e-5)
     slower = figures(SPEED_PI, {"terrain": "paved", "speed": 2.0}, loop="speed", speed_step=-1.0, **SHORT)
     faster = figures(SPEED_PI, {"terrain": "paved", "speed": 3.0}, loop="speed", speed_step=-2.0, **SHORT)
     assert slower["ms"] == faster["ms"]
@@ -144,11 +144,11 @@ def test_the_speed_loop_is_measured_at_the_speed_after_the_step():
 
 def test_both_loops_are_tuned_at_once():
     calm = {**SHORT, "disturbance": Disturbance(at=2.0)}
-    found = figures(BOTH, {"terrain": "paved", "speed": 2.0}, loop="both", step=1e-3, **calm)
+    outputs = figures(BOTH, {"terrain": "paved", "speed": 2.0}, loop="both", step=1e-3, **calm)
     alone = figures(SPEED_PI, {"terrain": "paved", "speed": 2.0}, loop="speed", **SHORT)
-    assert found["speed_ms"] == alone["ms"]
-    assert found["speed_iae"] == pytest.approx(alone["iae"], rel=1e-3), "a small turn disturbs it little"
-    assert found["speed_iae"] != alone["iae"]
+    assert outputs["speed_ms"] == alone["ms"]
+    assert outputs["speed_iae"] == pytest.approx(alone["iae"], rel=1e-3), "a small turn disturbs it little"
+    assert outputs["speed_iae"] != alone["iae"]
     fixed = FixedRegulator(**SPEED_PI)
     assert "speed_iae" not in figures(A, {"terrain": "paved", "speed": 2.0}, speed_regulator=fixed, **SHORT)
 
@@ -176,7 +176,7 @@ def test_conditions_change_the_vehicle():
     for name, value in (("yaw_inertia_factor", 1.25), ("force_factor", 1.1), ("lag", 0.6), ("delay_samples", 8)):
         assert ms(**{name: value}) != nominal
     fast = {"terrain": "turf", "speed": 5.0}
-    found = {
+    peaks = {
         (f["iae"], f["energy"])
         for conditions in (
             {},
@@ -187,7 +187,7 @@ def test_conditions_change_the_vehicle():
         )
         for f in [figures({**A, "kp": 3.0}, {**fast, **conditions}, **SHORT)]
     }
-    assert len(found) == 5
+    assert len(peaks) == 5
 
 
 def test_all_ranges_of_uncertainty_are_declared_for_samples():
@@ -254,10 +254,10 @@ def test_a_scenario_that_cannot_be_is_refused_with_the_reason(conditions, messag
 
 def test_a_run_that_diverges_is_reported_and_leaves_the_others_alone():
     model = TrackedCarrier(vehicle=Vehicle(power=1e9), **SHORT)
-    lost, found = model.batch([A, A], [{**SCENES[0], "force_factor": 1e4, "adhesion": 1e4}, SCENES[0]], NONE)
-    assert isinstance(lost, Diverged)
-    assert lost.reason == "bounds"
-    assert found == model.evaluate(A, SCENES[0], NONE)
+    diverged, regular = model.batch([A, A], [{**SCENES[0], "force_factor": 1e4, "adhesion": 1e4}, SCENES[0]], NONE)
+    assert isinstance(diverged, Diverged)
+    assert diverged.reason == "bounds"
+    assert regular == model.evaluate(A, SCENES[0], NONE)
 
 
 STUDY = """\

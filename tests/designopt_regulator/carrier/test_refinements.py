@@ -34,8 +34,8 @@ RATE = {"rate_gain": 1.2, "max_rate": 0.5}
 
 
 def figures(design, scenario, arrays=NONE, **settings):
-    found, kept = TrackedCarrier(**{**SHORT, **settings}).evaluate(design, scenario, arrays)
-    return (found, kept) if arrays else found
+    outputs, recorded = TrackedCarrier(**{**SHORT, **settings}).evaluate(design, scenario, arrays)
+    return (outputs, recorded) if arrays else outputs
 
 
 # ------------------------------------------------------------------------------------- a simulation rewritten
@@ -69,7 +69,7 @@ def rerun(scenario, design, *, loop="course", noise=None):
             ]
         else:
             ground = [min(max(F, -load * grip * W), load * grip * W) for F, load in zip(drive, loads, strict=True)]
-        asked = [
+        commands = [
             min(max(c, -p), p) for c, p in zip((left, right), (75e3 / max(abs(w), 0.5) for w in tracks), strict=True)
         ]
         roll = f * W * np.tanh(v / 0.05)
@@ -81,7 +81,7 @@ def rerun(scenario, design, *, loop="course", noise=None):
             (sum(ground) - roll - 2.2 * v * abs(v) + force) / (10_000.0 if K else 11_500.0),
             ((ground[1] - ground[0]) * 1.08 - yaw + across + moment) / 32_000.0,
             r,
-            *((c - F) / 0.35 for c, F in zip(asked, drive, strict=False)),
+            *((c - F) / 0.35 for c, F in zip(commands, drive, strict=False)),
         ]
         return rates + ([(F - P) / 750.0 for F, P in zip(drive, ground, strict=False)] if K else [])
 
@@ -117,9 +117,9 @@ def rerun(scenario, design, *, loop="course", noise=None):
         memory[which] = [y, D, integral + T * (k["kp"] / k["ti"] * (r - y) + (u - raw) / k["tt"]), origin]
         return u
 
-    seen = []
+    trajectory = []
     for n in range(120):
-        seen.append((z[0], z[2]))
+        trajectory.append((z[0], z[2]))
         push = n >= 80
         noise_v, noise_psi = (0.0, 0.0) if noise is None else noise[:, n]
         u = law("v", g, target if n >= 20 else v0, z[0] + noise_v, feed if push else 0.0)
@@ -127,9 +127,9 @@ def rerun(scenario, design, *, loop="course", noise=None):
         w = min(1.0, max(-1.0, forward * w - c.get("rate_gain", 0.0) * z[1]))
         waiting.append(tuple(30e3 * min(1.0, max(-1.0, c)) for c in (u - w, u + w)))
         outside = (-W * grade, 6000.0) if push else (0.0, 0.0)
-        found = solve_ivp(rhs, (0.0, T), z, "DOP853", args=(*waiting.pop(0), *outside), rtol=1e-10, atol=1e-10)
-        z = found.y[:, -1].tolist()
-    return np.array(seen).T
+        solution = solve_ivp(rhs, (0.0, T), z, "DOP853", args=(*waiting.pop(0), *outside), rtol=1e-10, atol=1e-10)
+        z = solution.y[:, -1].tolist()
+    return np.array(trajectory).T
 
 
 @pytest.mark.parametrize(
@@ -177,9 +177,9 @@ def test_noise_agrees_with_a_simulation_written_anew():
 def grounded(name, **changes):
     """One vehicle on a terrain as a `Plant`."""
     v, ground = Vehicle(), TERRAINS[name]
-    given = {field: getattr(v, field) for field in v.__dataclass_fields__ if field not in ("track_width", "delay")}
-    given |= {field: getattr(ground, field) for field in ("rolling", "turning", "adhesion")}
-    return plant(**given | changes)
+    fields = {field: getattr(v, field) for field in v.__dataclass_fields__ if field not in ("track_width", "delay")}
+    fields |= {field: getattr(ground, field) for field in ("rolling", "turning", "adhesion")}
+    return plant(**fields | changes)
 
 
 def test_a_start_in_trim_is_an_equilibrium_of_tracks_that_slip():
@@ -256,8 +256,8 @@ def test_stiction_holds_a_vehicle_against_a_small_moment_only(moment):
 def test_small_noise_moves_the_command_by_the_noise_gain(design):
     """Linear theory: the deviation of the command is noise_gain times that of the measurement."""
     scenario = {"terrain": "paved", "speed": 5.0, "course_noise": 1e-6, "noise_draw": 3}
-    found = figures(design, scenario, step=1e-4, horizon=120.0, disturbance=Disturbance(at=110.0))
-    assert found["noise_command"] == pytest.approx(1e-6 * found["noise_gain"], rel=0.05)
+    outputs = figures(design, scenario, step=1e-4, horizon=120.0, disturbance=Disturbance(at=110.0))
+    assert outputs["noise_command"] == pytest.approx(1e-6 * outputs["noise_gain"], rel=0.05)
 
 
 def test_noise_makes_a_quick_filter_cost_commands():
@@ -290,24 +290,24 @@ def course_plant(n=1):
 def test_without_gain_the_cascade_is_the_plain_loop(delay):
     settings = pid(**B, sample_time=T)
     plain = measures(*course_plant(), delay, settings)
-    found = cascade_measures(*course_plant(), np.array([delay]), settings, np.zeros(1))
+    cascade = cascade_measures(*course_plant(), np.array([delay]), settings, np.zeros(1))
     for name, values in vars(plain).items():
-        assert getattr(found, name) == pytest.approx(values, rel=1e-6), name
+        assert getattr(cascade, name) == pytest.approx(values, rel=1e-6), name
 
 
 def test_the_gain_margin_of_the_cascade_is_where_its_closed_loop_becomes_unstable():
     """The margin is read off the frequency response, stability off the eigenvalues of the closed loop."""
     settings, gain = pid(**{**B, "kp": 0.5}, sample_time=T), np.array([0.3])
-    found = cascade_measures(*course_plant(), np.array([4.0]), settings, gain)
-    assert found.spectral_radius[0] < 1.0
+    measures = cascade_measures(*course_plant(), np.array([4.0]), settings, gain)
+    assert measures.spectral_radius[0] < 1.0
     for factor, stable in ((0.999, True), (1.001, False)):
-        scale = factor * found.gm[0]
+        scale = factor * measures.gm[0]
         louder = pid(**{**B, "kp": 0.5 * scale}, sample_time=T)
         assert (
             cascade_measures(*course_plant(), np.array([4.0]), louder, scale * gain).spectral_radius < 1.0
         ) == stable
-    late = cascade_measures(*course_plant(), 4.0 + 1.01 * found.delay_margin / T, settings, gain)
-    early = cascade_measures(*course_plant(), 4.0 + 0.99 * found.delay_margin / T, settings, gain)
+    late = cascade_measures(*course_plant(), 4.0 + 1.01 * measures.delay_margin / T, settings, gain)
+    early = cascade_measures(*course_plant(), 4.0 + 0.99 * measures.delay_margin / T, settings, gain)
     assert early.spectral_radius < 1.0 < late.spectral_radius
 
 
@@ -340,9 +340,9 @@ def test_on_a_side_slope_the_upper_track_loses_grip_and_turning_becomes_easier()
     from designopt_regulator.carrier.refinements import refined
 
     numbers = {"mass": 10_000.0, "contact_length": 2.67, "track_distance": 2.16, "turning": 0.3}
-    found = refined(numbers, {"side_slope": 0.15, "mass_height": 1.08})
-    assert found["shift"] == pytest.approx(0.075)
-    assert found["turning"] == pytest.approx(0.3 * 0.75)
+    on_slope = refined(numbers, {"side_slope": 0.15, "mass_height": 1.08})
+    assert on_slope["shift"] == pytest.approx(0.075)
+    assert on_slope["turning"] == pytest.approx(0.3 * 0.75)
     left, right = grounded("paved", shift=0.075).adhesion_limits
     assert (left + right)[0] == pytest.approx(0.75 * W)
     assert (right - left)[0] == pytest.approx(0.15 * 0.75 * W)
@@ -355,9 +355,9 @@ def test_on_a_side_slope_the_upper_track_loses_grip_and_turning_becomes_easier()
 )
 def test_a_refinement_of_nothing_changes_nothing(nothing):
     """As it comes about where a condition is sampled from a range."""
-    found = figures(A, {**TURF, **nothing})
-    assert found.pop("noise_command", 0.0) == 0.0
-    assert found == figures(A, TURF)
+    outputs = figures(A, {**TURF, **nothing})
+    assert outputs.pop("noise_command", 0.0) == 0.0
+    assert outputs == figures(A, TURF)
 
 
 # ---------------------------------------------------------------------------------------------------------- refusals

@@ -75,9 +75,9 @@ def test_for_small_steps_it_is_the_sampled_linear_loop():
     sizes = np.array([1e-6, 1e-4, TURN] * 2)
     manoeuvre = turn([5.0] * 6, angle=sizes, moment=0.0)
     scenarios = [(terrain, 5.0) for terrain in cases for _ in range(3)]
-    found = course_runs([A] * 6, scenarios, substeps=10, manoeuvre=manoeuvre, watched=(), trace=True).trace
+    trace = course_runs([A] * 6, scenarios, substeps=10, manoeuvre=manoeuvre, watched=(), trace=True).trace
     exact = np.stack([_linear_course(terrain) for terrain, _ in scenarios], axis=1)
-    away = np.abs(found.course / sizes - exact).max(axis=0)
+    away = np.abs(trace.course / sizes - exact).max(axis=0)
     assert away == pytest.approx(np.concatenate(list(cases.values())), rel=0.02)
 
 
@@ -146,8 +146,8 @@ def _scipy_run(terrain, speed, g):
         left, right = waiting.pop(0)
         arguments = left, right, 6000.0 if k >= 300 else 0.0
         span = (k * T + 1e-12, (k + 1) * T)
-        found = solve_ivp(rhs, span, z, "RK45", args=arguments, rtol=1e-9, atol=1e-11)
-        total, z = total + found.y[5, -1] - z[5], found.y[:, -1]
+        solution = solve_ivp(rhs, span, z, "RK45", args=arguments, rtol=1e-9, atol=1e-11)
+        total, z = total + solution.y[5, -1] - z[5], solution.y[:, -1]
     return total / TURN, z[2]
 
 
@@ -204,8 +204,8 @@ def test_every_row_has_its_own_delay():
 
 
 def test_a_command_moves_the_vehicle_only_after_the_delay():
-    found = course_runs([A], [("paved", 5.0)], substeps=5, manoeuvre=turn([5.0], horizon=3.0, load_at=2.5), trace=True)
-    course, command = found.trace.course[:, 0], found.trace.course_command[:, 0]
+    runs = course_runs([A], [("paved", 5.0)], substeps=5, manoeuvre=turn([5.0], horizon=3.0, load_at=2.5), trace=True)
+    course, command = runs.trace.course[:, 0], runs.trace.course_command[:, 0]
     assert not command[:20].any()
     assert command[20] == pytest.approx(1.5 * TURN)
     assert not course[:25].any()

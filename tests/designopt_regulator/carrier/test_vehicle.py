@@ -114,9 +114,9 @@ def test_forces_are_limited_by_adhesion_and_power():
     grip = 0.25 * W / 2.0
     v = 6.0
     drag = 0.06 * W + 2.2 * v**2
-    found = rates(p, [[v], [0.0], [0.0], [30e3], [30e3]], (30e3, -30e3))
-    assert found[0, 0] == pytest.approx((2.0 * grip - drag) / 11_500.0, rel=1e-12)
-    assert found[3:, 0] == pytest.approx([(12_500.0 - 30e3) / 0.35, (-12_500.0 - 30e3) / 0.35], rel=1e-12)
+    derivatives = rates(p, [[v], [0.0], [0.0], [30e3], [30e3]], (30e3, -30e3))
+    assert derivatives[0, 0] == pytest.approx((2.0 * grip - drag) / 11_500.0, rel=1e-12)
+    assert derivatives[3:, 0] == pytest.approx([(12_500.0 - 30e3) / 0.35, (-12_500.0 - 30e3) / 0.35], rel=1e-12)
     crawling = rates(p, [[0.1], [0.0], [0.0], [0.0], [0.0]], (30e3, 1e6))
     assert crawling[3:, 0] == pytest.approx([30e3 / 0.35, 150e3 / 0.35], rel=1e-12), "power counts from 0.5 m/s on"
 
@@ -130,7 +130,7 @@ def test_loads_from_outside_act_on_speed_and_yaw():
 
 def test_the_force_that_is_missing_on_a_slope():
     p = vehicles(["snow_road", "snow_road"])
-    found = missing_force(p, np.array([5.0, 5.0]), np.array([0.10, 0.25]))
-    assert found == pytest.approx([(0.06 + 0.10 - 0.25) * W + 55.0, (0.06 + 0.25 - 0.25) * W + 55.0], abs=1e-9)
+    forces = missing_force(p, np.array([5.0, 5.0]), np.array([0.10, 0.25]))
+    assert forces == pytest.approx([(0.06 + 0.10 - 0.25) * W + 55.0, (0.06 + 0.25 - 0.25) * W + 55.0], abs=1e-9)
     limited = missing_force(vehicles(["paved"]), np.array([10.0]), np.array([0.15]))
     assert limited == pytest.approx([0.19 * W + 220.0 - 15_000.0], abs=1e-9)

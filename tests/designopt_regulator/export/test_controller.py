@@ -101,8 +101,8 @@ def by_st(file, inputs, rest):
     for key, value in re.findall(r"(\w+) : LREAL := ([^;]+);", text):
         names[key] = float(value)
     reset, body = re.search(r"IF reset THEN\n(.*?)END_IF;\n(.*)END_FUNCTION_BLOCK", text, flags=re.S).groups()
-    wanted = re.search(r"VAR_INPUT\n(.*?)END_VAR", text, flags=re.S)[1]
-    arguments = [key for key in re.findall(r"(\w+) : LREAL", wanted) if key != "u_rest"]
+    declarations = re.search(r"VAR_INPUT\n(.*?)END_VAR", text, flags=re.S)[1]
+    arguments = [key for key in re.findall(r"(\w+) : LREAL", declarations) if key != "u_rest"]
     python = "\n".join(line.strip().rstrip(";").replace(":=", "=") for line in body.splitlines())
     commands = []
     for k, values in enumerate(inputs):
@@ -123,9 +123,9 @@ RUNNERS = {"python": by_python, "c": by_c, "st": by_st}
 def test_the_text_gives_the_bits_of_the_sampled_loop(linear, language, tmp_path):
     file = exported(linear, tmp_path, language)
     arrays = linear.arrays(linear.chosen()["best iae"], 0)
-    seen, commands = arrays["output"][:-1], arrays["command"][:-1]
-    given = RUNNERS[language](file, [(1.0, y) for y in seen.tolist()], (0.0, 0.0))
-    assert given.tobytes() == commands.tobytes()
+    outputs, commands = arrays["output"][:-1], arrays["command"][:-1]
+    text_commands = RUNNERS[language](file, [(1.0, y) for y in outputs.tolist()], (0.0, 0.0))
+    assert text_commands.tobytes() == commands.tobytes()
     assert np.ptp(commands) > 0.5
 
 
@@ -155,9 +155,11 @@ def test_the_text_of_more_parts_gives_the_bits_of_the_sampled_loop(parts, limits
     text = text.replace("tf: 0.13 s", f"tf: 0.13 s, {more}")
     result = ran(text.replace("LIMITS", LIMITS[limits][0]).replace("TT", LIMITS[limits][1]))
     arrays = result.arrays(result.chosen()["best iae"], 0)
-    seen, commands = arrays["output"][:-1], arrays["command"][:-1]
-    given = RUNNERS[language](exported(result, tmp_path, language), [(1.0, y) for y in seen.tolist()], (0.0, 0.0))
-    assert given.tobytes() == commands.tobytes()
+    outputs, commands = arrays["output"][:-1], arrays["command"][:-1]
+    text_commands = RUNNERS[language](
+        exported(result, tmp_path, language), [(1.0, y) for y in outputs.tolist()], (0.0, 0.0)
+    )
+    assert text_commands.tobytes() == commands.tobytes()
     assert np.ptp(commands) > 0.3
 
 
@@ -221,14 +223,14 @@ def test_the_text_gives_the_bits_of_the_heading_loop(language, schedule, ran, tm
     arrays = result.arrays(result.chosen()["best iae"], 0)
     columns = ["course_reference", "course", *(["speed"] if schedule else [])]
     inputs = list(zip(*(arrays[name][:-1].tolist() for name in columns), strict=True))
-    given = RUNNERS[language](exported(result, tmp_path, language), inputs, (0.0, 0.0))
-    assert given == pytest.approx(arrays["course_command"][:-1], abs=0.0)
+    text_commands = RUNNERS[language](exported(result, tmp_path, language), inputs, (0.0, 0.0))
+    assert text_commands == pytest.approx(arrays["course_command"][:-1], abs=0.0)
 
 
 def test_the_command_line_writes_a_design(linear, tmp_path):
     point = f"{linear.path}/best iae"
-    done = CliRunner().invoke(main, ["export", point, "--controller", "st", "--folder", str(tmp_path / "new")])
-    assert done.exit_code == 0, done.output
+    invocation = CliRunner().invoke(main, ["export", point, "--controller", "st", "--folder", str(tmp_path / "new")])
+    assert invocation.exit_code == 0, invocation.output
     assert "FUNCTION_BLOCK Regulator" in (tmp_path / "new" / "controller.st").read_text()
     assert (
         f"Design {linear.chosen()['best iae']} of the study heater" in (tmp_path / "new" / "controller.st").read_text()
@@ -255,18 +257,20 @@ def test_a_program_of_another_design_is_not_replaced_unasked(linear, tmp_path):
 def test_a_design_that_breaks_limits_is_written_with_a_warning(tmp_path):
     text = LINEAR.replace("LIMITS", "").replace("TT", "") + "constraints: [{name: quick, of: settling, max: 1 ms}]\n"
     strict = run(tmp_path, text)
-    done = CliRunner().invoke(main, ["export", f"{strict.path}/0", "--controller", "c", "--folder", str(tmp_path)])
-    assert done.exit_code == 0, done.output
-    assert "warning: design 0 violates limits of the study" in done.output
+    invocation = CliRunner().invoke(
+        main, ["export", f"{strict.path}/0", "--controller", "c", "--folder", str(tmp_path)]
+    )
+    assert invocation.exit_code == 0, invocation.output
+    assert "warning: design 0 violates limits of the study" in invocation.output
     assert "WARNING: this design violates limits" in (tmp_path / "controller.c").read_text()
 
 
 def test_the_command_line_reports_unknown_designs(linear, tmp_path):
     for name in (f"{linear.path}/99", str(linear.path), "nowhere/1"):
-        done = CliRunner().invoke(main, ["export", name, "--controller", "c", "--folder", str(tmp_path)])
-        assert done.exit_code == 2
-        assert "design" in done.output
-        assert "Traceback" not in done.output
+        invocation = CliRunner().invoke(main, ["export", name, "--controller", "c", "--folder", str(tmp_path)])
+        assert invocation.exit_code == 2
+        assert "design" in invocation.output
+        assert "Traceback" not in invocation.output
 
 
 def test_both_regulators_of_a_vehicle_get_a_file_each(tmp_path):

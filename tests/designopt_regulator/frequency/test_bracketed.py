@@ -32,19 +32,19 @@ def crossing(row, x):
 def test_the_lowest_value_is_found_and_is_that_of_scipy() -> None:
     width = RNG.uniform(0.1, 2.0, (2, COUNT))
     bracket = PLACE - width[0], PLACE + 0.05 * width[0], PLACE + width[1]
-    found = minima(valley, ROWS, bracket, tolerance=1e-9, iterations=40)
-    assert found == pytest.approx(np.full(COUNT, -1.0), rel=1e-13)
+    lowest = minima(valley, ROWS, bracket, tolerance=1e-9, iterations=40)
+    assert lowest == pytest.approx(np.full(COUNT, -1.0), rel=1e-13)
     theirs = find_minimum(
         lambda x, row: valley(row.astype(int), x), bracket, args=(ROWS,), tolerances=tolerances(1e-9), maxiter=40
     )
-    assert found.tobytes() == theirs.f_x.tobytes()
+    assert lowest.tobytes() == theirs.f_x.tobytes()
 
 
 @pytest.mark.parametrize("iterations", [0, 3, 60])
 def test_the_change_of_sign_is_found_and_is_that_of_scipy(iterations: int) -> None:
     bracket = PLACE - RNG.uniform(0.1, 2.0, COUNT), PLACE + RNG.uniform(0.1, 2.0, COUNT)
-    found = roots(crossing, ROWS, bracket, tolerance=1e-13, iterations=iterations)
-    assert np.abs(found - PLACE).max() < (1e-12 if iterations == 60 else 2.0)
+    crossings = roots(crossing, ROWS, bracket, tolerance=1e-13, iterations=iterations)
+    assert np.abs(crossings - PLACE).max() < (1e-12 if iterations == 60 else 2.0)
     theirs = find_root(
         lambda x, row: crossing(row.astype(int), x),
         bracket,
@@ -52,7 +52,7 @@ def test_the_change_of_sign_is_found_and_is_that_of_scipy(iterations: int) -> No
         tolerances=tolerances(1e-13),
         maxiter=iterations,
     )
-    assert found.tobytes() == theirs.x.tobytes()
+    assert crossings.tobytes() == theirs.x.tobytes()
 
 
 def test_fewer_iterations_give_what_they_have_reached() -> None:
@@ -60,9 +60,9 @@ def test_fewer_iterations_give_what_they_have_reached() -> None:
     theirs = find_minimum(
         lambda x, row: valley(row.astype(int), x), bracket, args=(ROWS,), tolerances=tolerances(1e-9), maxiter=4
     )
-    found = minima(valley, ROWS, bracket, tolerance=1e-9, iterations=4)
-    assert found.tobytes() == theirs.f_x.tobytes()
-    assert 1e-9 < (found + 1.0).max() < 1.0
+    lowest = minima(valley, ROWS, bracket, tolerance=1e-9, iterations=4)
+    assert lowest.tobytes() == theirs.f_x.tobytes()
+    assert 1e-9 < (lowest + 1.0).max() < 1.0
 
 
 def test_points_that_enclose_nothing_and_functions_that_are_not_finite_give_none() -> None:
@@ -72,14 +72,14 @@ def test_points_that_enclose_nothing_and_functions_that_are_not_finite_give_none
     def values(row, x):
         return np.choose(row, [(x - 1.2) ** 2, x, np.where(x == 3.0, np.inf, -x), np.where(x > 1.0, np.nan, -x)])
 
-    found = minima(values, rows, (low, middle, high), tolerance=1e-9, iterations=40)
-    assert found[0] == pytest.approx(0.0, abs=1e-17)
-    assert np.isnan(found[1:]).all()
+    solutions = minima(values, rows, (low, middle, high), tolerance=1e-9, iterations=40)
+    assert solutions[0] == pytest.approx(0.0, abs=1e-17)
+    assert np.isnan(solutions[1:]).all()
 
     def signs(row, x):
         return np.choose(row, [x - 1.2, x + 1.0, np.full_like(x, np.nan), np.where(x > 1.0, 0.0, -1.0)])
 
-    found = roots(signs, rows, (low, high), tolerance=1e-13, iterations=60)
-    assert found[0] == pytest.approx(1.2, abs=1e-13)
-    assert np.isnan(found[1:3]).all()
-    assert found[3] == 3.0
+    solutions = roots(signs, rows, (low, high), tolerance=1e-13, iterations=60)
+    assert solutions[0] == pytest.approx(1.2, abs=1e-13)
+    assert np.isnan(solutions[1:3]).all()
+    assert solutions[3] == 3.0

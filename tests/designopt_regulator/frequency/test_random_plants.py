@@ -26,12 +26,12 @@ def test_margins_of_200_random_sampled_loops_agree_with_the_reference():
         same = [loop for loop in loops if len(loop[1]) == order]
         A, B, C = (np.stack([getattr(transfer_function(*loop[:2]), name) for loop in same]) for name in "ABC")
         settings = pid(**{name: [loop[3][name] for loop in same] for name in same[0][3]}, sample_time=T)
-        found = measures(A, B, C, np.array([loop[2] for loop in same]), settings)
+        margins = measures(A, B, C, np.array([loop[2] for loop in same]), settings)
         for i, (top, bottom, delay, s, loop, _) in enumerate(same):
             ends = [-1.0] + [1.0] * bool(np.isinf(s["ti"]) and bottom[-1] != 0.0)
-            seen = tuple(float(getattr(found, name)[i]) for name in FIGURES)
-            assert seen == pytest.approx(sampled_reference(loop, ends), rel=1e-6, abs=1e-7), (top, bottom, delay, s)
-            conditional += seen[0] < np.inf and seen[1] > 0.0
+            numbers = tuple(float(getattr(margins, name)[i]) for name in FIGURES)
+            assert numbers == pytest.approx(sampled_reference(loop, ends), rel=1e-6, abs=1e-7), (top, bottom, delay, s)
+            conditional += numbers[0] < np.inf and numbers[1] > 0.0
     assert sum(loop[5] for loop in loops) >= 60  # open-loop unstable
     assert conditional >= 60
 
@@ -42,10 +42,10 @@ def test_margins_of_random_continuous_loops_agree_with_the_reference():
 
     w = np.geomspace(1e-5, 1e4, 3_000)
     for top, bottom, _, s, loop, _ in random_loops(3, 60, continuous_open_loop, stable):
-        (found,) = loop_margins([Loop(transfer_function(top, bottom), **s)])
+        (margins,) = loop_margins([Loop(transfer_function(top, bottom), **s)])
         ends = [0.0] * bool(np.isinf(s["ti"]) and bottom[-1] != 0.0)
         expected = reference(loop, lambda w: 1j * w, w, ends, stable)
-        assert tuple(float(getattr(found, name)[0]) for name in FIGURES) == pytest.approx(
+        assert tuple(float(getattr(margins, name)[0]) for name in FIGURES) == pytest.approx(
             expected, rel=1e-6, abs=1e-7
         ), (top, bottom, s)
 
@@ -58,12 +58,12 @@ def test_margins_of_random_continuous_loops_with_feedthrough_agree_with_the_refe
 
     w, jumps = np.geomspace(1e-5, 1e6, 4_000), 0
     for top, bottom, _, s, loop, _ in random_loops(8, 40, continuous_open_loop, stable, random_biproper):
-        (found,) = loop_margins([Loop(transfer_function(top, bottom), **s)])
+        (margins,) = loop_margins([Loop(transfer_function(top, bottom), **s)])
         ends = [np.inf] + [0.0] * bool(np.isinf(s["ti"]) and bottom[-1] != 0.0)
         expected = reference(loop, lambda w: 1j * w, w, ends, stable)
         if abs(loop[3]) >= 1.0:
             expected, jumps = (*expected[:3], 0.0, np.inf), jumps + 1
-        assert tuple(float(getattr(found, name)[0]) for name in FIGURES) == pytest.approx(
+        assert tuple(float(getattr(margins, name)[0]) for name in FIGURES) == pytest.approx(
             expected, rel=1e-6, abs=1e-7
         ), (top, bottom, s)
     assert 5 <= jumps <= 35
@@ -71,7 +71,7 @@ def test_margins_of_random_continuous_loops_with_feedthrough_agree_with_the_refe
 
 def test_a_loop_that_less_gain_destabilises_is_reported():
     """kp (1 + s) / (s^2 - 9.81) is stable for kp above 9.81: at kp 10 a factor of 0.981 on the gain is too little."""
-    (found,) = loop_margins([Loop(transfer_function([1.0], [1.0, 0.0, -9.81]), 10.0, td=1.0)])
-    assert found is not None
-    assert found.gm_down == pytest.approx([0.981], rel=1e-9)
-    assert found.gm == pytest.approx([np.inf])
+    (margins,) = loop_margins([Loop(transfer_function([1.0], [1.0, 0.0, -9.81]), 10.0, td=1.0)])
+    assert margins is not None
+    assert margins.gm_down == pytest.approx([0.981], rel=1e-9)
+    assert margins.gm == pytest.approx([np.inf])

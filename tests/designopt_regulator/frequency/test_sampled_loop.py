@@ -56,8 +56,8 @@ def measured(plant, pid, sample_time=T, rows=slice(None)):
 def one(plant, pid, sample_time=T):
     """Measures of a single plant, as numbers."""
     delay, pid = float(plant.delay) / sample_time, dataclasses.replace(pid, sample_time=sample_time)
-    found = measures(plant.A[None], plant.B[None], plant.C[None], delay, pid)
-    return {f.name: float(getattr(found, f.name)[0]) for f in dataclasses.fields(found)}
+    result = measures(plant.A[None], plant.B[None], plant.C[None], delay, pid)
+    return {f.name: float(getattr(result, f.name)[0]) for f in dataclasses.fields(result)}
 
 
 def peak(plant, pid, row=0, function=lambda L: 1.0 / np.abs(1.0 + L), span=(0.01, np.pi / T)):
@@ -82,11 +82,11 @@ def peak(plant, pid, row=0, function=lambda L: 1.0 / np.abs(1.0 + L), span=(0.01
 )
 def test_linear_measures_are_those_of_the_table(design, scenario, table):
     m = measured(course(scenario), design)
-    found = [m.gm[0], np.degrees(m.pm[0]), m.delay_margin[0], m.crossover[0], m.mt[0], m.noise_gain[0]]
-    np.testing.assert_allclose(found, table, rtol=1e-4)
+    row = [m.gm[0], np.degrees(m.pm[0]), m.delay_margin[0], m.crossover[0], m.mt[0], m.noise_gain[0]]
+    np.testing.assert_allclose(row, table, rtol=1e-4)
     # Better than asked for: all the digits that the table prints.
     digits = [5e-5, 5e-4, 5e-5 if table[2] > 1.0 else 5e-6, 5e-6, 5e-6, 5e-6]
-    assert (np.abs(np.array(found) - table) < 1.01 * np.array(digits)).all()
+    assert (np.abs(np.array(row) - table) < 1.01 * np.array(digits)).all()
 
 
 def test_ms_and_spectral_radius_of_the_fixed_designs_are_those_of_the_table():
@@ -190,13 +190,13 @@ def test_no_margin_in_a_random_sample_belongs_to_an_unstable_loop():
 def test_rows_do_not_depend_on_the_batch_they_are_in():
     plant, pid = sample(2, 6)
     delay = np.tile([4.0, 4.0, 3.5, 6.0], len(plant.A))[: len(plant.A)]
-    whole = measures(plant.A, plant.B, plant.C, delay, pid)
+    full = measures(plant.A, plant.B, plant.C, delay, pid)
     for size in (1, 7):
         for first in range(0, len(plant.A), size):
             rows = slice(first, first + size)
             part = measures(plant.A[rows], plant.B[rows], plant.C[rows], delay[rows], some(pid, rows))
-            for f in dataclasses.fields(whole):
-                assert getattr(part, f.name).tobytes() == getattr(whole, f.name)[rows].tobytes(), f.name
+            for f in dataclasses.fields(full):
+                assert getattr(part, f.name).tobytes() == getattr(full, f.name)[rows].tobytes(), f.name
 
 
 def difference_equations(plant, pid, delay, steps, command=None, noise=None):
@@ -238,8 +238,8 @@ def test_the_noise_gain_of_a_lag_without_delay_is_that_of_its_difference_equatio
     kp, a = 2.5, np.exp(-T / 0.8)
     b = 1.0 - a
     variance = kp**2 * (1.0 + (b * kp) ** 2 / (1.0 - (a - b * kp) ** 2))
-    found = one(plants.fopdt(1.0, 0.8, 0.0), feedback(kp))
-    assert found["noise_gain"] == pytest.approx(np.sqrt(variance), rel=1e-12)
+    figures = one(plants.fopdt(1.0, 0.8, 0.0), feedback(kp))
+    assert figures["noise_gain"] == pytest.approx(np.sqrt(variance), rel=1e-12)
 
 
 def test_the_noise_gain_is_that_of_scipys_lyapunov_solver():
@@ -258,11 +258,11 @@ def test_the_open_loop_is_that_of_the_difference_equations():
     w = np.array([0.01, 0.3, 2.0, 20.0, np.pi / T])
     z = np.exp(1j * w * T)
     Ad, Bd, *_ = cont2discrete((plant.A[0], plant.B[0][:, None], plant.C[0][None], [[0.0]]), T)
-    held = np.array([(plant.C[0] @ np.linalg.solve(v * np.eye(3) - Ad, Bd))[0] for v in z])
+    plant_response = np.array([(plant.C[0] @ np.linalg.solve(v * np.eye(3) - Ad, Bd))[0] for v in z])
     a = 0.1 / 0.15
     regulator = 1.5 * (1.0 + T / 8.0 / (z - 1.0) + 0.6 * (1.0 - a) / T * (1.0 - 1.0 / z) / (1.0 - a / z))
-    found = frequency_response(plant.A, plant.B, plant.C, 4, A, w)[0]
-    np.testing.assert_allclose(found, held * regulator * z**-4, rtol=1e-9)
+    response = frequency_response(plant.A, plant.B, plant.C, 4, A, w)[0]
+    np.testing.assert_allclose(response, plant_response * regulator * z**-4, rtol=1e-9)
 
 
 @pytest.mark.parametrize("scenario", [("paved", 5.0), ("snow_road", 5.0), ("turf", 2.0)])
@@ -326,10 +326,10 @@ def test_the_filter_of_an_absent_derivative_has_no_eigenvalue():
 
 def test_a_delay_within_a_sample_lies_between_the_whole_ones():
     plant = course(("paved", 5.0))
-    found = [measures(plant.A, plant.B, plant.C, d, A).delay_margin[0] for d in (4.0, 4.25, 4.5, 4.75, 5.0)]
-    steps = -np.diff(found) / T
+    delay_margins = [measures(plant.A, plant.B, plant.C, d, A).delay_margin[0] for d in (4.0, 4.25, 4.5, 4.75, 5.0)]
+    steps = -np.diff(delay_margins) / T
     # The whole steps are exact in the delay; those between are so for the held input to a small share of a sample.
-    assert found[0] - found[-1] == pytest.approx(T, rel=1e-9)
+    assert delay_margins[0] - delay_margins[-1] == pytest.approx(T, rel=1e-9)
     np.testing.assert_allclose(steps, 0.25, atol=1e-2)
 
 

@@ -32,14 +32,14 @@ def in_z(numerator, denominator, w):
     """A section with s = (w / tan(w T / 2)) (z - 1) / (z + 1) put in, as a state space."""
     k, n = w / np.tan(0.5 * w * T), len(denominator) - 1
 
-    def put(coefficients):
+    def substituted(coefficients):
         powers = [
             c * k**p * np.poly([1.0] * p + [-1.0] * (n - p))
             for p, c in zip(range(n, -1, -1), coefficients, strict=True)
         ]
         return np.sum(powers, axis=0)
 
-    return biproper(put(numerator), put(denominator))
+    return biproper(substituted(numerator), substituted(denominator))
 
 
 def random_sections(rng):
@@ -76,9 +76,9 @@ def with_feedthrough(rng):
 
 def with_predictor(rng):
     """The model has another gain, and its delay is up to three samples longer or shorter."""
-    while (np.roots((made := random_plant(rng))[1]).real > -1e-9).any():
+    while (np.roots((candidate := random_plant(rng))[1]).real > -1e-9).any():
         pass
-    (top, bottom), s = made, random_settings(rng)
+    (top, bottom), s = candidate, random_settings(rng)
     delay = int(rng.integers(3, 12))
     assumed, factor = delay + int(rng.integers(-3, 4)), rng.uniform(0.7, 1.4)
     plant, model = (transfer_function(k * top, bottom, d * T) for k, d in ((1.0, delay), (factor, assumed)))
@@ -96,7 +96,7 @@ def with_inner_loop(rng):
     delay, more = int(rng.integers(0, 3)), int(rng.integers(0, 3))
     s, s_inner = random_settings(rng), {**random_settings(rng), "b": rng.uniform(0.0, 1.0)}
     inner = transfer_function(top, bottom, delay * T)
-    whole = plants_in_series(inner, transfer_function(top_2, bottom_2, more * T))
+    combined = plants_in_series(inner, transfer_function(top_2, bottom_2, more * T))
     sections, behind = random_sections(rng)
     G1 = sampled_plant(top, bottom, delay)
     G = sampled_plant(np.polymul(top, top_2), np.polymul(bottom, bottom_2), delay + more)
@@ -107,18 +107,18 @@ def with_inner_loop(rng):
     K = series(from_setpoint, sampled_regulator(s))
     parts = Parts("cascade", outer(s), {**s_inner, "tt": np.nan}, sections)
     within = series(G1, series(behind, sampled_regulator({k: s_inner[k] for k in ("kp", "ti", "td", "tf")})))
-    return Plants(whole, inner), parts, whole, K, G, within
+    return Plants(combined, inner), parts, combined, K, G, within
 
 
 STRUCTURES = [with_sections, with_feedthrough, with_predictor, with_inner_loop]
 
 
-def random_structures(made, count):
+def random_structures(build, count):
     """Stable loops, and what the reference says of them; of a few unstable ones the spectral radius alone is asked."""
     rng, unstable = np.random.default_rng(5), 0
     while count:
         with np.errstate(all="ignore"):
-            plants, parts, nominal, K, G, within = made(rng)
+            plants, parts, nominal, K, G, within = build(rng)
         L = series(G, K) if within is None else together(series(G, K), within)
         radius = np.abs(np.linalg.eigvals(closed(L))).max()
         if radius >= 1.0 and (unstable := unstable + 1) > 5:
@@ -136,22 +136,22 @@ def real_ends(plants_poles, laws):
     return [-1.0] + [1.0] * bool(all(np.isinf(s["ti"]) for s in laws) and (np.abs(plants_poles) > 1e-9).all())
 
 
-@pytest.mark.parametrize("made", STRUCTURES)
-def test_margins_of_random_loops_agree_with_the_reference(made):
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_margins_of_random_loops_agree_with_the_reference(structure):
     conditional = 0
-    for loop, parts, _, _, L, within in random_structures(made, 16):
+    for loop, parts, _, _, L, within in random_structures(structure, 16):
         laws = [parts.outer] if parts.inner is None else [parts.outer, parts.inner]
         ends = real_ends(loop.plant.poles(), laws)
         if within is None:
-            seen = loop.measures()
-            assert [float(getattr(seen, name)[0]) for name in FIGURES] == pytest.approx(
+            margins = loop.measures()
+            assert [float(getattr(margins, name)[0]) for name in FIGURES] == pytest.approx(
                 sampled_reference(L, ends), rel=2e-6, abs=1e-7
             ), parts
-            conditional += seen.gm[0] < np.inf and seen.gm_down[0] > 0.0
+            conditional += margins.gm[0] < np.inf and margins.gm_down[0] > 0.0
         else:
             w = np.geomspace(1e-3, 0.999 * np.pi / T, 50)
             np.testing.assert_allclose(loop.response(w), response(L, w), rtol=1e-6)
-    assert made not in STRUCTURES[:2] or conditional >= 2
+    assert structure not in STRUCTURES[:2] or conditional >= 2
 
 
 def response(loop, w):
@@ -160,9 +160,9 @@ def response(loop, w):
     return np.array([(C @ np.linalg.solve(p * np.eye(len(A)) - A, B))[0, 0] + D for p in z])
 
 
-@pytest.mark.parametrize("made", STRUCTURES[:3])
-def test_noise_of_random_loops_is_that_of_the_lyapunov_equation(made):
-    for loop, _, K, G, _, _ in random_structures(made, 10):
+@pytest.mark.parametrize("structure", STRUCTURES[:3])
+def test_noise_of_random_loops_is_that_of_the_lyapunov_equation(structure):
+    for loop, _, K, G, _, _ in random_structures(structure, 10):
         A, B, C, D = fed_back(K, G)
         if np.abs(np.linalg.eigvals(A)).max() > 0.999:
             continue
@@ -170,15 +170,15 @@ def test_noise_of_random_loops_is_that_of_the_lyapunov_equation(made):
         assert loop.measures().noise_gain[0] == pytest.approx(np.sqrt(variance), rel=1e-6)
 
 
-@pytest.mark.parametrize("made", STRUCTURES[:3])
-def test_peaks_are_those_of_a_dense_curve(made):
-    for loop, _, K, G, _, _ in random_structures(made, 10):
+@pytest.mark.parametrize("structure", STRUCTURES[:3])
+def test_peaks_are_those_of_a_dense_curve(structure):
+    for loop, _, K, G, _, _ in random_structures(structure, 10):
         w = np.geomspace(1e-5, np.pi / T * (1.0 - 1e-9), 20_000)
         k, g = response(K, w[::10]), response(G, w[::10])
         L = loop.response(w)
-        seen, (ks, gs) = loop.measures(), loop.sensitivity_peaks()
-        assert seen.ms[0] == pytest.approx(np.abs(1.0 / (1.0 + L)).max(), rel=1e-4)
-        assert seen.mt[0] == pytest.approx(max(np.abs(L / (1.0 + L)).max(), 0.0), rel=2e-4)
+        margins, (ks, gs) = loop.measures(), loop.sensitivity_peaks()
+        assert margins.ms[0] == pytest.approx(np.abs(1.0 / (1.0 + L)).max(), rel=1e-4)
+        assert margins.mt[0] == pytest.approx(max(np.abs(L / (1.0 + L)).max(), 0.0), rel=2e-4)
         assert ks >= np.abs(k / (1.0 + k * g)).max() * (1.0 - 1e-7)
         assert gs >= np.abs(g / (1.0 + k * g)).max() * (1.0 - 1e-7)
         assert ks == pytest.approx(np.abs(k / (1.0 + k * g)).max(), rel=2e-2)
@@ -205,7 +205,7 @@ def limit_of(loop, k):
     def radius(factor):
         law = loop.structure.law
         scaled = law._replace(kp=law.kp * factor, ki=law.ki * factor, kd=law.kd * factor)
-        other = type(loop)(loop.plant, loop.structure._replace(law=scaled), loop.model)
-        return np.abs(np.linalg.eigvals(other.closed.M)).max()
+        scaled_loop = type(loop)(loop.plant, loop.structure._replace(law=scaled), loop.model)
+        return np.abs(np.linalg.eigvals(scaled_loop.closed.M)).max()
 
     return radius(k * (1.0 - 1e-4)) < 1.0 < radius(k * (1.0 + 1e-4))

@@ -25,19 +25,19 @@ NUMBERS = {
 SYSTEMS = {"fopdt": ([-2.0], [4.0, 1.0]), "sopdt": ([2.0], [6.0, 5.5, 1.0]), "ipdt": ([0.3], [1.0, 0.0])}
 
 
-def record(model, given, interpolated):
+def record(model, inputs, interpolated):
     """SciPy's answer to the input, five samples late."""
-    late = np.concatenate([np.full(LATE, given[0]), given[:-LATE]])
+    late = np.concatenate([np.full(LATE, inputs[0]), inputs[:-LATE]])
     _, y, _ = lsim(SYSTEMS[model], late - late[0], TIME, interp=interpolated)
-    return StepData(TIME, given, 20.0 + y, ("", ""))
+    return StepData(TIME, inputs, 20.0 + y, ("", ""))
 
 
 @pytest.mark.parametrize("model", NUMBERS)
 def test_a_plant_comes_back_from_ramps(model):
     """Up, level, down: straight between samples; taken as held it would come out half a sample late."""
     ramps = np.interp(TIME, [0.0, 10.0, 30.0, 50.0, 70.0, 100.0], [0.0, 0.0, 3.0, 3.0, -1.0, -1.0])
-    found = fit_step(record(model, ramps, True), model, "linear")
-    assert found.parameters == pytest.approx(NUMBERS[model], rel=1e-5)
+    fit = fit_step(record(model, ramps, True), model, "linear")
+    assert fit.parameters == pytest.approx(NUMBERS[model], rel=1e-5)
     wrong = fit_step(record(model, ramps, True), model, "held")
     assert wrong.parameters["delay"] == pytest.approx(0.9, abs=0.02)
 
@@ -45,9 +45,9 @@ def test_a_plant_comes_back_from_ramps(model):
 @pytest.mark.parametrize("model", NUMBERS)
 def test_a_plant_comes_back_from_a_pseudo_random_binary_sequence(model):
     sequence = np.repeat(max_len_seq(7)[0].astype(float), 4)[: len(TIME) - 10]
-    given = np.concatenate([np.zeros(10), 2.0 * sequence - 1.0])
-    found = fit_step(record(model, given, False), model)
-    assert found.parameters == pytest.approx(NUMBERS[model], rel=1e-5)
+    inputs = np.concatenate([np.zeros(10), 2.0 * sequence - 1.0])
+    fit = fit_step(record(model, inputs, False), model)
+    assert fit.parameters == pytest.approx(NUMBERS[model], rel=1e-5)
 
 
 FREQUENCIES = np.geomspace(0.02, 3.0, 25)
@@ -65,10 +65,10 @@ def response_file(model, *, hertz=False, noise=0.0):
 @pytest.mark.parametrize("hertz", [False, True])
 @pytest.mark.parametrize("model", NUMBERS)
 def test_a_plant_comes_back_from_its_frequency_response(model, hertz):
-    found = fit_response(read_response(response_file(model, hertz=hertz)), model)
-    assert found.parameters == pytest.approx(NUMBERS[model], rel=1e-6)
-    assert found.residual < 1e-7
-    assert found.explained == pytest.approx(1.0)
+    fit = fit_response(read_response(response_file(model, hertz=hertz)), model)
+    assert fit.parameters == pytest.approx(NUMBERS[model], rel=1e-6)
+    assert fit.residual < 1e-7
+    assert fit.explained == pytest.approx(1.0)
 
 
 def test_a_magnitude_in_decibels_is_that_of_the_ratio():
@@ -83,25 +83,25 @@ def test_a_magnitude_in_decibels_is_that_of_the_ratio():
 
 
 def test_intervals_of_a_noisy_response_hold_its_numbers():
-    found = fit_response(read_response(response_file("sopdt", noise=0.03)), "sopdt")
+    fit = fit_response(read_response(response_file("sopdt", noise=0.03)), "sopdt")
     for name, value in NUMBERS["sopdt"].items():
-        assert abs(found.parameters[name] - value) < 2.0 * found.confidence[name]
-        assert found.confidence[name] < 0.3 * value
-    assert found.residual == pytest.approx(0.03 * np.sqrt(2.0), rel=0.4)
+        assert abs(fit.parameters[name] - value) < 2.0 * fit.confidence[name]
+        assert fit.confidence[name] < 0.3 * value
+    assert fit.residual == pytest.approx(0.03 * np.sqrt(2.0), rel=0.4)
 
 
 def test_a_loop_is_tuned_around_a_measured_frequency_response():
     plant = LinearPlant(type="frequency_response", file=response_file("fopdt"))
     model = LinearLoop(plant=plant)
     model.check()
-    known = LinearLoop(plant=LinearPlant(type="fopdt", **NUMBERS["fopdt"]))
+    reference = LinearLoop(plant=LinearPlant(type="fopdt", **NUMBERS["fopdt"]))
     design = {"kp": 0.8, "ti": 4.0}
-    one, other = (m.evaluate(design, {}, frozenset())[0] for m in (model, known))
-    assert one == pytest.approx(other, rel=1e-5)
-    shown = fitted(model)
-    assert shown is not None
-    assert "25 frequencies" in shown.findings[0]
-    measured, curve = shown.figure.plot["data"][1], shown.figure.plot["data"][3]
+    one, expected = (m.evaluate(design, {}, frozenset())[0] for m in (model, reference))
+    assert one == pytest.approx(expected, rel=1e-5)
+    section = fitted(model)
+    assert section is not None
+    assert "25 frequencies" in section.findings[0]
+    measured, curve = section.figure.plot["data"][1], section.figure.plot["data"][3]
     assert measured["y"] == pytest.approx(np.interp(measured["x"], curve["x"], curve["y"]), abs=0.5)
 
 
@@ -126,8 +126,8 @@ def test_files_of_no_use_are_refused_with_their_line(text, words):
 def test_the_bundled_record_is_the_formulas_and_gives_its_numbers():
     path = Path(__file__).parents[3] / "studies" / "identified_plant.csv"
     assert path.read_text() == text()
-    found = fit_step(read_step(InputFile(path.name, path.read_bytes())), "sopdt")
+    fit = fit_step(read_step(InputFile(path.name, path.read_bytes())), "sopdt")
     expected = {"gain": GAIN, "time_constant": SLOW, "time_constant_2": FAST, "delay": DELAY}
     for name, value in expected.items():
-        assert abs(found.parameters[name] - value) < 2.0 * found.confidence[name]
-        assert found.confidence[name] < 0.2 * abs(value)
+        assert abs(fit.parameters[name] - value) < 2.0 * fit.confidence[name]
+        assert fit.confidence[name] < 0.2 * abs(value)

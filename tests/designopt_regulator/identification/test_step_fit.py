@@ -34,12 +34,12 @@ def measured(system, noise=0.0, seed=0):
 @pytest.mark.parametrize("case", CASES)
 def test_the_numbers_of_a_plant_come_back_from_its_step(case):
     (model, numbers), system = CASES[case]
-    found = fit_step(measured(system), model)
-    assert found.parameters == pytest.approx(numbers, rel=1e-6)
-    assert found.offset == pytest.approx(5.0, abs=1e-6)
-    assert found.residual < 1e-6
-    assert found.explained == pytest.approx(1.0, abs=1e-9)
-    assert float(found.plant().delay) == found.parameters["delay"]
+    fit = fit_step(measured(system), model)
+    assert fit.parameters == pytest.approx(numbers, rel=1e-6)
+    assert fit.offset == pytest.approx(5.0, abs=1e-6)
+    assert fit.residual < 1e-6
+    assert fit.explained == pytest.approx(1.0, abs=1e-9)
+    assert float(fit.plant().delay) == fit.parameters["delay"]
 
 
 @pytest.mark.parametrize("case", ["fopdt", "ipdt"])
@@ -48,10 +48,10 @@ def test_intervals_hold_the_true_numbers_as_often_as_they_say(case):
     (model, numbers), system = CASES[case]
     inside = dict.fromkeys(numbers, 0)
     for seed in range(60):
-        found = fit_step(measured(system, 0.02, seed), model)
-        assert found.residual == pytest.approx(0.02, rel=0.25)
+        fit = fit_step(measured(system, 0.02, seed), model)
+        assert fit.residual == pytest.approx(0.02, rel=0.25)
         for name, value in numbers.items():
-            inside[name] += abs(found.parameters[name] - value) < found.confidence[name]
+            inside[name] += abs(fit.parameters[name] - value) < fit.confidence[name]
     assert min(inside.values()) >= 48
 
 
@@ -67,14 +67,18 @@ def test_the_interval_of_the_delay_covers_a_step_between_two_samples(instant):
     time = np.arange(0.0, 900.0, 10.0)
     output = 2.0 * -np.expm1(-np.maximum(time - instant - 25.0, 0.0) / 100.0)
     data = StepData(time, np.where(time >= instant, 1.0, 0.0), output, ("", ""))
-    by_default, unknown, held = (fit_step(data, "fopdt", between) for between in (None, "unknown", "held"))
+    by_default, unknown, piecewise_constant = (
+        fit_step(data, "fopdt", between) for between in (None, "unknown", "held")
+    )
     for fit in (by_default, unknown):
         assert abs(fit.parameters["delay"] - 25.0) <= fit.confidence["delay"] * (1.0 + 1e-6)
     assert (
-        held.parameters["delay"] == by_default.parameters["delay"] == pytest.approx(25.0 - (40.0 - instant), abs=1e-3)
+        piecewise_constant.parameters["delay"]
+        == by_default.parameters["delay"]
+        == pytest.approx(25.0 - (40.0 - instant), abs=1e-3)
     )
-    assert held.confidence["delay"] < 0.01
-    assert unknown.parameters["delay"] == pytest.approx(held.parameters["delay"] + 5.0)
+    assert piecewise_constant.confidence["delay"] < 0.01
+    assert unknown.parameters["delay"] == pytest.approx(piecewise_constant.parameters["delay"] + 5.0)
     assert unknown.confidence["delay"] == pytest.approx(5.0, abs=0.01)
 
 
@@ -115,8 +119,8 @@ def test_the_fitted_plant_is_a_remark_with_its_intervals():
     assert "delay 25 ± 10 s" in fitted
     assert "up to 10 s before the sample that shows it" in delay
     assert "from rest (input 40 %, output 60 degC): the command may lie between 0 and 100 %" in rest
-    held = LinearPlant(type="data", file=file, columns=("t", "u", "T"), between="held")
-    assert len(LinearLoop(plant=held).remarks({})) == 2  # the plant, and the units of gains
+    piecewise_constant = LinearPlant(type="data", file=file, columns=("t", "u", "T"), between="held")
+    assert len(LinearLoop(plant=piecewise_constant).remarks({})) == 2  # the plant, and the units of gains
     with pytest.raises(InvalidSetting, match="name three columns"):
         LinearPlant(type="data", file=file, columns=("t", "u")).plant()
 
@@ -183,10 +187,10 @@ def test_a_study_names_the_file_and_tunes_the_fitted_plant():
     assert not findings
     fitted = use.build()
     fitted.check()
-    known = LinearLoop(plant=LinearPlant(type="fopdt", gain=2.0, time_constant=8.0, delay=1.25))
+    reference = LinearLoop(plant=LinearPlant(type="fopdt", gain=2.0, time_constant=8.0, delay=1.25))
     design = {"kp": 1.0, "ti": 6.0}
-    one, other = (model.evaluate(design, {}, frozenset())[0] for model in (fitted, known))
-    assert one == pytest.approx(other, rel=1e-4)
+    one, expected = (model.evaluate(design, {}, frozenset())[0] for model in (fitted, reference))
+    assert one == pytest.approx(expected, rel=1e-4)
 
 
 def test_a_poor_fit_is_warned_about():

@@ -33,18 +33,18 @@ def test_responses_are_those_of_the_closed_loops_transfer_functions(sections, to
     assert loop.stable
     setpoint, load = step_responses(loop)
     K, of_r, under = polynomials(sections)
-    whole = np.polyadd(np.polymul(under, bottom), np.polymul(K, top))
+    denominator = np.polyadd(np.polymul(under, bottom), np.polymul(K, top))
     time = np.linspace(0.0, 12.0, 400)[1:]
     for response, output, command in (
         (setpoint, np.polymul(of_r, top), np.polymul(of_r, bottom)),
         (load, np.polymul(under, top), -np.polymul(K, top)),
     ):
         for which, numerator in ((response.error, output), (response.command, command)):
-            _, expected = step(TransferFunction(numerator, whole), T=np.concatenate([[0.0], time]))
-            seen = response.at(time, which)
+            _, expected = step(TransferFunction(numerator, denominator), T=np.concatenate([[0.0], time]))
+            samples = response.at(time, which)
             if which is response.error:
-                seen = (1.0 if response is setpoint else 0.0) - seen
-            np.testing.assert_allclose(seen, expected[1:], atol=1e-8)
+                samples = (1.0 if response is setpoint else 0.0) - samples
+            np.testing.assert_allclose(samples, expected[1:], atol=1e-8)
 
 
 def test_a_proportional_loop_around_a_plant_with_feedthrough_by_hand():
@@ -71,8 +71,8 @@ def test_matrices_with_feedthrough_are_the_same_plant():
     G = StateSpace(np.reshape(A, (2, 2)), np.reshape(b, (2, 1)), [c], [[d]])
     w = np.array([0.1, 1.0, 10.0])
     np.testing.assert_allclose(plant.response(w), G.freqresp(w)[1], rtol=1e-12)
-    given = LinearPlant(type="state_space", A=tuple(A), B=tuple(b), C=tuple(c), D=d)
-    np.testing.assert_allclose(given.plant().response(w), G.freqresp(w)[1], rtol=1e-12)
+    from_matrices = LinearPlant(type="state_space", A=tuple(A), B=tuple(b), C=tuple(c), D=d)
+    np.testing.assert_allclose(from_matrices.plant().response(w), G.freqresp(w)[1], rtol=1e-12)
 
 
 @pytest.mark.parametrize("kp", [1.0, 1.0 + 1e-14])

@@ -67,11 +67,11 @@ def test_cancelling_the_lag_leaves_the_integrator():
     ],
 )
 def test_pi_settings_that_minimise_iae_at_ms_1_59(process, step, kp, ti, iae):
-    found = iae_optimal_pi(PROCESS[process], 1.59, step, 0.7 * ti, 1.4 * ti)
-    loop = Loop(PROCESS[process], *found)
+    settings = iae_optimal_pi(PROCESS[process], 1.59, step, 0.7 * ti, 1.4 * ti)
+    loop = Loop(PROCESS[process], *settings)
     assert loop.ms() == pytest.approx(1.59, abs=1e-8)
     assert step_responses(loop)[step == "input"].iae == pytest.approx(iae, abs=1e-4)
-    np.testing.assert_allclose(found, (kp, ti), rtol=2e-3)
+    np.testing.assert_allclose(settings, (kp, ti), rtol=2e-3)
 
 
 def test_without_an_integral_the_integrator_has_the_infimum_of_the_output_step():
@@ -110,13 +110,13 @@ def cost(process, kp, ti):
 
 @pytest.mark.parametrize(("ms", "process", "kp", "ti", "best", "simc"), TRADE_OFF)
 def test_least_cost_for_a_robustness(ms, process, kp, ti, best, simc):
-    def of(log):
+    def cost_at(log):
         return cost(process, gain_for_ms(PROCESS[process], ms, np.exp(log)), np.exp(log))
 
-    found = minimize_scalar(of, bounds=np.log([0.8 * ti, 1.25 * ti]), method="bounded", options={"xatol": 1e-4})
-    assert found.fun == pytest.approx(best, rel=1e-3)
-    assert np.exp(found.x) == pytest.approx(ti, rel=1e-3)
-    assert gain_for_ms(PROCESS[process], ms, np.exp(found.x)) == pytest.approx(kp, rel=1e-3)
+    optimum = minimize_scalar(cost_at, bounds=np.log([0.8 * ti, 1.25 * ti]), method="bounded", options={"xatol": 1e-4})
+    assert optimum.fun == pytest.approx(best, rel=1e-3)
+    assert np.exp(optimum.x) == pytest.approx(ti, rel=1e-3)
+    assert gain_for_ms(PROCESS[process], ms, np.exp(optimum.x)) == pytest.approx(kp, rel=1e-3)
 
 
 @pytest.mark.parametrize(("ms", "process", "kp", "ti", "best", "simc"), TRADE_OFF)
@@ -133,11 +133,11 @@ def test_cost_of_the_simc_rule_at_the_same_robustness(ms, process, kp, ti, best,
     [(1.4, 0.63297, 0.325317, 1.9457), (1.6, 0.86202, 0.460876, None), (2.0, 1.22196, 0.685190, 1.7834)],
 )
 def test_the_largest_integral_gain_of_a_third_order_lag(ms, kp, ki, ti):
-    found = max_ki_pi(lag(3), ms, 1.0, 4.0)
-    assert found[0] == pytest.approx(kp, abs=1e-4)
-    assert found[0] / found[1] == pytest.approx(ki, abs=1e-4)
-    assert ti is None or found[1] == pytest.approx(ti, abs=1e-4)
-    assert Loop(lag(3), *found).ms() == pytest.approx(ms, abs=1e-8)
+    settings = max_ki_pi(lag(3), ms, 1.0, 4.0)
+    assert settings[0] == pytest.approx(kp, abs=1e-4)
+    assert settings[0] / settings[1] == pytest.approx(ki, abs=1e-4)
+    assert ti is None or settings[1] == pytest.approx(ti, abs=1e-4)
+    assert Loop(lag(3), *settings).ms() == pytest.approx(ms, abs=1e-8)
 
 
 # ------------------------------------------------------------------------------------------------------------- 9.4
@@ -184,9 +184,9 @@ def test_stability_is_that_of_the_finely_sampled_loop(seed):
     loop = Loop(plant, rng.uniform(0.5, 6.0), rng.uniform(1.0, 8.0), rng.uniform(0.0, 0.5), 0.1)
     M, N, K, *_ = loop.equations()
     count, n = 150, len(M)
-    both = expm(np.block([[M, N[:, None]], [np.zeros((1, n + 1))]]) / count)
+    transition = expm(np.block([[M, N[:, None]], [np.zeros((1, n + 1))]]) / count)
     A = np.zeros((n + count, n + count))
-    A[:n, :n], A[:n, -1], A[n, :n] = both[:n, :n], both[:n, n], K
+    A[:n, :n], A[:n, -1], A[n, :n] = transition[:n, :n], transition[:n, n], K
     A[np.arange(n + 1, n + count), np.arange(n, n + count - 1)] = 1.0
     radius = np.abs(np.linalg.eigvals(A)).max() ** count
     assert abs(radius - 1.0) > 0.02, "too near to the limit to tell by a chain"
@@ -224,20 +224,20 @@ def fine_steps(loop, horizon, count, disturbance):
     ],
 )
 def test_responses_are_those_of_fine_steps(loop, disturbance):
-    found = step_responses(loop)[disturbance]
+    response = step_responses(loop)[disturbance]
     errors, iae, tv = [], [], []
     for count in (50, 100):
         e, u, h = fine_steps(loop, 30.0, count, disturbance)
         t = np.arange(len(e)) * h
-        errors.append(np.abs(e - found.at(t, found.error)).max())
+        errors.append(np.abs(e - response.at(t, response.error)).max())
         iae.append(abs(h * (np.abs(e).sum() - 0.5 * abs(e[0]) - 0.5 * abs(e[-1]))))
         tv.append(abs(np.diff(u)).sum() + abs(u[0]))
     assert errors[0] < 2e-3
     assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.15), "the reference is of second order, the response exact"
-    rest = e[-1] - found.error.sum(axis=1)[-1]
+    rest = e[-1] - response.error.sum(axis=1)[-1]
     assert abs(rest) < 1e-2
-    assert found.iae == pytest.approx((4.0 * iae[1] - iae[0]) / 3.0, rel=2e-3)
-    assert found.tv == pytest.approx(tv[1], rel=2e-3)
+    assert response.iae == pytest.approx((4.0 * iae[1] - iae[0]) / 3.0, rel=2e-3)
+    assert response.tv == pytest.approx(tv[1], rel=2e-3)
 
 
 def test_integrals_over_an_error_that_stays_are_infinite():

@@ -22,21 +22,21 @@ def figures(model, design, scenario=None):
 
 def test_figures_of_a_continuous_loop_are_those_of_its_exact_solution():
     """The SIMC regulator of 1/(8s+1), section 9.1."""
-    found = figures(LinearLoop(plant=LAG), {"kp": 4.0, "ti": 8.0})
-    assert found["iae_setpoint"] == pytest.approx(2.1686906, abs=2e-6)
-    assert found["iae_load"] == pytest.approx(2.0, abs=2e-6)
-    assert found["ms"] == pytest.approx(1.5904902, abs=1e-6)
-    assert found["gm"] == pytest.approx(np.pi, abs=1e-9)
-    assert np.degrees(found["pm"]) == pytest.approx(61.352110, abs=1e-5)
+    outputs = figures(LinearLoop(plant=LAG), {"kp": 4.0, "ti": 8.0})
+    assert outputs["iae_setpoint"] == pytest.approx(2.1686906, abs=2e-6)
+    assert outputs["iae_load"] == pytest.approx(2.0, abs=2e-6)
+    assert outputs["ms"] == pytest.approx(1.5904902, abs=1e-6)
+    assert outputs["gm"] == pytest.approx(np.pi, abs=1e-9)
+    assert np.degrees(outputs["pm"]) == pytest.approx(61.352110, abs=1e-5)
 
 
 @pytest.mark.parametrize(("k1", "k2"), [(0.3, 5.0), (2.0, 2.0), (10.0, 0.5)])
 def test_ise_and_effort_of_the_double_integrator(k1, k2):
     """Section 9.4, to 1e-6."""
-    found = figures(LinearLoop(plant=DOUBLE), {"kp": k1, "kd": k2})
-    assert found["ise_setpoint"] == pytest.approx((k2**2 + k1) / (2.0 * k1 * k2), rel=1e-6)
-    assert found["effort"] == pytest.approx(k1**2 / (2.0 * k2), rel=1e-6)
-    assert found["iae_load"] == np.inf
+    outputs = figures(LinearLoop(plant=DOUBLE), {"kp": k1, "kd": k2})
+    assert outputs["ise_setpoint"] == pytest.approx((k2**2 + k1) / (2.0 * k1 * k2), rel=1e-6)
+    assert outputs["effort"] == pytest.approx(k1**2 / (2.0 * k2), rel=1e-6)
+    assert outputs["iae_load"] == np.inf
 
 
 def double_integrator_study(low, high, evaluations, log):
@@ -127,8 +127,8 @@ def test_a_study_finds_the_trade_off_of_performance_and_robustness(process, tmp_
     figures = study.run(tmp_path / "s").outcomes.figures
     cost = 0.5 * (figures["iae_setpoint"] / output + figures["iae_load"] / load)[:, 0]
     for ms, least in zip((1.2, 1.4, 1.59, 1.8, 2.0), BEST_INTEGRAL[process], strict=True):
-        found = cost[figures["ms"][:, 0] <= ms].min()
-        assert least * (1.0 - 1e-3) < found < least * 1.01
+        lowest = cost[figures["ms"][:, 0] <= ms].min()
+        assert least * (1.0 - 1e-3) < lowest < least * 1.01
 
 
 # ---------------------------------------------------------------------------------------------------------- sampled
@@ -144,12 +144,14 @@ def test_a_loop_that_is_sampled_fast_behaves_as_the_continuous_one():
     exact = figures(LinearLoop(plant=LAG), design)
     errors = []
     for T in (0.02, 0.01):
-        found = figures(sampled(LAG, sample_time=T, horizon=120.0), design)
-        errors.append([found[name] - exact[name] for name in ("iae_setpoint", "ise_load", "tv_load", "ms", "pm", "gm")])
+        outputs = figures(sampled(LAG, sample_time=T, horizon=120.0), design)
+        errors.append(
+            [outputs[name] - exact[name] for name in ("iae_setpoint", "ise_load", "tv_load", "ms", "pm", "gm")]
+        )
     np.testing.assert_allclose(np.array(errors[0]) / errors[1], 2.0, rtol=0.05)
     assert np.abs(errors[1]).max() < 0.03
-    assert found["iae_load"] == pytest.approx(exact["iae_load"], abs=1e-4)
-    assert found["tv"] == pytest.approx(exact["tv"], abs=1e-4)
+    assert outputs["iae_load"] == pytest.approx(exact["iae_load"], abs=1e-4)
+    assert outputs["tv"] == pytest.approx(exact["tv"], abs=1e-4)
 
 
 def test_a_limited_loop_is_that_of_an_integrator_of_ordinary_equations():
@@ -172,9 +174,9 @@ def test_a_limited_loop_is_that_of_an_integrator_of_ordinary_equations():
         expected.append((y, u))
         inputs.append(u + (k >= 60))
         # 0.12 s is two samples and 0.02 s: the input changes within the sample.
-        for span, held in ((0.02, inputs[-4]), (0.03, inputs[-3])):
+        for span, command in ((0.02, inputs[-4]), (0.03, inputs[-3])):
             x = solve_ivp(
-                lambda _, s, held=held: [(1.2 * held - s[0]) / 2.0, (s[0] - s[1]) / 0.5],
+                lambda _, s, command=command: [(1.2 * command - s[0]) / 2.0, (s[0] - s[1]) / 0.5],
                 (0.0, span),
                 x,
                 rtol=1e-10,
@@ -200,10 +202,10 @@ def test_asymmetric_and_rate_limits_bound_the_command():
 
 
 def test_an_unstable_sampled_loop_has_figures_but_no_margins():
-    found = figures(sampled(LAG, limit=10.0), {"kp": 40.0, "ti": 8.0})
-    assert (found["stable"], found["ms"], found["mt"]) == (0.0, np.inf, np.inf)
-    assert (found["gm"], found["pm"], found["delay_margin"]) == (-np.inf, -np.inf, -np.inf)
-    assert found["spectral_radius"] > 1.0
+    outputs = figures(sampled(LAG, limit=10.0), {"kp": 40.0, "ti": 8.0})
+    assert (outputs["stable"], outputs["ms"], outputs["mt"]) == (0.0, np.inf, np.inf)
+    assert (outputs["gm"], outputs["pm"], outputs["delay_margin"]) == (-np.inf, -np.inf, -np.inf)
+    assert outputs["spectral_radius"] > 1.0
 
 
 def test_an_unstable_loop_without_limit_ends_as_diverged():
@@ -231,13 +233,13 @@ TAKEN = {
 @pytest.mark.parametrize("kind", TAKEN)
 def test_a_kind_is_the_regulator_whose_other_parts_are_absent(kind, sample_time):
     settings = {"plant": LAG} if sample_time is None else {"plant": LAG, "sample_time": 0.1, "horizon": 20.0}
-    taken = {name: FULL[name] for name in TAKEN[kind]}
+    design = {name: FULL[name] for name in TAKEN[kind]}
     weight = {"I_PD": {"b": 0.0}, "PI_D": {"b": 1.0}}.get(kind, {})
-    assert figures(LinearLoop(**settings, kind=kind), taken) == figures(LinearLoop(**settings), {**taken, **weight})
+    assert figures(LinearLoop(**settings, kind=kind), design) == figures(LinearLoop(**settings), {**design, **weight})
 
 
 @pytest.mark.parametrize(
-    ("kind", "given", "reason"),
+    ("kind", "design", "reason"),
     [
         ("P", {"kp": 1.0, "ti": 3.0}, r"^ti: a P regulator does not have it \(it has kp, b\)"),
         ("PI", {"kp": 1.0, "ti": 3.0, "tf": 0.1}, r"^tf: a PI regulator does not have it \(it has kp, ti, b, tt, ki\)"),
@@ -250,9 +252,9 @@ def test_a_kind_is_the_regulator_whose_other_parts_are_absent(kind, sample_time)
         (None, {"kp": 1.0, "ti": 3.0, "tt": 1.0}, "^tt: has no effect without 'limit'"),
     ],
 )
-def test_a_kind_without_the_parameter_refuses_it_and_asks_for_what_it_needs(kind, given, reason):
+def test_a_kind_without_the_parameter_refuses_it_and_asks_for_what_it_needs(kind, design, reason):
     with pytest.raises(InvalidDesign, match=reason):
-        figures(LinearLoop(plant=LAG, kind=kind), given)
+        figures(LinearLoop(plant=LAG, kind=kind), design)
 
 
 REFUSED = """\
@@ -299,9 +301,9 @@ def test_a_study_that_fits_the_regulator_is_accepted(more):
 
 
 def test_a_kind_takes_parallel_gains_too():
-    one, other = {"kp": 3.0, "ti": 6.0, "td": 0.2, "tf": 0.05}, {"kp": 3.0, "ki": 0.5, "kd": 0.6, "tf": 0.05}
+    standard, parallel = {"kp": 3.0, "ti": 6.0, "td": 0.2, "tf": 0.05}, {"kp": 3.0, "ki": 0.5, "kd": 0.6, "tf": 0.05}
     model = LinearLoop(plant=LAG, kind="PID")
-    assert figures(model, other) == pytest.approx(figures(model, one), rel=1e-9)
+    assert figures(model, parallel) == pytest.approx(figures(model, standard), rel=1e-9)
 
 
 # ------------------------------------------------------------------------------------------------------ conventions

@@ -99,12 +99,12 @@ def test_direct_feedthrough_of_a_plant_is_measured_a_sample_later(delay):
     plant = LinearPlant(type="transfer_function", numerator=(0.4, 1.0), denominator=(1.0, 1.0), delay=delay * T)
     model = LinearLoop(plant=plant, sample_time=T, horizon=10.0, load_at=5.0)
     outputs, arrays = run(model, {"kp": 0.6, "ti": 0.8})
-    pid, plain, seen, commands = PlainPID(0.6, 0.8), PlainPlant([0.4, 1.0], [1.0, 1.0], delay), [], []
+    pid, plain, measured, commands = PlainPID(0.6, 0.8), PlainPlant([0.4, 1.0], [1.0, 1.0], delay), [], []
     for k in range(200):
-        seen.append(plain.y)
+        measured.append(plain.y)
         commands.append(pid(1.0, plain.y))
         plain(commands[-1] + (k >= 100))
-    compare(arrays, seen, commands)
+    compare(arrays, measured, commands)
     assert outputs["stable"] == 1.0
 
 
@@ -187,14 +187,14 @@ def test_two_regulators_in_cascade():
     first = PlainPID(1.2, b=0.8, low=-0.5, high=0.7)
     second = PlainPID(2.5, 0.4, 0.02, 0.05, tt=0.3, low=-2.0, high=1.6)
     fast, slow = PlainPlant([1.5], [0.3, 1.0], 1), PlainPlant([1.2], [0.3, 1.0, 0.0], 3)
-    seen, commands = [], []
+    measured, commands = [], []
     for k in range(400):
-        seen.append(slow.y)
+        measured.append(slow.y)
         u = second(first(1.0, slow.y), fast.y)
         commands.append(u)
         fast(u + (k >= 200))
         slow(u + (k >= 200))
-    compare(arrays, seen, commands)
+    compare(arrays, measured, commands)
     assert max(commands) == 1.6
     assert {"inner_gm", "inner_pm", "outer_gm", "outer_pm"} <= outputs.keys()
 
@@ -214,15 +214,15 @@ def test_an_unstable_outer_loop_has_no_margins_and_leaves_the_inner_one_its_own(
 
 def test_the_same_plant_with_one_regulator_is_the_plants_in_series():
     inner = LinearPlant(type="fopdt", gain=-1.5, time_constant=0.3, delay=0.07)
-    both = LinearPlant(type="sopdt", gain=-3.0, time_constant=0.3, time_constant_2=2.0, delay=0.3)
+    combined = LinearPlant(type="sopdt", gain=-3.0, time_constant=0.3, time_constant_2=2.0, delay=0.3)
     outer = LinearPlant(type="fopdt", gain=2.0, time_constant=2.0, delay=0.23)
     design = {"kp": 1.0, "ti": 2.0}
     settings = {"sample_time": T, "horizon": 20.0}
     one = run(LinearLoop(plant=outer, inner_plant=inner, **settings), design, {"gain_factor": 1.1, "lag_factor": 1.2})[
         0
     ]
-    two = run(LinearLoop(plant=both, **settings), design, {"gain_factor": 1.1, "lag_factor": 1.2})[0]
-    assert one == pytest.approx(two, rel=1e-9, abs=1e-9)
+    of_combined = run(LinearLoop(plant=combined, **settings), design, {"gain_factor": 1.1, "lag_factor": 1.2})[0]
+    assert one == pytest.approx(of_combined, rel=1e-9, abs=1e-9)
 
 
 def test_a_cascade_is_the_same_in_any_batch():

@@ -23,17 +23,17 @@ def test_the_sampled_plant_is_the_difference_equation(case):
     top, bottom = CASES[case]
     plant, w = discrete(top, bottom, T), np.geomspace(0.01, np.pi / T, 50)
     z = np.exp(1j * w * T)
-    found = frequency_response(
+    response = frequency_response(
         plant.A[None], plant.B[None], plant.C[None], plant.delay / T, pid(kp=1.0, sample_time=T), w
     )[0]
-    assert found == pytest.approx(np.polyval(top, z) / np.polyval(bottom, z), rel=1e-7)
+    assert response == pytest.approx(np.polyval(top, z) / np.polyval(bottom, z), rel=1e-7)
 
 
 def test_a_sampled_lag_is_the_lag():
     a = np.exp(-T / 3.0)
-    lag, other = fopdt(2.0, 3.0, 0.4), discrete([2.0 * (1.0 - a)], [1.0, -a, 0.0, 0.0], T)
+    lag, sampled = fopdt(2.0, 3.0, 0.4), discrete([2.0 * (1.0 - a)], [1.0, -a, 0.0, 0.0], T)
     w = np.geomspace(0.01, 10.0, 20)
-    assert other.response(w) == pytest.approx(lag.response(w), rel=1e-9)
+    assert sampled.response(w) == pytest.approx(lag.response(w), rel=1e-9)
 
 
 def test_a_loop_around_a_plant_in_discrete_time_follows_its_difference_equation():

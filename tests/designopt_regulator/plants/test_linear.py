@@ -75,9 +75,9 @@ def test_a_delay_that_ends_within_a_sample_is_exact():
     R, B0, B1, d = plants.sampled(plant.A[None], plant.B[None], plant.delay / T, T)
     assert d.tolist() == [2]
     x = np.zeros(2)
-    held = np.concatenate([np.zeros(3), inputs])
+    padded = np.concatenate([np.zeros(3), inputs])
     for k in range(len(inputs)):
-        x = x + R[0] @ x + B0[0] * held[k + 3 - 2] + B1[0] * held[k]
+        x = x + R[0] @ x + B0[0] * padded[k + 3 - 2] + B1[0] * padded[k]
 
     exact, at = np.zeros(2), 0.0
     changes = np.unique(np.concatenate([np.arange(6) * T + 0.13, np.arange(7) * T]).round(12))

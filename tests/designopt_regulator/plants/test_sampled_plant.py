@@ -32,10 +32,10 @@ def test_an_output_within_a_sample_is_late_by_its_own_delay():
     """Against steps: the response of the plant at the times k T - delay."""
     plant = transfer_function([2.0], [0.5, 1.0], 0.13)
     late = hold(plant, T, [(plant.C, 0.0, 0.27)])
-    x, seen = np.zeros(1), []
+    x, outputs = np.zeros(1), []
     for _ in range(12):
-        seen.append([float(out.P @ x + out.q) for out in late.outputs])
+        outputs.append([float(out.P @ x + out.q) for out in late.outputs])
         x = x + late.R @ x + late.G
     for j, delay in enumerate((0.13, 0.27)):
         times = (np.arange(12) + late.outputs[j].samples) * T - delay
-        np.testing.assert_allclose(np.array(seen)[:, j], 2.0 * -np.expm1(-times / 0.5), rtol=1e-9)
+        np.testing.assert_allclose(np.array(outputs)[:, j], 2.0 * -np.expm1(-times / 0.5), rtol=1e-9)

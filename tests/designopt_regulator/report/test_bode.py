@@ -31,12 +31,12 @@ def result(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def test_it_opens_on_the_worst_scenario_and_its_peaks_are_the_models(result: Result) -> None:
     section = loop_bode(result)
     assert section is not None
-    bode, both, *noise = section.figures
+    bode, sensitivities, *noise = section.figures
     assert bode.choices[0].options == ("strong", "nominal")
     row, figures = result.chosen()["best ms"], result.outcomes.figures
-    for place, name in ((0, "ks_peak"), (1, "gs_peak")):
+    for curve_index, name in ((0, "ks_peak"), (1, "gs_peak")):
         for option, scenario in ((0, 1), (1, 0)):
-            curve = both.variants[(option,)]["data"][str(place)]["y"]
+            curve = sensitivities.variants[(option,)]["data"][str(curve_index)]["y"]
             assert curve.max() == pytest.approx(figures[name][row, scenario], rel=0.02)
     assert bool(noise) == ("noise_gain" in figures and bool(np.isfinite(figures["noise_gain"]).all()))
 
@@ -55,20 +55,20 @@ def test_the_bode_plot_passes_one_at_the_crossover_with_the_phase_margin(result:
 def test_the_command_under_noise_deviates_as_the_noise_gain_says(result: Result) -> None:
     section = loop_bode(result)
     assert section is not None
-    drawn = [f for f in section.figures if f.title == "Command under measurement noise"]
-    if not drawn:
+    noise_figures = [f for f in section.figures if f.title == "Command under measurement noise"]
+    if not noise_figures:
         assert np.isnan(result.outcomes.figures.get("noise_gain", np.array([np.nan]))).all()
         return
     expected = result.outcomes.figures["noise_gain"][result.chosen()["best ms"], 1]
-    assert np.std(drawn[0].plot["data"][0]["y"]) == pytest.approx(expected, rel=0.15)  # of 200 samples
+    assert np.std(noise_figures[0].plot["data"][0]["y"]) == pytest.approx(expected, rel=0.15)  # of 200 samples
 
 
 @pytest.mark.parametrize("low", [0.02, 0.4, 1e-9])
 @pytest.mark.parametrize("decades", [0.3, 1.3, 3.0, 8.0, 20.0])
 def test_ticks_of_half_a_figure_are_few_and_show_where_the_curve_is(low: float, decades: float) -> None:
     y = np.array([low, low * 10.0**decades])
-    other = {"y": y * 1e6, "yaxis": "y2"}
-    ticks = _half([[{"y": y}, {"y": np.empty(0)}, other]], lower=False)["tickvals"]
+    second_axis = {"y": y * 1e6, "yaxis": "y2"}
+    ticks = _half([[{"y": y}, {"y": np.empty(0)}, second_axis]], lower=False)["tickvals"]
     assert 1 <= len(ticks) <= 6
     assert 0.5 * y[0] <= ticks[0] <= ticks[-1] <= 2.0 * y[1]
 
@@ -95,27 +95,27 @@ def test_all_loops_of_a_cascade_are_drawn_and_tabulated(tmp_path: Path) -> None:
     )  # fmt: skip
     result = study.run(tmp_path / "store", executor="serial")
     design = {"structure": "cascade", "kp": 1.1, "kp_inner": 1.5, "ti_inner": 0.5}
-    made = result.problem.model.build()
-    outputs, _ = made.evaluate(design, {}, frozenset())
-    seen = loops_of(made, design, {})
-    assert set(seen) == {"loop", "inner", "outer"}
+    loop_model = result.problem.model.build()
+    outputs, _ = loop_model.evaluate(design, {}, frozenset())
+    loops = loops_of(loop_model, design, {})
+    assert set(loops) == {"loop", "inner", "outer"}
     for loop, prefix in (("loop", ""), ("inner", "inner_"), ("outer", "outer_")):
-        margins = seen[loop].margins
+        margins = loops[loop].margins
         assert margins is not None
         for name in ("ms", "gm", "pm", "delay_margin", "crossover"):
             assert float(getattr(margins, name)[0]) == outputs[f"{prefix}{name}"]
         w = np.array([0.5, 3.0])
-        K, G = seen[loop].parts(w)
+        K, G = loops[loop].parts(w)
         if loop != "loop":  # broken at the plant's command the inner loop is in L besides
-            np.testing.assert_allclose(K * G, seen[loop].response(w), rtol=1e-9)
-    alone = loops_of(made, {"structure": "single", "kp": 1.1}, {})
+            np.testing.assert_allclose(K * G, loops[loop].response(w), rtol=1e-9)
+    alone = loops_of(loop_model, {"structure": "single", "kp": 1.1}, {})
     assert [one.words for one in alone.values()] == ["", "none", "none"]
-    drawn = [loop_bode(result), loop_sensitivity(result)]
-    for section in drawn:
+    sections = [loop_bode(result), loop_sensitivity(result)]
+    for section in sections:
         assert section is not None
         titles = [figure.title for figure in section.figures]
         assert any("of the inner loop" in title for title in titles)
         assert any("of the outer loop" in title for title in titles)
-    assert drawn[1] is not None
-    (table,) = drawn[1].tables
+    assert sections[1] is not None
+    (table,) = sections[1].tables
     assert {row[2] for row in table.rows} >= {"loop", "inner", "outer"}

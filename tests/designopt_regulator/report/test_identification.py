@@ -28,9 +28,9 @@ def run(folder: Path, *changes: str) -> Result:
 
 @pytest.fixture(scope="module")
 def section(tmp_path_factory: pytest.TempPathFactory) -> Section:
-    made = step_responses(run(tmp_path_factory.mktemp("own")))
-    assert made is not None
-    return made
+    section = step_responses(run(tmp_path_factory.mktemp("own")))
+    assert section is not None
+    return section
 
 
 def trace(figure: Figure, name: str) -> dict[str, Any]:
@@ -44,8 +44,8 @@ def test_the_bundled_data_are_those_of_the_formula_in_the_file() -> None:
 def test_the_numbers_of_the_formula_come_back_within_their_intervals(section: Section) -> None:
     """Of four 95 % intervals one misses in one of five samples of noise; these do not, and are a few per cent wide."""
     rows = {name: (value, half, unit) for name, value, half, unit in section.tables[0].rows}
-    known = {"gain": GAIN, "time_constant": SLOW, "time_constant_2": FAST, "delay": DELAY}
-    for name, number in known.items():
+    expected = {"gain": GAIN, "time_constant": SLOW, "time_constant_2": FAST, "delay": DELAY}
+    for name, number in expected.items():
         value, half, unit = rows[name]
         between_samples = 5.0 if name == "delay" else 0.0  # the step may have come since the sample before
         assert abs(value - number) < half < 0.1 * number + between_samples
@@ -56,22 +56,24 @@ def test_the_numbers_of_the_formula_come_back_within_their_intervals(section: Se
 def test_the_figure_holds_samples_model_residual_and_input(section: Section) -> None:
     figure = section.figures[0]
     time, power, output = heater()
-    measured, residual, given = (trace(figure, name) for name in ("measured", "residual", "input"))
+    measured, residual, input_trace = (trace(figure, name) for name in ("measured", "residual", "input"))
     np.testing.assert_array_equal(measured["x"], time)
     np.testing.assert_allclose(measured["y"], output, atol=0.00501)  # two decimals
     np.testing.assert_allclose(residual["y"], measured["y"] - trace(figure, "fitted")["y"])
     assert residual["y"].std() == pytest.approx(NOISE, rel=0.15)  # 241 samples: 5 %, three times
-    np.testing.assert_array_equal(given["y"], power)
-    places = [figure.plot["layout"][t["yaxis"].replace("y", "yaxis")]["domain"] for t in (measured, residual, given)]
+    np.testing.assert_array_equal(input_trace["y"], power)
+    places = [
+        figure.plot["layout"][t["yaxis"].replace("y", "yaxis")]["domain"] for t in (measured, residual, input_trace)
+    ]
     assert places == sorted(places, reverse=True)  # the residual beneath the output, the input beneath both
     titles = [figure.plot["layout"][name]["title"]["text"] for name in ("yaxis", "yaxis2", "yaxis3")]
     assert titles == ["output [degC]", "residual [degC]", "input [%]"]
 
 
 def test_responses_of_designs_are_in_the_units_of_the_data(section: Section) -> None:
-    drawn = section.figures[1].plot["layout"]
-    assert drawn["yaxis"]["title"]["text"] == "output [degC]"
-    assert drawn["yaxis2"]["title"]["text"] == "command [%]"
+    layout = section.figures[1].plot["layout"]
+    assert layout["yaxis"]["title"]["text"] == "output [degC]"
+    assert layout["yaxis2"]["title"]["text"] == "command [%]"
 
 
 def test_residuals_are_reported_with_their_size_and_a_pattern_where_one_exists(
@@ -87,10 +89,10 @@ def test_residuals_are_reported_with_their_size_and_a_pattern_where_one_exists(
 
 
 def test_the_plant_is_shown_where_no_design_is_chosen(tmp_path: Path) -> None:
-    made = step_responses(run(tmp_path, "constraints.robust.max=1.0001"))
-    assert made is not None
-    assert [figure.title for figure in made.figures] == ["Measured record and fitted plant"]
-    assert made.findings
+    section = step_responses(run(tmp_path, "constraints.robust.max=1.0001"))
+    assert section is not None
+    assert [figure.title for figure in section.figures] == ["Measured record and fitted plant"]
+    assert section.findings
 
 
 def test_other_plants_have_nothing_measured_to_show() -> None:

@@ -69,9 +69,9 @@ def trace(plot: Any, name: str) -> dict[str, Any]:
     return next(t for t in plot["data"] if t["name"].startswith(name))
 
 
-def shown(drawn: Figure, option: int, k: int) -> dict[str, Any]:
+def trace_of(chart: Figure, option: int, k: int) -> dict[str, Any]:
     """Trace `k` of a figure when the reader has selected an option."""
-    return {**drawn.plot["data"][k], **drawn.variants[(option,)]["data"].get(str(k), {})}
+    return {**chart.plot["data"][k], **chart.variants[(option,)]["data"].get(str(k), {})}
 
 
 def test_an_inner_loop_of_the_yaw_rate_is_in_the_curves(tmp_path: Path) -> None:
@@ -86,9 +86,9 @@ def test_an_inner_loop_of_the_yaw_rate_is_in_the_curves(tmp_path: Path) -> None:
         row = result.chosen()[label.split(", ")[0]]
         expected = result.outcomes.figures["ms"][row, 0]
         assert line(section, label, scenario)[4] == pytest.approx(expected, rel=1e-9)
-        drawn = trace(figure(section, "Sensitivities of the course loop").plot, label)
+        curve = trace(figure(section, "Sensitivities of the course loop").plot, label)
         worst = result.outcomes.figures["ms"][row].max()
-        assert drawn["y"].max() == pytest.approx(worst, rel=2e-3)  # 400 points; the plot opens on the worst scenario
+        assert curve["y"].max() == pytest.approx(worst, rel=2e-3)  # 400 points; the plot opens on the worst scenario
         peaks.append(expected)
     assert abs(peaks[0] - peaks[1]) > 0.01
 
@@ -97,15 +97,15 @@ def test_a_free_derivative_that_nothing_holds_back_is_reported(tmp_path: Path) -
     """Specification, section 5, rule 5."""
     space = {"kp": [2.0, 3.0], "ti": "8 s", "td": ["0.1 s", "0.3 s"], "tf": "0.1 s"}
 
-    def said(folder: str, **changes: Any) -> bool:
+    def is_reported(folder: str, **changes: Any) -> bool:
         section = loop_sensitivity(run(tmp_path / folder, LINEAR, **{"space": space, **changes}))
         assert section is not None
         return any("Nothing in this study limits what the regulator makes of noise, and td is free" in f
                    for f in section.findings)  # fmt: skip
 
-    assert said("free")
-    assert not said("limited", constraints=[{"name": "calm", "of": "tv", "max": 50}])
-    assert not said("fixed", space={**space, "td": "0.2 s"})
+    assert is_reported("free")
+    assert not is_reported("limited", constraints=[{"name": "calm", "of": "tv", "max": 50}])
+    assert not is_reported("fixed", space={**space, "td": "0.2 s"})
 
 
 PARTS = (step_responses, loop_sensitivity)
@@ -118,10 +118,10 @@ def test_every_figure_is_valid_plotly(part: Any, study: str, request: pytest.Fix
 
     section = part(request.getfixturevalue(study))
     assert section.figures
-    for drawn in section.figures:
-        PlotlyFigure(without_themes(drawn.plot))  # raises for an unknown attribute
-        traces = {str(k) for k in range(len(drawn.plot["data"]))}
-        assert all(set(v["data"]) <= traces for v in drawn.variants.values())
+    for chart in section.figures:
+        PlotlyFigure(without_themes(chart.plot))  # raises for an unknown attribute
+        traces = {str(k) for k in range(len(chart.plot["data"]))}
+        assert all(set(v["data"]) <= traces for v in chart.variants.values())
 
 
 def without_themes(value: Any) -> Any:
@@ -133,16 +133,16 @@ def without_themes(value: Any) -> Any:
 
 
 def test_the_course_of_each_design_is_drawn_in_degrees_over_its_command(course: Result) -> None:
-    drawn = figure(step_responses(course), "Chosen designs: course")
-    kept = course.arrays(course.chosen()["best iae"], 0)
-    value, command = (t for t in drawn.plot["data"] if t["name"].startswith("best iae"))
-    np.testing.assert_allclose(value["y"], np.degrees(kept["course"]))
-    np.testing.assert_array_equal(command["y"], kept["course_command"])
+    chart = figure(step_responses(course), "Chosen designs: course")
+    arrays = course.arrays(course.chosen()["best iae"], 0)
+    value, command = (t for t in chart.plot["data"] if t["name"].startswith("best iae"))
+    np.testing.assert_allclose(value["y"], np.degrees(arrays["course"]))
+    np.testing.assert_array_equal(command["y"], arrays["course_command"])
     assert (command["yaxis"], command["line"]["shape"]) == ("y2", "hv")
     assert value["line"]["color"] == command["line"]["color"]
-    reference = trace(drawn.plot, "reference")
+    reference = trace(chart.plot, "reference")
     assert np.unique(reference["y"]).tolist() == pytest.approx([0.0, 20.0])
-    assert {a["text"]: a["x"] for a in drawn.plot["layout"]["annotations"]} == {"step": 1.0, "disturbance": 4.0}
+    assert {a["text"]: a["x"] for a in chart.plot["layout"]["annotations"]} == {"step": 1.0, "disturbance": 4.0}
 
 
 def test_the_reader_selects_a_scenario_or_a_design(course: Result) -> None:
@@ -150,7 +150,7 @@ def test_the_reader_selects_a_scenario_or_a_design(course: Result) -> None:
     by_scenario = figure(section, "Chosen designs: course")
     assert by_scenario.choices[0].options == ("turf_2", "snow_road_5")
     row = next(iter(course.chosen().values()))
-    np.testing.assert_allclose(shown(by_scenario, 1, 1)["y"], np.degrees(course.arrays(row, 1)["course"]))
+    np.testing.assert_allclose(trace_of(by_scenario, 1, 1)["y"], np.degrees(course.arrays(row, 1)["course"]))
     by_design = figure(section, "One design in all scenarios: course")
     assert [t["name"] for t in by_design.plot["data"][1::2]] == ["turf_2", "snow_road_5"]
     assert len(by_design.choices[0].options) == len(set(course.chosen().values())) == 2
@@ -168,13 +168,13 @@ def test_a_loop_of_speed_and_course_has_both(tmp_path: Path) -> None:
     model = {**COURSE["model"], "loop": "both"}
     space = {"kp": [0.5, 1.5], "ti": "8 s", "td": "0.6 s", "kp_v": 0.6, "ti_v": "6 s"}
     names = [f"{name}{ending}" for name in ("course", "speed") for ending in ("", "_command", "_reference")]
-    both = run(tmp_path, COURSE, model=model, space=space, execution={"arrays": ["time", *names]})
-    assert {f.title for f in step_responses(both).figures} >= {"Chosen designs: course", "Chosen designs: speed"}  # type: ignore[union-attr]
-    section = loop_sensitivity(both)
+    result = run(tmp_path, COURSE, model=model, space=space, execution={"arrays": ["time", *names]})
+    assert {f.title for f in step_responses(result).figures} >= {"Chosen designs: course", "Chosen designs: speed"}  # type: ignore[union-attr]
+    section = loop_sensitivity(result)
     assert [f.title for f in section.figures] == [  # type: ignore[union-attr]
         f"{figure} of the {loop} loop" for loop in ("course", "speed") for figure in ("Sensitivities", "Nyquist plot")
     ]
-    recorded = both.outcomes.figures["speed_ms"][both.chosen()["best iae"], 0]
+    recorded = result.outcomes.figures["speed_ms"][result.chosen()["best iae"], 0]
     row = line(section, "best iae", "turf_2", "speed")
     assert row[4] == pytest.approx(recorded, rel=1e-9)
 
@@ -197,35 +197,35 @@ def test_assumptions_of_the_vehicle_are_stated(course: Result) -> None:
 
 
 def test_the_output_of_a_linear_plant_goes_to_one(linear: Result) -> None:
-    drawn = figure(step_responses(linear), "Chosen designs: output")
-    value, command = (t for t in drawn.plot["data"] if t["name"].startswith("best iae"))
+    chart = figure(step_responses(linear), "Chosen designs: output")
+    value, command = (t for t in chart.plot["data"] if t["name"].startswith("best iae"))
     assert value["y"][-1] == pytest.approx(1.0, abs=0.01)
     assert command["line"]["shape"] == "linear"
-    assert set(trace(drawn.plot, "reference")["y"].tolist()) == {1.0}
-    assert not drawn.choices
+    assert set(trace(chart.plot, "reference")["y"].tolist()) == {1.0}
+    assert not chart.choices
 
 
 def test_a_slow_design_does_not_press_the_others_together(tmp_path: Path) -> None:
     slow = run(tmp_path, LINEAR, space={"kp": [0.1, 4.0], "ti": "8 s"})
-    drawn = figure(step_responses(slow), "Chosen designs: output")
-    ends = sorted(float(t["x"][-1]) for t in drawn.plot["data"][1::2])
+    chart = figure(step_responses(slow), "Chosen designs: output")
+    ends = sorted(float(t["x"][-1]) for t in chart.plot["data"][1::2])
     assert ends[-1] > 4.0 * ends[0]
-    assert drawn.plot["layout"]["xaxis"]["range"] == [0.0, 4.0 * ends[0]]
-    assert "double click" in drawn.note
+    assert chart.plot["layout"]["xaxis"]["range"] == [0.0, 4.0 * ends[0]]
+    assert "double click" in chart.note
 
 
 def test_runs_of_similar_length_are_drawn_to_their_end(course: Result) -> None:
-    drawn = figure(step_responses(course), "Chosen designs: course")
-    assert drawn.variants[(1,)]["layout"]["xaxis"]["range"] == drawn.plot["layout"]["xaxis"]["range"] == [0.0, 8.0]
-    assert not drawn.note
+    chart = figure(step_responses(course), "Chosen designs: course")
+    assert chart.variants[(1,)]["layout"]["xaxis"]["range"] == chart.plot["layout"]["xaxis"]["range"] == [0.0, 8.0]
+    assert not chart.note
 
 
 def test_peaks_of_the_curves_are_the_ms_and_mt_of_the_specification(course: Result) -> None:
     """Design A on snow_road at 5 m/s: section 9.6. Four hundred points read a little low (section 5.2)."""
     section = loop_sensitivity(course)
-    drawn = figure(section, "Sensitivities of the course loop")
-    assert drawn.choices[0].options == ("snow_road_5", "turf_2")  # the worst first
-    S, T = (shown(drawn, 0, k) for k, t in enumerate(drawn.plot["data"]) if t["name"].startswith("best iae"))
+    chart = figure(section, "Sensitivities of the course loop")
+    assert chart.choices[0].options == ("snow_road_5", "turf_2")  # the worst first
+    S, T = (trace_of(chart, 0, k) for k, t in enumerate(chart.plot["data"]) if t["name"].startswith("best iae"))
     assert max(S["y"]) == pytest.approx(2.78512, rel=1e-3)
     assert max(T["y"]) == pytest.approx(2.11108, rel=1e-3)
     row = line(section, "best iae", "snow_road_5")
@@ -235,11 +235,11 @@ def test_peaks_of_the_curves_are_the_ms_and_mt_of_the_specification(course: Resu
 
 
 def test_the_nyquist_curve_keeps_the_distance_from_minus_one_that_ms_says(course: Result) -> None:
-    drawn = figure(loop_sensitivity(course), "Nyquist plot of the course loop")
-    k = next(k for k, t in enumerate(drawn.plot["data"]) if t["name"].startswith("best iae"))
-    x, y = (np.asarray(shown(drawn, 0, k)[name]) for name in "xy")
+    chart = figure(loop_sensitivity(course), "Nyquist plot of the course loop")
+    k = next(k for k, t in enumerate(chart.plot["data"]) if t["name"].startswith("best iae"))
+    x, y = (np.asarray(trace_of(chart, 0, k)[name]) for name in "xy")
     assert np.nanmin(np.hypot(x + 1.0, y)) == pytest.approx(1.0 / 2.78512, rel=1e-3)
-    assert drawn.plot["layout"]["yaxis"]["scaleanchor"] == "x"
+    assert chart.plot["layout"]["yaxis"]["scaleanchor"] == "x"
 
 
 @pytest.mark.parametrize(("circle", "ms", "words"), [(None, 3.0, "Ms 3, limit"), (2.0, 2.0, "Ms 2")])
@@ -253,8 +253,8 @@ def test_the_circle_is_that_of_the_limit_or_as_asked(
 
 def test_without_a_limit_the_circle_touches_the_least_robust_curve(linear: Result) -> None:
     """SIMC with the closed loop's time constant equal to the delay has Ms 1.5904902 (section 9.1)."""
-    drawn = figure(loop_sensitivity(linear), "Nyquist plot")
-    ring = drawn.plot["data"][0]
+    chart = figure(loop_sensitivity(linear), "Nyquist plot")
+    ring = chart.plot["data"][0]
     assert ring["name"] == "Ms 1.59, largest"
     np.testing.assert_allclose(np.hypot(ring["x"] + 1.0, ring["y"]), 1.0 / 1.5904902, rtol=1e-6)
     row = line(loop_sensitivity(linear), "best iae")
@@ -294,10 +294,10 @@ def test_an_unstable_loop_is_reported_in_words_and_has_no_margin(unstable: Resul
 
 
 def test_an_unstable_loop_is_not_drawn(unstable: Result) -> None:
-    for drawn in loop_sensitivity(unstable).figures:  # type: ignore[union-attr]
-        designs = [k for k, t in enumerate(drawn.plot["data"]) if t["name"].startswith("best")]
-        assert all(len(shown(drawn, 0, k)["x"]) for k in designs)
-        for k in range(len(drawn.plot["data"])):
-            now = shown(drawn, 1, k)
-            assert len(now["x"]) == (1 if now["name"] == "-1" else 0)
-        assert "unstable" in shown(drawn, 1, designs[0])["name"]
+    for chart in loop_sensitivity(unstable).figures:  # type: ignore[union-attr]
+        designs = [k for k, t in enumerate(chart.plot["data"]) if t["name"].startswith("best")]
+        assert all(len(trace_of(chart, 0, k)["x"]) for k in designs)
+        for k in range(len(chart.plot["data"])):
+            curve = trace_of(chart, 1, k)
+            assert len(curve["x"]) == (1 if curve["name"] == "-1" else 0)
+        assert "unstable" in trace_of(chart, 1, designs[0])["name"]

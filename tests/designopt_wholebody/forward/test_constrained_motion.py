@@ -23,18 +23,18 @@ def test_it_keeps_the_rules_for_models() -> None:
 def test_cost_and_errors_rank_the_methods_as_the_thesis_does() -> None:
     model = ConstrainedMotion(duration=0.5)
     model.check()
-    found = {}
+    outputs = {}
     for name, design in {
         "rule": {"formulation": "LC", "integrator": "trapezoidal", "step": 0.002},
         "adams": {"formulation": "LC", "integrator": "adams", "step": 0.002},
         "lap": {"formulation": "LAP", "step": 0.002},
     }.items():
-        found[name], arrays = model.evaluate(design, {}, frozenset({"time", "error", "violation"}))  # type: ignore[arg-type]
+        outputs[name], arrays = model.evaluate(design, {}, frozenset({"time", "error", "violation"}))  # type: ignore[arg-type]
         assert len(arrays["time"]) == len(arrays["error"]) == 251
-        assert arrays["error"].max() == found[name]["position_error"]
-    assert found["lap"]["position_violation"] < 1e-3 * found["adams"]["position_violation"]
-    assert found["adams"]["position_error"] < 1e-2 * found["rule"]["position_error"]
-    assert found["rule"]["systems"] > 2 * 250
+        assert arrays["error"].max() == outputs[name]["position_error"]
+    assert outputs["lap"]["position_violation"] < 1e-3 * outputs["adams"]["position_violation"]
+    assert outputs["adams"]["position_error"] < 1e-2 * outputs["rule"]["position_error"]
+    assert outputs["rule"]["systems"] > 2 * 250
 
 
 def test_steps_that_end_before_their_tolerance_are_counted() -> None:

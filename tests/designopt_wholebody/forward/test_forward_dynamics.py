@@ -67,11 +67,11 @@ def test_the_double_pendulum_has_the_published_errors(
     trajectory = simulate(
         forces, rods.q0, rest, 1.5, 0.002, SimulationMethod(formulation=formulation, integrator=integrator)
     )
-    found = measures(forces, trajectory)
-    change = np.abs(found.energy - found.energy[0]).max()
+    errors = measures(forces, trajectory)
+    change = np.abs(errors.energy - errors.energy[0]).max()
     away = np.abs(trajectory.q - pendulum(trajectory.time)).max()
     for value, printed in zip(
-        (found.position.max(), found.velocity.max(), change, away), (phi, rate, drift, error), strict=True
+        (errors.position.max(), errors.velocity.max(), change, away), (phi, rate, drift, error), strict=True
     ):
         assert printed / 1.5 < value < 1.5 * printed  # asked for: a factor of 2
 
@@ -144,22 +144,22 @@ def test_all_formulations_give_the_full_body_the_same_accelerations(full: Subjec
     forces = Forces(full, external=lambda t: Q)
     start = Accelerations(forces, "LC")(0.0, full.q0, np.zeros(full.n))
     for formulation, near in (("LE", 1e-8), ("LP", 1e-3), ("LA", 1e-5)):
-        found = Accelerations(forces, formulation)(0.0, full.q0, np.zeros(full.n))
-        assert np.abs(found - start).max() < near * np.abs(start).max()
+        accelerations = Accelerations(forces, formulation)(0.0, full.q0, np.zeros(full.n))
+        assert np.abs(accelerations - start).max() < near * np.abs(start).max()
 
 
 def test_a_closed_four_bar_turns_and_keeps_its_energy() -> None:
     subject = make_subject(load_model("four_bar"))
     forces = Forces(subject)
     trajectory = simulate(forces, subject.q0, np.zeros(subject.n), 1.0, 0.002)
-    found = measures(forces, trajectory)
-    assert found.position.max() < 1e-9
+    errors = measures(forces, trajectory)
+    assert errors.position.max() < 1e-9
     assert np.abs(trajectory.q - trajectory.q[0]).max() > 0.1
-    assert np.abs(found.energy - found.energy[0]).max() < 1e-2
-    other = simulate(
+    assert np.abs(errors.energy - errors.energy[0]).max() < 1e-2
+    reference = simulate(
         forces, subject.q0, np.zeros(subject.n), 1.0, 0.002, SimulationMethod(formulation="LE", integrator="adams")
     )
-    assert np.abs(trajectory.q - other.q).max() < 1e-3
+    assert np.abs(trajectory.q - reference.q).max() < 1e-3
 
 
 SPRINGS = (

@@ -13,29 +13,29 @@ def test_the_coverage_of_normal_differences(kind: str, level: float, coverage: f
     rng = np.random.default_rng(1)
     second = rng.normal(size=(40_000, 3))
     first = second + rng.normal(size=second.shape) * [1.0, 0.2, 3.0] + [0.5, 0.0, -1.0]
-    found = agreement(first, second, level=level, kind=kind)  # type: ignore[arg-type]
-    assert found.coverage == pytest.approx(coverage, abs=0.01)
-    assert np.allclose(found.axis_coverage, level, atol=0.01)
-    assert np.allclose(found.bias, [0.5, 0.0, -1.0], atol=0.05)
+    limits = agreement(first, second, level=level, kind=kind)  # type: ignore[arg-type]
+    assert limits.coverage == pytest.approx(coverage, abs=0.01)
+    assert np.allclose(limits.axis_coverage, level, atol=0.01)
+    assert np.allclose(limits.bias, [0.5, 0.0, -1.0], atol=0.05)
 
 
 def test_correlated_differences_have_a_turned_ellipsoid() -> None:
     rng = np.random.default_rng(2)
     turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
     d = rng.normal(size=(40_000, 3)) * [0.1, 1.0, 4.0] @ turn.T
-    found = agreement(d, np.zeros_like(d))
-    assert found.coverage == pytest.approx(0.95, abs=0.01)
-    assert np.allclose(found.radii, 2.796 * np.array([0.1, 1.0, 4.0]), rtol=0.02)  # sqrt of chi-squared, 3 dimensions
-    assert np.allclose(np.abs(np.einsum("ij,ij->j", found.axes, turn)), 1.0, atol=1e-3)
+    limits = agreement(d, np.zeros_like(d))
+    assert limits.coverage == pytest.approx(0.95, abs=0.01)
+    assert np.allclose(limits.radii, 2.796 * np.array([0.1, 1.0, 4.0]), rtol=0.02)  # sqrt of chi-squared, 3 dimensions
+    assert np.allclose(np.abs(np.einsum("ij,ij->j", limits.axes, turn)), 1.0, atol=1e-3)
 
 
 def test_missing_frames_are_left_out_and_too_few_are_refused() -> None:
     d = np.random.default_rng(3).normal(size=(20, 3))
     gaps = d.copy()
     gaps[[3, 7], 1] = np.nan
-    found = agreement(gaps, np.zeros_like(d))
-    assert found.count == 18
-    assert np.allclose(found.bias, np.delete(d, [3, 7], axis=0).mean(axis=0))
+    limits = agreement(gaps, np.zeros_like(d))
+    assert limits.count == 18
+    assert np.allclose(limits.bias, np.delete(d, [3, 7], axis=0).mean(axis=0))
     with pytest.raises(ValueError, match="3 differences are too few"):
         agreement(d[:3], d[:3])
     with pytest.raises(ValueError, match="shape"):

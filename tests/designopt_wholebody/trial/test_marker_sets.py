@@ -20,15 +20,15 @@ DATA = Path(os.environ.get("DESIGNOPT_SHARED", Path(__file__).parents[4] / "shar
 
 
 @pytest.mark.parametrize(
-    ("method", "place"),
+    ("method", "centre"),
     [
         # m forwards, upwards, to the right of the middle of the anterior spines, for 240 mm width and 150 mm depth
         ("harrington", (-0.24 * 0.150 - 0.0099, -0.30 * 0.240 - 0.0109, 0.33 * 0.240 + 0.0073)),
         ("bell", (-0.19 * 0.240, -0.30 * 0.240, 0.36 * 0.240)),
     ],
 )
-def test_a_hip_centre_follows_the_regression_in_the_axes_of_the_pelvis(method, place):
-    x, y, z = place
+def test_a_hip_centre_follows_the_regression_in_the_axes_of_the_pelvis(method, centre):
+    x, y, z = centre
     names = ("LASI", "RASI", "LPSI", "RPSI")
     spines = np.array([[0.0, 1.0, -0.12], [0.0, 1.0, 0.12], [-0.15, 1.0, -0.05], [-0.15, 1.0, 0.05]])
     turn = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])

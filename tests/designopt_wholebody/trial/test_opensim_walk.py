@@ -59,11 +59,11 @@ def moments() -> tuple[MomentBalance, TimeTable]:
     walk = replace(walk, plates=plates_from_table(read_storage(input_file(FOLDER / "grf_walk.mot"))))
     markers = read_marker_set(MARKERS.encode(), "rajagopal_walk.yaml")
     subject = static_subject(load_model("lower_limbs7"), walk, markers, 75.0)
-    found = analyse(subject, walk, Settings(preparation="filtered", cutoff=6.0), markers)
-    for bearing in found.plates.bearings:
+    analysis = analyse(subject, walk, Settings(preparation="filtered", cutoff=6.0), markers)
+    for bearing in analysis.plates.bearings:
         carried = {bearing.segments[k] for k in np.unique(bearing.which) if k >= 0}
         assert carried == {f"foot_{bearing.plate.upper()}"}
-    return moment_balance(subject, found.motion, found.loads), read_storage(input_file(FOLDER / "id_walk.sto"))
+    return moment_balance(subject, analysis.motion, analysis.loads), read_storage(input_file(FOLDER / "id_walk.sto"))
 
 
 @pytest.mark.parametrize("side", ["R", "L"])

@@ -46,13 +46,13 @@ def filtered(walk: Recording, subject: Subject) -> Analysis:
     return analyse(subject, walk, Settings(preparation="filtered", cutoff=6.0), legs())
 
 
-def compared(walk: Recording, found: Analysis, side: str, result: str, joint: str, part: int) -> tuple[float, float]:
+def compared(walk: Recording, analysis: Analysis, side: str, result: str, joint: str, part: int) -> tuple[float, float]:
     """Correlation and RMS difference of norms per kg, on the frames that the data's README names."""
     assert walk.results is not None
-    chosen = (np.linalg.norm(walk.results.result(f"{side}KneeForce"), axis=1) > 2.0) & found.complete_frames
+    chosen = (np.linalg.norm(walk.results.result(f"{side}KneeForce"), axis=1) > 2.0) & analysis.complete_frames
     assert chosen.sum() > 60
     theirs = np.linalg.norm(walk.results.result(f"{side}{result}"), axis=1)[chosen]
-    ours = np.linalg.norm(found.loads.at(f"{joint}_{side}")[part], axis=1)[chosen] / found.subject.mass
+    ours = np.linalg.norm(analysis.loads.at(f"{joint}_{side}")[part], axis=1)[chosen] / analysis.subject.mass
     return float(np.corrcoef(theirs, ours)[0, 1]), float(np.sqrt(np.mean((theirs - ours) ** 2)))
 
 
@@ -84,12 +84,12 @@ def test_joint_loads_are_those_of_the_vendor(
 
 @pytest.mark.parametrize("side", ["R", "L"])
 def test_consistent_feet_keep_the_moment_of_the_ankle(walk: Recording, subject: Subject, side: str) -> None:
-    found = analyse(subject, walk, Settings(cutoff=6.0, contact_weight=100.0), legs())
-    assert found.complete_frames.all()
-    r, rms = compared(walk, found, side, "AnkleMoment", "ankle", 1)
+    analysis = analyse(subject, walk, Settings(cutoff=6.0, contact_weight=100.0), legs())
+    assert analysis.complete_frames.all()
+    r, rms = compared(walk, analysis, side, "AnkleMoment", "ankle", 1)
     assert r > 0.99
     assert rms < 0.03
-    assert compared(walk, found, side, "KneeForce", "knee", 0)[0] > 0.99
+    assert compared(walk, analysis, side, "KneeForce", "knee", 0)[0] > 0.99
 
 
 def test_the_vendors_knees_and_ankles_move_apart(walk: Recording) -> None:
@@ -107,9 +107,9 @@ def test_consistency_by_skin_markers_keeps_the_moment_of_the_hip(walk: Recording
     markers = bundled_marker_set("plugin_gait_skin")
     static = read_recording(input_file(FOLDER / "Static_trial.c3d"))
     subject = static_subject(load_model("lower_limbs7"), static, markers, walk.parameters["Bodymass"])
-    found = analyse(subject, walk, Settings(cutoff=6.0), markers)
-    assert found.complete_frames.all()
-    assert found.landmark_distance.mean() < 0.022
+    analysis = analyse(subject, walk, Settings(cutoff=6.0), markers)
+    assert analysis.complete_frames.all()
+    assert analysis.landmark_distance.mean() < 0.022
     for (
         side
     ) in "RL":  # the vendor's knees are 4 cm behind the plane of these: their moments differ, 0.23 and 0.26 N m/kg
@@ -118,7 +118,7 @@ def test_consistency_by_skin_markers_keeps_the_moment_of_the_hip(walk: Recording
             ("KneeForce", "knee", 0, 0.99, 0.22),
             ("KneeMoment", "knee", 1, 0.88, 0.28),
         ):
-            r, rms = compared(walk, found, side, result, joint, part)
+            r, rms = compared(walk, analysis, side, result, joint, part)
             assert r > correlation
             assert rms < difference
 
@@ -129,9 +129,9 @@ def test_the_whole_body_explains_the_plates_to_a_tenth_of_its_weight(walk: Recor
     markers = bundled_marker_set("plugin_gait_full")
     static = read_recording(input_file(FOLDER / "Static_trial.c3d"))
     subject = static_subject(load_model("wholebody17"), static, markers, walk.parameters["Bodymass"])
-    found = analyse(subject, walk, Settings(preparation="filtered", cutoff=6.0), markers)
-    assert found.complete_frames.all()
-    share = np.sqrt(np.mean(found.loads.residual_force[66:278] ** 2, axis=0)) / (9.81 * subject.mass)
+    analysis = analyse(subject, walk, Settings(preparation="filtered", cutoff=6.0), markers)
+    assert analysis.complete_frames.all()
+    share = np.sqrt(np.mean(analysis.loads.residual_force[66:278] ** 2, axis=0)) / (9.81 * subject.mass)
     assert (share < [0.03, 0.06, 0.025]).all()
 
 
@@ -188,9 +188,9 @@ def test_the_laboratory_may_be_turned_and_shifted_and_markers_shuffled(
         markers=walk.markers[:, shuffled] @ turn.T + shift,
         plates=plates,
     )
-    found = analyse(subject, moved, Settings(preparation="filtered", cutoff=6.0), legs())
-    assert np.abs(found.loads.torque - filtered.loads.torque @ turn.T).max() < 1e-9
-    assert np.abs(found.loads.force - filtered.loads.force @ turn.T).max() < 1e-8
+    analysis = analyse(subject, moved, Settings(preparation="filtered", cutoff=6.0), legs())
+    assert np.abs(analysis.loads.torque - filtered.loads.torque @ turn.T).max() < 1e-9
+    assert np.abs(analysis.loads.force - filtered.loads.force @ turn.T).max() < 1e-8
 
 
 def test_left_and_right_may_be_mirrored(walk: Recording, filtered: Analysis) -> None:
@@ -211,10 +211,10 @@ def test_left_and_right_may_be_mirrored(walk: Recording, filtered: Analysis) -> 
     markers = read_marker_set(flipped.encode(), "mirrored.yaml")
     static = mirrored(read_recording(input_file(FOLDER / "Static_trial.c3d")))
     subject = static_subject(load_model("lower_limbs7"), static, markers, walk.parameters["Bodymass"])
-    found = analyse(subject, mirrored(walk), Settings(preparation="filtered", cutoff=6.0), markers)
+    analysis = analyse(subject, mirrored(walk), Settings(preparation="filtered", cutoff=6.0), markers)
     for joint in ("ankle", "knee", "hip"):
-        for side, other in (("R", "L"), ("L", "R")):
-            force, torque = found.loads.at(f"{joint}_{side}")
-            F, T = filtered.loads.at(f"{joint}_{other}")
+        for side, opposite in (("R", "L"), ("L", "R")):
+            force, torque = analysis.loads.at(f"{joint}_{side}")
+            F, T = filtered.loads.at(f"{joint}_{opposite}")
             assert np.abs(torque + T * M).max() < 1e-9
             assert np.abs(force - F * M).max() < 1e-8

@@ -67,14 +67,14 @@ def test_the_push_up_is_consistent_balanced_and_on_four_plates(clean: SyntheticT
 
 
 def test_without_errors_of_markers_the_truth_comes_back(clean: SyntheticTrial) -> None:
-    found = analyse(clean.subject, clean.recording, Settings(preparation="consistent"))
-    assert found.complete_frames.all()
-    assert (found.status[2:-2] == FrameStatus.OK).all()
+    analysis = analyse(clean.subject, clean.recording, Settings(preparation="consistent"))
+    assert analysis.complete_frames.all()
+    assert (analysis.status[2:-2] == FrameStatus.OK).all()
     # epicondyles are 0.2 mm off the axis of the elbow, so that humerus and ulna see them apart
-    assert np.abs(found.motion.q - clean.motion.q).max() < 2e-3
-    assert np.abs(found.loads.torque - clean.loads.torque).max() < 0.05
-    assert np.abs(found.loads.residual_force).max() < 0.05
-    assert found.landmark_distance.max() < 2e-4
+    assert np.abs(analysis.motion.q - clean.motion.q).max() < 2e-3
+    assert np.abs(analysis.loads.torque - clean.loads.torque).max() < 0.05
+    assert np.abs(analysis.loads.residual_force).max() < 0.05
+    assert analysis.landmark_distance.max() < 2e-4
 
 
 def test_inverse_dynamics_of_a_trial_is_that_of_newton_and_euler(analysed: Analysis) -> None:
@@ -120,24 +120,24 @@ def test_erased_samples_and_frames_are_marked_and_no_other_frame_changes(noisy: 
     recording = replace(noisy.recording, markers=markers, plates=plates)
     settings = Settings(preparation="consistent", method=method)
     analysed = analyse(noisy.subject, noisy.recording, settings)
-    found = analyse(noisy.subject, recording, settings)
+    analysis = analyse(noisy.subject, recording, settings)
     erased = lost.any(axis=1)
     beside = (np.convolve(erased, np.ones(5), "same") > 0.0) & ~erased
-    assert (found.status[[4, 30, 31]] == FrameStatus.MISSING_MARKER).all()
-    assert np.isnan(found.motion.q[[4, 30, 31]]).all()
-    assert found.status[24] == FrameStatus.MISSING_LOAD
-    assert np.isfinite(found.motion.q[24]).all()
-    assert np.isnan(found.loads.force[24]).all()
-    assert set(np.flatnonzero(found.status >= FrameStatus.REBUILT)) == {*np.flatnonzero(erased), 24}
-    assert set(np.flatnonzero(found.status == FrameStatus.BESIDE)) == set(np.flatnonzero(beside))
+    assert (analysis.status[[4, 30, 31]] == FrameStatus.MISSING_MARKER).all()
+    assert np.isnan(analysis.motion.q[[4, 30, 31]]).all()
+    assert analysis.status[24] == FrameStatus.MISSING_LOAD
+    assert np.isfinite(analysis.motion.q[24]).all()
+    assert np.isnan(analysis.loads.force[24]).all()
+    assert set(np.flatnonzero(analysis.status >= FrameStatus.REBUILT)) == {*np.flatnonzero(erased), 24}
+    assert set(np.flatnonzero(analysis.status == FrameStatus.BESIDE)) == set(np.flatnonzero(beside))
     assert set(np.flatnonzero(analysed.status)) == {0, 1, len(markers) - 2, len(markers) - 1}
     assert (analysed.status[[0, 1, -2, -1]] == FrameStatus.EDGE).all()
-    assert np.abs(found.motion.q[~erased] - analysed.motion.q[~erased]).max() < 1e-12
+    assert np.abs(analysis.motion.q[~erased] - analysed.motion.q[~erased]).max() < 1e-12
     same = np.setdiff1d(np.flatnonzero(~erased & ~beside), [24])
     assert len(same) > 15
-    assert np.array_equal(found.status[same], analysed.status[same])
+    assert np.array_equal(analysis.status[same], analysed.status[same])
     for name in ("force", "torque", "residual_force", "residual_torque"):
-        difference = getattr(found.loads, name)[same] - getattr(analysed.loads, name)[same]
+        difference = getattr(analysis.loads, name)[same] - getattr(analysed.loads, name)[same]
         assert np.abs(difference).max() < 1e-12
 
 
@@ -165,51 +165,51 @@ def test_short_gaps_of_whole_segments_are_interpolated_where_that_is_asked_for(n
     markers[30:42, head] = np.nan
     recording = replace(noisy.recording, markers=markers)
     settings = Settings(preparation="consistent", max_gap=0.2)
-    found = analyse(noisy.subject, recording, settings)
-    assert (found.status[20:23] == FrameStatus.INTERPOLATED).all()
-    assert (found.status[30:42] == FrameStatus.MISSING_MARKER).all()  # 0.48 s
-    assert found.complete_frames[20:23].all()
-    whole = analyse(noisy.subject, noisy.recording, Settings(preparation="consistent"))
-    assert np.abs(found.motion.q - whole.motion.q)[20:23].max() < 0.05
-    others = np.setdiff1d(np.arange(len(markers)), [*range(20, 23), *range(30, 42)])
-    assert np.abs(found.motion.q - whole.motion.q)[others].max() < 1e-12
+    analysis = analyse(noisy.subject, recording, settings)
+    assert (analysis.status[20:23] == FrameStatus.INTERPOLATED).all()
+    assert (analysis.status[30:42] == FrameStatus.MISSING_MARKER).all()  # 0.48 s
+    assert analysis.complete_frames[20:23].all()
+    complete = analyse(noisy.subject, noisy.recording, Settings(preparation="consistent"))
+    assert np.abs(analysis.motion.q - complete.motion.q)[20:23].max() < 0.05
+    elsewhere = np.setdiff1d(np.arange(len(markers)), [*range(20, 23), *range(30, 42)])
+    assert np.abs(analysis.motion.q - complete.motion.q)[elsewhere].max() < 1e-12
     without = analyse(noisy.subject, recording, replace(settings, max_gap=0.0))
     assert (without.status[20:23] == FrameStatus.MISSING_MARKER).all()
 
 
 def test_files_in_metres_and_in_millimetres_give_the_same_loads(noisy: SyntheticTrial) -> None:
-    found = []
+    loads = []
     for unit in ("m", "mm"):
         file = InputFile(f"{unit}.trc", trc_text(noisy.recording, unit=unit).encode())
         recording = replace(read_recording(file), plates=noisy.recording.plates)
-        found.append(analyse(noisy.subject, recording, Settings(preparation="filtered", cutoff=6.0)).loads)
-    assert found[0].difference(found[1]) < 1e-9
+        loads.append(analyse(noisy.subject, recording, Settings(preparation="filtered", cutoff=6.0)).loads)
+    assert loads[0].difference(loads[1]) < 1e-9
 
 
 def test_an_unloaded_plate_gives_zeros_whatever_its_centre_of_pressure(noisy: SyntheticTrial) -> None:
     plate = noisy.recording.plates[0]
     idle = replace(plate, force=np.zeros_like(plate.force), moment=np.zeros_like(plate.moment))
     recording = replace(noisy.recording, plates=(idle, *noisy.recording.plates[1:]))
-    found = analyse(noisy.subject, recording, Settings(preparation="raw", inverse="velocity_transformation"))
-    assert found.complete_frames.all()
-    assert (found.plates.loads.force[:, found.plates.loads.bodies.index("hand_R")] == 0.0).all()
+    analysis = analyse(noisy.subject, recording, Settings(preparation="raw", inverse="velocity_transformation"))
+    assert analysis.complete_frames.all()
+    assert (analysis.plates.loads.force[:, analysis.plates.loads.bodies.index("hand_R")] == 0.0).all()
 
 
 def test_landmarks_inside_the_body_are_rebuilt_from_their_segments(
     noisy: SyntheticTrial, clean: SyntheticTrial
 ) -> None:
     assert not set(INTERNAL) & set(noisy.recording.marker_names)
-    found = find_landmarks(clean.subject, clean.recording, OWN_NAMES)
+    landmarks = find_landmarks(clean.subject, clean.recording, OWN_NAMES)
     for name, segment in (("CAL", "pelvis"), ("GU_R", "scapula_R"), ("CAQ_L", "pelvis"), ("CAC", "thorax")):
         body = clean.subject.bodies[segment]
         truth = body.position(clean.motion.q, body.landmark(name))
-        assert np.abs(found.positions[name] - truth).max() < 1e-9
+        assert np.abs(landmarks.positions[name] - truth).max() < 1e-9
 
 
 def test_a_fit_keeps_pronation_out_of_the_ulna(clean: SyntheticTrial) -> None:
     """The radius is turned by 150 degrees: raw coordinates of ulna and radius are theirs, not one for both."""
-    found = find_landmarks(clean.subject, clean.recording, OWN_NAMES)
-    raw = raw_coordinates(clean.subject, found.positions)
+    landmarks = find_landmarks(clean.subject, clean.recording, OWN_NAMES)
+    raw = raw_coordinates(clean.subject, landmarks.positions)
     assert np.abs(raw - clean.motion.q).max() < 2e-3
 
 
@@ -217,29 +217,29 @@ def test_hidden_markers_come_back_within_skin_motion(noisy: SyntheticTrial) -> N
     names = noisy.recording.marker_names
     markers = noisy.recording.markers.copy()
     markers[10:40, names.index("C7")] = np.nan
-    found = find_landmarks(noisy.subject, replace(noisy.recording, markers=markers), OWN_NAMES)
-    away = np.linalg.norm(found.positions["C7"] - noisy.recording.marker("C7"), axis=1)
+    landmarks = find_landmarks(noisy.subject, replace(noisy.recording, markers=markers), OWN_NAMES)
+    away = np.linalg.norm(landmarks.positions["C7"] - noisy.recording.marker("C7"), axis=1)
     assert 0.0 < away[10:40].max() < 0.04
     assert (away[:10] == 0.0).all()
-    assert (found.status[10:40] == FrameStatus.REBUILT).all()
+    assert (landmarks.status[10:40] == FrameStatus.REBUILT).all()
 
 
 def test_weights_by_the_sizes_of_segments_reduce_the_error_of_joint_torques(
     noisy: SyntheticTrial, by_lengths: Analysis, equally: Analysis
 ) -> None:
     errors = []
-    for found in (by_lengths, equally):
-        assert found.complete_frames.all()
-        errors.append(np.sqrt(np.mean((found.loads.torque - noisy.loads.torque)[5:-5] ** 2)))
+    for analysis in (by_lengths, equally):
+        assert analysis.complete_frames.all()
+        errors.append(np.sqrt(np.mean((analysis.loads.torque - noisy.loads.torque)[5:-5] ** 2)))
     assert errors[0] < 0.7 * errors[1]
 
 
 def test_held_contacts_keep_hands_and_feet_at_their_measured_places(noisy: SyntheticTrial, equally: Analysis) -> None:
     free = equally
-    held = analyse(noisy.subject, noisy.recording, Settings(hold_contacts=True, weighting="equal", cutoff=3.0))
+    fixed = analyse(noisy.subject, noisy.recording, Settings(hold_contacts=True, weighting="equal", cutoff=3.0))
     body = noisy.subject.bodies["hand_R"]
-    first = [body.triples_of(a.motion.q)[:, 0] - body.triples_of(a.raw)[:, 0] for a in (free, held)]
-    away = [np.linalg.norm(f[held.complete_frames & free.complete_frames], axis=1).mean() for f in first]
+    first = [body.triples_of(a.motion.q)[:, 0] - body.triples_of(a.raw)[:, 0] for a in (free, fixed)]
+    away = [np.linalg.norm(f[fixed.complete_frames & free.complete_frames], axis=1).mean() for f in first]
     assert away[1] < 0.5 * away[0]
 
 
@@ -259,8 +259,8 @@ def test_a_static_recording_gives_the_subject_at_its_stillest(clean: SyntheticTr
 
 
 def test_a_segment_without_markers_is_reported(noisy: SyntheticTrial) -> None:
-    kept = [name for name in noisy.recording.marker_names if name not in ("CIAS_R", "CIAS_L", "PMCP", "AuxP")]
-    recording = replace(noisy.recording, marker_names=tuple(kept), markers=noisy.recording.selected(kept))
+    names = [name for name in noisy.recording.marker_names if name not in ("CIAS_R", "CIAS_L", "PMCP", "AuxP")]
+    recording = replace(noisy.recording, marker_names=tuple(names), markers=noisy.recording.selected(names))
     with pytest.raises(ValueError, match="cannot be placed: its segment has fewer than three"):
         analyse(noisy.subject, recording)
 
@@ -277,8 +277,8 @@ landmarks:
     markers = read_marker_set(text, "mine.yaml")
     positions = np.array([[[0.0, 0, 0], [2.0, 0, 0], [9.0, 9, 9]]])
     recording = Recording(1.0, np.zeros(1), ("m1", "m2", "D"), positions)
-    found = markers.placed(recording, ("A", "B", "C", "D", "E", "F"))
-    assert {name: p[0].tolist() for name, p in found.items()} == {
+    landmarks = markers.placed(recording, ("A", "B", "C", "D", "E", "F"))
+    assert {name: p[0].tolist() for name, p in landmarks.items()} == {
         "A": [0, 0, 0],
         "B": [1, 0, 0],
         "C": [2.5, 0, 0],
@@ -297,5 +297,5 @@ landmarks:
 def test_a_model_without_contacts_has_no_plate_loads(noisy: SyntheticTrial) -> None:
     subject: Subject = make_subject(load_model("arm7"), noisy.subject.landmarks)
     # the arm's hand may be loaded, feet are not there
-    found = analyse(subject, noisy.recording, Settings(preparation="raw"))
-    assert found.plates.loads.bodies == ("hand_R",)
+    analysis = analyse(subject, noisy.recording, Settings(preparation="raw"))
+    assert analysis.plates.loads.bodies == ("hand_R",)

@@ -35,10 +35,10 @@ QUICK = {"cycles": 1, "rate": 25.0}
 
 @pytest.fixture(scope="module")
 def trial() -> WholebodyTrial:
-    made = WholebodyTrial(**QUICK)  # type: ignore[arg-type]
-    made.check()
-    made.prepare()
-    return made
+    model = WholebodyTrial(**QUICK)  # type: ignore[arg-type]
+    model.check()
+    model.prepare()
+    return model
 
 
 def test_it_keeps_the_rules_for_models() -> None:
@@ -58,12 +58,12 @@ def test_the_open_grip_spares_the_elbow_and_loads_the_shoulder(trial: WholebodyT
 
 
 def test_filters_reduce_noise_and_consistency_removes_violations(trial: WholebodyTrial) -> None:
-    found = {
+    outputs = {
         name: trial.evaluate({"preparation": name, "cutoff": 4.0}, {})[0] for name in ("raw", "filtered", "consistent")
     }  # type: ignore[typeddict-item]
-    assert found["filtered"]["torque_noise"] < 0.5 * found["raw"]["torque_noise"]
-    assert found["consistent"]["violation"] < 1e-6 * found["raw"]["violation"]
-    assert found["raw"]["iterations"] == 0.0
+    assert outputs["filtered"]["torque_noise"] < 0.5 * outputs["raw"]["torque_noise"]
+    assert outputs["consistent"]["violation"] < 1e-6 * outputs["raw"]["violation"]
+    assert outputs["raw"]["iterations"] == 0.0
 
 
 def test_masses_of_groups_of_segments_change_loads_of_these(trial: WholebodyTrial) -> None:
@@ -85,9 +85,9 @@ def test_a_hidden_marker_comes_back_within_skin_motion(trial: WholebodyTrial) ->
 
 
 def test_seventeen_segments_have_no_girdle(trial: WholebodyTrial) -> None:
-    found = trial.evaluate({"body": "wholebody17", "preparation": "filtered"}, {})[0]
-    assert not [name for name in found if name.startswith("acromioclavicular")]
-    assert found["shoulder_force"] > 0.1
+    outputs = trial.evaluate({"body": "wholebody17", "preparation": "filtered"}, {})[0]
+    assert not [name for name in outputs if name.startswith("acromioclavicular")]
+    assert outputs["shoulder_force"] > 0.1
 
 
 def test_arrays_have_the_frames_of_the_trial(trial: WholebodyTrial) -> None:
@@ -132,9 +132,9 @@ def test_a_simulation_with_the_forces_found_stays_with_the_motion(trial: Wholebo
 
 
 def test_the_surface_under_the_scapula_is_a_design(trial: WholebodyTrial) -> None:
-    found = [trial.evaluate({"body": "arm7", "ellipsoid": f}, {})[0] for f in (0.8, 1.0)]
-    assert found[0]["marker_distance"] != found[1]["marker_distance"]
-    assert 0.003 < found[1]["marker_distance"] < 0.02
+    outputs = [trial.evaluate({"body": "arm7", "ellipsoid": f}, {})[0] for f in (0.8, 1.0)]
+    assert outputs[0]["marker_distance"] != outputs[1]["marker_distance"]
+    assert 0.003 < outputs[1]["marker_distance"] < 0.02
 
 
 def test_unusable_input_is_reported_in_a_sentence(trial: WholebodyTrial) -> None:
@@ -157,12 +157,14 @@ def test_unusable_input_is_reported_in_a_sentence(trial: WholebodyTrial) -> None
 
 
 def test_files_that_do_not_tell_enough_are_reported_in_a_sentence(trial: WholebodyTrial) -> None:
-    made = pushup("closed", cycles=1, rate=25.0)
-    file = InputFile("trial.trc", trc_text(made.recording).encode())
+    pushups = pushup("closed", cycles=1, rate=25.0)
+    file = InputFile("trial.trc", trc_text(pushups.recording).encode())
     with pytest.raises(InvalidDesign, match="does not contain the mass of the subject; give mass"):
         trial.evaluate({}, {"recording": file, "static": file})
-    marks = np.stack([made.subject.landmarks[name] for name in made.subject.model.landmarks])[None]
-    posture = replace(made.recording, time=np.zeros(1), marker_names=tuple(made.subject.model.landmarks), markers=marks)
+    marks = np.stack([pushups.subject.landmarks[name] for name in pushups.subject.model.landmarks])[None]
+    posture = replace(
+        pushups.recording, time=np.zeros(1), marker_names=tuple(pushups.subject.model.landmarks), markers=marks
+    )
     static = InputFile("static.trc", trc_text(posture).encode())
     files = {"recording": file, "static": static, "mass": 80.0}
     with pytest.raises(InvalidDesign, match="no columns of ground reactions"):

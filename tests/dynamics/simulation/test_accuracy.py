@@ -87,18 +87,18 @@ def test_runs_repeat_bit_by_bit_alone_and_in_threads(van_der_pol, method):
     alone = [run(eps) for eps in stiffness]
     with concurrent.futures.ThreadPoolExecutor(4) as threads:
         assert list(threads.map(run, stiffness)) == alone
-    again = Simulator(van_der_pol, method, rtol=1e-8, atol=1e-8)
-    assert again.run([2.0, 0.0], times, p=[1e-6]).x.tobytes() == alone[0]
+    repeated = Simulator(van_der_pol, method, rtol=1e-8, atol=1e-8)
+    assert repeated.run([2.0, 0.0], times, p=[1e-6]).x.tobytes() == alone[0]
 
 
 @pytest.mark.parametrize("compiled", ["auto", False])
 def test_a_run_in_pieces_continues_with_the_step_it_had(smooth, smooth_exact, compiled):
     simulator = Simulator(smooth, rtol=1e-8, atol=1e-10, compiled=compiled)
-    whole = simulator.run([0.25, 0.0625], [0.0, 4.0], p=[3.0])
+    uninterrupted = simulator.run([0.25, 0.0625], [0.0, 4.0], p=[3.0])
     x, step, steps = [0.25, 0.0625], None, 0
     for start in range(4):
         piece = simulator.run(x, [start, start + 1], p=[3.0], first_step=step)
         x, step, steps = piece.x[-1], piece.last_step, steps + piece.steps
     assert np.abs(x - smooth_exact([4.0])[0]).max() < 1e-6
     if simulator.compiled:  # a multistep method begins again at order one
-        assert steps <= 1.25 * whole.steps + 8
+        assert steps <= 1.25 * uninterrupted.steps + 8

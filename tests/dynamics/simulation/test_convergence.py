@@ -74,8 +74,8 @@ def test_time_as_a_state_gives_the_same_numbers(method):
     )
     times = np.linspace(0.0, 3.0, 17)
     one = Simulator(with_time, method).run([0.5], times, step=0.01)
-    other = Simulator(autonomous, method).run([0.5, 0.0], times, step=0.01)
-    assert np.abs(one.x[:, 0] - other.x[:, 0]).max() < 1e-12
+    autonomous_run = Simulator(autonomous, method).run([0.5, 0.0], times, step=0.01)
+    assert np.abs(one.x[:, 0] - autonomous_run.x[:, 0]).max() < 1e-12
 
 
 @METHOD

@@ -48,9 +48,9 @@ def test_input_that_makes_no_sense_is_refused(smooth, arguments, message):
 
 def test_a_system_with_algebraic_variables_is_refused():
     arguments = [ca.SX.sym(n, size) for n, size in zip("xuzpqt", (1, 0, 1, 0, 0, 1), strict=True)]
-    made = ca.Function("f", arguments, [arguments[2] - arguments[0]], list("xuzpqt"), ["r"])
+    function = ca.Function("f", arguments, [arguments[2] - arguments[0]], list("xuzpqt"), ["r"])
     table = (Variable("z", ""),)
-    system = System("dae", (Variable("x", ""),), (), made, algebraic=table, algebraic_residual=made)
+    system = System("dae", (Variable("x", ""),), (), function, algebraic=table, algebraic_residual=function)
     with pytest.raises(ValueError, match="algebraic variables"):
         Simulator(system)
 

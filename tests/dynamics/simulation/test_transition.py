@@ -12,11 +12,11 @@ def system(rates, size, guard=None):
     """An autonomous or driven system x' = rates(x, t)."""
     symbols = [ca.SX.sym(n, k) for n, k in zip("xuzpqt", (size, 0, 0, 0, 0, 1), strict=True)]
     labels = list("xuzpqt")
-    made = ca.Function("rhs", symbols, [rates(symbols[0], symbols[5])], labels, ["xdot"])
+    rhs = ca.Function("rhs", symbols, [rates(symbols[0], symbols[5])], labels, ["xdot"])
     more = {}
     if guard is not None:
         more = {"guards": ("end",), "guard": ca.Function("guard", symbols, [guard(symbols[0])], labels, ["g"])}
-    return System("variational", tuple(Variable(f"x{i}", "") for i in range(size)), (), made, **more)
+    return System("variational", tuple(Variable(f"x{i}", "") for i in range(size)), (), rhs, **more)
 
 
 def pendulum(x, t):
@@ -64,11 +64,13 @@ def test_its_order_is_four(driven):
 
 def test_asking_for_it_does_not_change_the_motion(driven):
     simulator = Simulator(driven)
-    plain, asked = (simulator.run([2.0, 0.3], [0.0, 1.0, 5.0], transition=wanted) for wanted in (False, True))
+    plain, with_transition = (
+        simulator.run([2.0, 0.3], [0.0, 1.0, 5.0], transition=transition) for transition in (False, True)
+    )
     assert plain.transition is None
     if simulator.compiled:
-        assert np.array_equal(plain.x, asked.x)
-        assert plain.steps == asked.steps
+        assert np.array_equal(plain.x, with_transition.x)
+        assert plain.steps == with_transition.steps
 
 
 @pytest.mark.parametrize("compiled", ["auto", False])

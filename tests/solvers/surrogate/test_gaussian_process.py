@@ -78,12 +78,12 @@ def test_irrelevant_inputs_get_a_long_length_scale_and_noise_is_estimated():
 def test_leaving_one_out_is_predicting_it_from_the_others():
     process = GaussianProcess(POINTS, VALUES, GROUPS, Hyperparameters(np.array([0.6, 1.1, 4.0]), 1e-3))
     mean, sd = process.leave_one_out()
-    others = np.arange(30) != 7
+    remaining = np.arange(30) != 7
     # With mean and variance of the whole process, which the formula keeps.
     K = kernel(POINTS, POINTS, [0.6, 1.1, 4.0]) + 1e-3 * np.eye(30)
-    weights = np.linalg.solve(K[np.ix_(others, others)], K[others, 7])
-    assert mean[7] == pytest.approx(process.mean + weights @ (VALUES[others] - process.mean), rel=1e-8)
-    assert sd[7] ** 2 == pytest.approx(process.variance * (K[7, 7] - weights @ K[others, 7]), rel=1e-8)
+    weights = np.linalg.solve(K[np.ix_(remaining, remaining)], K[remaining, 7])
+    assert mean[7] == pytest.approx(process.mean + weights @ (VALUES[remaining] - process.mean), rel=1e-8)
+    assert sd[7] ** 2 == pytest.approx(process.variance * (K[7, 7] - weights @ K[remaining, 7]), rel=1e-8)
 
 
 def test_a_fantasised_design_leaves_predictions_and_makes_them_surer():
@@ -109,14 +109,16 @@ def test_noise_of_a_model_without_any_leaves_known_designs_certain():
 def test_a_factor_that_is_carried_on_gives_the_same_predictions(noisy):
     h, at = Hyperparameters(np.array([0.6, 1.1, 4.0]), 1e-5, noisy), RNG.random((9, 3))
     first = GaussianProcess(POINTS[:20], VALUES[:20], GROUPS, h)
-    whole = GaussianProcess(POINTS, VALUES, GROUPS, h)
-    carried = replace(whole, reusable=first.factors)
+    complete = GaussianProcess(POINTS, VALUES, GROUPS, h)
+    carried = replace(complete, reusable=first.factors)
     assert len(first.factors) == (1 if noisy else 2)
-    assert first.factors[0].carried_on(whole.scaled, h.noise) == pytest.approx(whole.inverse_factor, rel=1e-6, abs=1e-6)
-    for mine, other in zip(carried.predict(at), whole.predict(at), strict=True):
-        assert mine == pytest.approx(other, rel=1e-6)
-    assert first.factors[0].carried_on(whole.scaled[1:], h.noise) is None  # other points
-    assert first.factors[0].carried_on(whole.scaled, 2.0 * h.noise) is None  # another noise
+    assert first.factors[0].carried_on(complete.scaled, h.noise) == pytest.approx(
+        complete.inverse_factor, rel=1e-6, abs=1e-6
+    )
+    for mine, expected in zip(carried.predict(at), complete.predict(at), strict=True):
+        assert mine == pytest.approx(expected, rel=1e-6)
+    assert first.factors[0].carried_on(complete.scaled[1:], h.noise) is None  # other points
+    assert first.factors[0].carried_on(complete.scaled, 2.0 * h.noise) is None  # another noise
 
 
 def test_the_same_point_twice_is_no_trouble():
@@ -134,13 +136,13 @@ def test_without_noise_a_jump_is_no_noise():
 def test_a_process_of_the_surroundings_predicts_what_differs_from_place_to_place():
     x = np.linspace(0.0, 1.0, 60)[:, None]
     rough_and_flat = np.where(x[:, 0] < 0.5, np.sin(80.0 * x[:, 0]), 2.0 + 0.1 * x[:, 0])
-    whole = GaussianProcess(
+    complete = GaussianProcess(
         x, rough_and_flat, np.array([0]), fitted(x, rough_and_flat, np.array([0]), first_guess(1))[0]
     )
-    near, at = whole.near(np.array([0.8]), 20), np.array([[0.805]])
+    near, at = complete.near(np.array([0.8]), 20), np.array([[0.805]])
     assert len(near.points) == 20
     assert near.predict(at)[0][0] == pytest.approx(2.0805, abs=1e-3)
-    assert near.predict(at)[1][0] < 0.1 * whole.predict(at)[1][0]
+    assert near.predict(at)[1][0] < 0.1 * complete.predict(at)[1][0]
 
 
 LINE = np.linspace(0.0, 1.0, 60)[:, None]
@@ -149,8 +151,8 @@ LINE = np.linspace(0.0, 1.0, 60)[:, None]
 @pytest.mark.parametrize("height", [1.0, 0.0])
 def test_a_new_value_among_two_branches_may_be_on_either(height):
     values = np.sin(12.0 * LINE[:, 0]) + height * (np.random.default_rng(0).random(60) < 0.5)
-    whole = GaussianProcess(LINE, values, np.array([0]), first_guess(1, noisy=False))
-    near = whole.near(np.array([0.5]), 30, jumps=True)
+    complete = GaussianProcess(LINE, values, np.array([0]), first_guess(1, noisy=False))
+    near = complete.near(np.array([0.5]), 30, jumps=True)
     assert (near.jumps > 0.0) == (height > 0.0)
     mean, sd = near.predict(near.points)
     assert mean == pytest.approx(near.values, abs=1e-3)
@@ -182,16 +184,16 @@ WITH_SLOPES = GaussianProcess(
 
 def test_correlations_of_slopes_are_the_differences_of_those_of_values():
     scales, h = 1.0 / np.array([0.6, 1.1, 4.0]), 1e-4
-    known, _ = observation_correlations(POINTS * scales, scales, WITH_SLOPES.observed_slopes)
+    correlations, _ = observation_correlations(POINTS * scales, scales, WITH_SLOPES.observed_slopes)
     shifts = [(None, 0.0)] + [(j, sign * h) for j in (0, 1) for sign in (1.0, -1.0)]
     every = np.vstack([POINTS if j is None else POINTS[ROWS] + s * np.eye(3)[j] for j, s in shifts])
     K, n, r = kernel(every, every, [0.6, 1.1, 4.0]), len(POINTS), len(ROWS)
     D = np.zeros((n + 2 * r, len(every)))
     D[:n, :n] = np.eye(n)
     for j in (0, 1):
-        for sign, place in ((1.0, n + 2 * j * r), (-1.0, n + (2 * j + 1) * r)):
-            D[n + j * r : n + (j + 1) * r, place : place + r] = sign * np.eye(r) / (2 * h)
-    assert known == pytest.approx(D @ K @ D.T, abs=2e-3)
+        for sign, column in ((1.0, n + 2 * j * r), (-1.0, n + (2 * j + 1) * r)):
+            D[n + j * r : n + (j + 1) * r, column : column + r] = sign * np.eye(r) / (2 * h)
+    assert correlations == pytest.approx(D @ K @ D.T, abs=2e-3)
 
 
 def test_it_passes_through_observed_slopes():
@@ -236,10 +238,10 @@ def test_slopes_make_predictions_better():
 
 
 def test_leaving_one_out_leaves_its_slopes_out_too():
-    others = np.arange(30) != 4
-    slopes = WITH_SLOPES.observed_slopes.among(np.flatnonzero(others))
+    remaining = np.arange(30) != 4
+    slopes = WITH_SLOPES.observed_slopes.among(np.flatnonzero(remaining))
     assert len(slopes.rows) == len(ROWS) - 1
-    alone = GaussianProcess(POINTS[others], VALUES[others], GROUPS, WITH_SLOPES.hyperparameters, slopes)
+    alone = GaussianProcess(POINTS[remaining], VALUES[remaining], GROUPS, WITH_SLOPES.hyperparameters, slopes)
     mean, _ = WITH_SLOPES.leave_one_out()
     # The mean of the process is estimated without the design here, with it there.
     assert mean[4] == pytest.approx(alone.predict(POINTS[4][None])[0][0], abs=2e-2)

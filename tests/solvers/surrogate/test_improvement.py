@@ -74,8 +74,8 @@ def test_slopes_of_the_gain_agree_with_differences(m):
 def test_feasibility_is_the_product_of_probabilities_and_has_its_slopes():
     mean, sd = np.array([[-0.3, 0.2, 0.1]]), np.array([[0.2, 0.4, 0.3]])
     equality, band = np.array([False, False, True]), np.array([0.0, 0.0, 1e-3])
-    both = log_feasibility(mean[:, :2], sd[:, :2], equality[:2], band[:2])
-    assert np.exp(both) == pytest.approx(norm.cdf(1.5) * norm.cdf(-0.5), rel=1e-12)
+    joint = log_feasibility(mean[:, :2], sd[:, :2], equality[:2], band[:2])
+    assert np.exp(joint) == pytest.approx(norm.cdf(1.5) * norm.cdf(-0.5), rel=1e-12)
     value, by_mean, by_sd = feasibility_slopes(mean[0], sd[0], equality, band)
     assert value == pytest.approx(float(log_feasibility(mean, sd, equality, band)[0]), rel=1e-12)
     h = 1e-6

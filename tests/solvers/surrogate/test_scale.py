@@ -33,6 +33,6 @@ def test_few_huge_values_are_drawn_in_and_others_are_left_as_they_are(power, dra
     space = [DesignVariable("x", "real", 0.0, 1.0), DesignVariable("y", "real", 0.0, 1.0)]
     problem = problem_from(lambda d, s: {"f": (0.6 + d["x"] + 0.2 * d["y"]) ** power}, space, minimize=["f"])
     X = np.random.default_rng(0).random((20, 2))
-    seen = Observations.from_outcomes(problem, [InProcess(problem).outcomes(X)])
-    processes = Surrogate(problem).processes(seen, np.empty((0, 2)))
+    observations = Observations.from_outcomes(problem, [InProcess(problem).outcomes(X)])
+    processes = Surrogate(problem).processes(observations, np.empty((0, 2)))
     assert np.isfinite(processes.scales[0].knee) == drawn_in

@@ -32,22 +32,22 @@ BRANIN = problem_from(branin, AREA, minimize=["f"])
 
 def run(problem, budget, *, seed=1, start=None, **settings) -> InProcess:
     evaluate = InProcess(problem, budget)
-    known = no_outcomes(problem) if start is None else evaluate.outcomes(np.array(start, ndmin=2, dtype=float))
+    start_outcomes = no_outcomes(problem) if start is None else evaluate.outcomes(np.array(start, ndmin=2, dtype=float))
     try:
         evaluate.sentence = GaussianProcessSearch(**settings).solve(
-            problem, evaluate, np.random.default_rng(seed), known
+            problem, evaluate, np.random.default_rng(seed), start_outcomes
         )
     except StageEnded:
         evaluate.sentence = None
     return evaluate
 
 
-def found(evaluate):
+def outcomes_of(evaluate):
     return evaluate.outcomes(evaluate.X)
 
 
 def test_an_optimum_is_found_within_a_few_dozen_evaluations():
-    assert found(run(BRANIN, 40)).objectives.min() == pytest.approx(0.397887, abs=2e-2)
+    assert outcomes_of(run(BRANIN, 40)).objectives.min() == pytest.approx(0.397887, abs=2e-2)
 
 
 def test_a_front_within_limits_is_covered():
@@ -63,7 +63,7 @@ def test_a_front_within_limits_is_covered():
 
     space = [DesignVariable("a", "real", 0.0, 5.0), DesignVariable("b", "real", 0.0, 3.0)]
     problem = problem_from(bnh, space, minimize=["f", "g"], limits={"inside": 0.0, "outside": 0.0})
-    outcomes = found(run(problem, 55))
+    outcomes = outcomes_of(run(problem, 55))
     import moocore
 
     F = (outcomes.objectives[outcomes.feasible] - [0.0, 4.0]) / [136.0, 46.0]
@@ -78,7 +78,7 @@ def test_limits_are_found_where_almost_nothing_is_feasible():
         minimize=["f"],
         limits={"h": 0.0},
     )
-    outcomes = found(run(problem, 30))
+    outcomes = outcomes_of(run(problem, 30))
     assert outcomes.objectives[outcomes.feasible].min() == pytest.approx(1.5 - np.sqrt(2e-3), abs=5e-3)
 
 
@@ -94,7 +94,7 @@ def test_integers_choices_scales_and_conditions_are_searched_as_they_are():
         DesignVariable("kind", "choice", values=("rubber", "spring")),
         DesignVariable("coils", "int", 3, 12, when={"kind": ("spring",)}),
     ]
-    assert found(run(problem_from(function, space, minimize=["f"]), 45)).objectives.min() < 0.01
+    assert outcomes_of(run(problem_from(function, space, minimize=["f"]), 45)).objectives.min() < 0.01
 
 
 def test_a_small_discrete_space_is_exhausted_and_the_stage_ends():
@@ -110,8 +110,8 @@ def test_a_small_discrete_space_is_exhausted_and_the_stage_ends():
 def test_relations_that_leave_no_design_are_named_at_the_end():
     space = [DesignVariable("x", "real", 0.0, 1.0), DesignVariable("n", "int", 0, 3)]
     problem = problem_from(lambda d, s: {"f": d["n"]}, space, minimize=["f"], relations=("x + n >= 4",))
-    known = np.array([[1.0, 3.0]])
-    sentence = run(problem, 9, start=known).sentence
+    outside = np.array([[1.0, 3.0]])
+    sentence = run(problem, 9, start=outside).sentence
     assert sentence == (
         "no design is left that was not evaluated: of 2560 random designs none satisfies the relations: x + n >= 4"
     )
@@ -123,7 +123,7 @@ def test_an_optimum_beside_designs_that_fail_is_found():
             raise Diverged("no answer")
         return {"f": -design["x"] + (design["y"] - 0.4) ** 2}
 
-    assert found(run(problem_from(function, SQUARE, minimize=["f"]), 40)).objectives.min() < -0.57
+    assert outcomes_of(run(problem_from(function, SQUARE, minimize=["f"]), 40)).objectives.min() < -0.57
 
 
 def test_limits_that_nothing_keeps_yet_and_failures_go_together():
@@ -134,7 +134,7 @@ def test_limits_that_nothing_keeps_yet_and_failures_go_together():
 
     limits = {"h": 0.0, "k": 0.0, "f - 0.75": 0.0}
     evaluate = run(problem_from(function, SQUARE, minimize=["f", "g"], limits=limits), 30, startup=6)
-    assert found(evaluate).feasible.sum() > 3
+    assert outcomes_of(evaluate).feasible.sum() > 3
 
 
 def test_where_every_design_fails_it_goes_on_to_the_end_of_its_budget():
@@ -160,7 +160,7 @@ def test_an_equality_of_whole_numbers_is_a_class_that_designs_belong_to():
 
     problem = problem_from(function, SQUARE, minimize=["f"])
     equal = StudyConstraint("once", Expression.parse("period"), Use(find("aggregation", "worst")), equals=1.0)
-    outcomes = found(run(replace(problem, constraints=(equal,)), 40))
+    outcomes = outcomes_of(run(replace(problem, constraints=(equal,)), 40))
     assert outcomes.objectives[outcomes.feasible].min() == pytest.approx(0.7, abs=0.02)
 
 
@@ -172,7 +172,7 @@ def test_a_front_grows_from_one_end_of_it():
 
     problem = problem_from(zdt1, [DesignVariable(n, "real", 0.0, 1.0) for n in "abc"], minimize=["f", "g"])
     spread = np.random.default_rng(0).uniform([0.3, 0.5, 0.5], 1.0, (10, 3))
-    outcomes = found(run(problem, 30, start=np.vstack([spread, [[0.0, 0.0, 0.0], [0.001, 0.0, 0.0]]])))
+    outcomes = outcomes_of(run(problem, 30, start=np.vstack([spread, [[0.0, 0.0, 0.0], [0.001, 0.0, 0.0]]])))
     assert outcomes.objectives[:, 1].min() < 0.6
 
 
@@ -185,7 +185,7 @@ def test_the_ends_of_a_front_are_found_early(monkeypatch):
     problem = problem_from(two_places, [DesignVariable(n, "real", 0.0, 1.0) for n in "abcd"], minimize=["f", "g"])
 
     def ends():
-        return np.median([found(run(problem, 30, seed=seed)).objectives.min(axis=0).sum() for seed in (1, 2, 3)])
+        return np.median([outcomes_of(run(problem, 30, seed=seed)).objectives.min(axis=0).sum() for seed in (1, 2, 3)])
 
     with_aims = ends()
     monkeypatch.setattr("designopt.solvers.surrogate.solver.ENDS", 10**6)
@@ -209,8 +209,8 @@ def test_the_front_of_a_model_without_noise_is_what_was_observed():
     F = np.column_stack([x + branch, 1.0 - x + branch])
     problem = problem_from(lambda d, s: {"f": 0.0, "g": 0.0}, SQUARE, minimize=["f", "g"])
     feasible = np.ones(40, dtype=bool)
-    seen = Observations(np.column_stack([x, x]), F, np.empty((40, 0)), feasible, ~feasible)
-    processes = Surrogate(problem).processes(seen, np.empty((0, 2)))
+    observations = Observations(np.column_stack([x, x]), F, np.empty((40, 0)), feasible, ~feasible)
+    processes = Surrogate(problem).processes(observations, np.empty((0, 2)))
     values = np.column_stack(
         [scale.values(v) for scale, v in zip(processes.scales, processes.front_values.T, strict=True)]
     )
@@ -231,10 +231,10 @@ def test_a_front_of_one_design_counts_gains_as_far_as_values_usually_reach():
     x = np.linspace(0.0, 1.0, 21)
     problem = problem_from(lambda d, s: {"f": 0.0, "g": 0.0}, SQUARE, minimize=["f", "g"])
     feasible = x == 0.5
-    seen = Observations(
+    observations = Observations(
         np.column_stack([x, x]), np.column_stack([x, 1.0 - x]), np.empty((21, 0)), feasible, np.zeros(21, dtype=bool)
     )
-    processes = Surrogate(problem).processes(seen, np.empty((0, 2)))
+    processes = Surrogate(problem).processes(observations, np.empty((0, 2)))
     assert processes.boxes.upper.max(axis=0) - processes.front_values[0] == pytest.approx(processes.widths)
 
 
@@ -242,8 +242,8 @@ def test_a_design_that_stands_alone_on_the_front_is_searched_around_as_often_as_
     x = np.array([0.0, 0.01, 0.02, 0.03, 0.04, 1.0])
     problem = problem_from(lambda d, s: {"f": d["x"], "g": -d["x"]}, SQUARE, minimize=["f", "g"])
     X = np.column_stack([x, np.full(6, 0.5)])
-    seen = Observations.from_outcomes(problem, [InProcess(problem, 6)(X)])
-    processes, rng = Surrogate(problem).processes(seen, np.empty((0, 2))), np.random.default_rng(0)
+    observations = Observations.from_outcomes(problem, [InProcess(problem, 6)(X)])
+    processes, rng = Surrogate(problem).processes(observations, np.empty((0, 2))), np.random.default_rng(0)
     chosen = [processes.front[processes.along_front(rng), 0] for _ in range(200)]
     assert 70 < chosen.count(1.0) < 130
 
@@ -267,7 +267,7 @@ def test_relations_are_kept_by_every_design():
     )
     evaluate = run(problem, 30)
     assert (problem.space.relation_violation(evaluate.X) == 0.0).all()
-    assert found(evaluate).objectives.min() == pytest.approx(0.7 * (2.0 + 2.0) / 3.0, abs=0.01)
+    assert outcomes_of(evaluate).objectives.min() == pytest.approx(0.7 * (2.0 + 2.0) / 3.0, abs=0.01)
 
 
 def test_the_same_seed_asks_for_the_same_designs():
@@ -278,7 +278,7 @@ def test_the_same_seed_asks_for_the_same_designs():
 def test_designs_of_an_earlier_stage_stand_for_the_start_up():
     start = np.random.default_rng(0).uniform([-5.0, 0.0], [10.0, 15.0], (30, 2))
     evaluate = run(BRANIN, 10, start=start)
-    assert found(evaluate).objectives.min() < 0.7
+    assert outcomes_of(evaluate).objectives.min() < 0.7
     assert not {x.tobytes() for x in evaluate.X} & {x.tobytes() for x in start}
 
 
@@ -287,7 +287,7 @@ def test_it_ends_by_itself_when_nothing_more_is_to_be_gained():
     evaluate = run(problem_from(lambda d, s: {"f": (d["x"] - 0.3) ** 2}, space, minimize=["f"]), 200, min_gain=1e-4)
     assert len(evaluate.X) < 60
     assert evaluate.sentence == "no design has an expected gain of 0.0001 any more"
-    assert found(evaluate).objectives.min() < 1e-5
+    assert outcomes_of(evaluate).objectives.min() < 1e-5
 
 
 def test_many_parameters_are_searched_within_a_trust_region():
@@ -296,7 +296,7 @@ def test_many_parameters_are_searched_within_a_trust_region():
     bowl = problem_from(lambda x, s: {"f": sum((v - 0.4) ** 2 for v in x.values())}, space, minimize=["f"])
     random = np.random.default_rng(0).uniform(-1.0, 1.0, (90, d))
     by_chance = ((random - 0.4) ** 2).sum(axis=1).min()
-    assert found(run(bowl, 90, startup=10, candidates=64)).objectives.min() < 0.8 * by_chance
+    assert outcomes_of(run(bowl, 90, startup=10, candidates=64)).objectives.min() < 0.8 * by_chance
 
 
 def test_a_trust_region_grows_with_success_and_shrinks_with_failure():
@@ -333,10 +333,10 @@ def test_candidates_stay_within_the_trust_region():
 
 def test_a_design_improves_if_it_enters_the_front_though_it_is_worse_in_one_objective():
     problem = problem_from(lambda d, s: {"f": d["x"], "g": d["y"]}, SQUARE, minimize=["f", "g"])
-    known = InProcess(problem, 9)
-    search = _Search(GaussianProcessSearch(), problem, np.random.default_rng(0), known(np.array([[0.5, 0.5]])))
+    evaluate = InProcess(problem, 9)
+    search = _Search(GaussianProcessSearch(), problem, np.random.default_rng(0), evaluate(np.array([[0.5, 0.5]])))
     for x, better in (([0.6, 0.2], True), ([0.5, 0.6], False), ([0.5, 0.5], False), ([0.1, 0.9], True)):
-        assert search._better(known(np.array([x]))) is better
+        assert search._better(evaluate(np.array([x]))) is better
 
 
 def test_an_equality_is_violated_on_both_sides_of_its_value():
@@ -348,8 +348,8 @@ def test_an_equality_is_violated_on_both_sides_of_its_value():
     problem = replace(problem, constraints=(equal,))
     limits = np.round(3.0 * x[:, None]) - 1.0  # -1, 0, 1, 2
     feasible, none = limits[:, 0] == 0.0, np.zeros(20, dtype=bool)
-    seen = Observations(np.column_stack([x, x]), x[:, None], limits, feasible, none)
-    processes = Surrogate(problem).processes(seen, np.empty((0, 2)))
+    observations = Observations(np.column_stack([x, x]), x[:, None], limits, feasible, none)
+    processes = Surrogate(problem).processes(observations, np.empty((0, 2)))
     assert np.array_equal(processes.limits[0].values > 0.0, ~feasible)
 
 
@@ -364,9 +364,9 @@ def test_nothing_to_search_for_and_too_many_objectives_are_refused():
         GaussianProcessSearch().check(problem_from(lambda d, s: {"f": 0.0}, AREA, minimize=["f"] * 5))
 
 
-@pytest.mark.parametrize(("budget", "told"), [(5, 1), (12, 0)])
-def test_a_budget_that_ends_within_the_start_up_is_reported(budget, told):
-    assert [kind for kind, _ in run(BRANIN, budget).notes] == ["start_up"] * told
+@pytest.mark.parametrize(("budget", "notes"), [(5, 1), (12, 0)])
+def test_a_budget_that_ends_within_the_start_up_is_reported(budget, notes):
+    assert [kind for kind, _ in run(BRANIN, budget).notes] == ["start_up"] * notes
 
 
 @model("rosenbrock_with_slopes", version=1, unchecked=True)
@@ -393,7 +393,7 @@ def rosenbrock(*, low=-1.0, scale="linear"):
 def test_the_slopes_of_a_model_lead_to_the_optimum_sooner():
     problem = rosenbrock()
     with_slopes, without = (
-        [found(run(problem, 30, seed=seed, gradients=used)).objectives.min() for seed in (1, 2, 3)]
+        [outcomes_of(run(problem, 30, seed=seed, gradients=used)).objectives.min() for seed in (1, 2, 3)]
         for used in (True, False)
     )
     assert np.median(with_slopes) < 0.1 * np.median(without)
@@ -415,8 +415,8 @@ def test_slopes_next_to_the_front_are_taken_when_there_is_no_room_for_all(monkey
     evaluate = InProcess(problem, 20)
     outcomes = evaluate(Coordinates(problem.space).designs(np.random.default_rng(4).random((20, 2)) * 0.5 + 0.5))
     monkeypatch.setattr("designopt.solvers.surrogate.model.OBSERVATIONS", 20 + 2 * 6)
-    seen = Observations.from_outcomes(problem, [outcomes], slopes=True)
-    process = Surrogate(problem).processes(seen, np.empty((0, 2))).objectives[0]
+    observations = Observations.from_outcomes(problem, [outcomes], slopes=True)
+    process = Surrogate(problem).processes(observations, np.empty((0, 2))).objectives[0]
     assert len(process.observed_slopes.rows) == 6
     assert np.argmin(outcomes.objectives) in process.observed_slopes.rows
 
@@ -465,7 +465,10 @@ CURRIN = replace(
 def test_cheap_evaluations_lead_to_the_optimum_for_the_same_budget():
     with_cheap, without = (
         np.median(
-            [found(run(CURRIN, 18, seed=seed, fidelity=used)).objectives.min() + 13.79872 for seed in range(21, 26)]
+            [
+                outcomes_of(run(CURRIN, 18, seed=seed, fidelity=used)).objectives.min() + 13.79872
+                for seed in range(21, 26)
+            ]
         )
         for used in (True, False)
     )
@@ -524,14 +527,14 @@ def test_success_that_changes_quickly_is_seen():
         problem_from(strips, SQUARE, minimize=["f"]),
         constraints=(StudyConstraint("n", Expression.parse("n"), Use(find("aggregation", "worst")), equals=0.0),),
     )
-    known = np.random.default_rng(0).random((60, 2))
-    searches = [found(run(problem, 40, seed=seed, start=known)) for seed in (1, 2, 3)]
+    designs = np.random.default_rng(0).random((60, 2))
+    searches = [outcomes_of(run(problem, 40, seed=seed, start=designs)) for seed in (1, 2, 3)]
     assert np.median([o.objectives[o.feasible].min() for o in searches]) < 0.3
 
 
 def test_designs_that_break_a_relation_are_no_failures():
     problem = problem_from(lambda d, s: {"f": d["x"]}, SQUARE, minimize=["f"], relations=["x < y"])
     outcomes = InProcess(problem, 9)(np.array([[0.1, 0.9], [0.9, 0.1], [0.2, 0.8]]))
-    seen = Observations.from_outcomes(problem, [outcomes])
-    assert seen.X[:, 0].tolist() == [0.1, 0.2]
-    assert not seen.failed.any()
+    observations = Observations.from_outcomes(problem, [outcomes])
+    assert observations.X[:, 0].tolist() == [0.1, 0.2]
+    assert not observations.failed.any()

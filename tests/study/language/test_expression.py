@@ -41,11 +41,11 @@ def test_values(text, value) -> None:
 
 def test_arrays_are_taken_elementwise_and_domain_errors_are_nan() -> None:
     a = np.array([[-1.0, 0.0], [1.0, 4.0]])
-    found = Expression.parse("sqrt(a) + 1/a").evaluate({"a": a})
-    assert found.shape == (2, 2)
-    assert np.isnan(found[0, 0])
-    assert np.isinf(found[0, 1])
-    assert found[1].tolist() == [2.0, 2.25]
+    values = Expression.parse("sqrt(a) + 1/a").evaluate({"a": a})
+    assert values.shape == (2, 2)
+    assert np.isnan(values[0, 0])
+    assert np.isinf(values[0, 1])
+    assert values[1].tolist() == [2.0, 2.25]
     assert np.isnan(Expression.parse("log(a)").evaluate({"a": -1.0}))
     assert np.isinf(Expression.parse("a/0").evaluate({"a": 1.0}))
     assert Expression.parse("a**(-2)").evaluate({"a": np.array([2])}).tolist() == [0.25]
@@ -137,11 +137,11 @@ def test_the_canonical_text_reads_back_as_the_same_expression(text) -> None:
 @given(st.text(alphabet="ab1. +-*/()<>=[],m$\n", max_size=40))
 def test_any_text_is_an_expression_or_an_expression_error(text) -> None:
     try:
-        place = (0, 1) if Expression.parse(text).root else (-1, 0)
+        span = (0, 1) if Expression.parse(text).root else (-1, 0)
     except ExpressionError as error:
-        place = (error.offset, error.length)
-    assert 0 <= place[0] <= len(text)
-    assert place[1] >= 1
+        span = (error.offset, error.length)
+    assert 0 <= span[0] <= len(text)
+    assert span[1] >= 1
 
 
 UNITS = {"x": "m", "y": "mm", "f": "N", "phi": "deg", "r": "", "bare": None, "v": "m/s", "t": "s", "T": "degC"}
@@ -173,8 +173,8 @@ UNITS = {"x": "m", "y": "mm", "f": "N", "phi": "deg", "r": "", "bare": None, "v"
     ],
 )
 def test_units_are_resolved(text, bound, unit) -> None:
-    expression, found = Expression.parse(text).bind(UNITS)
-    assert (str(expression), found) == (bound, unit)
+    expression, bound_unit = Expression.parse(text).bind(UNITS)
+    assert (str(expression), bound_unit) == (bound, unit)
 
 
 @pytest.mark.parametrize(
@@ -213,11 +213,11 @@ def test_names_and_pickles() -> None:
 
 
 def test_the_written_value_is_stored_beside_the_converted_one() -> None:
-    written = Expression.parse(" 2*length  +  5 [mm] ")
-    bound, unit = written.bind({"length": "m"})
+    parsed = Expression.parse(" 2*length  +  5 [mm] ")
+    bound, unit = parsed.bind({"length": "m"})
     scaled = bound.in_unit(unit, "mm")
     assert str(scaled) == "1000*(2*length + 0.005)"
-    assert [e.text for e in (written, bound, scaled, pickle.loads(pickle.dumps(scaled)))] == ["2*length + 5 [mm]"] * 4
+    assert [e.text for e in (parsed, bound, scaled, pickle.loads(pickle.dumps(scaled)))] == ["2*length + 5 [mm]"] * 4
     assert scaled == Expression.parse("1000*(2*length + 0.005)")
     assert Expression(scaled.root).text == str(scaled)
 
@@ -240,8 +240,8 @@ def test_the_written_value_is_stored_beside_the_converted_one() -> None:
 def test_a_constant_that_is_no_finite_number_is_found_at_its_place(text, offset, length, message) -> None:
     with pytest.raises(ExpressionError, match=message) as caught:
         Expression.parse(text).check_constants()
-    found = text[caught.value.offset :][: caught.value.length]
-    assert (caught.value.offset, caught.value.length) == (offset, length), found
+    constant = text[caught.value.offset :][: caught.value.length]
+    assert (caught.value.offset, caught.value.length) == (offset, length), constant
 
 
 @pytest.mark.parametrize("text", ["1/x", "x/0.5", "log(x)", "x - 1 <= 2/3", "0*x", "(1 - x)/(x - x)", "exp(-1000)"])

@@ -40,7 +40,7 @@ class Everything:
     """
 
     number: Annotated[float, Quantity("N/m", "a number", gt=0.0, le=1e6)]
-    whole: Annotated[int, Quantity("", "an integer", ge=2)] = 4
+    integer: Annotated[int, Quantity("", "an integer", ge=2)] = 4
     flag: bool = False
     word: str = "abc"
     choice: Literal["red", "green", 3] = "red"
@@ -72,12 +72,12 @@ def read(name: str) -> InputFile:
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "value"),
+    ("name", "entry", "value"),
     [
         ("number", 5, 5.0),
         ("number", "12 kN/m", 12000.0),
-        ("whole", 1e3, 1000),
-        ("whole", "7", 7),
+        ("integer", 1e3, 1000),
+        ("integer", "7", 7),
         ("flag", True, True),
         ("choice", 3, 3),
         ("items", [1, "2 cm"], [1.0, 20.0]),
@@ -99,15 +99,15 @@ def read(name: str) -> InputFile:
         ("copy", False, False),
     ],
 )
-def test_values_are_converted_to_their_type(plugin, name, given, value) -> None:
-    use, findings = validate(plugin, {"number": 1, **{name: given}}, read)
+def test_values_are_converted_to_their_type(plugin, name, entry, value) -> None:
+    use, findings = validate(plugin, {"number": 1, **{name: entry}}, read)
     assert findings == []
     assert use.settings[name] == value
     assert type(use.settings[name]) is type(value)
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "path", "message"),
+    ("name", "entry", "path", "message"),
     [
         ("number", -1, ("number",), "must be above 0 N/m, not -1"),
         ("number", "2 MN/m", ("number",), "must be at most 1e+06 N/m, not 2e+06"),
@@ -116,9 +116,9 @@ def test_values_are_converted_to_their_type(plugin, name, given, value) -> None:
         ("number", None, ("number",), "expected a number in 'N/m', not nothing"),
         ("number", float("inf"), ("number",), "must be a finite number"),
         ("number", 10**400, ("number",), "too large"),
-        ("whole", 2.5, ("whole",), "must be an integer, not 2.5"),
-        ("whole", 1, ("whole",), "must be at least 2, not 1"),
-        ("whole", "2 m", ("whole",), "incompatible units"),
+        ("integer", 2.5, ("integer",), "must be an integer, not 2.5"),
+        ("integer", 1, ("integer",), "must be at least 2, not 1"),
+        ("integer", "2 m", ("integer",), "incompatible units"),
         ("flag", "yes", ("flag",), "expected true or false, not the word 'yes'"),
         ("word", 5, ("word",), "expected a word, not the number 5; put quotes around it"),
         ("choice", "gren", ("choice",), "'gren' is not one of red, green, 3; did you mean 'green'?"),
@@ -143,16 +143,16 @@ def test_values_are_converted_to_their_type(plugin, name, given, value) -> None:
         ("numbr", 3, (), "unknown key 'numbr'"),
     ],
 )
-def test_mismatched_entries_are_reported_with_their_path(plugin, name, given, path, message) -> None:
-    use, findings = validate(plugin, {"number": 1, **{name: given}}, read)
+def test_mismatched_entries_are_reported_with_their_path(plugin, name, entry, path, message) -> None:
+    use, findings = validate(plugin, {"number": 1, **{name: entry}}, read)
     assert use is None
     assert [finding.path for finding in findings] == [path]
     assert message in findings[0].message
 
 
 def test_all_mismatches_are_reported_at_once(plugin) -> None:
-    _, findings = validate(plugin, {"whole": 1, "flag": 3, "window": {"width": 0, "shap": 1}, "x": 1}, read)
-    assert {finding.path for finding in findings} == {(), ("whole",), ("flag",), ("window",), ("window", "width")}
+    _, findings = validate(plugin, {"integer": 1, "flag": 3, "window": {"width": 0, "shap": 1}, "x": 1}, read)
+    assert {finding.path for finding in findings} == {(), ("integer",), ("flag",), ("window",), ("window", "width")}
     assert any("'number' is missing (a number, in N/m)" in finding.message for finding in findings)
 
 
@@ -220,48 +220,48 @@ def test_the_table_of_a_model_tells_its_inputs_and_outputs() -> None:
 
 
 def test_the_json_schema_of_a_plugin(plugin) -> None:
-    made = json_schema(plugin)
-    assert made["required"] == ["use", "number"]
-    assert made["additionalProperties"] is False
-    assert made["properties"]["use"] == {"const": "test_settings"}
-    assert made["properties"]["whole"]["minimum"] == 2
-    assert made["properties"]["number"]["x-unit"] == "N/m"
-    assert made["properties"]["choice"]["enum"] == ["red", "green", 3]
+    generated = json_schema(plugin)
+    assert generated["required"] == ["use", "number"]
+    assert generated["additionalProperties"] is False
+    assert generated["properties"]["use"] == {"const": "test_settings"}
+    assert generated["properties"]["integer"]["minimum"] == 2
+    assert generated["properties"]["number"]["x-unit"] == "N/m"
+    assert generated["properties"]["choice"]["enum"] == ["red", "green", 3]
 
 
 def test_the_json_schema_of_a_study_file(plugin) -> None:
-    made = schema([plugin])
-    assert made["additionalProperties"] is False
-    assert made["required"] == ["study", "model"]  # a study that analyses has neither space nor objectives
-    assert "solver.test_settings" in made["$defs"]
-    references = str(made).split("'#/$defs/")[1:]
+    generated = schema([plugin])
+    assert generated["additionalProperties"] is False
+    assert generated["required"] == ["study", "model"]  # a study that analyses has neither space nor objectives
+    assert "solver.test_settings" in generated["$defs"]
+    references = str(generated).split("'#/$defs/")[1:]
     assert references
-    assert {reference.split("'")[0] for reference in references} <= set(made["$defs"])
+    assert {reference.split("'")[0] for reference in references} <= set(generated["$defs"])
 
 
 def test_the_json_schema_describes_the_settings_of_all_installed_plugins_by_itself() -> None:
-    made = schema()
-    nsga2 = made["$defs"]["solver.nsga2"]
+    generated = schema()
+    nsga2 = generated["$defs"]["solver.nsga2"]
     assert nsga2["properties"]["population"]["minimum"] == 2
-    members = made["properties"]["solver"]["anyOf"]
+    members = generated["properties"]["solver"]["anyOf"]
     assert {"$ref": "#/$defs/solver.nsga2"} in members
     assert "nsga2" in members[-1]["properties"]["use"]["not"]["enum"]  # only with settings as described
-    assert json.loads(json.dumps(made))["required"] == ["study", "model"]
+    assert json.loads(json.dumps(generated))["required"] == ["study", "model"]
 
 
 def test_the_json_schema_has_every_section_of_a_large_study(full_text) -> None:
     """What the full file says is described, key by key, wherever keys are not names of the user's own."""
-    made = schema([])
-    assert set(yaml.safe_load(full_text)) <= set(made["properties"])
+    generated = schema([])
+    assert set(yaml.safe_load(full_text)) <= set(generated["properties"])
 
     def members(part: dict) -> dict:
         while "$ref" in part:
-            part = made["$defs"][part["$ref"].split("/")[-1]]
+            part = generated["$defs"][part["$ref"].split("/")[-1]]
         inner = [members(option) for option in part.get("anyOf", [])]
-        return {**{k: v for found in inner for k, v in found.items()}, **part.get("properties", {})}
+        return {**{k: v for properties in inner for k, v in properties.items()}, **part.get("properties", {})}
 
     def at(*path: str) -> dict:
-        part = made["properties"][path[0]]
+        part = generated["properties"][path[0]]
         for step in path[1:]:
             part = part["items"] if step == "*" else members(part)[step]
         return part

@@ -25,8 +25,8 @@ def test_the_table_of_common_units_agrees_with_pint(registry, name) -> None:
     size, dimension = KNOWN[name]
     quantity = registry.Quantity(1.0, "percent" if name == "%" else name).to_base_units()
     expected = {"[length]": dimension[0], "[mass]": dimension[1], "[time]": dimension[2], "[temperature]": dimension[3]}
-    found = dict(quantity.dimensionality)
-    assert found == {k: v for k, v in expected.items() if v}
+    dimensions = dict(quantity.dimensionality)
+    assert dimensions == {k: v for k, v in expected.items() if v}
     assert math.isclose(quantity.to_base_units().magnitude, size, rel_tol=1e-14)
 
 
@@ -137,8 +137,8 @@ def test_common_units_do_not_load_pint() -> None:
         "u.check('1/cycle');"
         "u.parse_amount('3 kg m^2'); print('pint' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "False"
 
 
 def test_a_unit_for_a_plain_number_is_refused_with_the_ways_out() -> None:

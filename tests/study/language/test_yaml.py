@@ -60,9 +60,9 @@ def parser(request, monkeypatch) -> str:
 )
 def test_scalars_follow_the_core_schema(parser, text, value) -> None:
     prefix = "a:\n  " if text == "-" else "a: "
-    found = parse(prefix + text, "t").data()["a"]
-    assert found == value
-    assert type(found) is type(value)
+    scalar = parse(prefix + text, "t").data()["a"]
+    assert scalar == value
+    assert type(scalar) is type(value)
 
 
 def test_positions_of_keys_and_values(parser) -> None:
@@ -82,7 +82,7 @@ def test_columns_count_characters_not_bytes(parser) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "offset", "place"),
+    ("text", "offset", "position"),
     [
         ("a: one two", 4, (0, 7)),
         ("a: 'one two'", 4, (0, 8)),
@@ -93,9 +93,9 @@ def test_columns_count_characters_not_bytes(parser) -> None:
         ("a: |\n  one two", 4, None),
     ],
 )
-def test_places_inside_a_scalar(parser, text, offset, place) -> None:
+def test_places_inside_a_scalar(parser, text, offset, position) -> None:
     node = locate(parse(text, "t"), ("a",))[1]
-    assert inner_offset(node, offset) == place
+    assert inner_offset(node, offset) == position
 
 
 def test_anchors_repeat_values(parser) -> None:
@@ -118,7 +118,7 @@ def test_depth_is_limited_with_aliases_counted(parser) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "place", "message"),
+    ("content", "position", "message"),
     [
         (b"a: \xff", (1, 4), "byte 0xff is not"),
         ("a: 1\nb: é".encode("latin-1"), (2, 4), "UTF-8"),
@@ -130,16 +130,16 @@ def test_depth_is_limited_with_aliases_counted(parser) -> None:
         (b"a: " + b"9" * 5000, (1, 4), "too many digits"),
     ],
 )
-def test_text_of_a_forbidden_kind(parser, content, place, message) -> None:
+def test_text_of_a_forbidden_kind(parser, content, position, message) -> None:
     with pytest.raises(StudyError) as caught:
         parse_bytes(content, "t")
     (issue,) = caught.value.issues
-    assert (issue.line, issue.column) == place
+    assert (issue.line, issue.column) == position
     assert message in issue.message
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "message"),
+    ("text", "position", "message"),
     [
         ("a: {b: 1\nc: 2\n", (1, 4), "this '{' is not closed"),
         ("a: [1, 2\nc: 2\n", (1, 4), "this '[' is not closed"),
@@ -151,12 +151,12 @@ def test_text_of_a_forbidden_kind(parser, content, place, message) -> None:
         ("a:\n\tb: 1\n", (2, 1), "a tab is not allowed here; indent with spaces, not tabs"),
     ],
 )
-def test_a_mistake_of_syntax_is_explained_in_terms_of_the_file(parser, text, place, message) -> None:
+def test_a_mistake_of_syntax_is_explained_in_terms_of_the_file(parser, text, position, message) -> None:
     with pytest.raises(StudyError) as caught:
         parse(text, "t")
     issue = caught.value.issues[0]
     assert message in issue.message
-    assert (issue.line, issue.column) == place
+    assert (issue.line, issue.column) == position
 
 
 def test_a_byte_order_mark_is_allowed_and_does_not_shift_columns(parser) -> None:

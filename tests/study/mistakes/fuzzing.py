@@ -90,10 +90,10 @@ def main(first: int, count: int) -> None:
         took = time.process_time() - began
         if took > slowest:
             slowest, slowest_file = took, number
-        now = memory()
-        if now - before > most_grown:
-            most_grown, grown_file = now - before, number
-        before = now
+        used = memory()
+        if used - before > most_grown:
+            most_grown, grown_file = used - before, number
+        before = used
     verdict = {
         "files": count,
         "refused": refused,

@@ -28,7 +28,7 @@ class Case:
     sound: bool = False
     data: dict[str, str] = field(default_factory=dict)
 
-    def written(self, folder: Path) -> Path:
+    def write(self, folder: Path) -> Path:
         """The study file of this case in `folder`."""
         self.make(folder)
         path = folder / "study.yaml"
@@ -320,11 +320,11 @@ def _tables() -> Iterator[Case]:
     yield Case("a table of 3 GB", text, sparse("t.csv", 3 * 10**9))
     yield Case("a table that is a pipe", text, lambda f: os.mkfifo(f / "t.csv"))
     yield Case("a table of unit towers", text, table(b"name,hip_hike [m**9**9**9]\n" + b"s,1\n" * 1000))
-    given = study(space="", aims="", solver="solver: {use: evaluate, table: t.csv}\n")
-    yield Case("designs that are a table of commas", given, table(b"," * 4_000_000))
+    header = study(space="", aims="", solver="solver: {use: evaluate, table: t.csv}\n")
+    yield Case("designs that are a table of commas", header, table(b"," * 4_000_000))
     yield Case(
         "ten thousand designs",
-        given,
+        header,
         table(b"name,stiffness,damping_ratio\n" + b"".join(b"d%d,%d,0.05\n" % (i, i) for i in range(1, 9_999))),
         sound=True,
     )

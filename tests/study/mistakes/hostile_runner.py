@@ -35,10 +35,10 @@ HANGS, WAITS = 10, 600.0
 
 def judged(case: Case, folder: Path) -> dict[str, object]:
     """How the case ended, what it cost, and the end of what it said."""
-    path, said = case.written(folder), folder / "said.txt"
+    path, output = case.write(folder), folder / "said.txt"
     child = os.fork()
     if child == 0:
-        os._exit(_validate(path, said, case))
+        os._exit(_validate(path, output, case))
     deadline = time.monotonic() + WAITS
     while True:
         ended, status, used = os.wait4(child, os.WNOHANG)
@@ -53,14 +53,14 @@ def judged(case: Case, folder: Path) -> dict[str, object]:
         "wanted": 0 if case.sound else 2,
         "seconds": used.ru_utime + used.ru_stime,
         "megabytes": used.ru_maxrss / 1024.0,
-        "said": said.read_text(errors="replace")[-600:],
+        "said": output.read_text(errors="replace")[-600:],
     }
 
 
-def _validate(path: Path, said: Path, case: Case) -> int:
+def _validate(path: Path, output: Path, case: Case) -> int:
     """The exit code of the command, all that it says in the file `said`."""
     resource.setrlimit(resource.RLIMIT_CPU, (HANGS, HANGS))
-    with said.open("w") as stream:
+    with output.open("w") as stream:
         os.dup2(stream.fileno(), 1)
         os.dup2(stream.fileno(), 2)
     os.close(0)

@@ -142,16 +142,16 @@ def number_changed(text: str, rng: random.Random) -> str:
     end = at
     while end < len(text) and (text[end].isdigit() or text[end] in ".e"):
         end += 1
-    given = text[at:end]
+    number = text[at:end]
     new = rng.choice(
         (
             "0",
-            "-" + given,
-            given + "e300",
-            given + "e-300",
-            given + "0" * rng.choice((3, 7, 12)),
-            given + ".5",
-            given + "x",
+            "-" + number,
+            number + "e300",
+            number + "e-300",
+            number + "0" * rng.choice((3, 7, 12)),
+            number + ".5",
+            number + "x",
             "",
         )
     )
@@ -184,13 +184,13 @@ def data_changed(text: str, rng: random.Random) -> str:
 
 
 def _containers(data: Any) -> list[Any]:
-    found, stack = [], [data]
+    containers, stack = [], [data]
     while stack:
         item = stack.pop()
-        if isinstance(item, (dict, list)) and len(found) < 10_000:
-            found.append(item)
+        if isinstance(item, (dict, list)) and len(containers) < 10_000:
+            containers.append(item)
             stack.extend(item.values() if isinstance(item, dict) else item)
-    return [item for item in found if item] or [data]
+    return [item for item in containers if item] or [data]
 
 
 def _any(places: list[Any], rng: random.Random) -> Any:
@@ -214,8 +214,8 @@ def _mapping_changed(item: dict[str, Any], places: list[Any], rng: random.Random
             places, rng
         )
     else:
-        other = rng.choice(list(item))
-        item[key], item[other] = item[other], item[key]
+        second_key = rng.choice(list(item))
+        item[key], item[second_key] = item[second_key], item[key]
 
 
 def _list_changed(item: list[Any], places: list[Any], rng: random.Random) -> None:

@@ -27,9 +27,9 @@ def judged(first: int, count: int) -> dict[str, float]:
     """The verdict of the process that judges so many broken files."""
     command = [sys.executable, "-W", "error", str(Path(__file__).with_name("fuzzing.py")), str(first), str(count)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment)
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-8000:]
-    verdict: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    process = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment)
+    assert process.returncode == 0, process.stdout[-4000:] + process.stderr[-8000:]
+    verdict: dict[str, float] = json.loads(process.stdout.splitlines()[-1])
     return verdict
 
 

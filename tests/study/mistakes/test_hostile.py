@@ -21,9 +21,9 @@ PATIENT = 8.0
 
 
 def run(every: int) -> list[dict[str, Any]]:
-    done = subprocess.run([sys.executable, str(RUNNER), str(every)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    process = subprocess.run([sys.executable, str(RUNNER), str(every)], capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    return [json.loads(line) for line in process.stdout.splitlines()]
 
 
 def judge(results: list[dict[str, Any]], seconds: float) -> None:

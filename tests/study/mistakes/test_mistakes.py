@@ -244,7 +244,7 @@ def test_a_mistake_is_reported_once_at_its_place(refused_once, base_text, find, 
 
 
 @pytest.mark.parametrize(
-    ("given", "key"),
+    ("entry", "key"),
     [
         ("{low: «5 kN/m», high: 50 kN/m}", "low"),
         ("{low: 5, high: «50 kN/m»}", "high"),
@@ -253,10 +253,10 @@ def test_a_mistake_is_reported_once_at_its_place(refused_once, base_text, find, 
         ("{values: [5, «6 kN/m»]}", "values.1"),
     ],
 )
-def test_a_unit_that_the_model_gives_no_way_to_convert_is_a_mistake(mistakes, changed, given, key) -> None:
+def test_a_unit_that_the_model_gives_no_way_to_convert_is_a_mistake(mistakes, changed, entry, key) -> None:
     rest = "objectives: [{name: a, minimize: a}]\nsolver: {use: test_search}\nbudget: {evaluations: 40}\n"
     base = f"study: s\nmodel: {{use: test_open}}\nspace: {{stiffness: GIVEN}}\n{rest}"
-    text, line, column, end = changed(base, "GIVEN", given)
+    text, line, column, end = changed(base, "GIVEN", entry)
     (issue,) = mistakes(text)
     assert (issue.path, issue.line, issue.column, issue.end_column) == (f"space.stiffness.{key}", line, column, end)
     assert issue.message == (
@@ -308,13 +308,13 @@ def test_one_broken_member_does_not_hide_the_checks_of_its_neighbours(mistakes, 
     ],
 )
 def test_a_missing_section_is_reported_at_the_top(mistakes, base_text, section, message) -> None:
-    lines, kept, skipping = base_text.splitlines(keepends=True), [], False
+    lines, remaining, skipping = base_text.splitlines(keepends=True), [], False
     for line in lines:
         if not line.startswith(" "):
             skipping = line.startswith(f"{section}:")
-        kept += [] if skipping else [line]
-    found = [issue for issue in mistakes("".join(kept)) if message in issue.message]
-    assert [(issue.line, issue.column) for issue in found] == [(1, 1)]
+        remaining += [] if skipping else [line]
+    issues = [issue for issue in mistakes("".join(remaining)) if message in issue.message]
+    assert [(issue.line, issue.column) for issue in issues] == [(1, 1)]
 
 
 @pytest.mark.parametrize(
@@ -330,16 +330,16 @@ def test_a_missing_section_is_reported_at_the_top(mistakes, base_text, section, 
     ],
 )
 def test_an_empty_section_is_reported_where_it_stands(mistakes, base_text, section, value, message) -> None:
-    kept, skipping, at = [], False, 0
+    remaining, skipping, at = [], False, 0
     for line in base_text.splitlines(keepends=True):
         if not line.startswith(" "):
             skipping = line.startswith(f"{section}:")
             if skipping:
-                kept.append(f"{section}: {value}\n")
-                at = len(kept)
-        kept += [] if skipping else [line]
-    found = [issue for issue in mistakes("".join(kept)) if message in issue.message]
-    assert [(issue.line, issue.column, issue.path) for issue in found] == [(at, len(section) + 3, section)]
+                remaining.append(f"{section}: {value}\n")
+                at = len(remaining)
+        remaining += [] if skipping else [line]
+    issues = [issue for issue in mistakes("".join(remaining)) if message in issue.message]
+    assert [(issue.line, issue.column, issue.path) for issue in issues] == [(at, len(section) + 3, section)]
 
 
 def test_a_space_in_which_nothing_varies_is_refused(load, base_text) -> None:

@@ -145,7 +145,7 @@ def test_entries_refused_by_the_model_are_reported_with_their_place(find: str, r
 
 
 @pytest.mark.parametrize(
-    ("more", "known"),
+    ("more", "settings"),
     [
         ("", {"mass": 3.0}),
         (", air: 0", {"mass": 3.0}),
@@ -153,25 +153,25 @@ def test_entries_refused_by_the_model_are_reported_with_their_place(find: str, r
         (", air: 1", {"mass": 3.0, "air": 1.0}),
     ],
 )
-def test_a_setting_that_was_added_counts_only_where_it_is_used(more: str, known: dict[str, Any]) -> None:
+def test_a_setting_that_was_added_counts_only_where_it_is_used(more: str, settings: dict[str, Any]) -> None:
     """So the keys of a study that does not use it are those that it had before."""
     text = STUDY.replace("test_asked, limit: 3 N", f"test_grown{more}").replace("load: 1", "pace: 1")
     study = study_from_text(re.sub(r"  - \{use.*\n", "", text).split("report:")[0], "grown.yaml")
-    assert Problem.from_study(study).canonical()["model"]["settings"] == known
+    assert Problem.from_study(study).canonical()["model"]["settings"] == settings
     built = study.model.build()
-    assert (built.mass, built.kind, built.air) == tuple({"mass": 3.0, "kind": None, "air": 0.0, **known}.values())
+    assert (built.mass, built.kind, built.air) == tuple({"mass": 3.0, "kind": None, "air": 0.0, **settings}.values())
 
 
 def test_every_mistake_is_reported_at_once() -> None:
-    found = issues("gain: {values: [1, 2]}", "lead: 3", ("load: 1}", "load: 4}"), (", when: {gain: 1}", ""))
-    assert [path for _, path, _ in found] == ["space", "space.lead", "space.lag", "scenarios.0.load"]
-    assert found[0][2] == "gain: is missing"
+    findings = issues("gain: {values: [1, 2]}", "lead: 3", ("load: 1}", "load: 4}"), (", when: {gain: 1}", ""))
+    assert [path for _, path, _ in findings] == ["space", "space.lead", "space.lag", "scenarios.0.load"]
+    assert findings[0][2] == "gain: is missing"
 
 
 def test_the_model_is_not_asked_about_what_is_wrong_by_itself() -> None:
     """An unknown name may have been meant for what seems to be missing; a wrong load is no load."""
-    found = issues("gain: {values", "gian: {values", (", when: {gain: 1}", ""), ("load: 1}", "load: heavy}"))
-    assert {path for _, path, _ in found} == {"space.gian", "scenarios.0.load"}
+    findings = issues("gain: {values", "gian: {values", (", when: {gain: 1}", ""), ("load: 1}", "load: heavy}"))
+    assert {path for _, path, _ in findings} == {"space.gian", "scenarios.0.load"}
 
 
 def test_a_check_that_fails_is_one_line_at_the_model() -> None:
@@ -180,8 +180,8 @@ def test_a_check_that_fails_is_one_line_at_the_model() -> None:
     assert re.fullmatch(r"test_asked: \S*\.py:\d+: ArithmeticError: too steep for the check", message)
 
 
-@pytest.mark.parametrize("given", ["name: {light: 1}, load: 1", "use: [1], load: 1", "name: [light], load: 9"])
-def test_sections_whose_names_are_no_texts_are_reported_and_nothing_else_happens(given: str) -> None:
-    found = issues("{name: light, load: 1}", f"{{{given}}}")
-    assert {line for line, _, _ in found} == {7}
+@pytest.mark.parametrize("entries", ["name: {light: 1}, load: 1", "use: [1], load: 1", "name: [light], load: 9"])
+def test_sections_whose_names_are_no_texts_are_reported_and_nothing_else_happens(entries: str) -> None:
+    findings = issues("{name: light, load: 1}", f"{{{entries}}}")
+    assert {line for line, _, _ in findings} == {7}
     assert issues("{name: light, load: 1}", "light") != []

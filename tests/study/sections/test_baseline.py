@@ -45,7 +45,7 @@ def test_without_the_section_there_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "line", "told"),
+    ("old", "new", "line", "message"),
     [
         ("18000 N/m", "40 kN/m", 6, "stiffness"),
         ("18000 N/m", "18 s", 6, "stiffness"),
@@ -63,9 +63,9 @@ def test_without_the_section_there_is_none() -> None:
         ),
     ],
 )
-def test_every_mistake_is_reported_at_its_place(old: str, new: str, line: int, told: str) -> None:
-    found = mistakes(KNEE.replace(old, new))
-    assert any(text.startswith(f"{line}: ") and told in text for text in found), found
+def test_every_mistake_is_reported_at_its_place(old: str, new: str, line: int, message: str) -> None:
+    texts = mistakes(KNEE.replace(old, new))
+    assert any(text.startswith(f"{line}: ") and message in text for text in texts), texts
 
 
 def test_no_other_stage_has_its_name() -> None:
@@ -130,8 +130,8 @@ def test_the_page_shows_them_in_tables_and_on_the_front(tmp_path) -> None:
     assert section is not None
     assert any("present" in column for column in section.tables[0].columns)
     assert any(text.startswith("present (baseline)") for text in section.findings)
-    drawn = front(result)
-    assert drawn is not None
-    own = [trace for trace in drawn.figures[0].plot["data"] if trace.get("name") == "baseline"]
-    assert [trace["marker"]["symbol"] for trace in own] == ["diamond", "diamond"]
-    assert own[0]["x"][0] == pytest.approx(0.5)
+    front_section = front(result)
+    assert front_section is not None
+    traces = [trace for trace in front_section.figures[0].plot["data"] if trace.get("name") == "baseline"]
+    assert [trace["marker"]["symbol"] for trace in traces] == ["diamond", "diamond"]
+    assert traces[0]["x"][0] == pytest.approx(0.5)

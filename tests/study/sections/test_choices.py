@@ -35,7 +35,7 @@ def test_reference_and_limits_are_in_the_units_of_the_objectives() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ("of: mismatch", "of: mismtch", "did you mean 'mismatch'?"),
         ("within: {flexion: 3 deg}", "within: {flexon: 3}", "did you mean 'flexion'?"),
@@ -47,7 +47,7 @@ def test_reference_and_limits_are_in_the_units_of_the_objectives() -> None:
         ("weights: {flexion: 2}", "weights: {flexion: -2}", "at least 0"),
     ],
 )
-def test_every_mistake_is_reported(old: str, new: str, told: str) -> None:
+def test_every_mistake_is_reported(old: str, new: str, message: str) -> None:
     with pytest.raises(StudyError) as caught:
         study_from_text(STUDY.replace(old, new), "chosen.yaml")
-    assert any(told in issue.message for issue in caught.value.issues), [i.message for i in caught.value.issues]
+    assert any(message in issue.message for issue in caught.value.issues), [i.message for i in caught.value.issues]

@@ -64,8 +64,8 @@ def test_with_several_scenarios_limits_over_different_aggregations_are_left_alon
     assert "no design satisfies both" in refused(STUDY + TWO).message
     assert len(load(STUDY.replace("max: 38 mm", "max: 38 mm, over: mean") + TWO).constraints) == 2
     low = "over: {use: quantile, level: 0.2}"  # four fifths may lie above 5 cm, one fifth below 38 mm
-    both = STUDY.replace("min: 5 cm", f"min: 5 cm, {low}").replace("max: 38 mm", f"max: 38 mm, {low}")
-    assert len(load(both + TWO).constraints) == 2
+    text = STUDY.replace("min: 5 cm", f"min: 5 cm, {low}").replace("max: 38 mm", f"max: 38 mm, {low}")
+    assert len(load(text + TWO).constraints) == 2
 
 
 def test_a_limit_from_the_command_line_is_reported_with_the_position_in_the_file():

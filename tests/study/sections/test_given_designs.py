@@ -72,10 +72,10 @@ def test_a_table_gives_designs_in_the_units_of_its_columns() -> None:
 
 def test_an_evaluation_has_the_key_that_it_has_in_a_search() -> None:
     """A design that is given without a space, one of a choice in a space and one of a range are one evaluation."""
-    given, listed = Problem.from_study(load(ANALYSIS)), Problem.from_study(load(SPACE))
-    here = load(ANALYSIS).stages[0].solver.build().rows(given.space)
-    there = load(SPACE).stages[0].solver.build().rows(listed.space)
-    assert given.keys(here)[0] == listed.keys(there)[0]
+    analysis, search = Problem.from_study(load(ANALYSIS)), Problem.from_study(load(SPACE))
+    analysis_rows = load(ANALYSIS).stages[0].solver.build().rows(analysis.space)
+    search_rows = load(SPACE).stages[0].solver.build().rows(search.space)
+    assert analysis.keys(analysis_rows)[0] == search.keys(search_rows)[0]
 
 
 def test_a_model_without_inputs_needs_neither_space_nor_designs() -> None:
@@ -141,11 +141,11 @@ MISTAKES = [
 @pytest.mark.parametrize(("base", "find", "replacement", "path", "fragment"), MISTAKES)
 def test_a_mistake_is_answered_at_its_place(base, find, replacement, path, fragment, changed) -> None:
     text, line, column, _ = changed(base, find, replacement)
-    found = [issue for issue in mistakes(text) if fragment in issue.message]
-    assert len(found) >= 1, mistakes(text)
-    assert found[0].path == path
+    issues = [issue for issue in mistakes(text) if fragment in issue.message]
+    assert len(issues) >= 1, mistakes(text)
+    assert issues[0].path == path
     if "«" in replacement and path and "." in path:
-        assert (found[0].line, found[0].column) == (line, column)
+        assert (issues[0].line, issues[0].column) == (line, column)
 
 
 CELLS = [

@@ -38,20 +38,20 @@ def column(scenarios, name: str) -> list:
 
 
 def test_a_sample_alone_stands_for_the_list(load) -> None:
-    made = sampled(load, "{use: test_sampler, count: 3, vary: {friction: [0.3, 0.9]}, with: {speed: 18 km/h}}")
-    assert [s.name for s in made] == ["sampled_0001", "sampled_0002", "sampled_0003"]
-    assert column(made, "friction") == pytest.approx([0.4, 0.6, 0.8])
-    assert column(made, "speed") == [5.0, 5.0, 5.0]
+    scenarios = sampled(load, "{use: test_sampler, count: 3, vary: {friction: [0.3, 0.9]}, with: {speed: 18 km/h}}")
+    assert [s.name for s in scenarios] == ["sampled_0001", "sampled_0002", "sampled_0003"]
+    assert column(scenarios, "friction") == pytest.approx([0.4, 0.6, 0.8])
+    assert column(scenarios, "speed") == [5.0, 5.0, 5.0]
 
 
 def test_a_sample_may_follow_a_scenario_so_that_nominal_is_the_first(load) -> None:
-    made = sampled(
+    scenarios = sampled(
         load,
         "[{name: nominal, speed: 1}, {use: test_sampler, count: 2, with: {speed: 2}, name: drawn}, {name: z, speed: 3}"
         "]",
     )
-    assert [s.name for s in made] == ["nominal", "drawn_0001", "drawn_0002", "z"]
-    assert column(made, "speed") == [1.0, 2.0, 2.0, 3.0]
+    assert [s.name for s in scenarios] == ["nominal", "drawn_0001", "drawn_0002", "z"]
+    assert column(scenarios, "speed") == [1.0, 2.0, 2.0, 3.0]
 
 
 @pytest.mark.parametrize(
@@ -70,21 +70,21 @@ def test_a_sample_may_follow_a_scenario_so_that_nominal_is_the_first(load) -> No
     ],
 )
 def test_how_a_condition_varies(load, condition, spread, expected) -> None:
-    made = sampled(load, f"{{use: test_sampler, count: 4, vary: {{{condition}: {spread}}}, with: {{speed: 1}}}}")
-    found = column(made, condition)
+    scenarios = sampled(load, f"{{use: test_sampler, count: 4, vary: {{{condition}: {spread}}}, with: {{speed: 1}}}}")
+    conditions = column(scenarios, condition)
     if isinstance(expected[0], str):
-        assert found == expected
+        assert conditions == expected
     else:
-        assert found == pytest.approx(expected, abs=5e-6)
-    assert {type(v) for v in found} == {type(expected[0])}
+        assert conditions == pytest.approx(expected, abs=5e-6)
+    assert {type(v) for v in conditions} == {type(expected[0])}
 
 
 def test_without_vary_the_conditions_vary_as_the_model_says(load) -> None:
-    made = sampled(load, "{use: test_sampler, count: 5, with: {speed: 1}}")
-    assert column(made, "friction") == pytest.approx([0.26, 0.38, 0.5, 0.62, 0.74])  # 0.2 to 0.8
-    assert column(made, "wheels") == [4, 5, 6, 7, 8]
-    made = sampled(load, "{use: test_sampler, count: 2, with: {speed: 1, wheels: 6}}")
-    assert column(made, "wheels") == [6, 6], "what is given does not vary"
+    scenarios = sampled(load, "{use: test_sampler, count: 5, with: {speed: 1}}")
+    assert column(scenarios, "friction") == pytest.approx([0.26, 0.38, 0.5, 0.62, 0.74])  # 0.2 to 0.8
+    assert column(scenarios, "wheels") == [4, 5, 6, 7, 8]
+    scenarios = sampled(load, "{use: test_sampler, count: 2, with: {speed: 1, wheels: 6}}")
+    assert column(scenarios, "wheels") == [6, 6], "what is given does not vary"
 
 
 def test_conditions_of_a_model_that_declares_none_are_plain_numbers(load) -> None:
@@ -98,18 +98,18 @@ def test_conditions_of_a_model_that_declares_none_are_plain_numbers(load) -> Non
 
 @pytest.mark.parametrize("sampler", ["sobol", "latin_hypercube", "halton", "random"])
 def test_the_installed_samplers_draw_scenarios(load, sampler) -> None:
-    made = sampled(
+    scenarios = sampled(
         load, f"{{use: {sampler}, count: 20, vary: {{friction: [0.3, 0.9], mass: [1, 2]}}, with: {{speed: 1}}}}"
     )
-    friction = column(made, "friction")
+    friction = column(scenarios, "friction")
     assert len(set(friction)) == 20
     assert all(0.3 <= f <= 0.9 for f in friction)
 
 
 def test_settings_of_the_sampler_stand_beside_those_of_the_sample(load) -> None:
-    made = sampled(load, "{use: sobol, scramble: false, count: 4, vary: {friction: [0.2, 0.6]}, with: {speed: 1}}")
+    scenarios = sampled(load, "{use: sobol, scramble: false, count: 4, vary: {friction: [0.2, 0.6]}, with: {speed: 1}}")
     # the Sobol' sequence begins 0, 1/2, 3/4, 1/4
-    assert column(made, "friction") == pytest.approx([0.2, 0.4, 0.5, 0.3])
+    assert column(scenarios, "friction") == pytest.approx([0.2, 0.4, 0.5, 0.3])
 
 
 def test_a_sample_in_python_may_name_the_sampler_itself() -> None:
@@ -133,27 +133,27 @@ RANDOM = "{use: test_sampler, jitter: true, count: 8, vary: {friction: [0.3, 0.9
 
 
 def test_the_same_file_gives_the_same_scenarios_in_every_process(load) -> None:
-    made = sampled(load, RANDOM.replace("MORE", ""))
+    scenarios = sampled(load, RANDOM.replace("MORE", ""))
     # SeedSequence(5, spawn_key=(a, b)), a and b from the BLAKE2b digests of 'scenarios' and 'sampled'
     key = (0x9D1CE8EB, 0x1F48B19F)
     rng = np.random.default_rng(np.random.SeedSequence(5, spawn_key=key))
     u = (np.arange(8) + rng.random((8, 1))[:, 0]) / 8
-    assert column(made, "friction") == pytest.approx(0.3 + 0.6 * u, rel=1e-12)
+    assert column(scenarios, "friction") == pytest.approx(0.3 + 0.6 * u, rel=1e-12)
 
 
 def test_the_seed_is_that_of_the_study_unless_the_sample_has_one(load) -> None:
-    of_study, own, other = (
+    of_study, equal_seed, different_seed = (
         column(sampled(load, RANDOM.replace("MORE", more)), "friction") for more in ("", ", seed: 5", ", seed: 6")
     )
-    assert of_study == own
-    assert of_study != other
+    assert of_study == equal_seed
+    assert of_study != different_seed
 
 
 def test_samples_with_different_names_differ_wherever_they_stand(load) -> None:
     a, b = (RANDOM.replace("MORE", f", name: {name}") for name in "ab")
-    both, swapped = sampled(load, f"[{a}, {b}]"), sampled(load, f"[{b}, {a}]")
-    assert {s.name: s.values for s in both} == {s.name: s.values for s in swapped}
-    assert column(both[:8], "friction") != column(both[8:], "friction")
+    in_order, swapped = sampled(load, f"[{a}, {b}]"), sampled(load, f"[{b}, {a}]")
+    assert {s.name: s.values for s in in_order} == {s.name: s.values for s in swapped}
+    assert column(in_order[:8], "friction") != column(in_order[8:], "friction")
 
 
 def test_scenarios_of_the_validation_are_others_than_those_of_the_search(load) -> None:
@@ -278,8 +278,8 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("section", "path", "fragment"), MISTAKES, ids=[f"{i}" for i, _ in enumerate(MISTAKES)])
 def test_a_mistake_is_reported_once_at_its_place(refused_once, section, path, fragment) -> None:
-    given = section if section[0] in "{[«" else f"{{{section}}}"
-    refused_once(BASE, "SCENARIOS", given, path, fragment)
+    mapping = section if section[0] in "{[«" else f"{{{section}}}"
+    refused_once(BASE, "SCENARIOS", mapping, path, fragment)
 
 
 def test_a_sample_needs_vary_when_the_model_declares_no_conditions(mistakes, base_text) -> None:
@@ -294,16 +294,16 @@ def test_a_unit_of_an_undeclared_condition_is_refused(refused_once) -> None:
         "study: s\nmodel: {use: test_open}\nspace: {x: [0, 1]}\nobjectives: [{name: f, minimize: f}]\n"
         "scenarios: {use: test_sampler, count: 2, vary: {a: RANGE}}\nsolver: {use: test_grid}\n"
     )
-    for given, key in (("[«1 m», 2]", "low"), ("{mean: 1, deviation: «2 m»}", "deviation")):
-        refused_once(base, "RANGE", given, f"scenarios.vary.a.{key}", "does not declare")
+    for entry, key in (("[«1 m», 2]", "low"), ("{mean: 1, deviation: «2 m»}", "deviation")):
+        refused_once(base, "RANGE", entry, f"scenarios.vary.a.{key}", "does not declare")
     refused_once(
         base, "RANGE", "{values: [1, «2 m»]}", "scenarios.vary.a.values.1", "write a plain number, or annotate"
     )
-    given = "vary: {a: [1, 2]}, with: {b: «5 m/s»}"
-    refused_once(base, "vary: {a: RANGE}", given, "scenarios.with.b", "does not declare its conditions")
+    entry = "vary: {a: [1, 2]}, with: {b: «5 m/s»}"
+    refused_once(base, "vary: {a: RANGE}", entry, "scenarios.with.b", "does not declare its conditions")
     sample = "{use: test_sampler, count: 2, vary: {a: RANGE}}"
-    for given, key in (("a: «5 m/s»", "a"), ("a: [1, «2 kg»]", "a.1")):
-        refused_once(base, sample, f"[{{name: one, {given}}}]", f"scenarios.0.{key}", "a unit cannot be converted")
+    for entry, key in (("a: «5 m/s»", "a"), ("a: [1, «2 kg»]", "a.1")):
+        refused_once(base, sample, f"[{{name: one, {entry}}}]", f"scenarios.0.{key}", "a unit cannot be converted")
 
 
 def test_units_of_conditions_are_no_mistake_of_a_model_that_is_not_known(mistakes) -> None:
@@ -326,9 +326,9 @@ def test_the_default_aggregation_of_a_sample_is_the_worst(load) -> None:
     text = BASE.replace("SCENARIOS", "{" + SAMPLE + "}")
     study = load(text)
     assert study.objectives[0].over.plugin.name == "worst"
-    again = load(study.text, overrides=["scenarios.count=5"])
-    assert len(again.scenarios) == 5
-    assert replace(load(again.text), text="") == replace(again, text="")
+    overridden = load(study.text, overrides=["scenarios.count=5"])
+    assert len(overridden.scenarios) == 5
+    assert replace(load(overridden.text), text="") == replace(overridden, text="")
 
 
 def test_ten_thousand_scenarios_are_made_in_seconds(load) -> None:
@@ -336,6 +336,6 @@ def test_ten_thousand_scenarios_are_made_in_seconds(load) -> None:
 
     load(BASE.replace("SCENARIOS", "{" + SAMPLE + "}"))
     started = time.process_time()
-    made = sampled(load, "{use: test_sampler, count: 10000, with: {speed: 1}}")
-    assert len(made) == 10_000
+    scenarios = sampled(load, "{use: test_sampler, count: 10000, with: {speed: 1}}")
+    assert len(scenarios) == 10_000
     assert time.process_time() - started < 10.0  # minutes where something is quadratic

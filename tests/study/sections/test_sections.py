@@ -51,19 +51,19 @@ def test_sections_omitted_by_a_small_study(load, base_text) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"), [("[2, 1 rad, 1 mm]", (2.0, 57.29577951308232, 0.001)), ("[2, 60, 1]", (2.0, 60.0, 1.0))]
+    ("reference", "expected"), [("[2, 1 rad, 1 mm]", (2.0, 57.29577951308232, 0.001)), ("[2, 60, 1]", (2.0, 60.0, 1.0))]
 )
-def test_a_reference_may_be_a_list_in_the_order_of_the_objectives(load, full_text, given, expected) -> None:
-    study = load(full_text.replace(REFERENCE, f"reference: {given}"))
+def test_a_reference_may_be_a_list_in_the_order_of_the_objectives(load, full_text, reference, expected) -> None:
+    study = load(full_text.replace(REFERENCE, f"reference: {reference}"))
     assert study.stages[1].budget.hypervolume.reference == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("amount", "expected"),
     [("32 GB", 32e9), ("32GiB", 32 * 2**30), ("512 MB", 512e6), ("0.5 TB", 5e11), ("1048576 KiB", 2**30)],
 )
-def test_memory_is_an_amount_with_a_unit(load, full_text, given, expected) -> None:
-    assert load(full_text.replace("32 GB", given)).execution.cluster.memory == expected
+def test_memory_is_an_amount_with_a_unit(load, full_text, amount, expected) -> None:
+    assert load(full_text.replace("32 GB", amount)).execution.cluster.memory == expected
 
 
 def test_the_units_of_memory_are_those_of_pint() -> None:
@@ -75,8 +75,8 @@ def test_the_units_of_memory_are_those_of_pint() -> None:
 
 def test_scenarios_of_the_validation_may_be_listed(load, full_text) -> None:
     sample = "{use: test_sampler, count: 3, jitter: true, with: {speed: 5}}"
-    given = f"[{{name: slow, speed: 1}}, {sample}]"
-    study = load(full_text.replace(sample, given).replace("    quantiles: [0.1, 0.9]\n", ""))
+    scenarios = f"[{{name: slow, speed: 1}}, {sample}]"
+    study = load(full_text.replace(sample, scenarios).replace("    quantiles: [0.1, 0.9]\n", ""))
     assert [s.name for s in study.validate.scenarios][:2] == ["slow", "sampled_0001"]
     assert study.validate.quantiles == (0.05, 0.5, 0.95)
 
@@ -201,8 +201,10 @@ def test_of_two_mistakes_both_are_reported_and_nothing_else(mistakes, full_text,
 
 def test_a_cluster_needs_workers(refused_once, full_text) -> None:
     text = full_text.replace("  timeout: 20 s\n", "")
-    given = "executor: serial\n  «cluster»"
-    refused_once(text, "executor: dask\n  cluster", given, C, "executor 'serial' has no workers; remove 'cluster'")
+    replacement = "executor: serial\n  «cluster»"
+    refused_once(
+        text, "executor: dask\n  cluster", replacement, C, "executor 'serial' has no workers; remove 'cluster'"
+    )
 
 
 SINGLE = """\

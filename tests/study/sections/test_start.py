@@ -24,7 +24,7 @@ stages:
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Path:
+def study_folder(tmp_path: Path) -> Path:
     """A folder with a store in it, one beside it, and folders that are none."""
     below = tmp_path / "studies"
     for store in (below / "first.study", tmp_path / "outside.study", below / "half.study", below / "empty"):
@@ -37,7 +37,7 @@ def here(tmp_path: Path) -> Path:
     return below
 
 
-def written(folder: Path, start: str) -> Path:
+def write_study(folder: Path, start: str) -> Path:
     path = folder / "second.yaml"
     path.write_text(STUDY.replace("START", start))
     return path
@@ -52,14 +52,14 @@ def written(folder: Path, start: str) -> Path:
         ("{store: first.study/, best: 3}", ("best", 3)),
     ],
 )
-def test_a_store_below_the_folder_of_the_study_is_known_by_its_whole_path(here, start, expected) -> None:
-    (stage,) = study_from_file(written(here, start)).stages
-    assert stage.start_from == StartFrom(None, *expected, str((here / "first.study").resolve()))
+def test_a_store_below_the_folder_of_the_study_is_known_by_its_whole_path(study_folder, start, expected) -> None:
+    (stage,) = study_from_file(write_study(study_folder, start)).stages
+    assert stage.start_from == StartFrom(None, *expected, str((study_folder / "first.study").resolve()))
 
 
-def test_a_store_elsewhere_is_given_by_its_whole_path_on_the_command_line_or_in_python(here) -> None:
-    outside = str(here.parent / "outside.study")
-    path = written(here, "{store: first.study}")
+def test_a_store_elsewhere_is_given_by_its_whole_path_on_the_command_line_or_in_python(study_folder) -> None:
+    outside = str(study_folder.parent / "outside.study")
+    path = write_study(study_folder, "{store: first.study}")
     (stage,) = study_from_file(path, overrides=[f"stages.search.start_from.store={outside}"]).stages
     assert stage.start_from == StartFrom(store=outside)
     data = {
@@ -77,7 +77,7 @@ def test_a_store_elsewhere_is_given_by_its_whole_path_on_the_command_line_or_in_
         ],
     }
     assert study_from_data(data).stages[0].start_from == StartFrom(store=outside)
-    assert study_from_data(data, base=here).stages[0].start_from == StartFrom(store=outside)
+    assert study_from_data(data, base=study_folder).stages[0].start_from == StartFrom(store=outside)
 
 
 @pytest.mark.parametrize(
@@ -102,11 +102,11 @@ def test_a_store_elsewhere_is_given_by_its_whole_path_on_the_command_line_or_in_
         ("{«stor»: first.study}", "", "unknown key 'stor'; did you mean 'store'?"),
     ],
 )
-def test_a_mistake_is_reported_once_at_its_place(here, changed, start, path, message) -> None:
+def test_a_mistake_is_reported_once_at_its_place(study_folder, changed, start, path, message) -> None:
     text, line, column, end = changed(STUDY, "START", start)
-    (here / "second.yaml").write_text(text)
+    (study_folder / "second.yaml").write_text(text)
     with pytest.raises(StudyError) as caught:
-        study_from_file(here / "second.yaml")
+        study_from_file(study_folder / "second.yaml")
     (issue,) = caught.value.issues
     assert issue.path == f"stages.0.start_from{path}"
     assert issue.message.startswith(message)

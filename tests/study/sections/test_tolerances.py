@@ -25,26 +25,26 @@ def load(text: str, *overrides: str):
 
 
 def test_tolerances_are_shares_of_the_value_or_amounts_in_its_unit_uniform_or_normal():
-    found = load(STUDY).tolerances
-    assert found.of == (
+    tolerances = load(STUDY).tolerances
+    assert tolerances.of == (
         Tolerance("stiffness", 0.02, relative=True, low=np.nextafter(0.0, 1.0) / 1000.0 or 0.0),
         Tolerance("offset", pytest.approx(0.1), normal=True, low=-10.0, high=10.0),
     )
-    assert (found.neighbours, found.front, found.assumed) == (None, None, False)
+    assert (tolerances.neighbours, tolerances.front, tolerances.assumed) == (None, None, False)
 
 
 def test_the_report_may_state_them_instead():
     text = STUDY.replace(", tolerance: 2 %", "").replace(", tolerance: {deviation: 0.1 mm}", "")
-    found = load(text, "report.tolerances={of: {offset: 100 um}, neighbours: 32, front: 64}").tolerances
-    assert found.of == (Tolerance("offset", pytest.approx(0.1), low=-10.0, high=10.0),)
-    assert (found.neighbours, found.front) == (32, 64)
+    tolerances = load(text, "report.tolerances={of: {offset: 100 um}, neighbours: 32, front: 64}").tolerances
+    assert tolerances.of == (Tolerance("offset", pytest.approx(0.1), low=-10.0, high=10.0),)
+    assert (tolerances.neighbours, tolerances.front) == (32, 64)
 
 
 def test_without_any_one_percent_is_assumed_of_the_value_or_of_the_largest_one_where_the_range_holds_0():
     text = STUDY.replace(", tolerance: 2 %", "").replace(", tolerance: {deviation: 0.1 mm}", "")
-    found = load(text).tolerances
-    assert found.assumed
-    assert [(t.parameter, t.size, t.relative) for t in found.of] == [
+    tolerances = load(text).tolerances
+    assert tolerances.assumed
+    assert [(t.parameter, t.size, t.relative) for t in tolerances.of] == [
         ("stiffness", 0.01, True),
         ("offset", pytest.approx(0.05), False),
     ]

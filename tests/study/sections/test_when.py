@@ -62,8 +62,8 @@ def test_an_input_that_the_model_needs_cannot_be_conditional(refused_once) -> No
         "model 'test_wheel' needs 'stiffness' in every design; "
         "it cannot be conditional unless its annotation there is NotRequired[...]"
     )
-    given = "high: 2, «when»: {kind: steel}}"
-    refused_once(text, "high: 2}", given, "space.stiffness.when", message)
+    entry = "high: 2, «when»: {kind: steel}}"
+    refused_once(text, "high: 2}", entry, "space.stiffness.when", message)
 
 
 def test_a_circle_is_reported_once_at_its_first_parameter(mistakes) -> None:

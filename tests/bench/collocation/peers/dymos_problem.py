@@ -20,10 +20,10 @@ try:
 except ImportError:
     pyoptsparse = None
 
-given, intervals, limit = arguments()
+published, intervals, limit = arguments()
 COST = "cost_so_far"
-OBJECTIVE = {"duration": "time", "integral": COST, "final": "final_cost"}[given.cost]
-PATHS = [f"path_{k}" for k in range(given.paths)]
+OBJECTIVE = {"duration": "time", "integral": COST, "final": "final_cost"}[published.cost]
+PATHS = [f"path_{k}" for k in range(published.paths)]
 SETTINGS = {"print_level": 0, "sb": "yes", "tol": 1e-8, "max_iter": 3000}
 
 
@@ -42,21 +42,21 @@ class Ipopt(Driver):
         [cost] = self._objs
         first = self.get_design_var_values()
         self._get_coloring(run_model=True)
-        known = {}
+        cache = {}
 
         def at(x):
-            if "x" not in known or not np.array_equal(known["x"], x):
+            if "x" not in cache or not np.array_equal(cache["x"], x):
                 self._vectors["design_var"].set_data(x, driver_scaling=True)
                 self._set_design_vars(driver_scaling=True)
                 model.run_solve_nonlinear()
-                known.clear()
-                known["x"] = x.copy()
+                cache.clear()
+                cache["x"] = x.copy()
 
         def totals(x):
             at(x)
-            if "J" not in known:
-                known["J"] = np.array(self._compute_totals(of=[cost, *rows], wrt=names, return_format="array"))
-            return known["J"]
+            if "J" not in cache:
+                cache["J"] = np.array(self._compute_totals(of=[cost, *rows], wrt=names, return_format="array"))
+            return cache["J"]
 
         class Callbacks:
             def objective(self, x):
@@ -82,9 +82,9 @@ class Ipopt(Driver):
         program = cyipopt.Problem(len(low), len(below), Callbacks(), low, high, below, above)
         for name, value in {**SETTINGS, "max_cpu_time": limit, "hessian_approximation": "limited-memory"}.items():
             program.add_option(name, value)
-        x, told = program.solve(np.clip(np.concatenate([first[n].ravel() for n in names]), low, high))
+        x, info = program.solve(np.clip(np.concatenate([first[n].ravel() for n in names]), low, high))
         at(x)
-        self.result.success = told["status"] in (0, 1)
+        self.result.success = info["status"] in (0, 1)
         return not self.result.success
 
     @staticmethod
@@ -102,14 +102,14 @@ class Dynamics(om.ExplicitComponent):
 
     def setup(self):
         count = self.options["num_nodes"]
-        tables = (given.states, given.controls, given.parameters, ["time"])
+        tables = (published.states, published.controls, published.parameters, ["time"])
         symbols = [casadi.SX.sym("s", len(table)) for table in tables]
-        functions = (given.rates, given.integrand, given.final_cost, given.path)
+        functions = (published.rates, published.integrand, published.final_cost, published.path)
         results = casadi.vertcat(*(f(*symbols) for f in functions))
         J = casadi.jacobian(results, casadi.vertcat(*symbols))
         self.of_tables = tables
         self.of_names = [name for table in tables for name in table]
-        self.of_outputs = [*(f"rate_{n}" for n in given.states), "integrand", "final_cost", *PATHS]
+        self.of_outputs = [*(f"rate_{n}" for n in published.states), "integrand", "final_cost", *PATHS]
         self.all_values = casadi.Function("f", symbols, [casadi.densify(results)]).map(count)
         self.all_partials = casadi.Function("J", symbols, [casadi.vec(casadi.densify(J))]).map(count)
         rows, columns = J.sparsity().row(), J.sparsity().get_col()
@@ -151,21 +151,21 @@ def build():
     )
     trajectory = built.model.add_subsystem("trajectory", dymos.Trajectory())
     trajectory.add_phase("phase", phase)
-    if given.fixed_tf is None:
-        phase.set_time_options(fix_initial=True, duration_bounds=tuple(given.tf), targets=["time"])
+    if published.fixed_tf is None:
+        phase.set_time_options(fix_initial=True, duration_bounds=tuple(published.tf), targets=["time"])
     else:
         phase.set_time_options(fix_initial=True, fix_duration=True, targets=["time"])
-    for name in given.states:
-        low, high = (None if not np.isfinite(end) else end for end in given.box(name))
-        ends = {"fix_initial": name in given.initial, "fix_final": name in given.final}
+    for name in published.states:
+        low, high = (None if not np.isfinite(end) else end for end in published.box(name))
+        ends = {"fix_initial": name in published.initial, "fix_final": name in published.final}
         phase.add_state(name, rate_source=f"rate_{name}", targets=[name], lower=low, upper=high, **ends)
-    if given.cost == "integral":
+    if published.cost == "integral":
         phase.add_state(COST, rate_source="integrand", fix_initial=True)
-    for name in given.controls:
-        low, high = (None if not np.isfinite(end) else end for end in given.box(name))
+    for name in published.controls:
+        low, high = (None if not np.isfinite(end) else end for end in published.box(name))
         phase.add_control(name, targets=[name], lower=low, upper=high, continuity=True, rate_continuity=False)
-    for name in given.parameters:
-        low, high = given.box(name)
+    for name in published.parameters:
+        low, high = published.box(name)
         phase.add_parameter(name, opt=True, lower=low, upper=high, targets=[name], static_target=False)
     for name in PATHS:
         phase.add_path_constraint(name, lower=0.0)
@@ -174,8 +174,8 @@ def build():
     return built, phase
 
 
-def solve(made, guess):
-    built, phase = made
+def solve(transcription, guess):
+    built, phase = transcription
     signal.signal(signal.SIGPROF, out_of_time)
     signal.setitimer(signal.ITIMER_PROF, limit)  # seconds of the processor
     try:
@@ -190,16 +190,16 @@ def out_of_time(*_):
 
 def solved(built, phase, guess):
     fractions = np.linspace(0.0, 1.0, intervals + 1)
-    values = given.at(guess, fractions)
+    values = published.at(guess, fractions)
     phase.set_time_val(0.0, guess["tf"])
     times = guess["tf"] * fractions
-    for name in given.states:
+    for name in published.states:
         phase.set_state_val(name, values[name], time_vals=times)
-    for name in given.controls:
+    for name in published.controls:
         phase.set_control_val(name, values[name], time_vals=times)
-    for name in given.parameters:
+    for name in published.parameters:
         phase.set_parameter_val(name, guess["parameters"][name])
-    if given.cost == "integral":
+    if published.cost == "integral":
         phase.set_state_val(COST, [0.0, 0.0])
     built.run_driver()
     if not built.driver.result.success:
@@ -207,4 +207,4 @@ def solved(built, phase, guess):
     return float(built.get_val(f"trajectory.phase.timeseries.{OBJECTIVE}")[-1, 0])
 
 
-answered(given, build, solve)
+answered(published, build, solve)

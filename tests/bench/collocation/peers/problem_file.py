@@ -31,8 +31,8 @@ class Given:
 
     def at(self, guess, fractions):
         """Values by name of a guess at fractions of the time."""
-        known = np.linspace(0.0, 1.0, len(next(iter(guess["values"].values()))))
-        return {name: np.interp(fractions, known, values) for name, values in guess["values"].items()}
+        nodes = np.linspace(0.0, 1.0, len(next(iter(guess["values"].values()))))
+        return {name: np.interp(fractions, nodes, values) for name, values in guess["values"].items()}
 
 
 def arguments():
@@ -40,13 +40,13 @@ def arguments():
     return Given(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
 
 
-def answered(given, build, solve):
+def answered(published, build, solve):
     """Build, solve from every guess, and print: seconds of building with the first solve, the median of the seconds of
     the others, objectives (none for a failed solve)."""
     began = time.process_time()
     built = build()
     objectives, seconds = [], []
-    for guess in given.guesses:
+    for guess in published.guesses:
         start = time.process_time()
         try:
             objectives.append(solve(built, guess))
@@ -56,5 +56,5 @@ def answered(given, build, solve):
         seconds.append(time.process_time() - start)
         if len(seconds) == 1:
             first = time.process_time() - began
-    again = float(np.median(seconds[1:])) if len(seconds) > 1 else None
-    print(json.dumps({"objectives": objectives, "first_seconds": first, "repeat_seconds": again}), flush=True)
+    repeated = float(np.median(seconds[1:])) if len(seconds) > 1 else None
+    print(json.dumps({"objectives": objectives, "first_seconds": first, "repeat_seconds": repeated}), flush=True)

@@ -12,11 +12,11 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-given = json.loads(Path(sys.argv[1]).read_text())
-model = mujoco.MjModel.from_xml_string(given["xml"])
+request = json.loads(Path(sys.argv[1]).read_text())
+model = mujoco.MjModel.from_xml_string(request["xml"])
 data = mujoco.MjData(model)
 lengths, slopes = [], []
-for q in given["poses"]:
+for q in request["poses"]:
     data.qpos[:] = q
     mujoco.mj_forward(model, data)
     J = np.zeros((model.ntendon, model.nv))

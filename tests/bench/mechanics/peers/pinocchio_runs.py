@@ -19,13 +19,13 @@ import pinocchio as pin
 
 def best(call, repeats: int, batches: int = 5) -> float:
     """Seconds of one call, the best of some batches."""
-    found = []
+    seconds = []
     for _ in range(batches):
         begin = time.perf_counter()
         for _ in range(repeats):
             call()
-        found.append((time.perf_counter() - begin) / repeats)
-    return min(found)
+        seconds.append((time.perf_counter() - begin) / repeats)
+    return min(seconds)
 
 
 def chain(n: int) -> pin.Model:
@@ -40,9 +40,9 @@ def chain(n: int) -> pin.Model:
     return model
 
 
-def tips(given: dict) -> list[list[float]]:
+def tips(rods: dict) -> list[list[float]]:
     """Accelerations of the tips of rods with given directions, lengths, velocities of the tips and axial forces."""
-    u, lengths, v, pulls = (np.array(given[name]) for name in ("directions", "lengths", "velocities", "pulls"))
+    u, lengths, v, pulls = (np.array(rods[name]) for name in ("directions", "lengths", "velocities", "pulls"))
     model = chain(len(u))
     data = model.createData()
     q, turn = [], np.eye(3)
@@ -64,30 +64,30 @@ def tips(given: dict) -> list[list[float]]:
 
 
 def chains() -> dict[str, float]:
-    found = {}
+    cost = {}
     for n in (2, 10, 30, 100):
         model = chain(n)
         data = model.createData()
         rng = np.random.default_rng(0)
         q, v, tau = rng.uniform(0.3, 0.9, model.nq), rng.normal(size=model.nv), rng.normal(size=model.nv)
-        found[str(n)] = 1e6 * best(lambda m=model, d=data, a=q, b=v, c=tau: pin.aba(m, d, a, b, c), max(20, 20000 // n))
-    return found
+        cost[str(n)] = 1e6 * best(lambda m=model, d=data, a=q, b=v, c=tau: pin.aba(m, d, a, b, c), max(20, 20000 // n))
+    return cost
 
 
-def andrews(given: dict) -> dict:
+def andrews(mechanism: dict) -> dict:
     from scipy.integrate import solve_ivp
 
     model = pin.Model()
     model.gravity.linear = np.zeros(3)
     joints = {"ground": 0}
-    for body in given["bodies"]:
-        place = pin.SE3(np.eye(3), np.array([*body["joint"], 0.0]))
-        joints[body["name"]] = model.addJoint(joints[body["parent"]], pin.JointModelRZ(), place, body["name"])
+    for body in mechanism["bodies"]:
+        placement = pin.SE3(np.eye(3), np.array([*body["joint"], 0.0]))
+        joints[body["name"]] = model.addJoint(joints[body["parent"]], pin.JointModelRZ(), placement, body["name"])
         inertia = np.diag([0.5, 0.5, 1.0]) * body["inertia"]
         inertia = pin.Inertia(body["mass"], np.array([*body["centre"], 0.0]), inertia)
         model.appendBodyToJoint(joints[body["name"]], inertia, pin.SE3.Identity())
     data = model.createData()
-    ends = [(joints[e["frame"]], pin.SE3(np.eye(3), np.array(e["place"]))) for e in given["ends"]]
+    ends = [(joints[e["frame"]], pin.SE3(np.eye(3), np.array(e["place"]))) for e in mechanism["ends"]]
     models, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
     for end in ends[1:]:
         one = pin.RigidConstraintModel(pin.ContactType.CONTACT_3D, model, *ends[0], *end, pin.ReferenceFrame.LOCAL)
@@ -95,11 +95,11 @@ def andrews(given: dict) -> dict:
         datas.append(one.createData())
     pin.initConstraintDynamics(model, data, models, datas)
     settings = pin.ProximalSettings(1e-13, 1e-10, 20)
-    start = np.array(given["start"])
-    spring, k3 = given["spring"], joints[given["spring"]["frame"]]
+    start = np.array(mechanism["start"])
+    spring, k3 = mechanism["spring"], joints[mechanism["spring"]["frame"]]
     anchor, local = np.array(spring["anchor"]), np.array(spring["place"])
     torque = np.zeros(model.nv)
-    torque[0] = given["torque"]
+    torque[0] = mechanism["torque"]
 
     def rates(_: float, x: np.ndarray) -> np.ndarray:
         q, v = x[:7], x[7:]
@@ -116,12 +116,12 @@ def andrews(given: dict) -> dict:
         return np.concatenate([v, pin.constraintDynamics(model, data, q, v, tau, models, datas, settings)])
 
     x0 = np.concatenate([start, np.zeros(7)])
-    found = []
+    seconds = []
     for _ in range(3):
         begin = time.perf_counter()
-        done = solve_ivp(rates, (0.0, 0.03), x0, method="DOP853", rtol=given["rtol"], atol=given["rtol"])
-        found.append(time.perf_counter() - begin)
-    return {"ms": 1e3 * min(found), "angles": done.y[:7, -1].tolist()}
+        solution = solve_ivp(rates, (0.0, 0.03), x0, method="DOP853", rtol=mechanism["rtol"], atol=mechanism["rtol"])
+        seconds.append(time.perf_counter() - begin)
+    return {"ms": 1e3 * min(seconds), "angles": solution.y[:7, -1].tolist()}
 
 
 if __name__ == "__main__":
