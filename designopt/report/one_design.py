@@ -11,6 +11,7 @@ import numpy as np
 
 from designopt.problem import unequal
 from designopt.report.labels import displayed_figures
+from designopt.report.notable import sentences
 from designopt.store.errors import StoreError
 from designopt.store.views.table import stated_constraints
 
@@ -110,7 +111,7 @@ def origin(result: Result, row: int) -> str:
 
 
 def messages(result: Result, row: int) -> list[str]:
-    """Messages of failed evaluations, and their printed output."""
+    """Messages of failed evaluations, their printed output, and what notable outputs count."""
     messages = []
     for k, scenario in enumerate(result.problem.scenarios):
         message = result.message(row, k).strip()
@@ -118,7 +119,7 @@ def messages(result: Result, row: int) -> list[str]:
             messages.append(f"{scenario.name}: {message}")
         if printed := result.printed(row, k).strip():
             messages.append(f"{scenario.name} printed:\n{printed}")
-    return messages
+    return [*messages, *filter(None, ["\n".join(sentences(result, row))])]
 
 
 def array_rows(result: Result, row: int) -> tuple[list[list[str]], list[str]]:

@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from designopt.counts import count, plural
 from designopt.printable import one_line
 from designopt.report.labels import (
@@ -15,12 +13,12 @@ from designopt.report.labels import (
     design_names,
     design_values,
     displayed_figures,
-    listed,
     number,
     objective_values,
     with_unit,
 )
 from designopt.report.no_design import without_feasible, without_number
+from designopt.report.notable import LINES, notable
 from designopt.report.parts.answer import summary, violated_limits
 from designopt.report.parts.answer.limits import WARNED, fewer_bounds, recommended_bounds, warnings
 from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, untried
@@ -32,8 +30,8 @@ from designopt.store.errors import resume_command
 if TYPE_CHECKING:
     from designopt.store.result import Result
 
-#: Maximum lines and figures on the terminal for a study without objectives.
-LINES, FIGURES = 20, 6
+#: Maximum figures on the terminal for a study without objectives.
+FIGURES = 6
 #: Maximum number of failure classes in a note.
 CLASSES = 4
 
@@ -81,7 +79,7 @@ def summary_table(result: Result) -> str:
     notes = [
         *_lacking(result, chosen),
         *_failed(result),
-        *_notable(result),
+        *notable(result),
         *(f"note: {clause}" for clause in (*warnings(result), *last)),
     ]
     return "\n".join([*first, *_aligned(lines, 1), *notes])
@@ -135,24 +133,6 @@ def most_frequent_failure(result: Result) -> str:
     return ""
 
 
-def _notable(result: Result) -> list[str]:
-    """Outputs declared as notable, wherever they are above 0."""
-    problem, notes = result.problem, []
-    for name, output in problem.model.plugin.outputs.items():
-        if output.quantity is None or not output.quantity.notable or name not in result.outcomes.figures:
-            continue
-        values = result.outcomes.figures[name]
-        some = np.asarray(values > 0.0)
-        if some.any():
-            where = [s.name for s, has_some in zip(problem.scenarios, np.any(some, axis=0), strict=True) if has_some]
-            scenarios = f" ({listed(where[:LINES])})" if len(problem.scenarios) > 1 else ""
-            far = (
-                f"{number(float(values[some].max()))} in {count(int(some.sum()))} of {plural(some.size, 'evaluation')}"
-            )
-            notes.append(f"note: {name} is up to {far}{scenarios}: {output.quantity.description}")
-    return notes
-
-
 def analysis_table(result: Result) -> str:
     """The results of the first designs in the first scenarios, one line each, as aligned plain text without a final
     newline.
@@ -180,7 +160,7 @@ def analysis_table(result: Result) -> str:
         if n > 0
     ]
     more = [f"{' and '.join(left)} in the report"] if left else []
-    return "\n".join([*_aligned(lines, len(head) - len(figures)), *more, *_notable(result), *broken_limits(result)])
+    return "\n".join([*_aligned(lines, len(head) - len(figures)), *more, *notable(result), *broken_limits(result)])
 
 
 def broken_limits(result: Result) -> list[str]:

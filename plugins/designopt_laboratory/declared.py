@@ -50,6 +50,9 @@ class TrialConditions(AssumedErrors, total=False):
     recording: Annotated[InputFile, Q("", "markers of the trial, with plates and EMG or without (C3D or TRC)")]
     motion: Annotated[InputFile, Q("", "coordinates in place of markers (MOT, STO or CSV)")]
     static: Annotated[InputFile, Q("", "markers of a static pose, for the setting 'scaling' (C3D or TRC)")]
+    functional: Annotated[
+        list[InputFile], Q("", "markers of the movements that give the setting 'functional_joints' (C3D or TRC)")
+    ]
     subject_model: Annotated[
         InputFile, Q("", "a model (.osim) that is scaled already, in place of the setting 'model'")
     ]
@@ -57,6 +60,9 @@ class TrialConditions(AssumedErrors, total=False):
     reactions: Annotated[InputFile, Q("", "table of ground reactions, for a recording without plates (MOT, STO, CSV)")]
     external_loads: Annotated[
         InputFile, Q("", "OpenSim's assignment of the columns of 'reactions' to bodies (XML); by position without")
+    ]
+    time_offset: Annotated[
+        float, Q("s", "added to the times of plates and reactions that are not synchronous to the motion", default=0.0)
     ]
     emg: Annotated[InputFile, Q("", "measured activity (MOT, STO, CSV, C3D); by default the recording")]
     targets: Annotated[
@@ -78,8 +84,9 @@ class TrialFigures(TypedDict):
         float,
         Q(
             "",
-            "notes on poses, loads, residuals and reserves, listed by the report part laboratory_markers",
+            "sentences on poses, loads, residuals and reserves that make the trial doubtful",
             notable=True,
+            listed_by="doubts",
         ),
     ]
     marker_rms: NotRequired[Annotated[float, Q("m", "RMS distance of measured markers from the model's")]]
@@ -177,5 +184,6 @@ ARRAYS = {
     "scaled_model": Array(("line",), "", "the subject's model file (.osim)", dtype="str"),
     "skeleton": Array(("time", "vertex", "space"), "m", "drawing of the bones: x, -z, y"),
     "paths": Array(("time", "muscle", "vertex", "space"), "m", "drawing of the muscles, as skeleton"),
-    "notes": Array(("note",), "", "notes on files, poses, loads and cycles", dtype="str"),
+    "doubts": Array(("doubt",), "", "what is doubtful in the trial, and the way out", dtype="str"),
+    "notes": Array(("note",), "", "these, and what was read, assumed and left out", dtype="str"),
 }

@@ -17,6 +17,7 @@ from designopt.plugin import InputFile, InvalidSetting
 from designopt.study.language.findings import nearest_or_all
 from designopt_laboratory.curves.curves import side_of
 from designopt_laboratory.trial.feet import SIDES
+from designopt_laboratory.trial.functional import FunctionalJoint, hinge_mistakes
 from designopt_laboratory.trial.steps import STEPS, Step
 from designopt_laboratory.trial.subject import markers_on
 
@@ -27,7 +28,9 @@ class LaboratorySettings(Protocol):
     model: InputFile
     scaling: InputFile | None
     measurements: list[Measurement]
+    scale_to_static: bool
     scale_factors: dict[str, tuple[float, float, float]]
+    functional_joints: dict[str, FunctionalJoint]
     marker_set: InputFile | None
     tasks: InputFile | None
     marker_weights: dict[str, float]
@@ -104,6 +107,11 @@ def _contradictions(trial: LaboratorySettings) -> Iterator[InvalidSetting]:
     for setting in ("scale_to_static", "measurements", "scale_factors"):
         if trial.scaling is not None and getattr(trial, setting):
             yield InvalidSetting(setting, "the set-up 'scaling' says how to scale: give one of the two")
+    if trial.functional_joints and not (trial.scaling or trial.scale_to_static or trial.measurements):
+        yield InvalidSetting(
+            "functional_joints",
+            "they are markers of the static pose: scale to it by scaling, scale_to_static or measurements",
+        )
     if trial.window is not None and not trial.window[0] < trial.window[1]:
         yield InvalidSetting("window", f"from {trial.window[0]:g} to {trial.window[1]:g} s is empty")
 
@@ -126,6 +134,8 @@ def _names(trial: LaboratorySettings, skeleton: OsimModel) -> Iterator[InvalidSe
     measured = trial.emg.track if trial.emg else {}
     yield from _unknown("emg.track", measured, [m.name for m in skeleton.muscles], "is not a muscle")
     yield from _unknown("scale_factors", trial.scale_factors, bodies, "is not a body of the model")
+    for name, mistake in hinge_mistakes(skeleton, trial.functional_joints):
+        yield InvalidSetting("functional_joints", mistake, key=name)
     yield from _scaled_bodies(trial, ["ground", *bodies])
     axes = ["child", "parent", "ground", *bodies]
     if trial.reaction_axes not in axes:
@@ -154,6 +164,7 @@ def _measurements(trial: LaboratorySettings, bodies: list[str]) -> Iterator[Inva
     source, setting = (trial.model, "model") if trial.marker_set is None else (trial.marker_set, "marker_set")
     try:
         markers = [marker.name for marker in read_markers(source.content)]
+        markers += [marker for name, joint in trial.functional_joints.items() for marker in joint.names(name)]
     except ModelError as error:
         if setting == "model":  # a marker set is read above
             yield InvalidSetting(setting, f"{source.name}: {error}")

@@ -17,6 +17,7 @@ from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.scaling.setup import Measurement
 from designopt_recordings.errors import RecordingError
+from designopt_recordings.plausibility import side_notes
 from numpy.typing import NDArray
 
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, filled, model
@@ -25,6 +26,7 @@ from designopt_laboratory.declared import ARRAYS, LaboratoryDesign, TrialConditi
 from designopt_laboratory.mistakes import marker_mistakes, setting_mistakes
 from designopt_laboratory.results import TrialResults
 from designopt_laboratory.trial.files import FILE_CONDITIONS, TrialFiles, read_files, resized
+from designopt_laboratory.trial.functional import FunctionalJoint
 from designopt_laboratory.trial.poses import MarkerErrors, PoseSeries, check_poses, poses
 from designopt_laboratory.trial.records import check_records, check_source, record_notes
 from designopt_laboratory.trial.steps import STEPS, Chain, Factors, Processing, Step, check_window, take_steps
@@ -53,7 +55,7 @@ class ReadTrial:
     poses: dict[Posing, tuple[TrialFiles, PoseSeries]] = field(default_factory=dict)
 
 
-@model("laboratory_trial", version=2, arrays=ARRAYS)
+@model("laboratory_trial", version=3, arrays=ARRAYS)
 class LaboratoryTrial:
     """From markers or coordinates and force plates to joint angles, moments, muscle forces and joint loads.
 
@@ -74,6 +76,10 @@ class LaboratoryTrial:
     ] = field(default_factory=list)
     scale_factors: Annotated[
         dict[str, tuple[float, float, float]], Q("", "scale factors of single bodies along x, y, z", gt=0)
+    ] = field(default_factory=dict)
+    functional_joints: Annotated[
+        dict[str, FunctionalJoint],
+        Q("", "joints whose centre or axis the trial's movement 'functional' gives: markers in scaling and placing"),
     ] = field(default_factory=dict)
     marker_set: Annotated[InputFile | None, Q("", "markers on the bodies (MarkerSet XML), if the model has none")] = (
         None
@@ -158,9 +164,11 @@ class LaboratoryTrial:
             files = self._read(conditions)
             loads = [] if self.until == "angles" else record_notes(files, files.window, self.feet)
             if files.recording is None:
-                return list(dict.fromkeys([*files.notes, *poses(files).notes, *loads]))
+                return list(dict.fromkeys([*files.doubts, *files.notes, *poses(files).notes, *loads]))
             problem = motion_problem(files.model, files.markers, files.recording, files.tasks, self.limits)
-            return [*files.notes, *(f"{files.name}: {note}" for note in problem.notes), *loads]
+            marker_notes = [*problem.notes, *side_notes(files.recording)]
+            notes = [*files.doubts, *files.notes, *(f"{files.name}: {note}" for note in marker_notes), *loads]
+            return list(dict.fromkeys(notes))
 
     def prepare_scenario(self, conditions: TrialConditions) -> ReadTrial:
         """Read the files and scale the model. Raises `Diverged` for unusable ones."""
@@ -211,11 +219,18 @@ class LaboratoryTrial:
 
     def _read(self, conditions: Mapping[str, Any]) -> TrialFiles:
         """The files of a trial; the last one is kept, since checks and remarks read it too."""
-        files = [conditions.get(name) for name in FILE_CONDITIONS]
-        key = (*("" if file is None else file.digest for file in files), conditions.get("mass"))
+        files = [*(conditions.get(name) for name in FILE_CONDITIONS), *conditions.get("functional", ())]
+        key = (
+            *("" if file is None else file.digest for file in files),
+            conditions.get("mass"),
+            conditions.get("time_offset"),
+        )
         if key not in self._last_files:
             self._last_files.clear()
-            scaling = Scaling(self.scaling, self.scale_to_static, tuple(self.measurements), dict(self.scale_factors))
+            scaling = Scaling(
+                self.scaling, self.scale_to_static, tuple(self.measurements), dict(self.scale_factors),
+                dict(self.functional_joints),
+            )  # fmt: skip
             markers = MarkerSettings(self.marker_set, self.rename_markers, self.marker_weights)
             settings = SubjectFiles(self.model, scaling, markers, self.tasks, self.coordinate_weights, self.window)
             self._last_files[key] = read_files(settings, conditions)

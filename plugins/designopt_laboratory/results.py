@@ -73,9 +73,14 @@ class TrialResults:
         return notes if self.steps.sharing is None else notes + sharing_notes(self.steps.sharing, self._counted)
 
     @cached_property
-    def _notes(self) -> list[str]:
+    def _doubts(self) -> list[str]:
         """What is doubtful in the trial."""
-        return [*self._judgement, *self.steps.notes, *self.cycles.notes]
+        return list(dict.fromkeys([*self.steps.doubts, *self._judgement, *self.cycles.lacking]))
+
+    @cached_property
+    def _notes(self) -> list[str]:
+        """What is doubtful, and what was read, assumed and left out."""
+        return list(dict.fromkeys([*self._doubts, *self.steps.notes, *self.cycles.notes]))
 
     @cached_property
     def _residual_shares(self) -> tuple[float, ...]:
@@ -95,7 +100,7 @@ class TrialResults:
             "usable": float(good.mean()),
             "cycles": float(len(self.curves.sides)),
             "mass": steps.mass,
-            "doubts": float(len(self._notes)),
+            "doubts": float(len(self._doubts)),
         }
         figures |= self._subject_figures()
         if np.isfinite(steps.series.errors).any():
@@ -277,6 +282,7 @@ class TrialResults:
             "markers": lambda: np.array(series.markers, dtype=str),
             "marker_errors": lambda: series.errors,
             "measured_markers": self._measured_markers,
+            "doubts": lambda: np.array(self._doubts, dtype=str),
             "notes": lambda: np.array(self._notes, dtype=str),
         }
         if (feet := steps.feet) is not None:

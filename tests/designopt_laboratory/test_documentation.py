@@ -58,10 +58,14 @@ def test_the_study_of_the_page_runs_and_exports(folder: Path) -> None:
 def test_the_samples_of_the_page_and_the_bundled_studies_are_valid(folder: Path) -> None:
     study = yaml.safe_load((folder / "uncertainty.yaml").read_text())
     assert set(study["space"]) <= set(re.findall(r"`(\w+)`", PAGE))
-    study["scenarios"] = yaml.safe_load(blocks("yaml")[4])["scenarios"]
+    study["scenarios"] = yaml.safe_load(blocks("yaml")[5])["scenarios"]
     (folder / "sampled.yaml").write_text(yaml.safe_dump(study))
     page_study = yaml.safe_load(blocks("yaml")[0])
-    scaling, markers, references = (yaml.safe_load(text) for text in blocks("yaml")[1:4])
+    scaling, functional, markers, references = (yaml.safe_load(text) for text in blocks("yaml")[1:5])
+    (folder / "functional.yaml").write_text(yaml.safe_dump(page_study | functional))
+    done = CliRunner().invoke(main, ["validate", "functional.yaml"])  # a sample without its movement
+    assert done.output.count("error:") == 1
+    assert "name it with functional" in done.output
     page_study |= {"model": scaling["model"] | markers["model"]} | references
     row = "angle,knee_angle,deg,{},-5,4\n"
     (folder / "children.csv").write_text("quantity,variable,unit,percent,mean,sd\n" + row.format(0) + row.format(100))

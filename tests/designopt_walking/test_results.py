@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,12 +15,13 @@ from designopt_walking.amputee.problem import KneeLimits, Prosthesis, amputee_wa
 from designopt_walking.bundled import planar_walker
 from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
-from designopt_walking.results.outputs import WalkOutputs, walk_outputs
+from designopt_walking.results.outputs import WalkOutputs, mesh_outputs, walk_outputs
 from designopt_walking.results.physics import fibre_warnings, refuse_implausible
 from designopt_walking.results.recording import bands, recorded_cycle
 from designopt_walking.walker import walker_of
 from recorded_walks import recorded_walk
 
+from designopt.collocation.solution.status import Status
 from designopt.plugin import Diverged, InputFile
 
 
@@ -91,6 +94,25 @@ def test_an_implausible_walk_has_no_result(name: str, value: float) -> None:
         refuse_implausible({**plausible, name: value}, {"time": np.zeros(2)})
     assert refused.value.reason == "implausible"
     assert "time" in refused.value.arrays
+
+
+def ended(objective: float, status: Status = Status.SOLVED) -> Any:
+    """What `mesh_outputs` reads of a solution."""
+    return SimpleNamespace(objective=objective, status=status, success=status.success, message="not solved")
+
+
+@pytest.mark.parametrize(("objective", "unconverged"), [(0.10009, 0.0), (0.1002, 1.0), (0.0998, 1.0)])
+def test_a_walk_whose_cost_changes_on_a_finer_mesh_is_not_converged(objective: float, unconverged: float) -> None:
+    assert mesh_outputs(ended(objective), ended(0.1)) == {
+        "mesh_change": pytest.approx(abs(objective / 0.1 - 1.0)),
+        "mesh_unconverged": unconverged,
+    }
+
+
+def test_a_walk_that_the_finer_mesh_does_not_confirm_has_no_result() -> None:
+    with pytest.raises(Diverged, match=r"not on twice the intervals \(setting 'confirm'\)") as refused:
+        mesh_outputs(ended(0.1), ended(0.1, Status.ITERATION_LIMIT))
+    assert refused.value.reason == "confirmation_iteration_limit"
 
 
 def test_a_wrong_walk_fails_the_checks(walk: SolvedWalk) -> None:

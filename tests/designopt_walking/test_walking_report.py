@@ -42,17 +42,29 @@ def _recorded() -> tuple[WalkOutputs, dict[str, Any]]:
     return walk_outputs(walk), {**arrays, "recorded_positions": band}
 
 
+class ConfirmedOutputs(WalkOutputs):
+    """Outputs of a walk that is confirmed on a finer mesh."""
+
+    mesh_change: float
+
+
 @model("recorded_walk", version=1, arrays=WALK_ARRAYS)
 def recorded(
     design: Mapping[str, Any], scenario: Mapping[str, Any], arrays: frozenset[str]
-) -> tuple[WalkOutputs, dict[str, Any]]:
-    """The reference walk, whose effort grows with the stiffness; stiff springs sink in, stiffer ones are not solved."""
+) -> tuple[ConfirmedOutputs, dict[str, Any]]:
+    """The reference walk, whose effort and change with the mesh grow with the stiffness; stiff springs sink in, stiffer
+    ones are not solved."""
     outputs, every = _recorded()
     stored = {name: every[name] for name in arrays}
     k = float(design["stiffness"])
     if k > 30.0:
         raise Diverged("not solved within the limit", reason="iteration_limit")
-    deep = {**outputs, "effort": outputs["effort"] * (1.0 + k / 100.0), "penetration": 0.05 if k > 20.0 else 0.02}
+    deep = {
+        **outputs,
+        "mesh_change": 1e-4 * k,
+        "effort": outputs["effort"] * (1.0 + k / 100.0),
+        "penetration": 0.05 if k > 20.0 else 0.02,
+    }
     refuse_implausible(deep, stored)
     return deep, stored  # type: ignore[return-value]
 
@@ -148,6 +160,8 @@ def test_checks_list_errors_and_how_each_walk_ended(result: Result) -> None:
     section = walking_checks(result)
     assert section is not None
     assert section.findings[0] == "6 of 10 walks have a result."
+    assert section.findings[1].startswith("2 of 6 walks are not converged with the mesh: ")
+    assert "up to 0.2 % (at most 0.1 %)" in section.findings[1]
     statuses = [row[2] for row in section.tables[0].rows]
     assert sorted(set(statuses)) == ["implausible", "iteration_limit", "ok"]
 

@@ -1,4 +1,4 @@
-"""Ways to an amputee's walk: small steps of speed and device from one walk, the same whatever was solved before."""
+"""Ways to a walk: small steps of speed and device from one walk, the same whatever was solved before."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 from designopt_walking.amputee.walks import AmputeeWalks, level, value_at
+from designopt_walking.models.predict import WalkPredict
+from designopt_walking.programs.predictor import WalkPredictor
 
-from designopt.collocation import Guess
+from designopt.collocation import Guess, TrajectoryProblem
 from designopt.collocation.solution.status import Status
 from designopt.plugin import Diverged
 
@@ -124,3 +126,30 @@ def test_a_speed_beyond_one_that_is_not_solved_has_the_reason(monkeypatch: pytes
             amputee.walk(0.65, MIDDLE)
     assert unsolved.value.reason == "start_iteration_limit"
     assert [entry[0] for entry in amputee.programs.solves] == [0.8, 0.7]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("speed", "spring", "steps"),
+    [
+        (1.2, (), [1.2]),
+        (1.2, (50.0, 0.3), [1.2, 1.2]),
+        (1.45, (), [1.2, 1.3, 1.4, 1.45]),
+        (0.9, (50.0, 0.3), [1.2, 1.1, 1.0, 0.9, 0.9]),
+    ],
+)
+def test_a_predicted_walk_is_continued_from_the_usual_speed_without_springs_then_to_its_springs(
+    monkeypatch: pytest.MonkeyPatch, speed: float, spring: tuple[float, ...], steps: list[float]
+) -> None:
+    def solved(_: WalkPredictor, problem: TrajectoryProblem, near: Walk | None) -> Walk:
+        entry = (problem.phases[0].data["speed"], *problem.parameters.values())
+        return Walk((*(near.way if near else ()), entry))
+
+    monkeypatch.setattr(WalkPredictor, "_solved", solved)
+    monkeypatch.setattr(WalkPredictor, "_best", lambda _self, _problem, first, *_: first)
+    predictor = WalkPredict(device="hip_springs")._predictor(0.0)[0]
+    least = (0.0, -0.3)
+    values = dict(zip(("spring_stiffness", "spring_rest"), spring or least, strict=True))
+    predictor.solve(1.4, values)  # leaves no trace
+    way = predictor.solve(speed, values).way  # type: ignore[attr-defined]
+    assert [entry[0] for entry in way] == steps
+    assert [entry[1:] for entry in way] == [least] * (len(steps) - bool(spring)) + [spring] * bool(spring)

@@ -23,7 +23,7 @@ class Given(TypedDict):
     mass: Annotated[float, Quantity("kg", "mass of the beam")]
     sag: Annotated[float, Quantity("mm", "deflection at the end")]
     cost: Annotated[float, Quantity("", "relative price")]
-    gaps: Annotated[float, Quantity("", "frames without a number", notable=True)]
+    gaps: Annotated[float, Quantity("", "frames without a number", notable=True, listed_by="gap_sentences")]
 
 
 @model("report_test_model", version=1)

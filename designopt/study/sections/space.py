@@ -204,8 +204,8 @@ def _stated(section: Mapping[str, Any], unit: str) -> str:
     numbers = [value for _, value in _numbers(section) if value is not None]
     if "unit" in section or section.get("type") == "int" or not all(map(_has_unit, filter(_is_not_zero, numbers))):
         return ""
-    stated_units = {amount.unit for value in numbers if (amount := _amount(value)) is not None and amount.unit}
-    stated = stated_units.pop() if len(stated_units) == 1 else ""
+    unit_names = {amount.unit for value in numbers if (amount := _amount(value)) is not None and amount.unit}
+    stated = unit_names.pop() if len(unit_names) == 1 else ""
     try:
         shifted = units.factor_offset(stated, unit)[1] != 0.0
     except UnitError:  # reported with the numbers

@@ -37,6 +37,7 @@ _OTHER_SETUPS = {
 _STATIC = re.compile(
     r"static|stat(?=[_\W\d]|$)|standing|t[_-]?pose|neutral|calib|(?<![a-z])cal(?=[_\W\d]|$)", re.IGNORECASE
 )
+_FUNCTIONAL = re.compile(r"functional|(?<![a-z])(func|score|sara|star_?arc|circumduction)(?![a-z])", re.IGNORECASE)
 #: Travel of the median marker (m) below which a recording without a telling name is a static pose.
 _STILL = 0.05
 #: Folders that are not searched, and the largest number of files that are.
@@ -49,7 +50,8 @@ _COORDINATES = 3
 
 @dataclass(frozen=True, eq=False)
 class FolderContents:
-    """All `files` below a folder, and by kind, as paths relative to it; `recordings` are of `statics` and `trials`.
+    """All `files` below a folder, and by kind, as paths relative to it; `recordings` are of `statics`, `movements` of
+    functional joints and `trials`.
 
     `reactions` are tables of ground reactions, `motions` tables of coordinates, `setups` by kind OpenSim's XML files;
     `unused` says why a file is of no use.
@@ -59,6 +61,7 @@ class FolderContents:
     models: dict[str, OsimModel] = field(default_factory=dict)
     setups: dict[str, list[str]] = field(default_factory=dict)
     statics: list[str] = field(default_factory=list)
+    movements: list[str] = field(default_factory=list)
     trials: list[str] = field(default_factory=list)
     recordings: dict[str, Recording] = field(default_factory=dict)
     reactions: list[str] = field(default_factory=list)
@@ -128,7 +131,10 @@ def _recording(folder: Path, name: str, contents: FolderContents) -> None:
         contents.unused[name] = "has no marker in any frame"
         return
     contents.recordings[name] = recording
-    (contents.statics if _is_static(name, recording) else contents.trials).append(name)
+    if _FUNCTIONAL.search(Path(name).stem):
+        contents.movements.append(name)
+    else:
+        (contents.statics if _is_static(name, recording) else contents.trials).append(name)
 
 
 def _is_static(name: str, recording: Recording) -> bool:
@@ -171,14 +177,18 @@ def _table(folder: Path, name: str, contents: FolderContents) -> None:
         contents.unused[name] = "neither coordinates of a model nor ground reactions"
 
 
+def beside(name: str, candidates: Iterable[str]) -> list[str]:
+    """The candidates in the folder of a trial; those in folders above it if that has none."""
+    folder, listed = _folder(name), list(candidates)
+    return [c for c in listed if _folder(c) == folder] or [c for c in listed if folder.startswith(_folder(c))]
+
+
 def partner(name: str, candidates: Iterable[str], trials: Collection[str]) -> str | None:
     """The candidate whose name is most like that of a trial: in the same folder, or the nearest above, with the longest
     common beginning; None where none shares a word with it, unless it is the only one for a single trial, and where
     another one of the `trials` there is more like it.
     """
-    folder = _folder(name)
-    near = [c for c in candidates if _folder(c) == folder]
-    near = near or [c for c in candidates if folder.startswith(_folder(c))]
+    folder, near = _folder(name), beside(name, candidates)
     if not near:
         return None
     rivals = [trial for trial in trials if _folder(trial) == folder]

@@ -18,9 +18,10 @@ from designopt_muscle.osim.poses import without_effect
 from designopt_muscle.scaling.setup import read_scale_setup
 
 from designopt.study.language.files import LARGEST_BESIDE
-from designopt_laboratory.folder.contents import FolderContents, contents_of, partner
+from designopt_laboratory.folder.contents import FolderContents, beside, contents_of, partner
 from designopt_laboratory.folder.unused import unused
 from designopt_laboratory.trial.feet import bodies_of_feet
+from designopt_laboratory.trial.functional import determined_balls, joined
 
 #: Name of the data root in a study that is not in the folder of its files.
 _ROOT = "laboratory"
@@ -38,7 +39,7 @@ _ARRAYS = (
     "net_moments", "reserves", "shortfall", "strength_factor", "status", "signals", "fibre_lengths", "joints",
     "reactions", "reaction_moments", "cycle_sides", "cycle_times", "percent", "curve_kinds",
     "curve_names", "curve_units", "curves", "labels", "bodies", "body_masses", "scale_factors", "static_markers",
-    "static_errors", "scaled_model", "skeleton", "paths", "notes",
+    "static_errors", "scaled_model", "skeleton", "paths", "doubts", "notes",
 )  # fmt: skip
 
 
@@ -64,6 +65,7 @@ def study_of_folder(folder: Path, target: Path, name: str) -> tuple[str, list[st
         settings["until"] = "moments"
         assumed.append(f"{model} has no muscles: the last step is the net moments")
     scenarios = _scenarios(contents, prefix, bool({"scaling", "scale_to_static"} & settings.keys()), assumed)
+    _functional(folder, contents, prefix, settings, scenarios, assumed)
     _masses(folder, contents, settings, scenarios, assumed)
     _targets(folder, contents, prefix, scenarios, assumed)
     scenarios = _with_loads(contents, prefix, scenarios, settings, assumed)
@@ -71,7 +73,9 @@ def study_of_folder(folder: Path, target: Path, name: str) -> tuple[str, list[st
         _feet(contents, model, scenarios, assumed)
     assumed += _unmatched(folder, contents, model)
     design = {} if settings.get("until") == "angles" else _filter(folder, contents, assumed)
-    used = {str(value).removeprefix(prefix) for part in (settings, *scenarios) for value in part.values()}
+    stated = [*settings.values(), *(value for scenario in scenarios for value in scenario.values())]
+    names = [name for value in stated for name in (value if isinstance(value, list) else [value])]
+    used = {str(name).removeprefix(prefix) for name in names}
     assumed += unused(contents, used | set(contents.setups.get("filter", [])[: len(design)]))
     command = f"designopt run {shlex.quote(str(target))}" + (f" --data {shlex.quote(root)}" if root else "")
     return _text(name, settings, scenarios, design, (assumed, command)), [*assumed, command]
@@ -172,6 +176,41 @@ def _scenarios(contents: FolderContents, prefix: str, scaled: bool, assumed: lis
             scenario["subject"] = folder.split("/")[-1]
         scenarios.append(scenario)
     return scenarios
+
+
+def _functional(
+    folder: Path,
+    contents: FolderContents,
+    prefix: str,
+    settings: dict[str, Any],
+    scenarios: list[dict[str, Any]],
+    assumed: list[str],
+) -> None:
+    """The ball joints that the movement of each subject gives, where all trials have one and the model is scaled."""
+    movements = [tuple(beside(trial, contents.movements)) for trial in contents.trials]
+    scaled = [scenario for scenario in scenarios if "static" in scenario]
+    if not scaled or len(scaled) < len(scenarios) or not all(movements):
+        return
+    model = contents.models[settings["model"].removeprefix(prefix)]
+    source = settings.get("marker_set", settings["model"]).removeprefix(prefix)
+    try:
+        markers = read_markers((folder / source).read_bytes())
+    except ModelError:
+        return
+    statics = [scenario["static"].removeprefix(prefix) for scenario in scenarios]
+    joints = [
+        determined_balls(
+            model, markers, (contents.recordings[static], joined([contents.recordings[name] for name in files]))
+        )
+        for static, files in set(zip(statics, movements, strict=True))
+    ]
+    common = [joint.name for joint in model.joints if all(joint.name in names for names in joints)]
+    if not common:
+        return
+    settings["functional_joints"] = {name: {} for name in common}
+    for scenario, files in zip(scenarios, movements, strict=True):
+        scenario["functional"] = [f"{prefix}{name}" for name in files]
+        assumed.append(f"{scenario['name']}: centres of {', '.join(common)} by the movement of {', '.join(files)}")
 
 
 def _masses(

@@ -16,6 +16,7 @@ _REASONS = {
     "tasks": "another file has the weights of the markers",
     "marker_set": "another file has the markers on the bodies",
     "statics": "no trial needs this static pose: the model is not scaled, or another one is nearer",
+    "movements": "no ball joint of a model that is scaled has three markers of each side in it and in the static pose",
     "trials": "is no scenario",
     "motions": "the trials have markers",
     "reactions": "no trial has a name like this, or the trials have force plates",
@@ -41,8 +42,8 @@ def unused(contents: FolderContents, used: Collection[str]) -> list[str]:
 
 def _kinds(contents: FolderContents) -> dict[str, Collection[str]]:
     return {
-        "models": contents.models, "statics": contents.statics, "trials": contents.trials,
-        "reactions": contents.reactions, "motions": contents.motions, **contents.setups,
+        "models": contents.models, "statics": contents.statics, "movements": contents.movements,
+        "trials": contents.trials, "reactions": contents.reactions, "motions": contents.motions, **contents.setups,
     }  # fmt: skip
 
 

@@ -50,13 +50,13 @@ def assigned_loads(
         )
     n = len(time)
     force, point, torque = np.zeros((n, 2, 3)), np.full((n, 2, 3), np.nan), np.zeros((n, 2, 3))
-    notes: list[str] = []
+    doubts: list[str] = []
     strikes: dict[str, tuple[float, ...]] = dict.fromkeys(SIDES, ())
     for side, foot in feet.items():
         i, bodies = SIDES.index(side), foot_bodies(motion.model, foot)
         of_side = [k for k, load in enumerate(loads) if load.body in bodies]
         if not of_side:
-            notes.append(f"{file.name}: no load acts on {foot}, the {side} foot")
+            doubts.append(f"{file.name}: no load acts on {foot}, the {side} foot")
             continue
         force[:, i] = sum(loads[k].force for k in of_side)
         point[:, i] = _centre([loads[k] for k in of_side])
@@ -69,9 +69,8 @@ def assigned_loads(
     by_body = summed(loads)
     missing = np.logical_or.reduce([~np.isfinite(load).all(axis=1) for load in by_body.values()] or [np.zeros(n, bool)])
     status = np.where(missing, int(TrialStatus.MISSING_LOAD), int(TrialStatus.OK))
-    return FootLoads(
-        force, point, torque, by_body, strikes, status, (*notes, *_beside_feet(file.name, loads, motion.model, feet))
-    )
+    doubts += _beside_feet(file.name, loads, motion.model, feet)
+    return FootLoads(force, point, torque, by_body, strikes, status, doubts=tuple(doubts))
 
 
 def _beside_feet(name: str, loads: tuple[BodyLoad, ...], model: OsimModel, feet: Mapping[str, str]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from designopt_recordings.loads.segments import bearing_segment, outline_distanc
 from designopt_recordings.plate import ForcePlate
 from designopt_recordings.recording import Recording
 
-from designopt.arrays import Floats, Integers
+from designopt.arrays import Floats, Integers, Mask
 from designopt_laboratory.trial.poses import TrialStatus
 
 SIDES = ("right", "left")
@@ -45,7 +45,8 @@ class FootLoads:
 
     `point` is the centre of pressure, NaN while a foot is unloaded; `torque` acts besides the force there. `by_body` is
     the load (n, 6) on each body, about the origin of the ground. `strikes` are the times (s) at which each side
-    is loaded. `status` (n,) are numbers of `TrialStatus`; `notes` for the reader.
+    is loaded. `status` (n,) are numbers of `TrialStatus`; `notes` for the reader, `doubts` on loads that are probably
+    wrong.
     """
 
     force: Floats
@@ -55,6 +56,7 @@ class FootLoads:
     strikes: Mapping[str, tuple[float, ...]]
     status: Integers
     notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
 
 def bodies_of_feet(model: OsimModel, stated: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -111,22 +113,27 @@ def foot_loads(
     *,
     cutoff: float | None = None,
     markers: Sequence[tuple[str, Floats]] = (),
+    posed: Mask | None = None,
 ) -> FootLoads:
     """The loads of `plates` at `time` (n,) s on the `feet` (bodies by side) of a moving model.
 
     Each contact of a plate belongs to the foot over whose outline the centre of pressure lies (`bearing_segment`);
     the outline is that of the origins of foot and toes, and of the `markers` (body, place) on them. Loads are filtered
-    at `cutoff` Hz if given. Frames of a contact that no foot or both could have made are `AMBIGUOUS_PLATE`.
+    at `cutoff` Hz if given. Only frames that are `posed` (n,) tell where a foot is. Frames of a contact that no foot or
+    both could have made are `AMBIGUOUS_PLATE`.
     """
     points = {side: foot_points(motion, body, markers) for side, body in feet.items()}
     outline = {f"{side} {name}": x for side, some in points.items() for name, x in some.items()}
     rate = (len(time) - 1) / (time[-1] - time[0])
-    shapes = Recording(rate, time, tuple(outline), np.stack(list(outline.values()), axis=1))
+    places = np.stack(list(outline.values()), axis=1)
+    if posed is not None:
+        places = np.where(posed[:, None, None], places, np.nan)
+    shapes = Recording(rate, time, tuple(outline), places)
     segments = {side: [f"{side} {name}" for name in some] for side, some in points.items()}
     n = len(time)
     wrench = {side: np.zeros((n, 6)) for side in SIDES}
     weighted, pressing = np.zeros((n, 2, 3)), np.zeros((n, 2, 1))
-    status, notes = np.zeros(n, dtype=np.int64), []
+    status, notes, doubts = np.zeros(n, dtype=np.int64), [], []
     strikes: dict[str, list[float]] = {side: [] for side in SIDES}
     for plate in plates:
         load = load_at(plate, time, cutoff=cutoff, open_ends=True)
@@ -143,14 +150,15 @@ def foot_loads(
         strikes_of_plate, unclear = _strikes(plate, bearing.which, bearing.segments, time)
         for side, moment in strikes_of_plate:
             strikes[side].append(moment)
-        notes += [*unclear, *_beside_contacts(plate, load, time)]
+        doubts += unclear
+        notes += _beside_contacts(plate, load, time)
     point = np.where(pressing > 0.0, weighted / np.where(pressing > 0.0, pressing, 1.0), np.nan)
     force = np.stack([wrench[side][:, :3] for side in SIDES], axis=1)
     about = np.stack([wrench[side][:, 3:] for side in SIDES], axis=1)
     torque = np.where(pressing > 0.0, about - np.cross(np.nan_to_num(point), force), 0.0)
     by_body = {feet[side]: wrench[side] for side in feet}
     times = {side: tuple(sorted(some)) for side, some in strikes.items()}
-    return FootLoads(force, point, torque, by_body, times, status, tuple(notes))
+    return FootLoads(force, point, torque, by_body, times, status, tuple(notes), tuple(doubts))
 
 
 def _shared(load: PlateLoad, share: Floats) -> Floats:
@@ -258,7 +266,7 @@ def judged_points(
     for i in sides:
         if np.median(to_own[i]) > FARTHEST:
             in_metres = shapes.distances(1e-3 * loads.point)[loaded[:, i], i, i]
-            reason = "check their axes, and whether they belong to the trial"
+            reason = "check their axes, their time (time_offset), and whether they belong to the trial"
             if np.median(in_metres) < FARTHEST:
                 reason = "are the points of application in mm? They must be in m (divide them by 1000)"
             raise TrialError(
@@ -274,4 +282,4 @@ def judged_points(
         f"in {int(is_off.sum())} frames up to {np.linalg.norm(loads.force[off], axis=1).max():.3g} N act more than"
         f" {FARTHEST:g} m beside their foot: these frames have no moments"
     )
-    return replace(loads, status=status, notes=(*loads.notes, note))
+    return replace(loads, status=status, doubts=(*loads.doubts, note))

@@ -29,7 +29,7 @@ from designopt_recordings.table import TimeTable
 
 from designopt.arrays import Floats
 from designopt.plugin import InputFile
-from designopt_laboratory.trial.subject import SubjectFiles, readable, subject_of, unread
+from designopt_laboratory.trial.subject import SubjectFiles, readable, static_doubts, subject_doubts, subject_of, unread
 
 #: Conditions of a scenario that are files.
 FILE_CONDITIONS = (
@@ -43,9 +43,9 @@ class TrialFiles:
 
     `recording` are measured markers, placed on the model as `markers` say and weighted by `tasks`; `table` are
     coordinates, in place of a recording. `plates` are force plates; `assignments` (OpenSim's ExternalLoads) with the
-    table `reactions` are loads on bodies, in place of plates, and `loads_name` is the file of either. `notes` are
-    remarks of the readers. `window` (s) is the part of the trial that has results. `factors` (3,) by body have scaled
-    the model, in the pose `static`.
+    table `reactions` are loads on bodies, in place of plates, and `loads_name` is the file of either; `time_offset` of
+    the trial is in their times. `notes` are remarks of the readers, `doubts` what makes the trial doubtful. `window`
+    (s) is the part of the trial that has results. `factors` (3,) by body have scaled the model, in the pose `static`.
     """
 
     name: str
@@ -63,6 +63,7 @@ class TrialFiles:
     window: tuple[float, float] | None = None
     factors: Mapping[str, Floats] = field(default_factory=dict)
     static: MotionFit | None = None
+    doubts: tuple[str, ...] = ()
 
     @property
     def times(self) -> Floats:
@@ -76,19 +77,24 @@ def read_files(settings: SubjectFiles, conditions: Mapping[str, Any]) -> TrialFi
     """The files of a trial. Raises `TrialError` that names the file, for unusable ones and for combinations without
     a meaning."""
     files: dict[str, InputFile | None] = {name: conditions.get(name) for name in FILE_CONDITIONS}
-    _refuse(files, settings)
-    subject = subject_of(settings, files, conditions.get("mass"))
+    movements = tuple(conditions.get("functional", ()))
+    _refuse(files, settings, movements)
+    subject = subject_of(settings, files, movements, conditions.get("mass"))
     notes, model, setup = list(subject.notes), subject.model, _ik_setup(settings)
     tasks, window, recording, table = IkTasks(), settings.window, None, None
+    doubts = subject_doubts(settings, files, subject, conditions.get("mass"))
     if (file := files["recording"]) is not None:
         with readable(file):
             recording = settings.markers.on_model(read_recording(file))
         tasks = _tasks(settings, setup, files["targets"], model, recording.time)
+        doubts = [*static_doubts(files["static"], settings, subject, recording), *doubts]
         with readable(file):
             settings.markers.check(model, subject.markers, recording, tasks)
         notes += [f"{file.name}: {note}" for note in settings.markers.notes(recording)]
         if files["static"] is not None and files["static"].digest == file.digest:
-            notes.append(f"{file.name} is the static pose, too: a trial in which nothing moves has no meaningful loads")
+            doubts.append(
+                f"{file.name} is the static pose, too: a trial in which nothing moves has no meaningful loads"
+            )
         window, more = _window(settings, setup, file.name, recording.time)
         notes += more
         notes += [f"{file.name}: {note}" for note in recording.notes]
@@ -97,10 +103,12 @@ def read_files(settings: SubjectFiles, conditions: Mapping[str, Any]) -> TrialFi
             table = read_table(file)
         notes += [f"{file.name}: {note}" for note in table.notes]
     assert file is not None
-    reactions, plates = None, () if recording is None else recording.plates
+    reactions, plates, offset = None, () if recording is None else recording.plates, conditions.get("time_offset", 0.0)
+    plates = tuple(replace(plate, start=plate.start + offset) for plate in plates)
     if (loads := files["reactions"]) is not None:
         with readable(loads):
             reactions = read_table(loads)
+            reactions = replace(reactions, time=reactions.time + offset)
             if files["external_loads"] is None:
                 plates = (*plates, *plates_from_table(reactions))
         notes += [f"{loads.name}: {note}" for note in reactions.notes]
@@ -111,6 +119,7 @@ def read_files(settings: SubjectFiles, conditions: Mapping[str, Any]) -> TrialFi
     return TrialFiles(
         name, subject.content, model, subject.markers, tasks, recording, table, plates, files["external_loads"],
         reactions, tuple(notes), (loads or file).name, window, subject.factors, subject.static,
+        tuple(doubts),
     )  # fmt: skip
 
 
@@ -189,7 +198,7 @@ def resized(files: TrialFiles, factor: float) -> TrialFiles:
     )
 
 
-def _refuse(files: Mapping[str, InputFile | None], settings: SubjectFiles) -> None:
+def _refuse(files: Mapping[str, InputFile | None], settings: SubjectFiles, movements: tuple[InputFile, ...]) -> None:
     """Raise `TrialError` for files that contradict or miss each other."""
     if (files["recording"] is None) == (files["motion"] is None):
         raise TrialError(
@@ -202,5 +211,9 @@ def _refuse(files: Mapping[str, InputFile | None], settings: SubjectFiles) -> No
         raise TrialError(
             "external_loads assigns columns of a table of forces to bodies: name that table with reactions"
         )
+    if settings.scaling.functional and not movements and files["subject_model"] is None:
+        raise TrialError("functional_joints need the recording of their movement: name it with functional")
+    if movements and not settings.scaling.functional:
+        raise TrialError("the movement 'functional' needs the setting functional_joints, the joints that it gives")
     if settings.scaling.needs_static and files["static"] is None and files["subject_model"] is None:
         raise TrialError("scaling needs the recording of a static pose: name it with static")

@@ -23,6 +23,8 @@ RESIDUAL_FORCE, RESIDUAL_MOMENT = 0.05, 0.01
 RESERVE, _SMALL_MOMENT = 0.1, 0.05
 #: Distance of the factor on the vertical forces from 1, from which a note names it.
 _OTHER_FORCES = 0.1
+#: kg, masses of people between which neither forces nor a subject are in another unit.
+_LEAST_MASS, _LARGEST_MASS = 12.0, 250.0
 #: Frames at an end of a record whose accelerations may be poor.
 _END = 2
 #: Activation at which a muscle is fully active, and the share of frames from which a note names it.
@@ -67,20 +69,29 @@ def at_ends(frames: Mask) -> Mask:
     return ends
 
 
+def beside_gaps(posed: Mask) -> Mask:
+    """(n,) frames next to those that are not `posed` (n,), whose accelerations are poor."""
+    lost = np.pad(~posed, _END)
+    near = [lost[shift : shift + len(posed)] for shift in range(2 * _END + 1)]
+    return np.asarray(np.logical_or.reduce(near) & posed)
+
+
 def unsupported_notes(
-    status: Integers, limit: float | None, factor: float, *, has_loads: bool, unfiltered: bool
-) -> list[str]:
-    """Why frames of these statuses have no moments, and what to do; `factor` is that of `force_factor`."""
-    notes, frames = [], f"of {len(status)} frames"
+    status: Integers, limit: float | None, *, fits: bool, has_loads: bool, unfiltered: bool
+) -> tuple[list[str], list[str]]:
+    """Why frames of these statuses have no moments, and what to do: those that lack forces, and rough ones. `fits` says
+    that the forces have the size, the time and the place that the motion needs."""
+    frames = f"of {len(status)} frames"
     beside, rough = (int((status == kind).sum()) for kind in (TrialStatus.BESIDE_PLATES, TrialStatus.ROUGH))
+    lacking, poor = [], []
     if beside and has_loads:
-        notes.append(
+        lacking.append(
             f"in {beside} {frames} the loads leave more than {limit:.0%} of the weight at the root:"
-            f" {'they do not fit the motion' if _is_other(factor) else 'a foot stands beside the plates'}, and these"
+            f" {'a foot stands beside the plates' if fits else 'they do not fit the motion'}, and these"
             " frames have no moments (setting residual_limit)"
         )
     elif beside:
-        notes.append(
+        lacking.append(
             f"in {beside} {frames} the ground carries the body, but the trial has no force plate and no reactions:"
             " these frames have no moments. Name the forces with reactions; or end with until: angles; or, if nothing"
             " outside the model carries the body, state residual_limit: null"
@@ -90,10 +101,10 @@ def unsupported_notes(
             "unfiltered accelerations (cutoff: 0) leave more than {limit:.0%} of the weight at the root; a cutoff such"
             " as 6 Hz leaves less"
             if unfiltered
-            else "accelerations are poor: they are those at an end of the record"
+            else "accelerations are poor: they are those at an end of the record or of a gap"
         )
-        notes.append(f"{rough} {frames} have no moments, as their {reason.format(limit=limit)}")
-    return notes
+        poor.append(f"{rough} {frames} have no moments, as their {reason.format(limit=limit)}")
+    return lacking, poor
 
 
 def check_signs(motion: Kinematics, net: NetMoments, loads: Mapping[str, Floats], frames: Integers, name: str) -> None:
@@ -131,13 +142,20 @@ def force_factor(net: NetMoments, motion: Kinematics, loads: Mapping[str, Floats
     return 1.0 + float(np.median(lacking[usable] / measured[usable])) if usable.any() else float("nan")
 
 
-def factor_notes(factor: float, name: str) -> list[str]:
-    """A sentence where the motion needs other vertical forces than the file `name` has."""
+def factor_notes(factor: float, name: str, mass: float) -> list[str]:
+    """A sentence where the motion of a subject of `mass` (kg) needs other vertical forces than the file `name` has."""
     if not _is_other(factor):
         return []
+    carried = mass / factor if factor > 0.0 else float("nan")
+    plausible = [_LEAST_MASS < each < _LARGEST_MASS for each in (mass, carried)]
+    cause = "check the subject's mass and the unit of the forces"
+    if plausible == [False, True]:
+        cause = "correct the mass of the subject (mass of the trial, or of the scaling set-up)"
+    elif plausible == [True, False]:
+        cause = "check the unit and the gain of the forces"
     return [
-        f"{name}: the motion needs {factor:.3g} times the recorded vertical forces: check the subject's mass and the"
-        " unit of the forces"
+        f"{name}: the recorded vertical forces are those of {carried:.3g} kg, the subject has {mass:.3g} kg: the motion"
+        f" needs {factor:.3g} times these forces: {cause}"
     ]
 
 

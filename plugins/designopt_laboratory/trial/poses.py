@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.trial import MovedCoordinates
 from designopt_muscle.osim.markers import OsimMarker
 from designopt_muscle.osim.model import OsimModel
-from designopt_recordings.frames import FrameStatus, StatusEnum
+from designopt_recordings.frames import FrameStatus, StatusEnum, worst
 from designopt_recordings.gaps.spline import interpolated
 from designopt_recordings.recording import Recording
 from designopt_recordings.signals.derivatives import derivatives
@@ -22,7 +22,7 @@ from designopt_recordings.signals.even_steps import EVEN, deviations, for_filter
 from designopt_recordings.signals.filters import lowpass
 from designopt_recordings.table import TimeTable
 
-from designopt.arrays import Floats, Integers
+from designopt.arrays import Floats, Integers, Mask
 from designopt.study.language.findings import nearest_or_all
 from designopt_laboratory.trial.files import TrialFiles
 
@@ -45,12 +45,13 @@ class TrialStatus(StatusEnum):
     LARGE_ERROR = 30, MotionStatus.LARGE_ERROR.sentence
     AMBIGUOUS_PLATE = 35, FrameStatus.AMBIGUOUS_PLATE.sentence
     UNOBSERVABLE = 40, MotionStatus.UNOBSERVABLE.sentence
-    ROUGH = 104, "accelerations are poor (unfiltered, or an end of the record) and leave much of the weight at the root"
+    ROUGH = 104, "accelerations are poor: unfiltered, at an end of the record, or beside a gap"
     BESIDE_PLATES = (
         105,
-        "the loads leave much of the weight at the root: a foot stands beside the plates, or there are none",
+        "the loads leave much of the weight at the root: forces are missing, or do not fit the motion",
     )
     OFF_FOOT = 107, "a load acts far beside the foot that carries it"
+    SEGMENT_LOST = 109, "a segment has none of its markers: its coordinates are unobservable"
     NOT_CONVERGED = 110, MotionStatus.NOT_CONVERGED.sentence
     MISSING_LOAD = 115, FrameStatus.MISSING_LOAD.sentence
     NO_POSE = 120, "no marker or no coordinates are there"
@@ -71,7 +72,8 @@ class PoseSeries:
     """Free coordinates `names` at `time` (n,) s: `values` (n, m) rad or m, NaN where unusable.
 
     `markers` and `errors` (n, k) m are the distances of measured markers from those on the model, NaN where missing;
-    empty for measured coordinates. `status` (n,) are numbers of `TrialStatus`: below 100 a frame is usable.
+    empty for measured coordinates. `status` (n,) are numbers of `TrialStatus`: below 100 a frame is usable. `doubts`
+    are those of the `notes` that make poses doubtful.
     """
 
     time: Floats
@@ -81,6 +83,7 @@ class PoseSeries:
     errors: Floats
     status: Integers
     notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
 
 def check_poses(files: TrialFiles, weighted: Iterable[str]) -> None:
@@ -141,10 +144,36 @@ def poses(
     fit = fit_motion(files.model, markers, recording, tasks, limits=limits)
     _check_distances(fit.errors, files.name)
     columns = [i for i, name in enumerate(fit.coordinates) if name in files.model.free]
-    values = np.where(np.asarray(fit.status)[:, None] >= 100, np.nan, fit.values[:, columns])
+    body_of = {marker.name: marker.body for marker in markers}
+    pulling = [i for i, name in enumerate(fit.markers) if not tasks.markers or tasks.markers.get(name, 0.0) > 0.0]
+    lost, doubts = lost_segments(fit.errors[:, pulling], [body_of[fit.markers[i]] for i in pulling])
+    status = worst(fit.status, np.where(lost, int(TrialStatus.SEGMENT_LOST), 0))
+    values = np.where(status[:, None] >= 100, np.nan, fit.values[:, columns])
     names = tuple(fit.coordinates[i] for i in columns)
     time = np.linspace(fit.time[0], fit.time[-1], len(fit.time))  # files round the times: accelerations would show it
-    return PoseSeries(time, names, values, tuple(fit.markers), fit.errors, np.asarray(fit.status), tuple(fit.notes))
+    doubts = [*fit.doubts, *(f"{files.name}: {doubt}" for doubt in doubts)]
+    return PoseSeries(time, names, values, fit.markers, fit.errors, status, (*fit.notes, *doubts), tuple(doubts))
+
+
+def lost_segments(errors: Floats, bodies: Sequence[str]) -> tuple[Mask, list[str]]:
+    """(n,) frames in which a segment has none of its markers, so that its coordinates are unobservable; and sentences.
+
+    `errors` (n, k) are NaN where a marker of the `bodies` (k,) is missing. Segments without a marker in any frame do
+    not count: their coordinates follow from their defaults in all of them.
+    """
+    lost, sentences = np.zeros(len(errors), dtype=bool), []
+    for body in dict.fromkeys(bodies):
+        of_body = [i for i, name in enumerate(bodies) if name == body]
+        visible = np.isfinite(errors[:, of_body]).any(axis=1)
+        if visible.all() or not visible.any():
+            continue
+        lost |= ~visible
+        sentences.append(
+            f"no marker of {body} is there in {int((~visible).sum())} of {len(errors)} frames: its coordinates are"
+            " unobservable, and these frames have no result; fill the gaps of its markers, or give them the weight 0 by"
+            " marker_weights if the segment does not matter"
+        )
+    return lost, sentences
 
 
 def _check_distances(errors: Floats, name: str) -> None:

@@ -166,7 +166,7 @@ def _force_notes(files: TrialFiles, records: list[GroundRecord]) -> list[str]:
     if not LEAST_LOAD * weight < highest < _LARGEST_LOAD * weight:
         notes.append(
             f"{name}: the ground carries at most {highest:.3g} N of a weight of {weight:.3g} N: check the unit of the"
-            " forces, and whether they belong to the trial"
+            " forces, the mass of the subject, and whether they belong to the trial"
         )
     for record in records:
         least = float(np.nanmin(record.force[:, 1], initial=np.inf))

@@ -28,12 +28,14 @@ from designopt_muscle.models.trial import (
 from designopt_muscle.osim.model import GROUND, OsimModel
 from designopt_recordings.frames import worst
 
-from designopt.arrays import Floats, Integers
+from designopt.arrays import Floats, Integers, Mask
 from designopt_laboratory.trial.assigned import assigned_loads
+from designopt_laboratory.trial.causes import RootBalance, cause_notes
 from designopt_laboratory.trial.feet import FootLoads, FootShapes, bodies_of_feet, foot_loads, judged_points
 from designopt_laboratory.trial.files import TrialFiles
 from designopt_laboratory.trial.judgement import (
     at_ends,
+    beside_gaps,
     check_signs,
     factor_notes,
     force_factor,
@@ -42,7 +44,7 @@ from designopt_laboratory.trial.judgement import (
     unsupported_notes,
 )
 from designopt_laboratory.trial.poses import PoseSeries, TrialStatus, filtered
-from designopt_laboratory.trial.records import LEAST_LOAD, record_notes, weight_of
+from designopt_laboratory.trial.records import LEAST_LOAD, ground_records, record_notes, weight_of
 from designopt_laboratory.trial.strikes import Strikes, strikes_of_feet
 
 Step = Literal["angles", "moments", "forces", "reactions"]
@@ -99,6 +101,7 @@ class TrialSteps:
     `status` (n,) of poses and loads, below 100 where a frame is usable. `net` has the free coordinates that are not
     locked; `residual` (n, 2) the size of the force (N) and of the moment (N m) that the root lacks, empty where the
     model is fixed to the ground. `foot_strikes` are the times (s) at which each side strikes by the motion of the feet.
+    `doubts` make the trial doubtful; `notes` are what was read, assumed and left out.
     """
 
     model: OsimModel
@@ -115,6 +118,7 @@ class TrialSteps:
     metabolic: Floats | None = None
     wrenches: JointWrenches | None = None
     foot_strikes: Strikes = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -147,47 +151,58 @@ def take_steps(
     values = {name: np.nan_to_num(moved.values[:, i]) for i, name in enumerate(moved.names)}
     free = {name: values.get(name, still[name]) for name in model.free}
     motion = kinematics(model, free)
-    notes = [*files.notes, *series.notes]
+    notes, doubts = [*files.notes, *series.notes], [*files.doubts, *series.doubts]
     frames = check_window(series.time, chain.window, files.name)
-    sides = _sides(files, chain.feet)
-    feet = _foot_loads(files, sides, motion, moved.time, processing.load_cutoff or None)
+    sides, has_pose = _sides(files, chain.feet), np.asarray(np.isfinite(moved.values).all(axis=1))
+    feet = _foot_loads(files, sides, motion, (moved.time, has_pose), processing.load_cutoff or None)
     if feet is not None and chain.until != "angles":
         shapes = FootShapes(motion, sides, [(m.body, m.location) for m in files.markers])
         names = files.loads_name, files.loads_name if files.assignments is None else files.assignments.name
         posed = frames[status[frames] < 100]
         feet = judged_points(feet, shapes, posed, LEAST_LOAD * weight_of(files), names)
         status = worst(status, feet.status)
-    notes += () if feet is None else feet.notes
+    if feet is not None:
+        notes, doubts = [*notes, *feet.notes], [*doubts, *feet.doubts]
     steps = TrialSteps(
         model, series, moved, motion, status, feet,
-        foot_strikes=strikes_of_feet(motion, moved.time, sides) if sides else {}, notes=tuple(notes),
+        foot_strikes=strikes_of_feet(motion, moved.time, sides, has_pose) if sides else {},
+        doubts=tuple(doubts), notes=tuple(notes),
     )  # fmt: skip
     if chain.until == "angles":
         return _cut(steps, frames)
     loads = {} if feet is None else dict(feet.by_body)
-    notes += record_notes(files, chain.window, sides)
+    recorded = record_notes(files, chain.window, sides)
     dynamics = Dynamics.from_model(model, moved.states, loads)
     net = computed_moments(model, dynamics)
     residual = root_residual(model, net)
     beside = unsupported(model, residual, chain.residual_limit)
-    rough = at_ends(beside)
+    rough = at_ends(beside) | beside_gaps(has_pose)
     if processing.cutoff == 0.0 and beside.any():
         usual = root_residual(model, _usual_moments(model, series, loads, chain.max_gap))
         rough |= beside & ~unsupported(model, usual, chain.residual_limit)
-    status = worst(status, np.select([rough, beside], [TrialStatus.ROUGH, TrialStatus.BESIDE_PLATES], 0))
     factor = force_factor(net, motion, loads, frames)
-    reasons = [] if chain.residual_limit is None else factor_notes(factor, files.loads_name)
-    reasons += unsupported_notes(
-        status[frames], chain.residual_limit, factor, has_loads=bool(loads), unfiltered=processing.cutoff == 0.0
+    causes = factor_notes(factor, files.loads_name, steps.mass)
+    if not causes:
+        records = ground_records(files, sides) if loads else ()
+        balance = RootBalance.of_motion(motion, net, loads, frames[series.status[frames] < 100], moved.time, records)
+        causes = cause_notes(balance, files.loads_name, files.name)
+    status = worst(status, np.select([rough, beside], [TrialStatus.ROUGH, TrialStatus.BESIDE_PLATES], 0))
+    beside_note, rough_note = unsupported_notes(
+        status[frames],
+        chain.residual_limit,
+        fits=not (causes or series.doubts or files.doubts),
+        has_loads=bool(loads),
+        unfiltered=processing.cutoff == 0.0,
     )
+    reasons = [*causes, *beside_note, *recorded]
     if chain.residual_limit is not None:
         check_signs(motion, net, loads, frames, files.loads_name)
     unusable = status >= 100
     net = NetMoments(net.rows, np.where(unusable[:, None], np.nan, net.values))
-    steps = _cut(replace(steps, status=status, net=net, residual=residual, notes=(*notes, *reasons)), frames)
+    steps = replace(steps, status=status, net=net, residual=residual, doubts=(*doubts, *reasons))
+    steps = _cut(replace(steps, notes=(*notes, *rough_note)), frames)
     if unusable[frames].all():
-        if feet is not None:
-            reasons = [*record_notes(files, chain.window, sides), *reasons, *feet.notes]
+        reasons = [*causes, *recorded, *beside_note, *rough_note, *doubts]
         raise TrialError(f"{files.name}: no frame has moments. {_reasons(steps.status, reasons)}")
     if chain.until == "moments" or not model.muscles:
         return steps
@@ -241,14 +256,15 @@ def _sides(files: TrialFiles, stated: dict[str, str] | None) -> dict[str, str]:
 
 
 def _foot_loads(
-    files: TrialFiles, sides: dict[str, str], motion: Kinematics, time: Floats, cutoff: float | None
+    files: TrialFiles, sides: dict[str, str], motion: Kinematics, frames: tuple[Floats, Mask], cutoff: float | None
 ) -> FootLoads | None:
-    """The loads of the ground on the bodies; None without any."""
+    """The loads of the ground on the bodies in `frames`: times (s), and which have a pose; None without any."""
+    time, posed = frames
     if files.assignments is not None and files.reactions is not None:
         return assigned_loads(files.assignments, files.reactions, motion, time, sides, cutoff=cutoff)
     if files.plates:
         markers = [(m.body, m.location) for m in files.markers]
-        return foot_loads(files.plates, motion, time, sides, cutoff=cutoff, markers=markers)
+        return foot_loads(files.plates, motion, time, sides, cutoff=cutoff, markers=markers, posed=posed)
     return None
 
 

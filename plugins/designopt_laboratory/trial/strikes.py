@@ -13,7 +13,7 @@ from designopt_muscle.osim.model import GROUND, OsimModel
 from designopt_recordings.recording import MarkedEvent
 from designopt_recordings.signals.cycles import Cycle, cycles_between
 
-from designopt.arrays import Floats
+from designopt.arrays import Floats, Mask
 from designopt_laboratory.trial.feet import SIDES
 
 Source = Literal["auto", "plates", "feet", "events"]
@@ -27,10 +27,12 @@ _WORDS = {"events": "events of the recording", "plates": "force plates", "feet":
 
 @dataclass(frozen=True)
 class TrialCycles:
-    """`cycles` with their sides, right ones first, and `notes` on where they come from."""
+    """`cycles` with their sides, right ones first, `notes` on where they come from, and on sides that are `lacking`
+    cycles while the other one has some."""
 
     cycles: tuple[tuple[str, Cycle], ...]
     notes: tuple[str, ...]
+    lacking: tuple[str, ...] = ()
 
 
 def trial_cycles(
@@ -43,7 +45,7 @@ def trial_cycles(
     """
     usable = {key: strikes for key, strikes in sources.items() if source in ("auto", key)}
     cycles: list[tuple[str, Cycle]] = []
-    notes = []
+    notes, lacking = [], []
     for side in SIDES:
         of_side = {key: cycles_of({side: strikes.get(side, ())}, window) for key, strikes in usable.items()}
         best = next((key for key, some in of_side.items() if some), None)
@@ -51,14 +53,14 @@ def trial_cycles(
             cycles += of_side[best]
             notes.append(f"cycles of the {side} side: foot strikes by {_WORDS[best]}")
         else:
-            notes.append(f"no cycle of the {side} side: {_strikes_in_words(usable, side, window)}")
+            lacking.append(f"no cycle of the {side} side: {_strikes_in_words(usable, side, window)}")
     if not cycles and source != "auto":
         raise TrialError(
-            f"{name}: cycles: {source}: {'; '.join(notes)}. A cycle lies between two strikes of a side,"
+            f"{name}: cycles: {source}: {'; '.join([*notes, *lacking])}. A cycle lies between two strikes of a side,"
             f" {SHORTEST:g} to {LONGEST:g} s apart, within {window[0]:.4g} to {window[1]:.4g} s; 'cycles: auto' also"
             " takes the other sources"
         )
-    return TrialCycles(tuple(cycles), tuple(notes))
+    return TrialCycles(tuple(cycles), (*notes, *lacking), tuple(lacking) if cycles else ())
 
 
 def _strikes_in_words(usable: Mapping[str, Strikes], side: str, window: tuple[float, float]) -> str:
@@ -70,11 +72,14 @@ def _strikes_in_words(usable: Mapping[str, Strikes], side: str, window: tuple[fl
     return f"foot strikes by {' and by '.join(parts)}" if parts else f"no foot strike by {' or '.join(times)}"
 
 
-def strikes_of_feet(motion: Kinematics, time: Floats, feet: Mapping[str, str]) -> dict[str, tuple[float, ...]]:
+def strikes_of_feet(
+    motion: Kinematics, time: Floats, feet: Mapping[str, str], posed: Mask | None = None
+) -> dict[str, tuple[float, ...]]:
     """Strikes by side from kinematics: when a foot is farthest ahead of the pelvis (Zeni, Richards & Higginson, Gait
     Posture 27 (2008) 710).
 
-    Ahead is the horizontal x axis of the body that carries both feet and moves on the ground, as in OpenSim's models.
+    Frames that are not `posed` (n,) have no strike. Ahead is the horizontal x axis of the body that carries both feet
+    and moves on the ground, as in OpenSim's models.
     """
     from scipy.signal import find_peaks
 
@@ -86,12 +91,14 @@ def strikes_of_feet(motion: Kinematics, time: Floats, feet: Mapping[str, str]) -
     strikes: dict[str, tuple[float, ...]] = {}
     for side, body in feet.items():
         distance = ((motion.origin[body] - motion.origin[root]) * ahead).sum(axis=1)
+        if posed is not None and posed.any():
+            distance = np.interp(time, time[posed], distance[posed])
         swing = float(np.ptp(distance))
         if swing < 0.1:  # m: nobody walks
             strikes[side] = ()
             continue
         peaks, _ = find_peaks(distance, prominence=0.4 * swing, distance=max(int(SHORTEST / step), 1))
-        strikes[side] = tuple(float(time[i]) for i in peaks)
+        strikes[side] = tuple(float(time[i]) for i in peaks if posed is None or posed[i - 1 : i + 2].all())
     return strikes
 
 

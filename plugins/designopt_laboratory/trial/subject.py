@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,25 +26,32 @@ from designopt_recordings.errors import RecordingError, about
 from designopt_recordings.files.read import read_recording
 from designopt_recordings.recording import Recording
 
+from designopt.arrays import Floats
 from designopt.plugin import InputFile
 from designopt.study.language.findings import nearest_or_all
+from designopt_laboratory.trial.functional import FunctionalJoint, FunctionalMarkers, functional_markers, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 #: A mass beyond this times that of the model, or below its inverse, is probably in another unit.
 _MASSES = 5.0
+#: m, shortest length between two markers of a body that is compared; number of such lengths, and how far their median
+#: ratio is from 1 for another subject.
+_LEAST_LENGTH, _LEAST_RATIOS, _OTHER_SUBJECT = 0.08, 4, 0.04
 
 
 @dataclass(frozen=True)
 class Scaling:
     """How the model is scaled: by OpenSim's `setup`, or by least squares on all markers of the static pose
-    (`to_static`), `measurements` and `factors` (3,) of bodies; each replaces the factors of the one before."""
+    (`to_static`), `measurements` and `factors` (3,) of bodies; each replaces the factors of the one before.
+    `functional` joints are markers of the static pose, too."""
 
     setup: InputFile | None = None
     to_static: bool = False
     measurements: tuple[Measurement, ...] = ()
     factors: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
+    functional: Mapping[str, FunctionalJoint] = field(default_factory=dict)
 
     @property
     def needs_static(self) -> bool:
@@ -59,6 +67,14 @@ class Scaling:
             "manualScale": bool(self.factors),
         }
         return tuple(method for method, used in use.items() if used)
+
+    def with_functional(self, setup: ScaleSetup, markers: tuple[OsimMarker, ...]) -> ScaleSetup:
+        """The set-up with the weights of the functional joints among those of the `markers`."""
+        if setup.placing is None:
+            return setup
+        joints = {marker: joint.weight for name, joint in self.functional.items() for marker in joint.names(name)}
+        weights = setup.placing.markers or {marker.name: 1.0 for marker in markers}
+        return replace(setup, placing=replace(setup.placing, markers={**weights, **joints}))
 
 
 @dataclass(frozen=True)
@@ -133,8 +149,14 @@ def markers_on(model: InputFile, marker_set: InputFile | None) -> tuple[OsimMark
             raise MarkerError(f"{error}: name a file of them with the setting marker_set") from None
 
 
-def subject_of(settings: SubjectFiles, files: Mapping[str, InputFile | None], mass: float | None) -> ScaledModel:
-    """The model of the subject of a trial with the markers on it; `mass` in kg. Raises `TrialError`."""
+def subject_of(
+    settings: SubjectFiles,
+    files: Mapping[str, InputFile | None],
+    movements: tuple[InputFile, ...],
+    mass: float | None,
+) -> ScaledModel:
+    """The model of the subject of a trial with the markers on it; `movements` are those of the functional joints,
+    `mass` in kg. Raises `TrialError`."""
     own_model, static, scaling = files["subject_model"], files["static"], settings.scaling
     scales = own_model is None and static is not None and (scaling.setup is not None or bool(scaling.methods))
     source, marker_set = own_model or settings.model, None if own_model else settings.markers.marker_set
@@ -142,30 +164,106 @@ def subject_of(settings: SubjectFiles, files: Mapping[str, InputFile | None], ma
         model = read_model(source.content)
     markers = markers_on(source, marker_set) if marker_set or files["recording"] is not None or scales else ()
     notes = [f"{source.name}: {note}" for note in model.notes]
-    generic = sum(body.mass for body in model.bodies)
-    if mass is not None and generic > 0.0 and not 1.0 / _MASSES < mass / generic < _MASSES:
-        notes.append(
-            f"the subject's mass of {mass:g} kg is {mass / generic:.3g} times that of {source.name}: check its unit"
-        )
     if mass is not None and own_model is not None:
-        notes.append(f"the mass of {mass:g} kg has no effect: the bodies of {own_model.name} have {generic:.4g} kg")
+        kilograms = sum(body.mass for body in model.bodies)
+        notes.append(f"the mass of {mass:g} kg has no effect: the bodies of {own_model.name} have {kilograms:.4g} kg")
     mass = None if mass is None else float(mass)
     if scales and static is not None:
         setup = _setup(scaling, mass)
         with readable(static):
             recording = settings.markers.on_model(read_recording(static))
-            _check_measurements(scaling.measurements, recording)
             if setup.placing is not None:
                 settings.markers.check(model, markers, recording, setup.placing)
+        if movements:
+            joints = _functional(settings, model, markers, recording, movements)
+            markers, recording = (*markers, *joints.on_model), joints.static
+            setup = scaling.with_functional(setup, markers)
+            notes += joints.notes
+        with readable(static):
+            _check_measurements(scaling.measurements, recording)
             subject = scale_subject(source.content, recording, setup, markers)
         if scaling.setup is not None:
             notes += unread(scaling.setup, setup.without_effect)
-        return replace(subject, notes=(*notes, *(f"{static.name}: {note}" for note in subject.notes)))
+        at_joints = {marker for name, joint in scaling.functional.items() for marker in joint.names(name)}
+        return replace(
+            subject,
+            markers=tuple(marker for marker in subject.markers if marker.name not in at_joints),
+            notes=(*notes, *(f"{static.name}: {note}" for note in subject.notes)),
+        )
     factors = {body: np.array(factor) for body, factor in scaling.factors.items()} if own_model is None else {}
     content = source.content
     if own_model is None and (factors or mass is not None):
         content, markers = scaled(content, factors, mass), moved_markers(markers, factors)
     return ScaledModel(content, factors, markers, None, tuple(notes))
+
+
+def _functional(
+    settings: SubjectFiles,
+    model: OsimModel,
+    markers: tuple[OsimMarker, ...],
+    static: Recording,
+    movements: tuple[InputFile, ...],
+) -> FunctionalMarkers:
+    """The markers at the functional joints, by all frames of the movements together."""
+    recordings = []
+    for file in movements:
+        with readable(file):
+            recordings.append(settings.markers.on_model(read_recording(file)))
+    name = ", ".join(file.name for file in movements)
+    try:
+        joints = functional_markers(model, markers, (static, joined(recordings)), settings.scaling.functional)
+    except MarkerError as error:
+        raise TrialError(f"{name}: {error}") from None
+    return replace(joints, notes=tuple(f"{name}: {note}" for note in joints.notes))
+
+
+def subject_doubts(
+    settings: SubjectFiles, files: Mapping[str, InputFile | None], subject: ScaledModel, mass: float | None
+) -> list[str]:
+    """What makes the model of a subject doubtful: its mass, and a static pose that it does not fit."""
+    doubts, own_model, static = [], files["subject_model"], files["static"]
+    model = read_model((own_model or settings.model).content)
+    generic, scaled_mass = (sum(body.mass for body in each.bodies) for each in (model, subject.model))
+    if own_model is None and generic > 0.0 and not 1.0 / _MASSES < scaled_mass / generic < _MASSES:
+        where = f"the subject's mass of {scaled_mass:g} kg"
+        if mass is None and settings.scaling.setup is not None:
+            where = f"{settings.scaling.setup.name}: the <mass> of {scaled_mass:g} kg"
+        doubts.append(f"{where} is {scaled_mass / generic:.3g} times that of {settings.model.name}: check its unit")
+    if static is not None and subject.static is not None:
+        doubts += [f"{static.name}: {doubt}" for doubt in subject.static.doubts]
+    return doubts
+
+
+def static_doubts(
+    static: InputFile | None, settings: SubjectFiles, subject: ScaledModel, recording: Recording
+) -> list[str]:
+    """A sentence where the lengths between markers of one body differ between a static pose and a trial: the median of
+    their ratios tells another subject, or another unit."""
+    if static is None or subject.static is None:
+        return []
+    with readable(static):
+        pose = settings.markers.on_model(read_recording(static))
+    body_of = {marker.name: marker.body for marker in subject.markers}
+    names = [name for name in body_of if name in recording.marker_names and name in pose.marker_names]
+    ratios = []
+    for a, b in combinations(names, 2):
+        if body_of[a] == body_of[b]:
+            standing, moving = (_length(each.marker(a) - each.marker(b)) for each in (pose, recording))
+            if standing > _LEAST_LENGTH and moving > 0.0:
+                ratios.append(standing / moving)
+    if len(ratios) < _LEAST_RATIOS or abs(float(np.median(ratios)) - 1.0) < _OTHER_SUBJECT:
+        return []
+    return [
+        f"{static.name}: markers of a body are {np.median(ratios):.3g} times as far apart as in the trial (median of"
+        f" {len(ratios)} lengths): is the static pose that of the same subject, and are both in the same unit?"
+    ]
+
+
+def _length(difference: Floats) -> float:
+    """m, median of the lengths of (n, 3); 0 without a finite one."""
+    lengths = np.linalg.norm(difference, axis=1)
+    lengths = lengths[np.isfinite(lengths)]
+    return float(np.median(lengths)) if len(lengths) else 0.0
 
 
 def unread(file: InputFile, elements: tuple[str, ...] | list[str]) -> list[str]:

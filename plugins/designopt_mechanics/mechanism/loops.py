@@ -7,8 +7,8 @@ posture is that of the smallest gap.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -103,6 +103,29 @@ class LoopSolver:
                 gap,
             )
         return solution
+
+    def posture(self, stated: Mapping[str, float], p: ArrayLike, branch: str = "") -> Floats:
+        """(m,) the closed posture at the `stated` independent coordinates, or as many others, followed from the start.
+
+        Raises `CannotClose` with the gap, and `ValueError` for other coordinates.
+        """
+        names, loops = self.mechanism.tree.names, self
+        closed = self.start(p, branch)
+        leading = [names[i] for i in self.independent]
+        if not set(stated) <= set(leading):
+            if len(stated) != len(leading) or not set(stated) <= set(names):
+                raise ValueError(
+                    f"give values of the independent coordinates ({', '.join(leading)}), or of as many others"
+                )
+            loops = LoopSolver(replace(self.mechanism, independent=tuple(stated)))
+        target = closed[loops.independent].copy()
+        for i, index in enumerate(loops.independent):
+            target[i] = stated.get(names[index], target[i])
+        rows = loops.follow(closed, target[None], p)
+        if not rows.closed[0]:
+            text = ", ".join(f"{n} = {v:g}" for n, v in stated.items())
+            raise CannotClose(f"the loops do not close at {text}: a gap of {rows.gap[0]:.3g} stays", rows.gap[0])
+        return np.asarray(rows.z[0])
 
     def follow(self, z0: ArrayLike, zi: ArrayLike, p: ArrayLike) -> ClosedRows:
         """Postures at the independent coordinates `zi` (n, f), each followed from the one before, the first from the

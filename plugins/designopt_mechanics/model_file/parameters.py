@@ -29,12 +29,14 @@ def path_of(text: str) -> Path:
 class FileParameters:
     """The `parameters` of a file by name, and the names of those that a study adds by path in `by_path`.
 
-    With `symbolic` a number that uses them is an expression of their symbols, else it has their values.
+    With `symbolic` a number that uses them is an expression of their symbols, else it has their values. `paths` are
+    those of all numbers that can vary.
     """
 
     by_path: Mapping[Path, str] = field(default_factory=dict)
     symbolic: bool = False
     parameters: dict[str, MechanismParameter] = field(default_factory=dict)
+    paths: dict[str, None] = field(default_factory=dict)
 
     def read(self, at: At) -> None:
         """The section ``parameters`` of a file."""
@@ -49,6 +51,7 @@ class FileParameters:
 
     def __call__(self, at: At, unit: str) -> Any:
         """The number at a node in `unit`: a number, a parameter, or a formula of parameters."""
+        self.paths[".".join(str(part) for part in at.path)] = None
         if at.path in self.by_path:
             return self._by_path(at, unit)
         text = at.node.scalar

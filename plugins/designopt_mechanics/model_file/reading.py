@@ -16,6 +16,7 @@ from designopt_mechanics.checks import check, check_wires
 from designopt_mechanics.functions.closure import ClosureError
 from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
 from designopt_mechanics.mechanism.mechanism import Mechanism, Meet
+from designopt_mechanics.mechanism.paths import no_path
 from designopt_mechanics.model_file.dyads import RESULTS, FileDyad, file_dyad
 from designopt_mechanics.model_file.elements import (
     clearance,
@@ -70,7 +71,7 @@ def read(content: bytes, name: str, by_path: Mapping[str, str] | None = None) ->
     parameters = FileParameters(paths)
     mechanism = _of_numbers(root, parameters)
     if unused := [text for parameter, text in (by_path or {}).items() if parameter not in parameters.parameters]:
-        raise ValueError(f"'{unused[0]}' is not the path of a number that can vary in {name}")
+        raise ValueError(no_path(unused[0], parameters.paths))
     if not parameters.parameters:
         return mechanism
     symbolic = parameters.symbols()

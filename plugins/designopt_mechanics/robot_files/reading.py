@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from designopt_mechanics.mechanism.mechanism import Mechanism
+from designopt_mechanics.mechanism.paths import with_parameters
 from designopt_mechanics.robot_files.mjcf import read_mjcf
 from designopt_mechanics.robot_files.parts import Omission
 from designopt_mechanics.robot_files.urdf import read_urdf
@@ -28,12 +30,13 @@ def is_robot_file(content: bytes) -> bool:
     return content.lstrip()[:1] == b"<"
 
 
-def read_robot(content: bytes, name: str) -> ImportedRobot:
+def read_robot(content: bytes, name: str, by_path: Mapping[str, str] | None = None) -> ImportedRobot:
     """The mechanism in a file called `name`: URDF when it begins with <robot>, MJCF when it begins with <mujoco>.
 
     Coordinates have the names of the joints, frames those of links and bodies. Joints that `mimic` others, and joints
     that an equality constraint couples, follow the others' coordinates exactly. Nothing outside the file is read.
-    Raises `ModelError` with line and column.
+    `by_path` maps names of parameters to the numbers that they replace, as in `with_parameters`. Raises `ModelError`
+    with line and column, and `ValueError` for a path to no number that can vary.
     """
     if len(content) > _LARGEST:
         raise ModelError("", 1, 1, f"has {len(content)} bytes; a robot file has at most {_LARGEST}")
@@ -57,4 +60,6 @@ def read_robot(content: bytes, name: str) -> ImportedRobot:
         couplers=True,
         title=root.attributes.get("name", root.attributes.get("model", "")),
     )
+    if by_path:
+        mechanism = with_parameters(mechanism, by_path)
     return ImportedRobot(mechanism, tuple(sorted(parts.omissions, key=lambda o: (o.line, o.column))))

@@ -102,15 +102,11 @@ class MechanismModel:
         """The mechanism in the file. Raises `InvalidSetting`."""
         try:
             if is_robot_file(self.file.content):
-                if self.set:
-                    raise InvalidSetting("set", "paths of numbers are available in YAML files, not in robot files")
-                return read_robot(self.file.content, self.file.name).mechanism
+                return read_robot(self.file.content, self.file.name, self.set).mechanism
             return read(self.file.content, self.file.name, self.set)
         except ModelError as error:
             at = f"{self.file.name}:{error.line}:{error.column}: {error.path}"
             raise InvalidSetting("file", f"{at}: {error.message}") from None
-        except InvalidSetting:
-            raise
         except StudyError as error:
             messages = [f"{i.file}:{i.line}:{i.column}: {i.path}: {i.message}" for i in error.issues[:5]]
             raise InvalidSetting("file", "; ".join(messages)) from None

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from designopt_recordings.errors import RecordingError, about
 from designopt_recordings.files.read import read_table as read_recorded
+from designopt_recordings.plausibility import time_notes
 from designopt_recordings.signals.even_steps import check_steps
 
 from designopt.arrays import Floats
@@ -164,7 +165,11 @@ def _recorded(file: InputFile, mechanism: Mechanism, independent: Sequence[str])
         )
     names = tuple(c.name for c in present)
     not_moved = [name for name, end in columns.items() if end not in names]
-    notes = [*table.notes, *([f"columns that move nothing: {', '.join(not_moved)}"] if not_moved else [])]
+    notes = [
+        *table.notes,
+        *time_notes(table.time),
+        *([f"columns that move nothing: {', '.join(not_moved)}"] if not_moved else []),
+    ]
     return MotionTable(names, table.time, values, tuple(f"{file.name}: {note}" for note in notes))
 
 

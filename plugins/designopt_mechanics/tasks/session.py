@@ -32,14 +32,17 @@ class TaskResult:
     arrays: Mapping[str, Floats]
 
 
-def read_mechanism(path: str | Path) -> Mechanism:
+def read_mechanism(path: str | Path, by_path: Mapping[str, str] | None = None) -> Mechanism:
     """The mechanism in a YAML, URDF or MJCF file.
 
-    Raises `StudyError` (YAML) or `ModelError` (URDF, MJCF), each with line and column, and `OSError`.
+    `by_path` makes further numbers of it parameters: ``{"load": "frames.hand.body.mass"}``. Raises `StudyError` (YAML)
+    or `ModelError` (URDF, MJCF), each with line and column, `ValueError` for a path to no number, and `OSError`.
     """
     file = Path(path)
     content = file.read_bytes()
-    return read_robot(content, file.name).mechanism if is_robot_file(content) else read(content, file.name)
+    if is_robot_file(content):
+        return read_robot(content, file.name, by_path).mechanism
+    return read(content, file.name, by_path)
 
 
 def solve(
@@ -56,8 +59,7 @@ def solve(
         raise ValueError(f"there is no task '{task}'; there are {', '.join(TASKS)}")
     if unknown := sorted(set(settings) - set(names)):
         raise ValueError(f"there is no setting '{unknown[0]}'; there are {', '.join(names)}")
-    if unknown := sorted(set(parameters or {}) - set(mechanism.values)):
-        raise ValueError(f"there is no parameter '{unknown[0]}'; there are {', '.join(mechanism.values) or 'none'}")
+    _check_parameters(mechanism, parameters)
     stated_task: MechanismTask = TASKS[task](TaskSettings(mechanism, LoopSolver(mechanism), **settings))
     if mistakes := list(stated_task.check()):
         raise ValueError("; ".join(str(mistake) for mistake in mistakes))
@@ -67,16 +69,71 @@ def solve(
     return TaskResult(outputs, arrays)
 
 
-def draw(mechanism: Mechanism | Tree, z: ArrayLike | None = None) -> plotly.graph_objects.Figure:
-    """A Plotly figure of the posture `z` (m,), for notebooks; by default of the closed reference posture."""
+def draw(
+    mechanism: Mechanism | Tree,
+    posture: ArrayLike | Mapping[str, Any] | None = None,
+    parameters: Mapping[str, float] | None = None,
+) -> plotly.graph_objects.Figure:
+    """A Plotly figure for notebooks, with a slider where there are several postures.
+
+    `posture` is (m,) or (n, m) in the order of the coordinates; or values by name, of the independent coordinates or as
+    many others, which the loops complete; or the arrays of a result, with a column of each coordinate; by default the
+    closed reference posture. `parameters` replace numbers of the file. Raises `CannotClose` for a posture that does not
+    close, and `ValueError` for unknown names and other shapes.
+    """
+    stated = mechanism if isinstance(mechanism, Mechanism) else Mechanism(mechanism, (0.0, 0.0, 0.0))
+    _check_parameters(stated, parameters)
+    p = stated.column(parameters)
+    lines = scene_of(stated, _postures(stated, posture, p), p)
+    return _figure(lines)
+
+
+def _check_parameters(mechanism: Mechanism, parameters: Mapping[str, float] | None) -> None:
+    if unknown := sorted(set(parameters or {}) - set(mechanism.values)):
+        raise ValueError(f"there is no parameter '{unknown[0]}'; there are {', '.join(mechanism.values) or 'none'}")
+
+
+def _postures(mechanism: Mechanism, posture: ArrayLike | Mapping[str, Any] | None, p: list[float]) -> Floats:
+    """(n, m) postures to draw."""
+    names = mechanism.tree.names
+    if posture is None:
+        return LoopSolver(mechanism).start(p)[None]
+    if isinstance(posture, Mapping) and not all(np.ndim(posture.get(name, 0.0)) == 1 for name in names):
+        if any(np.ndim(value) for value in posture.values()):
+            raise ValueError(f"columns of all coordinates are needed: {', '.join(names)}")
+        return LoopSolver(mechanism).posture({name: float(value) for name, value in posture.items()}, p)[None]
+    rows = np.column_stack([posture[name] for name in names]) if isinstance(posture, Mapping) else posture
+    z = np.atleast_2d(np.asarray(rows, dtype=np.float64))
+    if z.ndim != 2 or z.shape[1] != len(names) or not np.isfinite(z).all():
+        raise ValueError(f"a posture has a finite value of each of the {len(names)} coordinates {', '.join(names)}")
+    return z
+
+
+def _figure(lines: Floats) -> plotly.graph_objects.Figure:
+    """Of lines (n, vertices, 3), flat where all have the same depth."""
     import plotly.graph_objects as go
 
-    stated = mechanism if isinstance(mechanism, Mechanism) else Mechanism(mechanism, (0.0, 0.0, 0.0))
-    p = stated.column()
-    posture = LoopSolver(stated).start(p) if z is None else np.asarray(z, dtype=np.float64)
-    x, y, depth = scene_of(stated, posture, p)[0].T
-    if np.ptp(depth[np.isfinite(depth)]) > 0.0:
-        figure = go.Figure(go.Scatter3d(x=x, y=y, z=depth, mode="lines+markers", connectgaps=False))
-        return figure.update_layout(scene={"aspectmode": "data"})
-    figure = go.Figure(go.Scatter(x=x, y=y, mode="lines+markers", connectgaps=False))
-    return figure.update_yaxes(scaleanchor="x")
+    places = lines[np.isfinite(lines).all(axis=2)]
+    low, high = places.min(axis=0), places.max(axis=0)
+    flat = high[2] == low[2]
+    margin = 0.05 * float((high - low).max())
+
+    def curve(vertices: Floats) -> Any:
+        axes = dict(zip("xy" if flat else "xyz", vertices.T, strict=False))
+        return (go.Scatter if flat else go.Scatter3d)(**axes, mode="lines+markers", connectgaps=False)
+
+    ranges = {
+        f"{axis}axis": {"range": [float(a) - margin, float(b) + margin], "title": f"{axis} [m]"}
+        for axis, a, b in zip("xyz", low, high, strict=True)
+    }
+    figure = go.Figure(curve(lines[0]))
+    if flat:
+        figure.update_layout(xaxis=ranges["xaxis"], yaxis={**ranges["yaxis"], "scaleanchor": "x"})
+    else:
+        figure.update_layout(scene={**ranges, "aspectmode": "data"})
+    if len(lines) > 1:
+        figure.frames = [go.Frame(data=[curve(vertices)], name=str(i)) for i, vertices in enumerate(lines)]
+        at_once = {"frame": {"duration": 0, "redraw": True}, "mode": "immediate"}
+        steps = [{"args": [[str(i)], at_once], "label": str(i), "method": "animate"} for i in range(len(lines))]
+        figure.update_layout(sliders=[{"steps": steps, "currentvalue": {"prefix": "posture "}}])
+    return figure

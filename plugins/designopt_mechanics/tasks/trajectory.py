@@ -280,28 +280,14 @@ class TrajectoryTask:
 
     def _posture(self, side: str, p: Floats, branch: str) -> Floats:
         """(m,) the closed posture at the start or the end. Raises `CannotClose` and `ValueError`."""
-        loops, tree = self._loops, self.mechanism.tree
         stated: Mapping[str, float] = self.program.get(side, {})
-        closed = loops.start(p, branch)
-        leading = [tree.names[i] for i in loops.independent]
-        if not set(stated) <= set(leading):
-            if len(stated) != len(leading):
-                raise ValueError(
-                    f"{side}: give values of the independent coordinates ({', '.join(leading)}), or of as many others"
-                )
-            leading = list(stated)
-            loops = LoopSolver(replace(self.mechanism, independent=tuple(leading)))
-        target = closed[loops.independent].copy()
-        for i, index in enumerate(loops.independent):
-            target[i] = stated.get(tree.names[index], target[i])
-        rows = loops.follow(closed, target[None], p)
-        if not rows.closed[0]:
-            text = ", ".join(f"{n} = {v:g}" for n, v in stated.items())
-            raise CannotClose(
-                f"{side}: the loops do not close at {text}: a gap of {rows.gap[0]:.3g} stays", rows.gap[0]
-            )
-        posture: Floats = rows.z[0]
-        for c, value in zip(tree.coordinates, posture, strict=True):
+        try:
+            posture = self._loops.posture(stated, p, branch)
+        except CannotClose as error:
+            raise CannotClose(f"{side}: {error}", error.gap) from None
+        except ValueError as error:
+            raise ValueError(f"{side}: {error}") from None
+        for c, value in zip(self.mechanism.tree.coordinates, posture, strict=True):
             if not c.low - _WITHIN <= value <= c.high + _WITHIN:
                 raise ValueError(f"{side}: {c.name} = {value:.6g} is outside its range {c.low:g} to {c.high:g}")
         return posture

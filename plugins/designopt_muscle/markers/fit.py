@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +30,8 @@ _PLACED, _ROUGH = 2, 5
 _FAR = 0.05
 #: A frame with this many times the objective of a neighbour starts anew from it.
 _WORSE = 4.0
+#: Markers or coordinates in a sentence.
+_NAMED = 5
 #: A coordinate that changes by more than this (rad, m) between two frames jumps.
 _JUMP = 0.5
 
@@ -40,7 +43,8 @@ class MotionFit:
     `values` (n, c) rad or m of all `coordinates`, those that couplers drive too; `errors` (n, k) m of the `markers`,
     NaN where one is missing; `cost` (n,) m^2, the objective of `MarkerResiduals`. `status` (n,) are numbers of
     `MotionStatus`; `at_limit` and `unobservable` (n, c) name the coordinates. Frames without a marker have NaN.
-    `notes` are sentences for people: markers that do not take part or were probably swapped, coordinates at limits.
+    `notes` are sentences for people: markers that do not take part or were probably swapped, coordinates at limits;
+    `doubts` are those that make poses doubtful.
     """
 
     time: Floats
@@ -53,6 +57,7 @@ class MotionFit:
     at_limit: Mask
     unobservable: Mask
     notes: tuple[str, ...]
+    doubts: tuple[str, ...] = ()
 
     def column(self, name: str) -> Floats:
         """(n,) values of one coordinate. Raises `MarkerError` for other names."""
@@ -104,11 +109,14 @@ def fit_motion(
     position = {name: i for i, name in enumerate(layout.coordinates)}
     order = [position.get(name, len(position)) for name in model.names]
     at_limit, lost = (np.pad(mask, ((0, 0), (0, 1)))[:, order] for mask in (marks.at_limit, marks.lost))
-    notes = [*problem.notes, *marks.notes(objective)]
-    notes += mislabelled(objective.take(visible), fit, problem.low, problem.high, tasks.large)
+    doubts = mislabelled(objective.take(visible), fit, problem.low, problem.high, tasks.large)
+    doubts += marks.doubts(objective)
+    notes = (*problem.notes, *marks.notes(objective), *doubts)
     names = tuple(marker.name for marker in layout.markers)
     time = recording.time[problem.frames]
-    return MotionFit(time, model.names, columns, names, marks.errors, cost, marks.status, at_limit, lost, tuple(notes))
+    return MotionFit(
+        time, model.names, columns, names, marks.errors, cost, marks.status, at_limit, lost, notes, tuple(doubts)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,19 +155,46 @@ class _Marks:
         return cls(errors, missing, far, at_limit, lost, status)
 
     def notes(self, objective: MarkerResiduals) -> list[str]:
-        """A sentence for each marker and coordinate, with the number of frames."""
-        markers, coordinates = [marker.name for marker in objective.layout.markers], objective.layout.coordinates
+        """A sentence for each missing marker and each coordinate at an end, with the number of frames."""
+        names, coordinates = _marker_names(objective), objective.layout.coordinates
+        never = self.lost & self.lost.all(axis=0)
         return [
-            f"{sentence.format(name)} {count} of {len(where)} frames"
-            for names, where, sentence in (
-                (markers, self.missing, "the marker '{}' is missing in"),
-                (markers, self.far, "the marker '{}' is far from the model's in"),
-                (coordinates, self.at_limit, "the coordinate '{}' is at an end of its range in"),
-                (coordinates, self.lost, "the markers do not determine the coordinate '{}' in"),
-            )
-            for name, count in zip(names, where.sum(axis=0), strict=True)
-            if count
+            *_counted("the marker '{}' is missing in", names, self.missing),
+            *_counted("the coordinate '{}' is at an end of its range in", coordinates, self.at_limit),
+            *_counted("the markers do not determine the coordinate '{}' in", coordinates, never),
         ]
+
+    def doubts(self, objective: MarkerResiduals) -> list[str]:
+        """Sentences on markers that are far from the model's, on coordinates that they determine in some frames."""
+        lost = self.lost & ~self.lost.all(axis=0)
+        return [
+            *_listed("markers are far from the model's", _marker_names(objective), self.far),
+            *_listed("the markers do not determine coordinates", objective.layout.coordinates, lost),
+        ]
+
+
+def _marker_names(objective: MarkerResiduals) -> list[str]:
+    return [marker.name for marker in objective.layout.markers]
+
+
+def _counted(sentence: str, names: Sequence[str], where: Mask) -> list[str]:
+    """The `sentence` for each of `names` that is marked in some of the frames `where` (n, k)."""
+    return [
+        f"{sentence.format(name)} {count} of {len(where)} frames"
+        for name, count in zip(names, where.sum(axis=0), strict=True)
+        if count
+    ]
+
+
+def _listed(sentence: str, names: Sequence[str], where: Mask) -> list[str]:
+    """The `sentence` with those of `names` that are marked in most of the frames `where` (n, k); none without any."""
+    counts = where.sum(axis=0)
+    order = [int(i) for i in np.argsort(-counts, kind="stable") if counts[i]]
+    if not order:
+        return []
+    text = ", ".join(f"'{names[i]}' in {counts[i]}" for i in order[:_NAMED])
+    more = f" and {len(order) - _NAMED} more" if len(order) > _NAMED else ""
+    return [f"{sentence}: {text}{more} of {len(where)} frames"]
 
 
 def first_pose(problem: MotionProblem) -> Floats:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 
-from designopt.arrays import Floats
+from designopt.arrays import Floats, Mask
 from designopt_muscle.markers.minimise import Minimum, minimise
-from designopt_muscle.markers.residuals import MarkerResiduals
+from designopt_muscle.markers.residuals import MarkerLayout, MarkerResiduals
+from designopt_muscle.osim.model import GROUND
 
 #: Frames that are looked at, spread evenly.
 _FRAMES = 12
@@ -18,6 +20,12 @@ _SCALE, _ROUNDS, _STEPS = 0.03, 3, 2
 _DISTANCE = 0.05
 #: A recorded marker this much nearer to a marker of the model than its own suggests a wrong label.
 _NEARER = 0.8
+#: Frames in which exchanges of two markers of a body or its neighbour are tried, and steps of each try.
+_TRIED, _TRIES = 3, 8
+#: Exchanges at most, and the share of the objective below which one is named.
+_EXCHANGES, _CLOSER = 4, 0.5
+#: Markers in a sentence.
+_NAMED = 5
 #: Distance (m) of markers that are in no frame.
 _NEVER = 1e3
 
@@ -25,8 +33,9 @@ _NEVER = 1e3
 def mislabelled(objective: MarkerResiduals, fit: Minimum, low: Floats, high: Floats, large: float) -> list[str]:
     """Sentences that name the markers which were probably swapped, and those `large` (m) away; `fit` is the minimum.
 
-    A few frames are fitted anew with weights that fall with the error of a marker (Geman and McClure 1985), so that
-    wrong markers cannot pull the model. Then a permutation of the labels that brings markers much closer is a swap.
+    Two markers of a body or of neighbours pull it out of place together: each exchange of two is fitted. Then a few
+    frames are fitted anew with weights that fall with the error of a marker (Geman and McClure 1985), so that wrong
+    markers cannot pull the model, and a permutation of the labels that brings markers much closer is a swap.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -37,15 +46,17 @@ def mislabelled(objective: MarkerResiduals, fit: Minimum, low: Floats, high: Flo
     nearer = (distance < _NEARER * away[:, None]) & (away[:, None] > _DISTANCE)
     if not nearer.any() and not ((away > large) & (away < _NEVER)).any():
         return []
+    names = [m.name for m in objective.layout.markers]
+    part, start, notes = _exchanged(part, start, low, high)
+    distance = _distances(part, start)
+    away = np.diag(distance)
     share = objective.weights
     for _ in range(_ROUNDS):
         weights = share / (1.0 + (np.where(away < _NEVER, away, 0.0) / _SCALE) ** 2) ** 2
         start = minimise(replace(part, weights=weights), start, low, high, steps=_STEPS).q
         distance = _distances(part, start)
         away = np.diag(distance)
-    names = [m.name for m in objective.layout.markers]
     suspects = np.flatnonzero((away > _DISTANCE) & (away < _NEVER))
-    notes = []
     rows, columns = linear_sum_assignment(distance[np.ix_(suspects, suspects)] ** 2)
     partner = dict(zip(suspects[rows], suspects[columns], strict=True))
     swapped = {i for i, j in partner.items() if i != j and distance[i, j] < 0.5 * away[i]}
@@ -56,17 +67,83 @@ def mislabelled(objective: MarkerResiduals, fit: Minimum, low: Floats, high: Flo
             notes.append(
                 f"the markers '{names[i]}' and '{names[j]}' are probably swapped: {1e3 * away[i]:.0f} and"
                 f" {1e3 * away[j]:.0f} mm from the model, {1e3 * distance[i, j]:.0f} and"
-                f" {1e3 * distance[j, i]:.0f} mm with exchanged names"
+                f" {1e3 * distance[j, i]:.0f} mm with exchanged names: correct their"
+                " names in the recording"
             )
         elif not mutual:
             notes.append(f"what is recorded as '{names[j]}' is probably the marker '{names[i]}'")
-    for i in suspects:
-        if i not in swapped and away[i] > large:
-            notes.append(
-                f"the marker '{names[i]}' is {1e3 * away[i]:.0f} mm from the model when it does not pull: look at its"
-                " name, its spot on the body and its location on the model"
-            )
+    far = [i for i in suspects if i not in swapped and away[i] > large]
+    if far:
+        far.sort(key=lambda i: -away[i])
+        listed = ", ".join(f"'{names[i]}' {1e3 * away[i]:.0f} mm" for i in far[:_NAMED])
+        more = f" and {len(far) - _NAMED} more" if len(far) > _NAMED else ""
+        notes.append(
+            f"markers are far from the model when they do not pull: {listed}{more}: look at their names, their spots on"
+            " the body and their locations on the model"
+        )
     return notes
+
+
+def _exchanged(
+    part: MarkerResiduals, start: Floats, low: Floats, high: Floats
+) -> tuple[MarkerResiduals, Floats, list[str]]:
+    """The objective with the recorded markers under their probable names, its minima, sentences on the exchanges."""
+    notes: list[str] = []
+    pairs = _neighbours(part.layout)
+    frames = np.unique(np.linspace(0, len(start) - 1, min(_TRIED, len(start))).astype(int))
+    names = [marker.name for marker in part.layout.markers]
+    while pairs and len(notes) < _EXCHANGES:
+        tried = part.take(frames)
+        several = part.take(np.tile(frames, 1 + len(pairs)))
+        recorded = several.recorded.reshape(1 + len(pairs), *tried.recorded.shape).copy()
+        for number, (i, j) in enumerate(pairs, 1):
+            recorded[number][:, [i, j]] = recorded[number][:, [j, i]]
+        several = replace(several, recorded=recorded.reshape(several.recorded.shape))
+        cost = _refitted(several, np.tile(start[frames], (1 + len(pairs), 1)), low, high)[1]
+        first, *costs = np.median(cost.reshape(1 + len(pairs), -1), axis=1)
+        best = int(np.argmin(costs))
+        if costs[best] > _CLOSER * first:
+            break
+        i, j = pairs.pop(best)
+        notes.append(
+            f"the markers '{names[i]}' and '{names[j]}' are probably swapped: {1e3 * np.sqrt(first):.0f} mm (RMS) from"
+            f" the model, {1e3 * np.sqrt(costs[best]):.0f} mm with exchanged names: correct their"
+            " names in the recording"
+        )
+        recorded = part.recorded.copy()
+        recorded[:, [i, j]] = recorded[:, [j, i]]
+        part = replace(part, recorded=recorded)
+        start = _refitted(part, start, low, high)[0]
+    return part, start, notes
+
+
+def _refitted(part: MarkerResiduals, start: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """The better minimum (n, m), and its objective (n,), of those from `start` and from the default pose there."""
+    root, defaults = _placing(part.layout)
+    upright = np.where(root, start, np.clip(defaults, low, high))
+    upright = minimise(part, upright, low, high, root, steps=_TRIES).q
+    fits = [minimise(part, q, low, high, steps=_TRIES) for q in (start, upright)]
+    better = fits[1].cost < fits[0].cost
+    return np.where(better[:, None], fits[1].q, fits[0].q), np.where(better, fits[1].cost, fits[0].cost)
+
+
+def _placing(layout: MarkerLayout) -> tuple[Mask, Floats]:
+    """(m,) which coordinates place the bodies at the ground, and the defaults of all (m,)."""
+    grounded = {joint.name for joint in layout.model.joints if joint.parent == GROUND}
+    coordinates = {c.name: c for c in layout.model.coordinates}
+    root = np.array([coordinates[name].joint in grounded for name in layout.coordinates])
+    return root, np.array([coordinates[name].default for name in layout.coordinates])
+
+
+def _neighbours(layout: MarkerLayout) -> list[tuple[int, int]]:
+    """Pairs of markers on one body, or on two that a joint connects."""
+    parent = {joint.child: joint.parent for joint in layout.model.joints}
+    bodies = [marker.body for marker in layout.markers]
+    return [
+        (i, j)
+        for i, j in combinations(range(len(bodies)), 2)
+        if bodies[i] == bodies[j] or parent.get(bodies[i]) == bodies[j] or parent.get(bodies[j]) == bodies[i]
+    ]
 
 
 def _distances(part: MarkerResiduals, q: Floats) -> Floats:

@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 from designopt_mechanics.robot_files.xml import ModelError
 from designopt_mechanics.sharing.statement.criteria import JointReaction
+from designopt_recordings.plausibility import force_notes
 from designopt_recordings.signals.even_steps import gap_notes
 
 from designopt.arrays import Floats
 from designopt.plugin import InputFile, InvalidDesign, InvalidSetting
 from designopt_muscle.geometry.kinematics import kinematics
-from designopt_muscle.models.dynamics import read_loads
+from designopt_muscle.models.dynamics import read_body_loads
 from designopt_muscle.models.errors import TrialError
+from designopt_muscle.models.plausibility import weight_of
 from designopt_muscle.models.trial import Trial, bundled, read_trial_table
 from designopt_muscle.osim.model import OsimModel
 
@@ -62,8 +64,11 @@ def load_notes(model: OsimModel, loads: InputFile | None, forces: InputFile | No
         return []
     table = read_trial_table(forces)
     still = kinematics(model, {c.name: np.array([c.default]) for c in model.coordinates})
-    read_loads(loads, table, still, table.time[:1])
-    return [f"{forces.name}: {note}" for note in (*table.notes, *gap_notes(table.time))]
+    n = len(table.time)
+    of_bodies = read_body_loads(loads, table, still.take(np.zeros(n, dtype=np.int64)), table.time)
+    vertical = sum((load.force[:, 1] for load in of_bodies), np.zeros(n))
+    notes = [*table.notes, *gap_notes(table.time), *force_notes(vertical, weight_of(model))]
+    return [f"{forces.name}: {note}" for note in notes]
 
 
 def refuse(files: Files, *, computed: bool, reactions: bool, measured: bool) -> None:

@@ -26,12 +26,15 @@ from designopt_muscle.geometry.kinematics import kinematics
 from designopt_muscle.models.columns import moment_notes, motion_notes, present
 from designopt_muscle.models.dynamics import Dynamics, read_loads
 from designopt_muscle.models.errors import TrialError
+from designopt_muscle.models.plausibility import pose_notes, strength_notes
 from designopt_muscle.osim.model import OsimModel
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.strength import Fibres, strengths
 
 #: Order of the zero-phase low-pass filter of coordinates.
 _ORDER = 3
+#: Frames at which net moments are compared with the strength of the muscles.
+_LOOKED_AT = 50
 
 
 @dataclass(frozen=True)
@@ -268,14 +271,28 @@ def trial_notes(
         raise TrialError(f"{motion.name}: none of its columns is a coordinate of the model '{model.name}'")
     notes = [*(f"{motion.name}: {note}" for note in table.notes)]
     notes += motion_notes(table, motion.name, model, moments=moments is None and not computed)
+    notes += [f"{motion.name}: {note}" for note in pose_notes(table, model)]
     if not computed:
         source = table if moments is None else read_trial_table(moments)
         file = moments or motion
         if moments is not None:
             notes += [f"{file.name}: {note}" for note in (*source.notes, *gap_notes(source.time))]
         notes += moment_notes(source, file.name, model, present(table, model.names), motion=moments is None)
-        _moment_columns(source, file, model)
+        notes += [f"{file.name}: {note}" for note in _strength_notes(source, file, model, table)]
     return notes
+
+
+def _strength_notes(source: TimeTable, file: InputFile, model: OsimModel, motion: TimeTable) -> list[str]:
+    """`strength_notes` on net moments in `source` at some frames of a `motion` in rad and m."""
+    rows = np.unique(np.linspace(0, len(motion.time) - 1, _LOOKED_AT).round().astype(np.int64))
+    names = present(motion, model.free)
+    values = {
+        c.name: motion.column(c.name)[rows] if c.name in names else np.full(len(rows), c.default)
+        for c in model.coordinates
+        if c.name in model.free
+    }
+    net = _moments(source, file, model, motion.time[rows], values)
+    return strength_notes(dict(zip(net.rows, net.values.T, strict=True)), values, model)
 
 
 def _resampled(file: InputFile, moved: MovedCoordinates, at: Floats) -> MovedCoordinates:

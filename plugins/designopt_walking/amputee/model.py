@@ -16,7 +16,7 @@ from designopt_recordings.table import TimeTable
 from numpy.typing import NDArray
 
 from designopt.collocation import TrajectoryProblem
-from designopt.plugin import Fidelity, InputFile, InvalidDesign, InvalidSetting, filled, model
+from designopt.plugin import Declared, Fidelity, InputFile, InvalidDesign, InvalidSetting, filled, model
 from designopt.plugin import Quantity as Q
 from designopt_walking.amputee.problem import AmputeeCost, KneeLimits, Prosthesis, amputee_walker
 from designopt_walking.amputee.programs import AmputeePrograms, SolveSettings
@@ -29,7 +29,7 @@ from designopt_walking.models.predict import Walking
 from designopt_walking.programs.gait import GaitError, check_contact
 from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
-from designopt_walking.results.outputs import WalkOutputs, walk_outputs
+from designopt_walking.results.outputs import CONFIRM, MESH_OUTPUTS, WalkOutputs, mesh_outputs, walk_outputs
 from designopt_walking.results.physics import refuse_implausible
 from designopt_walking.results.recording import recorded_cycle
 
@@ -97,6 +97,7 @@ class AmputeeWalk:
         InputFile | None, Q("", "means and deviations of a recorded cycle, drawn beside the walk (STO, MOT or CSV)")
     ] = None
     intervals: Annotated[int, Q("", "of the mesh of a cycle: 50 to search, 100 to report", ge=8)] = 50
+    confirm: Annotated[bool, Q("", CONFIRM)] = False
     tolerance: Annotated[float, Q("", "of the solver", gt=0, lt=1e-2)] = 1e-6
     max_iterations: Annotated[int, Q("", "of the solver, for one solve", ge=1)] = 600
 
@@ -119,6 +120,10 @@ class AmputeeWalk:
         except InvalidDesign as error:
             raise InvalidSetting("linkage", str(error)) from None
 
+    def declares(self) -> Declared:
+        """The change with the mesh, if it is to be confirmed."""
+        return Declared(outputs=MESH_OUTPUTS if self.confirm else {})
+
     def evaluate(
         self, design: AmputeeDesign, scenario: Walking, arrays: Set[str] = frozenset()
     ) -> tuple[AmputeeOutputs, dict[str, NDArray[Any]]]:
@@ -126,8 +131,12 @@ class AmputeeWalk:
         values, speed = self._values(design), filled(Walking, scenario)["speed"]
         walks = self._walks
         predicted = walks.best_device(speed, values) if self.choose else walks.walk(speed, values)
+        confirmation: dict[str, float] = {}
+        if self.confirm:
+            coarse, predicted = predicted, walks.confirmed(speed, values, predicted)
+            confirmation = mesh_outputs(coarse.solution, predicted.solution)
         walk = SolvedWalk(walks.programs.walker, predicted.solution, half=False)
-        outputs = self._outputs(walk, predicted)
+        outputs = cast(AmputeeOutputs, {**self._outputs(walk, predicted), **confirmation})
         every = walk_arrays(walk, self._recording)
         stored = {name: every[name] for name in arrays}
         refuse_implausible(outputs, stored)

@@ -128,6 +128,12 @@ class AmputeeWalks:
                 best = polished, f"{best[1]}, polished"
         return self._result(problem, best[0], best[1], attempts, tuple(objectives))
 
+    def confirmed(self, speed: float, values: Mapping[str, float], predicted: Predicted) -> Predicted:
+        """The walk with these `values` on twice the intervals, from the `predicted` one; it need not be solved."""
+        problem = self.programs.problem(speed, values)
+        finer = self.programs.solve(problem, Guess.from_solution(predicted.solution), 2 * self.intervals)
+        return replace(predicted, solution=self.programs.checked(problem, finer) if finer.success else finer)
+
     def middle(self, speed: float) -> Solution:
         """The walk with the middle device at `speed` (m/s). Raises `Diverged` where the way to it ends before."""
         solution = self._at_speed(round(speed, 6))

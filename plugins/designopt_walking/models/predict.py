@@ -34,7 +34,7 @@ from designopt_walking.programs.predict import Effort
 from designopt_walking.programs.predictor import PredictionMesh, WalkPredictor, agreeing, spread_of_costs
 from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
-from designopt_walking.results.outputs import WalkOutputs, walk_outputs
+from designopt_walking.results.outputs import CONFIRM, MESH_OUTPUTS, WalkOutputs, mesh_outputs, walk_outputs
 from designopt_walking.results.physics import refuse_implausible
 from designopt_walking.results.recording import recorded_cycle
 from designopt_walking.storage import guess_from_table
@@ -56,14 +56,16 @@ class WalkingOnSlope(Walking, total=False):
 class PredictedOutputs(WalkOutputs):
     """Outputs besides those of any walk."""
 
-    warm: Annotated[float, Q("", "1 where the walk was solved from that without the device, with its multipliers")]
+    warm: Annotated[
+        float, Q("", "1 where the walk was solved with the multipliers of one without device or nearer to 1.2 m/s")
+    ]
     agreeing_starts: Annotated[float, Q("", "number of starts that end within 0.1 % of the least objective")]
     start_spread: Annotated[float, Q("", "of the objectives of all starts, relative to the least")]
     bounds_active: Annotated[float, Q("", "coordinates at the end of their range for a part of the time", notable=True)]
     path_error: Annotated[float, Q("m", "largest, of polynomials for the lengths of muscle paths")]
 
 
-@model("walk_predict", version=1, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 15}, 0.6))
+@model("walk_predict", version=2, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 15}, 0.6))
 class WalkPredict:
     """Predicted walk of a musculoskeletal model with contact: the motion is the answer, not a recording.
 
@@ -118,6 +120,7 @@ class WalkPredict:
     ] = None
     starts: Annotated[int, Q("", "number of synthetic walks to start from; the best result counts", ge=1, le=100)] = 1
     intervals: Annotated[int, Q("", "of the mesh of the half cycle: 25 to search, 50 to report", ge=4, le=400)] = 25
+    confirm: Annotated[bool, Q("", CONFIRM)] = False
     scheme: Annotated[Literal["hermite_simpson", "radau"], Q("", "of the transcription; radau has the degree 3")] = (
         "hermite_simpson"
     )
@@ -154,14 +157,17 @@ class WalkPredict:
         return notes + ([] if first is None else outside_ranges(walker, first))
 
     def declares(self) -> Declared:
-        """Parameters of the device are inputs, those that the program chooses outputs."""
+        """Parameters of the device are inputs, those that the program chooses outputs, and the change with the mesh."""
+        confirmation = MESH_OUTPUTS if self.confirm else {}
         if self.device is None:
-            return Declared()
+            return Declared(outputs=confirmation)
         symbols = DEVICES[self.device](walker_of(self._model)).parameters
         quantities = {v.name: Q(v.unit, v.description, ge=v.low, le=v.high) for v, _ in symbols}
         inputs = {name: q for name, q in quantities.items() if name not in self.choose}
-        outputs = {f"chosen_{name}": Q(q.unit, f"chosen {q.description}") for name, q in quantities.items()}
-        return Declared(inputs=inputs, outputs={n: q for n, q in outputs.items() if n[7:] in self.choose})
+        chosen = {
+            f"chosen_{n}": Q(q.unit, f"chosen {q.description}") for n, q in quantities.items() if n in self.choose
+        }
+        return Declared(inputs=inputs, outputs={**chosen, **confirmation})
 
     def evaluate(
         self, design: dict[str, float], scenario: WalkingOnSlope, arrays: Set[str] = frozenset()
@@ -176,6 +182,11 @@ class WalkPredict:
             raise InvalidSetting(error.field, error.message) from None
         if not solution.success:
             raise Diverged(solution.message, reason=solution.status.name.lower())
+        confirmation: dict[str, float] = {}
+        if self.confirm:
+            predictor = predictor.finer
+            coarse, solution = solution, predictor.solve(speed, design, starts=self.starts)
+            confirmation = mesh_outputs(coarse, solution)
         solution = predictor.checked(speed, solution)
         walk = SolvedWalk(predictor.walker, solution, half=True)
         outputs = {
@@ -186,6 +197,7 @@ class WalkPredict:
             "bounds_active": float(_at_bounds(predictor.walker, solution)),
             "path_error": max((fit.length_error for fit in fits.fits), default=0.0),
             **{f"chosen_{name}": solution.parameters[name] for name in self.choose},
+            **confirmation,
         }
         every = walk_arrays(walk, self._recording)
         stored = {name: every[name] for name in arrays}

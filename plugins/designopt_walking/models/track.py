@@ -10,9 +10,11 @@ from typing import Annotated, Any, Literal, Required, TypedDict, cast
 import numpy as np
 from designopt_mechanics.robot_files.xml import ModelError
 from designopt_muscle.geometry.fits import polynomial_paths
+from designopt_muscle.models.plausibility import pose_notes
 from designopt_muscle.osim.read import read_model
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_table
+from designopt_recordings.plausibility import force_notes
 from designopt_recordings.table import TimeTable
 from numpy.typing import NDArray
 
@@ -112,7 +114,8 @@ class WalkTrack:
             if (file := conditions.get(name)) is not None:
                 try:
                     notes += [
-                        f"{file.name}: {note}" for note in _notes(read_table(file), self._walker, name == "motion")
+                        f"{file.name}: {note}"
+                        for note in _notes(read_table(file), self._walker, name == "motion", self.force_columns)
                     ]
                 except RecordingError as error:
                     raise InvalidSetting(name, str(error)) from None
@@ -173,9 +176,16 @@ class WalkTrack:
             raise InvalidDesign(str(error)) from None
 
 
-def _notes(table: TimeTable, walker: Walker, motion: bool) -> list[str]:
-    rotations = [c.name for c in walker.state.tree.coordinates if c.unit == "rad"]
-    return list((table.radians(rotations) if motion else table).notes)
+def _notes(table: TimeTable, walker: Walker, motion: bool, columns: Mapping[str, str]) -> list[str]:
+    """Notes of the reader, and on what a person would see in the curves."""
+    if not motion:
+        labels = [name for name in table.names if name.startswith(tuple(columns.values())) and name.endswith("y")]
+        return [
+            *table.notes,
+            *force_notes(sum((table.column(n) for n in labels), np.zeros(len(table.time))), walker.weight),
+        ]
+    radians = table.radians([c.name for c in walker.state.tree.coordinates if c.unit == "rad"])
+    return [*radians.notes, *pose_notes(radians, walker.model)]
 
 
 def _distances(walker: Walker, recorded: RecordedWalk, solution: Solution) -> dict[str, float]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from designopt.arrays import Floats
 from designopt.plugin import report
 from designopt.report.designs import design_label, stored_arrays
 from designopt.report.labels import listed, number
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
-from designopt_walking.results.physics import ENERGY_ERROR, FORCE_ERROR, IMPULSE_ERROR
+from designopt_walking.results.physics import ENERGY_ERROR, FORCE_ERROR, IMPULSE_ERROR, MESH_CHANGE
 
 _PHYSICS = {
     "mean_force_error": f"mean vertical force (at most {FORCE_ERROR:g})",
@@ -19,6 +20,7 @@ _PHYSICS = {
     "energy_error": f"energy (at most {ENERGY_ERROR:g})",
     "resimulation_error": "re-simulation of intervals",
     "error_estimate": "estimate of the discretisation",
+    "mesh_change": f"change on twice the intervals (at most {MESH_CHANGE:g})",
     "constraint_violation": "constraints",
 }
 _SOLVED = {
@@ -46,14 +48,33 @@ def walking_checks(result: Result) -> Section | None:
     findings = [f"{failed} of {figures['mean_force_error'].size} walks have a result."]
     if missed:
         findings.append(f"{missed} of them fail a check of mechanics and are not to be used.")
+    findings.append(_mesh(figures))
     if "warm" in figures and failed:
         findings.append(f"{int(np.nansum(figures['warm']))} started warm, with multipliers.")
     tables = [
-        _table(result, rows, "Errors relative to weight, impulse and muscle work", _PHYSICS),
-        _table(result, rows, "How each walk was solved", {n: words for n, words in _SOLVED.items() if n in figures}),
+        _table(result, rows, "Errors relative to weight, impulse and muscle work", _present(_PHYSICS, figures)),
+        _table(result, rows, "How each walk was solved", _present(_SOLVED, figures)),
         *_bounds(result),
     ]
     return Section("Checks of the walks", findings=tuple(findings), tables=tuple(tables), notes=_notes(result))
+
+
+def _present(columns: Mapping[str, str], figures: Mapping[str, Floats]) -> dict[str, str]:
+    return {name: words for name, words in columns.items() if name in figures}
+
+
+def _mesh(figures: Mapping[str, Floats]) -> str:
+    """Whether finer meshes confirm the walks."""
+    if "mesh_change" not in figures:
+        return "No walk is confirmed on a finer mesh (setting confirm)."
+    changes = figures["mesh_change"][np.isfinite(figures["mesh_change"])]
+    missed = int((changes > MESH_CHANGE).sum())
+    if not missed:
+        return f"On twice the intervals no objective changes by more than {100.0 * MESH_CHANGE:g} %."
+    return (
+        f"{missed} of {len(changes)} walks are not converged with the mesh: on twice the intervals their objective"
+        f" changes by up to {100.0 * changes.max():.2g} % (at most {100.0 * MESH_CHANGE:g} %)."
+    )
 
 
 def _notes(result: Result) -> tuple[str, ...]:

@@ -7,11 +7,13 @@ from typing import Annotated, TypedDict, cast
 import numpy as np
 
 from designopt.arrays import Floats
+from designopt.collocation import Solution
+from designopt.plugin import Diverged
 from designopt.plugin import Quantity as Q
 from designopt_walking.metabolics import BASAL
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.observables import ORIGINS
-from designopt_walking.results.physics import physics
+from designopt_walking.results.physics import MESH_CHANGE, physics
 
 
 class WalkOutputs(TypedDict):
@@ -59,6 +61,28 @@ class WalkOutputs(TypedDict):
     error_estimate: Annotated[float, Q("", "of the discretisation, relative to the states")]
     resimulation_error: Annotated[float, Q("", "of simulations of single intervals, relative to the states")]
     iterations: Annotated[float, Q("", "of the solver, in the last solve")]
+
+
+#: The setting that asks for a finer mesh, and the outputs that it adds.
+CONFIRM = "solve again on twice the intervals: that walk is the result, and the output mesh_change compares both"
+MESH_OUTPUTS = {
+    "mesh_change": Q("", "of the objective on twice the intervals, relative"),
+    "mesh_unconverged": Q("", f"1 where mesh_change is above {MESH_CHANGE:g}", notable=True),
+}
+
+
+def mesh_outputs(coarse: Solution, finer: Solution) -> dict[str, float]:
+    """The `MESH_OUTPUTS` of a walk that is solved on two meshes.
+
+    Raises `Diverged` where it is not solved on the `finer` one.
+    """
+    if not finer.success:
+        raise Diverged(
+            f"the walk is solved, but not on twice the intervals (setting 'confirm'): {finer.message}",
+            reason=f"confirmation_{finer.status.name.lower()}",
+        )
+    change = abs(coarse.objective / finer.objective - 1.0)
+    return {"mesh_change": change, "mesh_unconverged": float(change > MESH_CHANGE)}
 
 
 def walk_outputs(walk: SolvedWalk) -> WalkOutputs:

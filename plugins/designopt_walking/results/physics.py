@@ -12,6 +12,8 @@ from designopt_walking.results.observables import ORIGINS
 
 #: Relative errors above which a check fails: of the mean vertical force, the fore-aft impulse, the energy balance.
 FORCE_ERROR, IMPULSE_ERROR, ENERGY_ERROR = 1e-3, 5e-3, 1e-2
+#: Relative change of the objective on twice the intervals above which a walk is not converged with the mesh.
+MESH_CHANGE = 1e-3
 #: What no foot does: sink in deeper (m), or press harder (body weights).
 DEEP, HARD = 0.030, 4.0
 #: Fibre lengths (optimal lengths) and speeds (maximum speeds of shortening) for which the curves of muscles hold.

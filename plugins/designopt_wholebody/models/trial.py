@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 from functools import cached_property, lru_cache
@@ -12,6 +13,7 @@ from designopt_recordings.errors import RecordingError, about
 from designopt_recordings.files.read import read_recording, read_table
 from designopt_recordings.loads.tables import plates_from_table
 from designopt_recordings.plate import ForcePlate
+from designopt_recordings.plausibility import force_notes, side_notes
 from designopt_recordings.recording import Recording
 from numpy.typing import NDArray
 
@@ -88,6 +90,8 @@ class WholebodyTrial:
                     notes += [f"{conditions[name].name}: {note}" for note in reader(conditions[name])]
                 except RecordingError as error:
                     notes.append(f"{error}: no result")
+        with contextlib.suppress(RecordingError):  # named above
+            notes += _load_notes(conditions)
         return notes
 
     @cached_property
@@ -203,9 +207,22 @@ def _plates(file: InputFile) -> tuple[tuple[ForcePlate, ...], tuple[str, ...]]:
         return plates_from_table(table), table.notes
 
 
+def _load_notes(conditions: Mapping[str, Any]) -> list[str]:
+    """Notes on the most loaded plate of a trial from a file, if the mass of the subject is known."""
+    if "recording" not in conditions:
+        return []
+    recording, reactions = _read(conditions["recording"]), conditions.get("reactions")
+    plates = [*recording.plates, *(_plates(reactions)[0] if reactions is not None else ())]
+    mass = conditions.get("mass") or recording.parameters.get("Bodymass")
+    if not plates or mass is None:
+        return []
+    vertical = max((plate.force[:, 1] for plate in plates), key=lambda force: np.nanmax(np.abs(force), initial=0.0))
+    return [f"{(reactions or conditions['recording']).name}: {note}" for note in force_notes(vertical, 9.81 * mass)]
+
+
 #: Notes of the reader of each condition that is a file.
 _READERS: dict[str, Callable[[InputFile], tuple[str, ...]]] = {
-    "recording": lambda file: _read(file).notes,
+    "recording": lambda file: (*_read(file).notes, *side_notes(_read(file))),
     "static": lambda file: _read(file).notes,
     "functional": lambda file: _read(file).notes,
     "reactions": lambda file: _plates(file)[1],

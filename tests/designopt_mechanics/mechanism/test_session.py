@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -71,6 +72,39 @@ def test_a_mechanism_is_stated_in_parts_with_one_number_as_planar_inertia() -> N
     assert result.arrays["hip"][-1] == pytest.approx(1e-3, rel=1e-2)
     assert solve(mechanism, "equilibrium").outputs["stiffness_hip"] == pytest.approx(59.81, rel=1e-6)
     assert len(draw(tree).data[0].x) == len(draw(mechanism, [0.1]).data[0].x) - 3
+
+
+def test_a_drawing_is_of_a_closed_posture_by_names_and_of_the_motion_of_a_result() -> None:
+    linkage = read_mechanism(FILE)
+    upright = draw(linkage, {"angle": np.pi / 2}, {"crank": 0.05})
+    assert np.nanmax(upright.data[0].y) == pytest.approx(0.05)
+    assert np.nanmax(draw(linkage, {"stroke": 0.2}).data[0].x) == pytest.approx(0.2)
+    result = solve(linkage, "inverse_dynamics", motion={"angle": "2*pi*time"}, samples=7)
+    motion = draw(linkage, result.arrays)
+    assert len(motion.frames) == 7 == len(motion.layout.sliders[0].steps)
+    assert motion.frames[3].data[0].x == pytest.approx(result.arrays["scene"][3, :, 0], nan_ok=True)
+
+
+def test_a_drawing_in_space_has_three_axes() -> None:
+    tree = Tree((Coordinate("a"),), (Frame("arm", motions=(Rotate((0, 1, 0), "a"),), body=Body(1.0, (0.3, 0.1, 0.2))),))
+    assert draw(tree, [0.4]).data[0].type == "scatter3d"
+
+
+@pytest.mark.parametrize(
+    ("posture", "parameters", "message"),
+    [
+        ({"angel": 1.0}, {}, r"values of the independent coordinates \(angle\), or of as many others"),
+        ({"angle": 1.0, "swing": 0.0}, {}, "values of the independent coordinates"),
+        ({"angle": [0.0, 1.0]}, {}, "columns of all coordinates are needed: angle, swing, stroke"),
+        ({"stroke": 5.0}, {}, "do not close at stroke = 5"),
+        ([0.0, 1.0], {}, "a finite value of each of the 3 coordinates"),
+        ([0.0, np.nan, 1.0], {}, "a finite value"),
+        (None, {"crnk": 1.0}, "no parameter 'crnk'"),
+    ],
+)
+def test_a_posture_that_cannot_be_drawn_is_an_error(posture: Any, parameters: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        draw(read_mechanism(FILE), posture, parameters)
 
 
 def test_forces_of_equations_are_by_the_names_of_coordinates() -> None:

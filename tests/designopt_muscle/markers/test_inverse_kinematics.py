@@ -165,7 +165,9 @@ def test_a_marker_on_the_wrong_spot_is_named(noisy):
         at[:, 7] = np.nan
 
     moved = with_markers(recording, spoil)
-    assert any(f"'{markers[5].name}' is" in note for note in fit_motion(model, markers, moved).notes)
+    assert any(
+        f"when they do not pull: '{markers[5].name}'" in note for note in fit_motion(model, markers, moved).notes
+    )
 
 
 def test_weighted_coordinates_follow_targets_defaults_and_tables(noisy):

@@ -1,6 +1,7 @@
 """The model of a trial: outputs of the bundled push-up, designs and files that cannot be used, its studies."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from designopt_recordings.files.write import trc_text
 from designopt_wholebody.models.trial import WholebodyTrial
 from designopt_wholebody.synthetic.pushup import pushup
+from designopt_wholebody.synthetic.walk import walk
 from designopt_wholebody.trial.figures import ANGLES, JOINTS
 
 import designopt
@@ -169,6 +171,21 @@ def test_files_that_do_not_tell_enough_are_reported_in_a_sentence(trial: Wholebo
         trial.evaluate({}, {**files, "reactions": InputFile("grf.csv", b"time,a\n0,1\n0.1,2\n")})  # type: ignore[typeddict-item]
     with pytest.raises(InvalidDesign, match=r"landmark '\w+' is missing in all frames|landmark '\w+'.* is missing"):
         trial.evaluate({}, {**files, "static": file})  # type: ignore[typeddict-item]
+
+
+def test_a_mirrored_recording_and_forces_that_pull_are_named_by_the_check(trial: WholebodyTrial) -> None:
+    made = walk(cycles=1, rate=50.0).recording
+    mirrored = replace(made, markers=made.markers * np.array([1.0, 1.0, -1.0]), plates=())
+    assert trial.remarks({"recording": InputFile("walk.trc", trc_text(replace(made, plates=())).encode())}) == []
+    (note,) = trial.remarks({"recording": InputFile("walk.trc", trc_text(mirrored).encode())})
+    assert re.search(r"^walk\.trc: the left markers .* is the recording mirrored", note)
+    text = b"time,ground_force_vx,ground_force_vy,ground_force_vz,ground_force_px,ground_force_py,ground_force_pz\n"
+    rows = b"".join(b"%.2f,0,%.1f,0,0,0,0\n" % (0.01 * k, -700.0) for k in range(20))
+    walk_file = InputFile("walk.trc", trc_text(replace(made, plates=())).encode())
+    files = {"recording": walk_file, "reactions": InputFile("grf.csv", text + rows), "mass": 70.0}
+    assert "grf.csv: the ground pulls with up to 700 N: reverse the sign of the forces, which act on the subject" in (
+        trial.remarks(files)
+    )
 
 
 @pytest.mark.parametrize("name", OURS)

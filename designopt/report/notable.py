@@ -1,0 +1,106 @@
+"""Notable outputs at the end of a run: their numbers, and the sentences of the array that lists what they count."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from designopt.counts import count, plural
+from designopt.printable import one_line
+from designopt.report.labels import design_names, listed, number
+from designopt.store.errors import StoreError
+
+if TYPE_CHECKING:
+    from designopt.store.result import Result
+
+#: Maximum number of scenarios and of sentences in a note, of evaluations whose sentences are read, of names before one.
+LINES, _READ, _NAMED = 20, 100, 3
+_NUMBER = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?")
+
+
+def notable(result: Result) -> list[str]:
+    """Notes on the outputs declared as notable, wherever they are above 0, with the sentences that explain them."""
+    problem, notes = result.problem, []
+    for name, output in problem.model.plugin.outputs.items():
+        quantity = output.quantity
+        if quantity is None or not quantity.notable or name not in result.outcomes.figures:
+            continue
+        values = result.outcomes.figures[name]
+        some = np.asarray(values > 0.0)
+        if some.any():
+            where = [s.name for s, has_some in zip(problem.scenarios, np.any(some, axis=0), strict=True) if has_some]
+            scenarios = f" ({listed(where[:LINES])})" if len(problem.scenarios) > 1 else ""
+            far = (
+                f"{number(float(values[some].max()))} in {count(int(some.sum()))} of {plural(some.size, 'evaluation')}"
+            )
+            notes.append(f"note: {name} is up to {far}{scenarios}: {quantity.description}")
+            if quantity.listed_by:
+                notes += _explained(result, some, quantity.listed_by)
+    return notes
+
+
+def sentences(result: Result, row: int) -> Iterator[str]:
+    """What the notable outputs of one design count, a sentence each after the name of its scenario."""
+    arrays = [o.quantity.listed_by for o in result.problem.model.plugin.outputs.values() if o.quantity]
+    for k, scenario in enumerate(result.problem.scenarios):
+        for array in filter(None, arrays):
+            yield from (f"{scenario.name}: {one_line(sentence)}" for sentence in _stored(result, row, k, array) or ())
+
+
+def _explained(result: Result, some: np.ndarray, array: str) -> list[str]:
+    """The sentences of evaluations (designs, scenarios), those that differ only in numbers and names in one line."""
+    places = [(int(i), int(s)) for i, s in np.argwhere(some)]
+    names, stored = _labels(result), 0
+    alike: dict[str, dict[str, str]] = {}
+    for i, s in places[:_READ]:
+        texts = _stored(result, i, s, array)
+        stored += texts is not None
+        for text in texts or ():
+            alike.setdefault(_pattern(text, result.problem.scenarios[s].name), {}).setdefault(names[i, s], text)
+    if not stored:
+        return [f"  to read them, keep the array {array}: execution: {{arrays: [{array}, ...]}}"]
+    lines = [_line(of_names) for of_names in sorted(alike.values(), key=len, reverse=True)]
+    more = len(lines) - LINES
+    unread = len(places) - _READ
+    return [
+        *(f"  {one_line(line)}" for line in lines[:LINES]),
+        *([f"  {count(more)} more sentences in the array {array}"] if more > 0 else []),
+        *([f"  {plural(unread, 'more evaluation')} not read"] if unread > 0 else []),
+    ]
+
+
+def _line(text_by_name: Mapping[str, str]) -> str:
+    """``walk_1, walk_2, walk_3 and 5 more: sentence``; figures that differ are those of the first."""
+    names = list(text_by_name)
+    more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
+    first = text_by_name[names[0]]
+    differs = f" (figures of {names[0]})" if len(set(text_by_name.values())) > 1 else ""
+    return f"{listed([*names[:_NAMED], *more])}: {first}{differs}"
+
+
+def _pattern(text: str, scenario: str) -> str:
+    """A sentence without its numbers and the name of its scenario."""
+    return _NUMBER.sub("#", text.replace(scenario, "@"))
+
+
+def _labels(result: Result) -> Mapping[tuple[int, int], str]:
+    """Names of evaluations by design and scenario: of the one that there are several of, or both."""
+    designs, scenarios = design_names(result), [scenario.name for scenario in result.problem.scenarios]
+    alone = len(designs) == 1
+    return {
+        (i, s): scenario if alone else design if len(scenarios) == 1 else f"{scenario} ({design})"
+        for i, design in enumerate(designs)
+        for s, scenario in enumerate(scenarios)
+    }
+
+
+def _stored(result: Result, row: int, scenario: int, array: str) -> list[str] | None:
+    """The sentences of an evaluation; None where the array is not kept or not readable."""
+    try:
+        arrays = result.arrays(row, scenario)
+    except StoreError:  # the report and `designopt show` name it
+        return None
+    return [str(text) for text in arrays[array]] if array in arrays else None

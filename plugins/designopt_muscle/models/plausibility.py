@@ -1,0 +1,64 @@
+"""What a person sees at a glance in the files of a trial and its model: ranges, moments, forces of the ground."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from designopt_recordings.plausibility import UsualRange, range_notes, time_notes
+from designopt_recordings.table import TimeTable
+
+from designopt.arrays import Floats
+from designopt_muscle.geometry.geometry import muscle_geometry
+from designopt_muscle.osim.model import OsimModel
+
+#: m, a moment arm that no muscle exceeds.
+_LONG_ARM = 0.1
+#: Share of the strength that the opposite sign needs, of that of the sign as written, below which the sign is doubted.
+_EASIER = 0.5
+
+
+def weight_of(model: OsimModel) -> float:
+    """N, of all bodies."""
+    return 9.81 * sum(body.mass for body in model.bodies)
+
+
+def pose_notes(table: TimeTable, model: OsimModel) -> list[str]:
+    """Notes on the coordinates of a motion in rad and m: times, and ranges of the model."""
+    ranges = {c.name: UsualRange(c.low, c.high, c.rotational) for c in model.coordinates if c.high > c.low}
+    curves = {name: table.column(name) for name in model.free if name in ranges and _has(table, name)}
+    return [*time_notes(table.time), *range_notes(curves, ranges)]
+
+
+def _has(table: TimeTable, name: str) -> bool:
+    return any(label == name or label.split("/")[-2:] == [name, "value"] for label in table.names)
+
+
+def strength_notes(moments: Mapping[str, Floats], values: Mapping[str, Floats], model: OsimModel) -> list[str]:
+    """Notes on net `moments` (n,) N m about rotations at the postures `values` (n,): larger than all muscles together
+    could be, or of a sign that they cannot produce, while they could produce the opposite one."""
+    turning = {c.name for c in model.coordinates if c.rotational}
+    largest = {n: float(np.max(np.abs(m[np.isfinite(m)]), initial=0.0)) for n, m in moments.items() if n in turning}
+    capacity = _LONG_ARM * sum(muscle.force for muscle in model.muscles)
+    if not largest or capacity <= 0.0:
+        return []
+    name = max(largest, key=lambda n: largest[n])
+    if largest[name] > capacity:
+        return [
+            f"the moment about {name} reaches {largest[name]:.3g} N m, and all muscles of '{model.name}' together could"
+            f" not produce {capacity:.3g} N m: are the moments in N mm? Divide them by 1000"
+        ]
+    geometry = muscle_geometry(model, {n: np.where(np.isfinite(v), v, 0.0) for n, v in values.items()})
+    force = np.array([muscle.force for muscle in model.muscles])
+    notes = []
+    for name in largest:
+        arms, moment = geometry.arms[:, geometry.coordinates.index(name)], moments[name]
+        up, down = np.maximum(arms, 0.0) @ force, np.maximum(-arms, 0.0) @ force
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = [float(np.nanmax(np.where(m > 0.0, m / up, -m / down), initial=0.0)) for m in (moment, -moment)]
+        if 1.0 < shares[0] < np.inf and shares[1] < _EASIER * shares[0]:
+            notes.append(
+                f"the moment about {name} takes up to {shares[0]:.0%} of the strength of the muscles that could produce"
+                f" it, and {shares[1]:.0%} with the opposite sign: is the sign of the column reversed?"
+            )
+    return notes

@@ -1,0 +1,138 @@
+"""What a person sees at a glance in recorded curves: times, angles, forces and sides that cannot be as written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from designopt.arrays import Floats
+from designopt_recordings.recording import Recording
+
+#: s between rows that no recording of a motion has, and number of rows from which a table is one.
+_COARSE, _ROWS = 0.5, 10
+#: Share of the frames outside of a range from which a curve is doubted, with and without a remedy that fits, and share
+#: up to which a remedy fits.
+_OUTSIDE, _FAR_OUTSIDE, _FITS = 0.1, 0.25, 0.02
+#: Margin of a range: share of its width, and rad or m.
+_MARGIN, _LEAST_MARGIN = 0.1, 0.05
+#: Vertical forces of the ground in weights of the subject between which they are plausible.
+_LEAST_LOAD, _LARGEST_LOAD = 0.05, 20.0
+#: m of way from which a subject walks, sine of the angle from it to the left from which the sides are exchanged, and
+#: least number of pairs of markers.
+_WAY, _EXCHANGED, _PAIRS = 0.5, -0.5, 2
+#: Numbers of a curve in a note: at these shares of the record.
+_SHARES = (0.0, 0.25, 0.5, 0.75)
+
+
+@dataclass(frozen=True)
+class UsualRange:
+    """The range of a coordinate, rad for a rotation and m for a translation."""
+
+    low: float
+    high: float
+    rotational: bool = False
+
+
+def time_notes(time: Floats) -> list[str]:
+    """A note where `time` (n,) "s" cannot be in seconds."""
+    step = float(np.median(np.diff(time))) if len(time) >= _ROWS else 0.0
+    if step < _COARSE:
+        return []
+    return [
+        f"the rows are {step:.3g} s apart: is 'time' in milliseconds, in frames or in percent of a cycle? Write it in"
+        " seconds: speeds and accelerations come from it"
+    ]
+
+
+def range_notes(curves: Mapping[str, Floats], ranges: Mapping[str, UsualRange]) -> list[str]:
+    """Notes on `curves` (n,) rad or m that leave their `ranges` for a part of the record, with the probable cause:
+    the opposite sign, another unit."""
+    notes = []
+    for name, curve in curves.items():
+        usual = ranges.get(name)
+        share_outside = 0.0 if usual is None else _share_outside(curve, usual)
+        if usual is None or share_outside <= _OUTSIDE:
+            continue
+        factor, unit = (180.0 / np.pi, "deg") if usual.rotational else (1.0, "m")
+        remedies = {"with the opposite sign: reverse it": -1.0}
+        if not usual.rotational:
+            remedies |= {
+                f"as {unit_name}: divide it by {by}": 1.0 / by for unit_name, by in (("cm", 100), ("mm", 1000))
+            }
+        in_degrees = usual.rotational and np.nanmax(np.abs(curve)) > 2.0 * np.pi  # a note of `TimeTable.radians`
+        fitting = [words for words, by in remedies.items() if _share_outside(by * curve, usual) <= _FITS]
+        if not fitting and (in_degrees or share_outside <= _FAR_OUTSIDE):
+            continue
+        remedy = f"; within it {fitting[0]}" if fitting else "; check its sign, its unit and the posture at zero"
+        rows = [round(share * (len(curve) - 1)) for share in _SHARES]
+        values = ", ".join(f"{factor * float(curve[row]):.3g}" for row in rows)
+        notes.append(
+            f"{name} is outside the range of {factor * usual.low:.4g} to {factor * usual.high:.4g} {unit} of the model"
+            f" in {share_outside:.0%} of the record (at 0, 25, 50, 75 % of it {values} {unit}){remedy}"
+        )
+    return notes
+
+
+def _share_outside(curve: Floats, usual: UsualRange) -> float:
+    finite = curve[np.isfinite(curve)]
+    margin = max(_MARGIN * (usual.high - usual.low), _LEAST_MARGIN)
+    return float(np.mean((finite < usual.low - margin) | (finite > usual.high + margin))) if len(finite) else 0.0
+
+
+def force_notes(vertical: Floats, weight: float) -> list[str]:
+    """A note where the `vertical` force (n,) N of the ground on a subject of this `weight` (N) has another sign or
+    another unit."""
+    finite = vertical[np.isfinite(vertical)]
+    if not len(finite) or weight <= 0.0:
+        return []
+    highest, lowest = float(finite.max()), float(finite.min())
+    if -lowest > max(highest, _LEAST_LOAD * weight):
+        return [
+            f"the ground pulls with up to {-lowest:.3g} N: reverse the sign of the forces, which act on the subject"
+        ]
+    if _LEAST_LOAD * weight < highest < _LARGEST_LOAD * weight:
+        return []
+    return [
+        f"the ground carries at most {highest:.3g} N of a weight of {weight:.3g} N: check the unit of the forces (N),"
+        " the vertical axis, and whether they belong to this subject"
+    ]
+
+
+def side_notes(recording: Recording) -> list[str]:
+    """A note where the markers of the left are on the right of the way that the subject walks."""
+    present = ~recording.missing()
+    pairs = [(i, j) for i, j in _pairs(recording.marker_names) if (present[:, i] & present[:, j]).any()]
+    tracked = present.any(axis=1)
+    if len(pairs) < _PAIRS or tracked.sum() < 2:
+        return []
+    positions = np.where(present[:, :, None], recording.markers, np.nan)[tracked]
+    centre = np.nanmedian(positions, axis=1)
+    way = _level(centre[-1] - centre[0])
+    across = _level(np.median([np.nanmean(positions[:, i] - positions[:, j], axis=0) for i, j in pairs], axis=0))
+    length, size = float(np.linalg.norm(way)), float(np.linalg.norm(way) * np.linalg.norm(across))
+    if length < _WAY or not size > 0.0 or float(np.cross(way, across)[1]) / size > _EXCHANGED:
+        return []
+    left, right = (recording.marker_names[i] for i in pairs[0])
+    return [
+        f"the left markers ({left}) are to the right of the right ones ({right}), seen along the {length:.2g} m"
+        " that the subject moves: is the recording mirrored (an axis reversed), are the sides exchanged, or does the"
+        " subject walk backward?"
+    ]
+
+
+def _level(vector: Floats) -> Floats:
+    """The horizontal part: Y is up."""
+    return np.asarray(vector * np.array([1.0, 0.0, 1.0]))
+
+
+def _pairs(names: tuple[str, ...]) -> list[tuple[int, int]]:
+    """Columns of a left and a right marker whose names differ in an L and an R at the beginning or the end."""
+    column = {name.upper(): i for i, name in enumerate(names)}
+    pairs = []
+    for name, i in column.items():
+        partners = [f"R{name[1:]}"] if name.startswith("L") else []
+        partners += [f"{name[:-1]}R"] if name.endswith(("_L", ".L", "-L")) else []
+        pairs += [(i, column[partner]) for partner in partners if partner in column]
+    return pairs

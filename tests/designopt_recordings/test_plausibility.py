@@ -1,0 +1,87 @@
+"""What a person sees at a glance in recorded curves is said, with its probable cause; plausible ones have no note."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from designopt_recordings.plausibility import UsualRange, force_notes, range_notes, side_notes, time_notes
+from designopt_recordings.recording import Recording
+
+TIME = np.linspace(0.0, 1.0, 101)
+KNEE = -np.radians(35.0) * (1.0 - np.cos(2.0 * np.pi * TIME))  # to -70 deg
+RANGES = {"knee": UsualRange(-2.1, 0.2, True), "height": UsualRange(0.0, 2.0)}
+
+
+@pytest.mark.parametrize(
+    ("time", "doubt"),
+    [
+        (TIME, ""),
+        (np.arange(8.0), ""),  # eight postures
+        (1e3 * TIME, "milliseconds"),
+        (100.0 * TIME, "percent of a cycle"),
+    ],
+)
+def test_rows_that_are_seconds_apart_are_doubted(time, doubt):
+    notes = time_notes(time)
+    assert len(notes) == bool(doubt)
+    assert all(doubt in note and "in seconds" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "curve", "doubt"),
+    [
+        ("knee", KNEE, ""),
+        ("knee", KNEE + 0.1, ""),  # a little beyond the end of the range
+        ("knee", -KNEE, "with the opposite sign: reverse it"),
+        ("knee", KNEE - np.pi, "check its sign, its unit and the posture at zero"),
+        ("knee", np.where(TIME < 0.5, np.nan, -KNEE), "with the opposite sign"),
+        ("knee", np.full(101, np.nan), ""),
+        ("height", 0.95 + 0.02 * TIME, ""),
+        ("height", 950.0 + 20.0 * TIME, "as mm: divide it by 1000"),
+        ("height", 95.0 + 2.0 * TIME, "as cm: divide it by 100"),
+        ("no_range", 1e6 * TIME, ""),
+    ],
+)
+def test_a_curve_outside_of_its_range_is_drawn_in_numbers_with_its_probable_cause(name, curve, doubt):
+    notes = range_notes({name: curve}, RANGES)
+    assert len(notes) == bool(doubt)
+    assert all(
+        doubt in note and f"{name} is outside the range" in note and "at 0, 25, 50, 75 %" in note for note in notes
+    )
+
+
+@pytest.mark.parametrize(
+    ("vertical", "doubt"),
+    [
+        (800.0 * np.sin(np.pi * TIME), ""),
+        (-800.0 * np.sin(np.pi * TIME), "the ground pulls with up to 800 N: reverse the sign"),
+        (0.8 * np.sin(np.pi * TIME), "check the unit of the forces"),  # kN, or body weights
+        (8e5 * np.sin(np.pi * TIME), "check the unit of the forces"),
+        (np.full(101, np.nan), ""),
+    ],
+)
+def test_forces_of_the_ground_are_compared_with_the_weight(vertical, doubt):
+    notes = force_notes(vertical, 700.0)
+    assert len(notes) == bool(doubt)
+    assert all(doubt in note for note in notes)
+    assert force_notes(vertical, 0.0) == []
+
+
+def walked(way: float = 2.0, side: float = 1.0) -> Recording:
+    """Two pairs of markers that move along X; the left is along -Z, Y is up."""
+    places = np.array([[0.0, 1.0, -0.15], [0.0, 1.0, 0.15], [0.0, 0.1, -0.1], [0.0, 0.1, 0.1], [0.0, 1.7, 0.0]])
+    markers = places + np.array([1.0, 0.0, 0.0]) * (way * TIME)[:, None, None]
+    markers[:, :, 2] *= side
+    markers[:3], markers[40:50, 0] = np.nan, np.nan
+    return Recording(100.0, TIME, ("LASI", "RASI", "ankle_L", "ankle_R", "HEAD"), markers)
+
+
+def test_a_mirrored_recording_is_doubted_where_the_subject_walks():
+    (note,) = side_notes(walked(side=-1.0))
+    assert "the left markers (LASI) are to the right of the right ones (RASI)" in note
+    assert "mirrored" in note
+    assert side_notes(walked(way=-2.0)) == [note]  # backward
+    for plausible in (walked(), walked(way=0.3, side=-1.0), replace(walked(side=-1.0), marker_names=tuple("abcde"))):
+        assert side_notes(plausible) == []
