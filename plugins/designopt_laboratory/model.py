@@ -20,7 +20,7 @@ from designopt_muscle.sharing.statement.criteria import Tracking
 from designopt_recordings.errors import RecordingError
 from numpy.typing import NDArray
 
-from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, filled, model
+from designopt.plugin import InputFile, InvalidDesign, InvalidSetting, Unusable, filled, model
 from designopt.plugin import Quantity as Q
 from designopt_laboratory.declared import ARRAYS, LaboratoryDesign, TrialConditions, TrialFigures
 from designopt_laboratory.mistakes import marker_mistakes, setting_mistakes, unusable_files
@@ -182,16 +182,16 @@ class LaboratoryTrial:
             return list(dict.fromkeys(notes))
 
     def prepare_scenario(self, conditions: TrialConditions) -> ReadTrial:
-        """Read the files and scale the model. Raises `Diverged` for unusable ones."""
+        """Read the files and scale the model. Raises `Unusable` for unusable ones."""
         try:
             return ReadTrial(self._read(conditions))
         except TrialError as error:
-            raise Diverged(str(error), reason="unreadable") from None
+            raise Unusable(str(error), reason="unreadable") from None
 
     def evaluate(
         self, design: LaboratoryDesign, scenario: TrialConditions, arrays: Set[str], prepared: ReadTrial
     ) -> tuple[TrialFigures, dict[str, NDArray[Any]]]:
-        """Take the steps. Raises `InvalidDesign` for an impossible cut-off, `Diverged` for a trial without a result."""
+        """Take the steps. Raises `InvalidDesign` for an impossible cut-off, `Unusable` for a trial without a result."""
         values, conditions = (
             cast(Mapping[str, Any], filled(declared, stated))
             for declared, stated in ((LaboratoryDesign, design), (TrialConditions, scenario))
@@ -208,7 +208,9 @@ class LaboratoryTrial:
                 files, series, self._chain(files), self._processing(values, conditions), self._tracking(signals)
             )
             if not (steps.status < 100).any():
-                raise Diverged(f"{files.name}: no frame is usable; {'; '.join(steps.notes[-3:])}", reason="frames")
+                raise Unusable(
+                    f"{files.name}: no frame is usable; {'; '.join([*steps.doubts, *steps.notes][:3])}", reason="frames"
+                )
             if signals is not None:
                 signals = signals[np.isin(series.time, steps.moved.time)]
             labels = (conditions["subject"], conditions["group"])
@@ -217,7 +219,7 @@ class LaboratoryTrial:
         except RecordingError as error:
             raise InvalidDesign(str(error)) from None
         except (TrialError, ModelError, MarkerError) as error:
-            raise Diverged(str(error), reason="unusable") from None
+            raise Unusable(str(error), reason="trial") from None
 
     @staticmethod
     def folder_study(folder: Path, target: Path, name: str) -> tuple[str, list[str]]:
