@@ -206,6 +206,7 @@ def test_a_wrong_setting_is_named_with_the_way_out(settings, text):
 
 RENAMED = WALK.trc().replace(b"\tR", b"\tQ").replace(b"\tL", b"\tP")
 TRC, MOT = InputFile("walk.trc", WALK.trc()), InputFile("walk.mot", WALK.mot())
+XML = InputFile("loads.xml", b"<OpenSimDocument/>")
 
 
 @pytest.mark.parametrize(
@@ -220,7 +221,7 @@ TRC, MOT = InputFile("walk.trc", WALK.trc()), InputFile("walk.mot", WALK.mot())
             "reactions",
             "no columns of ground",
         ),
-        ({"recording": TRC, "external_loads": MOT}, "recording", "name that table with reactions"),
+        ({"recording": TRC, "external_loads": XML}, "external_loads", "name that table with reactions"),
         ({"recording": TRC, "subject_model": InputFile("s.osim", b"")}, "subject_model", "s.osim"),
         ({"motion": InputFile("m.csv", b"time,x\n0,1\n1,2\n")}, "motion", "none of its columns is a coordinate"),
         ({"recording": InputFile("w.trc", WALK.trc().replace(b"ASI", b"AS1"))}, "recording", "did you mean 'RASI' for"),
@@ -234,7 +235,7 @@ TRC, MOT = InputFile("walk.trc", WALK.trc()), InputFile("walk.mot", WALK.mot())
 def test_a_wrong_file_is_named_with_the_way_out(conditions, name, text):
     model = LaboratoryTrial(model=InputFile("walker.osim", laboratory.model_text()))
     with pytest.raises(InvalidSetting, match=text) as error:
-        model.check_scenario(conditions)
+        laboratory.raise_mistake(model, conditions)
     assert error.value.name == name
 
 
@@ -247,7 +248,7 @@ def test_weights_and_channels_of_nothing_are_named_with_the_way_out():
         ({"emg": MeasuredActivity({"soleus_r": "GAS"})}, {"recording": TRC, "emg": emg}, "emg.csv: .*'GAS'"),
     ):
         with pytest.raises(InvalidSetting, match=text):
-            LaboratoryTrial(model=walker, **settings).check_scenario(conditions)
+            laboratory.raise_mistake(LaboratoryTrial(model=walker, **settings), conditions)
 
 
 def test_measured_activity_is_shown_beside_activations_and_followed_where_it_has_a_weight(analysed):
