@@ -55,7 +55,7 @@ class ReadTrial:
     poses: dict[Posing, tuple[TrialFiles, PoseSeries]] = field(default_factory=dict)
 
 
-@model("laboratory_trial", version=2, arrays=ARRAYS)
+@model("laboratory_trial", version=3, arrays=ARRAYS)
 class LaboratoryTrial:
     """From markers or coordinates and force plates to joint angles, moments, muscle forces and joint loads.
 
