@@ -111,6 +111,20 @@ def test_a_joint_carries_about_its_axis_only_what_the_reserve_gives(analysed):
     assert np.abs(arrays["reaction_points"][:, list(arrays["joints"]).index("knee_r")]).max() < 1e-9
 
 
+def test_muscles_have_the_power_of_their_forces_and_that_of_their_moments(analysed):
+    """By virtual work: force times shortening of the path, here by differences over time, is moment times joint rate."""
+    names = ("muscle_powers", "forces", "muscle_lengths", "muscle_moments", "rates", "coordinate_names", "coordinates")
+    _, arrays = analysed(WALK, *names, design={"cutoff": 6.0})
+    speeds = np.gradient(arrays["muscle_lengths"], arrays["time"], axis=0, edge_order=2)
+    by_force = -arrays["forces"] * speeds
+    rows = [list(arrays["coordinate_names"]).index(name) for name in arrays["coordinates"]]
+    by_moment = np.einsum("trm,tr->tm", arrays["muscle_moments"], arrays["rates"][:, rows])
+    largest = np.nanmax(np.abs(arrays["muscle_powers"]))
+    assert largest > 50.0  # W
+    assert arrays["muscle_powers"] == pytest.approx(by_moment, abs=1e-9, nan_ok=True)
+    assert np.nanmax(np.abs(arrays["muscle_powers"] - by_force)) < 0.05 * largest  # of differences at 50 Hz
+
+
 def test_errors_of_markers_are_those_that_a_study_assumes_and_factors_change_the_body(analysed):
     assumed, _ = analysed(WALK, until="moments", design={"skin": 0.01, "seed": 3})
     again, _ = analysed(WALK, until="moments", design={"skin": 0.01, "seed": 3})
