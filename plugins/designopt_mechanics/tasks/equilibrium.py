@@ -47,8 +47,8 @@ class RestPosture:
 
     @property
     def smallest(self) -> float:
-        """The smallest eigenvalue of the symmetric part of the stiffness."""
-        return float(np.linalg.eigvalsh(0.5 * (self.stiffness + self.stiffness.T))[0])
+        """The smallest eigenvalue of the symmetric part of the stiffness, infinite of a structure without freedom."""
+        return float(np.linalg.eigvalsh(0.5 * (self.stiffness + self.stiffness.T)).min(initial=np.inf))
 
 
 class EquilibriumTask:
@@ -70,6 +70,8 @@ class EquilibriumTask:
             if name not in loads:
                 hint = nearest_or_all(name, loads)
                 mistakes.append(InvalidSetting("buckling", f"the mechanism has no load '{name}'{hint}"))
+        if self.settings.buckling and not len(self.settings.loops.independent):
+            mistakes.append(InvalidSetting("buckling", "the mechanism has no freedom: its rigid bodies cannot buckle"))
         yield from mistakes
         if mistakes:
             return
@@ -102,9 +104,9 @@ class EquilibriumTask:
         outputs["stable"] = Quantity("", "1 where every small displacement is resisted, else 0")
         kinds = {tree.coordinates[i].unit for i in self.loops.independent}
         smallest = {"rad": "N m/rad", "m": "N/m"}.get(kinds.pop(), "") if len(kinds) == 1 else ""
-        outputs["stiffness_min"] = Quantity(
-            smallest, "smallest eigenvalue of the stiffness by the independent coordinates"
-        )
+        if len(self.loops.independent):
+            meaning = "smallest eigenvalue of the stiffness by the independent coordinates"
+            outputs["stiffness_min"] = Quantity(smallest, meaning)
         for i in self.loops.independent:
             c = tree.coordinates[i]
             unit = c.effort_unit if c.unit == "1" else f"{c.effort_unit}/{c.unit}"
@@ -156,8 +158,9 @@ class EquilibriumTask:
         of_signals, of_motion = (part[0] for part in self.signals.slopes(motion, solved, p, None))
         derivatives: dict[str, Floats] = dict(zip(self.signals.names, of_signals, strict=True))
         stiffness = self._stiffness_slopes(rest.z, p, of_motion)
-        vector = np.linalg.eigh(0.5 * (rest.stiffness + rest.stiffness.T))[1][:, 0]
-        derivatives["stiffness_min"] = np.einsum("i,kij,j->k", vector, stiffness, vector)
+        vector = np.linalg.eigh(0.5 * (rest.stiffness + rest.stiffness.T))[1][:, :1].ravel()
+        if len(vector):
+            derivatives["stiffness_min"] = np.einsum("i,kij,j->k", vector, stiffness, vector)
         derivatives["stable"] = np.zeros(len(p))
         for k, i in enumerate(loops.independent):
             derivatives[f"stiffness_{loops.mechanism.tree.names[i]}"] = stiffness[:, k, k]

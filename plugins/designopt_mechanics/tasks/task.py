@@ -43,6 +43,12 @@ class TaskSettings:
     redundant: Literal["refuse", "least_squares"] = "refuse"
 
 
+def refuse_structure(setting: str, loops: LoopSolver) -> Iterable[InvalidSetting]:
+    """A mistake in `setting` where the mechanism is a structure that cannot move."""
+    if not len(loops.independent):
+        yield InvalidSetting(setting, "the mechanism has no freedom to move; task: equilibrium has its forces")
+
+
 def refuse_obstacles(loops: LoopSolver, z: Floats, p: Any) -> None:
     """Raises `Diverged` where bars of a dyad do not reach each other, or a wire cannot run over its surfaces, in one of
     the postures `z` (n, m)."""
