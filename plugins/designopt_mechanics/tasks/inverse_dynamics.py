@@ -17,7 +17,7 @@ from designopt_mechanics.mechanism.scene import scene_of
 from designopt_mechanics.mechanism.signals import MotionSignals
 from designopt_mechanics.tasks.motion import MotionFormulas, PrescribedMotion, check_formulas, read_motion
 from designopt_mechanics.tasks.results import MotionResults
-from designopt_mechanics.tasks.task import TaskSettings, by_name, refuse_structure
+from designopt_mechanics.tasks.task import TaskSettings, by_name, refuse_redundant, refuse_structure
 from designopt_mechanics.tasks.tensions import Carriers, NotCarried, carried_slopes, shared_tensions
 
 #: Condition of the loops beyond which a posture is a dead centre.
@@ -62,6 +62,7 @@ class InverseDynamicsTask:
             )
             return
         yield from self.results.check()
+        yield from refuse_redundant(settings)
 
     @cached_property
     def carriers(self) -> Carriers:

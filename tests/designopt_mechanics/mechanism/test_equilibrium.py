@@ -131,3 +131,25 @@ def test_the_forces_of_a_structure_that_cannot_move_are_those_of_its_triangle() 
 def test_a_structure_that_cannot_move_is_named_where_a_task_moves_it(task: str, settings: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="the mechanism has no freedom"):
         solve(read(TRUSS, "truss.yaml"), task, **settings)  # type: ignore[arg-type]
+
+
+WATT = b"""
+gravity: [0, 0, 0]
+coordinates: {left: {unit: rad}, mid: {unit: rad, reference: 90 deg}, right: {unit: rad, reference: 180 deg}}
+frames:
+  left: {motions: [rotate: {axis: [0, 0, 1], by: left}], body: {mass: 0.2, inertia: 1e-3}}
+  coupler: {parent: left, place: [0.3, 0, 0], motions: [rotate: {axis: [0, 0, 1], by: mid}],
+            body: {mass: 0.1, inertia: 1e-3}}
+  right: {place: [0.6, 0.15, 0], motions: [rotate: {axis: [0, 0, 1], by: right}], body: {mass: 0.2, inertia: 1e-3}}
+meet: [{on: coupler, at: [0.15, 0, 0]}, {on: right, at: [0.3, 0, 0]}]
+springs:
+  hold: {points: [{on: ground, at: [0.3, -0.3, 0]}, {on: coupler, at: [0.075, 0, 0]}], stiffness: 100 N/m, rest: 0.2}
+independent: [left]
+"""
+
+
+def test_a_search_goes_on_past_dead_centres_of_the_leading_coordinate() -> None:
+    """The spring is slack where its end is 0.2 m from its support; `left` has a dead centre on the way there."""
+    outputs = solve(read(WATT, "watt.yaml"), "equilibrium").outputs
+    assert outputs["tension_hold"] == pytest.approx(0.0, abs=1e-6)
+    assert outputs["left"] < -0.5
