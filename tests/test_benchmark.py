@@ -161,6 +161,13 @@ def test_a_killed_benchmark_continues_and_ends_like_an_uninterrupted_one(tmp_pat
         ("{ride: 10.2}", "{rid: 10.2}", r"b.yaml:17:\d+: error: problems.quarter_car.reference: .*'ride'"),
         ("{use: sobol}", "{use: nsga3}", r"nsga3.*\(problem 'quarter_car'\)"),
         ("seeds: 3", "seeds: 3\nrecords: rows.csv", r"b.yaml:25:\d+: error: records: 'rows.csv' cannot be read"),
+        ("seeds: 3", "seeds: 0", r"b.yaml:24:\d+: error: seeds: must be at least 1"),
+        (
+            "benchmark_plants.yaml",
+            "own_plant.csv",
+            r"b.yaml:14:\d+: error: problems.plants: .*own_plant.csv' is no study",
+        ),
+        ("benchmark:", "model:", r"b.yaml:\d+:1: error: this is a study: run it with designopt run"),
     ],
 )
 def test_a_mistake_is_reported_with_its_place(tmp_path: Path, old: str, new: str, message: str) -> None:

@@ -116,7 +116,7 @@ def _run(statement: Benchmark, folder: Path, mode: Mode, options: dict[str, Any]
         fail(str(error), STORE)
     except OSError as error:
         fail(f"{folder}: the page and tables cannot be written ({error.strerror or error})", STORE)
-    echo(f"{result}")
+    echo(f"{result}" if result.scores.records else "no run has an end yet")
     echo(f"report       {files[0]}")
     for path in files[1:]:
         echo(f"table        {path}")
