@@ -218,3 +218,13 @@ def test_the_same_is_available_in_python(folder, monkeypatch):
     assert not Path("results/third.study").exists()
     edited.run(replace=True)
     assert edited.differences() == []
+
+
+def test_a_run_that_its_failures_ended_is_continued_with_their_number(tmp_path):
+    (tmp_path / "plate.py").write_text(MODEL.replace('    t = design["t"]', '    t = design["tt"]'))
+    (tmp_path / "plate.yaml").write_text(STUDY)
+    assert designopt(tmp_path, "run", "plate.yaml", *PLUGIN).returncode == 3
+    again = designopt(tmp_path, "run", "plate.yaml", *PLUGIN)
+    assert "continuing results/plate.study, which has 13 failed evaluations: to compute all again" in again.stderr
+    (tmp_path / "plate.py").write_text(MODEL)
+    assert "continuing" not in designopt(tmp_path, "run", "plate.yaml", *PLUGIN, "--replace").stderr
