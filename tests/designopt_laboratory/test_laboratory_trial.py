@@ -112,7 +112,7 @@ def test_a_joint_carries_about_its_axis_only_what_the_reserve_gives(analysed):
 
 
 def test_muscles_have_the_power_of_their_forces_and_that_of_their_moments(analysed):
-    """By virtual work: force times shortening of the path, here by differences over time, is moment times joint rate."""
+    """By virtual work: force times shortening of the path (differences over time) is moment times joint rate."""
     names = ("muscle_powers", "forces", "muscle_lengths", "muscle_moments", "rates", "coordinate_names", "coordinates")
     _, arrays = analysed(WALK, *names, design={"cutoff": 6.0})
     speeds = np.gradient(arrays["muscle_lengths"], arrays["time"], axis=0, edge_order=2)
