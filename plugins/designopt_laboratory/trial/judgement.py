@@ -83,7 +83,8 @@ def unsupported_notes(
     of forces which leave much of the weight."""
     frames = f"of {len(status)} frames"
     beside, rough = (int((status == kind).sum()) for kind in (TrialStatus.BESIDE_PLATES, TrialStatus.ROUGH))
-    lacking, poor = [], []
+    lacking: list[str] = []
+    poor: list[str] = []
     if beside and has_loads:
         lacking.append(
             f"in {beside} {frames} the loads leave more than {limit:.0%} of the weight at the root:"
