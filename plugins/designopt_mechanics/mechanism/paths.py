@@ -85,13 +85,13 @@ class _Numbers:
 
 def no_path(text: str, paths: Iterable[str]) -> str:
     """That `text` is none of the `paths` of numbers that can vary: with the nearest one, or those that begin alike."""
-    known = list(paths)
+    every = list(paths)
     within = any(path.startswith(f"{text}.") for path in known)
-    if not within and (near := closest(text, known)):
+    if not within and (near := closest(text, every)):
         return f"'{text}' is not the path of a number that can vary; did you mean '{near}'?"
     parts = text.split(".")
     heads = [".".join(parts[:count]) + "." for count in range(len(parts), 0, -1)] + [""]
-    some = next((s for head in heads if (s := [path for path in known if path.startswith(head)])), [])
+    some = next((s for head in heads if (s := [path for path in every if path.startswith(head)])), [])
     more = f" and {len(some) - _SHOWN} more" if len(some) > _SHOWN else ""
     return f"'{text}' is not the path of a number that can vary; there are {', '.join(some[:_SHOWN])}{more}"
 

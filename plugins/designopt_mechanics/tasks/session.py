@@ -98,7 +98,7 @@ def _postures(mechanism: Mechanism, posture: ArrayLike | Mapping[str, Any] | Non
     names = mechanism.tree.names
     if posture is None:
         return LoopSolver(mechanism).start(p)[None]
-    if isinstance(posture, Mapping) and not all(np.ndim(posture.get(name)) == 1 for name in names):
+    if isinstance(posture, Mapping) and not all(np.ndim(posture.get(name, 0.0)) == 1 for name in names):
         if any(np.ndim(value) for value in posture.values()):
             raise ValueError(f"columns of all coordinates are needed: {', '.join(names)}")
         return LoopSolver(mechanism).posture({name: float(value) for name, value in posture.items()}, p)[None]
