@@ -86,7 +86,7 @@ class _Numbers:
 def no_path(text: str, paths: Iterable[str]) -> str:
     """That `text` is none of the `paths` of numbers that can vary: with the nearest one, or those that begin alike."""
     every = list(paths)
-    within = any(path.startswith(f"{text}.") for path in known)
+    within = any(path.startswith(f"{text}.") for path in every)
     if not within and (near := closest(text, every)):
         return f"'{text}' is not the path of a number that can vary; did you mean '{near}'?"
     parts = text.split(".")
