@@ -135,6 +135,22 @@ clearances:
     assert outputs["clearance_left_min"] == pytest.approx(nearest - 0.025, abs=1e-6)
 
 
+def test_the_end_of_a_wire_moves_around_the_surface_that_the_wire_runs_over() -> None:
+    """The straight way leads through the cylinder, where a wire has none; its effort would be 12 m^2 d^2 / T^3."""
+    content = b"""
+gravity: [0, 0, 0]
+coordinates: {x: {unit: m, reference: -0.6}, y: {unit: m}}
+frames: {cart: {motions: [slide: {axis: [1, 0, 0], by: x}, slide: {axis: [0, 1, 0], by: y}], body: {mass: 1}}}
+surfaces: {drum: {on: ground, at: [0, 0, 0], cylinder: {axis: [0, 0, 1], radius: 0.45}}}
+wires: {w: {points: [{on: ground, at: [0, 1, 0]}, {over: drum, side: [0, 1, 0]}, {on: cart, at: [0, 0, 0]}]}}
+"""
+    program = {"start": {"x": -0.6, "y": -0.05}, "end": {"x": 0.6, "y": -0.05}, "intervals": 20}
+    outputs, arrays = task(content, **program).evaluate({}, {}, {"x", "y"})
+    assert np.hypot(arrays["x"], arrays["y"]).min() == pytest.approx(0.45, abs=2e-4)
+    assert np.abs(arrays["y"]).max() > 0.44
+    assert outputs["effort"] > 1.2 * 12.0 * 1.2**2
+
+
 def test_a_crane_moves_its_load_from_rest_to_rest_with_the_drive_of_its_trolley_alone() -> None:
     crane = task(CRANE, end={"x": 0.5, "swing": 0.0}, drives=["x"], shortest=2.0, refine_to=1e-6)
     assert list(crane.check()) == []
