@@ -288,10 +288,10 @@ def test_a_mistake_in_a_robot_file_is_reported_with_its_line(text: str, line: in
         ("arm of three turns", "frames.hand.body.mass", 0.9, '<mass value="0.4"/>', '<mass value="0.9"/>'),
         (
             "arm of three turns",
-            "frames.lower.place.2",
+            "frames.hand.place.2",
             -0.2,
-            'lower"/><origin xyz="0.3 0.1 -0.05"',
-            'lower"/><origin xyz="0.3 0.1 -0.2"',
+            'hand"/><origin xyz="0.3 0.1 -0.05"',
+            'hand"/><origin xyz="0.3 0.1 -0.2"',
         ),
         ("arm of three turns", "coordinates.elbow.damping", 0.5, 'damping="0.2"', 'damping="0.5"'),
         ("arm of three turns", "coordinates.elbow.friction", 0.3, 'friction="0.1"', 'friction="0.3"'),
