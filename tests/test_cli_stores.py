@@ -392,7 +392,7 @@ def _recorded(store: str) -> bool:
     return (Path(store) / "journal.db").exists() and bool(open_store(store).sessions)
 
 
-@pytest.mark.parametrize("running", [0.25], indirect=True)
+@pytest.mark.parametrize("running", [0.1], indirect=True)
 def test_a_run_is_looked_on_at_until_it_ends(running: tuple[subprocess.Popen[bytes], str]) -> None:
     run, store = running
     followed = designopt("show", store, "--follow", "--every", "0.3", "--report", "60")

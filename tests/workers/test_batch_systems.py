@@ -86,6 +86,7 @@ def test_workers_leave_before_the_wall_time_and_the_pool_is_filled_again(state, 
     assert attempts(result) == {1}
 
 
+@pytest.mark.faults
 def test_a_job_that_is_cancelled_loses_and_doubles_nothing(state, tmp_path):
     values = np.linspace(-1, 1, 120)
 

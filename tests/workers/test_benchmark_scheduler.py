@@ -74,7 +74,8 @@ def test_a_benchmark_on_a_scheduler_has_the_scores_of_a_serial_one(cluster, fold
     assert {s["executor"] for s in designopt.open_store(folder / "there/slow/sobol/1.study").sessions} == {"dask"}
 
 
-def test_a_scheduler_that_is_not_there_ends_the_benchmark_at_its_first_run(folder):
+def test_a_scheduler_that_is_not_there_ends_the_benchmark_at_its_first_run(folder, monkeypatch):
+    monkeypatch.setattr("designopt.workers.pools.connection.CONNECT_WAIT", 1)
     with pytest.raises(WorkersError, match=r"cannot be reached: .*; the same command continues .*there"):
         designopt.benchmark(
             folder / "b.yaml", folder / "there", plugin_files=[folder / "slow.py"], scheduler="tcp://127.0.0.1:9"

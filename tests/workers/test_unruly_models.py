@@ -79,6 +79,7 @@ def test_a_design_that_breaks_the_libraries_of_its_worker_costs_a_worker_and_not
     assert result.counts["evaluations"] == 101
 
 
+@pytest.mark.faults
 def test_a_worker_that_stops_itself_is_ended_when_the_limit_has_passed(tmp_path):
     result = run_study(unruly("stops itself", timeout=3.0), tmp_path / "s")
     assert np.flatnonzero(result.status[:, 0] != "ok").tolist() == [50]
