@@ -69,13 +69,13 @@ def recorded(store: Path) -> int:
             return 0
 
 
-def begin(folder: Path, store: Path, said: IO[bytes]) -> subprocess.Popen[bytes]:
+def begin(folder: Path, store: Path, messages: IO[bytes]) -> subprocess.Popen[bytes]:
     task = ["resume", str(store)] if (store / "journal.db").exists() else ["run", "study.yaml", "-o", str(store)]
     return subprocess.Popen(
         [sys.executable, "-m", "designopt", *task, "--progress", "none"],
         cwd=folder,
         stdout=subprocess.DEVNULL,
-        stderr=said,
+        stderr=messages,
     )
 
 
@@ -87,8 +87,8 @@ def test_trials_survive_five_kills_and_bad_files_cost_only_themselves(tmp_path):
     store = tmp_path / "killed.study"
     kills = 0
     while True:
-        with (tmp_path / "said").open("wb") as said:
-            process = begin(tmp_path, store, said)
+        with (tmp_path / "said").open("wb") as messages:
+            process = begin(tmp_path, store, messages)
         due = recorded(store) + 1
         while process.poll() is None and (kills == 5 or recorded(store) < due):
             time.sleep(0.02)
@@ -109,8 +109,8 @@ def test_trials_survive_five_kills_and_bad_files_cost_only_themselves(tmp_path):
         assert np.array_equal(killed.outcomes.figures[name][:, good], figures[:, good]), name
     for design in range(3):
         for scenario in good:
-            one, other = killed.arrays(design, scenario), serial.arrays(design, scenario)
-            assert all(one[name].tobytes() == other[name].tobytes() for name in ARRAYS)
+            one, reference = killed.arrays(design, scenario), serial.arrays(design, scenario)
+            assert all(one[name].tobytes() == reference[name].tobytes() for name in ARRAYS)
     assert (killed.status[:, good] == "ok").all()
     assert (killed.status[:, bad] == "diverged").all()
     for design in range(3):
