@@ -21,6 +21,7 @@ from designopt.benchmarking import processes
 from designopt.benchmarking.file import read_benchmark
 from designopt.benchmarking.ranks import behind_best, pair_tests, ranks
 from designopt.cli import main
+from designopt.report.labels import number
 from designopt.store.errors import StoreError
 from designopt.study.language.errors import StudyError
 
@@ -52,6 +53,11 @@ def sections(**more):
     return {"benchmark": "small", "problems": problems, "solvers": solvers, "seeds": 3, "evaluations": 24, **more}
 
 
+def _outcomes(result, folder, problem):
+    cells = (cell for cell in result.scores.benchmark.cells if cell.problem == problem)
+    return [designopt.open_store(cell.store(folder)).outcomes for cell in cells]
+
+
 def test_every_solver_meets_every_problem_with_every_seed(tmp_path: Path) -> None:
     result = designopt.benchmark(sections(), tmp_path / "small")
     frame = result.to_pandas()
@@ -78,6 +84,11 @@ def test_every_solver_meets_every_problem_with_every_seed(tmp_path: Path) -> Non
     page = (tmp_path / "small" / "report.html").read_text(encoding="utf-8")
     for title in ("Score over the designs", "Median attainment surfaces", "Average ranks after 24 designs"):
         assert title in page
+    best = min(r.objectives[:, 0].min() for r in _outcomes(result, tmp_path / "small", "one"))
+    assert (
+        f"one: score 0 at left {number(result.scores.problems[1].reference[0])}; score 1 at left {number(best)}."
+        in page
+    )
 
 
 def test_a_second_call_computes_nothing_and_more_seeds_only_those(tmp_path: Path) -> None:
@@ -165,6 +176,13 @@ def test_a_killed_benchmark_continues_and_ends_like_an_uninterrupted_one(tmp_pat
         ("{ride: 10.2}", "{rid: 10.2}", r"b.yaml:17:\d+: error: problems.quarter_car.reference: .*'ride'"),
         ("{use: sobol}", "{use: nsga3}", r"nsga3.*\(problem 'quarter_car'\)"),
         ("seeds: 3", "seeds: 3\nrecords: rows.csv", r"b.yaml:25:\d+: error: records: 'rows.csv' cannot be read"),
+        ("seeds: 3", "seeds: 0", r"b.yaml:24:\d+: error: seeds: must be at least 1"),
+        (
+            "benchmark_plants.yaml",
+            "own_plant.csv",
+            r"b.yaml:14:\d+: error: problems.plants: .*own_plant.csv' is no study",
+        ),
+        ("benchmark:", "model:", r"b.yaml:\d+:1: error: this is a study: run it with designopt run"),
     ],
 )
 def test_a_mistake_is_reported_with_its_place(tmp_path: Path, old: str, new: str, message: str) -> None:

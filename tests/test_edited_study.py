@@ -106,6 +106,33 @@ def test_a_changed_bound_is_shown_with_the_ways_to_go_on(folder):
     assert computed(folder) == 13
 
 
+def test_a_renamed_parameter_is_another_question_without_anything_to_take_over(folder):
+    edit(folder, "space: {t: [2, 8]}", "space: {thickness: [2, 8]}")
+    (folder / "plate.py").write_text(MODEL.replace('design["t"]', 'design["thickness"]'))
+    again = designopt(folder, "run", "plate.yaml", *PLUGIN)
+    assert again.returncode == 4
+    assert "parameter thickness (2 … 8) added" in again.stderr
+    assert "parameter t left out" in again.stderr
+    assert "nothing can be taken over" in again.stderr
+    assert computed(folder) == 13
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "warned"),
+    [
+        ("\n@model", "\nSCALE = 2.0\n\n@model", True),  # a constant beside the model, as a function that it calls
+        ("\n@model", "\n# a comment\n\n@model", False),
+    ],
+)
+def test_a_plugin_file_that_changes_around_its_model_is_named(folder, before, after, warned):
+    (folder / "plate.py").write_text(MODEL.replace(before, after))
+    again = designopt(folder, "run", "plate.yaml", *PLUGIN)
+    assert again.returncode == 0, again.stderr
+    text = "the file plate.py has changed outside of the code of its plugins"
+    assert (text in again.stderr, text in again.stdout) == (warned, warned)
+    assert computed(folder) == 13
+
+
 def test_a_run_beside_takes_over_evaluations_with_the_same_keys_and_counts_them(folder):
     edit(folder, "[2, 8]", "[4, 10]")
     beside = designopt(folder, "run", "plate.yaml", "--beside", *PLUGIN)
@@ -191,3 +218,13 @@ def test_the_same_is_available_in_python(folder, monkeypatch):
     assert not Path("results/third.study").exists()
     edited.run(replace=True)
     assert edited.differences() == []
+
+
+def test_a_run_that_its_failures_ended_is_continued_with_their_number(tmp_path):
+    (tmp_path / "plate.py").write_text(MODEL.replace('    t = design["t"]', '    t = design["tt"]'))
+    (tmp_path / "plate.yaml").write_text(STUDY)
+    assert designopt(tmp_path, "run", "plate.yaml", *PLUGIN).returncode == 3
+    again = designopt(tmp_path, "run", "plate.yaml", *PLUGIN)
+    assert "continuing results/plate.study, which has 13 failed evaluations: to compute all again" in again.stderr
+    (tmp_path / "plate.py").write_text(MODEL)
+    assert "continuing" not in designopt(tmp_path, "run", "plate.yaml", *PLUGIN, "--replace").stderr

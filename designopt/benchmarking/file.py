@@ -119,6 +119,9 @@ def _benchmark(root: Node, base: Path, reading: Reading) -> Benchmark:
     if not isinstance(data, Mapping):
         text = f"a benchmark file is a mapping with 'benchmark', 'problems', 'solvers' ..., not {value_text(data)}"
         raise StudyError(issues([Finding((), text)], root))
+    if "model" in data and "benchmark" not in data:
+        text = "this is a study: run it with designopt run, or name its file under 'problems' of a benchmark file"
+        raise StudyError(issues([Finding((), text, "model")], root))
     values, findings = check(known_checker(_BenchmarkSection), data, FolderFiles(base, reading.data))
     findings += _names(data)
     records: tuple[RecordedScore, ...] = ()
@@ -248,6 +251,9 @@ class _Cells:
                 near = nearest(path.name, [p.name for p in folder.glob("*.yaml")]) if folder.is_dir() else ""
                 raise StudyError(issues([Finding(at, f"the study '{file.scalar}' does not exist{near}")], self.root))
             study = _parsed(path)
+            if "model" not in (study.entries or {}):
+                at = ("problems", name) if file is node else ("problems", name, "study")
+                raise StudyError(issues([Finding(at, f"'{file.scalar}' is no study: it has no model")], self.root))
         entries = {key: entry for key, entry in (study.entries or {}).items() if key in _QUESTION}
         if "execution" in entries:  # arrays of designs are for pages of studies
             span, execution = entries["execution"]

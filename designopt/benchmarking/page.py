@@ -20,6 +20,7 @@ from designopt.report.labels import listed, number, plain, with_unit
 from designopt.report.page.page import page, write_page
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, selected, trace
+from designopt.study.study import Objective
 
 #: Maximum number of objectives of a drawn attainment surface.
 DRAWN = 3
@@ -264,6 +265,11 @@ def _tests(scores: BenchmarkScores, several: Sequence[MedianTable]) -> list[Sect
     ]
 
 
+def _amount(objective: Objective, value: float) -> str:
+    """A `value` to be minimised, in the direction and unit of the objective."""
+    return f"{objective.name} {number(objective.sign * value)} {objective.unit}".strip()
+
+
 def _runs(scores: BenchmarkScores, failures: Mapping[tuple[str, str, int], str], command: str) -> Section:
     """What a solver costs, incomplete runs, and how to repeat."""
     spent: dict[str, list[float]] = {}
@@ -277,11 +283,11 @@ def _runs(scores: BenchmarkScores, failures: Mapping[tuple[str, str, int], str],
         tables_.append(Table("Runs without an end", ("problem", "solver", "seed", "reason"), rows))
     findings = []
     for p in scores.problems:
-        at = ", ".join(
-            f"{o.name} {number(float(o.sign * r))} {o.unit}".strip()
-            for o, r in zip(p.objectives, p.reference, strict=True)
-        )
-        findings.append(f"{p.problem.name}: score 0 at {at}; score 1 at a hypervolume of {number(p.volume)}.")
+        at = ", ".join(_amount(o, float(r)) for o, r in zip(p.objectives, p.reference, strict=True))
+        best = f"a hypervolume of {number(p.volume)}"
+        if len(p.objectives) == 1:
+            best = _amount(p.objectives[0], float(p.reference[0]) - p.volume)
+        findings.append(f"{p.problem.name}: score 0 at {at}; score 1 at {best}.")
     notes = ["Each run is a store: designopt show, report and resume work on it."]
     if command:
         notes.append(f"Repeat or continue: {command}")

@@ -15,7 +15,7 @@ from designopt.benchmarking.cells import BenchmarkCell, CellState, state
 from designopt.plugin import PluginError
 from designopt.run.progress import Snapshot
 from designopt.run.runner import run_study
-from designopt.store.errors import Interrupted, RunError
+from designopt.store.errors import Interrupted, RunError, WorkersError
 from designopt.store.folder import replacing
 from designopt.study.load import PluginFile, study_from_text
 
@@ -56,7 +56,8 @@ class _OfCell:
 def run_cell(
     cell: BenchmarkCell, folder: Path, options: RunOptions, advance: Callable[[int], None] = lambda designs: None
 ) -> str:
-    """Run or continue a cell; return "" or the reason why it has no end. Raises `Interrupted`."""
+    """Run or continue a cell; return "" or the reason why it has no end. Raises `Interrupted`, and `WorkersError` for a
+    scheduler that no cell can use."""
     store, before = cell.store(folder), state(cell, folder)[0]
     in_process = options.scheduler is None and cell.study.execution.timeout is None  # a time limit needs a worker
     replaced = replacing(store) if before is CellState.DIFFERENT else contextlib.nullcontext()
@@ -75,6 +76,8 @@ def run_cell(
     except Interrupted:
         raise
     except (RunError, PluginError) as error:
+        if options.scheduler is not None and isinstance(error, WorkersError):
+            raise WorkersError(f"{str(error).splitlines()[0]}; the same command continues {folder}", folder) from error
         return str(error).splitlines()[0]
     return ""
 

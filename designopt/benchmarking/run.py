@@ -22,7 +22,7 @@ def run_benchmark(
     """Run all cells that `folder` does not hold completely; return the messages of those that failed, by cell.
 
     A cell is complete as soon as its run has ended; a later call continues the others where they were. Raises
-    `StoreError` for stores of another question, `Interrupted`.
+    `StoreError` for stores of another question and for a scheduler that cannot be used, `Interrupted`.
     """
     by_state = states(benchmark.computed, folder)
     if not options.replace:
@@ -45,7 +45,7 @@ class _Count:
         self.progress = progress
         self._cells = len(benchmark.computed)
         self._each = max((c.study.stages[-1].budget.evaluations or 0 for c in benchmark.computed), default=0)
-        self._complete = complete
+        self._complete, self._missing = complete, 0
         self._running: dict[tuple[str, str, int], int] = {}
         self._first: int | None = None
         self._began = time.monotonic()
@@ -56,8 +56,9 @@ class _Count:
         self._show()
 
     def end(self, cell: BenchmarkCell, message: str) -> None:
-        self._running.pop(cell.key, None)
+        designs = self._running.pop(cell.key, 0)
         self._complete += 1
+        self._missing += self._each - designs if message else 0
         if message:
             self.progress.event("failed", f"{cell.label}: {message}")
         self._show(force=True)
@@ -67,7 +68,7 @@ class _Count:
         if not force and time_now - self._last_update < SHOW:
             return
         self._last_update = time_now
-        completed = self._complete * self._each + sum(self._running.values())
+        completed = self._complete * self._each - self._missing + sum(self._running.values())
         total, elapsed = self._cells * self._each, time_now - self._began
         if self._first is None:
             self._first = completed
@@ -84,7 +85,10 @@ def _in_turn(
     failures = {}
     for cell in cells:
         counted.advance(cell, 0)
-        message = run_cell(cell, folder, options, lambda designs, cell=cell: counted.advance(cell, designs))  # type: ignore[misc]
+        try:
+            message = run_cell(cell, folder, options, lambda designs, cell=cell: counted.advance(cell, designs))  # type: ignore[misc]
+        except Interrupted:
+            raise _stopped(folder) from None
         counted.end(cell, message)
         if message:
             failures[cell.key] = message
@@ -115,7 +119,11 @@ def _side_by_side(
                     process.run(waiting.popleft())
         return failures
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; the same command continues {folder}", folder) from None
+        raise _stopped(folder) from None
     finally:
         for process in processes:
             process.end()
+
+
+def _stopped(folder: Path) -> Interrupted:
+    return Interrupted(f"interrupted; finished evaluations are recorded, the same command continues {folder}", folder)

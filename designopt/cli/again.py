@@ -11,6 +11,7 @@ import click
 
 from designopt.cli.exit import DONE, NOTHING_FEASIBLE, STORE, echo, fail
 from designopt.cli.reporting import write_page
+from designopt.counts import plural
 
 if TYPE_CHECKING:
     from designopt.api import Study
@@ -52,12 +53,26 @@ def start_of(study: Study, store: Path, way: Way) -> RunStart:
         return RunStart(store, replace=True)
     edited = _edited(study, store)
     if not edited.differences:
+        _name_failures(edited)
         return RunStart(store, resume=True)
     if way is None:
         fail(_advice(edited), STORE)
     exists = (edited.beside / "journal.db").exists()
     echo(f"{'continuing' if exists else 'new store'} {edited.beside}, beside {store}", err=True)
     return RunStart(edited.beside, resume=exists, recall=edited.sources)
+
+
+def _name_failures(edited: Edited) -> None:
+    """Say that a run which its failures ended is continued with them."""
+    from designopt.store.result import Result
+
+    result = Result.open(edited.store, edited.stored)
+    if result.ended != "failure policy":
+        return
+    failures = {key: n for key, n in result.failures().items() if key[0] != "invalid"}
+    count = plural(sum(failures.values()), "failed evaluation")
+    way = "to compute all again, give the command with --replace"
+    echo(f"continuing {edited.store}, which has {count}: {way}", err=True)
 
 
 def rescore(study: Study, store: Path) -> int:

@@ -53,6 +53,7 @@ from designopt.plugin.values import (
     PluginFailed,
     ProgramFailed,
     Quantity,
+    Unusable,
 )
 
 __all__ = [
@@ -81,6 +82,7 @@ __all__ = [
     "Quantity",
     "ReportPlugin",
     "SolverPlugin",
+    "Unusable",
     "Use",
     "aggregation",
     "allow_options",

@@ -98,6 +98,11 @@ class Diverged(Exception):
         self.arrays = arrays or {}
 
 
+class Unusable(Diverged):
+    """Raised by a model if files or values of a scenario give no result, for this design or for any: recordings that do
+    not fit each other, forces of another trial. `reason` and `arrays` as for `Diverged`."""
+
+
 class ProgramFailed(Exception):
     """Raised by a model if the program or compiled code that it runs fails: an evaluation of the class `status`.
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from designopt.arrays import Floats
 
 #: Failure classes of an evaluation, in the order of reports; "ok" is the only success.
-STATUSES = ("ok", "diverged", "nonfinite", "error", "timeout", "crashed", "lost_worker", "invalid")
+STATUSES = ("ok", "diverged", "nonfinite", "error", "timeout", "crashed", "lost_worker", "invalid", "unusable")
 
 
 @dataclass(frozen=True)

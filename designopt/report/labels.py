@@ -68,6 +68,11 @@ def listed(words: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
+def baseline_label(name: str) -> str:
+    """The `name` of a baseline, marked as one where it does not say so."""
+    return name if name == "baseline" else f"{name} (baseline)"
+
+
 def parameter_label(p: DesignVariable) -> str:
     """A parameter's name with its unit in the study."""
     return with_unit(p.name, p.unit)

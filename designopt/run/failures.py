@@ -21,8 +21,8 @@ from designopt.study.study import Execution, Retry
 SAME_ERROR_LIMIT = 3
 #: The hint: a journal keeps its records, even after the model is fixed.
 FIX = (
-    "\nafter fixing the model, run the study into another store, -o STORE (start_from: {store: ...} reuses "
-    "existing results): a resumed run counts these designs as failed"
+    "\nafter fixing the model, run the study again with --replace, or into another store, -o STORE (start_from: "
+    "{store: ...} reuses existing results): a resumed run counts these designs as failed"
 )
 #: Outcome of an attempt whose failure passes (`Retry`).
 PASSING = "passing"

@@ -285,7 +285,7 @@ def _begin_session(store: Store, study: StudyDefinition) -> list[str]:
     """Begin a session; report changed code."""
     facts = provenance(study)
     try:
-        changed, damaged = code_differences(store.path, facts)
+        changed, files, damaged = code_differences(store.path, facts)
     except OSError as error:
         raise explain(error, store.path) from error
     store.journal.begin_session(host=socket.gethostname(), executor="none", workers=0, provenance=facts)
@@ -301,6 +301,11 @@ def _begin_session(store: Store, study: StudyDefinition) -> list[str]:
         f"the code of {name} has changed, but not its version: recorded numbers count as those of the "
         "new code; if they differ, increase the version, and everything is recomputed"
         for name in changed
+    ] + [
+        f"the file {name} has changed outside of the code of its plugins (a constant, a function that they call): "
+        "recorded numbers count as those of the changed file; if they differ, compute them again with designopt run "
+        "FILE --replace, or increase the version"
+        for name in files
     ]
 
 

@@ -198,7 +198,10 @@ def translated(X: Floats, theirs: Space, ours: Space) -> Floats:
     inactive: dict[str, Mask] = {}
     for p in ours.parameters:
         source_parameter = source.get(p.name)
-        if source_parameter is None:  # fixed here, and unknown there
+        if source_parameter is None:  # unknown there: no design that needs it is one of ours
+            if p.kind != "fixed":
+                inactive[p.name] = np.ones(len(X), bool)
+                translated[:, ours.names.index(p.name)] = _inside(p)
             continue
         j = column.get(p.name)
         values = [

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
+import hashlib
 import importlib.metadata
 import json
 import os
@@ -60,6 +62,7 @@ def provenance(study: StudyDefinition) -> dict[str, Any]:
         "code": {
             _plugin_label(use.plugin): code_number(use.plugin.target) for use in uses if not is_installed(use.plugin)
         },
+        "plugin_code": {Path(name).name: _statements(content) for name, content in study.plugin_files},
         "plugin_files": {name: InputFile(name, content).digest for name, content in study.plugin_files},
         "revision": revision,
         "dirty": dirty,
@@ -74,17 +77,36 @@ def recorded_remarks(path: Path) -> list[str]:
     return next((list(map(str, remarks)) for remarks in of_sessions if remarks and isinstance(remarks, list)), [])
 
 
-def code_differences(path: Path, facts: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """The user's plugins whose code differs from the last session of the store `path`, according to `facts`, and the
-    unreadable lines of its notes on sessions.
+def code_differences(path: Path, facts: Mapping[str, Any]) -> tuple[list[str], list[str], list[str]]:
+    """The user's plugins whose code differs from the last session of the store `path`, according to `facts`; plugin
+    files that differ beside them; and the unreadable lines of its notes on sessions.
 
     Their version is unchanged, so the store's results count as theirs.
     """
     sessions, damaged = _sessions(path)
-    code: dict[str, Any] = {}
+    of_plugins, of_files = (
+        [name for name, present in facts[kind].items() if _last(sessions, kind).get(name, present) != present]
+        for kind in ("code", "plugin_code")
+    )
+    return of_plugins, [] if of_plugins else of_files, damaged
+
+
+def _last(sessions: Sequence[Mapping[str, Any]], kind: str) -> dict[str, Any]:
+    """The entries of all sessions, of the last one that has a name."""
+    entries: dict[str, Any] = {}
     for session in sessions:
-        code |= session.get("code", {})
-    return [name for name, number in facts["code"].items() if code.get(name, number) != number], damaged
+        named = session.get(kind)
+        entries |= named if isinstance(named, dict) else {}
+    return entries
+
+
+def _statements(content: bytes) -> str:
+    """A number that changes with the statements of a Python file, not with its comments and its layout."""
+    try:
+        text = ast.dump(ast.parse(content))
+    except (SyntaxError, ValueError):  # it did not load either
+        text = repr(content)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def _sessions(path: Path) -> tuple[list[dict[str, Any]], list[str]]:

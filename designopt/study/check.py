@@ -74,6 +74,8 @@ def check_study(
         return None, [
             Finding((), f"a study file is a mapping with 'study', 'model', 'space' ..., not {value_text(data)}")
         ]
+    if "benchmark" in data and "model" not in data:
+        return None, [Finding((), "this is a benchmark file; run it with: designopt benchmark FILE", "benchmark")]
     sections = _first_pass(ctx, data)
     study, placed = _second_pass(ctx, sections)
     if study is not None and problem_of is not None:

@@ -325,7 +325,9 @@ class FourBarKnee:
         try:
             text = bundled_text() if file is None else file.text()
         except UnicodeDecodeError:
-            raise InvalidSetting("gait", "the file is not UTF-8 text") from None
+            raise InvalidSetting(
+                "gait", "the file is not UTF-8 text; save it as UTF-8 (spreadsheets: 'CSV UTF-8')"
+            ) from None
         return read_gait(text, harmonics=self.harmonics, period=period, belt_speed=belt_speed)
 
     def strides(self, p: Floats) -> Strides:

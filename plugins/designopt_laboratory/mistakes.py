@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
-from designopt_mechanics.robot_files.xml import ModelError
+from designopt_mechanics.robot_files.xml import ModelError, parse
 from designopt_muscle.markers.tasks import read_ik_setup
 from designopt_muscle.models.emg import MeasuredActivity
+from designopt_muscle.models.errors import TrialError
 from designopt_muscle.osim.markers import read_markers
 from designopt_muscle.osim.model import OsimModel
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.scaling.setup import Measurement, read_scale_setup
+from designopt_recordings.files.read import read_recording, read_table
 
 from designopt.plugin import InputFile, InvalidSetting
 from designopt.study.language.findings import nearest_or_all
@@ -19,7 +21,7 @@ from designopt_laboratory.curves.curves import side_of
 from designopt_laboratory.trial.feet import SIDES
 from designopt_laboratory.trial.functional import FunctionalJoint, hinge_mistakes
 from designopt_laboratory.trial.steps import STEPS, Step
-from designopt_laboratory.trial.subject import markers_on
+from designopt_laboratory.trial.subject import markers_on, readable
 
 
 class LaboratorySettings(Protocol):
@@ -75,6 +77,28 @@ def marker_mistakes(trial: LaboratorySettings, conditions: Mapping[str, Any]) ->
             if new not in names
         ),
     ]
+
+
+def unusable_files(conditions: Mapping[str, Any]) -> list[InvalidSetting]:
+    """The files of a trial that cannot be read, each with its reason."""
+    readers: dict[str, Callable[[InputFile], object]] = {
+        "recording": read_recording,
+        "static": read_recording,
+        "motion": read_table,
+        "targets": read_table,
+        "reactions": read_table,
+        "external_loads": lambda file: parse(file.content),
+        "subject_model": lambda file: read_model(file.content),
+    }
+    mistakes = []
+    for name, reader in readers.items():
+        if (file := conditions.get(name)) is not None:
+            try:
+                with readable(file):
+                    reader(file)
+            except TrialError as error:
+                mistakes.append(InvalidSetting(name, str(error)))
+    return mistakes
 
 
 def _unknown(setting: str, chosen: Iterable[str], names: Iterable[str], sentence: str) -> Iterator[InvalidSetting]:

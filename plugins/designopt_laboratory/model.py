@@ -20,15 +20,15 @@ from designopt_recordings.errors import RecordingError
 from designopt_recordings.plausibility import side_notes
 from numpy.typing import NDArray
 
-from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, filled, model
+from designopt.plugin import InputFile, InvalidDesign, InvalidSetting, Unusable, filled, model
 from designopt.plugin import Quantity as Q
 from designopt_laboratory.declared import ARRAYS, LaboratoryDesign, TrialConditions, TrialFigures
-from designopt_laboratory.mistakes import marker_mistakes, setting_mistakes
+from designopt_laboratory.mistakes import marker_mistakes, setting_mistakes, unusable_files
 from designopt_laboratory.results import TrialResults
 from designopt_laboratory.trial.files import FILE_CONDITIONS, TrialFiles, read_files, resized
 from designopt_laboratory.trial.functional import FunctionalJoint
 from designopt_laboratory.trial.poses import MarkerErrors, PoseSeries, check_poses, poses
-from designopt_laboratory.trial.records import check_records, check_source, record_notes
+from designopt_laboratory.trial.records import check_records, check_source, record_mistakes, record_notes
 from designopt_laboratory.trial.steps import STEPS, Chain, Factors, Processing, Step, check_window, take_steps
 from designopt_laboratory.trial.strikes import Source
 from designopt_laboratory.trial.subject import MarkerSettings, Scaling, SubjectFiles
@@ -144,19 +144,36 @@ class LaboratoryTrial:
         return setting_mistakes(self)
 
     def check_scenario(self, conditions: Mapping[str, Any]) -> list[InvalidSetting]:
-        """Open the files of a trial. Returns unknown markers in the settings; raises `InvalidSetting` for unusable
-        files."""
-        with _as_mistakes(conditions):
-            if mistakes := marker_mistakes(self, conditions):
-                return mistakes
+        """The mistakes of a trial, all of them: unknown markers in the settings, unusable files, files that do not fit
+        each other, a window beyond the record."""
+        mistakes: list[InvalidSetting] = []
+        with _collected(mistakes, conditions):
+            mistakes += marker_mistakes(self, conditions)
+        if unusable := unusable_files(conditions):
+            return [*mistakes, *unusable]
+        weighted = not mistakes  # unknown ones are reported already
+        files: TrialFiles | None = None
+        with _collected(mistakes, conditions):
             files = self._read(conditions)
-            check_poses(files, self._weighted(files))
-            check_window(files.times, files.window, files.name)
+        if files is None:
+            return mistakes
+        with _collected(mistakes, conditions):
+            check_poses(files, self._weighted(files) if weighted else ())
+        with _collected(mistakes, conditions):
             check_source(self.cycles, files)
-            if self.until != "angles":
-                check_records(files, files.window, self.feet)
+        with _collected(mistakes, conditions):
             self._signals(conditions, files, files.times)
-        return []
+        window = files.window
+        try:
+            check_window(files.times, window, files.name)
+        except TrialError as error:
+            mistakes.append(InvalidSetting("window", str(error)))
+            window = None
+        if self.until != "angles":
+            with _collected(mistakes, conditions):
+                sentences = record_mistakes(files, window, self.feet)
+                mistakes += [_at_its_file(sentence, conditions) for sentence in sentences]
+        return mistakes
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
         """What the readers of the files left out or assumed."""
@@ -171,16 +188,16 @@ class LaboratoryTrial:
             return list(dict.fromkeys(notes))
 
     def prepare_scenario(self, conditions: TrialConditions) -> ReadTrial:
-        """Read the files and scale the model. Raises `Diverged` for unusable ones."""
+        """Read the files and scale the model. Raises `Unusable` for unusable ones."""
         try:
             return ReadTrial(self._read(conditions))
         except TrialError as error:
-            raise Diverged(str(error), reason="unreadable") from None
+            raise Unusable(str(error), reason="unreadable") from None
 
     def evaluate(
         self, design: LaboratoryDesign, scenario: TrialConditions, arrays: Set[str], prepared: ReadTrial
     ) -> tuple[TrialFigures, dict[str, NDArray[Any]]]:
-        """Take the steps. Raises `InvalidDesign` for an impossible cut-off, `Diverged` for a trial without a result."""
+        """Take the steps. Raises `InvalidDesign` for an impossible cut-off, `Unusable` for a trial without a result."""
         values, conditions = (
             cast(Mapping[str, Any], filled(declared, stated))
             for declared, stated in ((LaboratoryDesign, design), (TrialConditions, scenario))
@@ -197,7 +214,9 @@ class LaboratoryTrial:
                 files, series, self._chain(files), self._processing(values, conditions), self._tracking(signals)
             )
             if not (steps.status < 100).any():
-                raise Diverged(f"{files.name}: no frame is usable; {'; '.join(steps.notes[-3:])}", reason="frames")
+                raise Unusable(
+                    f"{files.name}: no frame is usable; {'; '.join([*steps.doubts, *steps.notes][:3])}", reason="frames"
+                )
             if signals is not None:
                 signals = signals[np.isin(series.time, steps.moved.time)]
             labels = (conditions["subject"], conditions["group"])
@@ -206,7 +225,7 @@ class LaboratoryTrial:
         except RecordingError as error:
             raise InvalidDesign(str(error)) from None
         except (TrialError, ModelError, MarkerError) as error:
-            raise Diverged(str(error), reason="unusable") from None
+            raise Unusable(str(error), reason="trial") from None
 
     @staticmethod
     def folder_study(folder: Path, target: Path, name: str) -> tuple[str, list[str]]:
@@ -297,10 +316,24 @@ def _marker_errors(values: Mapping[str, Any], conditions: Mapping[str, Any]) -> 
 @contextmanager
 def _as_mistakes(conditions: Mapping[str, Any]) -> Iterator[None]:
     """Errors of a trial become an `InvalidSetting` at the condition whose file they name, else at its first file."""
-    files = {name: conditions[name] for name in FILE_CONDITIONS if conditions.get(name) is not None}
     try:
         yield
     except (TrialError, ModelError, MarkerError) as error:
-        text = str(error)
-        name = next((n for n, file in files.items() if text.startswith(file.name)), next(iter(files), "recording"))
-        raise InvalidSetting(name, text) from None
+        raise _at_its_file(str(error), conditions) from None
+
+
+@contextmanager
+def _collected(mistakes: list[InvalidSetting], conditions: Mapping[str, Any]) -> Iterator[None]:
+    """Errors of a trial join the `mistakes`."""
+    try:
+        with _as_mistakes(conditions):
+            yield
+    except InvalidSetting as mistake:
+        mistakes.append(mistake)
+
+
+def _at_its_file(sentence: str, conditions: Mapping[str, Any]) -> InvalidSetting:
+    """A mistake at the condition whose file the sentence begins with, else at the first one with a file."""
+    files = {name: conditions[name] for name in FILE_CONDITIONS if conditions.get(name) is not None}
+    name = next((n for n, file in files.items() if sentence.startswith(file.name)), next(iter(files), "recording"))
+    return InvalidSetting(name, sentence)

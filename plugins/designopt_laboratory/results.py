@@ -214,18 +214,20 @@ class TrialResults:
         names = steps.trial.muscles.names
         count = len(names)
         blocks = [
-            CurveBlock("activation", names, ("",) * count, steps.sharing.activations),
-            CurveBlock("muscle force", names, ("N",) * count, steps.sharing.forces),
+            CurveBlock("activation", names, ("",) * count, steps.sharing.activations, bounded=True),
+            CurveBlock("muscle force", names, ("N",) * count, steps.sharing.forces, bounded=True),
             CurveBlock("fibre length", names, ("optimal lengths",) * count, steps.trial.fibres.length),
         ]
         if self.signals is not None:
             measured = [j for j in range(count) if np.isfinite(self.signals[:, j]).any()]
             signals = self.signals[:, measured]
-            blocks.append(CurveBlock("EMG", tuple(names[j] for j in measured), ("",) * len(measured), signals))
+            blocks.append(
+                CurveBlock("EMG", tuple(names[j] for j in measured), ("",) * len(measured), signals, bounded=True)
+            )
         if steps.metabolic is not None:
             total = steps.metabolic.sum(axis=1, keepdims=True) / steps.mass
-            blocks.append(CurveBlock("metabolic rate", names, ("W",) * count, steps.metabolic))
-            blocks.append(CurveBlock("metabolic rate", ("all_muscles",), ("W/kg",), total))
+            blocks.append(CurveBlock("metabolic rate", names, ("W",) * count, steps.metabolic, bounded=True))
+            blocks.append(CurveBlock("metabolic rate", ("all_muscles",), ("W/kg",), total, bounded=True))
         return blocks
 
     def _powers(self) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -104,7 +105,7 @@ Motion: TypeAlias = Rotate | Slide | Polar | Ball
 def unit(axis: Any) -> tuple[float, float, float]:
     """`axis` of length 1; raises `MotionError` when it is zero, not finite, or off by more than 1 %."""
     direction = vector("axis", axis, MotionError)
-    length = float(np.linalg.norm(direction))
+    length = math.hypot(*direction)
     if abs(length - 1.0) > _NEAR:
         raise MotionError("axis", f"{direction.tolist()} has the length {length:g}, not 1")
     if abs(length - 1.0) > _EXACT:

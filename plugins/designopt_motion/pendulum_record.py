@@ -99,7 +99,9 @@ class PendulumRecord:
             deviations = {} if self.sigma is None else {"angle": 1.0}  # in the column's unit: replaced below
             return read_measurements(self.file.text(), deviations, columns={"angle": self.column})
         except UnicodeDecodeError:
-            raise InvalidSetting("file", f"{self.file.name}: is not UTF-8 text") from None
+            raise InvalidSetting(
+                "file", f"{self.file.name}: is not UTF-8 text; save it as UTF-8 (spreadsheets: 'CSV UTF-8')"
+            ) from None
 
     @cached_property
     def _measured(self) -> Measurements:

@@ -43,16 +43,17 @@ def metabolic_rates(
 ) -> Floats:
     """(n, k) W of each muscle, heat and mechanical work, without the basal rate of the body.
 
-    `slow` is the share of slow-twitch fibres, a number or (k,). Lengthening fibres take up work. The heat is at least 1
-    W/kg, and no muscle gains energy. NaN where the activation is.
+    `slow` is the share of slow-twitch fibres, a number or (k,). Lengthening fibres take up work in Bhargava's model; in
+    that of Umberger (2010), whose heat of lengthening is a thirteenth of that of 2003, they do not. The heat is at
+    least 1 W/kg, and no muscle gains energy. NaN where the activation is.
     """
     speed = np.array([m.fastest * m.fibre for m in muscles]) * state.fibres.speed  # m/s, negative when shortening
     masses = muscle_masses(muscles)
+    work = -state.force * speed
     if model == "bhargava":
         heat = _bhargava(muscles, state, masses, speed, np.asarray(slow))
     else:
-        heat = _umberger(muscles, state, masses, np.asarray(slow))
-    work = -state.force * speed
+        heat, work = _umberger(muscles, state, masses, np.asarray(slow)), np.maximum(work, 0.0)
     return np.maximum(np.maximum(heat, _LEAST_HEAT * masses) + work, 0.0)
 
 

@@ -46,7 +46,7 @@ def analysed() -> Callable[..., Results]:
                 "reactions": InputFile("walk.mot", trial.mot(10)),
             }
         assert not model.check()
-        assert not model.check_scenario(conditions)
+        laboratory.raise_mistake(model, conditions)
         prepared = model.prepare_scenario(conditions)
         figures, arrays = model.evaluate(design or {}, conditions, frozenset({"time", *names}), prepared)
         return dict(figures), arrays

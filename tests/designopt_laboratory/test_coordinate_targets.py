@@ -63,7 +63,7 @@ WEIGHTS = {"coordinate_weights": {"hip_rotation_r": 1.0}}
 def test_a_table_that_does_not_fit_is_named_with_the_way_out(settings, targets, name, text):
     trial = {"recording": TRC, **({} if targets is None else {"targets": targets})}
     with pytest.raises(InvalidSetting, match=text) as error:
-        LaboratoryTrial(model=WALKER, **settings).check_scenario(trial)
+        laboratory.raise_mistake(LaboratoryTrial(model=WALKER, **settings), trial)
     assert error.value.name == name
 
 
@@ -72,4 +72,4 @@ def test_weights_are_of_free_coordinates_and_targets_of_trials_with_markers():
     assert "'hip_rotation' is not a free coordinate; did you mean" in mistake.message
     assert mistake.key == "hip_rotation"
     with pytest.raises(InvalidSetting, match="a trial without markers has none"):
-        LaboratoryTrial(model=WALKER, **WEIGHTS).check_scenario({"motion": table(), "targets": table()})
+        laboratory.raise_mistake(LaboratoryTrial(model=WALKER, **WEIGHTS), {"motion": table(), "targets": table()})

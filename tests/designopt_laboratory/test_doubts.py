@@ -54,6 +54,22 @@ def test_forces_that_lag_behind_the_motion_are_named_with_the_setting_that_shift
     assert shifted["moments"] == pytest.approx(reference["moments"], abs=1e-6, nan_ok=True)
 
 
+def test_a_trial_without_a_result_is_called_unusable_and_no_divergence(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "walker.osim").write_bytes(laboratory.model_text())
+    (tmp_path / "walk.trc").write_bytes(WALK.trc())
+    (tmp_path / "forces.mot").write_bytes(table(later(0.55)).content)
+    study = (
+        "study: lab\nmodel: {use: laboratory_trial, model: walker.osim, until: moments}\n"
+        "scenarios: [{name: walk, recording: walk.trc, reactions: forces.mot}]\nsolver: {use: evaluate}\n"
+        "execution: {executor: serial, on_failure: {unusable: infeasible}}\n"
+    )
+    (tmp_path / "lab.yaml").write_text(study)
+    done = CliRunner().invoke(main, ["run", "lab.yaml", "-o", "lab.study"])
+    assert "unusable (trial), 1 of 1, the first: walk: no frame has moments." in done.output
+    assert "diverged" not in done.output + (tmp_path / "lab.study" / "report.html").read_text(encoding="utf-8")
+
+
 def test_forces_that_are_a_step_late_are_refused_with_the_lag_as_the_cause():
     model = LaboratoryTrial(model=InputFile("walker.osim", laboratory.model_text()), until="moments")
     files = {**trial(), "reactions": table(later(0.55))}

@@ -11,7 +11,17 @@ from designopt.plugin import Diverged, InputFile, InvalidSetting
 
 WALK = laboratory.walk(cycles=2.4)
 FEET = {"1": "calcn_r", "2": "calcn_l"}
-NAMES = ("foot_forces", "foot_points", "cycle_sides", "cycle_times", "doubts", "notes", "pose_status", "residuals")
+NAMES = (
+    "foot_forces",
+    "foot_points",
+    "cycle_sides",
+    "cycle_times",
+    "doubts",
+    "notes",
+    "pose_status",
+    "residuals",
+    "moments",
+)
 
 
 def assignment(bodies: dict[str, str]) -> InputFile:
@@ -162,6 +172,20 @@ def test_loads_that_are_doubtful_are_noted(analysed, change, bodies, design, tex
 
 
 @pytest.mark.parametrize("bodies", [None, FEET])
+def test_points_that_are_missing_below_the_threshold_of_a_contact_cost_no_frame(analysed, bodies):
+    def without_points(table, force, point):
+        for k in range(2):
+            light = np.linalg.norm(table[:, force[3 * k : 3 * k + 3]], axis=1) < 20.0
+            table[np.ix_(light, point[3 * k : 3 * k + 3])] = np.nan
+            assert light.sum() > 20
+
+    figures, arrays = analysed(trial(WALK, without_points, bodies), *NAMES, until="moments")
+    reference_figures, reference = analysed(trial(WALK, None, bodies), *NAMES, until="moments")
+    assert figures["usable"] == reference_figures["usable"] > 0.97
+    assert arrays["moments"] == pytest.approx(reference["moments"], abs=20.0, nan_ok=True)  # forces below 20 N
+
+
+@pytest.mark.parametrize("bodies", [None, FEET])
 def test_a_load_that_comes_back_after_a_gap_is_no_foot_strike(analysed, by_position, bodies):
     def with_gap(table, force, point):
         table[15:18, 1:] = np.nan  # within a stance of the right foot
@@ -232,7 +256,10 @@ def test_figures_of_loads_count_the_frames_within_the_cycles(analysed):
 
 
 def test_muscles_that_are_fully_active_and_reserves_that_carry_much_are_named(analysed):
-    figures, arrays = analysed(trial(laboratory.walk(cycles=1.3)), *NAMES, until="forces", design={"strength": 0.3})
+    names = (*NAMES, "curves", "curve_kinds")
+    figures, arrays = analysed(trial(laboratory.walk(cycles=1.3)), *names, until="forces", design={"strength": 0.3})
+    active = arrays["curves"][:, :, arrays["curve_kinds"] == "activation"]
+    assert 0.0 <= np.nanmin(active) < np.nanmax(active) <= 1.0 + 1e-9  # no curve passes full activation
     assert re.search(r"muscles are fully active in this share of the frames: \w+ \d+%", sentences(arrays))
     assert figures["reserve_share"] > 0.1
     assert re.search(r"reserves carry up to this share of the largest net moment: \w+_[rl] \d+%", sentences(arrays))

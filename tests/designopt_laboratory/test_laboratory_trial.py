@@ -111,6 +111,20 @@ def test_a_joint_carries_about_its_axis_only_what_the_reserve_gives(analysed):
     assert np.abs(arrays["reaction_points"][:, list(arrays["joints"]).index("knee_r")]).max() < 1e-9
 
 
+def test_muscles_have_the_power_of_their_forces_and_that_of_their_moments(analysed):
+    """By virtual work: force times shortening of the path (differences over time) is moment times joint rate."""
+    names = ("muscle_powers", "forces", "muscle_lengths", "muscle_moments", "rates", "coordinate_names", "coordinates")
+    _, arrays = analysed(WALK, *names, design={"cutoff": 6.0})
+    speeds = np.gradient(arrays["muscle_lengths"], arrays["time"], axis=0, edge_order=2)
+    by_force = -arrays["forces"] * speeds
+    rows = [list(arrays["coordinate_names"]).index(name) for name in arrays["coordinates"]]
+    by_moment = np.einsum("trm,tr->tm", arrays["muscle_moments"], arrays["rates"][:, rows])
+    largest = np.nanmax(np.abs(arrays["muscle_powers"]))
+    assert largest > 50.0  # W
+    assert arrays["muscle_powers"] == pytest.approx(by_moment, abs=1e-9, nan_ok=True)
+    assert np.nanmax(np.abs(arrays["muscle_powers"] - by_force)) < 0.05 * largest  # of differences at 50 Hz
+
+
 def test_errors_of_markers_are_those_that_a_study_assumes_and_factors_change_the_body(analysed):
     assumed, _ = analysed(WALK, until="moments", design={"skin": 0.01, "seed": 3})
     again, _ = analysed(WALK, until="moments", design={"skin": 0.01, "seed": 3})
@@ -206,6 +220,7 @@ def test_a_wrong_setting_is_named_with_the_way_out(settings, text):
 
 RENAMED = WALK.trc().replace(b"\tR", b"\tQ").replace(b"\tL", b"\tP")
 TRC, MOT = InputFile("walk.trc", WALK.trc()), InputFile("walk.mot", WALK.mot())
+XML = InputFile("loads.xml", b"<OpenSimDocument/>")
 
 
 @pytest.mark.parametrize(
@@ -220,7 +235,7 @@ TRC, MOT = InputFile("walk.trc", WALK.trc()), InputFile("walk.mot", WALK.mot())
             "reactions",
             "no columns of ground",
         ),
-        ({"recording": TRC, "external_loads": MOT}, "recording", "name that table with reactions"),
+        ({"recording": TRC, "external_loads": XML}, "external_loads", "name that table with reactions"),
         ({"recording": TRC, "subject_model": InputFile("s.osim", b"")}, "subject_model", "s.osim"),
         ({"motion": InputFile("m.csv", b"time,x\n0,1\n1,2\n")}, "motion", "none of its columns is a coordinate"),
         ({"recording": InputFile("w.trc", WALK.trc().replace(b"ASI", b"AS1"))}, "recording", "did you mean 'RASI' for"),
@@ -234,7 +249,7 @@ TRC, MOT = InputFile("walk.trc", WALK.trc()), InputFile("walk.mot", WALK.mot())
 def test_a_wrong_file_is_named_with_the_way_out(conditions, name, text):
     model = LaboratoryTrial(model=InputFile("walker.osim", laboratory.model_text()))
     with pytest.raises(InvalidSetting, match=text) as error:
-        model.check_scenario(conditions)
+        laboratory.raise_mistake(model, conditions)
     assert error.value.name == name
 
 
@@ -247,7 +262,7 @@ def test_weights_and_channels_of_nothing_are_named_with_the_way_out():
         ({"emg": MeasuredActivity({"soleus_r": "GAS"})}, {"recording": TRC, "emg": emg}, "emg.csv: .*'GAS'"),
     ):
         with pytest.raises(InvalidSetting, match=text):
-            LaboratoryTrial(model=walker, **settings).check_scenario(conditions)
+            laboratory.raise_mistake(LaboratoryTrial(model=walker, **settings), conditions)
 
 
 def test_measured_activity_is_shown_beside_activations_and_followed_where_it_has_a_weight(analysed):

@@ -27,7 +27,7 @@ def walker(**settings):
 
 def refused(trial, **settings):
     with pytest.raises(InvalidSetting) as error:
-        walker(**settings).check_scenario(trial)
+        laboratory.raise_mistake(walker(**settings), trial)
     return error.value
 
 

@@ -49,7 +49,9 @@ def test_a_time_range_beside_the_recording_is_refused():
     with pytest.raises(
         InvalidSetting, match=r"ik.xml: the time_range from 5 to 6 s is outside of walk.trc, which runs"
     ):
-        LaboratoryTrial(model=InputFile("walker.osim", laboratory.model_text()), tasks=tasks).check_scenario(TRIAL)
+        laboratory.raise_mistake(
+            LaboratoryTrial(model=InputFile("walker.osim", laboratory.model_text()), tasks=tasks), TRIAL
+        )
 
 
 def test_elements_of_scaling_and_loads_without_effect_are_listed():

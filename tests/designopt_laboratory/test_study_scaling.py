@@ -119,8 +119,8 @@ def test_a_measurement_needs_its_markers_in_the_static_pose():
     model = LaboratoryTrial(model=WALKER, measurements=LENGTHS)
     trial = {"recording": InputFile("walk.trc", subject(1.0).content), "static": InputFile("static.trc", static)}
     with pytest.raises(InvalidSetting, match="'thighs' needs the marker 'RKNE'; did you mean 'RKNEE'"):
-        model.check_scenario(trial)
+        laboratory.raise_mistake(model, trial)
     with pytest.raises(InvalidSetting, match="name it with static"):
-        model.check_scenario({"recording": trial["recording"]})
+        laboratory.raise_mistake(model, {"recording": trial["recording"]})
     with pytest.raises(InvalidSetting, match="gives the factor 6: check the unit"):
-        model.check_scenario({**trial, "static": subject(6.0)})
+        laboratory.raise_mistake(model, {**trial, "static": subject(6.0)})

@@ -61,7 +61,7 @@ SMALL = pose(STANDING, "static.trc", markers=0.1 * STANDING.recording.markers)
         ({}, {"recording": EMPTY}, "recording", "walk.trc: no marker has a position in any frame"),
         ({"scale_to_static": True}, {"recording": TRC, "static": SMALL}, "static", "check the unit of the static pose"),
         ({"scale_to_static": True}, {"recording": TRC, "static": TRC}, "recording", "the static pose moves: half of"),
-        ({"window": (5.0, 9.0)}, {"recording": TRC}, "recording", "the window from 5 to 9 s is beyond the record"),
+        ({"window": (5.0, 9.0)}, {"recording": TRC}, "window", "the window from 5 to 9 s is beyond the record"),
         ({"marker_weights": UNWEIGHTED}, {"recording": TRC}, "recording", "no marker of the model has a weight"),
         (
             {},
@@ -79,8 +79,27 @@ SMALL = pose(STANDING, "static.trc", markers=0.1 * STANDING.recording.markers)
 )
 def test_files_that_cannot_serve_are_named_at_their_condition(settings, conditions, name, text):
     with pytest.raises(InvalidSetting, match=text) as error:
-        walker(**settings).check_scenario(conditions)
+        laboratory.raise_mistake(walker(**settings), conditions)
     assert error.value.name == name
+
+
+def test_all_mistakes_in_the_files_of_a_trial_are_reported_together():
+    plates = tuple(replace(plate, moment=1000.0 * plate.moment) for plate in WALK.plates)
+    far = InputFile("walk.mot", replace(WALK, plates=plates).mot())
+    several = walker(window=(5.0, 9.0), marker_weights={"RASSI": 1.0}, cycles="events")
+    mistakes = several.check_scenario({"recording": TRC, "reactions": far})
+    assert [mistake.name for mistake in mistakes] == ["marker_weights", "recording", "window", "reactions", "reactions"]
+    assert "in mm?" in mistakes[-1].message
+    empty = {name: InputFile(f"{name}.trc", b"") for name in ("recording", "static")}
+    empty |= {"reactions": InputFile("r.mot", b""), "external_loads": InputFile("l.xml", b"<a>")}
+    assert {mistake.name for mistake in walker().check_scenario(empty)} == set(empty)
+
+
+def test_a_static_pose_that_cannot_be_read_is_an_error_of_its_folder(tmp_path):
+    laboratory.write(tmp_path)
+    (tmp_path / "static.trc").write_text("")
+    with pytest.raises(ValueError, match=r"the static pose cannot be read.*\n  static.trc: the file is empty"):
+        LaboratoryTrial.folder_study(tmp_path, tmp_path / "s.yaml", "s")
 
 
 RENAMED = tuple(name.replace("RKNE", "XKNE") for name in WALK.recording.marker_names)
@@ -98,7 +117,7 @@ RENAMED = tuple(name.replace("RKNE", "XKNE") for name in WALK.recording.marker_n
 def test_probable_mistakes_are_announced_before_the_run(conditions, text):
     trial = {"recording": TRC, "reactions": MOT, **conditions}
     model = walker()
-    model.check_scenario(trial)
+    assert not model.check_scenario(trial)
     assert text in " ".join(model.remarks(trial))
     assert text not in " ".join(model.remarks({"recording": TRC, "reactions": MOT}))
 

@@ -6,11 +6,14 @@ the feet. `write` made the files of ``studies/laboratory``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from designopt_laboratory.curves.pool import normal_walk
+from designopt_laboratory.model import LaboratoryTrial
 from designopt_muscle.geometry.kinematics import Kinematics, kinematics
 from designopt_muscle.models.dynamics import Dynamics
 from designopt_muscle.osim.markers import OsimMarker, read_markers
@@ -292,6 +295,12 @@ def _under(poses: Kinematics, foot: str, way: np.ndarray) -> np.ndarray:
     point = poses.position(foot, along)
     point[:, 1] = 0.0
     return point
+
+
+def raise_mistake(model: LaboratoryTrial, trial: Mapping[str, Any]) -> None:
+    """Raise the first mistake of a trial; nothing where it has none."""
+    for mistake in model.check_scenario(trial):
+        raise mistake
 
 
 def write(folder: Path) -> None:

@@ -119,6 +119,7 @@ def test_a_formula_is_what_it_says_with_exact_derivatives() -> None:
     [
         ("", "not a formula", 0),
         ("2 *", "not a formula", 0),
+        ("90 deg + 2*q", "'90 deg': numbers in a formula are in SI units", 0),
         ("1 + sine(q)", "no function 'sine'; did you mean 'sin'?", 4),
         ("sin(q, 2)", "'sin' takes 1 value", 0),
         ("atan2(q)", "'atan2' takes 2 values", 0),

@@ -64,6 +64,7 @@ def test_a_study_names_rules_as_baselines(tmp_path) -> None:
     [
         ("rule: simc", "rule: smic", "there is no rule 'smic'; known rules: " + ", ".join(RULES)),
         ("delay: 1 s", "delay: 0 s", "the model 'linear_loop' has no rules for these settings"),
+        ("kp: [0.1, 10]", "kp: [0.1, 3]", "baseline.0.rule: the rule gives kp = 4, outside 0.1 to 3: widen the range"),
     ],
 )
 def test_an_unknown_rule_is_reported_with_those_that_there_are(tmp_path, before, after, message) -> None:
@@ -71,3 +72,10 @@ def test_an_unknown_rule_is_reported_with_those_that_there_are(tmp_path, before,
     process = designopt(tmp_path, "validate", "rules.yaml")
     assert process.returncode == 2
     assert message in process.stdout + process.stderr
+
+
+def test_rules_of_a_model_with_a_mistake_are_no_mistakes_of_their_own(tmp_path) -> None:
+    (tmp_path / "rules.yaml").write_text(STUDY.replace("type: fopdt", "type: fopdtt"))
+    process = designopt(tmp_path, "validate", "rules.yaml")
+    assert "fopdtt" in process.stderr + process.stdout
+    assert "baseline" not in process.stderr + process.stdout

@@ -13,7 +13,7 @@ from designopt_muscle.osim.read import read_model
 from designopt_recordings.errors import RecordingError
 from designopt_walking.amputee.problem import KneeLimits, Prosthesis, amputee_walker
 from designopt_walking.bundled import planar_walker
-from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
+from designopt_walking.results.arrays import WALK_ARRAYS, touched_bounds, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.outputs import WalkOutputs, mesh_outputs, walk_outputs
 from designopt_walking.results.physics import fibre_warnings, refuse_implausible
@@ -94,6 +94,17 @@ def test_an_implausible_walk_has_no_result(name: str, value: float) -> None:
         refuse_implausible({**plausible, name: value}, {"time": np.zeros(2)})
     assert refused.value.reason == "implausible"
     assert "time" in refused.value.arrays
+
+
+@pytest.mark.parametrize(
+    ("durations", "bounds"),
+    [(None, []), ((0.4, 0.6), []), ((0.4, 0.49846), ["duration of the half cycle, largest: 0.49846 s"])],
+)
+def test_a_bound_of_the_duration_is_among_those_that_a_walk_touches(
+    walk: SolvedWalk, durations: tuple[float, float] | None, bounds: list[str]
+) -> None:
+    touched = touched_bounds(replace(walk, durations=durations))
+    assert [name for name in touched if name.startswith("duration")] == bounds
 
 
 def ended(objective: float, status: Status = Status.SOLVED) -> Any:

@@ -125,7 +125,18 @@ def test_a_speed_beyond_one_that_is_not_solved_has_the_reason(monkeypatch: pytes
         with pytest.raises(Diverged, match=r"at 0\.65 m/s.* in steps of 0\.1 m/s from 0\.9 m/s") as unsolved:
             amputee.walk(0.65, MIDDLE)
     assert unsolved.value.reason == "start_iteration_limit"
-    assert [entry[0] for entry in amputee.programs.solves] == [0.8, 0.7]  # type: ignore[attr-defined]
+    assert [entry[0] for entry in amputee.programs.solves] == [0.8, 0.7, 0.7]  # type: ignore[attr-defined]
+
+
+def test_a_step_of_the_speed_that_is_not_solved_warm_is_solved_cold(monkeypatch: pytest.MonkeyPatch) -> None:
+    speeds: list[float] = []
+
+    def fails(speed: float, _: Mapping[str, float]) -> bool:
+        speeds.append(speed)
+        return speeds == [1.0]
+
+    assert [step[0] for step in way(walks(monkeypatch, fails), 1.1, MIDDLE)] == [1.0, 1.1, 1.1]
+    assert speeds == [1.0, 1.0, 1.1, 1.1]
 
 
 @pytest.mark.parametrize(

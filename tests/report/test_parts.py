@@ -395,10 +395,10 @@ def test_notable_figures_above_zero_are_reported_at_the_end_of_a_run() -> None:
 
 
 def test_the_sentences_of_a_notable_figure_are_printed_with_those_that_are_alike_in_one_line(monkeypatch) -> None:
-    given = result([(10.0, 0.2)], {"mass": [[1, 1, 1, 1]], "sag": [[1, 1, 1, 1]], "gaps": [[2, 1, 1, 0]]},
-                   scenarios=("w1", "w2", "w3", "w4"))  # fmt: skip
+    result = beam_result([(10.0, 0.2)], {"mass": [[1, 1, 1, 1]], "sag": [[1, 1, 1, 1]], "gaps": [[2, 1, 1, 0]]},
+                         scenarios=("w1", "w2", "w3", "w4"))  # fmt: skip
     note = "  to read them, keep the array gap_sentences: execution: {arrays: [gap_sentences, ...]}"
-    assert note in summary_table(given).splitlines()
+    assert note in summary_table(result).splitlines()
     sentences = [
         ["w1.trc: 3 frames lack a marker", "no plate"],
         ["w2.trc: 5 frames lack a marker"],
@@ -406,15 +406,15 @@ def test_the_sentences_of_a_notable_figure_are_printed_with_those_that_are_alike
         [],
     ]
     monkeypatch.setattr(
-        type(given), "arrays", lambda self, i, s=0: {"gap_sentences": np.array(sentences[s], dtype=str)}
+        type(result), "arrays", lambda self, i, s=0: {"gap_sentences": np.array(sentences[s], dtype=str)}
     )
-    lines = summary_table(given).splitlines()
+    lines = summary_table(result).splitlines()
     assert "  w1, w2 and w3: w1.trc: 3 frames lack a marker (figures of w1)" in lines
     assert "  w1: no plate" in lines
     monkeypatch.setattr(
-        type(given), "arrays", lambda self, i, s=0: {"gap_sentences": np.array([f"{chr(97 + k)}!" for k in range(25)])}
+        type(result), "arrays", lambda self, i, s=0: {"gap_sentences": np.array([f"{chr(97 + k)}!" for k in range(25)])}
     )
-    assert "  5 more sentences in the array gap_sentences" in summary_table(given).splitlines()
+    assert "  5 more sentences in the array gap_sentences" in summary_table(result).splitlines()
 
 
 def test_the_summary_states_why_there_is_no_choice() -> None:

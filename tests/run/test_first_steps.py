@@ -143,7 +143,7 @@ def test_baselines_that_a_bug_of_the_model_cost_are_computed_again_by_a_resume(t
     lines = stopped.stderr.splitlines()
     assert sum("the same error 3 times" in line for line in lines) == 1
     assert sum("continue" in line for line in lines) == 1
-    assert "run the study into another store, -o STORE" in stopped.stderr
+    assert "run the study again with --replace" in stopped.stderr
     (tmp_path / "ledge.py").write_text(BROKEN.replace("BUG", ""))
     process = designopt(tmp_path, "resume", "results/ledge.study", "--plugin", "ledge.py")
     assert process.returncode == 0, process.stderr

@@ -156,7 +156,7 @@ def _where(result: Result, lost: NDArray[np.bool_]) -> Figure | None:
         ("ok", np.flatnonzero(~failed), {"color": "@dim", "size": 5, "opacity": 0.6})
     ]
     # Shapes as well as colours distinguish the classes.
-    symbols = ("x", "cross", "diamond", "triangle-up", "square", "star-triangle-down", "circle")
+    symbols = ("x", "cross", "diamond", "triangle-up", "square", "star-triangle-down", "circle", "hexagon")
     for k, status in enumerate(STATUSES[1:]):
         rows = np.flatnonzero((result.status == status).any(axis=1))
         groups.append((status, rows, {"color": category(k + 1), "size": 7, "symbol": symbols[k]}))

@@ -26,7 +26,7 @@ from designopt.study.language import units
 from designopt.workers.executor import ChunkResult
 
 #: Statuses valid in any store. Errors, time-outs and losses may depend on the machine and are retried.
-TAKEN = ("ok", "diverged", "nonfinite", "invalid")
+TAKEN = ("ok", "diverged", "nonfinite", "invalid", "unusable")
 
 #: An evaluation of another store: status, outputs, reason, message, arrays.
 Row = tuple[str, str | None, str | None, str | None, dict[str, NDArray[Any]]]

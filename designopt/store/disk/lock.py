@@ -37,7 +37,10 @@ class Lock:
         except safe_files.ForeignFile as error:
             raise StoreError(f"{self._file}: {error.strerror}", path) from error
         except OSError as error:
-            raise StoreError(f"{path}: cannot be written: {error.strerror}; make the folder writable", path) from error
+            raise StoreError(
+                f"{path}: cannot be written: {error.strerror}; make the folder writable, or give another one with -o",
+                path,
+            ) from error
         try:
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -68,7 +68,9 @@ def read_table(file: InputFile) -> DataTable:
     try:
         lines = file.text().splitlines()
     except UnicodeDecodeError as error:
-        raise TableError(f"{file.name} is not UTF-8 text (byte {error.start})") from None
+        raise TableError(
+            f"{file.name} is not UTF-8 text (byte {error.start}); save it as UTF-8 (spreadsheets: 'CSV UTF-8')"
+        ) from None
     filled = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
     number, first = next(filled, (0, ""))
     if not number:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import pathlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -18,6 +18,7 @@ from designopt.plugin import (
     Plugin,
     PluginError,
     Use,
+    closest,
     find,
     names,
     with_declared,
@@ -113,7 +114,7 @@ class Context:
     def settings(self, plugin: P, part: Part, path: Path) -> Use[P] | None:
         """`plugin` with the settings of the section at `path`."""
         use, findings = validate(plugin, part.settings, self.read)
-        self.findings.extend(finding.below(path) for finding in findings)
+        self.findings.extend(_with_place(finding, plugin).below(path) for finding in findings)
         if use is None or not isinstance(plugin, ModelPlugin) or not (plugin.has_check or plugin.has_declares):
             return use
         try:
@@ -209,3 +210,18 @@ class Context:
 def unit_of(item: Field) -> str | None:
     """The declared unit; None without a declaration."""
     return item.quantity.unit if item.quantity else None
+
+
+def _with_place(finding: Finding, plugin: Plugin) -> Finding:
+    """A finding on an unknown setting; one that is an input or a condition of the model says where it belongs."""
+    if not isinstance(plugin, ModelPlugin) or finding.path or not finding.key:
+        return finding
+    inputs, conditions = plugin.inputs or {}, plugin.conditions or {}
+    near = finding.key if finding.key in {*inputs, *conditions} else None
+    if near is None and closest(finding.key, plugin.settings) is None:
+        near = closest(finding.key, [*inputs, *conditions])
+    if near is None:
+        return finding
+    design = f"solver: {{use: evaluate, designs: [{{{near}: ...}}]}}, or space"
+    where = f"an input of designs, not a setting: {design}" if near in inputs else "a condition of scenarios"
+    return replace(finding, message=f"unknown key '{finding.key}': '{near}' is {where}")

@@ -91,15 +91,18 @@ def by_rules(
     ctx: Context, designs: ListedDesigns, parameters: Sequence[DesignVariable], model: Use[ModelPlugin] | None
 ) -> ListedDesigns:
     """`designs` with the values of the model's rules in place of the key ``rule``; stated values stay."""
-    if model is None or not any("rule" in row.values for row in designs.rows):
+    if not any("rule" in row.values for row in designs.rows):
         return designs
+    stated = replace(designs, rows=tuple(row for row in designs.rows if "rule" not in row.values))
+    if model is None:
+        return stated
     free = {p.name: p for p in parameters if p.kind == "real"}
     proposed: Mapping[str, Mapping[str, float]] = {}
     if model.plugin.has_baselines:
         try:
             proposed = model.build().baselines(set(free))
         except (InvalidSetting, ValueError):  # a finding of the model's own check
-            return designs
+            return stated
     completed = []
     for row in designs.rows:
         values = dict(row.values)
@@ -108,10 +111,16 @@ def by_rules(
             names = ", ".join(proposed) or f"none: the model '{model.plugin.name}' has no rules for these settings"
             ctx.add((*row.path, "rule"), f"there is no rule '{rule}'; known rules: {names}")
             continue
-        for name, value in proposed.get(str(rule), {}).items():
-            if name in free:
-                values.setdefault(name, (value - free[name].offset) / free[name].factor)
-        completed.append(replace(row, values=values))
+        by_rule = {
+            n: (v - free[n].offset) / free[n].factor for n, v in proposed.get(str(rule), {}).items() if n in free
+        }
+        outside = [n for n, v in by_rule.items() if n not in values and not free[n].low <= v <= free[n].high]
+        for name in outside:
+            values_text = f"{by_rule[name]:.4g}, outside {free[name].low:g} to {free[name].high:g} {free[name].unit}"
+            text = f"the rule gives {name} = {values_text.rstrip()}: widen the range, or leave the rule out"
+            ctx.add((*row.path, "rule"), text)
+        if not outside:
+            completed.append(replace(row, values=by_rule | values))
     return replace(designs, rows=tuple(completed))
 
 

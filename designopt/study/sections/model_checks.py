@@ -36,6 +36,7 @@ def scenarios(ctx: Context, model: Use[ModelPlugin], valid: Sequence[Scenario], 
         return
     check = model.build().check_scenario
     reported: set[Path] = set()
+    reported_settings: set[tuple[str, str | None]] = set()
     section_of = _places(sections, path)
     for scenario in valid:
         section_path, section = section_of(scenario.name)
@@ -43,7 +44,9 @@ def scenarios(ctx: Context, model: Use[ModelPlugin], valid: Sequence[Scenario], 
             continue
         for error in _mistakes(ctx, model, check, scenario.values):
             if error.name.partition(".")[0] in model.plugin.settings.keys() - (model.plugin.conditions or {}).keys():
-                ctx.setting(error, model.plugin, ("model",))
+                if (error.name, error.key) not in reported_settings:  # the same for each trial
+                    ctx.setting(error, model.plugin, ("model",))
+                    reported_settings.add((error.name, error.key))
                 continue
             reported.add(section_path)
             if error.name in section and "use" not in section:

@@ -178,6 +178,7 @@ class FailureSection(TypedDict, total=False):
     timeout: Annotated[_Meaning, Quantity("", "it took too long; default infeasible")]
     crashed: Annotated[_Meaning, Quantity("", "the worker process died; default infeasible")]
     lost_worker: Annotated[_Meaning, Quantity("", "the machine vanished; default infeasible")]
+    unusable: Annotated[_Meaning, Quantity("", "files or values of the scenario give no result; default infeasible")]
     stop_if_share_above: Annotated[float, Quantity("", "share of failed evaluations that ends the run", ge=0.0, le=1.0)]
     after: Annotated[int, Quantity("", "evaluations before the share is checked", ge=1)]
 

@@ -26,6 +26,7 @@ from designopt.plugin import (
     Permission,
     PluginError,
     ProgramFailed,
+    Unusable,
     Use,
     find,
     permitted,
@@ -40,7 +41,7 @@ from designopt.workers.evaluation.arrays import stored_arrays
 from designopt.workers.evaluation.prepared_scenarios import PreparedScenarios
 from designopt.workers.executor import Break, Chunk, ChunkResult, Position
 
-OK, DIVERGED, NONFINITE, ERROR, TIMEOUT, CRASHED, LOST, INVALID = range(len(STATUSES))
+OK, DIVERGED, NONFINITE, ERROR, TIMEOUT, CRASHED, LOST, INVALID, UNUSABLE = range(len(STATUSES))
 
 #: Solves a chunk of programs; calls the given function with the position of each before it starts.
 Solve = Callable[[Chunk, Callable[[int], None]], ChunkResult]
@@ -214,7 +215,8 @@ class Evaluator:
                 status, reason = NONFINITE, wrong[0]
                 message = ", ".join(f"{name} is {outputs[name]}" for name in wrong)
         except Diverged as error:
-            status, reason, message, raise_location = DIVERGED, text_of(error.reason), text_of(error), ""
+            status = UNUSABLE if isinstance(error, Unusable) else DIVERGED
+            reason, message, raise_location = text_of(error.reason), text_of(error), ""
             try:
                 recorded_arrays = stored_arrays(error.arrays, (*arrays, *self.keeps_failed), self.arrays)
             except (TypeError, ValueError) as wrong_array:

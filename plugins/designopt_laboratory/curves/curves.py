@@ -21,12 +21,16 @@ _SIDE_FIRST = re.compile(r"^(r|l|right|left)_(.*)$", re.IGNORECASE)
 
 @dataclass(frozen=True, eq=False)
 class CurveBlock:
-    """Signals `values` (n, c) over time of one `kind` (angle, moment ...) with `names` and `units` of their columns."""
+    """Signals `values` (n, c) over time of one `kind` (angle, moment ...) with `names` and `units` of their columns.
+
+    `bounded` ones have kinks at bounds, which no curve passes: activations and forces of muscles, frame by frame.
+    """
 
     kind: str
     names: tuple[str, ...]
     units: tuple[str, ...]
     values: Floats
+    bounded: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +70,7 @@ def cycle_curves(time: Floats, blocks: Sequence[CurveBlock], cycles: Sequence[tu
     central = "right" if "right" in sides or not sides else sides[0]
     first = 0
     for block in blocks:
-        resampled = _resampled(time, block.values, [cycle for _, cycle in cycles])
+        resampled = _resampled(time, block, [cycle for _, cycle in cycles])
         for column, name in enumerate(block.names):
             is_of_cycle = np.array([side == (side_of(name)[1] or central) for side in sides], dtype=bool)
             values[is_of_cycle, :, first + column] = resampled[is_of_cycle, :, column]
@@ -75,8 +79,9 @@ def cycle_curves(time: Floats, blocks: Sequence[CurveBlock], cycles: Sequence[tu
     return CycleCurves(sides, starts, ends, kinds, names, units, values)
 
 
-def _resampled(time: Floats, values: Floats, cycles: list[Cycle]) -> Floats:
+def _resampled(time: Floats, block: CurveBlock, cycles: list[Cycle]) -> Floats:
     """(c, 101, columns); columns with the same gaps are cut together."""
+    values = block.values
     resampled = np.full((len(cycles), SAMPLES, values.shape[1]), np.nan)
     if not cycles or not values.shape[1]:
         return resampled
@@ -85,5 +90,5 @@ def _resampled(time: Floats, values: Floats, cycles: list[Cycle]) -> Floats:
     for pattern in range(patterns.shape[1]):
         if patterns[:, pattern].any():
             columns = np.flatnonzero(of_column.ravel() == pattern)
-            resampled[:, :, columns] = normalised(time, values[:, columns], cycles, SAMPLES)[0]
+            resampled[:, :, columns] = normalised(time, values[:, columns], cycles, SAMPLES, bounded=block.bounded)[0]
     return resampled

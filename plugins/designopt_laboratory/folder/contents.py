@@ -101,6 +101,18 @@ def _leave_out_still_trials(contents: FolderContents) -> None:
         contents.unused[name] = f"nothing moves in it, and the static pose is {named[_folder(name)]}"
 
 
+def unreadable_statics(contents: FolderContents) -> dict[str, str]:
+    """Recordings that are static poses by their names, but cannot be used, where no other one is beside them; with the
+    reasons."""
+    with_static = {_folder(name) for name in contents.statics}
+    recordings = [name for name in contents.unused if Path(name).suffix.lower() in (".c3d", ".trc")]
+    return {
+        name: contents.unused[name]
+        for name in recordings
+        if _STATIC.search(Path(name).stem) and _folder(name) not in with_static
+    }
+
+
 def _files(folder: Path) -> list[str]:
     names = []
     for path in sorted(folder.rglob("*")):

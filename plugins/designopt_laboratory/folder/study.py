@@ -18,7 +18,7 @@ from designopt_muscle.osim.poses import without_effect
 from designopt_muscle.scaling.setup import read_scale_setup
 
 from designopt.study.language.files import LARGEST_BESIDE
-from designopt_laboratory.folder.contents import FolderContents, beside, contents_of, partner
+from designopt_laboratory.folder.contents import FolderContents, beside, contents_of, partner, unreadable_statics
 from designopt_laboratory.folder.unused import unused
 from designopt_laboratory.trial.feet import bodies_of_feet
 from designopt_laboratory.trial.functional import determined_balls, joined
@@ -46,7 +46,8 @@ _ARRAYS = (
 def study_of_folder(folder: Path, target: Path, name: str) -> tuple[str, list[str]]:
     """The text of a study of all trials below `folder`, for a file `target`, and sentences on what it assumes.
 
-    Raises `ValueError` for a folder without a model or without trials, with what was found.
+    Raises `ValueError` for a folder without a model or without trials, with what was found, and for a static pose that
+    cannot be read.
     """
     contents = contents_of(folder)
     if not contents.models:
@@ -55,6 +56,11 @@ def study_of_folder(folder: Path, target: Path, name: str) -> tuple[str, list[st
         raise ValueError(
             f"{folder} has no trial: no C3D or TRC file besides static poses, and no table of coordinates of a model"
             f"{_why(contents)}"
+        )
+    if unreadable := unreadable_statics(contents):
+        raise ValueError(
+            f"{folder}: the static pose cannot be read, and without it no subject is scaled: correct the file, or take"
+            f" it out of the folder{''.join(f'{chr(10)}  {name}: {reason}' for name, reason in unreadable.items())}"
         )
     assumed: list[str] = []
     prefix, root = _prefix(folder, target, contents)

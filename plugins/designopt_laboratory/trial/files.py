@@ -207,9 +207,10 @@ def _refuse(files: Mapping[str, InputFile | None], settings: SubjectFiles, movem
         )
     if files["targets"] is not None and files["recording"] is None:
         raise TrialError("targets draw coordinates in inverse kinematics; a trial without markers has none")
-    if files["external_loads"] is not None and files["reactions"] is None:
+    if (loads := files["external_loads"]) is not None and files["reactions"] is None:
         raise TrialError(
-            "external_loads assigns columns of a table of forces to bodies: name that table with reactions"
+            f"{loads.name}: external_loads assigns columns of a table of forces to bodies: name that table with"
+            " reactions"
         )
     if settings.scaling.functional and not movements and files["subject_model"] is None:
         raise TrialError("functional_joints need the recording of their movement: name it with functional")

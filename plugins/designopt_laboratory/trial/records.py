@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,36 +76,47 @@ def weight_of(files: TrialFiles) -> float:
 def check_records(
     files: TrialFiles, window: tuple[float, float] | None = None, feet: Mapping[str, str] | None = None
 ) -> None:
-    """Raise `TrialError` for forces of the ground that cannot be those of the trial: they pull, act metres away from
-    the body, or were recorded at another time."""
+    """Raise `TrialError` with the first of `record_mistakes`."""
+    for mistake in record_mistakes(files, window, feet):
+        raise TrialError(mistake)
+
+
+def record_mistakes(
+    files: TrialFiles, window: tuple[float, float] | None = None, feet: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """Why forces of the ground cannot be those of the trial, a sentence each: they pull, act metres away from the body,
+    or were recorded at another time."""
     records = ground_records(files, feet)
     if not records:
         return
     name, trial = files.loads_name, _span(files, window)
     if any(len(record.time) < 2 for record in records):
-        raise TrialError(f"{name}: a single row of forces; at least two are needed")
+        yield f"{name}: a single row of forces; at least two are needed"
+        return
     for record in records:
         first, last = float(record.time[0]), float(record.time[-1])
         if first >= trial[1] or last <= trial[0]:
-            raise TrialError(
+            yield (
                 f"{name}: {record.name}: the forces are from {first:.4g} to {last:.4g} s, the motion {files.name} from"
-                f" {trial[0]:.4g} to {trial[1]:.4g} s: they have no time in common"
+                f" {trial[0]:.4g} to {trial[1]:.4g} s: they have no time in common (time_offset of the trial shifts"
+                " them)"
             )
-    _check_points(files, records, trial)
+            return
+    yield from _point_mistakes(files, records, trial)
     standing = [np.nan_to_num(record.force) for record in records if record.side != ""]
     if not standing:
         return
     force = np.concatenate(standing)
     highest, lowest = float(force[:, 1].max(initial=0.0)), float(-force[:, 1].min(initial=0.0))
     if lowest > max(highest, LEAST_LOAD * weight_of(files)):
-        raise TrialError(
+        yield (
             f"{name}: the ground pulls with up to {lowest:.3g} N: turn the sign of the forces, or their axes; they act"
             " on the subject, and Y is up"
         )
     along = np.abs(force).max(axis=0, initial=0.0)
     if max(along[1], LEAST_LOAD * weight_of(files)) < along.max():
         axis = "XZ"[int(along[2] > along[0])]
-        raise TrialError(
+        yield (
             f"{name}: the forces of the ground are largest along {axis} ({along.max():.3g} N, along Y"
             f" {along[1]:.3g} N): Y must be up, turn the axes of the table"
         )
@@ -186,8 +197,8 @@ def _span(files: TrialFiles, window: tuple[float, float] | None) -> tuple[float,
     return max(float(time[0]), window[0]), min(float(time[-1]), window[1])
 
 
-def _check_points(files: TrialFiles, records: tuple[GroundRecord, ...], span: tuple[float, float]) -> None:
-    """Raise `TrialError` where forces act far from every marker or body, or under the other foot than their own."""
+def _point_mistakes(files: TrialFiles, records: tuple[GroundRecord, ...], span: tuple[float, float]) -> Iterator[str]:
+    """Sentences on forces that act far from every marker or body, or under the other foot than their own."""
     time, bodies, landmarks = _landmarks(files)
     sides = {record.side: foot_bodies(files.model, record.name) for record in records if record.side}
     exchanged = []
@@ -204,11 +215,13 @@ def _check_points(files: TrialFiles, records: tuple[GroundRecord, ...], span: tu
             what = "marker" if files.recording is not None else "body"
             where = f"{files.loads_name}: {record.name}: the force acts {far:.3g} m from the nearest {what}"
             if far_in_m < _FARTHEST:
-                raise TrialError(f"{where}: are its points in mm? They must be in m (divide them by 1000)")
-            raise TrialError(f"{where}: check unit and axes of its points, and whether it belongs to {files.name}")
+                yield f"{where}: are its points in mm? They must be in m (divide them by 1000)"
+            else:
+                yield f"{where}: check unit and axes of its points, and whether it belongs to {files.name}"
+            continue
         lever = np.abs(record.free[rows]) / np.linalg.norm(record.force[rows], axis=1)
         if record.side != "" and len(rows) and np.nanmedian(lever) > _LARGEST_LEVER:
-            raise TrialError(
+            yield (
                 f"{files.loads_name}: {record.name}: the torque about the vertical is {np.nanmedian(lever):.3g} m"
                 " times the force: is it in N mm? It must be in N m (divide it by 1000)"
             )
@@ -217,7 +230,7 @@ def _check_points(files: TrialFiles, records: tuple[GroundRecord, ...], span: tu
             to_other = min(distance for side, distance in to_feet.items() if side != record.side)
             exchanged.append(to_other < FARTHEST < to_feet[record.side])
     if exchanged and all(exchanged) and files.assignments is not None:
-        raise TrialError(
+        yield (
             f"{files.assignments.name}: the loads of each foot act under the other one: are the feet exchanged, or"
             " is it another trial?"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,9 @@ _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.UAdd: operator.pos,
 }
 _LONGEST, _DEEPEST = 1000, 60
+#: A number with a unit.
+_UNITED = re.compile(r"\d[\d.]*\s+[A-Za-z]\w*")
+_NO_UNITS = "'{}': numbers in a formula are in SI units and carry none (90 deg is pi/2, 30 mm is 0.03)"
 
 
 class FormulaError(ValueError):
@@ -55,7 +59,10 @@ class Formula:
         try:
             tree = ast.parse(self.text.strip(), mode="eval").body
         except SyntaxError as error:
-            raise FormulaError(f"not a formula: {error.msg}", max(0, (error.offset or 1) - 1)) from None
+            united = _UNITED.search(self.text)
+            offset = united.start() if united else max(0, (error.offset or 1) - 1)
+            reason = _NO_UNITS.format(united.group()) if united else error.msg
+            raise FormulaError(f"not a formula: {reason}", offset) from None
         except (RecursionError, MemoryError, ValueError):
             raise FormulaError("not a formula: nested too deeply or with characters that are not allowed") from None
         _check(tree, 0)

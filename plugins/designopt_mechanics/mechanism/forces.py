@@ -276,7 +276,7 @@ class LoopForces:
             inverse = np.where(small, 0.0, 1.0 / np.where(small, 1.0, sizes))
             cuts[usable] = np.einsum("nik,ni->nk", V, inverse * np.einsum("nji,nj->ni", U, b[usable]))
             left = np.abs(np.einsum("nik,nk->ni", A[usable], cuts[usable]) - b[usable]).max()
-            if left > _UNBALANCED * max(1e-9, float(np.abs(b[usable]).max())):
+            if left > _UNBALANCED * max(1e-6, float(np.abs(b[usable]).max())):
                 raise TreeError(
                     ", ".join(self.driven) or ", ".join(self.loops.mechanism.drives),
                     "drives",
@@ -322,6 +322,25 @@ class LoopForces:
         zero = np.zeros_like(z)
         A, _ = self._balance_rows(z, zero, zero, np.zeros(1), self.loops.mechanism.column())
         return bool(self.labels) and _rank(A.reshape(-1, len(self.labels))) < len(self.labels)
+
+    def refuse_redundant(self) -> None:
+        """Raises `RedundantLoop` where forces at rest in the reference posture are not determined, if they are to be.
+
+        For checks before a run: nothing is compiled.
+        """
+        if self.redundant != "refuse" or not self.labels:
+            return
+        p = self.loops.mechanism.column()
+        z = self.loops.start(p)[None]
+        rest = MotionRows(np.zeros(1), z, np.zeros_like(z), np.zeros_like(z))
+        arguments = [self.state.z, self.state.dz, self.state.ddz, self.time, self.p]
+        balance = ca.Function("balance", arguments, [ca.densify(part) for part in self.balance])
+        A, b = (np.asarray(part, dtype=np.float64) for part in balance(z[0], rest.dz[0], rest.ddz[0], 0.0, p))
+        _, sizes, V = np.linalg.svd(A, full_matrices=False)
+        self._refuse((sizes < _UNDETERMINED * sizes[:1])[None], V[None], len(A))
+        if self._across[1].numel():
+            cuts = np.linalg.lstsq(A, b.ravel(), rcond=None)[0]
+            self._refuse_across(rest, SolvedForces(np.zeros((1, 0)), cuts[None]), p)
 
     @cached_property
     def _across(self) -> tuple[list[str], Any]:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from designopt.arrays import Floats
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
+from designopt.lazy import scipy
 from designopt_mechanics.mechanism.lifted import LiftedTree, gap_along, lifted
 from designopt_mechanics.mechanism.mechanism import Mechanism
 from designopt_mechanics.state import TreeState
@@ -189,6 +190,12 @@ class LoopSolver:
             return np.ones(len(z))
         J = self.slopes(z, p)
         return np.asarray(np.linalg.cond(J[:, :, self.dependent]))
+
+    def leading_at(self, z: Floats, p: ArrayLike) -> list[int]:
+        """Indices of coordinates that lead the mechanism well in the posture `z` (m,): those that move most freely."""
+        J = self.slopes(z[None], p)[0]
+        freedoms = np.linalg.svd(J)[2][len(J) :]
+        return sorted(int(i) for i in scipy.linalg.qr(freedoms, mode="r", pivoting=True)[1][: len(freedoms)])
 
     # ------------------------------------------------------------------------------------------------------ equations
 

@@ -20,7 +20,7 @@ from designopt_mechanics.mechanism.scene import scene_of
 from designopt_mechanics.mechanism.signals import MotionSignals
 from designopt_mechanics.tasks.drives import check_drives, check_initial, with_drives
 from designopt_mechanics.tasks.simulation import initial_state
-from designopt_mechanics.tasks.task import TaskSettings, by_name, differences, refuse_obstacles
+from designopt_mechanics.tasks.task import TaskSettings, by_name, differences, refuse_obstacles, refuse_redundant
 
 _STEPS = 200
 #: Residual below which a posture is at rest, relative to the forces that act and to the stiffness times 1 rad or 1 m.
@@ -32,6 +32,10 @@ _LARGEST_FACTOR, _ACCURACY = 1e6, 1e-9
 #: Step of the differences of the buckling factor, relative to the parameter: their error is that of the factor.
 _SHARE = 5e-3
 _FACTOR = "buckling_load_factor_"
+#: Condition of the loops beyond which the independent coordinates hardly lead the mechanism.
+_NEAR_DEAD_CENTRE = 1e3
+#: Choices of leading coordinates in one search.
+_LEADERS = 4
 
 
 class NoRest(ValueError):
@@ -47,8 +51,8 @@ class RestPosture:
 
     @property
     def smallest(self) -> float:
-        """The smallest eigenvalue of the symmetric part of the stiffness."""
-        return float(np.linalg.eigvalsh(0.5 * (self.stiffness + self.stiffness.T))[0])
+        """The smallest eigenvalue of the symmetric part of the stiffness, infinite of a structure without freedom."""
+        return float(np.linalg.eigvalsh(0.5 * (self.stiffness + self.stiffness.T)).min(initial=np.inf))
 
 
 class EquilibriumTask:
@@ -70,6 +74,8 @@ class EquilibriumTask:
             if name not in loads:
                 hint = nearest_or_all(name, loads)
                 mistakes.append(InvalidSetting("buckling", f"the mechanism has no load '{name}'{hint}"))
+        if self.settings.buckling and not len(self.settings.loops.independent):
+            mistakes.append(InvalidSetting("buckling", "the mechanism has no freedom: its rigid bodies cannot buckle"))
         yield from mistakes
         if mistakes:
             return
@@ -77,6 +83,7 @@ class EquilibriumTask:
         for name in self.settings.outputs:
             if name not in outputs:
                 yield InvalidSetting("outputs", f"there is no output '{name}'{nearest_or_all(name, outputs)}")
+        yield from refuse_redundant(self.settings)
 
     @cached_property
     def loops(self) -> LoopSolver:
@@ -102,9 +109,9 @@ class EquilibriumTask:
         outputs["stable"] = Quantity("", "1 where every small displacement is resisted, else 0")
         kinds = {tree.coordinates[i].unit for i in self.loops.independent}
         smallest = {"rad": "N m/rad", "m": "N/m"}.get(kinds.pop(), "") if len(kinds) == 1 else ""
-        outputs["stiffness_min"] = Quantity(
-            smallest, "smallest eigenvalue of the stiffness by the independent coordinates"
-        )
+        if len(self.loops.independent):
+            meaning = "smallest eigenvalue of the stiffness by the independent coordinates"
+            outputs["stiffness_min"] = Quantity(smallest, meaning)
         for i in self.loops.independent:
             c = tree.coordinates[i]
             unit = c.effort_unit if c.unit == "1" else f"{c.effort_unit}/{c.unit}"
@@ -156,8 +163,9 @@ class EquilibriumTask:
         of_signals, of_motion = (part[0] for part in self.signals.slopes(motion, solved, p, None))
         derivatives: dict[str, Floats] = dict(zip(self.signals.names, of_signals, strict=True))
         stiffness = self._stiffness_slopes(rest.z, p, of_motion)
-        vector = np.linalg.eigh(0.5 * (rest.stiffness + rest.stiffness.T))[1][:, 0]
-        derivatives["stiffness_min"] = np.einsum("i,kij,j->k", vector, stiffness, vector)
+        vector = np.linalg.eigh(0.5 * (rest.stiffness + rest.stiffness.T))[1][:, :1].ravel()
+        if len(vector):
+            derivatives["stiffness_min"] = np.einsum("i,kij,j->k", vector, stiffness, vector)
         derivatives["stable"] = np.zeros(len(p))
         for k, i in enumerate(loops.independent):
             derivatives[f"stiffness_{loops.mechanism.tree.names[i]}"] = stiffness[:, k, k]
@@ -232,16 +240,39 @@ class EquilibriumTask:
     def rest(self, z: Floats, p: Sequence[float], *, descend: bool = True) -> RestPosture:
         """The posture at rest near the closed posture `z`. Raises `NoRest`.
 
-        The steps are Newton's with the absolute values of the stiffness' eigenvalues (they `descend`), or plain.
+        The steps are Newton's with the absolute values of the stiffness' eigenvalues (they `descend`), or plain. Where
+        they end at a dead centre of the coordinates that lead, others lead on.
         """
+        task = self
+        for _ in range(_LEADERS):
+            z, rests = task._searched(z, p, descend=descend)
+            near = not task.loops.condition(z[None], p)[0] < _NEAR_DEAD_CENTRE
+            if rests or not near:
+                break
+            names = self.loops.mechanism.tree.names
+            leading = tuple(names[i] for i in task.loops.leading_at(z, p))
+            mechanism = replace(self.settings.mechanism, independent=leading)
+            task = EquilibriumTask(replace(self.settings, mechanism=mechanism, loops=LoopSolver(mechanism)))
+        if not rests:
+            raise NoRest(
+                f"no posture at rest was reached in {_STEPS} steps from the start: drives and loads exceed what weight "
+                "and springs can balance, or the start is far: give another one in 'initial'"
+            )
+        return RestPosture(z, self._reduced(z, p)[1])
+
+    def _searched(self, z: Floats, p: Sequence[float], *, descend: bool) -> tuple[Floats, bool]:
+        """The posture where the search from `z` ends, and whether it is at rest."""
         for _ in range(_STEPS):
             force, stiffness, size = self._reduced(z, p)
             if not np.isfinite(force).all():
                 break
             if np.abs(force).max(initial=0.0) <= _AT_REST * size:
-                return RestPosture(z, stiffness)
-            z = self._stepped(z, p, force, _step(force, stiffness, descend=descend))
-        raise NoRest(f"no posture at rest was reached in {_STEPS} steps from the start; give another one in 'initial'")
+                return z, True
+            stepped = self._stepped(z, p, force, _step(force, stiffness, descend=descend))
+            if np.array_equal(stepped, z):
+                break
+            z = stepped
+        return z, False
 
     def _stepped(self, z: Floats, p: Sequence[float], force: Floats, step: Floats) -> Floats:
         """The posture after a step that does not increase the force, or the shortest tried."""

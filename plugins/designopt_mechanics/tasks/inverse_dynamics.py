@@ -17,7 +17,7 @@ from designopt_mechanics.mechanism.scene import scene_of
 from designopt_mechanics.mechanism.signals import MotionSignals
 from designopt_mechanics.tasks.motion import MotionFormulas, PrescribedMotion, check_formulas, read_motion
 from designopt_mechanics.tasks.results import MotionResults
-from designopt_mechanics.tasks.task import TaskSettings, by_name
+from designopt_mechanics.tasks.task import TaskSettings, by_name, refuse_redundant, refuse_structure
 from designopt_mechanics.tasks.tensions import Carriers, NotCarried, carried_slopes, shared_tensions
 
 #: Condition of the loops beyond which a posture is a dead centre.
@@ -36,6 +36,9 @@ class InverseDynamicsTask:
     def check(self) -> Iterator[InvalidSetting]:
         """Mistakes in the motion and the requested outputs."""
         settings, tree = self.settings, self.settings.mechanism.tree
+        if structure := list(refuse_structure("motion", settings.loops)):
+            yield from structure
+            return
         if bool(settings.motion) == (settings.motion_file is not None):
             yield InvalidSetting(
                 "motion", "state a motion: motion: {crank: 2*pi*time}, or motion_file: a table (CSV, MOT, STO)"
@@ -59,6 +62,7 @@ class InverseDynamicsTask:
             )
             return
         yield from self.results.check()
+        yield from refuse_redundant(settings)
 
     @cached_property
     def carriers(self) -> Carriers:

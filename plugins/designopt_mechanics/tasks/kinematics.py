@@ -20,7 +20,7 @@ from designopt_mechanics.mechanism.forces import LoopForces
 from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
 from designopt_mechanics.mechanism.measures import measures
 from designopt_mechanics.mechanism.scene import scene_of
-from designopt_mechanics.tasks.task import TaskSettings, differences
+from designopt_mechanics.tasks.task import TaskSettings, differences, refuse_structure
 from designopt_mechanics.tree import TreeError
 
 #: Postures of a grid beyond which an evaluation takes too long to be waited for.
@@ -73,6 +73,9 @@ class KinematicsTask:
     def check(self) -> Iterable[InvalidSetting]:
         """Mistakes in `grid`."""
         names = self.mechanism.tree.names
+        if structure := list(refuse_structure("grid", self.settings.loops)):
+            yield from structure
+            return
         over = self.settings.grid.get("over", {})
         if not over:
             yield InvalidSetting("grid", "needs over: {coordinate: {low: .., high: .., points: ..}}")

@@ -19,7 +19,7 @@ from designopt_mechanics.mechanism.sensitivities import closed_slopes, sensitive
 from designopt_mechanics.mechanism.signals import MotionSignals
 from designopt_mechanics.tasks.drives import check_drives, check_initial, with_drives
 from designopt_mechanics.tasks.results import MotionResults
-from designopt_mechanics.tasks.task import TaskSettings, by_name, refuse_obstacles
+from designopt_mechanics.tasks.task import TaskSettings, by_name, refuse_obstacles, refuse_redundant
 
 #: Relative and absolute tolerance of the integration.
 _RTOL, _ATOL = 1e-8, 1e-10
@@ -42,6 +42,7 @@ class SimulationTask:
         if mistakes:
             return
         yield from self.results.check()
+        yield from refuse_redundant(self.settings)
 
     @cached_property
     def loops(self) -> LoopSolver:

@@ -10,6 +10,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.plugin import Declared, Diverged, InputFile, InvalidSetting
+from designopt_mechanics.mechanism.forces import LoopForces, RedundantLoop
 from designopt_mechanics.mechanism.loops import CLOSED, LoopSolver
 from designopt_mechanics.mechanism.mechanism import Mechanism
 
@@ -41,6 +42,20 @@ class TaskSettings:
     carried_by: Sequence[str] = ()
     sharing: Mapping[str, Any] = field(default_factory=dict)
     redundant: Literal["refuse", "least_squares"] = "refuse"
+
+
+def refuse_structure(setting: str, loops: LoopSolver) -> Iterable[InvalidSetting]:
+    """A mistake in `setting` where the mechanism is a structure that cannot move."""
+    if not len(loops.independent):
+        yield InvalidSetting(setting, "the mechanism has no freedom to move; task: equilibrium has its forces")
+
+
+def refuse_redundant(settings: TaskSettings) -> Iterable[InvalidSetting]:
+    """A mistake where rigid bodies do not determine the forces of the loops. Raises `TreeError` as `LoopForces`."""
+    try:
+        LoopForces(settings.loops, redundant=settings.redundant).refuse_redundant()
+    except RedundantLoop as error:
+        yield InvalidSetting("redundant", str(error))
 
 
 def refuse_obstacles(loops: LoopSolver, z: Floats, p: Any) -> None:

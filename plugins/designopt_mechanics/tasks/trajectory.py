@@ -36,7 +36,7 @@ from designopt_mechanics.mechanism.measures import measures
 from designopt_mechanics.mechanism.scene import scene_of
 from designopt_mechanics.mechanism.signals import MotionSignals
 from designopt_mechanics.tasks.results import MotionResults
-from designopt_mechanics.tasks.task import TaskSettings, by_name, refuse_obstacles
+from designopt_mechanics.tasks.task import TaskSettings, by_name, refuse_obstacles, refuse_redundant, refuse_structure
 from designopt_mechanics.tree import TreeError
 
 #: The size of a power is rounded below so many watts.
@@ -78,6 +78,9 @@ class TrajectoryTask:
     def check(self) -> Iterable[InvalidSetting]:
         """Mistakes in `program`."""
         names = self.mechanism.tree.names
+        if structure := list(refuse_structure("program", self._loops)):
+            yield from structure
+            return
         if not self.program.get("end"):
             yield InvalidSetting("program", "needs end: {coordinate: value}, and start where it is not the reference")
             return
@@ -91,6 +94,7 @@ class TrajectoryTask:
             return
         try:
             yield from self._results.check()
+            yield from refuse_redundant(self.settings)
             for side in ("start", "end"):
                 self._posture(side, np.array(self.mechanism.column()), self.settings.branch)
         except (TreeError, CannotClose, ValueError) as error:

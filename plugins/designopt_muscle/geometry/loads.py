@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from designopt_mechanics.robot_files.xml import Element, parse
+from designopt_recordings.loads.tables import idle_as_zero
 from designopt_recordings.signals.even_steps import linear_values
 from designopt_recordings.table import TimeTable
 
@@ -93,9 +94,8 @@ def body_loads(content: bytes, table: TimeTable, motion: Kinematics, time: Float
             continue
         body = _body(element, "applied_to_body", motion.model)
         axes = motion.rotation[_body(element, "force_expressed_in_body", motion.model, GROUND)]
-        force, point, torque = (
-            _recorded(element, f"{what}_identifier", table, time) for what in ("force", "point", "torque")
-        )
+        columns = [_recorded(element, f"{what}_identifier", table) for what in ("force", "point", "torque")]
+        force, point, torque = (_at(table.time, part, time) for part in _without_idle(*columns))
         nothing = np.zeros((len(time), 3))
         pull, turn = (nothing if part is None else turned(axes, part) for part in (force, torque))
         if point is None:
@@ -128,12 +128,27 @@ def _body(element: Element, tag: str, model: OsimModel, default: str = "") -> st
     raise reference.error(f"{tag} is '{name}', which is not a body of the model '{model.name}'")
 
 
-def _recorded(element: Element, tag: str, table: TimeTable, time: Floats) -> Floats | None:
-    """(n, 3) of the three columns that a child names by their prefix; None without a name."""
+def _without_idle(
+    force: Floats | None, point: Floats | None, torque: Floats | None
+) -> tuple[Floats | None, Floats | None, Floats | None]:
+    """The records of a load, none where an unloaded plate has no point."""
+    if force is None or point is None:
+        return force, point, torque
+    without = idle_as_zero(force, point, np.zeros_like(force) if torque is None else torque)
+    return without[0], without[1], None if torque is None else without[2]
+
+
+def _at(times: Floats, record: Floats | None, time: Floats) -> Floats | None:
+    """(n, 3) of a record (k, 3) at `time`."""
+    return None if record is None else np.column_stack([linear_values(times, column, time) for column in record.T])
+
+
+def _recorded(element: Element, tag: str, table: TimeTable) -> Floats | None:
+    """(k, 3) of the three columns that a child names by their prefix; None without a name."""
     prefix = element.word(tag)
     if not prefix:
         return None
     names = [f"{prefix}{axis}" for axis in "xyz"]
     if missing := [name for name in names if name not in table.names]:
         raise element.need(tag).error(f"names the column '{missing[0]}', which the table does not have")
-    return np.column_stack([linear_values(table.time, table.column(name), time) for name in names])
+    return np.column_stack([table.column(name) for name in names])

@@ -10,6 +10,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt_recordings.errors import RecordingError
+from designopt_recordings.loads.contacts import THRESHOLD
 from designopt_recordings.loads.frames import PlateLoad
 from designopt_recordings.plate import ForcePlate
 from designopt_recordings.signals.even_steps import even_rate
@@ -61,9 +62,25 @@ def plates_from_table(
 def _plate(table: TimeTable, plate_columns: Columns, rate: float, level: float) -> ForcePlate:
     force, point = _three(table, plate_columns.force), _three(table, plate_columns.point)
     torque = _three(table, plate_columns.torque) if plate_columns.torque else np.zeros_like(force)
+    force, point, torque = idle_as_zero(force, point, torque)
     acting = (force != 0.0).any(axis=1)
     moment = torque + np.cross(np.where(acting[:, None], point, 0.0), force)
     return ForcePlate(plate_columns.name, rate, force, moment, level=level, start=float(table.time[0]))
+
+
+def idle_as_zero(force: Floats, point: Floats, torque: Floats) -> tuple[Floats, Floats, Floats]:
+    """The same (n, 3) arrays, without a load where a force below the threshold of a contact has no point or torque:
+    programs that divide by the force write none there. The point is then between those before and after."""
+    lost = ~np.isfinite(np.hstack([point, torque])).all(axis=1)
+    idle = lost & (np.linalg.norm(force, axis=1) < THRESHOLD)
+    if not idle.any():
+        return force, point, torque
+    force, torque, point = (np.where(idle[:, None], 0.0, part) for part in (force, torque, point))
+    rows = np.arange(len(point))
+    if not lost.all():
+        for column in point.T:
+            column[idle] = np.interp(rows[idle], rows[~lost], column[~lost])
+    return force, point, torque
 
 
 def _three(table: TimeTable, prefix: str) -> Floats:

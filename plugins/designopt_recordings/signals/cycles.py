@@ -59,13 +59,17 @@ def event_times(recording: Recording, label: str, side: str = "") -> tuple[float
     return tuple(event.time for event in matching)
 
 
-def normalised(time: ArrayLike, values: ArrayLike, cycles: Sequence[Cycle], samples: int = 101) -> tuple[Floats, Mask]:
+def normalised(
+    time: ArrayLike, values: ArrayLike, cycles: Sequence[Cycle], samples: int = 101, *, bounded: bool = False
+) -> tuple[Floats, Mask]:
     """Every cycle of `values` (n, ...) at `samples` even instants: (c, samples, ...), and which are complete (c,).
 
     A cubic spline through the run of measured frames in which the cycle lies gives the values, so that the ends of a
-    cycle are as good as its middle. A cycle that a gap or an end of the recording interrupts is NaN, not complete.
+    cycle are as good as its middle. `bounded` values stay between those of the neighbouring frames: the cubic is
+    monotone between two (Fritsch and Carlson 1980), less exact for smooth signals. A cycle that a gap or an end of the
+    recording interrupts is NaN, not complete.
     """
-    from scipy.interpolate import CubicSpline
+    from scipy.interpolate import CubicSpline, PchipInterpolator
 
     t, array = np.asarray(time, dtype=float), np.asarray(values, dtype=float)
     columns = array.reshape(len(array), -1)
@@ -74,10 +78,11 @@ def normalised(time: ArrayLike, values: ArrayLike, cycles: Sequence[Cycle], samp
     for first, end in runs(np.isfinite(columns).all(axis=1)):
         if end - first < 4:
             continue
-        spline = CubicSpline(t[first:end], columns[first:end])
+        spline = (PchipInterpolator if bounded else CubicSpline)(t[first:end], columns[first:end])
         for i, cycle in enumerate(cycles):
             if t[first] - half <= cycle.start and cycle.end <= t[end - 1] + half:
-                resampled[i] = spline(np.linspace(cycle.start, cycle.end, samples))
+                instants = np.linspace(cycle.start, cycle.end, samples)
+                resampled[i] = spline(np.clip(instants, t[first], t[end - 1]) if bounded else instants)
     complete = np.asarray(np.isfinite(resampled).all(axis=(1, 2)))
     return resampled.reshape(len(cycles), samples, *array.shape[1:]), complete
 

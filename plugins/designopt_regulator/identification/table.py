@@ -93,7 +93,7 @@ def _rows(file: InputFile, example: str) -> list[tuple[int, list[str]]]:
         reader = csv.reader(io.StringIO(text), strict=True, delimiter=separator)
         rows = [(reader.line_num, row) for row in reader]
     except UnicodeDecodeError:
-        raise BadData(f"{file.name}: is not UTF-8 text") from None
+        raise BadData(f"{file.name}: is not UTF-8 text; save it as UTF-8 (spreadsheets: 'CSV UTF-8')") from None
     except csv.Error as error:
         raise BadData(f"{file.name}: is not CSV: {error}") from None
     rows = [(line, row) for line, row in rows if any(cell.strip() for cell in row) and not row[0].startswith("#")]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from designopt.collocation import TrajectoryProblem
 from designopt.plugin import Declared, Fidelity, InputFile, InvalidDesign, InvalidSetting, filled, model
 from designopt.plugin import Quantity as Q
-from designopt_walking.amputee.problem import AmputeeCost, KneeLimits, Prosthesis, amputee_walker
+from designopt_walking.amputee.problem import DURATION, AmputeeCost, KneeLimits, Prosthesis, amputee_walker
 from designopt_walking.amputee.programs import AmputeePrograms, SolveSettings
 from designopt_walking.amputee.start import AmputeeStart, symmetric_walk
 from designopt_walking.amputee.walks import AmputeeWalks, Predicted
@@ -135,7 +135,7 @@ class AmputeeWalk:
         if self.confirm:
             coarse, predicted = predicted, walks.confirmed(speed, values, predicted)
             confirmation = mesh_outputs(coarse.solution, predicted.solution)
-        walk = SolvedWalk(walks.programs.walker, predicted.solution, half=False)
+        walk = SolvedWalk(walks.programs.walker, predicted.solution, half=False, durations=DURATION)
         outputs = cast(AmputeeOutputs, {**self._outputs(walk, predicted), **confirmation})
         every = walk_arrays(walk, self._recording)
         stored = {name: every[name] for name in arrays}

@@ -62,7 +62,7 @@ class AmputeeWalks:
     """Walks on a mesh of `intervals`.
 
     The first has the middle device at one of `SPEEDS`, and is solved from the walk with help of `start`. From it the
-    middle device is taken to other speeds in steps of `SPEED_STEP`, and at
+    middle device is taken to other speeds in steps of `SPEED_STEP`, warm or else cold, and at
     a speed to other devices in steps of `LEVEL_STEP`: waypoints, which are solved once, each from the one before with
     its multipliers. A design is solved from the last waypoint before it. Waypoints do not depend on designs: results
     are the same in any order, on any number of workers.
@@ -165,8 +165,20 @@ class AmputeeWalks:
         if speed not in self._middles:
             nearer = first_speed + math.copysign((steps - 1) * SPEED_STEP, speed - first_speed)
             previous = self._at_speed(round(nearer, 6))
-            self._middles[speed] = self._continued(previous, speed, self._middle) if previous.success else previous
+            self._middles[speed] = self._middle_at(speed, previous) if previous.success else previous
         return self._middles[speed]
+
+    def _middle_at(self, speed: float, previous: Solution) -> Solution:
+        """The walk with the middle device from the `previous` one at a nearer speed: warm, else cold with the scales
+        of the program of warm starts, which others continue from it."""
+        solution = self._continued(previous, speed, self._middle)
+        if solution.success:
+            return solution
+        problem, scales = (
+            self.programs.problem(speed, self._middle),
+            Guess.from_solution(self.start.helped(self._first[0])),
+        )
+        return self.programs.program(problem, scales, self.intervals).solve(problem, Guess.from_solution(previous))
 
     def _waypoint(self, speed: float, levels: tuple[int, ...]) -> Solution:
         """The walk with the device at whole `levels` (in steps), or the last on the way to it that is solved."""

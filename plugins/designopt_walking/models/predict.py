@@ -32,7 +32,7 @@ from designopt_walking.programs.gait import (
 )
 from designopt_walking.programs.predict import Effort
 from designopt_walking.programs.predictor import PredictionMesh, WalkPredictor, agreeing, spread_of_costs
-from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
+from designopt_walking.results.arrays import WALK_ARRAYS, duration_bounds, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.outputs import CONFIRM, MESH_OUTPUTS, WalkOutputs, mesh_outputs, walk_outputs
 from designopt_walking.results.physics import refuse_implausible
@@ -61,7 +61,9 @@ class PredictedOutputs(WalkOutputs):
     ]
     agreeing_starts: Annotated[float, Q("", "number of starts that end within 0.1 % of the least objective")]
     start_spread: Annotated[float, Q("", "of the objectives of all starts, relative to the least")]
-    bounds_active: Annotated[float, Q("", "coordinates at the end of their range for a part of the time", notable=True)]
+    bounds_active: Annotated[
+        float, Q("", "coordinates, or the duration, at the end of their range for a part of the time", notable=True)
+    ]
     path_error: Annotated[float, Q("m", "largest, of polynomials for the lengths of muscle paths")]
 
 
@@ -188,13 +190,13 @@ class WalkPredict:
             coarse, solution = solution, predictor.solve(speed, design, starts=self.starts)
             confirmation = mesh_outputs(coarse, solution)
         solution = predictor.checked(speed, solution)
-        walk = SolvedWalk(predictor.walker, solution, half=True)
+        walk = SolvedWalk(predictor.walker, solution, half=True, durations=self.duration)
         outputs = {
             **walk_outputs(walk),
             "warm": float(solution.warm_path == ("full",)),
             "agreeing_starts": float(agreeing(solution)),
             "start_spread": spread_of_costs(solution),
-            "bounds_active": float(_at_bounds(predictor.walker, solution)),
+            "bounds_active": float(_at_bounds(predictor.walker, solution) + len(duration_bounds(walk))),
             "path_error": max((fit.length_error for fit in fits.fits), default=0.0),
             **{f"chosen_{name}": solution.parameters[name] for name in self.choose},
             **confirmation,

@@ -52,6 +52,8 @@ WALK_ARRAYS: Mapping[str, Array] = {
 _LIFTED = 10.0
 #: Variables of muscles: their least value is where most of them are.
 _OF_MUSCLES = ("excitation_", "activation_")
+#: Distance from a bound of the duration, as a share of its range, within which it is touched.
+AT_BOUND = 1e-3
 
 
 def walk_arrays(walk: SolvedWalk, recording: TimeTable | None = None) -> dict[str, NDArray[Any]]:
@@ -100,9 +102,20 @@ def walk_arrays(walk: SolvedWalk, recording: TimeTable | None = None) -> dict[st
     }
 
 
+def duration_bounds(walk: SolvedWalk) -> dict[str, float]:
+    """The bound at which the duration of the solved part is, with the share 1."""
+    low, high = walk.durations or (-np.inf, np.inf)
+    part, duration = "half cycle" if walk.half else "cycle", walk.phase.tf - walk.phase.t0
+    named = {
+        f"duration of the {part}, {word}: {limit:g} s": limit for word, limit in (("least", low), ("largest", high))
+    }
+    return {name: 1.0 for name, limit in named.items() if abs(duration - limit) < AT_BOUND * (high - low) < np.inf}
+
+
 def touched_bounds(walk: SolvedWalk) -> dict[str, float]:
-    """The share of the time at each bound of a coordinate, a speed or a drive that the solved walk touches."""
-    phase, shares = walk.phase, {}
+    """The share of the time at each bound of a coordinate, a speed or a drive that the solved walk touches; 1 for one
+    of the duration."""
+    phase, shares = walk.phase, duration_bounds(walk)
     for name, at in phase.saturation.items():
         if name.startswith(_OF_MUSCLES):
             continue

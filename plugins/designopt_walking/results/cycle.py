@@ -49,12 +49,14 @@ class Stance:
 class SolvedWalk:
     """The `solution` of a walk of a `walker`: of a half cycle that its mirror image continues (`half`), or of a cycle.
 
-    The solution has one phase, with the names of `designopt_walking.system.walking_system`.
+    The solution has one phase, with the names of `designopt_walking.system.walking_system`; `durations` (s) is the
+    range of its duration, where that is free.
     """
 
     walker: Walker
     solution: Solution
     half: bool
+    durations: tuple[float, float] | None = None
 
     @property
     def phase(self) -> PhaseSolution:

@@ -1,4 +1,4 @@
-"""Standing up from a squat beside OpenSim Moco: ratio of processor time in one run, on one thread.
+"""Standing up and walking beside OpenSim Moco: ratios of processor time in one run, on one thread.
 
 Moco runs out of process: see the fixture `opensim_peer`.
 """
@@ -11,10 +11,14 @@ from pathlib import Path
 
 import pytest
 from designopt_muscle.osim.read import read_model
+from designopt_recordings.files.read import read_table
+from designopt_walking.models.predict import WalkPredict
 from designopt_walking.programs.gait import program_options
 from designopt_walking.programs.squat import Squat, squat_to_stand, squat_walker
+from designopt_walking.storage import guess_from_table
 
-from designopt.collocation import Program, Solution
+from designopt.collocation import Guess, Program, Solution
+from designopt.plugin import InputFile
 
 pytestmark = pytest.mark.bench
 
@@ -44,3 +48,22 @@ def test_standing_up_takes_a_tenth_of_the_time_of_moco(shared_data, opensim_peer
     assert peer["success"]
     assert solution.objective == pytest.approx(peer["objective"], rel=1e-3)
     assert ratio >= 10.0
+
+
+def test_a_predicted_walk_takes_a_fifth_of_the_time_of_moco_by_iteration(shared_data, opensim_peer, record_property):
+    """25 intervals, both from Moco's tracked walk and with its friction, without the construction of the program."""
+    folder = shared_data("walking")
+    predictor = WalkPredict(friction="opensim")._predictor(0.0)[0]
+    file = folder / "reference" / "B_track_moco_4.6.sto"
+    guess = Guess({"motion": guess_from_table(predictor.walker, read_table(InputFile(file.name, file.read_bytes())))})
+    program = Program(predictor.problem(1.2), program_options(25, 1e-6), guess)
+    began = time.process_time()
+    solution = program.solve(guess=guess)
+    iteration = (time.process_time() - began) / solution.iterations
+    peer = opensim_peer(Path(__file__).parent / "moco_walk.py", folder)
+    ratio = peer["iteration"] / iteration
+    record_property("ratio", ratio)
+    print(f"\nown {iteration:.2f} s, Moco {peer['iteration']:.2f} s an iteration: {ratio:.1f} times")
+    print(f"own {solution.iterations} iterations to {solution.objective:.6f}")
+    assert solution.success
+    assert ratio >= 5.0

@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 from designopt_mechanics import Body, Coordinate, Frame, Mechanism, Point, PointLoad, Rotate, Spring, Tree, Wire, solve
 from designopt_mechanics.coordinate_laws import CoordinateLaw
+from designopt_mechanics.mechanism.loops import LoopSolver
+from designopt_mechanics.model_file.reading import read
+from designopt_mechanics.tasks.equilibrium import EquilibriumTask
+from designopt_mechanics.tasks.task import TaskSettings
 from linkages import GRAVITY, four_bar, link
 
 from designopt.plugin import Diverged
@@ -91,3 +95,61 @@ def test_springs_hold_a_platform_with_the_stiffness_of_their_wires() -> None:
     assert outputs["turn"] == pytest.approx(0.0, abs=1e-9)
     assert outputs["stiffness_turn"] == pytest.approx(100.0, rel=1e-9)
     assert outputs["tension_s"] == pytest.approx(0.0, abs=1e-8)
+
+
+TRUSS = b"""
+gravity: [0, 0, 0]
+parameters: {load: 100 N}
+coordinates: {a: {unit: rad, reference: 45 deg}, b: {unit: rad, reference: 135 deg}}
+frames:
+  left: {motions: [rotate: {axis: [0, 0, 1], by: a}], body: {mass: 1, inertia: 1}}
+  right: {place: [2, 0, 0], motions: [rotate: {axis: [0, 0, 1], by: b}], body: {mass: 1, inertia: 1}}
+meet: [{on: left, at: [1.41421356237, 0, 0]}, {on: right, at: [1.41421356237, 0, 0]}]
+loads: {weight: {on: left, at: [1.41421356237, 0, 0], force: [0, -load, 0]}}
+"""
+
+
+def test_the_forces_of_a_structure_that_cannot_move_are_those_of_its_triangle() -> None:
+    truss = read(TRUSS, "truss.yaml")
+    rest = EquilibriumTask(TaskSettings(truss, LoopSolver(truss)))
+    outputs, _ = rest.evaluate(truss.values, {}, set())
+    assert outputs["cut_meet"] == pytest.approx(100.0 / np.sqrt(2.0), rel=1e-6)
+    assert outputs["stable"] == 1.0
+    assert "stiffness_min" not in outputs
+    assert rest.gradient(truss.values, {}, ["load"])["force_right"]["load"] == pytest.approx(np.sqrt(0.5), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("task", "settings"),
+    [
+        ("inverse_dynamics", {"motion": {"a": "time"}}),
+        ("kinematics", {"grid": {"over": {"a": {"low": 0, "high": 1}}}}),
+        ("trajectory", {"program": {"end": {"a": 1.0}}}),
+        ("equilibrium", {"buckling": ["weight"]}),
+    ],
+)
+def test_a_structure_that_cannot_move_is_named_where_a_task_moves_it(task: str, settings: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="the mechanism has no freedom"):
+        solve(read(TRUSS, "truss.yaml"), task, **settings)  # type: ignore[arg-type]
+
+
+WATT = b"""
+gravity: [0, 0, 0]
+coordinates: {left: {unit: rad}, mid: {unit: rad, reference: 90 deg}, right: {unit: rad, reference: 180 deg}}
+frames:
+  left: {motions: [rotate: {axis: [0, 0, 1], by: left}], body: {mass: 0.2, inertia: 1e-3}}
+  coupler: {parent: left, place: [0.3, 0, 0], motions: [rotate: {axis: [0, 0, 1], by: mid}],
+            body: {mass: 0.1, inertia: 1e-3}}
+  right: {place: [0.6, 0.15, 0], motions: [rotate: {axis: [0, 0, 1], by: right}], body: {mass: 0.2, inertia: 1e-3}}
+meet: [{on: coupler, at: [0.15, 0, 0]}, {on: right, at: [0.3, 0, 0]}]
+springs:
+  hold: {points: [{on: ground, at: [0.3, -0.3, 0]}, {on: coupler, at: [0.075, 0, 0]}], stiffness: 100 N/m, rest: 0.2}
+independent: [left]
+"""
+
+
+def test_a_search_goes_on_past_dead_centres_of_the_leading_coordinate() -> None:
+    """The spring is slack where its end is 0.2 m from its support; `left` has a dead centre on the way there."""
+    outputs = solve(read(WATT, "watt.yaml"), "equilibrium").outputs
+    assert outputs["tension_hold"] == pytest.approx(0.0, abs=1e-6)
+    assert outputs["left"] < -0.5

@@ -169,7 +169,10 @@ def test_forces_by_least_squares_are_marked_and_refused_otherwise() -> None:
     with pytest.raises(Diverged, match=r"are redundant: the forces in the joints of") as raised:
         model(text, motion=motion, samples=5).evaluate({}, {}, set())
     assert raised.value.reason == "redundant"
+    for task, settings in (("inverse_dynamics", {"motion": motion}), ("equilibrium", {}), ("simulation", {})):
+        assert "redundant" in mistakes(model(text, task=task, **settings))  # before a run, too
     built = model(text, motion=motion, samples=5, redundant="least_squares")
+    assert mistakes(built) == ""
     assert built.declares().outputs["least_squares"].notable
     assert built.evaluate({}, {}, set())[0]["least_squares"] == 1.0
     assert built.gradient({"crank": 0.048}, {}) == {}

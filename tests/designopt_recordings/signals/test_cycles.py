@@ -69,6 +69,19 @@ def test_cycles_of_different_length_fall_on_each_other() -> None:
     assert statistics.deviation[5:-5].max() < 2e-3
 
 
+def test_bounded_values_stay_between_those_of_their_frames_and_end_as_they_do() -> None:
+    values = np.clip(3.0 * np.sin(2.0 * np.pi * TIME), 0.0, 1.0)  # active at the bound, with kinks
+    cycles = [Cycle(0.996, 2.25), Cycle(1.5, 3.0)]
+    splines, _ = normalised(TIME, values, cycles)
+    monotone, complete = normalised(TIME, np.where(TIME >= 1.0, values, np.nan), cycles, bounded=True)
+    assert complete.all()
+    assert splines.max() > 1.001
+    assert splines.min() < -0.001
+    assert monotone.min() >= 0.0
+    assert monotone.max() <= 1.0
+    np.testing.assert_allclose(monotone[1], np.interp(np.linspace(1.5, 3.0, 101), TIME, values), atol=0.02)
+
+
 def test_mean_and_deviation_are_those_of_the_sample() -> None:
     cycles = np.array([[1.0, 2.0], [3.0, 2.0], [np.nan, 7.0]])
     statistics = band(cycles)

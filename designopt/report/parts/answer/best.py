@@ -5,6 +5,7 @@ from __future__ import annotations
 from designopt.counts import count
 from designopt.plugin import report
 from designopt.report.labels import (
+    baseline_label,
     chosen_once,
     design_rows,
     figure_meaning,
@@ -88,12 +89,12 @@ def _compared(result: Result, name: str, row: int) -> str:
     outcomes = result.outcomes
     F = outcomes.objectives
     if not outcomes.feasible[row]:
-        return f"{name} (baseline) violates a limit: {describe(result, row)}."
+        return f"{baseline_label(name)} violates a limit: {describe(result, row)}."
     better = outcomes.feasible & (F[row] >= F).all(axis=1) & (F[row] > F).any(axis=1)
     standing = (
         "is on the front" if not better.any() else f"is dominated by {count(int(better.sum()))} evaluated designs"
     )
-    return f"{name} (baseline) {standing}: {describe(result, row)}."
+    return f"{baseline_label(name)} {standing}: {describe(result, row)}."
 
 
 def describe(result: Result, row: int) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.report.labels import listed, number, objective_values, recompute
+from designopt.report.labels import baseline_label, listed, number, objective_values, recompute
 from designopt.report.section import Table
 from designopt.store.provenance import versions
 from designopt.store.result import Result
@@ -43,7 +43,7 @@ def _values(result: Result, label: str, row: int) -> Table:
     for j, o in enumerate(problem.objectives):
         rest = [_against(float(objectives[row, j]), float(objectives[i, j])) for i in baseline.values()]
         rows.append([f"{o.name} ({o.direction})", float(objectives[row, j]), "", o.unit, *rest])
-    head = ["", label, "±", "unit", *(f"{name} (baseline)" for name in baseline)]
+    head = ["", label, "±", "unit", *map(baseline_label, baseline)]
     columns = [k for k in range(len(head)) if k in (0, 1) or any(line[k] != "" for line in rows)]
     kept_rows = tuple(tuple(line[k] for k in columns) for line in rows)
     return Table("Recommended design", tuple(head[k] for k in columns), kept_rows, visible_rows=40)
