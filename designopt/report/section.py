@@ -48,6 +48,12 @@ class Figure:
     designs: Mapping[int, NDArray[np.intp]] = field(default_factory=dict)
     brushed: Table | None = None
 
+    @property
+    def has_columns(self) -> bool:
+        """Whether subplots are side by side, which a narrow screen scrolls."""
+        layout = self.plot.get("layout", {}) if isinstance(self.plot, Mapping) else {}
+        return self.width > 0 and "xaxis3" in layout
+
     def plotly(self, *, dark: bool = False) -> Any:
         """The figure as Plotly's own (`designopt.report.plotly_figure`)."""
         from designopt.report.plotly_figure import as_plotly

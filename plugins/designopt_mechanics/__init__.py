@@ -47,6 +47,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from designopt_mechanics.body import Body as Body
     from designopt_mechanics.contacts import Contact as Contact
+    from designopt_mechanics.mechanism.mechanism import Clearance as Clearance
     from designopt_mechanics.mechanism.mechanism import Mechanism as Mechanism
     from designopt_mechanics.mechanism.mechanism import Meet as Meet
     from designopt_mechanics.mechanism.mechanism import PointLoad as PointLoad
@@ -72,7 +73,7 @@ Fixed: tuple[()] = ()
 _MODULES = {
     **dict.fromkeys(("Tree", "Coordinate", "Frame", "Point"), "tree"),
     **dict.fromkeys(("Rotate", "Slide", "Ball"), "motions"),
-    **dict.fromkeys(("Mechanism", "Meet", "PointLoad"), "mechanism.mechanism"),
+    **dict.fromkeys(("Clearance", "Mechanism", "Meet", "PointLoad"), "mechanism.mechanism"),
     **dict.fromkeys(("read_mechanism", "solve", "draw"), "tasks.session"),
     **dict.fromkeys(("Over", "Surface"), "surfaces.over"),
     "Body": "body", "Contact": "contacts", "Spring": "springs", "Wire": "wires",

@@ -48,10 +48,28 @@ def test_forces_that_lag_behind_the_motion_are_named_with_the_setting_that_shift
     assert match[1] == ("lag behind" if lag > 0 else "are ahead of")
     assert float(match[2]) == pytest.approx(-lag, abs=0.006)
     assert "stands beside the plates" not in text(arrays)
+    _, half = analysed({**late, "time_offset": -0.5 * lag - 0.01}, *NAMES, until="moments")
+    if match := re.search(r"time_offset: (-?\d\.\d+) s", text(half)):  # the sum, not what is left
+        assert float(match[1]) == pytest.approx(-lag, abs=0.006)
     _, shifted = analysed({**late, "time_offset": -lag}, *NAMES, until="moments")
     _, reference = analysed(trial(), *NAMES, until="moments")
     assert "time_offset" not in text(shifted)
     assert shifted["moments"] == pytest.approx(reference["moments"], abs=1e-6, nan_ok=True)
+
+
+def test_forces_of_another_trial_and_without_values_are_named(analysed):
+    other = laboratory.walk(speed=1.6, cycles=3.0)
+    _, arrays = analysed({**trial(), "reactions": InputFile("forces.mot", other.mot(8))}, *NAMES, until="moments")
+    assert re.search(
+        r"at no time_offset do the forces fit the motion walk .* do they belong to this trial", text(arrays)
+    )
+    lost = np.array(WALK.plates[0].force)
+    lost[40:60] = np.nan
+    gap = replace(WALK, plates=(replace(WALK.plates[0], force=lost), WALK.plates[1]))
+    _, arrays = analysed(trial(gap), *NAMES, until="moments")
+    assert re.search(
+        "forces.mot: plate 1: the force has no value in 20 of 132 rows: frames there have no moments", text(arrays)
+    )
 
 
 def test_a_trial_without_a_result_is_called_unusable_and_no_divergence(tmp_path, monkeypatch):

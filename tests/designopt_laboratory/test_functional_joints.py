@@ -144,7 +144,7 @@ def test_movements_that_do_not_determine_a_joint_are_refused(joints, changed, te
     conditions = {name: file for name, file in files(**{k: v for k, v in changed.items() if v}).items()
                   if changed.get(name, file) is not None}  # fmt: skip
     with pytest.raises(InvalidSetting, match=text):
-        trial.check_scenario(conditions)
+        laboratory.raise_mistake(trial, conditions)
 
 
 def of_side(side):

@@ -217,6 +217,7 @@ def test_a_walk_costs_the_same_on_either_amputated_side(walking_data: Path) -> N
     assert left.objective == pytest.approx(right.objective, rel=1e-6)
 
 
+@pytest.mark.timeout(3600)
 @pytest.mark.slow
 def test_designs_have_the_same_walk_in_any_order_or_a_reason() -> None:
     """Soft, middle and stiff, at the speed of the first walk and beside it (specification 10.6)."""

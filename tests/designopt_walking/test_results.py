@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from designopt_muscle.osim.read import read_model
 from designopt_recordings.errors import RecordingError
+from designopt_walking.amputee.model import AmputeeWalk
 from designopt_walking.amputee.problem import KneeLimits, Prosthesis, amputee_walker
 from designopt_walking.bundled import planar_walker
+from designopt_walking.models.predict import WalkPredict
 from designopt_walking.results.arrays import WALK_ARRAYS, touched_bounds, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.outputs import WalkOutputs, mesh_outputs, walk_outputs
@@ -118,6 +120,14 @@ def test_a_walk_whose_cost_changes_on_a_finer_mesh_is_not_converged(objective: f
         "mesh_change": pytest.approx(abs(objective / 0.1 - 1.0)),
         "mesh_unconverged": unconverged,
     }
+
+
+@pytest.mark.parametrize("model", [WalkPredict, AmputeeWalk])
+def test_the_change_with_the_mesh_is_an_output_where_a_study_asks_for_it(
+    model: type[WalkPredict] | type[AmputeeWalk],
+) -> None:
+    assert set(model(confirm=True).declares().outputs) == {"mesh_change", "mesh_unconverged"}
+    assert not model().declares().outputs
 
 
 def test_a_walk_that_the_finer_mesh_does_not_confirm_has_no_result() -> None:

@@ -99,6 +99,7 @@ def test_a_walk_from_the_synthetic_start_is_that_of_the_reference(predictor: Wal
     assert outputs["net_cost_of_transport"] == pytest.approx(2.377, rel=0.02)
 
 
+@pytest.mark.timeout(3600)
 def test_speeds_in_a_chain_cost_what_they_cost_from_the_synthetic_start(predictor: WalkPredictor) -> None:
     """At least 11 of 12 solved, and the same cost within 1 % (section 10.6)."""
     speeds = [0.9, 1.0, 1.1, 1.2, 1.3, 1.4]
@@ -110,6 +111,7 @@ def test_speeds_in_a_chain_cost_what_they_cost_from_the_synthetic_start(predicto
     assert {s.warm_path for s in chained[1:]} == {("full",)}
 
 
+@pytest.mark.timeout(3600)
 def test_the_cost_converges_with_the_mesh() -> None:
     """Reference 0.1345157 and 0.1343625; the change is the output of the setting that confirms the walk."""
     outputs, _ = WalkPredict(intervals=50, confirm=True).evaluate({}, {"speed": 1.2})

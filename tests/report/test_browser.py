@@ -174,6 +174,40 @@ def test_paper_has_the_decision_on_one_page_and_headings_with_what_they_head(bro
     assert [page[-1] for page in pages if page[-1] in headings] == []
 
 
+def test_a_page_without_a_decision_has_all_its_parts_on_paper(browser: Any, tmp_path: Path) -> None:
+    analysed, last = (Section(title, tables=(Table(title, ("a",), ((1.0,),)),)) for title in ("Analysis", "Curves"))
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [analysed, last]), encoding="utf-8")
+    browser.get(path.as_uri())
+    assert count(browser, "#paper") == 0
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        shown = "return [...document.querySelectorAll('main > section')].map(s => getComputedStyle(s).display)"
+        assert "none" not in browser.execute_script(shown)
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_subplots_side_by_side_scroll_on_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
+    traces = [{"y": [1, 2], "xaxis": f"x{k}", "yaxis": f"y{k}"} for k in (1, 2, 3)]
+    domains = {k: {"domain": [(k - 1) / 3, k / 3 - 0.05]} for k in (1, 2, 3)}
+    layout = {f"{axis}axis{k if k > 1 else ''}": domains[k] if axis == "x" else {} for k in domains for axis in "xy"}
+    rows = Figure("Joints", {"data": traces, "layout": layout}, width=900)
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Joints", figures=(rows,))]), encoding="utf-8")
+    try:
+        sized(browser, 420, 900)
+        browser.get(path.as_uri())
+        widths = "const f = document.querySelector('figure'); return [f.scrollWidth, f.getBoundingClientRect().width]"
+        inner, outer = browser.execute_script(widths)
+        assert inner >= 900
+        assert outer < 420
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= 420
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 def test_no_table_is_wider_than_the_paper(browser: Any, tmp_path: Path) -> None:
     columns = tuple(f"a long heading {i} [kN/mm^2]" for i in range(24))
     wide = Section("Wide", tables=(Table("Wide", columns, (tuple(1234.5678 + i for i in range(24)),) * 3),))

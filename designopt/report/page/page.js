@@ -294,9 +294,9 @@
   const label = () => { button.textContent = dark() ? "Light" : "Dark"; };
   button.addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; label(); redraw(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { label(); redraw(); });
-  // On paper the first part is one page; all parts follow only if the reader wants them.
+  // On paper a decision is one page, the first part; all parts follow only if the reader wants them.
   const whole = document.getElementById("paper");
-  whole?.addEventListener("change", () => { root.dataset.paper = whole.checked ? "whole" : ""; });
+  whole?.addEventListener("change", () => { root.dataset.paper = whole.checked ? "whole" : "decision"; });
   const onPaper = element => whole?.checked || !whole || element.closest("section").matches(":first-of-type");
   addEventListener("beforeprint", () => {
     printing = true;

@@ -11,16 +11,19 @@ from designopt_muscle.geometry.kinematics import Kinematics
 from designopt_muscle.models.trial import NetMoments
 
 from designopt.arrays import Floats, Integers
+from designopt_laboratory.trial.files import TrialFiles
 from designopt_laboratory.trial.judgement import root_rows
 from designopt_laboratory.trial.records import GroundRecord
 
 #: Maximum number of frames that are compared, and share of them that shifted forces must cover.
-_FRAMES, _COVERED = 300, 0.4
+_FRAMES, _COVERED = 300, 0.25
 #: s, longest lag that is tried, the shortest one that counts, and the step of the estimate.
 _LONGEST, _SHORTEST, _FINE = 1.5, 0.015, 0.001
 #: Residual at another time over that at the recorded one, up to which it is a lag; largest residual (in weights, and
 #: weights times 3 m) with which forces fit at all; factor on the smallest one within which the shortest lag counts.
-_BETTER, _FITTING, _EQUAL = 0.85, 0.25, 1.05
+_BETTER, _FITTING, _EQUAL = 0.85, 0.15, 1.25
+#: Residual from which forces are those of another trial; public walks leave 0.06 to 0.13.
+_FOREIGN = 0.2
 #: m, height over which a moment counts as a force: models leave moments at the root even with synchronous forces.
 _ARM = 3.0
 #: m from which points of application are displaced, and the share of the residual moment that may be left then.
@@ -76,11 +79,13 @@ class RootBalance:
         return tuple(wrenches)
 
     def _loads(self, delay: float) -> Floats:
-        """(n, r) generalised forces of the records at `delay` s later; NaN outside of them."""
+        """(n, r) generalised forces of the records at `delay` s later; NaN outside of them, and where they carry less
+        than half of their maximum: a foot may be beside the plates."""
         total = np.zeros((len(self.time), 6))
         for time, wrench in self._recorded:
             at = self.time + delay
             total += np.column_stack([np.interp(at, time, column, left=np.nan, right=np.nan) for column in wrench.T])
+        total[total[:, 1] < 0.5 * np.nanmax(total[:, 1], initial=0.0)] = np.nan
         return np.asarray(np.einsum("nrk,nk->nr", self.jacobian, total))
 
     def _residuals(self, delay: float, recorded: Floats) -> tuple[float, float]:
@@ -119,6 +124,12 @@ class RootBalance:
         best = float(fine[np.argmin([self._residuals(delay, recorded)[0] for delay in fine])])
         return best if abs(best) > _SHORTEST else 0.0
 
+    def left(self) -> float:
+        """RMS of what is left at the recorded times, as `_residuals`; 0 where the forces cover few frames."""
+        recorded = self._loads(0.0)
+        left = self._residuals(0.0, recorded)[0]
+        return left if np.isfinite(left) else 0.0
+
     def displacements(self) -> dict[str, tuple[float, float]]:
         """m along X and Z by which the points of records are off, by name, where this explains the residual moment."""
         rows = np.flatnonzero(self.turning)
@@ -131,8 +142,8 @@ class RootBalance:
             for axis in (np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0]))
         ]
         effects, lacking = np.stack(columns, axis=2), self.lacking[:, rows]
-        usable = np.isfinite(effects).all(axis=(1, 2))
-        if not usable.any():
+        usable = np.isfinite(effects).all(axis=(1, 2)) & np.isfinite(self._loads(0.0)).all(axis=1)
+        if not usable.any() or np.sqrt((lacking[usable] ** 2).sum(axis=1).mean()) < _DISPLACED * self.weight:
             return {}
         effects, lacking = effects[usable].reshape(-1, len(columns)), lacking[usable].ravel()
         moves = np.linalg.lstsq(effects, lacking, rcond=None)[0]
@@ -142,18 +153,27 @@ class RootBalance:
         return {name: (float(x), float(z)) for name, (x, z) in by_name.items() if np.hypot(x, z) > _DISPLACED}
 
 
-def cause_notes(balance: RootBalance | None, name: str, motion: str) -> list[str]:
-    """Why the forces in the file `name` do not fit the `motion`, with the way out; empty where they do."""
+def cause_notes(balance: RootBalance | None, files: TrialFiles, *, poses_are_certain: bool) -> list[str]:
+    """Why the forces of a trial do not fit its motion, with the way out; empty where they do. Forces of another trial
+    are told apart only where `poses_are_certain`."""
     if balance is None:
         return []
+    name = files.loads_name
     if lag := balance.lag():
         behaviour = "lag behind" if lag > 0.0 else "are ahead of"
         return [
-            f"{name}: the forces of the ground {behaviour} the motion {motion} by about {abs(lag):.3f} s: give the"
-            f" trial time_offset: {-lag:.3f} s, which shifts them, or synchronise the files"
+            f"{name}: the forces of the ground {behaviour} the motion {files.name} by about {abs(lag):.3f} s: give the"
+            f" trial time_offset: {files.time_offset - lag:.3f} s, which shifts them, or synchronise the files"
         ]
-    return [
-        f"{name}: {record}: the points of application seem to be off by {x:+.2f} m along X and {z:+.2f} m along Z:"
-        " check the corners of the plate, and that forces and markers have the same axes and origin"
-        for record, (x, z) in balance.displacements().items()
-    ]
+    if displacements := balance.displacements():
+        return [
+            f"{name}: {record}: the points of application seem to be off by {x:+.2f} m along X and {z:+.2f} m along Z:"
+            " check the corners of the plate, and that forces and markers have the same axes and origin"
+            for record, (x, z) in displacements.items()
+        ]
+    if poses_are_certain and (left := balance.left()) > _FOREIGN:
+        return [
+            f"{name}: at no time_offset do the forces fit the motion {files.name} ({left:.0%} of the weight is left,"
+            " RMS): do they belong to this trial?"
+        ]
+    return []

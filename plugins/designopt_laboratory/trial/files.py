@@ -64,6 +64,7 @@ class TrialFiles:
     factors: Mapping[str, Floats] = field(default_factory=dict)
     static: MotionFit | None = None
     doubts: tuple[str, ...] = ()
+    time_offset: float = 0.0
 
     @property
     def times(self) -> Floats:
@@ -119,7 +120,7 @@ def read_files(settings: SubjectFiles, conditions: Mapping[str, Any]) -> TrialFi
     return TrialFiles(
         name, subject.content, model, subject.markers, tasks, recording, table, plates, files["external_loads"],
         reactions, tuple(notes), (loads or file).name, window, subject.factors, subject.static,
-        tuple(doubts),
+        tuple(doubts), offset,
     )  # fmt: skip
 
 

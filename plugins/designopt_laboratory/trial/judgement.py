@@ -77,18 +77,18 @@ def beside_gaps(posed: Mask) -> Mask:
 
 
 def unsupported_notes(
-    status: Integers, limit: float | None, *, fits: bool, has_loads: bool, unfiltered: bool
+    status: Integers, limit: float | None, *, cause: str, has_loads: bool, unfiltered: bool
 ) -> tuple[list[str], list[str]]:
-    """Why frames of these statuses have no moments, and what to do: those that lack forces, and rough ones. `fits` says
-    that the forces have the size, the time and the place that the motion needs."""
+    """Why frames of these statuses have no moments, and what to do; and the same of few frames at ends. `cause` is that
+    of forces which leave much of the weight."""
     frames = f"of {len(status)} frames"
     beside, rough = (int((status == kind).sum()) for kind in (TrialStatus.BESIDE_PLATES, TrialStatus.ROUGH))
-    lacking, poor = [], []
+    lacking: list[str] = []
+    poor: list[str] = []
     if beside and has_loads:
         lacking.append(
             f"in {beside} {frames} the loads leave more than {limit:.0%} of the weight at the root:"
-            f" {'a foot stands beside the plates' if fits else 'they do not fit the motion'}, and these"
-            " frames have no moments (setting residual_limit)"
+            f" {cause}, and these frames have no moments (setting residual_limit)"
         )
     elif beside:
         lacking.append(
@@ -103,7 +103,8 @@ def unsupported_notes(
             if unfiltered
             else "accelerations are poor: they are those at an end of the record or of a gap"
         )
-        poor.append(f"{rough} {frames} have no moments, as their {reason.format(limit=limit)}")
+        note = f"{rough} {frames} have no moments, as their {reason.format(limit=limit)}"
+        (lacking if rough > 2 * _END else poor).append(note)
     return lacking, poor
 
 

@@ -180,6 +180,16 @@ def _force_notes(files: TrialFiles, records: list[GroundRecord]) -> list[str]:
             " forces, the mass of the subject, and whether they belong to the trial"
         )
     for record in records:
+        if empty := int((~np.isfinite(record.force)).any(axis=1).sum()):
+            notes.append(
+                f"{name}: {record.name}: the force has no value in {empty} of {len(record.force)} rows: frames"
+                " there have no moments"
+            )
+        if record.side and not np.nan_to_num(record.force).any():
+            notes.append(
+                f"{name}: {record.name}: the force is zero in all rows: is the plate connected, and is its column the"
+                " right one?"
+            )
         least = float(np.nanmin(record.force[:, 1], initial=np.inf))
         if _LEAST_OFFSET < least < _LARGEST_OFFSET * weight:
             notes.append(

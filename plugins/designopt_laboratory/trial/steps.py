@@ -184,16 +184,13 @@ def take_steps(
     causes = factor_notes(factor, files.loads_name, steps.mass)
     if not causes:
         records = ground_records(files, sides) if loads else ()
-        balance = RootBalance.of_motion(motion, net, loads, frames[series.status[frames] < 100], moved.time, records)
-        causes = cause_notes(balance, files.loads_name, files.name)
+        balance = RootBalance.of_motion(motion, net, loads, np.flatnonzero(series.status < 100), moved.time, records)
+        causes = cause_notes(balance, files, poses_are_certain=not (series.doubts or files.doubts))
     status = worst(status, np.select([rough, beside], [TrialStatus.ROUGH, TrialStatus.BESIDE_PLATES], 0))
     beside_note, rough_note = unsupported_notes(
-        status[frames],
-        chain.residual_limit,
-        fits=not (causes or series.doubts or files.doubts),
-        has_loads=bool(loads),
-        unfiltered=processing.cutoff == 0.0,
-    )
+        status[frames], chain.residual_limit, cause=_unfit(factor, bool(causes or series.doubts or files.doubts)),
+        has_loads=bool(loads), unfiltered=processing.cutoff == 0.0,
+    )  # fmt: skip
     reasons = [*causes, *beside_note, *recorded]
     if chain.residual_limit is not None:
         check_signs(motion, net, loads, frames, files.loads_name)
@@ -213,6 +210,14 @@ def take_steps(
     steps = replace(steps, trial=trial, notes=tuple(dict.fromkeys([*steps.notes, *_few(trial.notes)])))
     tracking = None if signals is None else replace(signals, signals=signals.signals[frames])
     return _loaded(_shared(steps, chain, processing, tracking), chain)
+
+
+def _unfit(factor: float, is_doubtful: bool) -> str:
+    """Why forces leave much of the weight: there are none (the `factor` on them is NaN), poses or forces are doubtful,
+    or a foot is beside the plates."""
+    if np.isnan(factor):
+        return "they carry nothing"
+    return "they do not fit the motion" if is_doubtful else "a foot stands beside the plates"
 
 
 #: Cut-off (Hz) of coordinates that tells what unfiltered ones leave at the root.

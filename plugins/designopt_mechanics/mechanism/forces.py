@@ -339,7 +339,7 @@ class LoopForces:
         _, sizes, V = np.linalg.svd(A, full_matrices=False)
         self._refuse((sizes < _UNDETERMINED * sizes[:1])[None], V[None], len(A))
         if self._across[1].numel():
-            cuts = np.linalg.lstsq(A, b.ravel(), rcond=None)[0]
+            cuts: Floats = np.linalg.lstsq(A, b.ravel(), rcond=None)[0].astype(np.float64)
             self._refuse_across(rest, SolvedForces(np.zeros((1, 0)), cuts[None]), p)
 
     @cached_property

@@ -151,16 +151,27 @@ class LoopSolver:
     def obstacle(self, z: Floats, p: ArrayLike) -> tuple[Floats, str]:
         """(n,) the largest gap (m) of dyads and of wires over surfaces, at most 0 where all fit, and what the largest
         one above 0 means."""
-        meanings = [*(f"dyad '{name}'" for name in self.mechanism.reaches), *self._obstacles]
+        meanings = [*(f"dyad '{name}'" for name in self.mechanism.reaches), *self.wire_gaps]
         if not meanings:
             return np.zeros(len(z)), ""
-        gaps = self._reach(z, p)[0].reshape(len(z), -1)
+        gaps = self._gaps(z, p)
         gaps[:, len(self.mechanism.reaches) :] -= _TOUCHES
         largest = gaps.max(axis=0)
         return gaps.max(axis=1), meanings[int(np.argmax(largest))] if not largest.max() <= 0.0 else ""
 
+    def _gaps(self, z: Floats, p: ArrayLike) -> Floats:
+        """(n, k) gaps of dyads, then those of wires."""
+        return self._reach(z, p)[0].reshape(len(z), -1)
+
+    def wire_gaps_at(self, z: Floats, p: ArrayLike) -> Floats:
+        """(n, k) the `wire_gaps` in postures `z` (n, m)."""
+        if not self.wire_gaps:
+            return np.zeros((len(z), 0))
+        return self._gaps(z, p)[:, len(self.mechanism.reaches) :]
+
     @cached_property
-    def _obstacles(self) -> dict[str, Any]:
+    def wire_gaps(self) -> dict[str, Any]:
+        """Gaps (m or rad) of wires over surfaces by what they mean: positive where there is no such way."""
         wires = (*self.mechanism.wires, *(spring.wire for spring in self.mechanism.springs))
         return {what: gap for w in wires if any(w.overs) for what, gap in obstacles(self.state, w).items()}
 
@@ -231,7 +242,7 @@ class LoopSolver:
     @cached_property
     def _reach(self) -> Rows:
         gaps = [ca.SX(reach(self.state.named)) for reach in self.mechanism.reaches.values()]
-        gaps += list(self._obstacles.values())
+        gaps += list(self.wire_gaps.values())
         return Rows(ca.Function("reach", [self.state.z, self.p], [ca.vertcat(*gaps)]), compiled=False)
 
     @cached_property

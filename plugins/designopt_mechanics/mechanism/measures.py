@@ -9,6 +9,9 @@ from designopt.lazy import casadi as ca
 from designopt_mechanics.mechanism.mechanism import Clearance, LineAngle, Mechanism
 from designopt_mechanics.state import TreeState
 
+#: Square of a length (m) below which a bar is a point.
+_NO_LENGTH = 1e-20
+
 
 @dataclass(frozen=True, eq=False)
 class Measure:
@@ -30,7 +33,21 @@ def measures(mechanism: Mechanism, state: TreeState) -> dict[str, Measure]:
 
 
 def _clearance(state: TreeState, clearance: Clearance) -> Any:
-    return ca.norm_2(state.position(clearance.first) - state.position(clearance.second)) - clearance.radius
+    first, second = state.position(clearance.first), state.position(clearance.second)
+    surface = clearance.surface
+    if surface is None:
+        return ca.norm_2(first - second) - clearance.radius
+    across = ca.SX.eye(3)
+    if surface.axis is not None:
+        axis = state.axes(surface.centre.frame) @ ca.SX(list(surface.axis))
+        across -= axis @ axis.T
+    centre = state.position(surface.centre)
+    begin, way = across @ (first - centre), across @ (second - first)
+    # the nearest point of the bar; a bar along the axis of a cylinder has no length across it
+    share = ca.SX(0.0)
+    if clearance.first is not clearance.second:
+        share = ca.fmin(ca.fmax(-ca.dot(begin, way) / (ca.dot(way, way) + _NO_LENGTH), 0.0), 1.0)
+    return ca.norm_2(begin + share * way) - surface.radius - clearance.radius
 
 
 def _angle(state: TreeState, angle: LineAngle) -> Any:

@@ -14,6 +14,7 @@ from designopt_mechanics.coordinate_laws import CoordinateLaw, coordinate_forces
 from designopt_mechanics.loads import Load, load_at
 from designopt_mechanics.springs import Spring, WirePull, spring_loads
 from designopt_mechanics.state import TreeState
+from designopt_mechanics.surfaces.over import Surface
 from designopt_mechanics.tree import Point, Tree, TreeError
 from designopt_mechanics.wires import Wire
 
@@ -69,11 +70,15 @@ class PointLoad:
 
 @dataclass(frozen=True, eq=False)
 class Clearance:
-    """The distance of two points less `radius` (m): of two balls, say."""
+    """The distance of two points less `radius` (m): of two balls, say.
+
+    With a `surface`, the distance from it of the bar of this radius between the points; a ball where they are one.
+    """
 
     first: Point
     second: Point
     radius: Any = 0.0
+    surface: Surface | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
 from designopt_mechanics.mechanism.mechanism import Mechanism
 from designopt_mechanics.state import TreeState
+from designopt_mechanics.surfaces.over import Surface
 from designopt_mechanics.tree import GROUND, Point
 from designopt_mechanics.wires import Wire, wire_path
 
@@ -29,13 +30,15 @@ def scene_of(mechanism: Mechanism, z: ArrayLike, p: ArrayLike) -> Floats:
     state = TreeState.symbols(mechanism.tree)
     lines: list[Sequence[Any]] = [[state.position(point) for point in line] for line in _lines(mechanism)]
     wires = [*mechanism.wires, *(spring.wire for spring in mechanism.springs)]
-    lines += drawn_wires(state, wires)
+    obstacles = [c.surface for c in mechanism.clearances.values() if c.surface is not None]
+    lines += [*drawn_wires(state, wires), *_rings(state, obstacles)]
     return drawing(state, lines, z, mechanism.p, p)
 
 
 def drawn_wires(state: TreeState, wires: Sequence[Wire]) -> list[Sequence[Any]]:
     """Places (3, 1) along wires, with arcs over surfaces, and circles of these surfaces."""
-    return [*(_wire_places(state, wire) for wire in wires), *_rings(state, wires)]
+    surfaces = dict.fromkeys(over.surface for wire in wires for overs in wire.overs for over in overs)
+    return [*(_wire_places(state, wire) for wire in wires), *_rings(state, surfaces)]
 
 
 def drawing(
@@ -89,9 +92,8 @@ def _wire_places(state: TreeState, wire: Wire) -> list[Any]:
     return places
 
 
-def _rings(state: TreeState, wires: Sequence[Wire]) -> list[list[Any]]:
-    """A circle for each cylinder that a wire may touch, three for each sphere."""
-    surfaces = {over.surface: None for wire in wires for overs in wire.overs for over in overs}
+def _rings(state: TreeState, surfaces: Iterable[Surface]) -> list[list[Any]]:
+    """A circle for each cylinder, three for each sphere."""
     circles = []
     for surface in surfaces:
         for axis in np.eye(3).tolist() if surface.axis is None else [surface.axis]:

@@ -100,10 +100,13 @@ def component(at: At, unit: str, scope: FileScope) -> Any:
     return scope.formula(at)
 
 
-def clearance(at: At, frames: set[str]) -> Clearance:
-    entries = at.mapping(("points",), ("radius",))
-    first, second = (point(item.mapping(("on", "at"), ()), frames) for item in entries["points"].items(2))
-    return Clearance(first, second, entries["radius"].quantity("m") if "radius" in entries else 0.0)
+def clearance(at: At, frames: set[str], surfaces: Mapping[str, Surface]) -> Clearance:
+    """Of two balls; or of a ball (one point) or a bar (two points) from a surface."""
+    entries = at.mapping(("points",), ("radius", "surface"))
+    count = 1 if "surface" in entries and len(entries["points"].items()) == 1 else 2
+    ends = [point(item.mapping(("on", "at"), ()), frames) for item in entries["points"].items(count)]
+    against = _surface(entries["surface"], surfaces) if "surface" in entries else None
+    return Clearance(ends[0], ends[-1], entries["radius"].quantity("m") if "radius" in entries else 0.0, against)
 
 
 def line_angle(at: At, frames: set[str]) -> LineAngle:
@@ -127,14 +130,18 @@ def _frame(at: At, frames: set[str]) -> str:
     return frame
 
 
+def _surface(at: At, surfaces: Mapping[str, Surface]) -> Surface:
+    name = at.word()
+    if name not in surfaces:
+        raise at.wrong(f"no surface '{name}'{nearest_or_all(name, surfaces)}")
+    return surfaces[name]
+
+
 def _over(at: At, surfaces: Mapping[str, Surface]) -> Over:
     entries = at.mapping(("over",), ("turn", "side"))
-    name = entries["over"].word()
-    if name not in surfaces:
-        raise entries["over"].wrong(f"no surface '{name}'{nearest_or_all(name, surfaces)}")
     turn: Literal[-1, 0, 1] = _TURNS[entries["turn"].word(tuple(_TURNS))] if "turn" in entries else 0
     try:
-        return Over(surfaces[name], turn, axis(entries["side"]) if "side" in entries else None)
+        return Over(_surface(entries["over"], surfaces), turn, axis(entries["side"]) if "side" in entries else None)
     except SurfaceError as error:
         raise entries.get(error.field, at).wrong(error.message) from None
 

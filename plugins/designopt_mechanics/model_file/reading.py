@@ -142,7 +142,7 @@ def _mechanism(at: At, findings: Findings, parameters: FileParameters) -> Mechan
     loads = each("loads", lambda name, entry: load(name, entry, frame_names, moving))
     drives = each("drives", lambda name, entry: _drive(name, entry, moving))
     points = each("points", lambda _, entry: point(entry.mapping(("on", "at"), ()), frame_names))
-    clearances = each("clearances", lambda _, entry: clearance(entry, frame_names))
+    clearances = each("clearances", lambda _, entry: clearance(entry, frame_names, surfaces))
     angles = each("angles", lambda _, entry: line_angle(entry, frame_names))
     branches = each("branches", lambda _, entry: _branch(entry, scope.coordinates))
     independent: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import field, fields, replace
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -94,6 +94,7 @@ class MechanismModel:
     program: Annotated[ProgramSection, Quantity("", "the program of trajectory")] = field(
         default_factory=ProgramSection
     )
+    later_settings: ClassVar[tuple[str, ...]] = ("sharing",)
 
     # -------------------------------------------------------------------------------------------------------- settings
 

@@ -41,6 +41,9 @@ from designopt_mechanics.tree import TreeError
 
 #: The size of a power is rounded below so many watts.
 _ROUNDED = 0.1
+#: Distance (m, or rad) that wires keep from where they have no way, as it is less between points of the mesh; not where
+#: start or end are nearer.
+_MARGIN = 1e-4
 #: By how much a posture may be outside of a range (rad, m): round-off of the loops.
 _WITHIN = 1e-9
 
@@ -123,7 +126,11 @@ class TrajectoryTask:
         problem = self.trajectory_problem({**numbers, "branch": branch})
         solution = solve_design(problem, numbers, self._options)
         motion = self._motion(solution, branch)
-        refuse_obstacles(self._loops, motion.z, p)
+        try:
+            refuse_obstacles(self._loops, motion.z, p)
+        except Diverged as error:
+            text = f"{error}, between points of the mesh: take more intervals, or state refine_to"
+            raise Diverged(text, reason="cannot_close") from None
         try:
             solved = self._forces.solve(motion, p)
         except RedundantLoop as error:
@@ -204,13 +211,20 @@ class TrajectoryTask:
         names = self.mechanism.tree.names
         speeds = [f"{names[i]}_speed" for i in self._loops.independent]
         still = dict.fromkeys(speeds, 0.0)
+        gaps = self._loops.wire_gaps_at(np.stack([start, end]), p).max(axis=0)
         phase = Phase(
             self._system,
             tf=self._shortest if self._shortest == self._longest else (self._shortest, self._longest),
             name="motion",
             initial={**self._stated("start", start), **still},
             final={**self._stated("end", end), **still},
-            path={name: Constraint(_output(name), 0.0, unit="m") for name in self._clearances},
+            path={
+                **{name: Constraint(_output(name), 0.0, unit="m") for name in self._clearances},
+                **{
+                    name: Constraint(_output(name), high=-_MARGIN if gap < -2.0 * _MARGIN else 0.0)
+                    for name, gap in zip(self._gaps, gaps, strict=True)
+                },
+            },
             integrals={
                 "effort": Integral(lambda v: sum(v[n] ** 2 for n in self._efforts)),
                 "work": Integral(self._power, unit="J"),
@@ -274,6 +288,11 @@ class TrajectoryTask:
     @property
     def _clearances(self) -> list[str]:
         return [f"clearance_{name}" for name in self.mechanism.clearances]
+
+    @property
+    def _gaps(self) -> dict[str, Any]:
+        """Gaps of wires over surfaces, by names of outputs."""
+        return {f"wire_gap_{i}": gap for i, gap in enumerate(self._loops.wire_gaps.values())}
 
     def _unit(self, name: str) -> str:
         return self.mechanism.tree.coordinates[self.mechanism.tree.names.index(name)].unit
@@ -356,7 +375,8 @@ class TrajectoryTask:
                 (Variable(n, m.unit), m.expression)
                 for n, m in measures(mechanism, state).items()
                 if n in self._clearances
-            ],
+            ]
+            + [(Variable(name, ""), gap) for name, gap in self._gaps.items()],
             time=mechanism.time,
         )
 

@@ -11,7 +11,7 @@ from designopt.arrays import Floats, Mask
 from designopt_muscle.markers.residuals import MarkerResiduals
 
 #: Frames that share one array operation.
-_BATCH = 128
+_BATCH = 256
 #: A step of all coordinates (rad, m) below this is the last one; Newton's leave the square of it.
 _STEP = 1e-6
 #: After a step below this the second derivatives count too: the minimum is close.

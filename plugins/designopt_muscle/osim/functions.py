@@ -110,8 +110,8 @@ class Pieces:
         return np.asarray((3 * c[0] * h + 2 * c[1]) * h + c[2])
 
     def _at(self, x: Floats) -> tuple[Floats, Floats, Floats]:
-        inner = np.clip(x, self.knots[0], self.knots[-1])
-        i = np.clip(np.searchsorted(self.knots, inner, side="right") - 1, 0, len(self.knots) - 2)
+        inner = np.minimum(np.maximum(x, self.knots[0]), self.knots[-1])
+        i = np.searchsorted(self.knots[1:-1], inner, side="right")
         return inner, inner - self.knots[i], self.coefficients[:, i]
 
     def expression(self, x: Any) -> Any:

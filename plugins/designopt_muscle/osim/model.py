@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -232,7 +233,7 @@ class OsimModel:
     contacts: tuple[SphereContact, ...] = ()
     passive: tuple[PassiveForce, ...] = ()
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of all coordinates."""
         return tuple(c.name for c in self.coordinates)

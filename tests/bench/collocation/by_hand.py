@@ -98,6 +98,16 @@ class ByHand:
         assert self._solver.stats()["success"]
         return self._size * float(solution["f"])
 
+    def objective(self) -> float | None:
+        """The optimum; None for a failed solve."""
+        found = self._solver(**self._arguments)
+        return self._size * float(found["f"]) if self._solver.stats()["success"] else None
+
+    @property
+    def iterations(self) -> int:
+        """Iterations of the last solve."""
+        return int(self._solver.stats()["iter_count"])
+
     def solve_from(self, guess: Sampled, parameters: Mapping[str, float]) -> float | None:
         """The objective that is found from a guess; None for a failed solve."""
         values = guess.at(np.linspace(0.0, 1.0, self._box[0].shape[1]))

@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent / "peers"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "collocation" / "problems"))
 import benchmark_problems
+import iterations
 from benchmark_problems import cart_pole, cart_pole_system
 from by_hand import ByHand
 from chains import raised
@@ -138,6 +139,14 @@ def as_exact_as(objective, problem, intervals, cost, size):
     error = max(abs(objective - best), 1e-8 * abs(best))
     tolerance = next((t for t, value in objectives.items() if abs(value - best) <= error), 1e-8)
     return tolerance, programs[tolerance]
+
+
+def test_a_solve_takes_as_few_iterations_as_a_program_written_by_hand_on_eight_of_twenty_problems(record_property):
+    """At most 1.1 times as many; counts are the same in every run."""
+    counts = {name: iterations.count(name) for name in iterations.PROBLEMS}
+    for name, row in counts.items():
+        record_property(f"iterations by hand / designopt, {name}", row.by_hand / row.ours)
+    assert sum(row.ours <= 1.1 * row.by_hand for row in counts.values()) >= 8
 
 
 @pytest.mark.parametrize(("name", "intervals"), [("cart_pole", 2000), ("30 masses", 200)])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from designopt_mechanics import Body, Clearance, Coordinate, Frame, Mechanism, Point, Rotate, Surface, Tree, solve
 from designopt_mechanics.mechanism.loops import LoopSolver
 from designopt_mechanics.model_file.reading import read
 from designopt_mechanics.tasks.kinematics import KinematicsTask
@@ -138,3 +139,22 @@ def test_a_mistake_in_a_grid_is_reported(grid: dict[str, Any], message: str) -> 
     mechanism = read(ROCKER, "file.yaml")
     mistakes = list(KinematicsTask(TaskSettings(mechanism, LoopSolver(mechanism), grid=grid)).check())
     assert any(message in str(mistake) for mistake in mistakes), mistakes
+
+
+@pytest.mark.parametrize("axis", [None, (1.0, 2.0, -2.0)])
+@pytest.mark.parametrize("seed", range(2))
+def test_the_clearance_of_a_bar_from_a_surface_is_that_of_its_nearest_point(
+    axis: tuple[float, float, float] | None, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    begin, end, centre = rng.uniform(-1.0, 1.0, (3, 3))
+    tree = Tree((Coordinate("a"),), (Frame("arm", motions=(Rotate((0, 0, 1), "a"),), body=Body(1.0)),))
+    direction = None if axis is None else (axis[0] / 3.0, axis[1] / 3.0, axis[2] / 3.0)
+    surface = Surface("post", Point("ground", tuple(centre)), 0.05, direction)
+    bar = Clearance(Point("arm", tuple(begin)), Point("arm", tuple(end)), 0.01, surface)
+    mechanism = Mechanism(tree, (0.0, 0.0, 0.0), clearances={"post": bar})
+    outputs = solve(mechanism, "inverse_dynamics", motion={"a": "0*time"}, samples=2).outputs
+    gaps = begin + np.linspace(0.0, 1.0, 20001)[:, None] * (end - begin) - centre
+    if direction is not None:
+        gaps = gaps - (gaps @ np.array(direction))[:, None] * direction
+    assert outputs["clearance_post_min"] == pytest.approx(np.linalg.norm(gaps, axis=1).min() - 0.06, abs=1e-6)

@@ -110,6 +110,47 @@ def test_the_resimulation_of_a_coarse_motion_is_that_of_the_loops_in_all_coordin
         assert angle == pytest.approx(x[0], abs=1e-4)
 
 
+def test_the_links_of_an_optimal_motion_stay_clear_of_a_post() -> None:
+    """The straight way of the tool passes 14 mm below the centre of a post that needs 25 mm."""
+    start, bars = (
+        FIVE_BAR[: FIVE_BAR.index(b"clearances:")],
+        b"""
+surfaces: {post: {on: ground, at: [0, 0.39, 0], cylinder: {axis: [0, 0, 1], radius: 20 mm}}}
+clearances:
+  left: {points: [{on: left_fore, at: [0, 0, 0]}, {on: left_fore, at: [0.3, 0, 0]}], surface: post, radius: 5 mm}
+  tool: {points: [{on: right_fore, at: [0.3, 0, 0]}], surface: post, radius: 5 mm}
+""",
+    )
+    program = {"start": {"left": 2.4, "right": 1.4}, "end": {"left": 1.75, "right": 0.75}, "intervals": 30}
+    motion = task(start + bars, **program)
+    assert list(motion.check()) == []
+    outputs, arrays = motion.evaluate({}, {}, {"left", "left_fore"})
+    assert -1e-4 <= outputs["clearance_left_min"] <= outputs["clearance_tool_min"] < 1e-3
+    assert outputs["effort"] > 1.02 * task(start, **program).evaluate({}, {}, set())[0]["effort"]
+    # the clearance of a bar by its points
+    x, y = arrays["left"], arrays["left"] + arrays["left_fore"]
+    elbow = np.stack([-0.12 + 0.2 * np.cos(x), 0.2 * np.sin(x)], axis=1)[:, None]
+    points = elbow + np.linspace(0.0, 0.3, 3001)[:, None] * np.stack([np.cos(y), np.sin(y)], axis=1)[:, None]
+    nearest = np.linalg.norm(points - [0.0, 0.39], axis=2).min()
+    assert outputs["clearance_left_min"] == pytest.approx(nearest - 0.025, abs=1e-6)
+
+
+def test_the_end_of_a_wire_moves_around_the_surface_that_the_wire_runs_over() -> None:
+    """The straight way leads through the cylinder, where a wire has none; its effort would be 12 m^2 d^2 / T^3."""
+    content = b"""
+gravity: [0, 0, 0]
+coordinates: {x: {unit: m, reference: -0.6}, y: {unit: m}}
+frames: {cart: {motions: [slide: {axis: [1, 0, 0], by: x}, slide: {axis: [0, 1, 0], by: y}], body: {mass: 1}}}
+surfaces: {drum: {on: ground, at: [0, 0, 0], cylinder: {axis: [0, 0, 1], radius: 0.45}}}
+wires: {w: {points: [{on: ground, at: [0, 1, 0]}, {over: drum, side: [0, 1, 0]}, {on: cart, at: [0, 0, 0]}]}}
+"""
+    program = {"start": {"x": -0.6, "y": -0.05}, "end": {"x": 0.6, "y": -0.05}, "intervals": 20}
+    outputs, arrays = task(content, **program).evaluate({}, {}, {"x", "y"})
+    assert np.hypot(arrays["x"], arrays["y"]).min() == pytest.approx(0.45, abs=2e-4)
+    assert np.abs(arrays["y"]).max() > 0.44
+    assert outputs["effort"] > 1.2 * 12.0 * 1.2**2
+
+
 def test_a_crane_moves_its_load_from_rest_to_rest_with_the_drive_of_its_trolley_alone() -> None:
     crane = task(CRANE, end={"x": 0.5, "swing": 0.0}, drives=["x"], shortest=2.0, refine_to=1e-6)
     assert list(crane.check()) == []
