@@ -109,11 +109,11 @@ def test_a_changed_bound_is_shown_with_the_ways_to_go_on(folder):
 def test_a_renamed_parameter_is_another_question_without_anything_to_take_over(folder):
     edit(folder, "space: {t: [2, 8]}", "space: {thickness: [2, 8]}")
     (folder / "plate.py").write_text(MODEL.replace('design["t"]', 'design["thickness"]'))
-    again = designopt(folder, "run", "plate.yaml", *PLUGIN)
-    assert again.returncode == 4
-    assert "parameter thickness (2 … 8) added" in again.stderr
-    assert "parameter t left out" in again.stderr
-    assert "nothing can be taken over" in again.stderr
+    repeated = designopt(folder, "run", "plate.yaml", *PLUGIN)
+    assert repeated.returncode == 4
+    assert "parameter thickness (2 … 8) added" in repeated.stderr
+    assert "parameter t left out" in repeated.stderr
+    assert "nothing can be taken over" in repeated.stderr
     assert computed(folder) == 13
 
 
@@ -126,10 +126,10 @@ def test_a_renamed_parameter_is_another_question_without_anything_to_take_over(f
 )
 def test_a_plugin_file_that_changes_around_its_model_is_named(folder, before, after, warned):
     (folder / "plate.py").write_text(MODEL.replace(before, after))
-    again = designopt(folder, "run", "plate.yaml", *PLUGIN)
-    assert again.returncode == 0, again.stderr
+    repeated = designopt(folder, "run", "plate.yaml", *PLUGIN)
+    assert repeated.returncode == 0, repeated.stderr
     text = "the file plate.py has changed outside of the code of its plugins"
-    assert (text in again.stderr, text in again.stdout) == (warned, warned)
+    assert (text in repeated.stderr, text in repeated.stdout) == (warned, warned)
     assert computed(folder) == 13
 
 
@@ -224,7 +224,7 @@ def test_a_run_that_its_failures_ended_is_continued_with_their_number(tmp_path):
     (tmp_path / "plate.py").write_text(MODEL.replace('    t = design["t"]', '    t = design["tt"]'))
     (tmp_path / "plate.yaml").write_text(STUDY)
     assert designopt(tmp_path, "run", "plate.yaml", *PLUGIN).returncode == 3
-    again = designopt(tmp_path, "run", "plate.yaml", *PLUGIN)
-    assert "continuing results/plate.study, which has 13 failed evaluations: to compute all again" in again.stderr
+    repeated = designopt(tmp_path, "run", "plate.yaml", *PLUGIN)
+    assert "continuing results/plate.study, which has 13 failed evaluations: to compute all again" in repeated.stderr
     (tmp_path / "plate.py").write_text(MODEL)
     assert "continuing" not in designopt(tmp_path, "run", "plate.yaml", *PLUGIN, "--replace").stderr

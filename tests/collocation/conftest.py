@@ -26,10 +26,10 @@ def stopped_at_second(monkeypatch: pytest.MonkeyPatch) -> list[Program]:
     """The programs that were solved; a request to stop comes with the second."""
     real, solved = Program.solve, []
 
-    def solve(self: Program, *given: object, **named: object) -> Solution:
+    def solve(self: Program, *arguments: object, **named: object) -> Solution:
         solved.append(self)
-        found = real(self, *given, **named)  # type: ignore[arg-type]
-        return replace(found, status=Status.CANCELLED) if len(solved) == 2 else found
+        solution = real(self, *arguments, **named)  # type: ignore[arg-type]
+        return replace(solution, status=Status.CANCELLED) if len(solved) == 2 else solution
 
     monkeypatch.setattr(Program, "solve", solve)
     return solved

@@ -33,16 +33,16 @@ def test_the_blocks_of_the_page_on_estimation_run_one_after_the_other(capsys):
     names = {}
     for block in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
         exec(block, names)
-    found = names["found"]
-    assert found.identifiable
+    estimation = names["found"]
+    assert estimation.identifiable
     # the table was made with 0.8 m, 0.25 /s and errors of one degree
     for name, truth in (("length", 0.8), ("friction", 0.25)):
-        assert found.unknowns[name].low < truth < found.unknowns[name].high
-    assert 0.01 < found.p_value < 0.99
+        assert estimation.unknowns[name].low < truth < estimation.unknowns[name].high
+    assert 0.01 < estimation.p_value < 0.99
     assert names["poor"].undetermined == ("stiffness +1 %, mass +1 %",)
     assert "3 of 4" in capsys.readouterr().out
 
 
 def test_every_status_is_reported_for():
-    told = set(re.findall(r"`([A-Z_]+)`", PAGE))
-    assert {status.name for status in Status} - told <= {"FAILED"}
+    described = set(re.findall(r"`([A-Z_]+)`", PAGE))
+    assert {status.name for status in Status} - described <= {"FAILED"}

@@ -61,25 +61,25 @@ def regression(times: Vector, values: Vector, sigma: Vector) -> tuple[Vector, Ve
 
 
 def test_a_straight_line_is_that_of_weighted_linear_regression() -> None:
-    found = estimate(line(), Measurements(TIMES, {"x": NOISY}, {"x": SIGMA}), FEW)
+    result = estimate(line(), Measurements(TIMES, {"x": NOISY}, {"x": SIGMA}), FEW)
     expected, covariance = regression(TIMES, NOISY, SIGMA)
 
-    assert found.names == ("slope", "motion.initial.x")
-    assert [found.unknowns[n].value for n in found.names] == pytest.approx(expected, rel=1e-8)
-    assert found.covariance == pytest.approx(covariance, rel=1e-8)
-    slope = found.unknowns["slope"]
+    assert result.names == ("slope", "motion.initial.x")
+    assert [result.unknowns[n].value for n in result.names] == pytest.approx(expected, rel=1e-8)
+    assert result.covariance == pytest.approx(covariance, rel=1e-8)
+    slope = result.unknowns["slope"]
     assert slope.deviation == pytest.approx(math.sqrt(covariance[0, 0]), rel=1e-8)
     assert slope.high - slope.value == pytest.approx(1.959964 * slope.deviation, rel=1e-6)
     assert slope.unit == "m/s"
     left = ((expected[0] * TIMES + expected[1] - NOISY) / SIGMA) ** 2
-    assert found.chi_squared == pytest.approx(left.sum(), rel=1e-8)
-    assert (found.count, found.degrees_of_freedom) == (9, 7)
-    assert found.p_value == pytest.approx(chi2.sf(left.sum(), 7), rel=1e-8)
-    assert (found.rank, found.dimension, found.identifiable) == (2, 2, True)
-    assert found.correlation[0, 1] == pytest.approx(covariance[0, 1] / np.sqrt(np.prod(covariance.diagonal())))
-    fit = found.fits["motion"]
+    assert result.chi_squared == pytest.approx(left.sum(), rel=1e-8)
+    assert (result.count, result.degrees_of_freedom) == (9, 7)
+    assert result.p_value == pytest.approx(chi2.sf(left.sum(), 7), rel=1e-8)
+    assert (result.rank, result.dimension, result.identifiable) == (2, 2, True)
+    assert result.correlation[0, 1] == pytest.approx(covariance[0, 1] / np.sqrt(np.prod(covariance.diagonal())))
+    fit = result.fits["motion"]
     assert fit.fitted["x"] == pytest.approx(expected[0] * TIMES + expected[1], rel=1e-8)
-    assert (fit.residuals["x"] ** 2).sum() == pytest.approx(found.chi_squared)
+    assert (fit.residuals["x"] ** 2).sum() == pytest.approx(result.chi_squared)
     # the band of the line at its end
     at_end = np.array([1.0, 1.0])
     assert fit.bands["x"][-1] == pytest.approx(math.sqrt(at_end @ covariance @ at_end), rel=1e-8)
@@ -88,14 +88,14 @@ def test_a_straight_line_is_that_of_weighted_linear_regression() -> None:
 def test_missing_values_count_for_nothing_and_outputs_can_be_measured() -> None:
     gaps = NOISY.copy()
     gaps[[2, 5]] = np.nan
-    there = np.isfinite(gaps)
-    expected, covariance = regression(TIMES[there], NOISY[there], SIGMA[there])
+    finite = np.isfinite(gaps)
+    expected, covariance = regression(TIMES[finite], NOISY[finite], SIGMA[finite])
     doubled = Measurements(TIMES, {"height": 2.0 * gaps}, {"height": 2.0 * SIGMA})
     for measured in (Measurements(TIMES, {"x": gaps}, {"x": SIGMA}), doubled):
-        found = estimate(line(), measured, FEW)
-        assert found.unknowns["slope"].value == pytest.approx(expected[0], rel=1e-8)
-        assert found.covariance == pytest.approx(covariance, rel=1e-8)
-        assert found.count == 7
+        result = estimate(line(), measured, FEW)
+        assert result.unknowns["slope"].value == pytest.approx(expected[0], rel=1e-8)
+        assert result.covariance == pytest.approx(covariance, rel=1e-8)
+        assert result.count == 7
 
 
 def test_two_experiments_share_a_parameter() -> None:
@@ -105,23 +105,23 @@ def test_two_experiments_share_a_parameter() -> None:
         "first": Measurements(TIMES, {"x": NOISY}, {"x": SIGMA}),
         "second": Measurements(TIMES, {"x": NOISY + 1.0}, {"x": 0.5 * SIGMA}),
     }
-    found = estimate(problem, measured, FEW)
+    result = estimate(problem, measured, FEW)
     A = np.zeros((18, 3))
     A[:9, 0], A[:9, 1] = TIMES / SIGMA, 1.0 / SIGMA
     A[9:, 0], A[9:, 2] = 2.0 * TIMES / SIGMA, 2.0 / SIGMA
     y = np.concatenate([NOISY / SIGMA, 2.0 * (NOISY + 1.0) / SIGMA])
-    assert [found.unknowns[n].value for n in found.names] == pytest.approx(np.linalg.lstsq(A, y)[0], rel=1e-8)
-    assert found.covariance == pytest.approx(np.linalg.inv(A.T @ A), rel=1e-8)
-    assert set(found.fits) == {"first", "second"}
+    assert [result.unknowns[n].value for n in result.names] == pytest.approx(np.linalg.lstsq(A, y)[0], rel=1e-8)
+    assert result.covariance == pytest.approx(np.linalg.inv(A.T @ A), rel=1e-8)
+    assert set(result.fits) == {"first", "second"}
 
 
 def test_a_parameter_at_its_bound_has_no_interval_and_others_that_of_the_rest() -> None:
     problem = replace(line(), parameters={"slope": (0.0, 1.0)})
-    found = estimate(problem, Measurements(TIMES, {"x": NOISY}, {"x": SIGMA}), FEW)
-    assert found.unknowns["slope"].at_bound
-    assert found.names == ("motion.initial.x",)
-    assert found.covariance == pytest.approx(np.array([[1.0 / (SIGMA**-2).sum()]]), rel=1e-6)
-    assert found.degrees_of_freedom == 8
+    result = estimate(problem, Measurements(TIMES, {"x": NOISY}, {"x": SIGMA}), FEW)
+    assert result.unknowns["slope"].at_bound
+    assert result.names == ("motion.initial.x",)
+    assert result.covariance == pytest.approx(np.array([[1.0 / (SIGMA**-2).sum()]]), rel=1e-6)
+    assert result.degrees_of_freedom == 8
 
 
 # -------------------------------------------------------------------------------------------------- nonlinear
@@ -168,20 +168,20 @@ MESH = Options(intervals=16, degree=5)
 
 def test_a_nonlinear_fit_and_its_covariance_are_those_of_shooting_with_least_squares() -> None:
     measured = noisy(1)
-    found = estimate(populations(), measured, MESH)
+    result = estimate(populations(), measured, MESH)
 
     def residuals(values: Vector) -> Vector:
-        given = np.stack([measured.values["prey"], measured.values["predators"]], axis=1)
-        return ((simulated(values) - given) / [1.0, 0.5]).ravel()
+        data = np.stack([measured.values["prey"], measured.values["predators"]], axis=1)
+        return ((simulated(values) - data) / [1.0, 0.5]).ravel()
 
     shot = least_squares(
         residuals, np.array(list(TRUTH.values())), jac="3-point", x_scale=list(TRUTH.values()), xtol=1e-12
     )
-    assert [i.value for i in found.unknowns.values()] == pytest.approx(shot.x, rel=1e-5)
-    assert found.covariance == pytest.approx(np.linalg.inv(shot.jac.T @ shot.jac), rel=2e-4, abs=1e-9)
-    assert found.chi_squared == pytest.approx(2.0 * shot.cost, rel=1e-6)
-    assert found.identifiable
-    assert not found.doubts
+    assert [i.value for i in result.unknowns.values()] == pytest.approx(shot.x, rel=1e-5)
+    assert result.covariance == pytest.approx(np.linalg.inv(shot.jac.T @ shot.jac), rel=2e-4, abs=1e-9)
+    assert result.chi_squared == pytest.approx(2.0 * shot.cost, rel=1e-6)
+    assert result.identifiable
+    assert not result.doubts
 
 
 def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
@@ -189,8 +189,8 @@ def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
     errors = []
     inside = 0
     for seed in range(40):
-        found = estimate(populations(), noisy(seed), Options(intervals=16, check=False))
-        for interval, truth in zip(found.unknowns.values(), TRUTH.values(), strict=True):
+        result = estimate(populations(), noisy(seed), Options(intervals=16, check=False))
+        for interval, truth in zip(result.unknowns.values(), TRUTH.values(), strict=True):
             errors.append((interval.value - truth) / interval.deviation)
             inside += interval.low <= truth <= interval.high
     assert abs(np.mean(errors)) < 0.2
@@ -219,29 +219,29 @@ def swings() -> Measurements:
 
 
 def test_a_combination_that_is_not_determined_is_named_and_the_rest_has_its_intervals() -> None:
-    found = estimate(oscillator(), swings(), Options(intervals=12))
-    assert (found.rank, found.dimension) == (3, 4)
-    assert not found.identifiable
-    assert set(found.undetermined[0].split(", ")) == {"k +1 %", "m +1 %"}
-    assert math.isinf(found.unknowns["k"].deviation)
-    assert math.isinf(found.unknowns["m"].deviation)
-    assert found.degrees_of_freedom == 17
-    known = estimate(replace(oscillator(), parameters={"m": 1.0}), swings(), Options(intervals=12))
-    assert known.identifiable
+    result = estimate(oscillator(), swings(), Options(intervals=12))
+    assert (result.rank, result.dimension) == (3, 4)
+    assert not result.identifiable
+    assert set(result.undetermined[0].split(", ")) == {"k +1 %", "m +1 %"}
+    assert math.isinf(result.unknowns["k"].deviation)
+    assert math.isinf(result.unknowns["m"].deviation)
+    assert result.degrees_of_freedom == 17
+    with_mass = estimate(replace(oscillator(), parameters={"m": 1.0}), swings(), Options(intervals=12))
+    assert with_mass.identifiable
     for name in ("motion.initial.x", "motion.initial.v"):
-        assert found.unknowns[name].deviation == pytest.approx(known.unknowns[name].deviation, rel=1e-5)
-    assert "m" not in known.unknowns  # a number that is given is no unknown
+        assert result.unknowns[name].deviation == pytest.approx(with_mass.unknowns[name].deviation, rel=1e-5)
+    assert "m" not in with_mass.unknowns  # a number that is given is no unknown
 
 
 def test_a_determined_fit_reports_its_least_determined_direction() -> None:
-    found = estimate(replace(oscillator(), parameters={"m": 1.0}), swings(), Options(intervals=12))
+    result = estimate(replace(oscillator(), parameters={"m": 1.0}), swings(), Options(intervals=12))
     # the phase of the swing is a matter of its frequency and of its first speed, which is zero: relative to its scale
-    assert "k +1.2 %" in found.weakest
-    assert "motion.initial.v +2 %" in found.weakest
-    sizes = np.array([found.unknowns[n].value for n in found.names])
-    sizes[found.names.index("motion.initial.v")] = found.solution.scales["motion.v"]
-    values = np.linalg.eigvalsh(found.covariance / np.outer(sizes, sizes))
-    assert found.condition == pytest.approx(math.sqrt(values[-1] / values[0]), rel=1e-6)
+    assert "k +1.2 %" in result.weakest
+    assert "motion.initial.v +2 %" in result.weakest
+    sizes = np.array([result.unknowns[n].value for n in result.names])
+    sizes[result.names.index("motion.initial.v")] = result.solution.scales["motion.v"]
+    values = np.linalg.eigvalsh(result.covariance / np.outer(sizes, sizes))
+    assert result.condition == pytest.approx(math.sqrt(values[-1] / values[0]), rel=1e-6)
 
 
 # -------------------------------------------------------------------------------------------------- inputs and priors
@@ -265,29 +265,29 @@ def test_a_prior_makes_a_linear_smoother_with_its_covariance() -> None:
         measured = Measurements(TIMES, {"x": values}, {"x": 0.1})
         return estimate(drifting(), measured, FEW, prior=lambda e: 4.0 * e.integral["drift"])
 
-    found = smoothed(NOISY)
+    result = smoothed(NOISY)
     A = np.stack([smoothed(unit).solution.phase.values["x"] for unit in np.eye(9)], axis=1)
-    assert found.solution.phase.values["x"] == pytest.approx(A @ NOISY, abs=1e-7)
-    assert found.fits["motion"].bands["x"] == pytest.approx(0.1 * np.linalg.norm(A, axis=1), rel=1e-5)
+    assert result.solution.phase.values["x"] == pytest.approx(A @ NOISY, abs=1e-7)
+    assert result.fits["motion"].bands["x"] == pytest.approx(0.1 * np.linalg.norm(A, axis=1), rel=1e-5)
 
 
 def test_unknown_inputs_without_a_prior_are_counted_as_what_they_are() -> None:
-    found = estimate(drifting(), Measurements(TIMES, {"x": NOISY}, {"x": SIGMA}), FEW)
-    assert found.rank == 9  # as many as there are values
-    assert found.dimension > 9
-    assert found.undetermined == ("motion.initial.x +1 %",)  # nothing was measured there
-    begun = replace(drifting(), phases=[replace(drifting().phases[0], initial={"x": 0.3})])
-    found = estimate(begun, Measurements(TIMES, {"x": NOISY}, {"x": SIGMA}), FEW)
-    assert found.undetermined == ("unknown inputs alone",)
+    result = estimate(drifting(), Measurements(TIMES, {"x": NOISY}, {"x": SIGMA}), FEW)
+    assert result.rank == 9  # as many as there are values
+    assert result.dimension > 9
+    assert result.undetermined == ("motion.initial.x +1 %",)  # nothing was measured there
+    with_start = replace(drifting(), phases=[replace(drifting().phases[0], initial={"x": 0.3})])
+    result = estimate(with_start, Measurements(TIMES, {"x": NOISY}, {"x": SIGMA}), FEW)
+    assert result.undetermined == ("unknown inputs alone",)
 
 
 def test_a_prior_counts_as_a_measurement() -> None:
     """A slope of 1 with a deviation of 0.1, as one more row of the regression."""
     measured = Measurements(TIMES, {"x": NOISY}, {"x": SIGMA})
-    found = estimate(line(), measured, FEW, prior=lambda e: ((e["slope"] - 1.0) / 0.1) ** 2)
+    result = estimate(line(), measured, FEW, prior=lambda e: ((e["slope"] - 1.0) / 0.1) ** 2)
     A = np.vstack([np.stack([TIMES, np.ones(9)], axis=1) / SIGMA[:, None], [[10.0, 0.0]]])
     y = np.append(NOISY / SIGMA, 10.0)
-    assert found.unknowns["slope"].value == pytest.approx(np.linalg.lstsq(A, y)[0][0], rel=1e-7)
+    assert result.unknowns["slope"].value == pytest.approx(np.linalg.lstsq(A, y)[0][0], rel=1e-7)
 
 
 # -------------------------------------------------------------------------------------------------- tables
@@ -309,23 +309,23 @@ def test_a_table_is_read_with_its_units_and_gaps() -> None:
     assert np.isnan(values[1])
     assert sigma[0] == pytest.approx(0.005)
     assert measured.count == 2
-    found = estimate(line(), measured, FEW)
-    assert found.unknowns["slope"].value == pytest.approx((1.91 - 0.385) / 0.9, rel=1e-7)
-    assert found.degrees_of_freedom == 0
-    assert math.isnan(found.p_value)
+    result = estimate(line(), measured, FEW)
+    assert result.unknowns["slope"].value == pytest.approx((1.91 - 0.385) / 0.9, rel=1e-7)
+    assert result.degrees_of_freedom == 0
+    assert math.isnan(result.p_value)
 
 
 def test_deviations_may_be_given_beside_the_table() -> None:
     measured = read_measurements("time,x [cm]\n0.1,50\n0.9,180\n", {"x": 2.0})
     assert measured.converted("x", "m")[1] == pytest.approx([0.02, 0.02])
-    both = read_measurements("time,x,sigma x\n0.1,50,\n0.9,180,1\n", {"x": 2.0})
-    assert both.sigma["x"] == pytest.approx([2.0, 2.0])  # what is given counts, not the column
+    measurements = read_measurements("time,x,sigma x\n0.1,50,\n0.9,180,1\n", {"x": 2.0})
+    assert measurements.sigma["x"] == pytest.approx([2.0, 2.0])  # what is given counts, not the column
     with pytest.raises(ValueError, match=r"sigma\.y: no such column"):
         read_measurements("time,x,sigma x\n0.1,50,1\n", {"y": 2.0})
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         ((["a"], {"x": [1.0]}, {"x": 1.0}), "times: contains a value that is not a number"),
         (([1.0], {"x": ["a"]}, {"x": 1.0}), "x: contains a value that is not a number"),
@@ -337,9 +337,9 @@ def test_deviations_may_be_given_beside_the_table() -> None:
         (([1.0], {"x": [1.0]}, 1.0), "sigma of measurements must be given by name, not as float"),
     ],
 )
-def test_measurements_that_are_no_numbers_are_named(given, message) -> None:
+def test_measurements_that_are_no_numbers_are_named(arguments, message) -> None:
     with pytest.raises(ValueError, match=message):
-        Measurements(*given)
+        Measurements(*arguments)
 
 
 def test_columns_are_given_by_variable() -> None:
@@ -430,8 +430,8 @@ def test_a_fit_that_fails_and_a_problem_without_measurements_are_reported() -> N
 
 
 def test_an_interval_states_its_kind() -> None:
-    found = estimate(line(), Measurements(TIMES, {"x": NOISY}, {"x": SIGMA}), FEW, level=0.68268949)
-    slope = found.unknowns["slope"]
+    result = estimate(line(), Measurements(TIMES, {"x": NOISY}, {"x": SIGMA}), FEW, level=0.68268949)
+    slope = result.unknowns["slope"]
     assert isinstance(slope, ConfidenceInterval)
     assert slope.value - slope.low == pytest.approx(slope.deviation, rel=1e-6)
-    assert "slope=" in repr(found)
+    assert "slope=" in repr(result)

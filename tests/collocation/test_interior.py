@@ -30,22 +30,25 @@ IPOPT = {"linear_solver": "mumps"}
 )  # fmt: skip
 def test_it_ends_where_ipopt_does(name):
     problem = getattr(problems, name)()
-    own = solve(problem, Options(intervals=20, check=False))
-    other = solve(problem, Options(intervals=20, check=False, ipopt=IPOPT))
+    solution = solve(problem, Options(intervals=20, check=False))
+    reference = solve(problem, Options(intervals=20, check=False, ipopt=IPOPT))
 
-    assert (own.solver, other.solver) == (f"{NAME}, exact hessian, designopt ldl", "ipopt, exact hessian, mumps")
-    assert own.status is other.status is Status.SOLVED
-    assert own.objective == pytest.approx(other.objective, rel=1e-7, abs=1e-9)
-    assert own.optimisation_error <= 1e-8
+    assert (solution.solver, reference.solver) == (
+        f"{NAME}, exact hessian, designopt ldl",
+        "ipopt, exact hessian, mumps",
+    )
+    assert solution.status is reference.status is Status.SOLVED
+    assert solution.objective == pytest.approx(reference.objective, rel=1e-7, abs=1e-9)
+    assert solution.optimisation_error <= 1e-8
 
 
 @needs_compiler
 def test_multipliers_are_those_of_ipopt():
-    own = solve(problems.cart_pole(), Options(intervals=20, check=False))
-    other = solve(problems.cart_pole(), Options(intervals=20, check=False, ipopt=IPOPT))
+    solution = solve(problems.cart_pole(), Options(intervals=20, check=False))
+    reference = solve(problems.cart_pole(), Options(intervals=20, check=False, ipopt=IPOPT))
 
     for name in ("x", "angle", "v", "omega"):
-        costates = own.phase.costates[name], other.phase.costates[name]
+        costates = solution.phase.costates[name], reference.phase.costates[name]
         np.testing.assert_allclose(*costates, rtol=1e-6, atol=1e-6 * np.abs(costates[1]).max())
 
 
@@ -55,36 +58,36 @@ def test_a_path_constraint_on_its_limit_has_the_multiplier_of_ipopt():
     problem = problems.block_move()
     limited = replace(problem.phases[0], path={"speed": Constraint(lambda v: v["v"], high=1.2)})
     problem = replace(problem, phases=[limited])
-    own = solve(problem, Options(intervals=20, check=False))
-    other = solve(problem, Options(intervals=20, check=False, ipopt=IPOPT))
+    solution = solve(problem, Options(intervals=20, check=False))
+    reference = solve(problem, Options(intervals=20, check=False, ipopt=IPOPT))
 
-    assert own.solver.startswith(NAME)
-    assert own.objective == pytest.approx(other.objective, rel=1e-8)
-    assert own.phase.values["v"].max() <= 1.2 + 1e-8
-    shadow = own.phase.path_multipliers["speed"], other.phase.path_multipliers["speed"]
+    assert solution.solver.startswith(NAME)
+    assert solution.objective == pytest.approx(reference.objective, rel=1e-8)
+    assert solution.phase.values["v"].max() <= 1.2 + 1e-8
+    shadow = solution.phase.path_multipliers["speed"], reference.phase.path_multipliers["speed"]
     np.testing.assert_allclose(*shadow, atol=1e-4 * np.abs(shadow[1]).max())
 
 
 @needs_compiler
 def test_a_lost_search_is_begun_anew_by_ipopt():
     """The straight line is feasible for no time: IPOPT restores feasibility from it."""
-    found = solve(problems.brachistochrone(), Options(intervals=20, check=False))
-    assert found.solver == "ipopt, exact hessian, designopt ldl"
-    assert found.objective == pytest.approx(problems.brachistochrone_time(), rel=1e-4)
+    solution = solve(problems.brachistochrone(), Options(intervals=20, check=False))
+    assert solution.solver == "ipopt, exact hessian, designopt ldl"
+    assert solution.objective == pytest.approx(problems.brachistochrone_time(), rel=1e-4)
 
 
 @needs_compiler
 def test_ipopt_gets_the_iterations_that_a_lost_search_has_left():
     """The search is lost here after two iterations."""
     alone = Program(problems.oscillator_mass(), Options(intervals=15, ipopt={"print_level": 0})).solve()
-    both = Program(problems.oscillator_mass(), Options(intervals=15)).solve()
-    assert both.solver == alone.solver
-    assert both.iterations > alone.iterations
-    assert len(both.history["objective"]) == len(alone.history["objective"]) + both.iterations - alone.iterations
+    resumed = Program(problems.oscillator_mass(), Options(intervals=15)).solve()
+    assert resumed.solver == alone.solver
+    assert resumed.iterations > alone.iterations
+    assert len(resumed.history["objective"]) == len(alone.history["objective"]) + resumed.iterations - alone.iterations
 
-    found = Program(problems.oscillator_mass(), Options(intervals=15, max_iterations=alone.iterations)).solve()
-    assert found.status is Status.ITERATION_LIMIT
-    assert found.iterations == alone.iterations
+    solution = Program(problems.oscillator_mass(), Options(intervals=15, max_iterations=alone.iterations)).solve()
+    assert solution.status is Status.ITERATION_LIMIT
+    assert solution.iterations == alone.iterations
 
 
 def test_ipopt_gets_the_time_that_a_lost_search_has_left():
@@ -95,11 +98,11 @@ def test_ipopt_gets_the_time_that_a_lost_search_has_left():
 
 
 @needs_compiler
-@pytest.mark.parametrize("asked", [{"compile": "never"}, {"hessian": "lbfgs"}, {"ipopt": {"print_level": 0}}])
-def test_ipopt_is_used_where_it_is_asked_for(asked):
-    found = solve(problems.block_move(), Options(intervals=5, check=False, **asked))
-    assert found.solver.startswith("ipopt, ")
-    assert found.objective == pytest.approx(12.0, rel=1e-9)
+@pytest.mark.parametrize("settings", [{"compile": "never"}, {"hessian": "lbfgs"}, {"ipopt": {"print_level": 0}}])
+def test_ipopt_is_used_where_it_is_asked_for(settings):
+    solution = solve(problems.block_move(), Options(intervals=5, check=False, **settings))
+    assert solution.solver.startswith("ipopt, ")
+    assert solution.objective == pytest.approx(12.0, rel=1e-9)
 
 
 @needs_compiler
@@ -117,27 +120,27 @@ def test_the_same_solve_gives_the_same_bits():
     program = Program(problems.van_der_pol(), Options(intervals=30))
     first = program.solve()
     program.solve(replace(problems.van_der_pol(), phases=[replace(problems.van_der_pol().phases[0], tf=9.0)]))
-    again = program.solve()
-    assert np.array_equal(first.iterate.x, again.iterate.x)
-    assert first.objective == again.objective
+    repeated = program.solve()
+    assert np.array_equal(first.iterate.x, repeated.iterate.x)
+    assert first.objective == repeated.objective
 
 
 @needs_compiler
 def test_a_search_goes_on_with_its_own_derivatives_after_another_one():
     program = Program(problems.cart_pole(), Options(intervals=20))
-    made = program.transcription
-    given = boxes(program.statement, program.problem, made.layout, made.blocks)
-    interior = Interior(made, library.loaded())
+    transcription = program.transcription
+    limits = boxes(program.statement, program.problem, transcription.layout, transcription.blocks)
+    interior = Interior(transcription, library.loaded())
     x = program.solve().iterate.x
 
     def ended(*, disturbed):
-        run = Run(interior, given, 0.9 * x, None)
+        run = Run(interior, limits, 0.9 * x, None)
         run.go(10.0, 10.0, 0.0, 100, lambda: False)
         if disturbed:
-            Run(interior, given, 0.5 * x, None).go(10.0, 10.0, 0.0, 100, lambda: False)
-        begun = run.iterations
+            Run(interior, limits, 0.5 * x, None).go(10.0, 10.0, 0.0, 100, lambda: False)
+        iterations = run.iterations
         assert run.go(1e-10, 1e-10, 0.0, 100, lambda: False) == SOLVED
-        assert run.iterations > begun
+        assert run.iterations > iterations
         return run.iterate()[0].x
 
     assert np.array_equal(ended(disturbed=False), ended(disturbed=True))
@@ -145,18 +148,18 @@ def test_a_search_goes_on_with_its_own_derivatives_after_another_one():
 
 @needs_compiler
 def test_it_stops_at_the_limit_of_iterations_and_keeps_the_iterate():
-    found = Program(problems.cart_pole(), Options(intervals=20, max_iterations=4)).solve()
-    assert found.status is Status.ITERATION_LIMIT
-    assert found.iterations == 4
-    assert len(found.history["objective"]) == 5
+    solution = Program(problems.cart_pole(), Options(intervals=20, max_iterations=4)).solve()
+    assert solution.status is Status.ITERATION_LIMIT
+    assert solution.iterations == 4
+    assert len(solution.history["objective"]) == 5
 
 
 @needs_compiler
 def test_more_iterations_than_a_c_int_holds_are_as_many_as_it_holds():
-    found = solve(problems.block_move(), Options(intervals=10, max_iterations=10**12, check=False))
+    solution = solve(problems.block_move(), Options(intervals=10, max_iterations=10**12, check=False))
 
-    assert found.solver.startswith(NAME)
-    assert found.status is Status.SOLVED
+    assert solution.solver.startswith(NAME)
+    assert solution.status is Status.SOLVED
 
 
 @needs_compiler
@@ -167,8 +170,8 @@ def test_a_constraint_is_kept_in_its_own_size_however_steep_it_is(steep):
     phase = replace(problems.block_move().phases[0], final={"v": 0.0})
     end = Constraint(lambda e: steep * ca.sin(e.final["x"]), 0.8 * steep, 0.8 * steep)
     problem = replace(problems.block_move(), phases=[phase], constraints={"end": end})
-    found = Program(problem, Options(intervals=10, tolerance=1e-4, acceptable_tolerance=1e-4)).solve()
+    solution = Program(problem, Options(intervals=10, tolerance=1e-4, acceptable_tolerance=1e-4)).solve()
 
-    assert found.solver.startswith(NAME)
-    assert found.status is Status.SOLVED
-    assert abs(steep * np.sin(found.phase.values["x"][-1]) - 0.8 * steep) <= 1.1e-4
+    assert solution.solver.startswith(NAME)
+    assert solution.status is Status.SOLVED
+    assert abs(steep * np.sin(solution.phase.values["x"][-1]) - 0.8 * steep) <= 1.1e-4

@@ -133,8 +133,8 @@ def test_multipliers_of_a_steep_row_are_those_of_the_row_itself(limits, steep):
     assert iterate.constraint_multipliers == pytest.approx([-1e4 / steep], rel=1e-6)
     assert np.abs(gradient).max() <= 1e-4
 
-    again, warm = program.searched(iterate.x, multipliers=iterate)
-    assert again == SOLVED
+    warm_status, warm = program.searched(iterate.x, multipliers=iterate)
+    assert warm_status == SOLVED
     assert warm.iterations <= 3
     assert warm.stats()["iterations"]["inf_du"][0] <= 0.1  # the gradient of the cost alone is 1e4
 
@@ -149,8 +149,10 @@ def test_multipliers_of_bounds_belong_to_the_unscaled_cost():
     assert status == SOLVED
     assert iterate.x == pytest.approx([0.0, 1.0], abs=1e-7)
     assert iterate.bound_multipliers == pytest.approx([-1e4, 2e4], rel=1e-6)
-    again, warm = program.searched(iterate.x, multipliers=Iterate(iterate.x, np.zeros(1), iterate.bound_multipliers))
-    assert again == SOLVED
+    warm_status, warm = program.searched(
+        iterate.x, multipliers=Iterate(iterate.x, np.zeros(1), iterate.bound_multipliers)
+    )
+    assert warm_status == SOLVED
     assert warm.iterations <= 4
 
 

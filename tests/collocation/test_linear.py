@@ -28,36 +28,36 @@ class System:
         self._size = lower.shape[0]
         self._begin, self._row = ((a + 1).astype(np.int32) for a in (lower.indptr, lower.indices))
         self._value = lower.data.copy()
-        self._kept = ctypes.c_void_p(), ctypes.c_void_p()
-        self._control, self.told = np.zeros(50), np.zeros(100, np.int32)  # both longer than the structures are
+        self._handles = ctypes.c_void_p(), ctypes.c_void_p()
+        self._control, self.info = np.zeros(50), np.zeros(100, np.int32)  # both longer than the structures are
         self._call("default_control", self._control)
         self._control[6] = threshold  # after six whole numbers, one real, three whole ones and the smallest pivot
         self._call(
-            "analyse", 0, self._size, self._begin, self._row, None, self._kept[0], self._control, self.told, None
+            "analyse", 0, self._size, self._begin, self._row, None, self._handles[0], self._control, self.info, None
         )
-        self._call("factor", 4, self._begin, self._row, self._value, *self._kept, self._control, self.told, None)
+        self._call("factor", 4, self._begin, self._row, self._value, *self._handles, self._control, self.info, None)
 
     def _call(self, name, *arguments):
-        def given(a):
+        def argument(a):
             if isinstance(a, np.ndarray):
                 return a.ctypes.data_as(ctypes.c_void_p)
             return ctypes.byref(a) if isinstance(a, ctypes.c_void_p) else a
 
-        getattr(self._library, f"ma97_{name}_d")(*map(given, arguments))
+        getattr(self._library, f"ma97_{name}_d")(*map(argument, arguments))
 
     def solved(self, right):
         x = np.array(right, float)
-        self._call("solve", 0, 1, x, self._size, *self._kept, self._control, np.zeros_like(self.told))
+        self._call("solve", 0, 1, x, self._size, *self._handles, self._control, np.zeros_like(self.info))
         return x
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self._call("finalise", *self._kept)
+        self._call("finalise", *self._handles)
 
 
-def drawn(rng, *, dense):
+def random_matrix(rng, *, dense):
     """A system as an optimizer has them: a symmetric block that need not be definite, equations below, zeros."""
     n = int(rng.integers(2, 120))
     m = int(rng.integers(0, n))
@@ -75,15 +75,15 @@ def test_solutions_and_signs_of_eigenvalues_are_those_of_dense_methods():
     rng = np.random.default_rng(1)
     delayed = 0
     for trial in range(80):
-        matrix = drawn(rng, dense=trial % 4 == 0)
+        matrix = random_matrix(rng, dense=trial % 4 == 0)
         eigenvalues = np.linalg.eigvalsh(matrix.toarray())
         regular = np.abs(eigenvalues).min() > 1e-10 * np.abs(eigenvalues).max()
         with System(matrix, threshold=1e-2) as system:
             if not regular:
                 continue
-            assert system.told[FLAG] == 0
-            assert system.told[NEGATIVE] == (eigenvalues < 0.0).sum()
-            delayed += system.told[DELAYED]
+            assert system.info[FLAG] == 0
+            assert system.info[NEGATIVE] == (eigenvalues < 0.0).sum()
+            delayed += system.info[DELAYED]
             x = rng.standard_normal(matrix.shape[0])
             error = matrix @ system.solved(matrix @ x) - matrix @ x
             assert np.abs(error).max() < 1e-9 * np.abs(matrix).max() * max(1.0, np.abs(x).max())
@@ -97,7 +97,7 @@ def test_solutions_and_signs_of_eigenvalues_are_those_of_dense_methods():
 )
 def test_a_singular_matrix_is_called_so(matrix):
     with System(sp.csc_matrix(matrix)) as system:
-        assert system.told[FLAG] == -7
+        assert system.info[FLAG] == -7
 
 
 @needs_compiler
@@ -110,7 +110,7 @@ def test_a_long_chain_with_a_variable_that_all_equations_have_is_solved():
     matrix = sp.csc_matrix(sp.bmat([[H, J.T], [J, sp.csc_matrix((n - 2, n - 2))]]))
     x = rng.standard_normal(matrix.shape[0])
     with System(matrix) as system:
-        assert system.told[NEGATIVE] == n - 2
+        assert system.info[NEGATIVE] == n - 2
         error = matrix @ system.solved(matrix @ x) - matrix @ x
         assert np.abs(error).max() < 1e-7 * np.abs(matrix @ x).max()
 
@@ -119,12 +119,12 @@ def test_a_long_chain_with_a_variable_that_all_equations_have_is_solved():
 @pytest.mark.parametrize("name", ["cart_pole", "van_der_pol", "linear_tangent", "double_integrator", "goddard"])
 def test_a_solve_is_that_with_mumps(name):
     problem = getattr(problems, name)()
-    own = solve(problem, Options(intervals=20, check=False, ipopt={"print_level": 0}))
+    solution = solve(problem, Options(intervals=20, check=False, ipopt={"print_level": 0}))
     mumps = solve(problem, Options(intervals=20, check=False, ipopt={"linear_solver": "mumps"}))
 
-    assert (own.solver, mumps.solver) == ("ipopt, exact hessian, designopt ldl", "ipopt, exact hessian, mumps")
-    assert own.status is mumps.status
-    assert own.objective == pytest.approx(mumps.objective, rel=1e-8)
+    assert (solution.solver, mumps.solver) == ("ipopt, exact hessian, designopt ldl", "ipopt, exact hessian, mumps")
+    assert solution.status is mumps.status
+    assert solution.objective == pytest.approx(mumps.objective, rel=1e-8)
 
 
 @needs_compiler
@@ -132,8 +132,10 @@ def test_programs_of_one_structure_are_solved_in_threads():
     problem = problems.cart_pole()
     expected = Program(problem, Options(intervals=20)).solve().objective
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda n: Program(problem, Options(intervals=n)).solve().objective, [20, 21, 22] * 4))
-    assert found[::3] == [expected] * 4
+        objectives = list(
+            pool.map(lambda n: Program(problem, Options(intervals=n)).solve().objective, [20, 21, 22] * 4)
+        )
+    assert objectives[::3] == [expected] * 4
 
 
 @pytest.mark.parametrize(
@@ -145,6 +147,6 @@ def test_other_solvers_are_used_where_they_are_asked_for(compile, ipopt):
 
 def test_without_a_compiler_it_is_mumps(monkeypatch):
     monkeypatch.setenv("CC", "no-such-compiler")
-    found = solve(problems.block_move(), Options(intervals=5))
-    assert found.solver == "ipopt, exact hessian, mumps"
-    assert found.objective == pytest.approx(12.0, rel=1e-9)
+    solution = solve(problems.block_move(), Options(intervals=5))
+    assert solution.solver == "ipopt, exact hessian, mumps"
+    assert solution.objective == pytest.approx(12.0, rel=1e-9)

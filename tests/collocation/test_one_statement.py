@@ -19,10 +19,10 @@ from rod_chains import rod_chain, start
 def double_cart_pole() -> System:
     """A cart (1 kg) with two poles in a row (0.3 kg at 0.5 m each), by Lagrange's equations of its energies."""
     q, v, a, force = ca.SX.sym("q", 3), ca.SX.sym("v", 3), ca.SX.sym("a", 3), ca.SX.sym("force")
-    place, energy = ca.vertcat(q[0], 0.0), 0.5 * v[0] ** 2
+    position, energy = ca.vertcat(q[0], 0.0), 0.5 * v[0] ** 2
     for i in (1, 2):
-        place = place + 0.5 * ca.vertcat(ca.sin(q[i]), -ca.cos(q[i]))
-        energy += 0.15 * ca.sumsqr(ca.jtimes(place, q, v)) - 0.3 * 9.81 * place[1]
+        position = position + 0.5 * ca.vertcat(ca.sin(q[i]), -ca.cos(q[i]))
+        energy += 0.15 * ca.sumsqr(ca.jtimes(position, q, v)) - 0.3 * 9.81 * position[1]
     momentum = ca.gradient(energy, v)
     residual = (
         ca.jtimes(momentum, ca.vertcat(q, v), ca.vertcat(v, a)) - ca.gradient(energy, q) - ca.vertcat(force, 0, 0)
@@ -59,15 +59,15 @@ def test_simulation_linearisation_and_collocation_agree(name):
         system, tf=end, initial=dict(zip(states, x0.tolist(), strict=True)),
         bounds={v.name: (value, value) for v, value in zip(system.controls, u, strict=True)},
     )  # fmt: skip
-    held = {v.name: value for v, value in zip(system.parameters, p, strict=True)}
-    problem = TrajectoryProblem([phase], lambda e: e.final[states[0]] * 0.0, parameters=held)
+    parameters = {v.name: value for v, value in zip(system.parameters, p, strict=True)}
+    problem = TrajectoryProblem([phase], lambda e: e.final[states[0]] * 0.0, parameters=parameters)
     guess = Guess({"motion": sampled(times, {n: run.x[:, i] for i, n in enumerate(states)})})
-    found = Program(problem, Options(scheme="radau", degree=5, intervals=12, check=False)).solve(guess=guess)
-    assert found.success, found.message
+    solution = Program(problem, Options(scheme="radau", degree=5, intervals=12, check=False)).solve(guess=guess)
+    assert solution.success, solution.message
     size = 1.0 + np.abs(run.x).max(axis=0)
-    ends = np.array([found.phase.values[n][-1] for n in states])
+    ends = np.array([solution.phase.values[n][-1] for n in states])
     assert (np.abs(ends - run.x[-1]) / size).max() < 1e-6
-    assert resimulate(phase, found.phase, held).error < 1e-6
+    assert resimulate(phase, solution.phase, parameters).error < 1e-6
 
     about = linearise(system, x0, u=u, p=p)
     j, h = len(states) - 1, 1e-5

@@ -56,8 +56,8 @@ def regulator(weight: float = 1.0, start: float = START, horizon: float = HORIZO
 @pytest.mark.parametrize(("scheme", "accuracy"), [(hermite_simpson(), 5e-4), (radau(4), 1e-6)])
 def test_a_linear_regulator_has_the_derivatives_of_its_riccati_equation(scheme: Scheme, accuracy: float) -> None:
     problem = regulator()
-    found = solve(problem, meshes=[Mesh.uniform(scheme, 20)])
-    s = sensitivities(problem, found)
+    solution = solve(problem, meshes=[Mesh.uniform(scheme, 20)])
+    s = sensitivities(problem, solution)
 
     assert s.regular
     assert s.names == ("weight", "motion.t0", "motion.tf", "motion.initial.x")
@@ -69,7 +69,7 @@ def test_a_linear_regulator_has_the_derivatives_of_its_riccati_equation(scheme: 
         "motion.initial.x": pytest.approx(2.0 * START * tanh, rel=1e-6),
     }
     of_start = s.phases["motion"].values["x"][:, 3]
-    times = found.phase.times
+    times = solution.phase.times
     assert of_start == pytest.approx(np.cosh(HORIZON - times) / math.cosh(HORIZON), abs=1e-7)
     gain = s.phases["motion"].values["u"][:, 3]  # the feedback of the whole horizon
     assert gain == pytest.approx(-np.sinh(HORIZON - times) / math.cosh(HORIZON), abs=accuracy)
@@ -148,9 +148,9 @@ def differences(change: Callable[[float], TrajectoryProblem], step: float) -> di
 )
 def test_derivatives_are_those_of_optima_solved_again(name, change) -> None:
     problem = pushed()
-    found = solve(problem, Options(intervals=10))
-    assert max(found.phases["first"].saturation["u"]) > 0.1  # a bound is active
-    s = sensitivities(problem, found, [name])
+    solution = solve(problem, Options(intervals=10))
+    assert max(solution.phases["first"].saturation["u"]) > 0.1  # a bound is active
+    s = sensitivities(problem, solution, [name])
     expected = differences(change, 1e-4)
     assert s.regular, s.doubts
     for result in ("objective", "k", "effort"):
@@ -174,8 +174,8 @@ def test_a_time_between_two_phases_moves_both_and_what_they_sample() -> None:
 
 def test_the_sensitivities_of_the_objective_are_its_multipliers() -> None:
     problem = pushed()
-    found = solve(problem, Options(intervals=10))
-    s = sensitivities(problem, found, ["first.mass", "second.mass", "mass"])
+    solution = solve(problem, Options(intervals=10))
+    s = sensitivities(problem, solution, ["first.mass", "second.mass", "mass"])
     assert s.derivatives_of("objective")["first.mass"] == pytest.approx(s.solution.dJ_dq["first.mass"], rel=1e-6)
     assert s.derivatives_of("objective")["second.mass"] == pytest.approx(s.solution.dJ_dq["second.mass"], rel=1e-6)
     assert s.objective[2] == pytest.approx(s.objective[0] + s.objective[1], rel=1e-12)
@@ -232,9 +232,9 @@ def test_redundant_constraints_are_reported() -> None:
     base = regulator()
     twice = {f"end {i}": Constraint(lambda e: e.final["x"], high=0.2) for i in (1, 2)}
     problem = replace(base, constraints=twice)
-    found = solve(problem, Options(intervals=5))
-    assert found.status is Status.SOLVED
-    s = sensitivities(problem, found, ["weight"])
+    solution = solve(problem, Options(intervals=5))
+    assert solution.status is Status.SOLVED
+    s = sensitivities(problem, solution, ["weight"])
     assert "not independent" in s.doubts[-1]
     assert np.isnan(s.objective).all()
 
@@ -252,16 +252,16 @@ def test_quantities_that_the_cost_does_not_determine_are_reported() -> None:
 
 def test_the_spread_of_an_optimum_is_that_of_its_linear_law() -> None:
     problem = regulator()
-    found = solve(problem, Options(intervals=20))
-    s = sensitivities(problem, found, ["weight", "motion.initial.x"])
+    solution = solve(problem, Options(intervals=20))
+    s = sensitivities(problem, solution, ["weight", "motion.initial.x"])
     inherited = spread(s, {"motion.initial.x": 0.1})
     assert inherited.objective == pytest.approx(0.1 * 2.0 * START * math.tanh(HORIZON), rel=1e-6)
-    expected = 0.1 * np.cosh(HORIZON - found.phase.times) / math.cosh(HORIZON)
+    expected = 0.1 * np.cosh(HORIZON - solution.phase.times) / math.cosh(HORIZON)
     assert inherited.phases["motion"]["x"] == pytest.approx(expected, abs=1e-7)
     covariance = np.array([[0.04, -0.015], [-0.015, 0.01]])
-    both = spread(s, covariance)
-    assert both.objective**2 == pytest.approx(s.objective @ covariance @ s.objective, rel=1e-9)
-    assert both.figures["end"] ** 2 == pytest.approx(s.figures["end"] @ covariance @ s.figures["end"], rel=1e-9)
+    deviations = spread(s, covariance)
+    assert deviations.objective**2 == pytest.approx(s.objective @ covariance @ s.objective, rel=1e-9)
+    assert deviations.figures["end"] ** 2 == pytest.approx(s.figures["end"] @ covariance @ s.figures["end"], rel=1e-9)
 
 
 def test_the_spread_of_parameters_has_their_covariance() -> None:
@@ -277,14 +277,14 @@ def test_the_spread_of_parameters_has_their_covariance() -> None:
 
 def test_a_number_that_is_named_twice_counts_once() -> None:
     problem = regulator()
-    found = solve(problem, Options(intervals=5))
-    once, twice = (sensitivities(problem, found, names) for names in ("weight", ["weight", "weight"]))
+    solution = solve(problem, Options(intervals=5))
+    once, twice = (sensitivities(problem, solution, names) for names in ("weight", ["weight", "weight"]))
     assert once.names == twice.names == ("weight",)
     assert spread(twice, {"weight": 0.1}).objective == spread(once, {"weight": 0.1}).objective > 0.0
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("covariance", "message"),
     [
         ({"mas": 1.0}, "there is no sensitivity to it; known: weight"),
         ({"weight": -1.0}, "standard deviation"),
@@ -292,11 +292,11 @@ def test_a_number_that_is_named_twice_counts_once() -> None:
         ([[-1.0]], "negative eigenvalue"),
     ],
 )
-def test_a_spread_that_makes_no_sense_is_refused(given, message) -> None:
+def test_a_spread_that_makes_no_sense_is_refused(covariance, message) -> None:
     problem = regulator()
     s = sensitivities(problem, solve(problem, Options(intervals=5)), ["weight"])
     with pytest.raises(ProblemError, match=message):
-        spread(s, given)
+        spread(s, covariance)
 
 
 # -------------------------------------------------------------------------------------------------- mistakes
@@ -315,13 +315,13 @@ def test_a_name_that_is_no_number_is_refused(name, message) -> None:
     problem = replace(
         regulator(), cost=lambda e: e.integral["cost"] + e["p"] ** 2, extra=(Variable("p", "", -1.0, 1.0),)
     )
-    found = solve(problem, Options(intervals=5))
+    solution = solve(problem, Options(intervals=5))
     with pytest.raises(ProblemError, match=message):
-        sensitivities(problem, found, [name])
+        sensitivities(problem, solution, [name])
 
 
 def test_a_failed_solve_has_no_sensitivities() -> None:
     problem = pushed(limit=0.1)
-    found = solve(problem, Options(intervals=5, persistent=False))
+    solution = solve(problem, Options(intervals=5, persistent=False))
     with pytest.raises(ProblemError, match="is not a result"):
-        sensitivities(problem, found)
+        sensitivities(problem, solution)

@@ -71,9 +71,9 @@ SOURCES = {"events": {}, "plates": {"right": (0.1,), "left": (0.6, 1.7)}, "feet"
 
 
 def test_the_first_source_with_a_cycle_in_the_window_is_taken():
-    both = trial_cycles("auto", SOURCES, (0.0, 2.0))
-    assert both.cycles == (("right", Cycle(0.1, 1.2)), ("left", Cycle(0.6, 1.7)))
-    assert [note.rpartition(" by ")[2] for note in both.notes] == ["the motion of the feet", "force plates"]
+    side_cycles = trial_cycles("auto", SOURCES, (0.0, 2.0))
+    assert side_cycles.cycles == (("right", Cycle(0.1, 1.2)), ("left", Cycle(0.6, 1.7)))
+    assert [note.rpartition(" by ")[2] for note in side_cycles.notes] == ["the motion of the feet", "force plates"]
     right = trial_cycles("auto", SOURCES, (0.1, 1.2))
     assert right.cycles == (("right", Cycle(0.1, 1.2)),)
     assert right.notes[1] == "no cycle of the left side: foot strikes by force plates at 0.600 s"

@@ -32,10 +32,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_first_command_writes_a_valid_study(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder.parent)
     (folder / "laboratory.yaml").unlink()
-    written, run = blocks("sh")[0].strip().splitlines()
-    done = CliRunner().invoke(main, written.split()[1:])
-    assert done.exit_code == 0, done.output
-    assert f"  {run}" in done.output.splitlines()
+    new_command, run = blocks("sh")[0].strip().splitlines()
+    outcome = CliRunner().invoke(main, new_command.split()[1:])
+    assert outcome.exit_code == 0, outcome.output
+    assert f"  {run}" in outcome.output.splitlines()
     assert CliRunner().invoke(main, ["validate", run.split()[-1]]).exit_code == 0
 
 
@@ -50,8 +50,8 @@ def test_the_study_of_the_page_runs_and_exports(folder: Path) -> None:
     joints = {name.rpartition("_")[0] for name, kind in zip(arrays["curve_names"], arrays["curve_kinds"], strict=True)
               if kind == "joint force"}  # fmt: skip
     assert joints == {"hip_r", "knee_r"}
-    done = CliRunner().invoke(main, ["report", str(folder / "page.study"), "--export", "cycles"])
-    assert done.exit_code == 0, done.output
+    outcome = CliRunner().invoke(main, ["report", str(folder / "page.study"), "--export", "cycles"])
+    assert outcome.exit_code == 0, outcome.output
     assert (folder / "page.study" / "cycles.csv").stat().st_size > 1000
 
 
@@ -63,16 +63,16 @@ def test_the_samples_of_the_page_and_the_bundled_studies_are_valid(folder: Path)
     page_study = yaml.safe_load(blocks("yaml")[0])
     scaling, functional, markers, references = (yaml.safe_load(text) for text in blocks("yaml")[1:5])
     (folder / "functional.yaml").write_text(yaml.safe_dump(page_study | functional))
-    done = CliRunner().invoke(main, ["validate", "functional.yaml"])  # a sample without its movement
-    assert done.output.count("error:") == 1
-    assert "name it with functional" in done.output
+    outcome = CliRunner().invoke(main, ["validate", "functional.yaml"])  # a sample without its movement
+    assert outcome.output.count("error:") == 1
+    assert "name it with functional" in outcome.output
     page_study |= {"model": scaling["model"] | markers["model"]} | references
     row = "angle,knee_angle,deg,{},-5,4\n"
     (folder / "children.csv").write_text("quantity,variable,unit,percent,mean,sd\n" + row.format(0) + row.format(100))
     (folder / "scaled.yaml").write_text(yaml.safe_dump(page_study))
     for name in ("scaled.yaml", "sampled.yaml", "uncertainty.yaml", "laboratory.yaml"):
-        done = CliRunner().invoke(main, ["validate", name])
-        assert done.exit_code == 0, done.output
+        outcome = CliRunner().invoke(main, ["validate", name])
+        assert outcome.exit_code == 0, outcome.output
 
 
 def test_the_python_of_the_page_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -58,8 +58,8 @@ def test_forces_that_lag_behind_the_motion_are_named_with_the_setting_that_shift
 
 
 def test_forces_of_another_trial_and_without_values_are_named(analysed):
-    other = laboratory.walk(speed=1.6, cycles=3.0)
-    _, arrays = analysed({**trial(), "reactions": InputFile("forces.mot", other.mot(8))}, *NAMES, until="moments")
+    faster_walk = laboratory.walk(speed=1.6, cycles=3.0)
+    _, arrays = analysed({**trial(), "reactions": InputFile("forces.mot", faster_walk.mot(8))}, *NAMES, until="moments")
     assert re.search(
         r"at no time_offset do the forces fit the motion walk .* do they belong to this trial", text(arrays)
     )
@@ -83,9 +83,9 @@ def test_a_trial_without_a_result_is_called_unusable_and_no_divergence(tmp_path,
         "execution: {executor: serial, on_failure: {unusable: infeasible}}\n"
     )
     (tmp_path / "lab.yaml").write_text(study)
-    done = CliRunner().invoke(main, ["run", "lab.yaml", "-o", "lab.study"])
-    assert "unusable (trial), 1 of 1, the first: walk: no frame has moments." in done.output
-    assert "diverged" not in done.output + (tmp_path / "lab.study" / "report.html").read_text(encoding="utf-8")
+    outcome = CliRunner().invoke(main, ["run", "lab.yaml", "-o", "lab.study"])
+    assert "unusable (trial), 1 of 1, the first: walk: no frame has moments." in outcome.output
+    assert "diverged" not in outcome.output + (tmp_path / "lab.study" / "report.html").read_text(encoding="utf-8")
 
 
 def test_forces_that_are_a_step_late_are_refused_with_the_lag_as_the_cause():
@@ -210,12 +210,12 @@ def test_the_end_of_a_run_and_show_print_the_doubts_of_trials_that_are_alike_tog
         f"scenarios:\n{trials}\nsolver: {{use: evaluate}}\nexecution: {{executor: serial, arrays: [doubts]}}\n"
     )
     (tmp_path / "lab.yaml").write_text(study)
-    done = CliRunner().invoke(main, ["run", "lab.yaml", "-o", "lab.study"])
-    assert done.exit_code == 0, done.output
+    outcome = CliRunner().invoke(main, ["run", "lab.yaml", "-o", "lab.study"])
+    assert outcome.exit_code == 0, outcome.output
     (block,) = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)  # the output that the page shows
     for line in block.splitlines():
-        assert line.partition(" ...")[0] in done.output
-    shown = CliRunner().invoke(main, ["show", "lab.study"]).output
-    assert "  walk_1, walk_2 and walk_3: late.mot: the forces of the ground lag" in shown
+        assert line.partition(" ...")[0] in outcome.output
+    output = CliRunner().invoke(main, ["show", "lab.study"]).output
+    assert "  walk_1, walk_2 and walk_3: late.mot: the forces of the ground lag" in output
     design = CliRunner().invoke(main, ["show", "lab.study/0"]).output
     assert re.search(r"^walk_2: late.mot: the forces of the ground lag behind", design, re.M)

@@ -29,8 +29,8 @@ def command(*arguments: str):
     return CliRunner().invoke(main, list(arguments))
 
 
-def laboratory_folder(place, *left_out):
-    folder = place / "laboratory"
+def laboratory_folder(parent, *left_out):
+    folder = parent / "laboratory"
     shutil.copytree(STUDIES, folder, ignore=shutil.ignore_patterns("results", "*.yaml", *left_out))
     return folder
 
@@ -41,8 +41,8 @@ def result(tmp_path_factory):
     folder = tmp_path_factory.mktemp("laboratory") / "laboratory"
     shutil.copytree(STUDIES, folder, ignore=shutil.ignore_patterns("laboratory.yaml", "results"))
     with contextlib.chdir(folder.parent):
-        done = command("new", "laboratory", str(folder))
-    assert done.exit_code == 0, done.output
+        outcome = command("new", "laboratory", str(folder))
+    assert outcome.exit_code == 0, outcome.output
     file = folder / "laboratory.yaml"
     text = file.read_text().replace("  cycles: auto", "  metabolics: bhargava")
     file.write_text(text.replace("execution:", "execution:\n  executor: serial"))
@@ -56,11 +56,11 @@ def test_the_bundled_files_and_study_are_those_that_the_programs_write(tmp_path,
     assert names == sorted(path.name for path in STUDIES.iterdir() if path.suffix not in (".yaml", ""))
     for name in names:
         assert (tmp_path / "laboratory" / name).read_bytes() == (STUDIES / name).read_bytes(), name
-    done = command("new", "laboratory", str(tmp_path / "laboratory"))
-    assert done.exit_code == 0, done.output
-    written = (tmp_path / "laboratory" / "laboratory.yaml").read_text()
-    place = str(tmp_path / "laboratory" / "laboratory.yaml")
-    assert written.replace(place, "laboratory.yaml") == (STUDIES / "laboratory.yaml").read_text()
+    outcome = command("new", "laboratory", str(tmp_path / "laboratory"))
+    assert outcome.exit_code == 0, outcome.output
+    content = (tmp_path / "laboratory" / "laboratory.yaml").read_text()
+    location = str(tmp_path / "laboratory" / "laboratory.yaml")
+    assert content.replace(location, "laboratory.yaml") == (STUDIES / "laboratory.yaml").read_text()
 
 
 def test_each_subject_of_a_folder_has_the_mass_of_its_scaling_set_up(tmp_path, monkeypatch):
@@ -70,12 +70,12 @@ def test_each_subject_of_a_folder_has_the_mass_of_its_scaling_set_up(tmp_path, m
         shutil.copytree(laboratory_folder(tmp_path / name / "copy"), tmp_path / "two" / name)
         text = setup.format(mass) + "</ModelScaler></ScaleTool></OpenSimDocument>"
         (tmp_path / "two" / name / "scale.xml").write_text(text)
-    done = command("new", "laboratory", "two")
-    assert done.exit_code == 0, done.output
+    outcome = command("new", "laboratory", "two")
+    assert outcome.exit_code == 0, outcome.output
     study = yaml.safe_load((tmp_path / "two" / "two.yaml").read_text())
     masses = {(s["subject"], s.get("mass")) for s in study["scenarios"]}
     assert masses == {("anna", None), ("bert", "78 kg")}
-    assert "mass of 78 kg, as bert/scale.xml says" in " ".join(done.output.split())
+    assert "mass of 78 kg, as bert/scale.xml says" in " ".join(outcome.output.split())
 
 
 def test_the_study_of_a_folder_runs_and_its_report_has_every_part(result):
@@ -138,47 +138,47 @@ def test_exports_are_a_tidy_table_tables_for_opensim_and_the_scaled_model(result
 def test_a_folder_without_what_a_study_needs_is_refused(tmp_path, names, text):
     for name in names:
         shutil.copy(STUDIES / name, tmp_path)
-    done = command("new", "laboratory", str(tmp_path))
-    assert done.exit_code != 0
-    assert text in done.output
+    outcome = command("new", "laboratory", str(tmp_path))
+    assert outcome.exit_code != 0
+    assert text in outcome.output
     assert not (tmp_path / "laboratory.yaml").exists()
 
 
 def test_a_study_elsewhere_names_a_data_root_and_markers_without_a_place_are_announced(tmp_path):
     folder = tmp_path / "a folder"
     shutil.copytree(STUDIES, folder, ignore=shutil.ignore_patterns("results", "*.yaml"))
-    done = command("new", "laboratory", str(folder), "-o", str(tmp_path / "studies.yaml"))
-    assert done.exit_code == 0, done.output
+    outcome = command("new", "laboratory", str(folder), "-o", str(tmp_path / "studies.yaml"))
+    assert outcome.exit_code == 0, outcome.output
     (tmp_path / "elsewhere").mkdir()
     target = tmp_path / "elsewhere" / "study.yaml"
-    done = command("new", "laboratory", str(folder), "-o", str(target))
-    assert f"designopt run {target} --data 'laboratory={folder}'" in done.output
+    outcome = command("new", "laboratory", str(folder), "-o", str(target))
+    assert f"designopt run {target} --data 'laboratory={folder}'" in outcome.output
     for arguments in ([str(tmp_path / "studies.yaml")], [str(target), "--data", f"laboratory={folder}"]):
         assert command("validate", *arguments).exit_code == 0
     text = (folder / "walk_slow.trc").read_text()
     (folder / "walk_slow.trc").write_text(text.replace("\tR", "\tQ").replace("\tL", "\tP"))
-    done = command("new", "laboratory", str(folder), "-o", str(tmp_path / "again.yaml"))
-    assert "needed: walker.osim has no places for the markers of walk_slow.trc (QASI, QPSI," in done.output
+    outcome = command("new", "laboratory", str(folder), "-o", str(tmp_path / "again.yaml"))
+    assert "needed: walker.osim has no places for the markers of walk_slow.trc (QASI, QPSI," in outcome.output
 
 
 def test_missing_and_ambiguous_files_of_a_folder_are_reported(tmp_path):
     (tmp_path / "ana").mkdir()
-    for name, place in (("walker.osim", ""), ("walk_slow.trc", "ana"), ("static.trc", "ana")):
-        shutil.copy(STUDIES / name, tmp_path / place / name)
+    for name, subfolder in (("walker.osim", ""), ("walk_slow.trc", "ana"), ("static.trc", "ana")):
+        shutil.copy(STUDIES / name, tmp_path / subfolder / name)
     shutil.copy(STUDIES / "walker.osim", tmp_path / "another.osim")
     (tmp_path / "broken.trc").write_text("nothing")
     (tmp_path / "setup.xml").write_text("<OpenSimDocument><CMCTool/></OpenSimDocument>")
-    done = command("new", "laboratory", str(tmp_path), "-o", str(tmp_path / "study.yaml"))
-    assert done.exit_code == 0, done.output
+    outcome = command("new", "laboratory", str(tmp_path), "-o", str(tmp_path / "study.yaml"))
+    assert outcome.exit_code == 0, outcome.output
     for text in (
         "the folder also has", "and the last step is the joint angles", "static pose ana/static.trc",
         "not used: broken.trc:", "not used: setup.xml:",
     ):  # fmt: skip
-        assert text in done.output
+        assert text in outcome.output
     text = (tmp_path / "study.yaml").read_text()
     assert "subject: ana" in text
-    again = command("new", "laboratory", str(tmp_path), "-o", str(tmp_path / "study.yaml"))
-    assert "already exists" in again.output
+    repeated = command("new", "laboratory", str(tmp_path), "-o", str(tmp_path / "study.yaml"))
+    assert "already exists" in repeated.output
     missing = command("new", "laboratory")
     assert "designopt new laboratory FOLDER" in missing.output
 
@@ -205,15 +205,15 @@ def test_sampled_uncertain_inputs_give_bands_and_markers_are_written_as_trc(tmp_
 
 def test_studies_of_folders_have_names_and_stores_of_their_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for place in ("ana/day 1", "bob/day 1"):
-        laboratory_folder(tmp_path / place)
+    for subfolder in ("ana/day 1", "bob/day 1"):
+        laboratory_folder(tmp_path / subfolder)
     names = []
-    for place in ("ana", "bob"):
-        done = command("new", "laboratory", f"{place}/day 1/laboratory")
-        assert done.exit_code == 0, done.output
-        names.append(f"{place}_day_1_laboratory")
-        assert f"wrote  {place}/day 1/laboratory/{names[-1]}.yaml" in done.output
-        study = designopt.load(tmp_path / place / "day 1" / "laboratory" / f"{names[-1]}.yaml")
+    for subfolder in ("ana", "bob"):
+        outcome = command("new", "laboratory", f"{subfolder}/day 1/laboratory")
+        assert outcome.exit_code == 0, outcome.output
+        names.append(f"{subfolder}_day_1_laboratory")
+        assert f"wrote  {subfolder}/day 1/laboratory/{names[-1]}.yaml" in outcome.output
+        study = designopt.load(tmp_path / subfolder / "day 1" / "laboratory" / f"{names[-1]}.yaml")
         assert (study.name, study.default_store.name) == (names[-1], f"{names[-1]}.study")
     monkeypatch.chdir(tmp_path / "ana" / "day 1" / "laboratory")
     assert "wrote  laboratory.yaml" in command("new", "laboratory", ".").output
@@ -228,7 +228,7 @@ def test_every_file_without_use_is_listed_with_the_reason_and_trials_without_loa
     (folder / "so.xml").write_text(setup("AnalyzeTool", ""))
     for name in ("notes.txt", *(f"bone{i}.vtp" for i in range(9))):
         (folder / name).write_text("")
-    done = command("new", "laboratory", str(folder), "-o", str(folder / "study.yaml"))
+    outcome = command("new", "laboratory", str(folder), "-o", str(folder / "study.yaml"))
     for text in (
         "joint loads cannot be computed, and the last step is the joint angles (until: angles)",
         "not used: walk_grf.xml: assigns walk.mot to bodies, which is not in the folder",
@@ -236,13 +236,13 @@ def test_every_file_without_use_is_listed_with_the_reason_and_trials_without_loa
         "not used: so.xml: criterion and cut-off are inputs of designs here",
         "not used: notes.txt: files .txt are not read here", "not used: bone0.vtp, bone1.vtp, bone2.vtp and 6 more",
     ):  # fmt: skip
-        assert text in done.output
+        assert text in outcome.output
     assert yaml.safe_load((folder / "study.yaml").read_text())["model"]["until"] == "angles"
     assert command("validate", str(folder / "study.yaml")).exit_code == 0
     shutil.copy(STUDIES / "walk_slow_reactions.mot", folder)
-    done = command("new", "laboratory", str(folder), "-o", str(folder / "slow.yaml"))
-    assert "not used: walk_fast.trc: has neither force plates nor a table" in done.output
-    assert "filter of the coordinates at 5 Hz by id.xml; without effect here: time_range" in done.output
+    outcome = command("new", "laboratory", str(folder), "-o", str(folder / "slow.yaml"))
+    assert "not used: walk_fast.trc: has neither force plates nor a table" in outcome.output
+    assert "filter of the coordinates at 5 Hz by id.xml; without effect here: time_range" in outcome.output
     study = yaml.safe_load((folder / "slow.yaml").read_text())
     assert [scenario["name"] for scenario in study["scenarios"]] == ["walk_slow"]
     assert study["solver"]["designs"] == [{"name": "usual", "cutoff": "5 Hz"}]
@@ -255,12 +255,12 @@ def test_tasks_that_follow_a_table_have_the_coordinates_of_the_folder(tmp_path, 
     task = "<IKCoordinateTask name='knee_angle_r'><value_type>from_file</value_type></IKCoordinateTask>"
     text = f"<OpenSimDocument><IKTaskSet><objects>{task}</objects></IKTaskSet></OpenSimDocument>"
     (folder / "tasks.xml").write_text(text)
-    done = command("new", "laboratory", str(folder), "-o", str(folder / "without.yaml"))
-    assert "needed: tasks of tasks.xml follow a table of coordinates; walk_slow.trc has none" in done.output
+    outcome = command("new", "laboratory", str(folder), "-o", str(folder / "without.yaml"))
+    assert "needed: tasks of tasks.xml follow a table of coordinates; walk_slow.trc has none" in outcome.output
     count = read_recording(InputFile("w.trc", (folder / "walk_slow.trc").read_bytes())).time
     rows = "".join(f"{t!r},0.03,-0.4,-0.4\n" for t in count.tolist())
     (folder / "walk_slow_sensors.csv").write_text(f"time,pelvis_tilt,knee_angle_r,knee_angle_l\n{rows}")
-    done = command("new", "laboratory", str(folder))
-    assert "walk_slow.trc: tasks of tasks.xml follow the coordinates in walk_slow_sensors.csv" in done.output
+    outcome = command("new", "laboratory", str(folder))
+    assert "walk_slow.trc: tasks of tasks.xml follow the coordinates in walk_slow_sensors.csv" in outcome.output
     assert "targets: walk_slow_sensors.csv" in (folder / "laboratory.yaml").read_text()
     assert command("validate", str(folder / "laboratory.yaml")).exit_code == 0

@@ -82,9 +82,9 @@ def test_lengths_between_functional_joints_scale_the_model_to_the_subject(analys
     for body, size in SIZES.items():
         assert factors[body] == pytest.approx(size, abs=tolerance)
     assert {"hip_r_centre", "knee_l_LKNE"} <= set(arrays["static_markers"])
-    written = {m.name: m for m in read_markers("\n".join(arrays["scaled_model"]).encode())}
-    assert written["hip_r_centre"].body == "femur_r"
-    assert written["hip_r_centre"].location == pytest.approx([0.0, 0.0, 0.0])
+    markers = {m.name: m for m in read_markers("\n".join(arrays["scaled_model"]).encode())}
+    assert markers["hip_r_centre"].body == "femur_r"
+    assert markers["hip_r_centre"].location == pytest.approx([0.0, 0.0, 0.0])
     assert any("functional joint 'hip_r': its segments carry it" in note for note in arrays["notes"])
 
 
@@ -167,10 +167,10 @@ def test_a_folder_with_functional_trials_uses_the_hips_that_they_give(tmp_path):
     study = tmp_path / "study.yaml"
     content, assumed = study_of_folder(tmp_path, study, "s")
     study.write_text(content)
-    written = yaml.safe_load(content)
-    assert written["model"]["functional_joints"] == {"hip_r": {}, "hip_l": {}}
-    assert [scenario["name"] for scenario in written["scenarios"]] == ["walk"]
-    assert written["scenarios"][0]["functional"] == ["functional_l.trc", "functional_r.trc"]
+    document = yaml.safe_load(content)
+    assert document["model"]["functional_joints"] == {"hip_r": {}, "hip_l": {}}
+    assert [scenario["name"] for scenario in document["scenarios"]] == ["walk"]
+    assert document["scenarios"][0]["functional"] == ["functional_l.trc", "functional_r.trc"]
     assert "walk: centres of hip_r, hip_l by the movement of functional_l.trc, functional_r.trc" in assumed
     assert not any("not used" in sentence for sentence in assumed)
     run = CliRunner().invoke(main, ["run", str(study), "-o", str(tmp_path / "s.study")])

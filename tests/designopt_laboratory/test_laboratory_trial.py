@@ -73,15 +73,15 @@ def test_a_spoilt_frame_changes_no_pose_and_no_moment_of_others(analysed, refere
     walk = replace(WALK, recording=replace(WALK.recording, markers=markers))
     _, raw = analysed(walk, "angles", until="angles", design={"cutoff": 0.0}, max_gap=0.0)
     _, true = analysed(WALK, "angles", until="angles", design={"cutoff": 0.0})
-    others = np.delete(np.arange(len(markers) - 1), spoilt)  # the last frame has no moments
+    unspoilt = np.delete(np.arange(len(markers) - 1), spoilt)  # the last frame has no moments
     assert np.isnan(raw["angles"][spoilt]).all()
-    assert np.abs(raw["angles"][others] - true["angles"][others]).max() < 1e-7  # rad, of the iterations
+    assert np.abs(raw["angles"][unspoilt] - true["angles"][unspoilt]).max() < 1e-7  # rad, of the iterations
     _, arrays = analysed(walk, *MOMENTS, until="moments")
     difference = np.abs(by_joint(arrays) - by_joint(reference[1])).max(axis=(1, 2))
     assert arrays["pose_status"][spoilt] >= 100
     assert np.isnan(difference[spoilt])
-    assert difference[others].max() < 0.2  # N m, where a spline bridges the frame
-    assert difference[others][np.abs(others - spoilt) > 15].max() < 0.01
+    assert difference[unspoilt].max() < 0.2  # N m, where a spline bridges the frame
+    assert difference[unspoilt][np.abs(unspoilt - spoilt) > 15].max() < 0.01
 
 
 def test_each_step_may_be_the_last_and_leaves_later_arrays_empty(analysed):
@@ -127,12 +127,12 @@ def test_muscles_have_the_power_of_their_forces_and_that_of_their_moments(analys
 
 def test_errors_of_markers_are_those_that_a_study_assumes_and_factors_change_the_body(analysed):
     assumed, _ = analysed(WALK, until="moments", design={"skin": 0.01, "seed": 3})
-    again, _ = analysed(WALK, until="moments", design={"skin": 0.01, "seed": 3})
-    other, _ = analysed(WALK, until="moments", design={"skin": 0.01, "seed": 4})
+    repeated, _ = analysed(WALK, until="moments", design={"skin": 0.01, "seed": 3})
+    reseeded, _ = analysed(WALK, until="moments", design={"skin": 0.01, "seed": 4})
     heavy, _ = analysed(WALK, until="moments", design={"mass_factor": 1.1})
     assert 0.003 < assumed["marker_rms"] < 0.01  # the model follows a part of 10 mm
-    assert assumed == again
-    assert assumed["marker_rms"] != other["marker_rms"]
+    assert assumed == repeated
+    assert assumed["marker_rms"] != reseeded["marker_rms"]
     assert heavy["mass"] == pytest.approx(1.1 * 67.4)
 
 

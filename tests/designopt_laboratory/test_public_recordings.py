@@ -17,8 +17,8 @@ MIDDLE = {"C7": (-0.1, 0.45), "T10": (-0.12, 0.2), "CLAV": (0.06, 0.38), "STRN":
 
 def plug_in_gait() -> bytes:
     def marker(name: str, body: str, *spot: float) -> str:
-        place = " ".join(map(str, spot))
-        return f'<Marker name="{name}"><body>{body}</body><location>{place}</location></Marker>'
+        location = " ".join(map(str, spot))
+        return f'<Marker name="{name}"><body>{body}</body><location>{location}</location></Marker>'
 
     text = "".join(marker(name, "torso", x, y, 0.0) for name, (x, y) in MIDDLE.items())
     for name, (body, x, y, z) in SIDED.items():

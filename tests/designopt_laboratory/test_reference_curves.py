@@ -78,8 +78,8 @@ def test_a_study_shows_the_band_beside_normal_walking_and_names_what_it_does_not
     angles = next(figure for figure in section.figures if figure.title == "Angle")
     assert "children" in str(angles)
     assert "children" not in str(laboratory_curves(result).figures)
-    done = CliRunner().invoke(main, ["report", str(folder / "study.study")])
-    assert done.exit_code == 0, done.output
+    outcome = CliRunner().invoke(main, ["report", str(folder / "study.study")])
+    assert outcome.exit_code == 0, outcome.output
     assert "children" in (folder / "study.study" / "report.html").read_text()
 
 
@@ -88,7 +88,7 @@ def test_a_wrong_file_is_reported_at_its_line_of_the_study(folder):
         (folder / "norm.csv").unlink(missing_ok=True)
         if text is not None:
             (folder / "norm.csv").write_text(text)
-        done = CliRunner().invoke(main, ["validate", str(folder / "study.yaml")])
-        assert done.exit_code == 2
-        assert message in done.output
-        assert "study.yaml:" in done.output
+        outcome = CliRunner().invoke(main, ["validate", str(folder / "study.yaml")])
+        assert outcome.exit_code == 2
+        assert message in outcome.output
+        assert "study.yaml:" in outcome.output

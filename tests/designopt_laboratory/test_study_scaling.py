@@ -107,10 +107,10 @@ def test_mistakes_of_a_study_are_named_with_line_and_column(tmp_path, key, value
     study = yaml.safe_load((folder / "laboratory.yaml").read_text())
     study["model"][key] = value
     (folder / "wrong.yaml").write_text(yaml.safe_dump(study))
-    done = CliRunner().invoke(main, ["validate", str(folder / "wrong.yaml")])
-    assert done.exit_code == 2, done.output
-    assert text in " ".join(done.output.split())
-    assert "wrong.yaml:" in done.output
+    outcome = CliRunner().invoke(main, ["validate", str(folder / "wrong.yaml")])
+    assert outcome.exit_code == 2, outcome.output
+    assert text in " ".join(outcome.output.split())
+    assert "wrong.yaml:" in outcome.output
 
 
 def test_a_measurement_needs_its_markers_in_the_static_pose():

@@ -75,8 +75,8 @@ class Walk:
 
     def turned(self, rotation: np.ndarray, shift: tuple[float, float, float]) -> Walk:
         """The same trial in another laboratory."""
-        other = moved(replace(self.recording, plates=self.plates), rotation, shift)
-        return replace(self, recording=replace(other, plates=()), plates=other.plates)
+        turned_recording = moved(replace(self.recording, plates=self.plates), rotation, shift)
+        return replace(self, recording=replace(turned_recording, plates=()), plates=turned_recording.plates)
 
     def mirrored(self) -> Walk:
         """The walk of the mirror image: left is right."""

@@ -30,7 +30,7 @@ class Case:
 def random_case(seed: int, bodies: int, coordinates: int) -> Case:
     rng = np.random.default_rng(seed)
     names = [f"q{k}" for k in range(coordinates)]
-    made: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     functions: list[Callable[[Any], Any]] = []
     frames = []
     for i in range(bodies):
@@ -59,7 +59,7 @@ def random_case(seed: int, bodies: int, coordinates: int) -> Case:
                 Body(body["mass"], body["com"], body["inertia"]),
             )
         )
-        made.append(body)
+        records.append(body)
         functions.append(function)
     tree = Tree(tuple(Coordinate(n) for n in names), tuple(frames))
     wires = []
@@ -68,7 +68,7 @@ def random_case(seed: int, bodies: int, coordinates: int) -> Case:
         at[1] = at[0] + 1 if at[0] < bodies else 0
         points = [Point(f"b{n}" if n else "ground", tuple(rng.uniform(-0.3, 0.3, 3))) for n in at]
         wires.append(Wire(f"w{k}", tuple(points)))
-    return Case(made, functions, tree, wires)
+    return Case(records, functions, tree, wires)
 
 
 def _unit(rng: np.random.Generator) -> Array:

@@ -41,8 +41,8 @@ def test_the_joint_functions_are_the_published_angles_at_start_and_end() -> None
     beta = ca.SX.sym("beta")
     f = ca.Function("f", [beta], [ca.vertcat(*(functions(beta)[n] for n in ANGLES))])
     for published in (START, END):
-        found = np.asarray(f(published["beta"]), float).ravel()
-        assert np.abs(found - [published[n] for n in ANGLES]).max() < 1e-13
+        computed = np.asarray(f(published["beta"]), float).ravel()
+        assert np.abs(computed - [published[n] for n in ANGLES]).max() < 1e-13
 
 
 def test_the_loops_are_closed_over_a_whole_turn_and_the_slopes_are_as_stated() -> None:
@@ -63,11 +63,11 @@ def test_the_loops_are_closed_over_a_whole_turn_and_the_slopes_are_as_stated() -
 
 @pytest.mark.parametrize("formulation", ["joint_functions", "constraints"])
 def test_the_first_acceleration_of_the_crank_is_the_published_one(formulation: Any) -> None:
-    made = system(formulation)
+    mechanism = system(formulation)
     closed = formulation == "joint_functions"
     angles = [START["beta"]] if closed else [START[n] for n in ANGLES]
     data = [TORQUE] if closed else [TORQUE, 0.0]
-    rates = np.asarray(made.rhs([*angles, *np.zeros(len(angles))], [], [], [STIFFNESS], data, 0.0), float).ravel()
+    rates = np.asarray(mechanism.rhs([*angles, *np.zeros(len(angles))], [], [], [STIFFNESS], data, 0.0), float).ravel()
     assert rates[len(angles)] == pytest.approx(14222.44391995411387, rel=1e-12)
 
 
@@ -75,17 +75,17 @@ def test_the_motion_agrees_with_the_reference_table_of_30_digit_arithmetic(skele
     with (skeletal / "andrews_reference_trajectory.csv").open() as file:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     table = np.array([[float(row[n]) for n in (*ANGLES, "beta_dot")] for row in rows])
-    found = run("joint_functions", 1e-11)
-    assert np.allclose(found.t, [float(row["t"]) for row in rows])
-    assert np.abs(found.y[:, :7] - table[:, :7]).max() < 1e-9
-    assert np.abs(found.y[:, 7] - table[:, 7]).max() < 1e-6  # of 1140 rad/s
+    solution = run("joint_functions", 1e-11)
+    assert np.allclose(solution.t, [float(row["t"]) for row in rows])
+    assert np.abs(solution.y[:, :7] - table[:, :7]).max() < 1e-9
+    assert np.abs(solution.y[:, 7] - table[:, 7]).max() < 1e-6  # of 1140 rad/s
 
 
 def test_the_state_after_30_ms_is_the_reference_to_1e_8() -> None:
-    found = run("joint_functions", 1e-11).y[-1]
+    state = run("joint_functions", 1e-11).y[-1]
     angles, speeds = np.array([END[n] for n in ANGLES]), np.array([END_SPEEDS[n] for n in ANGLES])
-    assert np.abs(found[:7] / angles - 1.0).max() < 1e-8
-    assert np.abs(found[7:14] / speeds - 1.0).max() < 1e-8
+    assert np.abs(state[:7] / angles - 1.0).max() < 1e-8
+    assert np.abs(state[7:14] / speeds - 1.0).max() < 1e-8
 
 
 def test_the_energy_is_kept() -> None:
@@ -96,11 +96,11 @@ def test_the_energy_is_kept() -> None:
 
 def test_constraints_find_the_same_motion_with_gaps_that_stabilisation_keeps_small() -> None:
     exact = run("joint_functions", 1e-11).y
-    free, held = run("constraints", 1e-7), run("constraints", 1e-7, 2000.0)
-    for motion in (free, held):
+    free, stabilised = run("constraints", 1e-7), run("constraints", 1e-7, 2000.0)
+    for motion in (free, stabilised):
         assert np.abs(motion.y[-1, :7] - exact[-1, :7]).max() < 1e-4
         assert motion.y[:, 14].max() > 1e-13  # the loops open: this is a measure of something
-    assert held.y[-1, 14] < 0.2 * free.y[-1, 14]
+    assert stabilised.y[-1, 14] < 0.2 * free.y[-1, 14]
 
 
 def test_the_interpreted_integration_finds_the_same_angles() -> None:

@@ -35,10 +35,10 @@ def test_the_margin_is_not_negative_where_every_corner_has_tensions(m: int, k: i
     arms = rng.normal(size=(60, m, k))
     arms[:, :, -1] = -arms[:, :, :-1].sum(axis=2) + 0.3 * rng.normal(size=(60, m))  # against all the others
     weight, box = np.array([0.0] * (m - 1) + [-20.0]), np.full(m, 6.0)
-    found = margins(arms, 5.0, 100.0, weight, box) >= 0.0
-    wanted = [feasible(a, 5.0, 100.0, weight, box) for a in arms]
-    assert found.tolist() == wanted
-    assert 0 < sum(wanted) < 60
+    computed = margins(arms, 5.0, 100.0, weight, box) >= 0.0
+    expected = [feasible(a, 5.0, 100.0, weight, box) for a in arms]
+    assert computed.tolist() == expected
+    assert 0 < sum(expected) < 60
 
 
 def test_fewer_cables_than_directions_hold_nothing() -> None:

@@ -40,18 +40,18 @@ def moved(contact: Contact, start: list[float], end: float, gravity: Any = GRAVI
 
 
 def test_a_ball_comes_to_rest_as_deep_as_its_weight_presses() -> None:
-    found = moved(Contact("ball", Point("ball"), stiffness=2e4, dissipation=5.0), [0.0, 0.01, 0.0, 0.0], 3.0)
+    states = moved(Contact("ball", Point("ball"), stiffness=2e4, dissipation=5.0), [0.0, 0.01, 0.0, 0.0], 3.0)
     depth = 2.0 * 9.81 / 2e4
-    wanted = depth - 1e-4**2 / (4.0 * depth)  # p(s) = depth has the solution s = depth - e^2 / (4 depth)
-    assert found[-1, 1] == pytest.approx(-wanted, rel=1e-6)
-    assert np.abs(found[-1, 2:]).max() < 1e-6
+    expected = depth - 1e-4**2 / (4.0 * depth)  # p(s) = depth has the solution s = depth - e^2 / (4 depth)
+    assert states[-1, 1] == pytest.approx(-expected, rel=1e-6)
+    assert np.abs(states[-1, 2:]).max() < 1e-6
 
 
 def test_without_dissipation_a_ball_bounces_back_to_its_height() -> None:
-    found = moved(Contact("ball", Point("ball"), stiffness=1e5), [0.0, 0.05, 0.0, 0.0], 0.21)
-    assert found[:, 1].min() < 0.0
-    assert found[-1, 3] > 0.0
-    assert found[-1, 1] + found[-1, 3] ** 2 / (2.0 * 9.81) == pytest.approx(0.05, rel=1e-5)
+    states = moved(Contact("ball", Point("ball"), stiffness=1e5), [0.0, 0.05, 0.0, 0.0], 0.21)
+    assert states[:, 1].min() < 0.0
+    assert states[-1, 3] > 0.0
+    assert states[-1, 1] + states[-1, 3] ** 2 / (2.0 * 9.81) == pytest.approx(0.05, rel=1e-5)
 
 
 @pytest.mark.parametrize("angle", [0.2, 0.5])
@@ -61,11 +61,11 @@ def test_on_a_slope_a_ball_slides_only_where_friction_does_not_hold_it(angle: fl
     down = np.array([np.sin(angle), -np.cos(angle), 0.0]) * 9.81
     contact = Contact("ball", Point("ball"), stiffness=1e5, dissipation=20.0, friction=mu, slip_speed=slip)
     depth = 2.0 * 9.81 * np.cos(angle) / 1e5
-    found = moved(contact, [0.0, -depth, 0.0, 0.0], 0.5, tuple(down))
+    states = moved(contact, [0.0, -depth, 0.0, 0.0], 0.5, tuple(down))
     if np.tan(angle) > mu:
-        assert found[-1, 2] == pytest.approx(0.5 * 9.81 * (np.sin(angle) - mu * np.cos(angle)), rel=0.01)
+        assert states[-1, 2] == pytest.approx(0.5 * 9.81 * (np.sin(angle) - mu * np.cos(angle)), rel=0.01)
     else:
-        assert found[-1, 2] == pytest.approx(slip * np.tan(angle) / np.sqrt(mu**2 - np.tan(angle) ** 2), rel=1e-3)
+        assert states[-1, 2] == pytest.approx(slip * np.tan(angle) / np.sqrt(mu**2 - np.tan(angle) ** 2), rel=1e-3)
 
 
 def pair() -> tuple[Tree, Contact]:
@@ -94,15 +94,15 @@ def test_between_two_bodies_force_and_reaction_cancel_and_take_energy() -> None:
     for _ in range(200):
         z, dz = rng.uniform(-0.1, 0.1, 6), rng.uniform(-0.3, 0.3, 6)
         z[1] += 0.2
-        made, taken, apart = (np.asarray(r, float).ravel() for r in f(z, dz))
-        size = max(1e-3, float(np.abs(made).max()))
-        assert abs(made[0] + made[3]) < 1e-12 * size
-        assert abs(made[1] + made[4]) < 1e-12 * size
-        whole_turn = made[2] + made[5] + z[0] * made[1] - z[1] * made[0] + z[3] * made[4] - z[4] * made[3]
+        forces, gain, apart = (np.asarray(r, float).ravel() for r in f(z, dz))
+        size = max(1e-3, float(np.abs(forces).max()))
+        assert abs(forces[0] + forces[3]) < 1e-12 * size
+        assert abs(forces[1] + forces[4]) < 1e-12 * size
+        whole_turn = forces[2] + forces[5] + z[0] * forces[1] - z[1] * forces[0] + z[3] * forces[4] - z[4] * forces[3]
         assert abs(whole_turn) < 1e-12 * size
         if apart[0] < -1e-3:
             pressed += 1
-            assert taken[0] < 0.0
+            assert gain[0] < 0.0
     assert pressed > 20
 
 
@@ -136,20 +136,20 @@ def test_assembly_and_recursion_find_the_same_motion_and_joint_forces_with_conta
     z, dz = np.array([-0.3, 0.1, 0.4]), np.array([-0.5, 0.3, 0.7])
     frames = ("a", "b")
     total = {n: sum((ca.vertcat(w.force, w.moment) for w in loads if w.frame == n), ca.SX.zeros(6)) for n in frames}
-    given = [np.asarray(r, float).ravel() for r in ca.Function("w", [s.z, s.dz], [total[n] for n in frames])(z, dz)]
-    assert np.abs(given[1]).max() > 10.0  # both contacts press
-    found = Assembly(tree).accelerations(z, dz, np.zeros(3), GRAVITY, dict(zip(frames, given, strict=True)))
-    wanted = ca.Function("a", [s.z, s.dz], [forward_dynamics(s, 0.0, GRAVITY, loads)])(z, dz)
-    assert found.accelerations == pytest.approx(np.asarray(wanted, float).ravel(), rel=1e-10)
+    wrenches = [np.asarray(r, float).ravel() for r in ca.Function("w", [s.z, s.dz], [total[n] for n in frames])(z, dz)]
+    assert np.abs(wrenches[1]).max() > 10.0  # both contacts press
+    assembled = Assembly(tree).accelerations(z, dz, np.zeros(3), GRAVITY, dict(zip(frames, wrenches, strict=True)))
+    expected = ca.Function("a", [s.z, s.dz], [forward_dynamics(s, 0.0, GRAVITY, loads)])(z, dz)
+    assert assembled.accelerations == pytest.approx(np.asarray(expected, float).ravel(), rel=1e-10)
     joints = efforts(s, GRAVITY, loads).joints
-    force = np.asarray(ca.Function("f", [s.z, s.dz, s.ddz], [joints["a"][0]])(z, dz, wanted), float).ravel()
-    assert found.joints["a"][:3] == pytest.approx(force, rel=1e-9, abs=1e-9)
+    force = np.asarray(ca.Function("f", [s.z, s.dz, s.ddz], [joints["a"][0]])(z, dz, expected), float).ravel()
+    assert assembled.joints["a"][:3] == pytest.approx(force, rel=1e-9, abs=1e-9)
     rows = TreeRows(tree, GRAVITY, contacts=contacts, compiled=False)
-    needed = rows.inverse_dynamics(z[None], dz[None], np.asarray(wanted, float).T)
+    needed = rows.inverse_dynamics(z[None], dz[None], np.asarray(expected, float).T)
     assert np.abs(needed).max() < 1e-9
     on_points = rows.contact_forces(z[None], dz[None])
     assert on_points.shape == (1, 2, 3)
-    assert on_points[0].sum(axis=0) == pytest.approx(given[0][:3] + given[1][:3] + on_points[0][1], rel=1e-9)
+    assert on_points[0].sum(axis=0) == pytest.approx(wrenches[0][:3] + wrenches[1][:3] + on_points[0][1], rel=1e-9)
 
 
 def test_a_point_on_a_turntable_slips_by_the_speed_of_the_table_beneath_it() -> None:
@@ -160,9 +160,9 @@ def test_a_point_on_a_turntable_slips_by_the_speed_of_the_table_beneath_it() -> 
     s = TreeState.symbols(tree)
     force = ca.Function("f", [s.z, s.dz], [contact_forces(s, [contact])])
     pressed, speed = 0.5 * 1e4 * (2e-3 + np.hypot(2e-3, 1e-4)), 3.0 * 0.4
-    found = np.asarray(force([0.8, 0.4, -2e-3], [3.0, 0.0, 0.0]), float).ravel()
+    components = np.asarray(force([0.8, 0.4, -2e-3], [3.0, 0.0, 0.0]), float).ravel()
     rubbed = 0.5 * pressed * speed / np.hypot(speed, 0.05)
-    assert found == pytest.approx([0.0, pressed, -rubbed], rel=1e-9, abs=1e-9)
+    assert components == pytest.approx([0.0, pressed, -rubbed], rel=1e-9, abs=1e-9)
 
 
 def test_a_plane_that_turns_toward_a_point_is_damped_by_the_rate_of_their_distance() -> None:
@@ -172,14 +172,14 @@ def test_a_plane_that_turns_toward_a_point_is_damped_by_the_rate_of_their_distan
     gap = gaps(s, [contact])
     damped = 5e3 * positive(-gap, 1e-4) * positive(1.0 - 2.0 * s.rate(gap), 1e-2) / positive(ca.SX(1.0), 1e-2)
     size = ca.norm_2(contact_forces(s, [contact]))
-    found = ca.Function("f", [s.z, s.dz], [size, damped, s.rate(gap)])
-    turning = found([0.02, 0.19, 0.1, 0.0, 0.0, -0.2], [0.0, 0.0, 0.0, 0.0, 0.0, 0.8])
+    evaluate = ca.Function("f", [s.z, s.dz], [size, damped, s.rate(gap)])
+    turning = evaluate([0.02, 0.19, 0.1, 0.0, 0.0, -0.2], [0.0, 0.0, 0.0, 0.0, 0.0, 0.8])
     assert abs(float(turning[2])) > 1e-3
     assert float(turning[0]) == pytest.approx(float(turning[1]), rel=1e-10)
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("settings", "message"),
     [
         ({"stiffness": -1.0}, "contact 'c', stiffness: -1 is not finite"),
         ({"friction": np.inf}, "contact 'c', friction: inf is not finite"),
@@ -187,9 +187,9 @@ def test_a_plane_that_turns_toward_a_point_is_damped_by_the_rate_of_their_distan
         ({"plane": Plane("ball")}, "contact 'c', point: lies on 'ball' like the plane"),
     ],
 )
-def test_contacts_that_cannot_be_are_refused(given: dict[str, Any], message: str) -> None:
+def test_contacts_that_cannot_be_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ContactError, match=message):
-        Contact("c", Point("ball"), **given)
+        Contact("c", Point("ball"), **settings)
     with pytest.raises(MotionError, match="has the length 2, not 1"):
         Plane(normal=(0, 2, 0))
 

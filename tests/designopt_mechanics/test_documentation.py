@@ -32,18 +32,18 @@ def test_the_blocks_run_one_after_the_other(capsys: pytest.CaptureFixture[str]) 
 
 def test_the_model_file_shown_is_read() -> None:
     (block,) = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
-    made = read(block.encode(), "shown.yaml")
-    assert [wire.name for wire in made.wires] == ["quadriceps"]
-    assert [spring.wire.name for spring in made.springs] == ["ligament"]
-    assert [contact.name for contact in made.contacts] == ["heel"]
+    model = read(block.encode(), "shown.yaml")
+    assert [wire.name for wire in model.wires] == ["quadriceps"]
+    assert [spring.wire.name for spring in model.springs] == ["ligament"]
+    assert [contact.name for contact in model.contacts] == ["heel"]
 
 
 def test_the_table_names_models_and_studies_that_are_there() -> None:
     models = {entry.name for entry in installed("model")}
     rows = re.findall(r"^\| `(\w+)` \|.*?\| (.*?) \|$", PAGE, flags=re.MULTILINE)
-    shown = [(name, re.findall(r"`(?:studies/)?(\w+\.yaml)`", last)) for name, last in rows if ".yaml" in last]
-    assert len(shown) == 7
-    for name, studies in shown:
+    listed = [(name, re.findall(r"`(?:studies/)?(\w+\.yaml)`", last)) for name, last in rows if ".yaml" in last]
+    assert len(listed) == 7
+    for name, studies in listed:
         assert name in models
         for study in studies:
             assert f"use: {name}" in (ROOT / "studies" / study).read_text(encoding="utf-8")

@@ -58,5 +58,5 @@ def test_simulation_linearisation_and_collocation_agree(seed: int, bodies: int, 
     problem = TrajectoryProblem([phase], cost=lambda e: e.final[names[0]] ** 2)
     solution = solve_design(problem, {}, Options(scheme="radau", intervals=25))
     motion = solution.phase.interpolate(times)
-    found = np.array([motion[n] for n in names]).T
-    assert np.abs(found - run.x).max() < 1e-6 * np.abs(run.x).max()
+    states = np.array([motion[n] for n in names]).T
+    assert np.abs(states - run.x).max() < 1e-6 * np.abs(run.x).max()

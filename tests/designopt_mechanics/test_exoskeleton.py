@@ -28,11 +28,11 @@ WALK = filled(Operator, {})
 
 def simulated(limit: float, rtol: float = 1e-8, samples: int = 2001, **changes: float) -> dict[str, Any]:
     """Outputs by name over a single support of five rods, and the time."""
-    made = system(5, limit=limit)
+    plant = system(5, limit=limit)
     design = {**DESIGN, **changes}
     times = np.linspace(0.0, float(single_support(5, WALK)), samples)
-    run = Simulator(made, rtol=rtol, atol=1e-2 * rtol).run(start(5, design, WALK), times, p=design, q=WALK)
-    return {"time": run.t, "states": run.x, **{v.name: run.y[:, i] for i, v in enumerate(made.outputs)}}
+    run = Simulator(plant, rtol=rtol, atol=1e-2 * rtol).run(start(5, design, WALK), times, p=design, q=WALK)
+    return {"time": run.t, "states": run.x, **{v.name: run.y[:, i] for i, v in enumerate(plant.outputs)}}
 
 
 def test_the_series_are_the_recorded_angles(skeletal: Path) -> None:
@@ -60,20 +60,20 @@ def test_the_sole_stays_flat_until_the_heel_lifts() -> None:
 @pytest.mark.parametrize(("size", "share"), [(5, 0.0465 + 0.1 + 0.678 + 0.1 + 0.061), (11, 1.0)])
 def test_masses_add_up_to_the_body_and_what_the_legs_carry_more(size: Any, share: float) -> None:
     """Without the stance foot five rods have 0.9855 of the body; the tables' parts sum to 1 within their rounding."""
-    made = build(size, 80.0, 1.8, 1e5, 0.1)
-    total = sum(rod.mass for rod in made.tree.rods)
-    legs = sum(made.tree.rods[i].mass for i in made.legs)
+    exoskeleton = build(size, 80.0, 1.8, 1e5, 0.1)
+    total = sum(rod.mass for rod in exoskeleton.tree.rods)
+    legs = sum(exoskeleton.tree.rods[i].mass for i in exoskeleton.legs)
     assert total - legs * ADDED / (1.0 + ADDED) == pytest.approx(80.0 * share, rel=2e-3)
-    assert made.tree.rods[made.legs[0]].parent == "ground"
+    assert exoskeleton.tree.rods[exoskeleton.legs[0]].parent == "ground"
 
 
 def test_the_energy_balance_holds_to_1e_6_of_the_work() -> None:
     """Change of energy = work of joints less what dampers take; no drive saturates here."""
-    of = simulated(1000.0)
-    change = of["energy"][-1] - of["energy"][0]
-    work = simpson(of["joint_power"], x=of["time"])
-    damped = simpson(of["damped_power"], x=of["time"])
-    assert change == pytest.approx(work - damped, abs=1e-6 * simpson(np.abs(of["joint_power"]), x=of["time"]))
+    series = simulated(1000.0)
+    change = series["energy"][-1] - series["energy"][0]
+    work = simpson(series["joint_power"], x=series["time"])
+    damped = simpson(series["damped_power"], x=series["time"])
+    assert change == pytest.approx(work - damped, abs=1e-6 * simpson(np.abs(series["joint_power"]), x=series["time"]))
     assert damped > 0.01
 
 
@@ -82,16 +82,16 @@ def test_with_stiff_links_the_moments_go_to_those_of_the_rigid_model_with_the_fi
     moments = [n for n in rigid if n.startswith("Mphi")]
     far = []
     for k in (2e6, 4e6):
-        of = simulated(1000.0, stiffness=k, link_damping=1.0, samples=41)
-        far.append(max(np.abs(of[n][20:] - rigid[n][20:]).max() for n in moments))
+        series = simulated(1000.0, stiffness=k, link_damping=1.0, samples=41)
+        far.append(max(np.abs(series[n][20:] - rigid[n][20:]).max() for n in moments))
     assert far[0] < 5.0
     assert far[0] / far[1] == pytest.approx(2.0, rel=0.15)
 
 
 def test_half_the_tolerance_changes_no_figure() -> None:
-    one, two = (ExoskeletonGait(rtol=rtol).evaluate(DESIGN, {})[0] for rtol in (1e-7, 5e-8))
+    one, finer = (ExoskeletonGait(rtol=rtol).evaluate(DESIGN, {})[0] for rtol in (1e-7, 5e-8))
     for name, value in one.items():
-        assert value == pytest.approx(two[name], rel=1e-4, abs=1e-12)
+        assert value == pytest.approx(finer[name], rel=1e-4, abs=1e-12)
 
 
 def test_stiffer_links_are_compressed_less_and_slower_walking_needs_less_moment() -> None:
@@ -146,13 +146,13 @@ STIFF = {**DESIGN, "stiffness": 1.5e5}
 
 def test_the_program_finds_a_motion_that_is_followed_better_than_the_recorded_one() -> None:
     """The evaluation with feed-forward solves the program and simulates what it finds: the figures are the same."""
-    recorded, found = (ExoskeletonGait(feed_forward=f, intervals=10).evaluate(STIFF, {})[0] for f in (False, True))
+    recorded, chosen = (ExoskeletonGait(feed_forward=f, intervals=10).evaluate(STIFF, {})[0] for f in (False, True))
     assert recorded["penalised_error"] == recorded["tracking_error"]
-    assert found["tracking_error"] < found["penalised_error"] < 0.95 * recorded["tracking_error"]
-    assert found["compression"] < 0.0201
+    assert chosen["tracking_error"] < chosen["penalised_error"] < 0.95 * recorded["tracking_error"]
+    assert chosen["compression"] < 0.0201
     solution = solve_design(ExoskeletonGait().trajectory_problem({}), STIFF, Options(scheme="radau", intervals=10))
-    assert solution.figures["tracking_error"] == pytest.approx(found["tracking_error"], rel=1e-3)
-    assert solution.figures["penalised_error"] == pytest.approx(found["penalised_error"], rel=1e-3)
+    assert solution.figures["tracking_error"] == pytest.approx(chosen["tracking_error"], rel=1e-3)
+    assert solution.figures["penalised_error"] == pytest.approx(chosen["penalised_error"], rel=1e-3)
 
 
 @pytest.mark.slow

@@ -169,8 +169,8 @@ def four_bar(v: Any) -> list[Any]:
 
 
 def closed(**changes: Any) -> Closure:
-    given: dict[str, Any] = {"ranges": [(-4.0, 4.0)], "start": {"y1": 0.8, "y2": 1.5}, "nodes": 41}
-    return Closure(("q",), ("y1", "y2"), four_bar, **{**given, **changes})
+    settings: dict[str, Any] = {"ranges": [(-4.0, 4.0)], "start": {"y1": 0.8, "y2": 1.5}, "nodes": 41}
+    return Closure(("q",), ("y1", "y2"), four_bar, **{**settings, **changes})
 
 
 def test_a_closure_has_value_and_both_derivatives_of_the_implicit_function_to_round_off() -> None:
@@ -181,8 +181,8 @@ def test_a_closure_has_value_and_both_derivatives_of_the_implicit_function_to_ro
     q, y = ca.SX.sym("q"), ca.SX.sym("y", 2)
     phi = ca.vertcat(*four_bar({"q": q, "y1": y[0], "y2": y[1]}))
     first = -ca.solve(ca.jacobian(phi, y), ca.jacobian(phi, q))
-    both, way = ca.vertcat(q, y), ca.SX.sym("way", 3)
-    bent = ca.jtimes(ca.jtimes(phi, both, way), both, way)
+    variables, way = ca.vertcat(q, y), ca.SX.sym("way", 3)
+    bent = ca.jtimes(ca.jtimes(phi, variables, way), variables, way)
     exact = ca.Function("exact", [q, y], [phi, first])
     second = ca.Function("second", [q, y, way], [-ca.solve(ca.jacobian(phi, y), bent)])
     for at in np.linspace(-3.99, 3.99, 23):

@@ -29,18 +29,18 @@ def test_the_shoulder_has_the_published_matrices(skeletal: Path, rhythm: Any) ->
     """Specification of skeletal systems, section 9.3."""
     check = json.loads((skeletal / "shoulder_rhythm.json").read_text())["check"]
     s = TreeState.symbols(shoulder(rhythm))
-    made = ca.Function("m", [s.z, s.dz], [mass_matrix(s), coriolis_matrix(s) @ s.dz, gravity_force(s, GRAVITY)])
-    found = made(np.radians(check["q_deg"]), check["qd"])
-    for mine, name in zip(found, ("M", "N_qd", "G"), strict=True):
-        wanted = np.reshape(check["values"][rhythm][name], mine.shape)
-        assert np.abs(np.asarray(mine, float) - wanted).max() < 1e-13
+    matrices = ca.Function("m", [s.z, s.dz], [mass_matrix(s), coriolis_matrix(s) @ s.dz, gravity_force(s, GRAVITY)])
+    computed = matrices(np.radians(check["q_deg"]), check["qd"])
+    for mine, name in zip(computed, ("M", "N_qd", "G"), strict=True):
+        expected = np.reshape(check["values"][rhythm][name], mine.shape)
+        assert np.abs(np.asarray(mine, float) - expected).max() < 1e-13
 
 
 def test_the_joint_of_the_humerus_is_where_it_was_published() -> None:
     s = TreeState.symbols(shoulder("original"))
-    place = ca.Function("p", [s.z], [s.position(Point("humerus"))])
-    found = np.asarray(place(np.radians([40.0, 60.0, -30.0])), float).ravel()
-    assert np.abs(found - [-0.026725967, 0.006508123, 0.168451245]).max() < 1e-9
+    position = ca.Function("p", [s.z], [s.position(Point("humerus"))])
+    joint = np.asarray(position(np.radians([40.0, 60.0, -30.0])), float).ravel()
+    assert np.abs(joint - [-0.026725967, 0.006508123, 0.168451245]).max() < 1e-9
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_computed_torque_of_the_true_rhythm_lets_an_initial_error_die_as_designe
     start = [e0, np.pi / 2.0, np.radians(-30.0), 0.0, 0.0, 0.0]
     run = simulator.run(start, times, q={"elevation": np.pi / 2.0, "travel": np.pi / 2.0, "duration": 1.0})
     s = times
-    wanted = np.pi / 2.0 * (10.0 * s**3 - 15.0 * s**4 + 6.0 * s**5)
-    assert np.abs(run.x[:, 0] - wanted - e0 * (1.0 + 10.0 * s) * np.exp(-10.0 * s)).max() < 2.5e-10
+    expected = np.pi / 2.0 * (10.0 * s**3 - 15.0 * s**4 + 6.0 * s**5)
+    assert np.abs(run.x[:, 0] - expected - e0 * (1.0 + 10.0 * s) * np.exp(-10.0 * s)).max() < 2.5e-10
 
 
 def test_the_arm_errs_only_where_the_computing_rhythm_is_wrong() -> None:

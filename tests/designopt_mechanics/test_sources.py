@@ -27,8 +27,8 @@ def opensim(shared: Path) -> Path:
 
 
 def bundled(name: str) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = yaml.safe_load(MODELS.joinpath(f"{name}.yaml").read_text(encoding="utf-8"))
-    return found
+    content: Mapping[str, Any] = yaml.safe_load(MODELS.joinpath(f"{name}.yaml").read_text(encoding="utf-8"))
+    return content
 
 
 def numbers(text: str | None) -> np.ndarray:
@@ -37,9 +37,9 @@ def numbers(text: str | None) -> np.ndarray:
 
 def curve(joint: ElementTree.Element, axis: str) -> tuple[np.ndarray, np.ndarray]:
     """Abscissae and scaled ordinates of the spline that a transform axis follows."""
-    (found,) = (a for a in joint.iter("TransformAxis") if a.get("name") == axis)
-    splines = [*found.iter("SimmSpline"), *found.iter("NaturalCubicSpline")]
-    scale = next((float(s.text or "1") for s in found.iter("scale")), 1.0)
+    (transform,) = (a for a in joint.iter("TransformAxis") if a.get("name") == axis)
+    splines = [*transform.iter("SimmSpline"), *transform.iter("NaturalCubicSpline")]
+    scale = next((float(s.text or "1") for s in transform.iter("scale")), 1.0)
     return numbers(splines[0].findtext("x")), scale * numbers(splines[0].findtext("y"))
 
 

@@ -45,8 +45,8 @@ def test_the_generalised_force_is_minus_the_slope_of_the_energy(*, pulls_only: b
     slope = ca.gradient(spring_energy(s, springs), s.z)
     f = ca.Function("f", [s.z], [force, slope])
     for z in np.random.default_rng(1).uniform(-0.5, 0.5, (20, 2)):
-        made, minus = (np.asarray(r, float).ravel() for r in f(z))
-        assert np.abs(made + minus).max() < 1e-12 * max(1.0, np.abs(made).max())
+        forces, minus = (np.asarray(r, float).ravel() for r in f(z))
+        assert np.abs(forces + minus).max() < 1e-12 * max(1.0, np.abs(forces).max())
 
 
 def test_a_spring_that_only_pulls_is_slack_below_its_rest_length() -> None:
@@ -63,8 +63,8 @@ def test_a_damper_takes_the_power_of_its_rate() -> None:
     power, tension = ca.dot(force, s.dz), tensions(s, springs)
     f = ca.Function("f", [s.z, s.dz], [power, tension])
     for z, dz in np.random.default_rng(2).uniform(-0.5, 0.5, (10, 2, 2)):
-        taken, pulled = (float(r) for r in f(z, dz))
-        assert taken == pytest.approx(-(pulled**2) / 40.0, rel=1e-12)
+        gain, pulled = (float(r) for r in f(z, dz))
+        assert gain == pytest.approx(-(pulled**2) / 40.0, rel=1e-12)
 
 
 def test_beam_slider_and_springs_keep_their_energy() -> None:
@@ -81,7 +81,7 @@ def test_beam_slider_and_springs_keep_their_energy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("settings", "message"),
     [
         ({"stiffness": -1.0}, "spring 'out', stiffness: -1 N/m is not finite"),
         ({"rest": np.nan}, "spring 'out', rest: nan m is not finite"),
@@ -89,6 +89,6 @@ def test_beam_slider_and_springs_keep_their_energy() -> None:
         ({"damping": 1.0, "pulls_only": True}, "spring 'out', damping: does not go with a spring that only pulls"),
     ],
 )
-def test_springs_that_cannot_be_are_refused(given: dict[str, Any], message: str) -> None:
+def test_springs_that_cannot_be_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(SpringError, match=message):
-        Spring(OUT, **{"stiffness": 1.0, "rest": 0.1, **given})
+        Spring(OUT, **{"stiffness": 1.0, "rest": 0.1, **settings})

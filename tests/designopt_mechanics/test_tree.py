@@ -17,7 +17,7 @@ Z = (0.0, 0.0, 1.0)
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("settings", "message"),
     [
         ({"mass": -1.0}, "mass: -1 kg is not a mass"),
         ({"mass": np.nan}, "mass: nan kg is not a mass"),
@@ -30,9 +30,9 @@ Z = (0.0, 0.0, 1.0)
         ({"inertia": [[1.0, 0.2, 0.0], [0.1, 1.0, 0.0], [0.0, 0.0, 1.0]]}, "not symmetric"),
     ],
 )
-def test_a_body_that_cannot_be_is_refused(given: dict[str, Any], message: str) -> None:
+def test_a_body_that_cannot_be_is_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(BodyError, match=message):
-        Body(**{"mass": 1.0, **given})
+        Body(**{"mass": 1.0, **settings})
 
 
 def test_a_published_tensor_that_breaks_the_triangle_inequality_passes_on_request_alone() -> None:
@@ -89,9 +89,9 @@ def test_a_coordinate_that_moves_no_mass_is_named() -> None:
 
 
 def test_coordinates_that_do_the_same_are_named_with_the_direction_that_has_no_mass() -> None:
-    both = Affine({"a": 1.0, "b": 2.0})
+    combined = Affine({"a": 1.0, "b": 2.0})
     tree = Tree(
-        (Coordinate("a"), Coordinate("b")), (Frame("one", motions=(Rotate(Z, both),), body=Body(1.0, (1, 0, 0))),)
+        (Coordinate("a"), Coordinate("b")), (Frame("one", motions=(Rotate(Z, combined),), body=Body(1.0, (1, 0, 0))),)
     )
     with pytest.raises(TreeError, match=r"no mass moves along a [+-]1, b [+-]0.5 at a = 0, b = 0"):
         check(tree)

@@ -34,11 +34,11 @@ def by_hand(expression: Any, s: TreeState, *more: Any) -> Any:
 
 def test_lengths_and_moment_arms_of_all_frames(rows: TreeRows) -> None:
     s = TreeState.symbols(CASE.tree)
-    both = by_hand(ca.horzcat(lengths(s, CASE.wires), moment_arms(s, CASE.wires).T), s)
+    evaluate = by_hand(ca.horzcat(lengths(s, CASE.wires), moment_arms(s, CASE.wires).T), s)
     for i in range(5):
-        wanted = np.asarray(both(Z[i], 0.0, 0.0), float)
-        assert np.allclose(rows.lengths(Z)[i], wanted[:, 0], rtol=1e-13)
-        assert np.allclose(rows.moment_arms(Z)[i], wanted[:, 1:].T, rtol=1e-12, atol=1e-14)
+        expected = np.asarray(evaluate(Z[i], 0.0, 0.0), float)
+        assert np.allclose(rows.lengths(Z)[i], expected[:, 0], rtol=1e-13)
+        assert np.allclose(rows.moment_arms(Z)[i], expected[:, 1:].T, rtol=1e-12, atol=1e-14)
 
 
 def test_positions_and_velocities_of_points(rows: TreeRows) -> None:
@@ -58,11 +58,11 @@ def test_inverse_dynamics_and_joint_forces_with_loads_on_frames(rows: TreeRows) 
     loads = [Load("b4", w[:3], w[3:6]), Load("b6", w[6:9], w[9:12])]
     forces = by_hand(inverse_dynamics(s, GRAVITY, loads), s, w)
     joint = by_hand(ca.vertcat(*efforts(s, GRAVITY, loads, couplers=True).joints["b5"]), s, w)
-    found = rows.inverse_dynamics(Z, DZ, DDZ, LOADS)
+    computed = rows.inverse_dynamics(Z, DZ, DDZ, LOADS)
     joints = rows.joint_forces(Z, DZ, DDZ, LOADS)
     for i in range(5):
         at = (Z[i], DZ[i], DDZ[i], np.concatenate([LOADS["b4"][i], LOADS["b6"]]))
-        assert np.allclose(found[i], np.asarray(forces(*at), float).ravel(), rtol=1e-12, atol=1e-12)
+        assert np.allclose(computed[i], np.asarray(forces(*at), float).ravel(), rtol=1e-12, atol=1e-12)
         assert np.allclose(joints["b5"][i], np.asarray(joint(*at), float).ravel(), rtol=1e-12, atol=1e-12)
 
 

@@ -73,7 +73,7 @@ def test_a_path_in_the_way_of_a_surface_is_that_of_muscles_and_its_arms_are_its_
     R = moment_arms(state, [wire])
     work = generalised_force(state, pulls(state, [wire], ca.SX(3.0)))
     axes, centre = state.axes("ball"), state.position(surface.centre)
-    places = ca.horzcat(*(axes.T @ (place - centre) for _, place, _ in path.nodes)).T
+    places = ca.horzcat(*(axes.T @ (point - centre) for _, point, _ in path.nodes)).T
     gap = ca.mmax(ca.vertcat(*path.gaps.values()))
     function = ca.Function(
         "f", [state.z], [path.length, R, ca.gradient(path.length, state.z), work, places, path.touched[0].angle, gap]
@@ -103,9 +103,9 @@ def test_a_belt_over_two_pulleys_consists_of_tangents_and_arcs() -> None:
     mechanism = read(HOIST.encode(), "hoist.yaml")
     state = TreeState.symbols(mechanism.tree)
     rope = [mechanism.springs[0].wire]
-    of = ca.Function("of", [state.z, mechanism.p], [lengths(state, rope), moment_arms(state, rope)])
+    evaluate = ca.Function("of", [state.z, mechanism.p], [lengths(state, rope), moment_arms(state, rope)])
     for height, hand, radius in ((0.0, -1.0, 0.05), (-0.4, 0.3, 0.05)):
-        length, arms = of([height, hand], [radius, 20.0])
+        length, arms = evaluate([height, hand], [radius, 20.0])
         assert float(length) == pytest.approx(2.0 * (1.0 - height) + (1.0 - hand) + 2.0 * np.pi * radius, abs=1e-12)
         np.testing.assert_allclose(np.asarray(arms).ravel(), [2.0, 1.0], atol=1e-12)  # block and tackle
 
@@ -117,13 +117,13 @@ def test_the_moment_arm_of_a_cable_fixed_to_the_rim_of_its_drum_is_the_radius(tu
     drum = Surface("drum", Point("drum"), 0.1, (0, 0, 1))
     over = Over(drum, 1 if turn > 0 else -1)
     cable = Wire("cable", (Point("ground", (0.3, turn * 1.0, 0.2)), over, Point("drum", (0.1, 0.0, 0.0))))
-    of = ca.Function(
+    evaluate = ca.Function(
         "of",
         [state.z],
         [moment_arms(state, [cable]), lengths(state, [cable]), wire_path(state, cable).touched[0].angle],
     )
     angles = np.linspace(-1.5, 0.5, 7)
-    values = [[float(v) for v in of(turn * angle)] for angle in angles]
+    values = [[float(v) for v in evaluate(turn * angle)] for angle in angles]
     rise = 0.2
     flat = np.sqrt(0.3**2 + 1.0 - 0.1**2)
     for arm, length, angle in values:  # unrolled, the cable is straight
@@ -152,11 +152,11 @@ def test_a_winch_winds_any_number_of_turns(turn: int, starts_on_drum: bool) -> N
     over = Over(drum, 1 if turn > 0 else -1)
     cable = Wire("cable", (end, over, load) if starts_on_drum else (load, over, end))
     path = wire_path(state, cable)
-    of = ca.Function("of", [state.z], [path.length, path.touched[0].angle, moment_arms(state, [cable])])
+    evaluate = ca.Function("of", [state.z], [path.length, path.touched[0].angle, moment_arms(state, [cable])])
     winds = -turn if not starts_on_drum else turn  # the axis of the motion is against that of the drum
-    length, angle = (float(v) for v in of([0.0, 0.0])[:2])
+    length, angle = (float(v) for v in evaluate([0.0, 0.0])[:2])
     for turns in (0.4, 1.0, 2.6, 7.3):
-        values = of([5.0, 2.0 * np.pi * turns * winds])
+        values = evaluate([5.0, 2.0 * np.pi * turns * winds])
         assert float(values[0]) == pytest.approx(length + 0.2 * np.pi * turns, abs=1e-12)
         assert float(values[1]) == pytest.approx(angle + 2.0 * np.pi * turns, abs=1e-12)
         np.testing.assert_allclose(np.asarray(values[2]).ravel(), [0.0, -0.1 * winds], atol=1e-12)

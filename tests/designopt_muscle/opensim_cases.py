@@ -53,12 +53,12 @@ def case(folder: Path, name: str) -> Case:
         if coordinate in rows:
             every[:, rows.index(coordinate), names.index(muscle)] = column
     labels, net = table(reference / f"{name}_inverse_dynamics.csv")
-    of = dict(zip(labels, net.T, strict=True))
-    moments = np.column_stack([of[f"{row}_moment"] for row in rows])
+    net_moments = dict(zip(labels, net.T, strict=True))
+    moments = np.column_stack([net_moments[f"{row}_moment"] for row in rows])
     balance = MomentBalance(arms[:, 0], tuple(rows), names, every, moments, ("N m",) * len(rows))
     k = len(names)
-    known = _parameters(reference / f"{name}_muscle_parameters.csv", names)
-    muscles = Muscles(names, strength[:, 1:], lower=np.full(k, problem["activation_lower_bound"]), **known)
+    parameters = _parameters(reference / f"{name}_muscle_parameters.csv", names)
+    muscles = Muscles(names, strength[:, 1:], lower=np.full(k, problem["activation_lower_bound"]), **parameters)
     return Case(name, reference, balance, muscles, Reserves(np.array(problem["reserve_optimal_force_Nm"])))
 
 
@@ -66,6 +66,6 @@ def _parameters(path: Path, names: tuple[str, ...]) -> dict[str, np.ndarray]:
     if not path.exists():
         return {}
     with path.open() as file:
-        of = {row["muscle"]: row for row in csv.DictReader(file)}
+        rows = {row["muscle"]: row for row in csv.DictReader(file)}
     columns = {"isometric": "max_isometric_force_N", "fibre": "optimal_fiber_length_m"}
-    return {key: np.array([float(of[n][column]) for n in names]) for key, column in columns.items()}
+    return {key: np.array([float(rows[n][column]) for n in names]) for key, column in columns.items()}

@@ -26,10 +26,10 @@ def test_the_lines_for_python_run_as_printed(capsys):
 
 
 def test_the_table_of_criteria_lists_all_of_them():
-    written = re.findall(r"^\| `(\w+)` \| the ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    known = re.search(r"Literal\[([^\]]+)\]", str(CriterionName))
-    assert known is not None
-    assert sorted(written) == sorted(re.findall(r"\w+", known.group(1)))
+    listed = re.findall(r"^\| `(\w+)` \| the ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    literal = re.search(r"Literal\[([^\]]+)\]", str(CriterionName))
+    assert literal is not None
+    assert sorted(listed) == sorted(re.findall(r"\w+", literal.group(1)))
 
 
 def test_the_studies_of_the_page_are_those_that_use_the_models():

@@ -56,13 +56,13 @@ def turn(values: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("force", ["ground", "arm"])
 @pytest.mark.parametrize("point", ["ground", "arm"])
 def test_force_torque_and_point_turn_with_the_body_whose_axes_they_are_in(motion, force, point):
-    given = external_loads(
+    loads = external_loads(
         assignment(force, f"/bodyset/{point}" if point == "arm" else point), recorded(), motion, TIME
     )
     pull, torque = (turn(part) if force == "arm" else part for part in (FORCE, TORQUE))
     at = turn(POINT) if point == "arm" else POINT
-    np.testing.assert_allclose(given["arm"][:, :3], pull, atol=1e-12)
-    np.testing.assert_allclose(given["arm"][:, 3:], np.cross(at, pull) + torque, atol=1e-12)
+    np.testing.assert_allclose(loads["arm"][:, :3], pull, atol=1e-12)
+    np.testing.assert_allclose(loads["arm"][:, 3:], np.cross(at, pull) + torque, atol=1e-12)
 
 
 def test_a_force_without_a_point_acts_at_the_origin_of_its_body():
@@ -74,15 +74,15 @@ def test_a_force_without_a_point_acts_at_the_origin_of_its_body():
         b"<orientation>0 0 0</orientation></PhysicalOffsetFrame></frames>",
     )
     places = kinematics(read_model(moved), {"flexion": ANGLE})
-    given = external_loads(assignment(named=("force",)), recorded(), places, TIME)
+    loads = external_loads(assignment(named=("force",)), recorded(), places, TIME)
     origin = 0.3 * np.column_stack([np.cos(ANGLE), np.sin(ANGLE), 0.0 * ANGLE])
     np.testing.assert_allclose(places.origin["arm"], origin, atol=1e-12)
-    np.testing.assert_allclose(given["arm"][:, 3:], np.cross(origin, FORCE), atol=1e-12)
+    np.testing.assert_allclose(loads["arm"][:, 3:], np.cross(origin, FORCE), atol=1e-12)
 
 
 def test_a_torque_alone_is_a_pure_moment(motion):
-    given = external_loads(assignment(named=("torque",)), recorded(), motion, TIME)
-    np.testing.assert_allclose(given["arm"], np.concatenate([0.0 * TORQUE, TORQUE], axis=1), atol=1e-12)
+    loads = external_loads(assignment(named=("torque",)), recorded(), motion, TIME)
+    np.testing.assert_allclose(loads["arm"], np.concatenate([0.0 * TORQUE, TORQUE], axis=1), atol=1e-12)
 
 
 def test_the_net_moment_of_a_hinge_is_that_of_the_force_in_the_arm():
@@ -104,7 +104,7 @@ def test_a_study_takes_loads_in_the_axes_of_a_body():
     table = "\n".join([head, *(",".join(repr(float(v)) for v in row) for row in rows)])
     angles = "\n".join(["time,flexion", *(f"{t!r},{a!r}" for t, a in zip(TIME.tolist(), ANGLE.tolist(), strict=True))])
     study = StaticSharing(model=InputFile("hinge.osim", hinge()), inverse_dynamics="compute", reserve=10.0)
-    found = {}
+    moments = {}
     for axes in ("ground", "arm"):
         scenario = {
             "motion": InputFile("angles.csv", angles.encode()),
@@ -112,14 +112,14 @@ def test_a_study_takes_loads_in_the_axes_of_a_body():
             "external_forces": InputFile("forces.csv", table.encode()),
         }
         _, arrays = study.evaluate({}, scenario, frozenset({"net_moments"}))
-        found[axes] = arrays["net_moments"][:, 0]
+        moments[axes] = arrays["net_moments"][:, 0]
     in_arm = POINT[:, 0] * FORCE[:, 1] - POINT[:, 1] * FORCE[:, 0]
-    assert np.abs(found["arm"] - found["ground"]).max() > 1.0
+    assert np.abs(moments["arm"] - moments["ground"]).max() > 1.0
     inner = slice(5, -5)
     inertia = 0.01 + 0.2**2
     ddq = -3.6 * np.sin(2.0 * TIME)
     expected = inertia * ddq + 9.81 * 0.2 * np.cos(ANGLE) - in_arm - TORQUE[:, 2]
-    np.testing.assert_allclose(found["arm"][inner], expected[inner], atol=1e-4)
+    np.testing.assert_allclose(moments["arm"][inner], expected[inner], atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -131,10 +131,10 @@ def test_a_study_takes_loads_in_the_axes_of_a_body():
 )
 def test_bodies_that_are_not_there_are_named_with_their_place(motion, change, message):
     axes = {"force": "arm", "point": "ground"}
-    given = {what: body.replace(*change) for what, body in axes.items()}
+    stated = {what: body.replace(*change) for what, body in axes.items()}
     with pytest.raises(ModelError, match=message) as caught:
-        external_loads(assignment(**given), recorded(), motion, TIME)
-    assert caught.value.line == (4 if given["force"] == "hand" else 5)
+        external_loads(assignment(**stated), recorded(), motion, TIME)
+    assert caught.value.line == (4 if stated["force"] == "hand" else 5)
 
 
 def test_nothing_acts_on_the_ground(motion):
@@ -151,7 +151,7 @@ def test_omitted_elements_of_a_force_come_from_the_files_defaults(motion):
     assert left_out.count(axes) == 1
     load = external_loads(left_out, recorded(), motion, TIME)["arm"]
     assert load == pytest.approx(external_loads(stated, recorded(), motion, TIME)["arm"], abs=1e-12)
-    written = axes.replace(b"arm", b"ground") + b"<applied_to_body>"
+    elements = axes.replace(b"arm", b"ground") + b"<applied_to_body>"
     ground = external_loads(assignment("ground"), recorded(), motion, TIME)["arm"]
-    with_own = left_out.replace(b"<applied_to_body>", written)
+    with_own = left_out.replace(b"<applied_to_body>", elements)
     assert external_loads(with_own, recorded(), motion, TIME)["arm"] == pytest.approx(ground, abs=1e-12)

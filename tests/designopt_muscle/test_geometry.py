@@ -97,21 +97,21 @@ def test_one_cylinder_of_each_muscle_over_a_walking_trial(opensim):
     """Unfiltered coordinates, 238 frames, driven coordinates computed: at most 3e-6 m from OpenSim's own test file."""
     model = read_model((opensim / "models" / "walk_armless_18musc.osim").read_bytes())
     motion = opensim / "motion" / "walk_armless_coordinates.mot"
-    given = read_storage(InputFile(motion.name, motion.read_bytes()))
+    recording = read_storage(InputFile(motion.name, motion.read_bytes()))
     turns = [c.name for c in model.coordinates if c.rotational]
-    in_radians = given.radians([n for n in turns if n in given.names])
-    geometry = muscle_geometry(model, {n: in_radians.column(n) for n in model.free if n in given.names})
-    kept = opensim / "reference" / "wrapping_subject_walk_armless_muscle_lengths.sto"
-    reference = read_storage(InputFile(kept.name, kept.read_bytes()))
+    in_radians = recording.radians([n for n in turns if n in recording.names])
+    geometry = muscle_geometry(model, {n: in_radians.column(n) for n in model.free if n in recording.names})
+    lengths_file = opensim / "reference" / "wrapping_subject_walk_armless_muscle_lengths.sto"
+    reference = read_storage(InputFile(lengths_file.name, lengths_file.read_bytes()))
     largest, medians = {}, {}
     for label, column in zip(reference.names, reference.values.T, strict=True):
         muscle = label.rpartition("/")[2].removesuffix("|length")
         off = np.abs(geometry.lengths[:, geometry.muscles.index(muscle)] - column)
         largest[muscle], medians[muscle] = off.max(), np.median(off)
-    two = {m.name for m in model.muscles if len(m.wraps) > 1}
-    assert two == {"med_gas_r", "med_gas_l"}
-    assert max(v for m, v in largest.items() if m not in two) <= 3e-6
-    assert max(medians[m] for m in two) <= 1e-3
+    twice_wrapped = {m.name for m in model.muscles if len(m.wraps) > 1}
+    assert twice_wrapped == {"med_gas_r", "med_gas_l"}
+    assert max(v for m, v in largest.items() if m not in twice_wrapped) <= 3e-6
+    assert max(medians[m] for m in twice_wrapped) <= 1e-3
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -144,10 +144,10 @@ TORUS = "<inner_radius>0.015</inner_radius><outer_radius>0.05</outer_radius>"
 @pytest.mark.parametrize("quadrant", ["all", "+x", "-y"])
 def test_a_path_over_a_surface_is_longer_than_the_straight_one_and_has_its_slope(kind, quadrant):
     q = np.linspace(-1.5, 1.0, 60)
-    place = (
+    pose = (
         {"at": "0.02 0.1 0.03", "turned": "1.3 0.4 0"} if kind == "torus" else {}
     )  # a ring that the path goes through
-    model = read_model(hinge(wraps=surface(*SURFACES[kind], quadrant=quadrant, **place), path_wraps=USED))
+    model = read_model(hinge(wraps=surface(*SURFACES[kind], quadrant=quadrant, **pose), path_wraps=USED))
     bare = read_model(hinge())
     over, straight = (muscle_geometry(m, {"flexion": q}) for m in (model, bare))
     wrapped = over.wrapped[:, 0] > 0
@@ -162,16 +162,16 @@ def test_a_path_over_a_surface_is_longer_than_the_straight_one_and_has_its_slope
 
 def test_an_ellipsoid_of_equal_axes_is_a_sphere():
     q = np.linspace(-1.5, 1.0, 60)
-    both = [
+    geometries = [
         muscle_geometry(read_model(hinge(wraps=surface(*form, turned=turned), path_wraps=USED)), {"flexion": q})
         for form, turned in (
             (("WrapSphere", "<radius>0.08</radius>"), "0 0 0"),
             (("WrapEllipsoid", "<dimensions>0.08 0.08 0.08</dimensions>"), "0.5 1.0 -0.3"),
         )
     ]
-    assert both[0].wrapped.sum() > 10
-    assert both[0].lengths == pytest.approx(both[1].lengths, abs=1e-8)
-    assert both[0].arms == pytest.approx(both[1].arms, abs=1e-7)
+    assert geometries[0].wrapped.sum() > 10
+    assert geometries[0].lengths == pytest.approx(geometries[1].lengths, abs=1e-8)
+    assert geometries[0].arms == pytest.approx(geometries[1].arms, abs=1e-7)
 
 
 def test_an_ellipsoid_with_one_long_axis_is_nearly_a_cylinder():
@@ -190,21 +190,21 @@ def test_an_ellipsoid_with_one_long_axis_is_nearly_a_cylinder():
 def test_a_path_through_a_ring_in_a_plane_with_its_axis_goes_round_a_circle():
     """Then the tube is a circle of 15 mm, 50 mm from the axis: tangents and arc by plane geometry."""
     ends = np.array([[0.09, 0.0, 0.08], [0.07, 0.0, -0.11]])
-    found = around_torus(ends[:1], ends[1:], 0.015, 0.05, "all")
+    path = around_torus(ends[:1], ends[1:], 0.015, 0.05, "all")
     d = ends[:, [0, 2]] - [0.05, 0.0]
     far = np.linalg.norm(d, axis=1)
     from_inside = np.pi - np.arctan2(np.abs(d[:, 1]), d[:, 0])  # angle of each end from the side of the axis
     arc = from_inside.sum() - np.arccos(0.015 / far).sum()
-    assert found.engaged[0]
-    assert found.arc[0] == pytest.approx(0.015 * arc, abs=1e-10)
-    way = np.linalg.norm(found.first[0] - ends[0]), np.linalg.norm(found.last[0] - ends[1])
+    assert path.engaged[0]
+    assert path.arc[0] == pytest.approx(0.015 * arc, abs=1e-10)
+    way = np.linalg.norm(path.first[0] - ends[0]), np.linalg.norm(path.last[0] - ends[1])
     assert way == pytest.approx(np.sqrt(far**2 - 0.015**2), abs=1e-10)
-    assert found.first[0, 1] == pytest.approx(0.0, abs=1e-10)
+    assert path.first[0, 1] == pytest.approx(0.0, abs=1e-10)
 
 
 def test_a_path_through_the_middle_of_a_ring_does_not_touch_it():
-    found = around_torus(np.array([[0.01, 0.0, 0.1]]), np.array([[-0.01, 0.01, -0.1]]), 0.015, 0.05, "all")
-    assert not found.engaged[0]
+    path = around_torus(np.array([[0.01, 0.0, 0.1]]), np.array([[-0.01, 0.01, -0.1]]), 0.015, 0.05, "all")
+    assert not path.engaged[0]
 
 
 def test_lengths_over_a_torus_have_the_ends_tangents_as_gradient():
@@ -217,9 +217,9 @@ def test_lengths_over_a_torus_have_the_ends_tangents_as_gradient():
         around = np.linalg.norm(t.first - a, axis=1) + t.arc + np.linalg.norm(b - t.last, axis=1)
         return np.where(t.engaged, around, np.linalg.norm(b - a, axis=1)), t
 
-    whole, touch = length(a, b)
+    lengths, touch = length(a, b)
     assert 0.5 < touch.engaged.mean() < 0.9
-    assert (whole >= np.linalg.norm(b - a, axis=1)).all()
+    assert (lengths >= np.linalg.norm(b - a, axis=1)).all()
     to = np.where(touch.engaged[:, None], touch.first, b)
     pull = (a - to) / np.linalg.norm(a - to, axis=1)[:, None]
     for i, step in enumerate(1e-6 * np.eye(3)):
@@ -237,10 +237,10 @@ def test_lengths_over_a_torus_have_the_ends_tangents_as_gradient():
 def test_lengths_through_a_torus_are_near_those_of_opensim(at, turned, opensim):
     """OpenSim 4.6 goes round a straight cylinder in place of the bent tube: up to 2.5 mm shorter, never longer."""
     model = read_model(hinge(wraps=surface("WrapTorus", TORUS, at=at, turned=turned), path_wraps=USED))
-    found = muscle_geometry(model, {"flexion": np.linspace(-1.0, 1.0, 5)})
-    assert found.wrapped[:, 0].tolist() == [0, 0, 1, 1, 1]
-    assert found.lengths[:2, 0] == pytest.approx(opensim[:2], abs=1e-8)
-    longer = found.lengths[2:, 0] - opensim[2:]
+    geometry = muscle_geometry(model, {"flexion": np.linspace(-1.0, 1.0, 5)})
+    assert geometry.wrapped[:, 0].tolist() == [0, 0, 1, 1, 1]
+    assert geometry.lengths[:2, 0] == pytest.approx(opensim[:2], abs=1e-8)
+    longer = geometry.lengths[2:, 0] - opensim[2:]
     assert (longer > 0).all()
     assert longer.max() < 2.5e-3
 
@@ -250,11 +250,11 @@ def test_jumps_of_a_path_are_reported_with_muscle_and_time():
     q = np.linspace(-1.5, 1.0, 1000)
     form = surface("WrapCylinder", "<radius>0.05</radius><length>2</length>", turned="0 0 0")
     model = read_model(hinge(wraps=form, path_wraps=USED))
-    (found,) = jumps(muscle_geometry(model, {"flexion": q}), q, {"flexion": q})
-    assert (found.muscle, found.coordinate, found.engaged) == ("flexor", "flexion", False)
-    assert found.time == pytest.approx(-1.3, abs=0.01)
-    assert found.by == pytest.approx(0.1, abs=2e-4)  # from one side of the cylinder to the other
-    assert str(found) == f"flexor at {found.time:.4g} s: its moment arm about flexion jumps by 99.9 mm"
+    (jump,) = jumps(muscle_geometry(model, {"flexion": q}), q, {"flexion": q})
+    assert (jump.muscle, jump.coordinate, jump.engaged) == ("flexor", "flexion", False)
+    assert jump.time == pytest.approx(-1.3, abs=0.01)
+    assert jump.by == pytest.approx(0.1, abs=2e-4)  # from one side of the cylinder to the other
+    assert str(jump) == f"flexor at {jump.time:.4g} s: its moment arm about flexion jumps by 99.9 mm"
     assert not jumps(muscle_geometry(read_model(hinge()), {"flexion": q}), q, {"flexion": q})
 
 

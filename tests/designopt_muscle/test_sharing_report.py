@@ -35,35 +35,35 @@ def section(folder, designs, reserve=0, emg=""):
     (folder / "emg.csv").write_text("\n".join(lines) + "\n")
     text = STUDY.format(reserve=reserve, emg=emg, file="emg: emg.csv" if emg else "", designs=designs)
     (folder / "study.yaml").write_text(text)
-    made = muscle_sharing(designopt.load(folder / "study.yaml").run(folder / "mini.study"))
-    assert made is not None
-    return made
+    chapter = muscle_sharing(designopt.load(folder / "study.yaml").run(folder / "mini.study"))
+    assert chapter is not None
+    return chapter
 
 
-def figure(made, title):
-    (found,) = [f for f in made.figures if f.title == title]
-    return found
+def figure(chapter, title):
+    (match,) = [f for f in chapter.figures if f.title == title]
+    return match
 
 
 def test_balanced_designs_have_a_sentence_and_no_empty_plot(tmp_path):
-    made = section(tmp_path, STRONG)
-    titles = [f.title for f in made.figures]
+    chapter = section(tmp_path, STRONG)
+    titles = [f.title for f in chapter.figures]
     assert "Frames beyond the muscles" not in titles
     assert "Reserves" not in titles
-    assert "every frame is balanced by the muscles" in made.introduction
+    assert "every frame is balanced by the muscles" in chapter.introduction
     assert titles == ["Activations", *[f"Balance about {n}_{w}" for n, w in
                       (("hip", "flexion"), ("knee", "angle"), ("ankle", "angle"))],
                       "Feasibility margin", "Fibre lengths"]  # fmt: skip
 
 
 def test_frames_beyond_the_muscles_are_on_the_time_axis_with_what_they_lack(tmp_path):
-    made = section(tmp_path, f"{STRONG}, {WEAK}")
-    assert "balanced" not in made.introduction
-    short = figure(made, "Frames beyond the muscles")
+    chapter = section(tmp_path, f"{STRONG}, {WEAK}")
+    assert "balanced" not in chapter.introduction
+    short = figure(chapter, "Frames beyond the muscles")
     names = [trace.get("name", "") for trace in short.plot["data"]]
     assert {"missing about ankle_angle", "sufficient strength", "infeasible", "optimal"} <= set(names)
     assert not short.variants  # the strong leg has none: it is not offered
-    (table,) = made.tables
+    (table,) = chapter.tables
     rows = {row[:3]: row for row in table.rows}
     weak = rows["weak", "trial", "infeasible"]
     assert "ankle_angle" in weak[5]
@@ -73,8 +73,8 @@ def test_frames_beyond_the_muscles_are_on_the_time_axis_with_what_they_lack(tmp_
 
 
 def test_the_margin_of_every_frame_is_on_the_time_axis_with_the_edge(tmp_path):
-    made = figure(section(tmp_path, f"{STRONG}, {WEAK}"), "Feasibility margin")
-    strong, weak = (plot["data"] for plot in made.variants.values())
+    margin = figure(section(tmp_path, f"{STRONG}, {WEAK}"), "Feasibility margin")
+    strong, weak = (plot["data"] for plot in margin.variants.values())
     assert min(strong[0]["y"]) > 0.0
     assert [trace.get("name") for trace in strong] == ["margin", "edge"]
     assert [trace.get("name") for trace in weak] == ["margin", "beyond the muscles", "edge"]
@@ -85,9 +85,9 @@ def test_the_margin_of_every_frame_is_on_the_time_axis_with_the_edge(tmp_path):
 
 def test_frames_that_no_strength_balances_are_drawn_at_the_lower_edge():
     arrays = {"time": np.arange(4.0), "margin": np.array([0.5, -2.0, -np.inf, np.nan])}
-    drawn = margin_figure({("a", "b"): arrays}).plot["data"]
-    assert drawn[0]["y"] == pytest.approx([0.5, -2.0, -2.0, np.nan], nan_ok=True)
-    assert drawn[1]["y"] == pytest.approx([-2.0, -2.0])
+    traces = margin_figure({("a", "b"): arrays}).plot["data"]
+    assert traces[0]["y"] == pytest.approx([0.5, -2.0, -2.0, np.nan], nan_ok=True)
+    assert traces[1]["y"] == pytest.approx([-2.0, -2.0])
     worst = margin_figure({("a", "b"): {**arrays, "margin": np.array([0.5, 0.2, -np.inf, -30.0])}})
     assert worst.plot["data"][0]["y"] == pytest.approx([0.5, 0.2, -10.0, -10.0])
 
@@ -95,45 +95,45 @@ def test_frames_that_no_strength_balances_are_drawn_at_the_lower_edge():
 def test_forces_in_joints_are_drawn_where_the_settings_name_joints(tmp_path):
     study = designopt.load(STUDIES / "elbow_load.yaml", overrides=("solver.designs=[{name: alone}]",))
     result = study.run(tmp_path / "load.study")
-    made = muscle_sharing(result)
-    assert made is not None
-    drawn = figure(made, "Joint reactions").plot["data"]
-    assert [trace["name"] for trace in drawn] == ["elbow", "elbow x", "elbow y", "elbow z"]
-    size, *parts = (np.asarray(trace["y"]) for trace in drawn)
+    chapter = muscle_sharing(result)
+    assert chapter is not None
+    traces = figure(chapter, "Joint reactions").plot["data"]
+    assert [trace["name"] for trace in traces] == ["elbow", "elbow x", "elbow y", "elbow z"]
+    size, *parts = (np.asarray(trace["y"]) for trace in traces)
     np.testing.assert_allclose(size, np.sqrt(sum(part**2 for part in parts)), rtol=1e-3)
     steady, tense = result.outcomes.figures["peak_reaction"][0]
     assert size.max() == pytest.approx(steady, rel=1e-4)
     assert tense > 1.3 * steady  # what the triceps does, the flexors undo: the joint carries both
-    assert "Dotted" in figure(made, "Activations").note
+    assert "Dotted" in figure(chapter, "Activations").note
 
 
 def test_selectors_have_the_names_that_the_study_gives_its_designs(tmp_path):
-    made = section(tmp_path, f"{STRONG}, {WEAK}")
-    assert figure(made, "Activations").choices[0].options == ("strong", "weak")
+    chapter = section(tmp_path, f"{STRONG}, {WEAK}")
+    assert figure(chapter, "Activations").choices[0].options == ("strong", "weak")
 
 
 def test_measured_activity_is_dotted_beside_its_muscle(tmp_path):
-    made = section(tmp_path, STRONG, emg="emg: {track: {soleus: SOL}, weight: 0.5}")
-    drawn = figure(made, "Activations")
-    dotted = [trace for trace in drawn.plot["data"] if trace["line"].get("dash") == "dot"]
+    chapter = section(tmp_path, STRONG, emg="emg: {track: {soleus: SOL}, weight: 0.5}")
+    activations = figure(chapter, "Activations")
+    dotted = [trace for trace in activations.plot["data"] if trace["line"].get("dash") == "dot"]
     assert [trace["legendgroup"] for trace in dotted] == ["soleus"]
-    assert drawn.plot["data"][1]["name"] == "soleus" or drawn.plot["data"][0]["name"] == "soleus"
-    assert "Dotted" in drawn.note
+    assert activations.plot["data"][1]["name"] == "soleus" or activations.plot["data"][0]["name"] == "soleus"
+    assert "Dotted" in activations.note
 
 
 def test_reserves_are_drawn_by_the_size_that_marks_a_frame(tmp_path):
-    made = section(tmp_path, WEAK, reserve=20)
-    drawn = figure(made, "Reserves").plot["data"]
-    assert drawn[-1]["name"] == "marked above"
-    assert drawn[-1]["y"] == pytest.approx([1.0, 1.0])
-    assert max(np.nanmax(trace["y"]) for trace in drawn[:-1]) > 1.0
-    (table,) = made.tables
+    chapter = section(tmp_path, WEAK, reserve=20)
+    traces = figure(chapter, "Reserves").plot["data"]
+    assert traces[-1]["name"] == "marked above"
+    assert traces[-1]["y"] == pytest.approx([1.0, 1.0])
+    assert max(np.nanmax(trace["y"]) for trace in traces[:-1]) > 1.0
+    (table,) = chapter.tables
     assert any(row[2] == "reserve active" for row in table.rows)
 
 
 def test_notes_on_the_trial_are_reported(tmp_path):
-    made = section(tmp_path, STRONG)
-    assert any("rotations are assumed to be in radians" in note for note in made.notes)
+    chapter = section(tmp_path, STRONG)
+    assert any("rotations are assumed to be in radians" in note for note in chapter.notes)
 
 
 def test_trials_without_muscle_forces_have_no_part(monkeypatch):

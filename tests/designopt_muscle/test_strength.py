@@ -19,17 +19,17 @@ from small_models import hinge
 def test_active_forces_of_thelen_muscles_are_those_of_opensim(opensim, name, file):
     """At the lengths and speeds of the reference: 1e-7 F_o (specs/muscle_force_sharing.md section 7)."""
     model = read_model((opensim / "models" / f"{file}.osim").read_bytes())
-    with (opensim / "reference" / f"{name}_pose_geometry.csv").open() as given:
-        rows = list(csv.DictReader(given))
+    with (opensim / "reference" / f"{name}_pose_geometry.csv").open() as lines:
+        rows = list(csv.DictReader(lines))
     names = [m.name for m in model.muscles]
     shape = (1 + max(int(r["pose"]) for r in rows), len(names))
     lengths, speeds, reference = (np.full(shape, np.nan) for _ in range(3))
     for row in rows:
-        place = int(row["pose"]), names.index(row["muscle"])
-        lengths[place], speeds[place] = float(row["length_m"]), float(row["lengthening_speed_m_per_s"])
-        reference[place] = float(row["max_active_force_along_tendon_N"])
-    made, _ = strengths(model.muscles, lengths, speeds)
-    assert np.abs(made.strength / made.isometric - reference / made.isometric).max() <= 1e-7
+        entry = int(row["pose"]), names.index(row["muscle"])
+        lengths[entry], speeds[entry] = float(row["length_m"]), float(row["lengthening_speed_m_per_s"])
+        reference[entry] = float(row["max_active_force_along_tendon_N"])
+    forces, _ = strengths(model.muscles, lengths, speeds)
+    assert np.abs(forces.strength / forces.isometric - reference / forces.isometric).max() <= 1e-7
 
 
 @pytest.mark.parametrize(("name", "file"), [("gait2392", "gait2392_subject01")])
@@ -37,15 +37,15 @@ def test_strengths_over_walking_are_those_of_opensim_from_model_and_motion_alone
     model = read_model((opensim / "models" / f"{file}.osim").read_bytes())
     lines = (opensim / "motion" / f"{name}_kinematics.sto").read_text().partition("endheader")[2].split("\n")[1:]
     numbers = np.array([[float(v) for v in line.split()] for line in lines[1:] if line.strip()])
-    of = dict(zip(lines[0].split(), numbers.T, strict=True))
+    columns = dict(zip(lines[0].split(), numbers.T, strict=True))
     names, reference = table(opensim / "reference" / f"{name}_max_active_force.csv")
     labels, moving = table(opensim / "reference" / f"{name}_lengthening_speeds.csv")
     assert names == labels
-    frames = np.searchsorted(of["time"], reference[:, 0] - 1e-9)
-    geometry = muscle_geometry(model, {n: of[n][frames] for n in model.free if n in of})
-    made, fibres = strengths(model.muscles, geometry.lengths, moving[:, 1:])
-    assert tuple(names[1:]) == made.names
-    assert np.abs(made.strength - reference[:, 1:]).max() <= 1e-6 * made.isometric.max()
+    frames = np.searchsorted(columns["time"], reference[:, 0] - 1e-9)
+    geometry = muscle_geometry(model, {n: columns[n][frames] for n in model.free if n in columns})
+    forces, fibres = strengths(model.muscles, geometry.lengths, moving[:, 1:])
+    assert tuple(names[1:]) == forces.names
+    assert np.abs(forces.strength - reference[:, 1:]).max() <= 1e-6 * forces.isometric.max()
     assert len(fibres.outside()) < 10
 
 
@@ -57,8 +57,8 @@ def one(model="degroote", **shape):
 def test_an_elastic_tendon_and_its_fibre_pull_alike():
     muscle = one(tendon_strain_at_one_norm_force=0.08, passive_fiber_strain_at_one_norm_force=0.6)
     lengths = np.linspace(0.26, 0.42, 30)[:, None]
-    made, fibres = strengths((muscle,), lengths, np.full((30, 1), 9.9), tendon="equilibrium", passive=True)
-    pulled = made.strength[:, 0] + made.passive[:, 0]
+    forces, fibres = strengths((muscle,), lengths, np.full((30, 1), 9.9), tendon="equilibrium", passive=True)
+    pulled = forces.strength[:, 0] + forces.passive[:, 0]
     tendon = muscle.force * OPENSIM.tendon_force(1.0 + fibres.strain[:, 0], strain=0.08)
     taut = fibres.strain[:, 0] > 1e-9
     assert taut.sum() > 20
@@ -95,6 +95,6 @@ def test_a_fibre_that_no_tendon_force_balances_is_named():
 
 
 def test_a_slack_muscle_has_no_force():
-    made, _ = strengths((one(),), np.array([[0.15]]), np.zeros((1, 1)), passive=True)
-    assert made.strength.tolist() == [[0.0]]
-    assert made.passive.tolist() == [[0.0]]
+    forces, _ = strengths((one(),), np.array([[0.15]]), np.zeros((1, 1)), passive=True)
+    assert forces.strength.tolist() == [[0.0]]
+    assert forces.passive.tolist() == [[0.0]]

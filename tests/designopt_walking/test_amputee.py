@@ -62,10 +62,10 @@ def test_an_amputation_of_the_left_leg_is_the_mirror_image_of_one_of_the_right(l
         return result
 
     one = np.asarray(residual(right)(z, dz, ddz, a, help_controls, device, 3.0)).ravel()
-    other = np.asarray(
+    mirrored_residual = np.asarray(
         residual(left)(*(image(v, swap) for v in (z, dz, ddz)), image(a, muscles), help_controls, device, 3.0)
     ).ravel()
-    np.testing.assert_allclose(image(one, swap), other, rtol=1e-12, atol=1e-9)
+    np.testing.assert_allclose(image(one, swap), mirrored_residual, rtol=1e-12, atol=1e-9)
     ranges = [{c.name: (c.low, c.high) for c in w.state.tree.coordinates} for w in (right, left)]
     assert ranges[1] == {mirrored(name): values for name, values in ranges[0].items()}
 
@@ -233,7 +233,7 @@ def test_designs_have_the_same_walk_in_any_order_or_a_reason() -> None:
         return outputs["objective"]
 
     designs = [(0.0, 0.0, 0.9), (5.0, 1.0, 1.0), (15.0, 2.0, 0.9)]
-    one, other = AmputeeWalk(intervals=40), AmputeeWalk(intervals=40)
+    one, second_walk = AmputeeWalk(intervals=40), AmputeeWalk(intervals=40)
     results = [result(one, design) for design in designs]
     assert all(results)
-    assert [result(other, design) for design in reversed(designs)] == results[::-1]
+    assert [result(second_walk, design) for design in reversed(designs)] == results[::-1]

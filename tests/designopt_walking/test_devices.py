@@ -31,9 +31,9 @@ def torque(device, model=MODEL, **values):
     function = ca.Function("torque", symbols, list(forces.moments.values()))
     q = [values.get(name, 0.0) for name in walker.coordinates]
     dq = [values.get(f"{name}_speed", 0.0) for name in walker.coordinates]
-    found = function(q, dq, *(values[v.name] for v, _ in forces.parameters))
-    found = found if isinstance(found, tuple) else (found,)
-    return dict(zip(forces.moments, map(float, found), strict=True))
+    moments = function(q, dq, *(values[v.name] for v, _ in forces.parameters))
+    moments = moments if isinstance(moments, tuple) else (moments,)
+    return dict(zip(forces.moments, map(float, moments), strict=True))
 
 
 def test_the_linkage_by_the_knee_angle_is_that_by_the_angle_of_its_rear_link() -> None:
@@ -49,14 +49,14 @@ def test_a_straight_leg_on_a_four_bar_knee_is_as_long_as_before_and_swings_about
     four_bar = FourBar()
     plain = tree_of(MODEL)
     walker = walker_of(MODEL, tree=with_four_bar(plain, four_bar))
-    place = ca.Function("place", [walker.state.z], [walker.state.position(Point("talus_r"))])
+    position = ca.Function("place", [walker.state.z], [walker.state.position(Point("talus_r"))])
     before = walker_of(MODEL)
     old = ca.Function("place", [before.state.z], [before.state.position(Point("talus_r"))])
     q = np.zeros(10)
-    np.testing.assert_allclose(np.array(place(q)), np.array(old(q)), atol=1e-14)
+    np.testing.assert_allclose(np.array(position(q)), np.array(old(q)), atol=1e-14)
     bent = np.array(q)
     bent[walker.coordinates.index("knee_angle_r")] = -1.0
-    assert np.abs(np.array(place(bent)) - np.array(old(bent))).max() > 0.005
+    assert np.abs(np.array(position(bent)) - np.array(old(bent))).max() > 0.005
 
 
 def test_the_damper_of_the_four_bar_does_the_work_of_its_force() -> None:
@@ -65,8 +65,8 @@ def test_the_damper_of_the_four_bar_does_the_work_of_its_force() -> None:
     q, dq, k, c, h = -0.6, 1.5, 2e4, 3e3, 1e-6
     slope = (four_bar.damper_length(q + h) - four_bar.damper_length(q - h)) / (2.0 * h)
     force = k * (four_bar.damper_length(q) - four_bar.geometry["damper_rest_length"]) + c * slope * dq
-    found = torque(four_bar.device("r"), knee_angle_r=q, knee_angle_r_speed=dq, damper_stiffness=k, damper_damping=c)
-    assert found["knee_angle_r"] == pytest.approx(-force * slope, rel=1e-6, abs=0.5)  # the rounded stop: 0.25 N m
+    moments = torque(four_bar.device("r"), knee_angle_r=q, knee_angle_r_speed=dq, damper_stiffness=k, damper_damping=c)
+    assert moments["knee_angle_r"] == pytest.approx(-force * slope, rel=1e-6, abs=0.5)  # the rounded stop: 0.25 N m
 
 
 def test_knee_and_ankle_of_a_prosthesis_have_the_stated_laws() -> None:
@@ -81,9 +81,9 @@ def test_knee_and_ankle_of_a_prosthesis_have_the_stated_laws() -> None:
 @pytest.mark.parametrize(("name", "joint"), [("hip_springs", "hip_flexion"), ("ankle_springs", "ankle_angle")])
 def test_exoskeleton_springs_act_on_both_sides(name: str, joint: str) -> None:
     angles = {f"{joint}_r": 0.4, f"{joint}_l": -0.1}
-    found = torque(DEVICES[name], **angles, spring_stiffness=100, spring_rest=0.1)
-    assert found[f"{joint}_r"] == pytest.approx(-30.0, abs=0.1)
-    assert found[f"{joint}_l"] == pytest.approx(20.0 if name == "hip_springs" else 0.0, abs=0.1)
+    moments = torque(DEVICES[name], **angles, spring_stiffness=100, spring_rest=0.1)
+    assert moments[f"{joint}_r"] == pytest.approx(-30.0, abs=0.1)
+    assert moments[f"{joint}_l"] == pytest.approx(20.0 if name == "hip_springs" else 0.0, abs=0.1)
 
 
 def test_a_device_with_mass_makes_the_legs_that_carry_it_heavier() -> None:

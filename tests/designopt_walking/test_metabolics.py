@@ -30,9 +30,9 @@ def test_rates_are_those_of_opensim_at_the_reference_states(walking_data: Path) 
     for point in reference["points"]:
         q, dq = (np.array(point[name])[z] for name in ("q", "dq"))
         a, e = (np.array(point[name])[k] for name in ("a", "e"))
-        found = np.asarray(rates(q, dq, a, e)).ravel()
-        np.testing.assert_allclose(found, np.array(point["met_muscle"])[k], rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(found.sum() + BASAL * walker.mass, point["met_total"], rtol=1e-9)
+        powers = np.asarray(rates(q, dq, a, e)).ravel()
+        np.testing.assert_allclose(powers, np.array(point["met_muscle"])[k], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(powers.sum() + BASAL * walker.mass, point["met_total"], rtol=1e-9)
 
 
 def test_rounded_corners_change_little_and_have_derivatives_everywhere() -> None:
@@ -43,7 +43,7 @@ def test_rounded_corners_change_little_and_have_derivatives_everywhere() -> None
     k = len(walker.muscles.names)
     a, e = rng.uniform(0.05, 0.6, (2, k))
     dq = rng.normal(size=10)
-    one, other = (np.asarray(f(q, dq, a, e)).ravel() for f in (exact, rounded))
-    assert np.abs(other - one).sum() < 0.02 * np.abs(one).sum()
+    one, smooth = (np.asarray(f(q, dq, a, e)).ravel() for f in (exact, rounded))
+    assert np.abs(smooth - one).sum() < 0.02 * np.abs(one).sum()
     slopes = np.asarray(rounded.jacobian()(q, dq, a, e, one)[2])
     assert np.isfinite(slopes).all()

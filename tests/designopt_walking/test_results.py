@@ -77,8 +77,8 @@ def test_arrays_begin_at_right_heel_strike_and_go_on_where_the_cycle_ends(walk: 
     forward = arrays["positions"][:, list(arrays["coordinates"]).index("pelvis_tx")]
     assert (np.diff(forward) > 0.0).all()
     assert forward[-1] - forward[0] == pytest.approx(walk.stride, rel=1e-9)
-    others = [k for k, name in enumerate(arrays["coordinates"]) if name != "pelvis_tx"]
-    np.testing.assert_allclose(arrays["positions"][0, others], arrays["positions"][-1, others], atol=1e-6)
+    columns = [k for k, name in enumerate(arrays["coordinates"]) if name != "pelvis_tx"]
+    np.testing.assert_allclose(arrays["positions"][0, columns], arrays["positions"][-1, columns], atol=1e-6)
     assert arrays["effort_shares"].sum() == pytest.approx(1.0)
 
 

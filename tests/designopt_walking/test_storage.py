@@ -61,8 +61,8 @@ def test_a_solution_of_moco_is_a_guess(walker: Walker, walking_data: Path) -> No
 
 def test_missing_columns_of_a_table_are_guessed_except_coordinates(walker: Walker) -> None:
     text = opensim_storage(walker, trajectory(walker))
-    whole = table("walk.sto", text)
-    few = TimeTable(whole.time, walker.coordinates, np.stack([whole.column(n) for n in walker.coordinates], axis=1))
+    full = table("walk.sto", text)
+    few = TimeTable(full.time, walker.coordinates, np.stack([full.column(n) for n in walker.coordinates], axis=1))
     guess = guess_from_table(walker, few)
     assert guess.values["activation_soleus_r"] == pytest.approx(0.1)
     assert guess.values["lumbarAct"] == pytest.approx(0.0)

@@ -110,8 +110,8 @@ def test_the_figure_moves_through_a_cycle_with_the_ground_forces_and_says_what_i
 def test_ground_forces_carry_the_weight(result: Result) -> None:
     forces = plots(ground_force(result))
     assert list(forces) == ["Vertical force", "Fore-aft force"]
-    both = np.asarray(forces["Vertical force"]["data"][-1]["y"])
-    assert both.mean() == pytest.approx(62.0 * 9.80665, rel=0.02)
+    total = np.asarray(forces["Vertical force"]["data"][-1]["y"])
+    assert total.mean() == pytest.approx(62.0 * 9.80665, rel=0.02)
 
 
 def test_angles_have_a_panel_for_each_joint_with_both_sides_and_the_recorded_band(result: Result) -> None:

@@ -95,9 +95,9 @@ def test_the_way_to_a_design_does_not_depend_on_designs_before_and_is_walked_onc
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     designs = [(1.1, SOFT), (0.85, STIFF), (1.1, {**SOFT, "damper_stiffness": 3e3}), (1.3, MIDDLE)]
-    one, other = walks(monkeypatch), walks(monkeypatch)
+    one, second_walks = walks(monkeypatch), walks(monkeypatch)
     ways = [way(one, *design) for design in designs]
-    assert [way(other, *design) for design in reversed(designs)] == ways[::-1]
+    assert [way(second_walks, *design) for design in reversed(designs)] == ways[::-1]
     waypoints = [entry for entry in one.programs.solves if entry not in {w[-1] for w in ways}]  # type: ignore[attr-defined]
     assert len(waypoints) == len(set(waypoints))
 

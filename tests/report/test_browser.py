@@ -183,8 +183,8 @@ def test_a_page_without_a_decision_has_all_its_parts_on_paper(browser: Any, tmp_
     browser.execute_script("dispatchEvent(new Event('beforeprint'))")
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
-        shown = "return [...document.querySelectorAll('main > section')].map(s => getComputedStyle(s).display)"
-        assert "none" not in browser.execute_script(shown)
+        script = "return [...document.querySelectorAll('main > section')].map(s => getComputedStyle(s).display)"
+        assert "none" not in browser.execute_script(script)
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 

@@ -67,10 +67,10 @@ def serial(folder: Path) -> list[tuple[object, ...]]:
 
 
 def test_a_benchmark_on_a_scheduler_has_the_scores_of_a_serial_one(cluster, folder):
-    there = designopt.benchmark(
+    scheduled = designopt.benchmark(
         folder / "b.yaml", folder / "there", plugin_files=[folder / "slow.py"], scheduler=cluster.address
     )
-    assert scores(there) == serial(folder)
+    assert scores(scheduled) == serial(folder)
     assert {s["executor"] for s in designopt.open_store(folder / "there/slow/sobol/1.study").sessions} == {"dask"}
 
 
@@ -103,5 +103,5 @@ def test_a_killed_worker_and_a_ctrl_c_cost_nothing(cluster, folder):
     assert "the same command continues results/b.benchmark" in text
     assert "designopt resume" not in text
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
-    whole = designopt.benchmark(folder / "b.yaml", results, plugin_files=[folder / "slow.py"])
-    assert scores(whole) == serial(folder)
+    resumed = designopt.benchmark(folder / "b.yaml", results, plugin_files=[folder / "slow.py"])
+    assert scores(resumed) == serial(folder)

@@ -51,8 +51,8 @@ def main() -> None:
         row = []
         for joint in joints:
             reaction = joint.calcReactionOnChildExpressedInGround(state)
-            place = joint.getChildFrame().getPositionInGround(state)
-            vectors = (reaction.get(1), reaction.get(0), place)
+            position = joint.getChildFrame().getPositionInGround(state)
+            vectors = (reaction.get(1), reaction.get(0), position)
             row.append([[vector.get(i) for i in range(3)] for vector in vectors])
         rows.append(row)
     print(json.dumps({"joints": [joint.getName() for joint in joints], "reactions": rows}))

@@ -92,7 +92,7 @@ def test_no_frame_of_other_subjects_has_a_larger_sum_of_squares_than_opensims(
     theirs = opensim_peer(PEER, *paths)
     turning = {c.name for c in case[0].coordinates if c.rotational}
     columns = {name: np.array(values) for name, values in theirs["columns"].items()}
-    other = [np.radians(columns[n]) if n in turning else columns[n] for n in objective.layout.coordinates]
-    assert (fit.cost - objective.costs(np.column_stack(other))).max() < 1e-9
+    peer_values = [np.radians(columns[n]) if n in turning else columns[n] for n in objective.layout.coordinates]
+    assert (fit.cost - objective.costs(np.column_stack(peer_values))).max() < 1e-9
     record_property("ratio", theirs["seconds"] / seconds)
     assert theirs["seconds"] / seconds > least  # 42, 8 and 4.5 on a busy machine

@@ -56,9 +56,9 @@ def test_reactions_of_a_walker_are_those_of_opensim_in_ground_axes_and_in_those_
     expected = np.array(theirs["reactions"])
     parts = ("reactions", "reaction_moments", "reaction_points")
     for j, joint in enumerate(arrays["joints"]):
-        other = expected[:, theirs["joints"].index(joint)]
+        reference = expected[:, theirs["joints"].index(joint)]
         for k, (part, tolerance) in enumerate(zip(parts, (0.01, 0.001, 1e-9), strict=True)):  # N, N m, m
-            assert np.abs(arrays[part][frames, j] - other[:, k]).max() < tolerance, (joint, part)
+            assert np.abs(arrays[part][frames, j] - reference[:, k]).max() < tolerance, (joint, part)
         for part in parts[:2]:
             sizes = [np.linalg.norm(results[axes][part][frames, j], axis=1) for axes in results]
             assert sizes[0] == pytest.approx(sizes[1])

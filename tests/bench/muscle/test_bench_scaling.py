@@ -92,24 +92,24 @@ def test_bodies_joints_and_muscles_are_scaled_as_by_opensim(
     setup.write_text(setup_text([marker.name for marker in markers], order, preserve))
     assert opensim_peer(Path(__file__).parent / "peer_scale.py", setup)["scaled"]
     recording = read_recording(InputFile("static.trc", (tmp_path / "static.trc").read_bytes()))
-    own = scale_subject(document(root), recording, read_scale_setup(setup.read_bytes()))
-    other = read_model((tmp_path / "placed.osim").read_bytes())
-    for ours, theirs in zip(own.model.bodies, other.bodies, strict=True):
+    subject = scale_subject(document(root), recording, read_scale_setup(setup.read_bytes()))
+    placed = read_model((tmp_path / "placed.osim").read_bytes())
+    for ours, theirs in zip(subject.model.bodies, placed.bodies, strict=True):
         assert ours.mass == pytest.approx(theirs.mass, rel=1e-9)
         assert np.abs(ours.inertia - theirs.inertia).max() < 1e-9
         assert np.abs(ours.centre - theirs.centre).max() < 1e-9
-    for ours, theirs in zip(own.model.joints, other.joints, strict=True):
+    for ours, theirs in zip(subject.model.joints, placed.joints, strict=True):
         assert np.abs(ours.in_parent - theirs.in_parent).max() < 1e-9
     exact = "80musc" not in generic
-    for ours, theirs in zip(own.model.muscles, other.muscles, strict=True):
+    for ours, theirs in zip(subject.model.muscles, placed.muscles, strict=True):
         assert [ours.fibre, ours.slack] == pytest.approx([theirs.fibre, theirs.slack], rel=1e-6 if exact else 6e-4)
-    assert own.static is not None
+    assert subject.static is not None
     scaled = (tmp_path / "scaled.osim").read_bytes()
     tasks = read_scale_setup(setup.read_bytes()).placing
     names = [marker for marker in read_markers(scaled) if marker.name in recording.marker_names]
     pose = mean_pose(recording, tasks.window)
     objective = motion_problem(read_model(scaled), tuple(names), pose, replace(tasks, window=None), "clamped").objective
-    turns = [c.name for c in other.coordinates if c.rotational]
+    turns = [c.name for c in placed.coordinates if c.rotational]
     motion = read_table(InputFile("pose.mot", (tmp_path / "pose.mot").read_bytes())).radians(turns)
     theirs = np.array([[motion.column(name)[0] for name in objective.layout.coordinates]])
-    assert own.static.cost[0] < objective.costs(theirs)[0] + 1e-9
+    assert subject.static.cost[0] < objective.costs(theirs)[0] + 1e-9

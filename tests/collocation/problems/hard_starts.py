@@ -18,42 +18,44 @@ from designopt.dynamics.system import System
 INF = math.inf
 
 
-def _task(of: System, begin: Mapping[str, float], end: Mapping[str, float], tf: tuple[float, float]) -> Any:
-    return fastest(Phase(of, tf=tf, initial=dict(begin), final=dict(end)))
+def _task(plant: System, begin: Mapping[str, float], end: Mapping[str, float], tf: tuple[float, float]) -> Any:
+    return fastest(Phase(plant, tf=tf, initial=dict(begin), final=dict(end)))
 
 
 def oscillator() -> TrajectoryProblem:
     """x'' = -x + u with abs(u) <= 1 from (10, 0) to rest: the switching curve is made of half circles of radius 1, so
     that five switches are needed (Bryson, Ho 1975, section 3.9)."""
-    of = system("oscillator", {"x": lambda s: s["v"], "v": lambda s: s["u"] - s["x"]}, ["u"], bounds={"u": (-1.0, 1.0)})
-    return _task(of, {"x": 10.0, "v": 0.0}, {"x": 0.0, "v": 0.0}, (0.1, 100.0))
+    plant = system(
+        "oscillator", {"x": lambda s: s["v"], "v": lambda s: s["u"] - s["x"]}, ["u"], bounds={"u": (-1.0, 1.0)}
+    )
+    return _task(plant, {"x": 10.0, "v": 0.0}, {"x": 0.0, "v": 0.0}, (0.1, 100.0))
 
 
 def van_der_pol() -> TrajectoryProblem:
     """To rest from (-2, 4)."""
-    of = system(
+    plant = system(
         "van_der_pol",
         {"x": lambda s: s["v"], "v": lambda s: -s["x"] - (s["x"] ** 2 - 1.0) * s["v"] + s["u"]},
         ["u"],
         bounds={"u": (-1.0, 1.0)},
     )
-    return _task(of, {"x": -2.0, "v": 4.0}, {"x": 0.0, "v": 0.0}, (0.1, 100.0))
+    return _task(plant, {"x": -2.0, "v": 4.0}, {"x": 0.0, "v": 0.0}, (0.1, 100.0))
 
 
 def pendulum() -> TrajectoryProblem:
     """Swing up with a quarter of the torque that would hold it level."""
-    of = system(
+    plant = system(
         "pendulum",
         {"angle": lambda s: s["rate"], "rate": lambda s: s["u"] - ca.sin(s["angle"])},
         ["u"],
         bounds={"u": (-0.25, 0.25)},
     )
-    return _task(of, {"angle": 0.0, "rate": 0.0}, {"angle": math.pi, "rate": 0.0}, (0.1, 100.0))
+    return _task(plant, {"angle": 0.0, "rate": 0.0}, {"angle": math.pi, "rate": 0.0}, (0.1, 100.0))
 
 
 def two_masses() -> TrajectoryProblem:
     """Two masses and a spring, pushed at one of them, from rest to rest 10 m away."""
-    of = system(
+    plant = system(
         "two_masses",
         {
             "a": lambda s: s["va"],
@@ -65,18 +67,18 @@ def two_masses() -> TrajectoryProblem:
         bounds={"u": (-1.0, 1.0)},
     )
     rest = {"va": 0.0, "vb": 0.0}
-    return _task(of, {"a": 0.0, "b": 0.0, **rest}, {"a": 10.0, "b": 10.0, **rest}, (0.1, 100.0))
+    return _task(plant, {"a": 0.0, "b": 0.0, **rest}, {"a": 10.0, "b": 10.0, **rest}, (0.1, 100.0))
 
 
 def car() -> TrajectoryProblem:
     """A car of constant speed turns round on the spot where it began (Dubins, Amer. J. Math. 79 (1957) 497)."""
-    of = system(
+    plant = system(
         "car",
         {"x": lambda s: ca.cos(s["course"]), "y": lambda s: ca.sin(s["course"]), "course": lambda s: s["u"]},
         ["u"],
         bounds={"u": (-1.0, 1.0)},
     )
-    return _task(of, {"x": 0.0, "y": 0.0, "course": 0.0}, {"x": 0.0, "y": 0.0, "course": math.pi}, (0.1, 100.0))
+    return _task(plant, {"x": 0.0, "y": 0.0, "course": 0.0}, {"x": 0.0, "y": 0.0, "course": math.pi}, (0.1, 100.0))
 
 
 def cart_pole() -> TrajectoryProblem:
@@ -95,19 +97,19 @@ def cart_pole() -> TrajectoryProblem:
         total = length * m2 * c * sine * s["omega"] ** 2 + s["u"] * c + (m1 + m2) * g * sine
         return -total / (length * inertia(s))
 
-    of = system(
+    plant = system(
         "cart_pole",
         {"x": lambda s: s["v"], "angle": lambda s: s["omega"], "v": cart, "omega": pole},
         ["u"],
         bounds={"u": (-10.0, 10.0)},
     )
     rest = {"v": 0.0, "omega": 0.0}
-    return _task(of, {"x": 0.0, "angle": 0.0, **rest}, {"x": 1.0, "angle": math.pi, **rest}, (0.1, 50.0))
+    return _task(plant, {"x": 0.0, "angle": 0.0, **rest}, {"x": 1.0, "angle": math.pi, **rest}, (0.1, 50.0))
 
 
 def hovercraft() -> TrajectoryProblem:
     """A body on ice with one thruster ahead and a torque goes 5 m sideways, from rest to rest."""
-    of = system(
+    plant = system(
         "hovercraft",
         {
             "x": lambda s: s["vx"],
@@ -122,7 +124,7 @@ def hovercraft() -> TrajectoryProblem:
     )
     rest = {"vx": 0.0, "vy": 0.0, "omega": 0.0}
     return _task(
-        of, {"x": 0.0, "y": 0.0, "angle": 0.0, **rest}, {"x": 0.0, "y": 5.0, "angle": 0.0, **rest}, (0.1, 100.0)
+        plant, {"x": 0.0, "y": 0.0, "angle": 0.0, **rest}, {"x": 0.0, "y": 5.0, "angle": 0.0, **rest}, (0.1, 100.0)
     )
 
 

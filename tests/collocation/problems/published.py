@@ -80,9 +80,9 @@ def totally_singular() -> TrajectoryProblem:
 def third_on_a_bound() -> TrajectoryProblem:
     """x' = u, y' = -x, cost of int (x^2 - y) over T = 10 with abs(u) <= 1. The costate of y is t - T; on a singular arc
     x = (t - T)/2 with u = 1/2, which u = -1 reaches at T/3: cost -T^3/18."""
-    of = system("third", {"x": lambda s: s["u"], "y": lambda s: -s["x"]}, ["u"], bounds={"u": (-1.0, 1.0)})
+    plant = system("third", {"x": lambda s: s["u"], "y": lambda s: -s["x"]}, ["u"], bounds={"u": (-1.0, 1.0)})
     phase = Phase(
-        of, tf=10.0, initial={"x": 0.0, "y": 0.0}, integrals={"cost": Integral(lambda v: v["x"] ** 2 - v["y"])}
+        plant, tf=10.0, initial={"x": 0.0, "y": 0.0}, integrals={"cost": Integral(lambda v: v["x"] ** 2 - v["y"])}
     )
     return TrajectoryProblem([phase], cost=lambda e: e.integral["cost"])
 

@@ -10,8 +10,8 @@ OPTIONS = Options(intervals=12, check=False)
 
 
 def test_a_design_holds_every_parameter_of_the_problem():
-    found = solve_design(PROBLEM, {"pole_length": 0.5, "duration": 2.0, "colour": 3.0}, OPTIONS)
-    assert found.parameters == pytest.approx({"pole_length": 0.5, "duration": 2.0}, abs=1e-9)
+    solution = solve_design(PROBLEM, {"pole_length": 0.5, "duration": 2.0, "colour": 3.0}, OPTIONS)
+    assert solution.parameters == pytest.approx({"pole_length": 0.5, "duration": 2.0}, abs=1e-9)
 
 
 @pytest.mark.parametrize("design", [{}, {"pole_lenght": 0.5, "duration": 2.0}])
@@ -21,11 +21,11 @@ def test_a_parameter_that_the_design_leaves_out_is_not_freed_but_named(design):
 
 
 def test_a_result_shows_itself_in_a_line():
-    found = solve_design(PROBLEM, {"pole_length": 0.5, "duration": 2.0}, OPTIONS)
-    assert repr(found).startswith("Solution(SOLVED, objective=57.")
-    assert "pole_length=0.5" in repr(found)
-    assert len(repr(found)) < 300
-    assert repr(found.phase).startswith("PhaseSolution('swing_up', 0 to 2, 12 intervals: cart, angle")
+    solution = solve_design(PROBLEM, {"pole_length": 0.5, "duration": 2.0}, OPTIONS)
+    assert repr(solution).startswith("Solution(SOLVED, objective=57.")
+    assert "pole_length=0.5" in repr(solution)
+    assert len(repr(solution)) < 300
+    assert repr(solution.phase).startswith("PhaseSolution('swing_up', 0 to 2, 12 intervals: cart, angle")
 
 
 def test_a_coarse_mesh_is_reported():

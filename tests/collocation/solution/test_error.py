@@ -42,20 +42,21 @@ def exact_van_der_pol() -> Solution:
     return solve(benchmark_problems.van_der_pol(), Options(intervals=80, refine=fine, check=False))
 
 
-def true_error(found: Solution, exact: Solution) -> float:
-    reference = exact.phase.at(found.phase.mesh.fractions)
-    states = found.phase.of_kind("state")
+def true_error(solution: Solution, exact: Solution) -> float:
+    reference = exact.phase.at(solution.phase.mesh.fractions)
+    states = solution.phase.of_kind("state")
     return max(
-        float(np.abs(found.phase.values[n] - reference[n]).max() / (1.0 + np.abs(reference[n]).max())) for n in states
+        float(np.abs(solution.phase.values[n] - reference[n]).max() / (1.0 + np.abs(reference[n]).max()))
+        for n in states
     )
 
 
 @pytest.mark.parametrize(("intervals", "estimate"), [(20, 1.2e-3), (40, 2.0e-4), (80, 1.3e-5)])
 def test_the_estimate_of_the_cart_pole_is_that_of_the_specification(intervals: int, estimate: float) -> None:
-    found = solve(benchmark_problems.cart_pole(), Options(scheme="radau", degree=3, intervals=intervals))
-    assert found.error_estimate == pytest.approx(estimate, rel=0.05)  # the specification has two digits
-    assert found.phase.error.shape == (intervals,)
-    assert found.error_estimate == found.phase.error.max()
+    solution = solve(benchmark_problems.cart_pole(), Options(scheme="radau", degree=3, intervals=intervals))
+    assert solution.error_estimate == pytest.approx(estimate, rel=0.05)  # the specification has two digits
+    assert solution.phase.error.shape == (intervals,)
+    assert solution.error_estimate == solution.phase.error.max()
 
 
 @pytest.mark.parametrize("scheme", ["radau", "hermite_simpson"])
@@ -63,24 +64,24 @@ def test_the_estimate_of_the_cart_pole_is_that_of_the_specification(intervals: i
 def test_below_a_thousandth_the_true_error_is_within_three_times_the_estimate(
     scheme: str, intervals: int, exact_cart_pole: Solution
 ) -> None:
-    found = solve(benchmark_problems.cart_pole(), Options(scheme=scheme, intervals=intervals))  # type: ignore[arg-type]
-    true = true_error(found, exact_cart_pole)
-    assert found.error_estimate < 1e-3
-    assert found.error_estimate / 3.0 < true < 3.0 * found.error_estimate
+    solution = solve(benchmark_problems.cart_pole(), Options(scheme=scheme, intervals=intervals))  # type: ignore[arg-type]
+    true = true_error(solution, exact_cart_pole)
+    assert solution.error_estimate < 1e-3
+    assert solution.error_estimate / 3.0 < true < 3.0 * solution.error_estimate
 
 
 def test_above_a_thousandth_the_estimate_is_optimistic(exact_cart_pole: Solution) -> None:
-    found = solve(benchmark_problems.cart_pole(), Options(scheme="radau", degree=3, intervals=20))
-    assert 3.0 < true_error(found, exact_cart_pole) / found.error_estimate < 30.0  # measured: 17
+    solution = solve(benchmark_problems.cart_pole(), Options(scheme="radau", degree=3, intervals=20))
+    assert 3.0 < true_error(solution, exact_cart_pole) / solution.error_estimate < 30.0  # measured: 17
 
 
 @pytest.mark.parametrize(("intervals", "estimate"), [(20, 3.7e-4), (40, 4.8e-5)])
 def test_around_an_active_bound_of_a_state_the_true_error_is_within_thirty_times_the_estimate(
     intervals: int, estimate: float, exact_van_der_pol: Solution
 ) -> None:
-    found = solve(benchmark_problems.van_der_pol(), Options(scheme="radau", degree=3, intervals=intervals))
-    assert found.error_estimate == pytest.approx(estimate, rel=0.05)
-    assert 3.0 < true_error(found, exact_van_der_pol) / found.error_estimate < 30.0  # measured: 13
+    solution = solve(benchmark_problems.van_der_pol(), Options(scheme="radau", degree=3, intervals=intervals))
+    assert solution.error_estimate == pytest.approx(estimate, rel=0.05)
+    assert 3.0 < true_error(solution, exact_van_der_pol) / solution.error_estimate < 30.0  # measured: 13
     assert 15
 
 
@@ -88,10 +89,10 @@ def test_on_finer_meshes_the_violation_between_the_points_tells_what_the_estimat
     exact_van_der_pol: Solution,
 ) -> None:
     """The bound holds at the points only: between them the optimum leaves it, which no error of the dynamics shows."""
-    found = solve(benchmark_problems.van_der_pol(), Options(scheme="radau", degree=3, intervals=80))
-    true = true_error(found, exact_van_der_pol)
-    assert true > 30.0 * found.error_estimate
-    assert true < 3.0 * found.phase.path_violation_between_points
+    solution = solve(benchmark_problems.van_der_pol(), Options(scheme="radau", degree=3, intervals=80))
+    true = true_error(solution, exact_van_der_pol)
+    assert true > 30.0 * solution.error_estimate
+    assert true < 3.0 * solution.phase.path_violation_between_points
 
 
 @pytest.mark.parametrize(("scheme", "order"), [("trapezoidal", 3), ("hermite_simpson", 4), ("radau", 4)])
@@ -104,9 +105,9 @@ def test_the_estimate_falls_with_one_more_than_the_degree_of_the_states(scheme: 
 
 def test_a_cubic_motion_has_no_error() -> None:
     """The optimum of the block's move is a cubic, which Hermite-Simpson represents [Kelly, section 2]."""
-    found = solve(benchmark_problems.block_move(), Options(intervals=10))
-    assert found.error_estimate < 1e-12
-    assert found.phase.resimulation_error < 1e-9
+    solution = solve(benchmark_problems.block_move(), Options(intervals=10))
+    assert solution.error_estimate < 1e-12
+    assert solution.phase.resimulation_error < 1e-9
 
 
 @pytest.mark.parametrize("count", range(1, 11))
@@ -124,8 +125,8 @@ def test_intervals_of_different_degrees_have_errors_of_their_own() -> None:
     """Where the degree is higher the same width gives less."""
     schemes = tuple(radau(3 if k < 20 else 6) for k in range(40))
     problem = benchmark_problems.cart_pole()
-    found = Program(problem, meshes=[Mesh(np.linspace(0.0, 1.0, 41), schemes)]).solve()
-    errors = interval_errors(problem.phases[0], found.phase, found.parameters)
+    solution = Program(problem, meshes=[Mesh(np.linspace(0.0, 1.0, 41), schemes)]).solve()
+    errors = interval_errors(problem.phases[0], solution.phase, solution.parameters)
     assert errors[:20].max() > 100.0 * errors[20:].max()
 
 
@@ -143,8 +144,8 @@ def test_algebraic_variables_are_solved_for_and_not_taken_from_the_polynomials()
     )
     problem = TrajectoryProblem([phase], cost=lambda e: e.integral["cost"])
     coarse, fine, exact = (solve(problem, Options(intervals=n)) for n in (5, 10, 100))
-    for found in (coarse, fine):
-        assert true_error(found, exact) < 3.0 * found.error_estimate
+    for solution in (coarse, fine):
+        assert true_error(solution, exact) < 3.0 * solution.error_estimate
     assert coarse.error_estimate / fine.error_estimate == pytest.approx(2.0**4, rel=0.5)  # radau 3
 
 
@@ -156,12 +157,12 @@ def test_data_that_are_signals_are_followed_between_the_points(of_duration: bool
     signal = Signal(times / 2.0 if of_duration else times, np.sin(3.0 * times), of_duration)
     phase = Phase(system, tf=2.0, initial={"x": -0.3}, data={"d": signal})
     problem = TrajectoryProblem([phase], cost=lambda e: e.final["x"])
-    found = solve(problem, Options(scheme="radau", degree=5, intervals=10))
-    assert found.error_estimate < 1e-6
+    solution = solve(problem, Options(scheme="radau", degree=5, intervals=10))
+    assert solution.error_estimate < 1e-6
     # x' = sin 3t - x from the particular solution's own value at 0: x = (sin 3t - 3 cos 3t) / 10. The spline is as good
     # as 1e-7
-    assert found.phase.values["x"] == pytest.approx(
-        (np.sin(3.0 * found.phase.times) - 3.0 * np.cos(3.0 * found.phase.times)) / 10.0, abs=1e-6
+    assert solution.phase.values["x"] == pytest.approx(
+        (np.sin(3.0 * solution.phase.times) - 3.0 * np.cos(3.0 * solution.phase.times)) / 10.0, abs=1e-6
     )
 
 

@@ -50,10 +50,10 @@ def difference(problem_of, at, step=1e-4, options=EXACT):
 )
 def test_costates_of_the_block_move_are_exact_at_all_points_where_the_scheme_is_exact(options):
     # H = u^2 + costate_x v + costate_v u with u = 6 - 12 t: costate_v = -2 u, costate_x = -d(costate_v)/dt = -24
-    found = Program(problems.block_move(), Options(intervals=10, **options)).solve().phase
+    phase = Program(problems.block_move(), Options(intervals=10, **options)).solve().phase
 
-    assert found.costates["x"] == pytest.approx(np.full(found.mesh.slots, -24.0), abs=1e-8)
-    assert found.costates["v"] == pytest.approx(-12.0 + 24.0 * found.times, abs=1e-8)
+    assert phase.costates["x"] == pytest.approx(np.full(phase.mesh.slots, -24.0), abs=1e-8)
+    assert phase.costates["v"] == pytest.approx(-12.0 + 24.0 * phase.times, abs=1e-8)
 
 
 A, Q, R, S, T = 0.7, 2.0, 0.5, 3.0, 1.5
@@ -86,8 +86,8 @@ def costate_errors(scheme, intervals):
     """Largest errors at nodes and at interior points, on a mesh of intervals of widths 2, 1, 2, 1 ..."""
     edges = np.concatenate([[0.0], np.cumsum(2.0 - np.arange(intervals) % 2)])
     mesh = Mesh.at(scheme, edges / edges[-1])
-    found = Program(linear_quadratic(), EXACT, meshes=[mesh]).solve().phase
-    errors = np.abs(found.costates["x"] - linear_quadratic_costate(found.times))
+    phase = Program(linear_quadratic(), EXACT, meshes=[mesh]).solve().phase
+    errors = np.abs(phase.costates["x"] - linear_quadratic_costate(phase.times))
     return errors[mesh.bases].max(), np.delete(errors, mesh.bases).max(initial=0.0)
 
 
@@ -127,8 +127,8 @@ def test_costates_converge_to_those_of_the_linear_quadratic_problem(scheme, at_n
 def test_costates_of_the_hyper_sensitive_problem_follow_both_branches():
     # H = 0 for a long time: costate = -x^3 + x sqrt(x^4 + 1) where the motion decays, the other sign where it grows
     mesh = Mesh.at(radau(5), problems.hyper_sensitive_nodes(80))
-    found = Program(problems.hyper_sensitive(), EXACT, meshes=[mesh]).solve().phase
-    x, costate = found.values["x"][mesh.bases], found.costates["x"][mesh.bases]
+    phase = Program(problems.hyper_sensitive(), EXACT, meshes=[mesh]).solve().phase
+    x, costate = phase.values["x"][mesh.bases], phase.costates["x"][mesh.bases]
     begins, ends = mesh.nodes < 0.5, mesh.nodes > 0.5
 
     branch = x * np.sqrt(x**4 + 1.0)
@@ -138,11 +138,11 @@ def test_costates_of_the_hyper_sensitive_problem_follow_both_branches():
 
 def test_the_control_makes_the_hamiltonian_stationary_with_the_costates_of_the_residual_form():
     # cart-pole: H_u = 2 u + costate_v dv'/du + costate_omega domega'/du, from the explicit equations
-    found = Program(problems.cart_pole(), Options(scheme="radau", degree=5, intervals=40)).solve().phase
-    inner = found.mesh.bases[1:]
-    angle, u = found.values["angle"][inner], found.values["u"][inner]
+    phase = Program(problems.cart_pole(), Options(scheme="radau", degree=5, intervals=40)).solve().phase
+    inner = phase.mesh.bases[1:]
+    angle, u = phase.values["angle"][inner], phase.values["u"][inner]
     inertia = 1.0 + 0.3 * np.sin(angle) ** 2
-    by_control = found.costates["v"][inner] / inertia - found.costates["omega"][inner] * np.cos(angle) / 0.5 / inertia
+    by_control = phase.costates["v"][inner] / inertia - phase.costates["omega"][inner] * np.cos(angle) / 0.5 / inertia
 
     assert 2.0 * u + by_control == pytest.approx(np.zeros(len(u)), abs=1e-3 * np.abs(u).max())
 
@@ -150,9 +150,9 @@ def test_the_control_makes_the_hamiltonian_stationary_with_the_costates_of_the_r
 @pytest.mark.parametrize("options", [{}, {"scheme": "radau", "degree": 3}], ids=["hermite_simpson", "radau"])
 def test_the_hamiltonian_of_a_problem_of_least_time_is_minus_one(options):
     # nothing depends on time, and the end is free: H = costate' f = -d(objective)/d(tf) = -1 all the way
-    found = Program(problems.brachistochrone(), Options(intervals=40, **options)).solve().phase
-    nodes = found.mesh.bases
-    hamiltonian = sum(found.costates[name][nodes] * found.rates[name][nodes] for name in ("x", "y", "v"))
+    phase = Program(problems.brachistochrone(), Options(intervals=40, **options)).solve().phase
+    nodes = phase.mesh.bases
+    hamiltonian = sum(phase.costates[name][nodes] * phase.rates[name][nodes] for name in ("x", "y", "v"))
 
     assert hamiltonian[1:] == pytest.approx(np.full(40, -1.0), abs=1e-5)
 
@@ -170,12 +170,12 @@ def test_costates_go_on_from_phase_to_phase():
             )
         },
     )
-    found = Program(problem, Options(intervals=5)).solve()
+    solution = Program(problem, Options(intervals=5)).solve()
 
-    for phase in found.phases.values():
+    for phase in solution.phases.values():
         assert phase.costates["v"] == pytest.approx(-12.0 + 24.0 * phase.times, abs=1e-8)
     # raising the jump joint[0] by 1 saves the motion so much of its way
-    assert found.multipliers["joint[0]"] == pytest.approx(-24.0, abs=1e-8)
+    assert solution.multipliers["joint[0]"] == pytest.approx(-24.0, abs=1e-8)
 
 
 # --- limits
@@ -210,10 +210,10 @@ def test_the_multiplier_of_a_boundary_value_is_its_cost_sensitivity():
         problem = problems.block_move()
         return replace(problem, phases=[replace(problem.phases[0], final={"x": x, "v": 0.0})])
 
-    found = Program(moved(1.0), EXACT).solve()
+    solution = Program(moved(1.0), EXACT).solve()
 
-    assert found.phase.end_multipliers["x"] == pytest.approx((-24.0, 24.0))  # 12 (distance)^2
-    assert found.phase.end_multipliers["x"][1] == pytest.approx(difference(moved, 1.0), rel=1e-6)
+    assert solution.phase.end_multipliers["x"] == pytest.approx((-24.0, 24.0))  # 12 (distance)^2
+    assert solution.phase.end_multipliers["x"][1] == pytest.approx(difference(moved, 1.0), rel=1e-6)
 
 
 def test_limits_of_integrals_and_of_free_times_have_their_price():
@@ -226,9 +226,9 @@ def test_limits_of_integrals_and_of_free_times_have_their_price():
         return TrajectoryProblem([phase], cost=lambda e: e.duration)
 
     # 12 / T^3 = effort: T = (12 / effort)^(1/3)
-    found = Program(problem(), EXACT).solve()
-    assert found.objective == pytest.approx((12.0 / 20.0) ** (1.0 / 3.0), rel=1e-8)
-    assert found.multipliers["motion.effort"] == pytest.approx(-found.objective / (3.0 * 20.0), rel=1e-6)
+    solution = Program(problem(), EXACT).solve()
+    assert solution.objective == pytest.approx((12.0 / 20.0) ** (1.0 / 3.0), rel=1e-8)
+    assert solution.multipliers["motion.effort"] == pytest.approx(-solution.objective / (3.0 * 20.0), rel=1e-6)
 
     least = replace(problem(effort=math.inf, longest=0.8), cost=lambda e: e.integral["effort"])
     assert Program(least, EXACT).solve().multipliers["motion.tf"] == pytest.approx(-36.0 / 0.8**4, rel=1e-6)
@@ -240,10 +240,10 @@ def test_limits_of_integrals_and_of_free_times_have_their_price():
 @pytest.mark.parametrize("c", [0.5, 2.0])
 def test_a_held_parameter_has_the_derivative_of_the_optimum(c):
     # J = 1/(2 c) + c/2; the solver itself has no multiplier of a variable that is fixed
-    found = Program(replace(problems.damped_start(), parameters={"c": c}), Options(intervals=200)).solve()
+    solution = Program(replace(problems.damped_start(), parameters={"c": c}), Options(intervals=200)).solve()
 
-    assert found.parameter_multipliers["c"] == pytest.approx(-0.5 / c**2 + 0.5, rel=1e-5)
-    assert found.at_bound == {"c": "fixed"}
+    assert solution.parameter_multipliers["c"] == pytest.approx(-0.5 / c**2 + 0.5, rel=1e-5)
+    assert solution.at_bound == {"c": "fixed"}
 
 
 def test_the_multiplier_of_a_parameter_at_its_bound_is_what_moving_the_bound_changes():
@@ -251,12 +251,12 @@ def test_the_multiplier_of_a_parameter_at_its_bound_is_what_moving_the_bound_cha
         return replace(problems.quarter_car(), parameters={"k": (least, 2e5)})
 
     options = Options(scheme="radau", degree=3, intervals=60, tolerance=1e-11)
-    found = Program(problem(2000.0), options).solve()
+    solution = Program(problem(2000.0), options).solve()
 
-    assert found.at_bound == {"k": "low", "c": ""}
+    assert solution.at_bound == {"k": "low", "c": ""}
     expected = difference(problem, 2000.0, 20.0, options)
-    assert found.parameter_multipliers["k"] == pytest.approx(expected, rel=1e-4)
-    assert found.parameter_multipliers["c"] == pytest.approx(0.0, abs=1e-8)
+    assert solution.parameter_multipliers["k"] == pytest.approx(expected, rel=1e-4)
+    assert solution.parameter_multipliers["c"] == pytest.approx(0.0, abs=1e-8)
 
 
 # --- data
@@ -297,17 +297,17 @@ def driven(stiffness=3.0, offset=0.2, start=0.0, end=1.5, signal=None):
 )
 def test_the_sensitivity_to_data_and_fixed_times_is_the_difference_of_optima(scheme, name, at, key):
     options = Options(scheme=scheme, intervals=20, tolerance=1e-11)
-    found = Program(driven(), options).solve()
+    solution = Program(driven(), options).solve()
 
     expected = difference(lambda number: driven(**{name: number}), at, options=options)
-    assert found.dJ_dq[f"motion.{key}"] == pytest.approx(expected, rel=1e-5)
+    assert solution.dJ_dq[f"motion.{key}"] == pytest.approx(expected, rel=1e-5)
 
 
 def test_a_signal_over_the_duration_does_not_move_with_the_times():
     trajectory = Signal(np.linspace(0.0, 1.0, 30), np.cos(np.linspace(0.0, 4.0, 30)), of_duration=True)
-    found = Program(driven(signal=trajectory), EXACT).solve()
+    solution = Program(driven(signal=trajectory), EXACT).solve()
 
-    assert found.dJ_dq["motion.tf"] == pytest.approx(
+    assert solution.dJ_dq["motion.tf"] == pytest.approx(
         difference(lambda tf: driven(end=tf, signal=trajectory), 1.5), rel=1e-5
     )
 
@@ -316,11 +316,11 @@ def test_a_signal_over_the_duration_does_not_move_with_the_times():
 
 
 def test_the_share_of_time_on_each_bound_is_reported():
-    found = Program(problems.double_integrator(), Options(intervals=40)).solve()
+    solution = Program(problems.double_integrator(), Options(intervals=40)).solve()
 
-    low, high = found.phase.saturation["u"]
+    low, high = solution.phase.saturation["u"]
     assert (low, high) == pytest.approx((0.5, 0.5), abs=1.0 / 40)
-    assert "x" not in found.phase.saturation  # it has no bounds
+    assert "x" not in solution.phase.saturation  # it has no bounds
 
 
 def test_the_share_of_time_on_each_limit_of_a_path_constraint_is_reported():
@@ -330,7 +330,7 @@ def test_the_share_of_time_on_each_limit_of_a_path_constraint_is_reported():
         "tie": Constraint(lambda v: v["u"] - v["u"], 0.0, 0.0),
     }
     limited = replace(problem, phases=[replace(problem.phases[0], path=path)])
-    found = Program(limited, Options(intervals=40)).solve()
+    solution = Program(limited, Options(intervals=40)).solve()
 
-    assert found.phase.path_saturation["push"] == pytest.approx((0.5, 0.5), abs=1.0 / 40)
-    assert "tie" not in found.phase.path_saturation  # an equation is always met
+    assert solution.phase.path_saturation["push"] == pytest.approx((0.5, 0.5), abs=1.0 / 40)
+    assert "tie" not in solution.phase.path_saturation  # an equation is always met

@@ -30,8 +30,8 @@ from designopt.collocation.statement.scheme import hermite_simpson, radau
 from designopt.dynamics.system import System, Variable
 
 
-def again(problem: TrajectoryProblem, found: Solution) -> Resimulation:
-    return resimulate(problem.phases[0], found.phase, found.parameters)
+def resimulated(problem: TrajectoryProblem, solution: Solution) -> Resimulation:
+    return resimulate(problem.phases[0], solution.phase, solution.parameters)
 
 
 def one_state(name: str, rate: object, **box: float) -> System:
@@ -51,9 +51,9 @@ def effort(system: System, first: float, last: float, tf: float = 2.0) -> Trajec
 @pytest.mark.parametrize(("intervals", "error"), [(20, 1.1e-2), (40, 2.9e-4), (80, 9.9e-6)])
 def test_the_resimulation_of_the_cart_pole_is_that_of_the_specification(intervals: int, error: float) -> None:
     """Its numbers are not divided by 1 + the largest value, which is 2.1 for the place of the cart, the worst state."""
-    found = solve(benchmark_problems.cart_pole(), Options(scheme="radau", degree=3, intervals=intervals))
-    largest = 1.0 + np.abs(found.phase.values["x"]).max()
-    assert largest * found.phase.resimulation_error == pytest.approx(error, rel=0.2)
+    solution = solve(benchmark_problems.cart_pole(), Options(scheme="radau", degree=3, intervals=intervals))
+    largest = 1.0 + np.abs(solution.phase.values["x"]).max()
+    assert largest * solution.phase.resimulation_error == pytest.approx(error, rel=0.2)
 
 
 @pytest.mark.parametrize("scheme", ["hermite_simpson", "radau", "trapezoidal"])
@@ -63,9 +63,9 @@ def test_it_agrees_with_another_integrator(scheme: str) -> None:
     The motion makes an early error some hundred times larger: 1e-9 of a step may become 1e-6 in the end.
     """
     problem = benchmark_problems.cart_pole()
-    found = solve(problem, Options(scheme=scheme, intervals=10, check=False))  # type: ignore[arg-type]
-    phase, system = found.phase, problem.phases[0].system
-    simulated = again(problem, found)
+    solution = solve(problem, Options(scheme=scheme, intervals=10, check=False))  # type: ignore[arg-type]
+    phase, system = solution.phase, problem.phases[0].system
+    simulated = resimulated(problem, solution)
     nodes = phase.times[phase.mesh.bases]
     x = np.array([phase.values[v.name][0] for v in system.states])
     for k, (a, b) in enumerate(itertools.pairwise(nodes)):
@@ -82,24 +82,24 @@ def test_it_agrees_with_another_integrator(scheme: str) -> None:
 def test_segments_do_not_grow_with_the_instability_of_the_motion() -> None:
     """x' = 20 x + u grows by e^40 in 2 s: one run is lost, its segments are as good as the estimate says."""
     problem = effort(one_state("unstable", lambda x, u: 20.0 * x + u), 0.5, 0.0)
-    found = solve(problem, Options(scheme="radau", intervals=40))
-    assert found.phase.resimulation_error > 1.0
-    assert found.phase.segment_errors.shape == (40,)
-    assert found.phase.segment_errors.max() < 1e-3
-    assert np.isfinite(found.objective)
+    solution = solve(problem, Options(scheme="radau", intervals=40))
+    assert solution.phase.resimulation_error > 1.0
+    assert solution.phase.segment_errors.shape == (40,)
+    assert solution.phase.segment_errors.max() < 1e-3
+    assert np.isfinite(solution.objective)
 
 
 def test_a_run_that_leaves_all_bounds_is_infinitely_wrong() -> None:
     problem = effort(one_state("escaping", lambda x, u: 40.0 * x + x**3 + u), 0.5, 0.0)
-    found = solve(problem, Options(scheme="radau", intervals=40))
-    simulated = again(problem, found)
-    assert found.phase.resimulation_error == math.inf == simulated.error
+    solution = solve(problem, Options(scheme="radau", intervals=40))
+    simulated = resimulated(problem, solution)
+    assert solution.phase.resimulation_error == math.inf == simulated.error
     assert np.isinf(simulated.states["x"][-1])
     assert np.isfinite(simulated.segment_errors).all()
-    assert "the motion is unstable, so that a run over the whole of it leaves it" in found.message
+    assert "the motion is unstable, so that a run over the whole of it leaves it" in solution.message
     assert 0.0 < simulated.end < 2.0
-    assert f"It diverges in {problem.phases[0].name} after {simulated.end:g} s." in found.message
-    assert "inf" not in found.message
+    assert f"It diverges in {problem.phases[0].name} after {simulated.end:g} s." in solution.message
+    assert "inf" not in solution.message
 
 
 def test_a_run_ends_where_the_algebraic_equations_have_no_solution(capfd: pytest.CaptureFixture[str]) -> None:
@@ -112,9 +112,9 @@ def test_a_run_ends_where_the_algebraic_equations_have_no_solution(capfd: pytest
         algebraic=[(Variable("z", "", low=0.0), z, z**2 - x)],
     )
     problem = effort(system, 1.0, 1.0)
-    found = Program(problem, Options(intervals=7)).solve()
-    values = {**found.phase.values, "u": -np.ones(len(found.phase.times))}
-    simulated = resimulate(problem.phases[0], replace(found.phase, values=values), {})
+    solution = Program(problem, Options(intervals=7)).solve()
+    values = {**solution.phase.values, "u": -np.ones(len(solution.phase.times))}
+    simulated = resimulate(problem.phases[0], replace(solution.phase, values=values), {})
     assert simulated.end == pytest.approx(6.0 / 7.0)
     assert simulated.states["x"][:4] == pytest.approx(1.0 - np.arange(4) * 2.0 / 7.0, abs=1e-9)
     assert capfd.readouterr().err == ""
@@ -123,9 +123,9 @@ def test_a_run_ends_where_the_algebraic_equations_have_no_solution(capfd: pytest
 def test_a_segment_that_escapes_by_itself_is_infinitely_wrong_and_the_others_are_not() -> None:
     """x' = x^2 from 1 escapes after 1 s; the points of an invented trajectory do not know it."""
     problem = effort(one_state("escaping", lambda x, u: x**2 + u), 1.0, 1.0, tf=4.0)
-    found = Program(problem, Options(intervals=2)).solve()
+    solution = Program(problem, Options(intervals=2)).solve()
     trajectory = {"x": np.array([-1.0, -0.5, 1.0, 1.0, 1.0]), "u": np.zeros(5)}
-    simulated = resimulate(problem.phases[0], replace(found.phase, values=trajectory), {})
+    simulated = resimulate(problem.phases[0], replace(solution.phase, values=trajectory), {})
     # from -1 after 2 s: -1/3, in the run as in its segment
     assert simulated.states["x"][1] == pytest.approx(-1.0 / 3.0, abs=1e-9)
     assert simulated.segment_errors[0] == pytest.approx((1.0 + 1.0 / 3.0) / 2.0, abs=1e-9)
@@ -151,8 +151,8 @@ def test_stiff_segments_are_simulated_too() -> None:
         integrals={"effort": Integral(lambda v: v["u"] ** 2)},
     )
     problem = TrajectoryProblem([phase], cost=lambda e: e.integral["effort"])
-    found = solve(problem, Options(scheme="radau", intervals=3, check=False))
-    simulated = again(problem, found)
+    solution = solve(problem, Options(scheme="radau", intervals=3, check=False))
+    simulated = resimulated(problem, solution)
     assert simulated.states["x"][1:] == pytest.approx(np.sin(simulated.times[1:] / 2.0), abs=1e-6)
     assert simulated.error < 1e-6
 
@@ -160,8 +160,8 @@ def test_stiff_segments_are_simulated_too() -> None:
 def test_controls_are_kept_within_their_bounds() -> None:
     """The quadratic u = 3 t - 2 t^2 passes 1 at 0.5 s, an actuator would not: x(1) = 7/24 + 1/2."""
     problem = effort(one_state("mover", lambda x, u: u, low=-1.0, high=1.0), 0.0, 0.5, tf=1.0)
-    found = Program(problem, Options(intervals=1)).solve()
-    bent = replace(found.phase, values={**found.phase.values, "u": np.array([0.0, 1.0, 1.0])})
+    solution = Program(problem, Options(intervals=1)).solve()
+    bent = replace(solution.phase, values={**solution.phase.values, "u": np.array([0.0, 1.0, 1.0])})
     assert bent.at(np.array([0.75]))["u"] == pytest.approx(1.125)
     simulated = resimulate(problem.phases[0], bent, {})
     # a kink inside a step costs accuracy; without the bound it would be 5/6
@@ -171,8 +171,8 @@ def test_controls_are_kept_within_their_bounds() -> None:
 def test_intervals_of_different_degrees_are_simulated_with_their_own_controls() -> None:
     problem = benchmark_problems.cart_pole()
     schemes = tuple(radau(3 if k % 2 else 5) for k in range(40))
-    found = Program(problem, meshes=[Mesh(np.linspace(0.0, 1.0, 41), schemes)]).solve()
-    simulated = again(problem, found)
+    solution = Program(problem, meshes=[Mesh(np.linspace(0.0, 1.0, 41), schemes)]).solve()
+    simulated = resimulated(problem, solution)
     assert simulated.error < 1e-3
     assert simulated.segment_errors[::2].max() < 1e-2 * simulated.segment_errors[1::2].max()
 
@@ -188,11 +188,11 @@ def test_algebraic_variables_are_solved_for() -> None:
         algebraic=[(Variable("z", ""), z, z + z**3 - x)],
     )
     problem = effort(dae, 2.0, 3.0)
-    found = solve(problem, Options(intervals=15))
-    assert found.phase.resimulation_error < 1e-6
-    solved = replace(found.phase, values={**found.phase.values, "z": found.phase.values["z"] + 0.1})
-    shifted = resimulate(problem.phases[0], solved, found.parameters)
-    assert shifted.error == pytest.approx(found.phase.resimulation_error, abs=1e-9)  # the guess of z does not matter
+    solution = solve(problem, Options(intervals=15))
+    assert solution.phase.resimulation_error < 1e-6
+    solved = replace(solution.phase, values={**solution.phase.values, "z": solution.phase.values["z"] + 0.1})
+    shifted = resimulate(problem.phases[0], solved, solution.parameters)
+    assert shifted.error == pytest.approx(solution.phase.resimulation_error, abs=1e-9)  # the guess of z does not matter
 
 
 def test_algebraic_variables_of_a_higher_index_are_taken_as_they_are_and_the_result_says_so() -> None:
@@ -205,10 +205,10 @@ def test_algebraic_variables_of_a_higher_index_are_taken_as_they_are_and_the_res
         time=t,
     )
     problem = TrajectoryProblem([Phase(system, tf=2.0, initial={"x": 0.0})], cost=lambda e: e.final["x"])
-    found = solve(problem, Options(intervals=10))
-    assert found.phase.values["z"] == pytest.approx(np.cos(found.phase.times), abs=3e-4)
-    assert found.phase.resimulation_error < 1e-9
-    assert any("motion: the algebraic equations do not determine z (a higher index)" in w for w in found.warnings)
+    solution = solve(problem, Options(intervals=10))
+    assert solution.phase.values["z"] == pytest.approx(np.cos(solution.phase.times), abs=3e-4)
+    assert solution.phase.resimulation_error < 1e-9
+    assert any("motion: the algebraic equations do not determine z (a higher index)" in w for w in solution.warnings)
 
 
 @pytest.mark.parametrize("of_duration", [False, True])
@@ -222,23 +222,23 @@ def test_signals_and_time_are_those_of_the_place_within_a_step(of_duration: bool
     signal = Signal(times / 3.0 if of_duration else times, np.cos(times), of_duration)
     phase = Phase(system, tf=3.0, initial={"x": 0.0}, data={"d": signal})
     problem = TrajectoryProblem([phase], cost=lambda e: e.final["x"])
-    simulated = again(problem, solve(problem, Options(intervals=4, check=False)))
+    simulated = resimulated(problem, solve(problem, Options(intervals=4, check=False)))
     exact = np.sin(simulated.times) + simulated.times**2 / 2.0
     assert simulated.states["x"] == pytest.approx(exact, abs=1e-8)
 
 
 def test_every_phase_is_simulated_with_the_parameters_found() -> None:
-    found = solve(benchmark_problems.quarter_car(), Options(scheme="radau", degree=5, intervals=100))
-    assert found.phase.resimulation_error < 3e-7
-    others = {**found.parameters, "c": 1.05 * found.parameters["c"]}
-    assert resimulate(benchmark_problems.quarter_car().phases[0], found.phase, others).error > 1e-4
+    solution = solve(benchmark_problems.quarter_car(), Options(scheme="radau", degree=5, intervals=100))
+    assert solution.phase.resimulation_error < 3e-7
+    changed = {**solution.parameters, "c": 1.05 * solution.parameters["c"]}
+    assert resimulate(benchmark_problems.quarter_car().phases[0], solution.phase, changed).error > 1e-4
 
 
 def test_the_check_is_timed_and_reported_and_can_be_left_out() -> None:
     problem = benchmark_problems.block_move()
-    found = solve(problem, Options(intervals=5))
-    assert found.timing["check"] > 0.0
-    assert found.message.startswith("Solved to the tolerance. Error estimate ")
+    solution = solve(problem, Options(intervals=5))
+    assert solution.timing["check"] > 0.0
+    assert solution.message.startswith("Solved to the tolerance. Error estimate ")
     bare = solve(problem, Options(intervals=5, check=False))
     assert bare.timing["check"] == 0.0
     assert bare.message == "Solved to the tolerance."
@@ -247,9 +247,9 @@ def test_the_check_is_timed_and_reported_and_can_be_left_out() -> None:
 
 
 def test_a_failed_solve_is_not_checked() -> None:
-    found = solve(benchmark_problems.cart_pole(), Options(intervals=10, max_iterations=2))
-    assert not found.success
-    assert math.isnan(found.error_estimate)
+    solution = solve(benchmark_problems.cart_pole(), Options(intervals=10, max_iterations=2))
+    assert not solution.success
+    assert math.isnan(solution.error_estimate)
 
 
 def test_path_constraints_are_looked_at_between_the_points() -> None:
@@ -257,11 +257,11 @@ def test_path_constraints_are_looked_at_between_the_points() -> None:
     problem = effort(one_state("mover", lambda x, u: u), 0.0, 0.0)
     peak = replace(problem.phases[0], path={"height": Constraint(lambda v: 3.0 * v["x"], high=1.0)})
     program = Program(TrajectoryProblem([peak], cost=problem.cost), Options(intervals=2))
-    found = program.solve()
-    times = found.phase.times
+    solution = program.solve()
+    times = solution.phase.times
     trajectory = {"x": np.array([0.0, 0.25, 0.25, 0.25, 0.0]), "u": np.zeros(5)}
     slopes = {"x": np.array([0.0, 1.0, 0.0, -1.0, 0.0])}
-    bent = replace(found.phase, values=trajectory, rates=slopes)
+    bent = replace(solution.phase, values=trajectory, rates=slopes)
     assert times == pytest.approx([0.0, 0.5, 1.0, 1.5, 2.0])
     fine = np.linspace(0.0, 1.0, 4001)
     top = bent.at(fine)["x"].max()
@@ -272,8 +272,8 @@ def test_path_constraints_are_looked_at_between_the_points() -> None:
 
 
 def test_states_that_leave_their_bounds_between_the_points_are_found() -> None:
-    found = solve(benchmark_problems.van_der_pol(), Options(scheme="radau", intervals=40))
-    phase = found.phase
+    solution = solve(benchmark_problems.van_der_pol(), Options(scheme="radau", intervals=40))
+    phase = solution.phase
     lowest = phase.at(np.linspace(0.0, 1.0, 20001))["x1"].min()
     assert phase.values["x1"].min() >= -0.25 - 1e-7
     expected = (-0.25 - lowest) / (1.0 + np.abs(phase.values["x1"]).max())
@@ -282,11 +282,11 @@ def test_states_that_leave_their_bounds_between_the_points_are_found() -> None:
 
 
 def test_linear_functions_between_the_points_are_reproduced() -> None:
-    found = solve(benchmark_problems.sliding_mass(), Options(intervals=40))
-    assert found.phase.path_violation_between_points < 1e-7
+    solution = solve(benchmark_problems.sliding_mass(), Options(intervals=40))
+    assert solution.phase.path_violation_between_points < 1e-7
 
 
 def test_a_mesh_of_one_interval_is_simulated() -> None:
     problem = benchmark_problems.block_move()
-    found = Program(problem, meshes=[Mesh.uniform(hermite_simpson(), 1)]).solve()
-    assert again(problem, found).error < 1e-8
+    solution = Program(problem, meshes=[Mesh.uniform(hermite_simpson(), 1)]).solve()
+    assert resimulated(problem, solution).error < 1e-8

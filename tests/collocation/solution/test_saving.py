@@ -40,11 +40,11 @@ def assert_equal(a, b, where="solution"):
         assert_equal(a.nodes, b.nodes, where)
         assert_equal(a.fractions, b.fractions, where)
         assert_equal(a.weights, b.weights, where)
-        for own, other in zip(a.schemes, b.schemes, strict=True):
-            assert (own.name, own.degree) == (other.name, other.degree), where
-            assert_equal(own.P, other.P, where)
-            assert_equal(own.Q, other.Q, where)
-            assert_equal(own.control_rows, other.control_rows, where)
+        for first, second in zip(a.schemes, b.schemes, strict=True):
+            assert (first.name, first.degree) == (second.name, second.degree), where
+            assert_equal(first.P, second.P, where)
+            assert_equal(first.Q, second.Q, where)
+            assert_equal(first.control_rows, second.control_rows, where)
     elif dataclasses.is_dataclass(a):
         assert type(a) is type(b), where
         for field in dataclasses.fields(a):
@@ -99,24 +99,24 @@ SOLUTIONS = {
 
 @pytest.mark.parametrize("solution", SOLUTIONS.values(), ids=SOLUTIONS)
 def test_a_loaded_result_equals_the_saved_one(solution, tmp_path):
-    found = solution()
-    save_solution(found, tmp_path / "result.npz")
+    original = solution()
+    save_solution(original, tmp_path / "result.npz")
 
-    assert_equal(found, load_solution(tmp_path / "result.npz"))
-    assert_equal(found, from_arrays(to_arrays(found)))
+    assert_equal(original, load_solution(tmp_path / "result.npz"))
+    assert_equal(original, from_arrays(to_arrays(original)))
 
 
 def test_results_of_checks_and_refinement_are_saved(tmp_path):
-    found = SOLUTIONS["hermite_simpson"]()
+    solution = SOLUTIONS["hermite_simpson"]()
     phase = replace(
-        found.phase,
+        solution.phase,
         error=np.linspace(1e-6, 1e-3, 10),
         segment_errors=np.full(10, 1e-9),
         resimulation_error=1e-4,
         path_violation_between_points=0.0,
     )
-    found = replace(
-        found,
+    solution = replace(
+        solution,
         status=Status.MESH_UNRESOLVED,
         phases={"motion": phase},
         error_estimate=1e-3,
@@ -125,43 +125,43 @@ def test_results_of_checks_and_refinement_are_saved(tmp_path):
         warm_path=("full", "primal"),
         warnings=("nonsmooth_model: …",),
     )
-    save_solution(found, tmp_path / "result.npz")
+    save_solution(solution, tmp_path / "result.npz")
 
-    assert_equal(found, load_solution(tmp_path / "result.npz"))
+    assert_equal(solution, load_solution(tmp_path / "result.npz"))
 
 
 def test_meshes_of_unequal_intervals_and_degrees_are_kept(tmp_path):
     mesh = refined(Mesh.at(radau(3), [0.0, 0.2, 1.0]), [1, 3])
     mesh = Mesh(mesh.nodes, (radau(2), radau(4), radau(4), radau(2)))
-    found = Program(problems.block_move(), meshes=[mesh]).solve()
-    save_solution(found, tmp_path / "result.npz")
+    solution = Program(problems.block_move(), meshes=[mesh]).solve()
+    save_solution(solution, tmp_path / "result.npz")
 
-    assert_equal(found, load_solution(tmp_path / "result.npz"))
+    assert_equal(solution, load_solution(tmp_path / "result.npz"))
 
 
 def test_a_loaded_result_interpolates_explains_simulates_and_is_a_guess(tmp_path):
-    found = SOLUTIONS["hermite_simpson"]()
-    save_solution(found, tmp_path / "result.npz")
+    solution = SOLUTIONS["hermite_simpson"]()
+    save_solution(solution, tmp_path / "result.npz")
     loaded = load_solution(tmp_path / "result.npz")
 
     times = np.linspace(0.0, 2.0, 77)
-    for name, trajectory in found.phase.interpolate(times).items():
+    for name, trajectory in solution.phase.interpolate(times).items():
         assert loaded.interpolate(times)[name] == pytest.approx(trajectory, abs=0.0)
     assert (
         resimulate_phases(loaded, problems.cart_pole())["motion"].error
-        == resimulate_phases(found, problems.cart_pole())["motion"].error
+        == resimulate_phases(solution, problems.cart_pole())["motion"].error
     )
-    assert str(explain(loaded)) == str(explain(found))
-    assert loaded.phase.saturation == found.phase.saturation
+    assert str(explain(loaded)) == str(explain(solution))
+    assert loaded.phase.saturation == solution.phase.saturation
     program = Program(problems.cart_pole(), Options(intervals=10))
-    assert program.solve(guess=Guess.from_solution(loaded)).iterations < found.iterations
+    assert program.solve(guess=Guess.from_solution(loaded)).iterations < solution.iterations
     assert program.solve(warm="full", previous=loaded).iterations <= 2
 
 
 def test_a_result_may_be_sent_to_another_process():
-    found = SOLUTIONS["parameters"]()
+    solution = SOLUTIONS["parameters"]()
 
-    assert_equal(found, pickle.loads(pickle.dumps(found)))
+    assert_equal(solution, pickle.loads(pickle.dumps(solution)))
 
 
 def test_the_header_is_json_and_no_array_holds_objects():
@@ -192,28 +192,28 @@ def test_a_file_that_was_cut_off_is_refused_in_a_sentence(file, share, tmp_path)
 
 def test_a_file_with_other_bytes_in_it_is_refused_or_read_as_it_was(file, tmp_path):
     path = tmp_path / "bytes.npz"
-    expected = to_arrays(load_solution(_written(path, file)))
+    expected = to_arrays(load_solution(_file_with(path, file)))
     refused = []
-    for place in np.random.default_rng(0).integers(0, len(file), 40).tolist():
+    for position in np.random.default_rng(0).integers(0, len(file), 40).tolist():
         damaged = bytearray(file)
-        damaged[place] ^= 0xFF
+        damaged[position] ^= 0xFF
         try:
-            found = load_solution(_written(path, bytes(damaged)))
+            loaded = load_solution(_file_with(path, bytes(damaged)))
         except ValueError as error:
             refused.append(str(error))
         else:  # a byte that no reader looks at
-            assert_equal(to_arrays(found), expected)
+            assert_equal(to_arrays(loaded), expected)
     assert len(refused) > 30
     assert not any("\n" in text for text in refused)
 
 
-def _written(path, content):
+def _file_with(path, content):
     path.write_bytes(content)
     return path
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reason"),
     [
         (lambda h: h.update(format="something"), "it is a 'something'"),
         (lambda h: h.update(version=99), "its version is 99, this designopt reads version 1"),
@@ -224,15 +224,15 @@ def _written(path, content):
     ],
     ids=["format", "version", "field", "array", "kind", "code"],
 )
-def test_a_header_that_says_something_else_is_refused(file, change, told, tmp_path):
-    arrays = to_arrays(load_solution(_written(tmp_path / "result.npz", file)))
+def test_a_header_that_says_something_else_is_refused(file, change, reason, tmp_path):
+    arrays = to_arrays(load_solution(_file_with(tmp_path / "result.npz", file)))
     header = json.loads(bytes(arrays["header"]).decode())
     change(header)
     arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
 
     with pytest.raises(ValueError, match="this is not a readable trajectory result") as error:
         from_arrays(arrays)
-    assert told in str(error.value)
+    assert reason in str(error.value)
 
 
 def test_pickled_arrays_are_not_unpickled(tmp_path):

@@ -54,16 +54,16 @@ def starts(problem: TrajectoryProblem, count: int) -> list[Guess | None]:
 def test_the_fastest_way_to_rest_is_found_from_the_straight_line_and_the_result_says_how() -> None:
     problem = hard_starts.oscillator()
     alone = Program(problem, QUICK).solve()
-    found = solve(problem, QUICK)
+    solution = solve(problem, QUICK)
 
     assert alone.status is Status.LOCALLY_INFEASIBLE
-    assert found.status is Status.SOLVED
-    assert [a.way for a in found.attempts] == ["as stated", "rollout"]
-    assert found.attempts[0].status is Status.LOCALLY_INFEASIBLE
-    assert found.attempts[-1].iterations == found.iterations
-    assert "found by attempt 2, rollout, after: as stated (locally_infeasible)." in found.message
+    assert solution.status is Status.SOLVED
+    assert [a.way for a in solution.attempts] == ["as stated", "rollout"]
+    assert solution.attempts[0].status is Status.LOCALLY_INFEASIBLE
+    assert solution.attempts[-1].iterations == solution.iterations
+    assert "found by attempt 2, rollout, after: as stated (locally_infeasible)." in solution.message
     # 10 m are five half circles about (1, 0) and (-1, 0): exactly 5 half periods
-    assert found.objective == pytest.approx(5.0 * math.pi, rel=1e-3)
+    assert solution.objective == pytest.approx(5.0 * math.pi, rel=1e-3)
 
 
 @pytest.mark.slow
@@ -79,27 +79,27 @@ def test_every_one_of_twenty_perturbed_guesses_leads_to_a_solution(name: str) ->
 def test_some_perturbed_guesses_of_other_problems_lead_to_a_solution(name: str) -> None:
     problem = hard_starts.PROBLEMS[name]()
 
-    found = [solve(problem, QUICK, guess) for guess in starts(problem, 1)]
-    assert [f.status for f in found] == [Status.SOLVED] * 2
-    assert any(f.attempts for f in found)
+    solutions = [solve(problem, QUICK, guess) for guess in starts(problem, 1)]
+    assert [f.status for f in solutions] == [Status.SOLVED] * 2
+    assert any(f.attempts for f in solutions)
 
 
 def test_a_failed_solve_is_reported_with_all_attempts() -> None:
     alone = Program(out_of_reach(), QUICK).solve()
-    found = solve(out_of_reach(), QUICK)
+    solution = solve(out_of_reach(), QUICK)
 
-    assert found.status is Status.LOCALLY_INFEASIBLE
-    assert [a.way for a in found.attempts] == ["as stated", *ORDER]
-    assert found.message.startswith(alone.message)
-    assert f"Other attempts failed too: {', '.join(ORDER)}." in found.message
-    np.testing.assert_array_equal(found.iterate.x, alone.iterate.x)
+    assert solution.status is Status.LOCALLY_INFEASIBLE
+    assert [a.way for a in solution.attempts] == ["as stated", *ORDER]
+    assert solution.message.startswith(alone.message)
+    assert f"Other attempts failed too: {', '.join(ORDER)}." in solution.message
+    np.testing.assert_array_equal(solution.iterate.x, alone.iterate.x)
 
 
 def test_a_failure_is_left_alone_where_that_is_asked_for() -> None:
-    found = solve(out_of_reach(), replace(QUICK, persistent=False))
+    solution = solve(out_of_reach(), replace(QUICK, persistent=False))
 
-    assert found.attempts == ()
-    assert "tried in vain" not in found.message
+    assert solution.attempts == ()
+    assert "tried in vain" not in solution.message
 
 
 def test_a_solve_that_succeeds_tries_nothing() -> None:
@@ -155,25 +155,25 @@ def test_a_design_that_cannot_be_is_evaluated_once(monkeypatch: pytest.MonkeyPat
 def test_each_way_leads_to_the_optimum_of_an_easy_problem(way: str) -> None:
     problem = benchmark_problems.sliding_mass()
     program = Program(problem, QUICK)
-    found: Solution = dict(ways(program, problem, None))[way]()[-1]
+    solution: Solution = dict(ways(program, problem, None))[way]()[-1]
 
-    assert found.status is Status.SOLVED
-    assert found.objective == pytest.approx(0.4, rel=1e-6)
+    assert solution.status is Status.SOLVED
+    assert solution.objective == pytest.approx(0.4, rel=1e-6)
     # it can be gone on from in the program itself, with its multipliers
-    again = program.solve(warm="full", previous=found)
-    assert again.status is Status.SOLVED
-    assert again.objective == pytest.approx(0.4, rel=1e-6)
-    assert again.iterations <= 12
+    warm = program.solve(warm="full", previous=solution)
+    assert warm.status is Status.SOLVED
+    assert warm.objective == pytest.approx(0.4, rel=1e-6)
+    assert warm.iterations <= 12
 
 
 def test_a_way_of_several_solves_counts_the_iterations_of_all() -> None:
     problem = benchmark_problems.sliding_mass()
     program = Program(problem, replace(QUICK, rollout=True))  # the coarse mesh comes first, then
     failed = replace(program.solve(), status=Status.LOCALLY_INFEASIBLE)
-    found = persist(program, problem, None, failed)
+    solution = persist(program, problem, None, failed)
 
-    assert found.attempts[-1].way == "coarse mesh first"
-    assert found.attempts[-1].iterations > found.iterations
+    assert solution.attempts[-1].way == "coarse mesh first"
+    assert solution.attempts[-1].iterations > solution.iterations
 
 
 def test_a_guess_is_what_the_ways_begin_with() -> None:
@@ -181,13 +181,13 @@ def test_a_guess_is_what_the_ways_begin_with() -> None:
     problem = hard_starts.oscillator()
     times = np.linspace(0.0, 16.0, 101)
     still = {"x": np.full(101, 10.0), "v": np.zeros(101), "u": -np.sign(np.sin(times))}
-    found = solve(problem, QUICK, Guess({"motion": sampled(times, still)}))
+    solution = solve(problem, QUICK, Guess({"motion": sampled(times, still)}))
 
-    assert found.status is Status.SOLVED
+    assert solution.status is Status.SOLVED
 
 
 def test_attempts_are_kept_in_a_file(tmp_path: object) -> None:
-    found = solve(out_of_reach(), replace(QUICK, max_iterations=5))
-    save_solution(found, f"{tmp_path}/found.npz")
+    solution = solve(out_of_reach(), replace(QUICK, max_iterations=5))
+    save_solution(solution, f"{tmp_path}/found.npz")
 
-    assert load_solution(f"{tmp_path}/found.npz").attempts == found.attempts
+    assert load_solution(f"{tmp_path}/found.npz").attempts == solution.attempts

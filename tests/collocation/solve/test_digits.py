@@ -44,10 +44,10 @@ def limited_block(size: float) -> TrajectoryProblem:
 
 @pytest.mark.parametrize("size", [1e-8, 1e-4, 1.0, 1e6])
 def test_the_optimum_has_its_digits_whatever_the_size_of_the_cost(size: float) -> None:
-    found = Program(limited_block(size)).solve()
+    solution = Program(limited_block(size)).solve()
 
-    assert found.status is Status.SOLVED
-    assert found.objective == pytest.approx(3.0 * size, rel=1e-8)
+    assert solution.status is Status.SOLVED
+    assert solution.objective == pytest.approx(3.0 * size, rel=1e-8)
 
 
 def test_the_optimisation_error_is_that_of_the_cost_to_an_order_of_magnitude() -> None:
@@ -68,19 +68,19 @@ def test_the_optimum_of_a_singular_problem_is_that_of_a_tight_tolerance(problem:
 
 
 def test_a_singular_arc_is_named_with_its_control_and_times() -> None:
-    found = Program(damped_to_rest(), Options(intervals=60)).solve()
+    solution = Program(damped_to_rest(), Options(intervals=60)).solve()
 
-    [arc] = found.singular_arcs
+    [arc] = solution.singular_arcs
     assert (arc.phase, arc.controls, arc.end) == ("motion", ("u",), 5.0)
     assert arc.begin == pytest.approx(1.415, abs=0.15)  # where |u| = 1 ends
-    [warning] = [w for w in found.warnings if w.startswith("singular_arc")]
+    [warning] = [w for w in solution.warnings if w.startswith("singular_arc")]
     assert "does not bend with u of motion" in warning
     assert warning.endswith("limit or penalise its rate (with_rates)")
 
 
 def test_a_limited_rate_that_oscillates_gets_no_advice_to_limit_it() -> None:
-    found = Program(with_rates(damped_to_rest(), {"u": Rate(-2.0, 2.0)}), Options(intervals=40)).solve()
-    warnings = [w for w in found.warnings if w.startswith("singular_arc")]
+    solution = Program(with_rates(damped_to_rest(), {"u": Rate(-2.0, 2.0)}), Options(intervals=40)).solve()
+    warnings = [w for w in solution.warnings if w.startswith("singular_arc")]
 
     assert warnings
     for warning in warnings:
@@ -125,28 +125,28 @@ def test_the_control_that_is_singular_is_reported_from_the_one_that_is_not() -> 
 
 
 def test_the_error_of_the_optimisation_is_reported_beside_that_of_the_mesh_and_kept(tmp_path: object) -> None:
-    found = solve(damped_to_rest())
-    save_solution(found, f"{tmp_path}/found.npz")
-    again = load_solution(f"{tmp_path}/found.npz")
+    solution = solve(damped_to_rest())
+    save_solution(solution, f"{tmp_path}/found.npz")
+    loaded = load_solution(f"{tmp_path}/found.npz")
 
-    assert f"Optimisation error {found.optimisation_error:.1e}." in found.message
-    assert again.optimisation_error == found.optimisation_error
-    assert again.singular_arcs == found.singular_arcs
+    assert f"Optimisation error {solution.optimisation_error:.1e}." in solution.message
+    assert loaded.optimisation_error == solution.optimisation_error
+    assert loaded.singular_arcs == solution.singular_arcs
 
 
 def test_iterations_and_history_cover_the_finish() -> None:
-    found = Program(limited_block(1e-4)).solve()
+    solution = Program(limited_block(1e-4)).solve()
 
-    assert found.iterations + 1 == len(found.history["objective"])
-    assert found.history["objective"][-1] == pytest.approx(3e-4, rel=1e-8)
-    assert found.history["barrier"][-1] < 1e-11
+    assert solution.iterations + 1 == len(solution.history["objective"])
+    assert solution.history["objective"][-1] == pytest.approx(3e-4, rel=1e-8)
+    assert solution.history["barrier"][-1] < 1e-11
 
 
 def test_settings_of_ipopt_are_passed_on_and_win() -> None:
-    found = Program(limited_block(1.0), Options(ipopt={"max_iter": 2})).solve()
+    solution = Program(limited_block(1.0), Options(ipopt={"max_iter": 2})).solve()
 
-    assert found.status is Status.ITERATION_LIMIT
-    assert found.iterations == 2
+    assert solution.status is Status.ITERATION_LIMIT
+    assert solution.iterations == 2
 
 
 @pytest.mark.parametrize("setting", [{"no_such_setting": 1}, {"mu_strategy": "wild"}, {"max_iter": "many"}])
@@ -166,10 +166,10 @@ def test_a_failed_solve_has_no_optimisation_error() -> None:
 
 def test_a_problem_without_a_cost_is_not_called_wrong() -> None:
     """The mass is found to the digits; its cost is zero, relative to which nothing is small."""
-    found = solve(benchmark_problems.oscillator_mass(), Options(intervals=40))
+    solution = solve(benchmark_problems.oscillator_mass(), Options(intervals=40))
 
-    assert not [w for w in found.warnings if w.startswith("optimisation_error")]
-    assert found.parameters["m"] == pytest.approx(5.0, rel=1e-5)
+    assert not [w for w in solution.warnings if w.startswith("optimisation_error")]
+    assert solution.parameters["m"] == pytest.approx(5.0, rel=1e-5)
 
 
 def test_a_warm_start_is_finished_too() -> None:

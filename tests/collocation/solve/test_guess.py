@@ -34,16 +34,16 @@ from designopt.dynamics.system import System, Variable
 def begin(problem: TrajectoryProblem, guess: Guess | None = None, **options: object) -> dict[str, NDArray[np.float64]]:
     """First values by name: states at all points, others at the collocation points, parameters, t0 and tf."""
     program = Program(problem, Options(**{"intervals": 8, **options}), guess)  # type: ignore[arg-type]
-    made = program.transcription
-    given = boxes(program.statement, problem, made.layout, made.blocks)
-    x = initial_point(program.statement, problem, made.layout, given, guess or Guess())
-    place, point = made.layout.phases[0], program.statement.points[0]
-    found = {
-        name: x[place.states[:, j]] if j < point.nx else x[place.point[:, j]] for j, name in enumerate(point.names)
+    transcription = program.transcription
+    limits = boxes(program.statement, problem, transcription.layout, transcription.blocks)
+    x = initial_point(program.statement, problem, transcription.layout, limits, guess or Guess())
+    indices, point = transcription.layout.phases[0], program.statement.points[0]
+    values = {
+        name: x[indices.states[:, j]] if j < point.nx else x[indices.point[:, j]] for j, name in enumerate(point.names)
     }
-    found |= {name: x[index] for name, index in made.layout.parameters.items()}
-    found |= {name: x[index] for name, index in (("t0", place.t0), ("tf", place.tf)) if index >= 0}
-    return found
+    values |= {name: x[index] for name, index in transcription.layout.parameters.items()}
+    values |= {name: x[index] for name, index in (("t0", indices.t0), ("tf", indices.tf)) if index >= 0}
+    return values
 
 
 def dae(lowest: float = -math.inf) -> TrajectoryProblem:
@@ -159,11 +159,11 @@ def test_consistent_first_values_save_iterations() -> None:
 
 def test_a_result_is_a_guess_on_any_mesh_and_in_any_form() -> None:
     problem = benchmark_problems.cart_pole()
-    found = solve(problem, Options(scheme="radau", degree=5, intervals=20, check=False))
+    solution = solve(problem, Options(scheme="radau", degree=5, intervals=20, check=False))
     for options in (Options(intervals=60), Options(scheme="radau", intervals=33, form="explicit")):
-        again = solve(problem, replace(options, check=False), Guess.from_solution(found))
-        assert again.history["primal"][0] < 0.1 * solve(problem, replace(options, check=False)).history["primal"][0]
-        assert again.objective == pytest.approx(found.objective, rel=1e-4)
+        repeated = solve(problem, replace(options, check=False), Guess.from_solution(solution))
+        assert repeated.history["primal"][0] < 0.1 * solve(problem, replace(options, check=False)).history["primal"][0]
+        assert repeated.objective == pytest.approx(solution.objective, rel=1e-4)
 
 
 def test_parameters_of_a_guess_are_kept_within_their_boxes() -> None:
@@ -182,7 +182,7 @@ class Crooked:
 
 
 @pytest.mark.parametrize(
-    ("guess", "where", "said"),
+    ("guess", "where", "message"),
     [
         (Guess({"flight": sampled([0.0, 1.0], {})}), "flight", "there is no such phase; known: motion"),
         (Guess(parameters={"stiffness": 1.0}), "parameters.stiffness", "there is no such parameter; known: none"),
@@ -196,8 +196,8 @@ class Crooked:
         (Guess({"motion": Sampled(np.array([0.0, 1.0]), {}, 1.0, 1.0)}), "motion", r"runs from 1\.0 to 1\.0"),
     ],
 )
-def test_a_bad_guess_is_refused_with_the_name_of_what_is_wrong(guess: Guess, where: str, said: str) -> None:
-    with pytest.raises(ProblemError, match=said) as refused:
+def test_a_bad_guess_is_refused_with_the_name_of_what_is_wrong(guess: Guess, where: str, message: str) -> None:
+    with pytest.raises(ProblemError, match=message) as refused:
         solve(benchmark_problems.cart_pole(), Options(intervals=5), guess)
     assert refused.value.status == "bad_guess"
     assert refused.value.where == where

@@ -55,14 +55,14 @@ def test_a_request_to_stop_ends_the_solve_with_its_last_iterate(handled):
     before = signal.getsignal(signal.SIGINT)
     thread = interrupted()
     program = Program(unending(), Options(max_iterations=10**6))
-    found = program.solve()
+    solution = program.solve()
     thread.join()
 
-    assert found.status is Status.CANCELLED
-    assert not found.success
-    assert 0 < found.iterations < 10**6
-    assert np.abs(found.phase.values["x"] - found.phase.times / 2.0).max() > 1e-6  # it is not the guess
-    assert "Guess.from_solution" in found.message
+    assert solution.status is Status.CANCELLED
+    assert not solution.success
+    assert 0 < solution.iterations < 10**6
+    assert np.abs(solution.phase.values["x"] - solution.phase.times / 2.0).max() > 1e-6  # it is not the guess
+    assert "Guess.from_solution" in solution.message
     assert signal.getsignal(signal.SIGINT) is before
 
 
@@ -100,22 +100,24 @@ def test_a_host_that_only_notes_the_request_lets_the_solve_end():
     before = signal.signal(signal.SIGTERM, lambda number, frame: noted.append(number))
     try:
         thread = interrupted(signal.SIGTERM)
-        found = Program(unending(), Options(time_limit=1.0, max_iterations=10**6)).solve()
+        solution = Program(unending(), Options(time_limit=1.0, max_iterations=10**6)).solve()
         thread.join()
     finally:
         signal.signal(signal.SIGTERM, before)
 
-    assert found.status is Status.TIME_LIMIT
+    assert solution.status is Status.TIME_LIMIT
     assert noted == [signal.SIGTERM]
 
 
 def test_a_solve_in_another_thread_handles_no_signals():
-    found = []
-    thread = threading.Thread(target=lambda: found.append(Program(problems.block_move(), Options(intervals=5)).solve()))
+    solutions = []
+    thread = threading.Thread(
+        target=lambda: solutions.append(Program(problems.block_move(), Options(intervals=5)).solve())
+    )
     thread.start()
     thread.join()
 
-    assert found[0].status is Status.SOLVED
+    assert solutions[0].status is Status.SOLVED
 
 
 def test_threads_may_share_a_program():
@@ -138,14 +140,14 @@ for thread in threads:
     thread.join()
 print(len(found), set(found))
 """
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script, PROBLEMS],
         capture_output=True,
         text=True,
         timeout=60,
     )
 
-    assert (done.returncode, done.stdout, done.stderr) == (0, "40 {12.0}\n", "")
+    assert (process.returncode, process.stdout, process.stderr) == (0, "40 {12.0}\n", "")
 
 
 def test_a_design_whose_solve_is_stopped_is_no_failed_design(handled):

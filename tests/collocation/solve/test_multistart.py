@@ -54,48 +54,48 @@ def test_a_better_optimum_is_found_from_another_start_and_all_are_reported() -> 
     single = solve(two_valleys(), Options(intervals=2))
     assert single.objective == pytest.approx(high, abs=1e-7)
     assert single.starts == ()
-    found = solve(two_valleys(), Options(intervals=2, starts=6, seed=3))
-    assert found.objective == pytest.approx(low, abs=1e-7)
-    assert found.parameters["p"] == pytest.approx(roots[0], abs=1e-5)
-    assert found.seed == 3
-    assert [record.start for record in found.starts] == [0, 1, 2, 3, 4, 5]
-    assert found.starts[0].objective == pytest.approx(high, abs=1e-7)
-    objectives = [record.objective for record in found.starts]
-    assert min(objectives) == pytest.approx(found.objective)
-    assert all(record.iterations > 0 for record in found.starts)
-    assert f"6 of 6 starts were solved, with objectives from {low:.6g} to {high:.6g}." in found.message
+    solution = solve(two_valleys(), Options(intervals=2, starts=6, seed=3))
+    assert solution.objective == pytest.approx(low, abs=1e-7)
+    assert solution.parameters["p"] == pytest.approx(roots[0], abs=1e-5)
+    assert solution.seed == 3
+    assert [record.start for record in solution.starts] == [0, 1, 2, 3, 4, 5]
+    assert solution.starts[0].objective == pytest.approx(high, abs=1e-7)
+    objectives = [record.objective for record in solution.starts]
+    assert min(objectives) == pytest.approx(solution.objective)
+    assert all(record.iterations > 0 for record in solution.starts)
+    assert f"6 of 6 starts were solved, with objectives from {low:.6g} to {high:.6g}." in solution.message
 
 
 def test_the_better_of_small_objectives_wins() -> None:
     large = two_valleys()
     small = replace(large, cost=lambda e: 1e-9 * large.cost(e))
-    found = solve(small, Options(intervals=2, starts=6, seed=3))
-    assert found.objective == pytest.approx(-0.305e-9, rel=1e-2)
+    solution = solve(small, Options(intervals=2, starts=6, seed=3))
+    assert solution.objective == pytest.approx(-0.305e-9, rel=1e-2)
 
 
 def test_starts_depend_on_the_seed_and_their_number_alone() -> None:
     problem = benchmark_problems.cart_pole()
     options = Options(intervals=20, starts=3, seed=5, check=False)
-    one, two, more = (solve(problem, o) for o in (options, options, replace(options, starts=4)))
-    assert one.starts == two.starts == more.starts[:3]
-    assert (one.phase.values["u"] == two.phase.values["u"]).all()
-    others = solve(problem, replace(options, seed=6))
-    assert others.starts[0] == one.starts[0]
-    assert others.starts[1:] != one.starts[1:]
+    one, repeated, more = (solve(problem, o) for o in (options, options, replace(options, starts=4)))
+    assert one.starts == repeated.starts == more.starts[:3]
+    assert (one.phase.values["u"] == repeated.phase.values["u"]).all()
+    reseeded = solve(problem, replace(options, seed=6))
+    assert reseeded.starts[0] == one.starts[0]
+    assert reseeded.starts[1:] != one.starts[1:]
 
 
 def test_the_swing_up_has_a_better_optimum_than_the_one_that_the_line_leads_to() -> None:
     """58.8077 is what every code finds from the straight line; other starts come to 57.945 (measured, HS N = 50)."""
-    found = solve(benchmark_problems.cart_pole(), Options(intervals=50, starts=4, check=False))
-    assert found.starts[0].objective == pytest.approx(58.80764, abs=1e-4)
-    assert found.objective == pytest.approx(57.94486, abs=1e-4)
+    solution = solve(benchmark_problems.cart_pole(), Options(intervals=50, starts=4, check=False))
+    assert solution.starts[0].objective == pytest.approx(58.80764, abs=1e-4)
+    assert solution.objective == pytest.approx(57.94486, abs=1e-4)
 
 
 def test_equal_optima_count_once_and_the_first_start_is_kept() -> None:
     """A convex problem: every start comes to the same optimum, but for rounding."""
-    found = solve(benchmark_problems.block_move(), Options(intervals=10, starts=4, check=False))
+    solution = solve(benchmark_problems.block_move(), Options(intervals=10, starts=4, check=False))
     alone = solve(benchmark_problems.block_move(), Options(intervals=10, check=False))
-    assert (found.phase.values["x"] == alone.phase.values["x"]).all()
+    assert (solution.phase.values["x"] == alone.phase.values["x"]).all()
 
 
 def test_perturbed_courses_are_smooth_within_bounds_and_keep_fixed_ends() -> None:
@@ -120,10 +120,10 @@ def test_unknown_rates_and_algebraic_variables_follow_from_what_is_perturbed() -
 
 def test_arrays_are_perturbed_and_results_replaced_by_the_default() -> None:
     problem = benchmark_problems.cart_pole()
-    given = Guess({"motion": sampled([0.0, 2.0], {"x": [1.5, 1.5], "a": [1.0, 1.0]})})
-    near = np.mean([draw(problem, i, given).phases["motion"].at(S)["x"].mean() for i in range(1, 20)])
+    guess = Guess({"motion": sampled([0.0, 2.0], {"x": [1.5, 1.5], "a": [1.0, 1.0]})})
+    near = np.mean([draw(problem, i, guess).phases["motion"].at(S)["x"].mean() for i in range(1, 20)])
     assert near > 1.1
-    assert draw(problem, 1, given).phases["motion"].at(S)["a"] == pytest.approx(1.0)
+    assert draw(problem, 1, guess).phases["motion"].at(S)["a"] == pytest.approx(1.0)
     result = Guess.from_solution(solve(problem, Options(intervals=5, check=False)))
     assert draw(problem, 1, result).phases["motion"].at(S)["u"] == pytest.approx(
         draw(problem, 1).phases["motion"].at(S)["u"]
@@ -132,8 +132,8 @@ def test_arrays_are_perturbed_and_results_replaced_by_the_default() -> None:
 
 def test_parameters_and_free_times_are_drawn_from_their_boxes() -> None:
     problem = benchmark_problems.quarter_car()
-    drawn = [draw(problem, i).parameters for i in range(1, 60)]
-    k, c = (np.array([d[name] for d in drawn]) for name in ("k", "c"))
+    draws = [draw(problem, i).parameters for i in range(1, 60)]
+    k, c = (np.array([d[name] for d in draws]) for name in ("k", "c"))
     assert 2000.0 <= k.min() < 3e4
     assert 1.7e5 < k.max() <= 2e5
     assert 100.0 <= c.min() < 2000.0
@@ -147,49 +147,49 @@ def test_parameters_and_free_times_are_drawn_from_their_boxes() -> None:
 def test_a_start_that_fails_is_reported_and_not_taken() -> None:
     """Fourteen iterations are enough from some guesses only."""
     problem = benchmark_problems.cart_pole()
-    found = solve(problem, Options(intervals=20, starts=4, max_iterations=14, check=False))
-    assert found.success
-    assert {record.status for record in found.starts} == {Status.SOLVED, Status.ITERATION_LIMIT}
-    assert "of 4 starts were solved" in found.message
-    best = min(record.objective for record in found.starts if record.status.success)
-    assert found.objective == pytest.approx(best, rel=1e-6)
+    solution = solve(problem, Options(intervals=20, starts=4, max_iterations=14, check=False))
+    assert solution.success
+    assert {record.status for record in solution.starts} == {Status.SOLVED, Status.ITERATION_LIMIT}
+    assert "of 4 starts were solved" in solution.message
+    best = min(record.objective for record in solution.starts if record.status.success)
+    assert solution.objective == pytest.approx(best, rel=1e-6)
 
 
 def test_where_no_start_succeeds_the_least_violated_iterate_is_kept() -> None:
     problem = benchmark_problems.cart_pole()
-    found = solve(problem, Options(intervals=20, starts=3, max_iterations=3))
-    assert found.status is Status.ITERATION_LIMIT
-    assert "0 of 3 starts were solved." in found.message
+    solution = solve(problem, Options(intervals=20, starts=3, max_iterations=3))
+    assert solution.status is Status.ITERATION_LIMIT
+    assert "0 of 3 starts were solved." in solution.message
     alone = solve(problem, Options(intervals=20, max_iterations=3))
-    assert found.violation <= alone.violation
+    assert solution.violation <= alone.violation
 
 
 def test_the_best_start_is_refined_and_checked() -> None:
-    found = solve(two_valleys(), Options(intervals=2, starts=4, seed=3, refine=Refinement(1e-6)))
-    assert len(found.rounds) == 1
-    assert found.objective < 0.0
-    assert "Error estimate" in found.message
+    solution = solve(two_valleys(), Options(intervals=2, starts=4, seed=3, refine=Refinement(1e-6)))
+    assert len(solution.rounds) == 1
+    assert solution.objective < 0.0
+    assert "Error estimate" in solution.message
 
 
 def test_starts_are_reported_after_a_refinement_too() -> None:
     options = Options(scheme="radau", intervals=10, starts=2, seed=3, refine=Refinement(1e-3))
-    found = solve(benchmark_problems.cart_pole(), options)
-    assert len(found.rounds) > 1
-    assert [record.start for record in found.starts] == [0, 1]
-    assert found.seed == 3
-    assert "2 of 2 starts were solved, with objectives from" in found.message
+    solution = solve(benchmark_problems.cart_pole(), options)
+    assert len(solution.rounds) > 1
+    assert [record.start for record in solution.starts] == [0, 1]
+    assert solution.seed == 3
+    assert "2 of 2 starts were solved, with objectives from" in solution.message
 
 
 def test_a_request_to_stop_ends_the_starts_and_is_the_result(stopped_at_second: list[Program]) -> None:
-    found = solve(benchmark_problems.block_move(), Options(intervals=5, starts=6, refine=Refinement()))
-    assert found.status is Status.CANCELLED
-    assert [record.status for record in found.starts] == [Status.SOLVED, Status.CANCELLED]
+    solution = solve(benchmark_problems.block_move(), Options(intervals=5, starts=6, refine=Refinement()))
+    assert solution.status is Status.CANCELLED
+    assert [record.status for record in solution.starts] == [Status.SOLVED, Status.CANCELLED]
     assert len(stopped_at_second) == 2
 
 
 def test_starts_may_be_rolled_out() -> None:
-    found = solve(benchmark_problems.block_move(), Options(intervals=10, starts=3, rollout=True, check=False))
-    assert [record.objective for record in found.starts] == pytest.approx([12.0] * 3)
+    solution = solve(benchmark_problems.block_move(), Options(intervals=10, starts=3, rollout=True, check=False))
+    assert [record.objective for record in solution.starts] == pytest.approx([12.0] * 3)
 
 
 def test_a_perturbed_start_whose_rollout_escapes_begins_with_its_courses() -> None:
@@ -204,8 +204,8 @@ def test_a_perturbed_start_whose_rollout_escapes_begins_with_its_courses() -> No
         except ProblemError:
             escaped += 1
     assert 0 < escaped < 5
-    found = solve(problem, Options(intervals=20, starts=6, rollout=True, check=False))
-    solved = [record.objective for record in found.starts]
+    solution = solve(problem, Options(intervals=20, starts=6, rollout=True, check=False))
+    solved = [record.objective for record in solution.starts]
     assert solved == pytest.approx([solved[0]] * 6, rel=1e-6)
 
 
@@ -217,9 +217,9 @@ def test_times_of_phases_that_follow_each_other_are_drawn_in_their_order() -> No
     )
     ends = []
     for number in range(1, 40):
-        one, two = (draw(problem, number).phases[name] for name in ("first", "second"))
+        one, second = (draw(problem, number).phases[name] for name in ("first", "second"))
         assert one.t0 == 0.0
-        assert two.t0 == one.tf < two.tf
+        assert second.t0 == one.tf < second.tf
         ends.append(one.tf)
     assert min(ends) < 1.5
     assert max(ends) > 4.5

@@ -11,13 +11,13 @@ from designopt.collocation import Options, ProblemError, Refinement
 from designopt.collocation.statement.options import CHOICES
 
 
-def named(**given: Any) -> tuple[str, int]:
-    scheme = Options(**given).scheme_for(benchmark_problems.cart_pole())
+def named(**settings: Any) -> tuple[str, int]:
+    scheme = Options(**settings).scheme_for(benchmark_problems.cart_pole())
     return scheme.name, scheme.degree
 
 
 @pytest.mark.parametrize(
-    ("given", "scheme"),
+    ("settings", "scheme"),
     [
         ({}, ("hermite_simpson", 0)),
         ({"scheme": "trapezoidal"}, ("trapezoidal", 0)),
@@ -31,9 +31,9 @@ def named(**given: Any) -> tuple[str, int]:
     ],
 )
 def test_the_automatic_scheme_is_the_one_that_the_other_settings_ask_for(
-    given: dict[str, Any], scheme: tuple[str, int]
+    settings: dict[str, Any], scheme: tuple[str, int]
 ) -> None:
-    assert named(**given) == scheme
+    assert named(**settings) == scheme
 
 
 def test_settings_reach_the_scheme() -> None:
@@ -45,7 +45,7 @@ def test_settings_reach_the_scheme() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "where", "needed"),
+    ("settings", "where", "needed"),
     [
         ({"scheme": "hermite_simpson", "degree": 3}, "degree", "radau"),
         ({"scheme": "trapezoidal", "defects": "differential"}, "defects", "radau"),
@@ -55,9 +55,9 @@ def test_settings_reach_the_scheme() -> None:
         ({"midpoint_control": "linear", "refine": Refinement(method="hp")}, "refine.method", "radau"),
     ],
 )
-def test_a_setting_of_another_scheme_is_refused(given: dict[str, Any], where: str, needed: str) -> None:
+def test_a_setting_of_another_scheme_is_refused(settings: dict[str, Any], where: str, needed: str) -> None:
     with pytest.raises(ProblemError, match=f"is a setting of the scheme {needed}, not of") as refused:
-        Options(**given)
+        Options(**settings)
     assert (refused.value.status, refused.value.where) == ("bad_statement", where)
 
 
@@ -68,7 +68,7 @@ def test_a_choice_that_does_not_exist_is_refused_with_those_that_do(name: str) -
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("settings", "message"),
     [
         ({"intervals": 0}, "intervals must be at least 1, not 0"),
         ({"starts": 0}, "starts must be at least 1, not 0"),
@@ -88,6 +88,6 @@ def test_a_choice_that_does_not_exist_is_refused_with_those_that_do(name: str) -
         ({"refine": {"tolerance": 1e-5}}, r"refine must be a Refinement\(\.\.\.\), not \{'tolerance': 1e-05\}"),
     ],
 )
-def test_numbers_that_make_no_sense_are_refused(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        Options(**given)
+def test_numbers_that_make_no_sense_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Options(**settings)

@@ -36,11 +36,11 @@ pytestmark = pytest.mark.usefixtures("silent")
 
 
 def test_solved_says_how_far_the_result_can_be_trusted():
-    found = collocation.solve(problems.block_move(), Options(intervals=10))
+    solution = collocation.solve(problems.block_move(), Options(intervals=10))
 
-    assert found.status is Status.SOLVED
-    assert found.success
-    assert re.search(r"Error estimate \S+; re-simulation of the controls differs by \d", found.message)
+    assert solution.status is Status.SOLVED
+    assert solution.success
+    assert re.search(r"Error estimate \S+; re-simulation of the controls differs by \d", solution.message)
 
 
 @pytest.mark.parametrize("value", [0.0, 5.0])
@@ -89,85 +89,85 @@ def test_an_infinite_error_estimate_comes_with_the_warning_where_the_equations_a
 
 
 def test_acceptable_names_the_residual_that_missed():
-    found = solve(problems.cart_pole(), tolerance=1e-17, acceptable_tolerance=1e-6)
+    solution = solve(problems.cart_pole(), tolerance=1e-17, acceptable_tolerance=1e-6)
 
-    assert found.status is Status.ACCEPTABLE
-    assert found.success
-    assert "Above the tolerance of 1e-17: " in found.message
-    assert "dual infeasibility" in found.message
+    assert solution.status is Status.ACCEPTABLE
+    assert solution.success
+    assert "Above the tolerance of 1e-17: " in solution.message
+    assert "dual infeasibility" in solution.message
 
 
 # --- not solved
 
 
 def test_an_infeasible_problem_names_the_five_worst_constraints_with_times_and_what_is_on_its_bounds():
-    found = solve(block(bounds={"u": (-1.0, 1.0)}), intervals=20)  # 4 N are needed
+    solution = solve(block(bounds={"u": (-1.0, 1.0)}), intervals=20)  # 4 N are needed
 
-    assert found.status is Status.LOCALLY_INFEASIBLE
-    assert not found.success
-    worst = found.message.split("Worst constraints: ")[1].split(". On bounds")[0].split("; ")
+    assert solution.status is Status.LOCALLY_INFEASIBLE
+    assert not solution.success
+    worst = solution.message.split("Worst constraints: ")[1].split(". On bounds")[0].split("; ")
     assert len(worst) == 5
     assert all(text.startswith("rate of 'x' of motion at 0.") for text in worst)
-    assert re.search("u of motion is at 1 for (49|50|51) % of the time", found.message)
+    assert re.search("u of motion is at 1 for (49|50|51) % of the time", solution.message)
 
 
 def test_an_infeasible_path_constraint_is_named_with_its_limit_and_unit():
     limits = {"slow": Constraint(lambda v: v["v"], high=0.5, unit="m/s")}  # the mean is 1 m/s
-    found = solve(block(path=limits), intervals=20)
+    solution = solve(block(path=limits), intervals=20)
 
-    assert found.status is Status.LOCALLY_INFEASIBLE
-    assert "path constraint 'slow' of motion is at 0.5" in found.message
+    assert solution.status is Status.LOCALLY_INFEASIBLE
+    assert "path constraint 'slow' of motion is at 0.5" in solution.message
 
     contradiction = {"circle": Constraint(lambda v: v["x"] ** 2 + v["v"] ** 2, high=-1.0, unit="m^2")}
-    found = solve(block(path=contradiction), intervals=20)
-    assert "path constraint 'circle' of motion at " in found.message
-    assert "at most -1 m^2" in found.message
+    solution = solve(block(path=contradiction), intervals=20)
+    assert "path constraint 'circle' of motion at " in solution.message
+    assert "at most -1 m^2" in solution.message
 
 
 def test_the_limit_of_iterations_tells_the_residuals_and_how_to_go_on():
-    found = solve(problems.cart_pole(), max_iterations=3)
+    solution = solve(problems.cart_pole(), max_iterations=3)
 
-    assert found.status is Status.ITERATION_LIMIT
-    assert found.iterations == 3
-    assert "After 3 iterations the iterate is infeasible: constraint violation" in found.message
-    assert "dual infeasibility" in found.message
-    assert "Guess.from_solution" in found.message
-    again = solve(problems.cart_pole(), guess=Guess.from_solution(found))
-    assert again.status is Status.SOLVED
+    assert solution.status is Status.ITERATION_LIMIT
+    assert solution.iterations == 3
+    assert "After 3 iterations the iterate is infeasible: constraint violation" in solution.message
+    assert "dual infeasibility" in solution.message
+    assert "Guess.from_solution" in solution.message
+    resumed = solve(problems.cart_pole(), guess=Guess.from_solution(solution))
+    assert resumed.status is Status.SOLVED
 
 
 def test_a_feasible_iterate_at_the_limit_is_called_feasible():
-    found = solve(motion(lambda s: s["u"], cost=lambda v: (v["u"] - 1.0) ** 4), intervals=5, max_iterations=1)
+    solution = solve(motion(lambda s: s["u"], cost=lambda v: (v["u"] - 1.0) ** 4), intervals=5, max_iterations=1)
 
-    assert found.status is Status.ITERATION_LIMIT
-    assert "the iterate is feasible" in found.message
+    assert solution.status is Status.ITERATION_LIMIT
+    assert "the iterate is feasible" in solution.message
 
 
 def test_the_time_limit_keeps_the_last_iterate():
-    found = solve(problems.cart_pole(), intervals=400, time_limit=0.02)
+    solution = solve(problems.cart_pole(), intervals=400, time_limit=0.02)
 
-    assert found.status is Status.TIME_LIMIT
-    assert "infeasible" in found.message
-    assert np.isfinite(found.phase.values["angle"]).all()
+    assert solution.status is Status.TIME_LIMIT
+    assert "infeasible" in solution.message
+    assert np.isfinite(solution.phase.values["angle"]).all()
 
 
 def test_a_failed_restoration_tells_worst_constraints_scaling_and_multipliers():
     # 160 million oscillations of the rate along the way: no step is as good as its derivatives promise, and rounding
     # errors decide whether the restoration fails or the steps become too small: by MUMPS it is the former
-    found = solve(motion(lambda s: s["u"] + 1e-2 * ca.sin(1e9 * s["x"])), max_iterations=300, compile="never")
+    solution = solve(motion(lambda s: s["u"] + 1e-2 * ca.sin(1e9 * s["x"])), max_iterations=300, compile="never")
 
-    assert found.status is Status.RESTORATION_FAILED
-    assert "Worst constraints: rate of 'x' of motion at" in found.message
-    assert "Entries of the scaled Jacobian differ by a factor" in found.message
-    assert "the smallest multiplier is" in found.message
+    assert solution.status is Status.RESTORATION_FAILED
+    assert "Worst constraints: rate of 'x' of motion at" in solution.message
+    assert "Entries of the scaled Jacobian differ by a factor" in solution.message
+    assert "the smallest multiplier is" in solution.message
 
 
 def test_steps_that_become_too_small_stall():
-    found = solve(problems.van_der_pol(), tolerance=1e-18, acceptable_tolerance=1e-30, max_iterations=300)
+    solution = solve(problems.van_der_pol(), tolerance=1e-18, acceptable_tolerance=1e-30, max_iterations=300)
 
-    assert found.status is Status.STALLED
-    assert "No constraint is violated" in found.message
-    assert "Entries of the scaled Jacobian differ by a factor" in found.message
+    assert solution.status is Status.STALLED
+    assert "No constraint is violated" in solution.message
+    assert "Entries of the scaled Jacobian differ by a factor" in solution.message
 
 
 @pytest.mark.parametrize(
@@ -192,33 +192,33 @@ def test_steps_that_become_too_small_stall():
     ids=["control", "time", "parameter"],
 )
 def test_a_search_without_bounds_diverges_and_names_what_grows(problem, named):
-    found = solve(problem, intervals=10)
+    solution = solve(problem, intervals=10)
 
-    assert found.status is Status.DIVERGING
-    assert named in found.message
-    assert "has no upper bound" in found.message
-    assert "The objective is -" in found.message
+    assert solution.status is Status.DIVERGING
+    assert named in solution.message
+    assert "has no upper bound" in solution.message
+    assert "The objective is -" in solution.message
 
 
 # --- numbers that are none
 
 
 def test_an_invalid_number_names_expression_time_interval_and_values_of_the_guess():
-    found = solve(motion(lambda s: ca.log(s["x"] - 2.0) + s["u"]), intervals=10)
+    solution = solve(motion(lambda s: ca.log(s["x"] - 2.0) + s["u"]), intervals=10)
 
-    assert found.status is Status.INVALID_NUMBER
-    assert "The rate of 'x' of motion is not finite at 0 s (interval 0 to 0.1 s)" in found.message
-    assert "log of -2 is nan" in found.message
-    assert "There x = 0, u = 0" in found.message
-    assert found.phase.values["x"] == pytest.approx(found.phase.times)  # the guess is kept
+    assert solution.status is Status.INVALID_NUMBER
+    assert "The rate of 'x' of motion is not finite at 0 s (interval 0 to 0.1 s)" in solution.message
+    assert "log of -2 is nan" in solution.message
+    assert "There x = 0, u = 0" in solution.message
+    assert solution.phase.values["x"] == pytest.approx(solution.phase.times)  # the guess is kept
 
 
 def test_an_invalid_number_in_the_middle_has_the_time_of_the_first_bad_point():
-    found = solve(motion(lambda s: s["u"] / ca.sqrt(0.62 - s["x"])), intervals=10)
+    solution = solve(motion(lambda s: s["u"] / ca.sqrt(0.62 - s["x"])), intervals=10)
 
     # the guess is x = t: the first point beyond 0.62 is the midpoint of the interval that begins at 0.6
-    assert "not finite at 0.65 s (interval 0.6 to 0.7 s)" in found.message
-    assert "sqrt of -0.03 is nan" in found.message
+    assert "not finite at 0.65 s (interval 0.6 to 0.7 s)" in solution.message
+    assert "sqrt of -0.03 is nan" in solution.message
 
 
 @pytest.mark.parametrize(
@@ -243,10 +243,10 @@ def test_an_invalid_number_in_the_middle_has_the_time_of_the_first_bad_point():
     ids=["integrand", "path", "derivative", "second derivative", "objective", "constraint"],
 )
 def test_an_invalid_number_is_found_in_every_kind_of_function(problem, named):
-    found = solve(problem, intervals=10)
+    solution = solve(problem, intervals=10)
 
-    assert found.status is Status.INVALID_NUMBER
-    assert named in found.message
+    assert solution.status is Status.INVALID_NUMBER
+    assert named in solution.message
 
 
 def test_an_invalid_number_of_a_later_iterate_is_found_there():
@@ -256,13 +256,13 @@ def test_an_invalid_number_of_a_later_iterate_is_found_there():
 
     body = problems.system("body", {"x": lambda s: s["u"]}, ["u"], [Variable("p", "")])
     phase = Phase(body, tf=1.0, initial={"x": 0.0}, final={"x": 1.0}, integrals={"cost": Integral(cost)})
-    found = solve(TrajectoryProblem([phase], cost=lambda e: e.integral["cost"], guess={"p": 1.0}), intervals=5)
+    solution = solve(TrajectoryProblem([phase], cost=lambda e: e.integral["cost"], guess={"p": 1.0}), intervals=5)
 
-    assert found.status is Status.INVALID_NUMBER
-    assert found.iterations == 1
-    assert found.parameters == {"p": 0.0}
-    assert "The first derivative of the integrand 'cost' by p of motion is not finite" in found.message
-    assert "p = 0" in found.message
+    assert solution.status is Status.INVALID_NUMBER
+    assert solution.iterations == 1
+    assert solution.parameters == {"p": 0.0}
+    assert "The first derivative of the integrand 'cost' by p of motion is not finite" in solution.message
+    assert "p = 0" in solution.message
 
 
 def test_the_unknown_rates_of_a_mechanism_are_named_by_their_equation():
@@ -287,23 +287,23 @@ def test_the_unknown_rates_of_a_mechanism_are_named_by_their_equation():
 def test_more_equations_than_variables_are_counted_before_solving_with_suspects():
     spring = problems.damped_start()
     fixed = replace(spring, phases=[replace(spring.phases[0], final={"x": 0.0, "v": 0.0})])
-    found = solve(fixed, intervals=50)
+    solution = solve(fixed, intervals=50)
 
-    assert found.status is Status.OVER_CONSTRAINED
-    assert not found.success
-    assert "200 equations for 199 free variables, 1 too many" in found.message
-    assert "Suspect: initial values of x, v of motion; final values of x, v of motion" in found.message
-    assert found.iterations == 0
-    assert len(found.phase.times) == 101
+    assert solution.status is Status.OVER_CONSTRAINED
+    assert not solution.success
+    assert "200 equations for 199 free variables, 1 too many" in solution.message
+    assert "Suspect: initial values of x, v of motion; final values of x, v of motion" in solution.message
+    assert solution.iterations == 0
+    assert len(solution.phase.times) == 101
 
 
 def test_equations_without_free_variables_that_hold_do_not_count():
     # the straight trajectory of a control that is fixed is no equation for anything
-    found = solve(block(bounds={"u": (2.0, 2.0)}, final={}), intervals=10, midpoint_control="linear")
+    solution = solve(block(bounds={"u": (2.0, 2.0)}, final={}), intervals=10, midpoint_control="linear")
 
-    assert found.status is Status.SOLVED
-    assert found.phase.values["x"][-1] == pytest.approx(1.0)
-    assert explain(found).groups == ()
+    assert solution.status is Status.SOLVED
+    assert solution.phase.values["x"][-1] == pytest.approx(1.0)
+    assert explain(solution).groups == ()
 
 
 def test_constraints_that_are_equations_are_suspects_too():
@@ -355,17 +355,17 @@ def integrator(cost, bound=math.inf):
 @pytest.mark.parametrize("cost", [lambda e: -e.integral["effort"], lambda e: -(e.final["x"] ** 2)])
 def test_a_state_of_rest_with_the_largest_cost_is_not_the_optimum(cost):
     # all derivatives of both costs are zero at the guess, u = 0, where they have their maximum
-    found = solve(integrator(cost, bound=3.0))
-    assert found.status is Status.SOLVED
-    assert found.objective == pytest.approx(-9.0, rel=1e-6)
-    assert "not a minimum" in found.message
+    solution = solve(integrator(cost, bound=3.0))
+    assert solution.status is Status.SOLVED
+    assert solution.objective == pytest.approx(-9.0, rel=1e-6)
+    assert "not a minimum" in solution.message
     assert solve(integrator(cost)).status is Status.DIVERGING
 
 
 def test_a_guess_that_is_the_optimum_remains_it():
-    found = solve(integrator(lambda e: e.integral["effort"]))
-    assert (found.status, found.iterations, found.objective) == (Status.SOLVED, 0, 0.0)
-    assert "not a minimum" not in found.message
+    solution = solve(integrator(lambda e: e.integral["effort"]))
+    assert (solution.status, solution.iterations, solution.objective) == (Status.SOLVED, 0, 0.0)
+    assert "not a minimum" not in solution.message
 
 
 # --- solver settings
@@ -375,11 +375,11 @@ def test_the_differential_form_with_static_parameters_is_not_slow():
     # measured with IPOPT's own mumps_permuting_scaling: 457 ms of CPU time per iteration instead of 3.7 (n = 1206)
     program = Program(problems.quarter_car(), Options(scheme="radau", degree=3, intervals=100, defects="differential"))
     begin = time.process_time()
-    found = program.solve()
-    per_iteration = (time.process_time() - begin) / found.iterations
+    solution = program.solve()
+    per_iteration = (time.process_time() - begin) / solution.iterations
 
-    assert found.status is Status.SOLVED
-    assert len(found.iterate.x) == 1206
+    assert solution.status is Status.SOLVED
+    assert len(solution.iterate.x) == 1206
     assert per_iteration < 0.05
 
 
@@ -393,13 +393,13 @@ def test_a_hessian_that_is_not_formed_finds_the_same_optimum():
 
 
 def test_a_solution_tells_times_versions_and_seed():
-    found = solve(problems.block_move(), intervals=5, seed=7)
+    solution = solve(problems.block_move(), intervals=5, seed=7)
 
-    assert {"model", "build", "compile", "solve", "check"} <= set(found.timing)
-    assert {"designopt", "casadi", "numpy"} <= set(found.versions)
-    assert found.seed == 7
-    assert len(found.history["objective"]) == found.iterations + 1
-    assert found.history["objective"][-1] == pytest.approx(found.objective, rel=1e-6)
+    assert {"model", "build", "compile", "solve", "check"} <= set(solution.timing)
+    assert {"designopt", "casadi", "numpy"} <= set(solution.versions)
+    assert solution.seed == 7
+    assert len(solution.history["objective"]) == solution.iterations + 1
+    assert solution.history["objective"][-1] == pytest.approx(solution.objective, rel=1e-6)
 
 
 def test_a_guess_is_a_guess_after_any_failure():

@@ -15,8 +15,8 @@ from designopt.collocation import Options, Refinement, Solution, Status, solve
 DIGITS = 1e-6
 
 
-def deviation(found: Solution, asked: Published) -> float:
-    return abs(found.objective - asked.optimum) / (abs(asked.optimum) or 1.0)
+def deviation(solution: Solution, published: Published) -> float:
+    return abs(solution.objective - published.optimum) / (abs(published.optimum) or 1.0)
 
 
 def test_there_are_twenty_of_all_kinds() -> None:
@@ -32,26 +32,26 @@ def test_there_are_twenty_of_all_kinds() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_the_default_gives_the_optimum_or_says_that_the_mesh_is_too_coarse(name: str) -> None:
-    asked = PUBLISHED[name]
-    found = solve(asked.problem())
+    published = PUBLISHED[name]
+    solution = solve(published.problem())
 
-    assert found.success
-    assert not [warning for warning in found.warnings if warning.startswith("badly_scaled")]
-    assert found.optimisation_error <= 1e-6 or asked.optimum == 0.0
-    if deviation(found, asked) > DIGITS + asked.known_to:
-        assert found.error_estimate > DIGITS
-        assert f"Error estimate {found.error_estimate:.1e}" in found.message
+    assert solution.success
+    assert not [warning for warning in solution.warnings if warning.startswith("badly_scaled")]
+    assert solution.optimisation_error <= 1e-6 or published.optimum == 0.0
+    if deviation(solution, published) > DIGITS + published.known_to:
+        assert solution.error_estimate > DIGITS
+        assert f"Error estimate {solution.error_estimate:.1e}" in solution.message
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in PUBLISHED if n != "four peaks"])  # which `test_refinement` resolves
 def test_refined_meshes_give_the_optimum_to_its_digits(name: str) -> None:
-    asked = PUBLISHED[name]
-    found = solve(asked.problem(), Options(refine=Refinement(1e-7, rounds=12)))
+    published = PUBLISHED[name]
+    solution = solve(published.problem(), Options(refine=Refinement(1e-7, rounds=12)))
 
-    assert found.status in (Status.SOLVED, Status.REFINEMENT_STALLED)
-    assert deviation(found, asked) <= DIGITS + asked.known_to
-    assert not [warning for warning in found.warnings if warning.startswith("badly_scaled")]
+    assert solution.status in (Status.SOLVED, Status.REFINEMENT_STALLED)
+    assert deviation(solution, published) <= DIGITS + published.known_to
+    assert not [warning for warning in solution.warnings if warning.startswith("badly_scaled")]
 
 
 def test_the_table_of_other_codes_is_what_was_measured() -> None:
@@ -63,14 +63,14 @@ def test_the_table_of_other_codes_is_what_was_measured() -> None:
     table = page[page.index("| problem | designopt |") :].split("\n\n")[0]
     (head, *lines) = re.findall(r"^\| (.*) \|$", table, flags=re.MULTILINE)
     ways = head.split(" | ")[1:]
-    shown = {}
+    table_cells = {}
     for line in lines[1:]:
         name, *cells = line.split(" | ")
-        shown |= {(name, way): cell for way, cell in zip(ways, cells, strict=True) if cell != "-"}
-    assert shown.keys() == measured.keys()
-    assert {name for name, _ in shown} == set(PUBLISHED)
+        table_cells |= {(name, way): cell for way, cell in zip(ways, cells, strict=True) if cell != "-"}
+    assert table_cells.keys() == measured.keys()
+    assert {name for name, _ in table_cells} == set(PUBLISHED)
     for key, row in measured.items():
-        assert shown[key].split(", ") == [
+        assert table_cells[key].split(", ") == [
             row["digits"] or "-",
             *(f"{row[k]} s" if row[k] else "-" for k in ("first_seconds", "repeat_seconds")),
             row["reached"],

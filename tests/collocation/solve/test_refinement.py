@@ -54,15 +54,15 @@ def test_degrees_are_kept_in_the_differential_form() -> None:
 def test_the_cart_pole_is_refined_to_a_millionth_in_six_rounds(method: str) -> None:
     """Specification: 4 rounds, 92 intervals from 10 (measured: the same)."""
     fine = Refinement(1e-6, method=method)  # type: ignore[arg-type]
-    found = solve(benchmark_problems.cart_pole(), Options(degree=3, intervals=10, refine=fine))
-    assert found.status is Status.SOLVED
-    assert found.error_estimate <= 1e-6
-    assert len(found.rounds) <= 6
-    assert found.rounds[0].intervals == 10
-    assert found.rounds[-1].intervals == len(found.phase.mesh) <= 92
-    assert [r.error for r in found.rounds] == sorted((r.error for r in found.rounds), reverse=True)
-    assert found.objective == pytest.approx(58.80766746, rel=1e-7)
-    assert found.phase.resimulation_error < 3e-6
+    solution = solve(benchmark_problems.cart_pole(), Options(degree=3, intervals=10, refine=fine))
+    assert solution.status is Status.SOLVED
+    assert solution.error_estimate <= 1e-6
+    assert len(solution.rounds) <= 6
+    assert solution.rounds[0].intervals == 10
+    assert solution.rounds[-1].intervals == len(solution.phase.mesh) <= 92
+    assert [r.error for r in solution.rounds] == sorted((r.error for r in solution.rounds), reverse=True)
+    assert solution.objective == pytest.approx(58.80766746, rel=1e-7)
+    assert solution.phase.resimulation_error < 3e-6
 
 
 @pytest.mark.parametrize("method", ["split", "hp"])
@@ -70,31 +70,31 @@ def test_the_hyper_sensitive_problem_is_refined_to_a_millionth_where_it_is_fast(
     """Specification: 7 rounds, 86 intervals, at most 10 and 120; T = 1000, from 10 intervals."""
     problem = benchmark_problems.hyper_sensitive(1000.0)
     options = Options(degree=3, intervals=10, refine=Refinement(1e-6, method=method))  # type: ignore[arg-type]
-    found = solve(problem, options)
-    assert found.status is Status.SOLVED
-    assert len(found.rounds) <= 10
-    assert found.rounds[-1].intervals <= 120
+    solution = solve(problem, options)
+    assert solution.status is Status.SOLVED
+    assert len(solution.rounds) <= 10
+    assert solution.rounds[-1].intervals <= 120
     # the middle, where nothing happens, keeps the intervals of the first mesh
-    assert found.phase.mesh.widths.max() == pytest.approx(0.1)
-    assert found.phase.mesh.widths.min() < 1e-3
+    assert solution.phase.mesh.widths.max() == pytest.approx(0.1)
+    assert solution.phase.mesh.widths.min() < 1e-3
     # an error of 1e-6 in the states leaves one of the same size in the cost
-    assert found.objective == pytest.approx(benchmark_problems.hyper_sensitive_cost(), rel=1e-6)
+    assert solution.objective == pytest.approx(benchmark_problems.hyper_sensitive_cost(), rel=1e-6)
 
 
 @pytest.mark.parametrize("method", ["split", "hp"])
 def test_a_fine_tolerance_gives_the_analytic_optimum_to_nine_digits(method: str) -> None:
     """T = 10000 s from ten equal intervals; the cost converges with twice the order of the states."""
     fine = Refinement(1e-8, method=method, rounds=12)  # type: ignore[arg-type]
-    found = solve(benchmark_problems.hyper_sensitive(), Options(intervals=10, refine=fine))
-    assert found.status is Status.SOLVED
-    assert found.objective == pytest.approx(benchmark_problems.hyper_sensitive_cost(), rel=1e-9)
-    assert found.phase.segment_errors.max() < 1e-8
+    solution = solve(benchmark_problems.hyper_sensitive(), Options(intervals=10, refine=fine))
+    assert solution.status is Status.SOLVED
+    assert solution.objective == pytest.approx(benchmark_problems.hyper_sensitive_cost(), rel=1e-9)
+    assert solution.phase.segment_errors.max() < 1e-8
 
 
 def test_a_round_that_is_stopped_is_the_result(stopped_at_second: list[Program]) -> None:
-    found = solve(benchmark_problems.cart_pole(), Options(degree=3, intervals=10, refine=Refinement(1e-6)))
-    assert found.status is Status.CANCELLED
-    assert len(found.phase.mesh) > 10  # the last iterate is kept
+    solution = solve(benchmark_problems.cart_pole(), Options(degree=3, intervals=10, refine=Refinement(1e-6)))
+    assert solution.status is Status.CANCELLED
+    assert len(solution.phase.mesh) > 10  # the last iterate is kept
     assert len(stopped_at_second) == 2
 
 
@@ -105,52 +105,54 @@ def test_every_phase_is_refined_where_it_needs_it_alone() -> None:
     problem = TrajectoryProblem(
         phases, cost=lambda e: e.phase["block"].integral["effort"] + e.phase["pole"].integral["effort"]
     )
-    found = solve(problem, Options(degree=3, intervals=10, refine=Refinement(1e-5)))
-    assert found.status is Status.SOLVED
-    assert found.objective == pytest.approx(12.0 + 58.80766746, rel=1e-5)
-    assert len(found.phases["block"].mesh) == 10
-    assert len(found.phases["pole"].mesh) > 40
-    assert found.rounds[-1].intervals == sum(len(phase.mesh) for phase in found.phases.values())
-    assert found.error_estimate == found.phases["pole"].error.max() <= 1e-5
+    solution = solve(problem, Options(degree=3, intervals=10, refine=Refinement(1e-5)))
+    assert solution.status is Status.SOLVED
+    assert solution.objective == pytest.approx(12.0 + 58.80766746, rel=1e-5)
+    assert len(solution.phases["block"].mesh) == 10
+    assert len(solution.phases["pole"].mesh) > 40
+    assert solution.rounds[-1].intervals == sum(len(phase.mesh) for phase in solution.phases.values())
+    assert solution.error_estimate == solution.phases["pole"].error.max() <= 1e-5
     # each phase is simulated from its own initial states
-    assert found.phases["block"].resimulation_error < 1e-9
-    assert 1e-9 < found.phases["pole"].resimulation_error < 1e-4
+    assert solution.phases["block"].resimulation_error < 1e-9
+    assert 1e-9 < solution.phases["pole"].resimulation_error < 1e-4
 
 
 def test_a_round_begins_with_the_solution_before_it() -> None:
-    found = solve(benchmark_problems.hyper_sensitive(1000.0), Options(degree=3, intervals=10, refine=Refinement(1e-6)))
-    assert found.rounds[0].iterations >= 10
-    assert all(r.iterations <= 7 for r in found.rounds[1:])
-    assert found.rounds[-1].iterations <= 2
+    solution = solve(
+        benchmark_problems.hyper_sensitive(1000.0), Options(degree=3, intervals=10, refine=Refinement(1e-6))
+    )
+    assert solution.rounds[0].iterations >= 10
+    assert all(r.iterations <= 7 for r in solution.rounds[1:])
+    assert solution.rounds[-1].iterations <= 2
 
 
 def test_refinement_that_reaches_its_rounds_leaves_a_usable_result_and_reports_it() -> None:
     problem = benchmark_problems.cart_pole()
-    found = solve(problem, Options(degree=3, intervals=10, refine=Refinement(1e-6, rounds=1), check=False))
-    assert found.status is Status.MESH_UNRESOLVED
-    assert found.success
-    assert len(found.rounds) == 2
-    assert f"{found.error_estimate:.1e} after 1 rounds" in found.message
+    solution = solve(problem, Options(degree=3, intervals=10, refine=Refinement(1e-6, rounds=1), check=False))
+    assert solution.status is Status.MESH_UNRESOLVED
+    assert solution.success
+    assert len(solution.rounds) == 2
+    assert f"{solution.error_estimate:.1e} after 1 rounds" in solution.message
 
 
 def test_refinement_without_progress_ends_and_names_the_times() -> None:
     """The control switches at 1 s and the mesh never has a node there: what is left is the solver's own accuracy."""
     options = Options(degree=3, intervals=10, refine=Refinement(1e-13), check=False)
-    found = solve(benchmark_problems.double_integrator(), options)
-    assert found.status is Status.REFINEMENT_STALLED
-    assert found.success
-    assert found.error_estimate > 1e-13
-    errors = [r.error for r in found.rounds]
+    solution = solve(benchmark_problems.double_integrator(), options)
+    assert solution.status is Status.REFINEMENT_STALLED
+    assert solution.success
+    assert solution.error_estimate > 1e-13
+    errors = [r.error for r in solution.rounds]
     assert min(errors[-2:]) > 0.8 * min(errors[:-2])
-    assert found.error_estimate == min(errors)
-    assert "; ".join(too_coarse(found.phases, 1e-13)) in found.message
+    assert solution.error_estimate == min(errors)
+    assert "; ".join(too_coarse(solution.phases, 1e-13)) in solution.message
 
 
 def test_neighbouring_intervals_are_named_together() -> None:
-    found = with_errors(
+    solution = with_errors(
         benchmark_problems.cart_pole(), Program(benchmark_problems.cart_pole(), Options(intervals=4)).solve()
     )
-    phase = found.phase
+    phase = solution.phase
     phase.error[:] = [1.0, 1.0, 0.0, 1.0]
     assert too_coarse({"motion": phase}, 1e-3) == ["motion 0 to 1 s", "motion 1.5 to 2 s"]
 
@@ -159,12 +161,12 @@ def test_a_round_that_fails_leaves_the_solution_before_it() -> None:
     problem = benchmark_problems.cart_pole()
     first = Program(problem, Options(degree=3, intervals=10)).solve()
     hurried = Program(problem, Options(degree=3, intervals=10, max_iterations=2))
-    found = refine(hurried, first, Refinement(1e-6))
-    assert found.status is Status.MESH_UNRESOLVED
-    assert "round 1 with" in found.message
-    assert Status.ITERATION_LIMIT.value in found.message
-    assert found.objective == first.objective
-    assert len(found.rounds) == 1
+    solution = refine(hurried, first, Refinement(1e-6))
+    assert solution.status is Status.MESH_UNRESOLVED
+    assert "round 1 with" in solution.message
+    assert Status.ITERATION_LIMIT.value in solution.message
+    assert solution.objective == first.objective
+    assert len(solution.rounds) == 1
 
 
 def test_the_automatic_scheme_of_a_refinement_is_radau_and_of_a_fine_one_of_degree_5() -> None:
@@ -174,7 +176,7 @@ def test_the_automatic_scheme_of_a_refinement_is_radau_and_of_a_fine_one_of_degr
 
 
 @pytest.mark.parametrize(
-    ("bad", "said"),
+    ("bad", "message"),
     [
         ({"tolerance": 0.0}, r"refine\.tolerance must be positive and finite, not 0\.0"),
         ({"rounds": 0}, r"refine\.rounds must be at least 1, not 0"),
@@ -182,74 +184,74 @@ def test_the_automatic_scheme_of_a_refinement_is_radau_and_of_a_fine_one_of_degr
         ({"max_degree": 12}, r"refine\.max_degree must be from 1 to 9, not 12"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(bad: dict[str, object], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_settings_that_make_no_sense_are_refused(bad: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         Refinement(**bad)  # type: ignore[arg-type]
 
 
 def test_refinement_gives_up_after_two_rounds_without_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     module, estimated = sys.modules[finer_mesh.__module__], with_errors
     monkeypatch.setattr(
-        module, "with_errors", lambda problem, found: replace(estimated(problem, found), error_estimate=1e-3)
+        module, "with_errors", lambda problem, solution: replace(estimated(problem, solution), error_estimate=1e-3)
     )
-    found = solve(benchmark_problems.double_integrator(), Options(intervals=4, refine=Refinement(1e-9), check=False))
-    assert found.status is Status.REFINEMENT_STALLED
-    assert len(found.rounds) == 1 + 2
+    solution = solve(benchmark_problems.double_integrator(), Options(intervals=4, refine=Refinement(1e-9), check=False))
+    assert solution.status is Status.REFINEMENT_STALLED
+    assert len(solution.rounds) == 1 + 2
 
 
 def test_a_pulse_between_all_points_is_found_and_resolved() -> None:
     problem = benchmark_problems.struck(0.527)
     blind = solve(problem, Options(scheme="radau", intervals=10))
-    found = solve(problem, Options(intervals=10, refine=Refinement(1e-5)))
+    solution = solve(problem, Options(intervals=10, refine=Refinement(1e-5)))
     fine = Program(problem, Options(scheme="radau", intervals=2000)).solve()
 
     assert blind.error_estimate < 1e-5
     assert "re-simulation does not agree with the estimate" in blind.message
     assert abs(blind.objective / fine.objective - 1.0) > 0.1
-    assert found.status is Status.SOLVED
-    assert found.objective == pytest.approx(fine.objective, rel=1e-5)
-    assert len(found.phase.mesh) < 100
+    assert solution.status is Status.SOLVED
+    assert solution.objective == pytest.approx(fine.objective, rel=1e-5)
+    assert len(solution.phase.mesh) < 100
 
 
 def test_refinement_goes_on_where_the_simulation_of_an_interval_does_not_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     """An estimate that sees nothing does not end it."""
     module = sys.modules[finer_mesh.__module__]
-    monkeypatch.setattr(module, "interval_errors", lambda phase, found, parameters: np.zeros(len(found.mesh)))
-    found = solve(benchmark_problems.cart_pole(), Options(degree=3, intervals=10, refine=Refinement(1e-6)))
+    monkeypatch.setattr(module, "interval_errors", lambda phase, solution, parameters: np.zeros(len(solution.mesh)))
+    solution = solve(benchmark_problems.cart_pole(), Options(degree=3, intervals=10, refine=Refinement(1e-6)))
 
-    assert found.status is Status.SOLVED
-    assert len(found.rounds) > 1
-    assert found.rounds[0].error > 1e-3
-    assert found.phase.segment_errors.max() <= 1e-5
+    assert solution.status is Status.SOLVED
+    assert len(solution.rounds) > 1
+    assert solution.rounds[0].error > 1e-3
+    assert solution.phase.segment_errors.max() <= 1e-5
 
 
 def test_a_round_that_fails_is_tried_again_in_other_ways_which_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     real, calls = Program.solve, []
 
-    def failing(self: Program, *given: object, **named: object) -> Solution:
+    def failing(self: Program, *arguments: object, **named: object) -> Solution:
         calls.append(dict(self.options.ipopt))
-        found = real(self, *given, **named)  # type: ignore[arg-type]
-        return replace(found, status=Status.ITERATION_LIMIT) if len(calls) in (2, 3, 4) else found
+        solution = real(self, *arguments, **named)  # type: ignore[arg-type]
+        return replace(solution, status=Status.ITERATION_LIMIT) if len(calls) in (2, 3, 4) else solution
 
     monkeypatch.setattr(Program, "solve", failing)
-    found = solve(benchmark_problems.cart_pole(), Options(degree=3, intervals=20, refine=Refinement(1e-4)))
+    solution = solve(benchmark_problems.cart_pole(), Options(degree=3, intervals=20, refine=Refinement(1e-4)))
 
-    assert found.status is Status.SOLVED
-    assert [a.way for a in found.attempts] == [
+    assert solution.status is Status.SOLVED
+    assert [a.way for a in solution.attempts] == [
         "round 1 as stated", "round 1 from its end", "round 1 with a small barrier", "round 1 with an adaptive barrier"
     ]  # fmt: skip
     assert calls[:5] == [{}, {}, {}, {"mu_init": 1e-3}, {"mu_strategy": "adaptive"}]
-    assert found.attempts[-1].status is Status.SOLVED
+    assert solution.attempts[-1].status is Status.SOLVED
 
 
 def test_a_refinement_may_begin_with_a_mesh_of_its_own() -> None:
     problem = benchmark_problems.hyper_sensitive()
     mesh = Mesh.at(radau(5), benchmark_problems.hyper_sensitive_nodes(60))
-    found = solve(problem, Options(degree=5, refine=Refinement(1e-8)), meshes=[mesh])
+    solution = solve(problem, Options(degree=5, refine=Refinement(1e-8)), meshes=[mesh])
 
-    assert found.rounds[0].intervals == 60
-    assert len(found.rounds) <= 4  # from ten equal intervals it takes more
-    assert found.objective == pytest.approx(benchmark_problems.hyper_sensitive_cost(), rel=1e-9)
+    assert solution.rounds[0].intervals == 60
+    assert len(solution.rounds) <= 4  # from ten equal intervals it takes more
+    assert solution.objective == pytest.approx(benchmark_problems.hyper_sensitive_cost(), rel=1e-9)
 
 
 @pytest.mark.slow
@@ -257,8 +259,8 @@ def test_a_refinement_may_begin_with_a_mesh_of_its_own() -> None:
 @pytest.mark.parametrize(("method", "intervals"), [("split", 20), ("hp", 50)])
 def test_four_narrow_peaks_are_resolved_by_both_methods(limit: float, method: str, intervals: int) -> None:
     fine = Refinement(1e-6, method=method)  # type: ignore[arg-type]
-    found = solve(benchmark_problems.four_peaks(limit), Options(intervals=intervals, degree=3, refine=fine))
+    solution = solve(benchmark_problems.four_peaks(limit), Options(intervals=intervals, degree=3, refine=fine))
 
-    assert found.status is Status.SOLVED
-    assert found.objective == pytest.approx(2030.8546, rel=1e-6)  # Betts: 2030.85609
-    assert found.phase.segment_errors.max() <= 1e-5
+    assert solution.status is Status.SOLVED
+    assert solution.objective == pytest.approx(2030.8546, rel=1e-6)  # Betts: 2030.85609
+    assert solution.phase.segment_errors.max() <= 1e-5

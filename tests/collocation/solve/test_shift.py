@@ -29,14 +29,14 @@ def pendulum_to_rest(angle: float, rate: float) -> TrajectoryProblem:
     """An upright pendulum with little torque is brought to rest over a horizon of 4 s."""
     import casadi as ca
 
-    of = system(
+    plant = system(
         "pendulum",
         {"angle": lambda s: s["rate"], "rate": lambda s: ca.sin(s["angle"]) + s["u"]},
         ["u"],
         bounds={"u": (-0.6, 0.6)},
     )
     cost = Integral(lambda v: 10.0 * v["angle"] ** 2 + v["rate"] ** 2 + 0.1 * v["u"] ** 2)
-    phase = Phase(of, tf=STEP * INTERVALS, initial={"angle": angle, "rate": rate}, integrals={"cost": cost})
+    phase = Phase(plant, tf=STEP * INTERVALS, initial={"angle": angle, "rate": rate}, integrals={"cost": cost})
     return TrajectoryProblem([phase], cost=lambda e: e.integral["cost"])
 
 
@@ -44,18 +44,20 @@ def run(options: Options, way: str) -> tuple[list[int], np.ndarray]:
     """Iterations of 25 steps of a controller and the angles there, without a difference between plant and model."""
     state = (0.45, 0.0)
     program = Program(pendulum_to_rest(*state), options)
-    found: Solution | None = None
+    solution: Solution | None = None
     iterations, angles = [], []
     for _ in range(25):
         problem = pendulum_to_rest(*state)
-        if found is None or way == "cold":
-            found = program.solve(problem)
+        if solution is None or way == "cold":
+            solution = program.solve(problem)
         else:
-            found = program.solve(problem, warm="full", previous=shifted(program, found) if way == "shifted" else found)
-        assert found.status is Status.SOLVED
-        values = found.interpolate(STEP)
+            solution = program.solve(
+                problem, warm="full", previous=shifted(program, solution) if way == "shifted" else solution
+            )
+        assert solution.status is Status.SOLVED
+        values = solution.interpolate(STEP)
         state = float(values["angle"][0]), float(values["rate"][0])
-        iterations.append(found.iterations)
+        iterations.append(solution.iterations)
         angles.append(state[0])
     return iterations, np.array(angles)
 
@@ -74,32 +76,32 @@ def test_a_shift_moves_later_points() -> None:
     """Of a motion without an end to come nearer to, the optimum moved on is the optimum of the next step."""
     phase = replace(benchmark_problems.block_move().phases[0], system=point_mass(1.0, 100.0))
     program = Program(TrajectoryProblem([phase], cost=lambda e: e.integral["effort"]), Options(intervals=10))
-    found = program.solve()
-    moved = shifted(program, found, 3)
-    made = program.transcription
-    states, points = made.layout.phases[0].states, made.layout.phases[0].point
+    solution = program.solve()
+    moved = shifted(program, solution, 3)
+    transcription = program.transcription
+    states, points = transcription.layout.phases[0].states, transcription.layout.phases[0].point
 
-    np.testing.assert_array_equal(moved.iterate.x[states[:-6]], found.iterate.x[states[6:]])
-    np.testing.assert_array_equal(moved.iterate.x[points[-6:]], found.iterate.x[np.repeat(points[-1:], 6, axis=0)])
-    defects = next(b for b in made.blocks if b.kind == "defect").rows
+    np.testing.assert_array_equal(moved.iterate.x[states[:-6]], solution.iterate.x[states[6:]])
+    np.testing.assert_array_equal(moved.iterate.x[points[-6:]], solution.iterate.x[np.repeat(points[-1:], 6, axis=0)])
+    defects = next(b for b in transcription.blocks if b.kind == "defect").rows
     np.testing.assert_array_equal(
-        moved.iterate.constraint_multipliers[defects[:-6]], found.iterate.constraint_multipliers[defects[6:]]
+        moved.iterate.constraint_multipliers[defects[:-6]], solution.iterate.constraint_multipliers[defects[6:]]
     )
     np.testing.assert_array_equal(
-        moved.iterate.bound_multipliers[points[:-6]], found.iterate.bound_multipliers[points[6:]]
+        moved.iterate.bound_multipliers[points[:-6]], solution.iterate.bound_multipliers[points[6:]]
     )
-    assert shifted(program, found, 0).iterate.x.tolist() == found.iterate.x.tolist()
+    assert shifted(program, solution, 0).iterate.x.tolist() == solution.iterate.x.tolist()
 
 
 def test_rows_of_intervals_move_with_them() -> None:
     """Linear controls have one row for each interval."""
     options = Options(intervals=10, midpoint_control="linear")
     program = Program(benchmark_problems.cart_pole(), options)
-    found = program.solve()
+    solution = program.solve()
     rows = next(b for b in program.transcription.blocks if b.kind == "control").rows
-    moved = shifted(program, found, 2).iterate.constraint_multipliers
+    moved = shifted(program, solution, 2).iterate.constraint_multipliers
 
-    np.testing.assert_array_equal(moved[rows[:-2]], found.iterate.constraint_multipliers[rows[2:]])
+    np.testing.assert_array_equal(moved[rows[:-2]], solution.iterate.constraint_multipliers[rows[2:]])
 
 
 def test_what_cannot_be_moved_is_refused() -> None:

@@ -43,27 +43,27 @@ def test_a_chain_reaches_the_optima_of_cold_starts_in_far_fewer_iterations(progr
 
 def test_a_warm_start_that_does_not_help_is_followed_by_one_from_the_variables_alone(program):
     near = program.solve(swing_ups([0.5])[0])
-    found = solve_near(program, swing_ups([0.45])[0], near, cold_iterations=2)  # 1 iteration at most counts as help
-    assert found.success
-    assert found.warm_path == ("full", "primal")
+    solution = solve_near(program, swing_ups([0.45])[0], near, cold_iterations=2)  # 1 iteration at most counts as help
+    assert solution.success
+    assert solution.warm_path == ("full", "primal")
 
 
 def test_a_failed_warm_start_ends_in_a_cold_one():
     program = Program(swing_ups([0.5])[0], Options(intervals=40, max_iterations=1))
     previous = program.solve()
     assert not previous.success
-    found = solve_near(program, swing_ups([0.3])[0], previous, cold_iterations=20)
-    assert not found.success
-    assert found.warm_path == ("full", "primal", "none")
+    solution = solve_near(program, swing_ups([0.3])[0], previous, cold_iterations=20)
+    assert not solution.success
+    assert solution.warm_path == ("full", "primal", "none")
 
 
 def test_verification_solves_a_sample_cold_and_tells_where_a_chain_is_on_another_optimum(program):
     # from 0.42 m on the chain stays on swing-ups that need up to 10 % less than what the straight line leads to
     problems = swing_ups([0.42, 0.45, 0.48])
     solutions = dict(enumerate(solve_chain(program, problems)))
-    found = verify(program, problems, solutions, count=3, seed=1)
-    assert [d.number for d in found] == [1, 2]
-    assert all(d.warm < 0.97 * d.cold for d in found)
+    departures = verify(program, problems, solutions, count=3, seed=1)
+    assert [d.number for d in departures] == [1, 2]
+    assert all(d.warm < 0.97 * d.cold for d in departures)
     same = {0: solutions[0]}
     assert verify(program, problems, same, count=3, seed=1) == []
 
@@ -72,20 +72,20 @@ def test_verification_judges_small_objectives_by_their_size():
     (problem,) = swing_ups([0.5])
     small = replace(problem, cost=lambda e: 1e-9 * problem.cost(e))
     program = Program(small, Options(intervals=40))
-    found = program.solve()
-    other = replace(found, objective=1.001 * found.objective)
-    assert verify(program, [small], {0: found}, count=1, seed=1) == []
-    assert [d.warm for d in verify(program, [small], {0: other}, count=1, seed=1)] == [other.objective]
+    solution = program.solve()
+    worse = replace(solution, objective=1.001 * solution.objective)
+    assert verify(program, [small], {0: solution}, count=1, seed=1) == []
+    assert [d.warm for d in verify(program, [small], {0: worse}, count=1, seed=1)] == [worse.objective]
 
 
 @pytest.mark.parametrize("warm", ["primal", "full"])
 def test_a_solution_of_another_program_is_no_warm_start_but_a_guess(program, warm):
-    other = Program(swing_ups([0.5])[0], Options(intervals=20)).solve()
+    solution = Program(swing_ups([0.5])[0], Options(intervals=20)).solve()
     with pytest.raises(ProblemError, match=r"previous: has \d+ variables and \d+ equations, this program") as refused:
-        program.solve(warm=warm, previous=other)
+        program.solve(warm=warm, previous=solution)
     assert refused.value.status == "bad_guess"
     assert "Guess.from_solution" in str(refused.value)
-    assert program.solve(guess=Guess.from_solution(other)).success
+    assert program.solve(guess=Guess.from_solution(solution)).success
 
 
 def test_an_unknown_kind_of_warm_start_is_refused(program):
@@ -99,18 +99,18 @@ class Stopped:
     def __init__(self, program):
         self.program, self.solves = program, 0
 
-    def solve(self, problem, **given):
+    def solve(self, problem, **options):
         self.solves += 1
-        found = self.program.solve(problem, **given)
-        return found if self.solves == 1 else replace(found, status=Status.CANCELLED)
+        solution = self.program.solve(problem, **options)
+        return solution if self.solves == 1 else replace(solution, status=Status.CANCELLED)
 
 
 def test_a_request_to_stop_ends_a_chain_and_is_not_followed_by_another_try(program):
     stopped = Stopped(program)
-    found = list(solve_chain(stopped, swing_ups([0.5, 0.51, 0.52])))
-    assert [s.status for s in found] == [Status.SOLVED, Status.CANCELLED]
+    solutions = list(solve_chain(stopped, swing_ups([0.5, 0.51, 0.52])))
+    assert [s.status for s in solutions] == [Status.SOLVED, Status.CANCELLED]
     assert stopped.solves == 2
-    assert found[-1].warm_path == ("full",)
+    assert solutions[-1].warm_path == ("full",)
 
 
 @pytest.mark.parametrize(("iterations", "path"), [(5, ("full",)), (6, ("full", "primal"))])

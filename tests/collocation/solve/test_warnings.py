@@ -27,9 +27,9 @@ pytestmark = pytest.mark.usefixtures("silent")
 def test_a_state_that_is_too_small_for_the_tolerance_is_warned_about():
     # 1e-9 m is less than 1e-8 of the scale of a variable without a range, 1 m: rest is a solution to the tolerance
     small = block(final={"x": 1e-9, "v": 0.0})
-    found = solve(small, intervals=10)
-    assert found.objective < 0.5 * 12e-18
-    (warning,) = found.warnings
+    solution = solve(small, intervals=10)
+    assert solution.objective < 0.5 * 12e-18
+    (warning,) = solution.warnings
     assert warning.startswith("badly_scaled: x of motion stays below 1e-09 but is solved to 1e-08 of 1: give it")
 
     scales = {"x": 1e-9, "v": 1e-9, "u": 1e-8}
@@ -40,9 +40,11 @@ def test_a_state_that_is_too_small_for_the_tolerance_is_warned_about():
 
 
 def test_a_figure_that_is_no_number_is_warned_about():
-    found = solve(replace(problems.block_move(), figures={"root": lambda e: ca.sqrt(e.final["x"] - 2.0)}), intervals=5)
-    assert found.success
-    assert found.warnings == ("invalid_figure: 'root' is nan at the solution",)
+    solution = solve(
+        replace(problems.block_move(), figures={"root": lambda e: ca.sqrt(e.final["x"] - 2.0)}), intervals=5
+    )
+    assert solution.success
+    assert solution.warnings == ("invalid_figure: 'root' is nan at the solution",)
 
 
 # --- models with kinks
@@ -72,9 +74,9 @@ def test_constraints_and_integrands_with_kinks_are_named():
         cost=lambda v: ca.fabs(v["u"]),
         path={"gap": Constraint(lambda v: ca.fmax(v["x"], v["u"]), high=2.0)},
     )
-    found = solve(problem, intervals=5)
+    solution = solve(problem, intervals=5)
 
-    assert [w.split(" of motion")[0] for w in found.warnings] == [
+    assert [w.split(" of motion")[0] for w in solution.warnings] == [
         "nonsmooth_model: the path constraint 'gap'",
         "nonsmooth_model: the integrand 'cost'",
     ]
@@ -95,10 +97,12 @@ def test_smooth_models_and_kinks_in_time_alone_give_no_warning():
 def test_a_table_is_warned_about_unless_it_is_a_spline_with_continuous_second_derivatives(kind, options, rough):
     x = np.linspace(-5.0, 5.0, 21)
     table = ca.interpolant("force", kind, [x], np.sin(x), options)
-    found = solve(motion(lambda s: table(s["x"]) + s["u"]), intervals=10)
+    solution = solve(motion(lambda s: table(s["x"]) + s["u"]), intervals=10)
 
-    assert found.status is Status.SOLVED
-    assert [("a table without continuous second derivatives (force(x))" in w) for w in found.warnings] == [True] * rough
+    assert solution.status is Status.SOLVED
+    assert [("a table without continuous second derivatives (force(x))" in w) for w in solution.warnings] == [
+        True
+    ] * rough
 
 
 # --- scaling
@@ -115,9 +119,9 @@ def test_a_program_that_fails_because_of_its_scales_reports_it(bounds, status):
     # u = 6e10 at most is all that it needs; but bounds so wide give no scale, and the search goes astray: where to is a
     # matter of rounding errors, those of MUMPS here
     far = block(final={"x": 1e10, "v": 0.0}, bounds=bounds)
-    found = solve(far, intervals=10, compile="never")
-    assert found.status is status
-    assert found.message.endswith("The program is badly scaled, which may be the only cause: see the warnings.")
+    solution = solve(far, intervals=10, compile="never")
+    assert solution.status is status
+    assert solution.message.endswith("The program is badly scaled, which may be the only cause: see the warnings.")
     scales = {"x": 1e10, "v": 1e10, "u": 1e11}
     assert solve(block(final={"x": 1e10, "v": 0.0}), intervals=10, scales=scales).success
 
@@ -135,11 +139,11 @@ def test_a_badly_scaled_program_names_the_variables():
         ],
         cost=lambda e: e.integral["e"],
     )
-    found = solve(problem)
+    solution = solve(problem)
 
-    low, high = found.scaling_range
+    low, high = solution.scaling_range
     assert high / low > 1e8
-    [warning, small] = found.warnings
+    [warning, small] = solution.warnings
     assert warning.startswith("badly_scaled: ")
     assert small.startswith("badly_scaled: x of motion stays below 1e-06 but is solved to 1e-08 of 1")
     assert "(rate of 'x' by 'v')" in warning
@@ -149,7 +153,7 @@ def test_a_badly_scaled_program_names_the_variables():
 @pytest.mark.parametrize("offset", [1.5e-13, 2.1e-12])
 def test_an_entry_that_is_zero_at_the_guess_up_to_rounding_is_no_bad_scale(offset):
     """At the guess u = 0 the slope of the cosine is the offset, a rounding error, and u has no other entry."""
-    found = solve(
+    solution = solve(
         motion(
             lambda s: ca.cos(s["u"] + offset),
             final=None,
@@ -157,15 +161,15 @@ def test_an_entry_that_is_zero_at_the_guess_up_to_rounding_is_no_bad_scale(offse
             cost=lambda v: (v["x"] - 1.0) ** 2,
         )
     )
-    assert found.success
-    assert [w for w in found.warnings if w.startswith("badly_scaled")] == []
+    assert solution.success
+    assert [w for w in solution.warnings if w.startswith("badly_scaled")] == []
 
 
 def test_a_well_scaled_program_tells_its_range_and_is_not_warned_about():
-    found = solve(problems.cart_pole())
+    solution = solve(problems.cart_pole())
 
-    low, high = found.scaling_range
+    low, high = solution.scaling_range
     assert 0.0 < low < high < 1e8 * low
-    assert found.warnings == ()
-    assert found.scales["motion.x"] == 2.0
-    assert found.scales["motion.u"] == 20.0
+    assert solution.warnings == ()
+    assert solution.scales["motion.x"] == 2.0
+    assert solution.scales["motion.u"] == 20.0

@@ -33,8 +33,8 @@ SCHEMES = {
 every_scheme = pytest.mark.parametrize("options", SCHEMES.values(), ids=SCHEMES)
 
 
-def solved(problem, options, **others):
-    solution = Program(problem, Options(**options, **others)).solve()
+def solved(problem, options, **settings):
+    solution = Program(problem, Options(**options, **settings)).solve()
     assert solution.success, solution.message
     return solution
 
@@ -81,12 +81,12 @@ def muscle():
     )
 
 
-def moved(**others):
+def moved(**changes):
     phase = Phase(
         muscle(), tf=1.0, initial={"x": 0.0, "v": 0.0}, final={"x": 0.3, "v": 0.0},
         integrals={"effort": Integral(lambda v: v["e"] ** 2)},
     )  # fmt: skip
-    return TrajectoryProblem([phase], lambda e: e.integral["effort"], **others)
+    return TrajectoryProblem([phase], lambda e: e.integral["effort"], **changes)
 
 
 @every_scheme
@@ -126,12 +126,12 @@ def test_controls_are_periodic(options):
     def problem(names):
         return TrajectoryProblem([phase], lambda e: e.integral["cost"], {"again": periodic(names)})
 
-    states, both = solved(problem(["x"]), options), solved(problem(["x", "u"]), options)
-    values = both.phase.values["u"]
+    states, all_periodic = solved(problem(["x"]), options), solved(problem(["x", "u"]), options)
+    values = all_periodic.phase.values["u"]
     assert values[0] == pytest.approx(values[-1], abs=1e-8)
     # gain 1 / (i w + 1) without control; the costate's equation gives x = 3 (i w - 1) ... / (1 + 1 + w^2) in size
-    assert both.objective == pytest.approx(9.0 / 2.0 / (2.0 + (2.0 * np.pi) ** 2), rel=1e-2)
-    assert both.objective == pytest.approx(states.objective, rel=1e-4)
+    assert all_periodic.objective == pytest.approx(9.0 / 2.0 / (2.0 + (2.0 * np.pi) ** 2), rel=1e-2)
+    assert all_periodic.objective == pytest.approx(states.objective, rel=1e-4)
 
 
 @every_scheme
@@ -162,16 +162,16 @@ def test_numbers_at_the_ends_change_from_solve_to_solve_and_may_go_away():
     problem = moved()
     phase = problem.phases[0]
 
-    def held(**ends):
+    def with_ends(**ends):
         return replace(problem, phases=[replace(phase, initial={**phase.initial, **ends})])
 
-    program = Program(held(e=0.5), Options(**SCHEMES["radau"]))
+    program = Program(with_ends(e=0.5), Options(**SCHEMES["radau"]))
     assert program.solve().phase.values["e"][0] == pytest.approx(0.5, abs=1e-7)
-    assert program.solve(held(e=0.6)).phase.values["e"][0] == pytest.approx(0.6, abs=1e-7)
+    assert program.solve(with_ends(e=0.6)).phase.values["e"][0] == pytest.approx(0.6, abs=1e-7)
     free = Program(problem, Options(**SCHEMES["radau"]))
-    assert program.solve(held()).objective == pytest.approx(free.solve().objective, rel=1e-7)
+    assert program.solve(with_ends()).objective == pytest.approx(free.solve().objective, rel=1e-7)
     with pytest.raises(ProblemError, match=r"motion: initial\.e: was not given when the program was built"):
-        free.solve(held(e=0.5))
+        free.solve(with_ends(e=0.5))
 
 
 def test_a_value_at_an_end_outside_the_range_of_its_variable_is_refused():
@@ -186,9 +186,9 @@ def test_more_held_controls_than_there_is_freedom_for_are_named():
     rest = dict.fromkeys("xv", 0.0)
     phase = replace(block, initial={**rest, "u": 1.0}, final={**rest, "u": 1.0}, bounds={"u": (0.0, 2.0)})
     problem = TrajectoryProblem([phase], lambda e: e.final["x"])
-    found = Program(problem, Options(scheme="trapezoidal", intervals=2)).solve()
-    assert found.status.name == "OVER_CONSTRAINED"
-    assert "initial values of x, v, u of motion; final values of x, v, u of motion" in found.message
+    solution = Program(problem, Options(scheme="trapezoidal", intervals=2)).solve()
+    assert solution.status.name == "OVER_CONSTRAINED"
+    assert "initial values of x, v, u of motion; final values of x, v, u of motion" in solution.message
 
 
 def test_the_search_begins_on_a_line_between_the_held_ends_of_a_control():
@@ -202,27 +202,27 @@ def test_refined_meshes_keep_the_point_at_the_left_end_and_results_are_checked_s
     balance = Constraint(lambda e: e.initial["e"] - e.initial["a"], 0.0, 0.0)
     problem = moved(constraints={"balance": balance})
     options = Options(scheme="radau", degree=3, intervals=6, refine=Refinement(tolerance=1e-4, method=method, rounds=3))
-    found = solve(problem, options)
-    assert found.success, found.message
-    assert found.phase.mesh.left_point
-    assert len(found.phase.mesh) > 6
-    assert found.phase.values["e"][0] == pytest.approx(found.phase.values["a"][0], abs=1e-8)
-    assert found.phase.resimulation_error < 1e-3
-    assert all(np.isfinite(v).all() for v in found.phase.bound_multipliers.values())
-    save_solution(found, tmp_path / "found.npz")
-    again = load_solution(tmp_path / "found.npz")
-    assert again.phase.mesh.left_point
-    assert again.phase.mesh.first == 0
-    assert solve(problem, options, guess=Guess.from_solution(again)).objective == pytest.approx(
-        found.objective, rel=1e-3
+    solution = solve(problem, options)
+    assert solution.success, solution.message
+    assert solution.phase.mesh.left_point
+    assert len(solution.phase.mesh) > 6
+    assert solution.phase.values["e"][0] == pytest.approx(solution.phase.values["a"][0], abs=1e-8)
+    assert solution.phase.resimulation_error < 1e-3
+    assert all(np.isfinite(v).all() for v in solution.phase.bound_multipliers.values())
+    save_solution(solution, tmp_path / "found.npz")
+    loaded = load_solution(tmp_path / "found.npz")
+    assert loaded.phase.mesh.left_point
+    assert loaded.phase.mesh.first == 0
+    assert solve(problem, options, guess=Guess.from_solution(loaded)).objective == pytest.approx(
+        solution.objective, rel=1e-3
     )
 
 
 def test_a_scheme_gets_a_point_at_the_left_end_where_the_ends_ask_for_it_and_only_there():
     program = Program(moved(), Options(**SCHEMES["radau"]))
     assert not program.meshes[0].left_point
-    shown = moved(figures={"first": lambda e: e.initial["e"]})
-    found = solved(shown, SCHEMES["radau"])
-    assert found.phase.mesh.left_point
-    assert found.figures["first"] == found.phase.values["e"][0]
-    assert found.objective == pytest.approx(program.solve().objective, rel=1e-7)
+    with_figure = moved(figures={"first": lambda e: e.initial["e"]})
+    solution = solved(with_figure, SCHEMES["radau"])
+    assert solution.phase.mesh.left_point
+    assert solution.figures["first"] == solution.phase.values["e"][0]
+    assert solution.objective == pytest.approx(program.solve().objective, rel=1e-7)

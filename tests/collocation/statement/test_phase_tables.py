@@ -64,11 +64,11 @@ def test_scales_of_a_phase_replace_those_of_ranges_and_options_have_precedence()
     scales = Program(scaled).solve().scales
     assert (scales["motion.v"], scales["motion.a"]) == (3.0, 7.0)
     assert Program(scaled, Options(scales={"v": 2.0})).solve().scales["motion.v"] == 2.0
-    two = TrajectoryProblem(
+    two_phases = TrajectoryProblem(
         [phase(scales={"v": 3.0}), replace(phase(), name="later", t0=None, tf=2.0)],
         cost=lambda e: sum(part.integral["effort"] for part in e.phase.values()),
     )
-    scales = Program(two).solve().scales
+    scales = Program(two_phases).solve().scales
     assert (scales["motion.v"], scales["later.v"]) == (3.0, 50.0)
 
 

@@ -354,12 +354,14 @@ def test_numbers_change_without_a_new_program():
     program = Program(first, Options(intervals=10))
     changed = replace(first.phases[0], tf=(2.5, 4.0), data={"r": Signal(at, 0.5 * trajectory(at), of_duration=True)})
 
-    again = program.solve(replace(first, phases=[changed]))
+    repeated = program.solve(replace(first, phases=[changed]))
 
     fresh = solved(replace(first, phases=[changed]), intervals=10)
-    assert again.objective == pytest.approx(fresh.objective, rel=1e-7)
-    assert again.phase.tf == pytest.approx(2.5, abs=1e-6)
-    np.testing.assert_allclose(again.phase.values["x"], 0.5 * trajectory(again.phase.times / again.phase.tf), atol=1e-5)
+    assert repeated.objective == pytest.approx(fresh.objective, rel=1e-7)
+    assert repeated.phase.tf == pytest.approx(2.5, abs=1e-6)
+    np.testing.assert_allclose(
+        repeated.phase.values["x"], 0.5 * trajectory(repeated.phase.times / repeated.phase.tf), atol=1e-5
+    )
 
 
 def test_fixed_times_change_without_a_new_program():
@@ -394,8 +396,8 @@ def test_equal_phases_share_one_set_of_functions_and_others_have_their_own():
 
     alike = state(trials([0.1, -0.3, 0.7]))
     assert len({id(functions) for functions in alike.functions}) == 1
-    other = {"trial_1": {"path": {"slow": Constraint(lambda v: v["v"] ** 2, high=9.0)}}}
-    one_differs = state(trials([0.1, -0.3, 0.7], **other)).functions
+    changes = {"trial_1": {"path": {"slow": Constraint(lambda v: v["v"] ** 2, high=9.0)}}}
+    one_differs = state(trials([0.1, -0.3, 0.7], **changes)).functions
     assert one_differs[0] is one_differs[2]
     assert one_differs[0] is not one_differs[1]
     times = np.linspace(0.0, 1.0, 5)

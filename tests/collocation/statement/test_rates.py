@@ -31,15 +31,15 @@ from designopt.dynamics.system import System, Variable, Vector
 def test_a_block_whose_force_changes_slowly_takes_the_time_of_a_bounded_jerk() -> None:
     """1 m from rest to rest, at both of which the force is zero: jerk +j, -j, -j, +j for a quarter of the time each,
     T = (32 / j)^(1/3)."""
-    held = {"x": 0.0, "v": 0.0, "u": 0.0}
-    phase = Phase(point_mass(), tf=(0.5, 10.0), initial=held, final={**held, "x": 1.0})
-    found = solve(with_rates(fastest(phase), {"u": Rate(-4.0, 4.0)}), Options(intervals=40))
+    rest = {"x": 0.0, "v": 0.0, "u": 0.0}
+    phase = Phase(point_mass(), tf=(0.5, 10.0), initial=rest, final={**rest, "x": 1.0})
+    solution = solve(with_rates(fastest(phase), {"u": Rate(-4.0, 4.0)}), Options(intervals=40))
 
-    assert found.status is Status.SOLVED
-    assert found.objective == pytest.approx(2.0, rel=1e-6)
-    assert np.abs(found.phase.values["u_rate"]).max() <= 4.0 + 1e-7
-    assert found.phase.kinds["u"] == "state"
-    assert found.phase.units["u_rate"] == "1/s"
+    assert solution.status is Status.SOLVED
+    assert solution.objective == pytest.approx(2.0, rel=1e-6)
+    assert np.abs(solution.phase.values["u_rate"]).max() <= 4.0 + 1e-7
+    assert solution.phase.kinds["u"] == "state"
+    assert solution.phase.units["u_rate"] == "1/s"
 
 
 def test_limits_on_both_sides_may_differ() -> None:
@@ -47,8 +47,8 @@ def test_limits_on_both_sides_may_differ() -> None:
     still = system("still", {"x": lambda s: 0.0 * s["u"]}, ["u"], bounds={"u": (-2.0, 2.0)})
     for end, time in ((1.0, 0.5), (-1.0, 2.0)):
         phase = Phase(still, tf=(0.01, 10.0), initial={"x": 0.0, "u": 0.0}, final={"u": end})
-        found = solve(with_rates(fastest(phase), {"u": Rate(-0.5, 2.0)}), Options(intervals=5))
-        assert found.objective == pytest.approx(time, rel=1e-7)
+        solution = solve(with_rates(fastest(phase), {"u": Rate(-0.5, 2.0)}), Options(intervals=5))
+        assert solution.objective == pytest.approx(time, rel=1e-7)
 
 
 def test_a_penalty_is_part_of_the_cost_and_calms_a_singular_arc() -> None:
@@ -66,24 +66,24 @@ def test_a_penalty_is_part_of_the_cost_and_calms_a_singular_arc() -> None:
 @pytest.mark.parametrize("form", ["explicit", "residual"])
 def test_both_forms_of_a_mechanism_give_one_optimum(form: str) -> None:
     problem = with_rates(benchmark_problems.cart_pole(), {"u": Rate(-200.0, 200.0, penalty=1e-4)})
-    found = Program(problem, Options(intervals=60, form=form)).solve()  # type: ignore[arg-type]
+    solution = Program(problem, Options(intervals=60, form=form)).solve()  # type: ignore[arg-type]
 
-    assert found.status is Status.SOLVED
-    assert found.objective == pytest.approx(58.80767 + 1e-4 * found.phase.integrals["u_rate_squared"], rel=2e-3)
-    assert found.objective > 58.80767
-    assert np.abs(found.phase.values["u_rate"]).max() < 200.0 + 1e-6
+    assert solution.status is Status.SOLVED
+    assert solution.objective == pytest.approx(58.80767 + 1e-4 * solution.phase.integrals["u_rate_squared"], rel=2e-3)
+    assert solution.objective > 58.80767
+    assert np.abs(solution.phase.values["u_rate"]).max() < 200.0 + 1e-6
 
 
 def test_without_a_limit_and_a_price_nothing_changes() -> None:
     problem = benchmark_problems.cart_pole()
-    found = Program(with_rates(problem, {"u": Rate()}), Options(scheme="radau", degree=5, intervals=40)).solve()
+    solution = Program(with_rates(problem, {"u": Rate()}), Options(scheme="radau", degree=5, intervals=40)).solve()
 
-    assert found.objective == pytest.approx(58.80766746, rel=1e-7)
+    assert solution.objective == pytest.approx(58.80766746, rel=1e-7)
 
 
 def test_other_controls_algebraic_variables_outputs_and_path_constraints_stay_what_they_are() -> None:
     x, y, u, w, z, k, m = (ca.SX.sym(n) for n in ("x", "y", "u", "w", "z", "k", "m"))
-    of = System.from_expressions(
+    plant = System.from_expressions(
         "mixed",
         states=[(Variable("x", "m"), x, u - z), (Variable("y", "m"), y, w * m)],
         controls=[(Variable("u", "m/s", -3.0, 3.0), u), (Variable("w", "m/s"), w)],
@@ -93,7 +93,7 @@ def test_other_controls_algebraic_variables_outputs_and_path_constraints_stay_wh
         outputs=[(Variable("power", ""), u * w)],
     )
     phase = Phase(
-        of,
+        plant,
         tf=1.0,
         initial={"x": 0.0, "y": 0.0},
         final={"x": 1.0, "y": 0.5},
@@ -113,12 +113,12 @@ def test_other_controls_algebraic_variables_outputs_and_path_constraints_stay_wh
 
 
 def test_components_of_a_vector_may_have_rates() -> None:
-    of = Vector("pull", ("left", "right"), "N", 0.0, 5.0)
+    vector = Vector("pull", ("left", "right"), "N", 0.0, 5.0)
     x, v, pull = ca.SX.sym("x"), ca.SX.sym("v"), ca.SX.sym("pull", 2)
     rope = System.from_expressions(
         "rope",
         states=[(Variable("x", "m"), x, v), (Variable("v", "m/s"), v, pull[1] - pull[0])],
-        controls=[(of, pull)],
+        controls=[(vector, pull)],
     )
     phase = Phase(
         rope,
@@ -128,10 +128,10 @@ def test_components_of_a_vector_may_have_rates() -> None:
         integrals={"effort": Integral(lambda s: ca.sumsqr(s["pull"]))},
     )
     problem = TrajectoryProblem([phase], cost=lambda e: e.integral["effort"])
-    found = Program(with_rates(problem, {"pull_left": Rate(-1.0, 1.0), "pull_right": Rate(-1.0, 1.0)})).solve()
+    solution = Program(with_rates(problem, {"pull_left": Rate(-1.0, 1.0), "pull_right": Rate(-1.0, 1.0)})).solve()
 
-    assert found.status is Status.SOLVED
-    assert found.objective > Program(problem).solve().objective
+    assert solution.status is Status.SOLVED
+    assert solution.objective > Program(problem).solve().objective
 
 
 def test_only_phases_that_have_the_control_get_its_rate() -> None:
@@ -141,15 +141,15 @@ def test_only_phases_that_have_the_control_get_its_rate() -> None:
     problem = TrajectoryProblem(
         [first, second], cost=lambda e: e.phase["push"].integral["effort"] + e.phase["glide"].tf
     )
-    found = Program(with_rates(problem, {"u": Rate(-100.0, 100.0)})).solve()
+    solution = Program(with_rates(problem, {"u": Rate(-100.0, 100.0)})).solve()
 
-    assert found.status is Status.SOLVED
-    assert "u_rate" in found.phases["push"].values
-    assert "u_rate" not in found.phases["glide"].values
+    assert solution.status is Status.SOLVED
+    assert "u_rate" in solution.phases["push"].values
+    assert "u_rate" not in solution.phases["glide"].values
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (lambda: Rate(1.0, 1.0), r"limits of a rate are 1 to 1"),
         (lambda: Rate(penalty=-1.0), "penalty of a rate is -1.0"),
@@ -160,15 +160,15 @@ def test_only_phases_that_have_the_control_get_its_rate() -> None:
         (lambda: with_rates(benchmark_problems.block_move(), ["u"]), "rates: are list: give each control its Rate"),
     ],
 )  # fmt: skip
-def test_meaningless_settings_are_refused(make: object, said: str) -> None:
-    with pytest.raises((ValueError, ProblemError), match=said):
+def test_meaningless_settings_are_refused(make: object, message: str) -> None:
+    with pytest.raises((ValueError, ProblemError), match=message):
         make()  # type: ignore[operator]
 
 
 def test_names_that_are_taken_are_refused() -> None:
-    taken = system("taken", {"u_rate": lambda s: s["u"]}, ["u"])
+    plant = system("taken", {"u_rate": lambda s: s["u"]}, ["u"])
     with pytest.raises(ProblemError, match="'u_rate' is the name of the rate of a control"):
-        with_rates(fastest(Phase(taken, tf=1.0)), {"u": Rate()})
+        with_rates(fastest(Phase(plant, tf=1.0)), {"u": Rate()})
     squared = replace(
         benchmark_problems.block_move().phases[0], integrals={"u_rate_squared": Integral(lambda v: v["u"])}
     )

@@ -69,11 +69,11 @@ def near(weight: float) -> TrajectoryProblem:
 
 
 def test_the_least_bent_curve_through_points_is_a_natural_spline() -> None:
-    found = solve(through(), meshes=[Mesh.at(radau(3), TIMES)])
-    assert found.status is Status.SOLVED
+    solution = solve(through(), meshes=[Mesh.at(radau(3), TIMES)])
+    assert solution.status is Status.SOLVED
     spline = CubicSpline(TIMES, VALUES, bc_type="natural")
     fine = np.linspace(0.0, 1.0, 101)
-    assert found.interpolate(fine)["x"] == pytest.approx(spline(fine), abs=1e-7)
+    assert solution.interpolate(fine)["x"] == pytest.approx(spline(fine), abs=1e-7)
 
 
 def test_samples_need_no_nodes() -> None:
@@ -82,20 +82,22 @@ def test_samples_need_no_nodes() -> None:
     fine = np.linspace(0.0, 1.0, 101)
     errors = []
     for intervals in (11, 41):
-        found = solve(through(), Options(intervals=intervals))
-        assert found.interpolate(TIMES)["x"] == pytest.approx(VALUES, abs=1e-8)  # met wherever the points are
-        errors.append(np.abs(found.interpolate(fine)["x"] - spline(fine)).max())
+        solution = solve(through(), Options(intervals=intervals))
+        assert solution.interpolate(TIMES)["x"] == pytest.approx(VALUES, abs=1e-8)  # met wherever the points are
+        errors.append(np.abs(solution.interpolate(fine)["x"] - spline(fine)).max())
     assert errors[1] < 0.1 * errors[0]
     assert errors[1] < 2e-3
 
 
 def test_a_sum_over_samples_makes_a_smoothing_spline() -> None:
     weight = 1e-4
-    found = solve(near(weight), meshes=[Mesh.at(radau(3), TIMES)])
+    solution = solve(near(weight), meshes=[Mesh.at(radau(3), TIMES)])
     spline = make_smoothing_spline(TIMES, VALUES, lam=weight)
-    assert found.interpolate(TIMES)["x"] == pytest.approx(spline(TIMES), abs=1e-7)
-    assert found.figures["fit"] == pytest.approx(((spline(TIMES) - VALUES) ** 2).sum(), rel=1e-6)
-    assert found.objective == pytest.approx(found.figures["fit"] + weight * found.phase.integrals["bending"], rel=1e-9)
+    assert solution.interpolate(TIMES)["x"] == pytest.approx(spline(TIMES), abs=1e-7)
+    assert solution.figures["fit"] == pytest.approx(((spline(TIMES) - VALUES) ** 2).sum(), rel=1e-6)
+    assert solution.objective == pytest.approx(
+        solution.figures["fit"] + weight * solution.phase.integrals["bending"], rel=1e-9
+    )
 
 
 def test_a_sum_may_be_limited_and_stand_in_any_function_of_the_ends() -> None:
@@ -114,9 +116,9 @@ def test_a_sum_may_be_limited_and_stand_in_any_function_of_the_ends() -> None:
         ),
     ]
     for problem in problems:
-        found = solve(problem, meshes=[Mesh.at(radau(3), TIMES)])
-        assert found.success
-        assert found.phase.values["x"][found.phase.mesh.bases] == pytest.approx(spline(TIMES), abs=1e-5)
+        solution = solve(problem, meshes=[Mesh.at(radau(3), TIMES)])
+        assert solution.success
+        assert solution.phase.values["x"][solution.phase.mesh.bases] == pytest.approx(spline(TIMES), abs=1e-5)
 
 
 def rich() -> TrajectoryProblem:
@@ -152,33 +154,35 @@ def rich() -> TrajectoryProblem:
 @pytest.mark.parametrize("degrees", [(3, 3, 3), (2, 4, 3)])
 def test_the_derivatives_of_samples_are_those_of_the_whole_program(degrees: tuple[int, ...]) -> None:
     program = Program(rich(), meshes=[Mesh(np.array([0.0, 0.3, 0.5, 1.0]), tuple(radau(d) for d in degrees))])
-    made = program.transcription
-    n, m = made.layout.size, len(made.row_scale)
-    parameters = boxes(made.statement, rich(), made.layout, made.blocks).parameters
+    transcription = program.transcription
+    n, m = transcription.layout.size, len(transcription.row_scale)
+    parameters = boxes(transcription.statement, rich(), transcription.layout, transcription.blocks).parameters
     rng = np.random.default_rng(3)
     x, lam = rng.uniform(0.2, 1.0, n), rng.standard_normal(m)
-    X, P, L = ca.MX.sym("x", n), ca.MX.sym("p", made.parameter_size), ca.MX.sym("l", m)
-    f, g = made.objective(X, P), made.constraints(X, P)
-    whole = ca.Function(
+    X, P, L = ca.MX.sym("x", n), ca.MX.sym("p", transcription.parameter_size), ca.MX.sym("l", m)
+    f, g = transcription.objective(X, P), transcription.constraints(X, P)
+    derivatives = ca.Function(
         "whole", [X, P, L], [ca.gradient(f, X), ca.jacobian(g, X), ca.hessian(0.7 * f + ca.dot(L, g), X)[0]]
     )
-    gradient, jacobian, hessian = (np.asarray(a, float) for a in whole(x, parameters, lam))
-    assert np.asarray(made.gradient(x, parameters)[1]).ravel() == pytest.approx(gradient.ravel(), rel=1e-10, abs=1e-12)
-    assert np.asarray(made.jacobian(x, parameters)[1]) == pytest.approx(jacobian, rel=1e-10, abs=1e-12)
-    own = np.asarray(made.hessian(x, parameters, 0.7, lam))
-    assert own + np.triu(own, 1).T == pytest.approx(hessian, rel=1e-9, abs=1e-11)
+    gradient, jacobian, hessian = (np.asarray(a, float) for a in derivatives(x, parameters, lam))
+    assert np.asarray(transcription.gradient(x, parameters)[1]).ravel() == pytest.approx(
+        gradient.ravel(), rel=1e-10, abs=1e-12
+    )
+    assert np.asarray(transcription.jacobian(x, parameters)[1]) == pytest.approx(jacobian, rel=1e-10, abs=1e-12)
+    upper = np.asarray(transcription.hessian(x, parameters, 0.7, lam))
+    assert upper + np.triu(upper, 1).T == pytest.approx(hessian, rel=1e-9, abs=1e-11)
 
 
 def test_samples_equal_the_interpolated_solution() -> None:
-    found = solve(rich(), Options(intervals=7))
-    assert found.success
+    solution = solve(rich(), Options(intervals=7))
+    assert solution.success
     at = rich().phases[0].integrals["free"].at
     assert at is not None
-    values = found.interpolate(found.phase.tf * at.times)
+    values = solution.interpolate(solution.phase.tf * at.times)
     y, w = at.data["y"], at.times**2
-    terms = values["x"] * values["u"] - y * 0.7 + np.sin(w) * found.parameters["p"] + found.phase.tf * at.times
-    assert found.phase.integrals["free"] == pytest.approx((terms**2).sum(), rel=1e-9)
-    assert found.phase.integrals["kept"] == pytest.approx((terms**2).sum(), rel=1e-9)
+    terms = values["x"] * values["u"] - y * 0.7 + np.sin(w) * solution.parameters["p"] + solution.phase.tf * at.times
+    assert solution.phase.integrals["free"] == pytest.approx((terms**2).sum(), rel=1e-9)
+    assert solution.phase.integrals["kept"] == pytest.approx((terms**2).sum(), rel=1e-9)
 
 
 def test_the_sensitivity_to_data_counts_what_samples_take_from_them() -> None:
@@ -188,27 +192,27 @@ def test_the_sensitivity_to_data_counts_what_samples_take_from_them() -> None:
 
     options = Options(intervals=7, tolerance=1e-11)
     above, below = (solve(problem(0.7 + d), options).objective for d in (1e-4, -1e-4))
-    found = solve(rich(), options)
+    solution = solve(rich(), options)
     expected = (above - below) / 2e-4
-    assert found.dJ_dq["motion.q"] == pytest.approx(expected, rel=1e-5)
-    assert sensitivities(rich(), found, ["q"]).derivatives_of("objective")["q"] == pytest.approx(expected, rel=1e-6)
+    assert solution.dJ_dq["motion.q"] == pytest.approx(expected, rel=1e-5)
+    assert sensitivities(rich(), solution, ["q"]).derivatives_of("objective")["q"] == pytest.approx(expected, rel=1e-6)
 
 
 def test_measured_numbers_may_change_without_building_again() -> None:
     program = Program(through(), meshes=[Mesh.at(radau(3), TIMES)])
     program.solve()
-    other = VALUES[::-1].copy()
-    found = program.solve(through(other))
-    assert found.phase.values["x"][found.phase.mesh.bases] == pytest.approx(other, abs=1e-8)
+    reversed_values = VALUES[::-1].copy()
+    solution = program.solve(through(reversed_values))
+    assert solution.phase.values["x"][solution.phase.mesh.bases] == pytest.approx(reversed_values, abs=1e-8)
 
 
 def test_a_missed_sample_is_reported_with_its_time() -> None:
     base = through()
     (phase,) = base.phases
     problem = replace(base, phases=[replace(phase, bounds={"x": (-1.0, 0.5)})])
-    found = solve(problem, Options(intervals=10, persistent=False))
-    assert not found.success
-    assert "constraint at samples 'gates'" in str(explain(found))
+    solution = solve(problem, Options(intervals=10, persistent=False))
+    assert not solution.success
+    assert "constraint at samples 'gates'" in str(explain(solution))
 
 
 # -------------------------------------------------------------------------------------------------- mistakes
@@ -278,7 +282,7 @@ def test_a_signal_that_moves_moves_at_the_samples_too() -> None:
 
     options = Options(intervals=7, tolerance=1e-11)
     above, below = (solve(problem(d), options).objective for d in (1e-4, -1e-4))
-    found = sensitivities(rich(), solve(rich(), options))
-    assert found.derivatives_of("objective")["w"] == pytest.approx((above - below) / 2e-4, rel=1e-6)
+    sensitivity = sensitivities(rich(), solve(rich(), options))
+    assert sensitivity.derivatives_of("objective")["w"] == pytest.approx((above - below) / 2e-4, rel=1e-6)
     timed = sensitivities(through(), solve(through(), Options(intervals=11)), None)
     assert "motion.tf" not in timed.names  # the samples would be elsewhere on the mesh

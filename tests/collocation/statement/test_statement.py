@@ -53,9 +53,9 @@ def system(**changes):
     )
 
 
-def of(made, **changes):
-    phase = Phase(made, **{"tf": 1.0, "data": {"d": 0.0}, **changes})
-    return TrajectoryProblem([phase], lambda e: e.final[made.states[0].name])
+def problem_of(plant, **changes):
+    phase = Phase(plant, **{"tf": 1.0, "data": {"d": 0.0}, **changes})
+    return TrajectoryProblem([phase], lambda e: e.final[plant.states[0].name])
 
 
 NAMES = {
@@ -188,28 +188,28 @@ def test_a_function_that_takes_numbers_only_is_referred_to_casadi(value, message
 class Measured(ca.Callback):
     """A function of numbers: nothing is known of it but its values."""
 
-    def __init__(self, like):
+    def __init__(self, function):
         ca.Callback.__init__(self)
-        self.like = like
+        self.function = function
         self.construct("rhs", {})
 
     def get_n_in(self):
-        return self.like.n_in()
+        return self.function.n_in()
 
     def get_n_out(self):
         return 1
 
     def get_sparsity_in(self, i):
-        return self.like.sparsity_in(i)
+        return self.function.sparsity_in(i)
 
     def get_sparsity_out(self, i):
-        return self.like.sparsity_out(i)
+        return self.function.sparsity_out(i)
 
     def get_name_in(self, i):
-        return self.like.name_in(i)
+        return self.function.name_in(i)
 
     def eval(self, arguments):
-        return [self.like(*arguments)]
+        return [self.function(*arguments)]
 
 
 def test_a_system_that_calls_numbers_is_referred_to_solvers_that_evaluate():
@@ -233,7 +233,7 @@ def test_a_system_that_calls_numbers_is_referred_to_solvers_that_evaluate():
     ],
 )
 def test_a_name_that_means_two_things_is_refused(changes, message):
-    status, text = refusal(lambda: of(system(**changes), data={changes.get("d", "d"): 0.0}))
+    status, text = refusal(lambda: problem_of(system(**changes), data={changes.get("d", "d"): 0.0}))
 
     assert status == "bad_statement"
     assert text == f"motion: system plant: {message}: rename one of them"
@@ -268,26 +268,34 @@ def test_the_first_phase_has_a_beginning():
 def test_a_shared_parameter_has_one_unit_and_one_range():
     spring = problems.damped_start().phases[0]
 
-    def two(unit, high):
+    def sharing(unit, high):
         parameter = Variable("c", unit, 0.05, high)
-        other = replace(spring.system, parameters=(parameter,))
+        second_system = replace(spring.system, parameters=(parameter,))
         return replace(
             problems.damped_start(),
-            phases=[replace(spring, name="a"), replace(spring, name="b", system=other)],
+            phases=[replace(spring, name="a"), replace(spring, name="b", system=second_system)],
             cost=lambda e: e.phase["a"].integral["square"],
         )
 
-    assert refusal(lambda: two("N s/m", 10.0))[1] == (
+    assert refusal(lambda: sharing("N s/m", 10.0))[1] == (
         "parameters.c: its unit is '' in phase a and 'N s/m' in phase b: a shared parameter must have one unit"
     )
-    assert refusal(lambda: two("", 5.0))[1].startswith("parameters.c: its range is 0.05 to 10 in phase a and 0.05 to 5")
-    assert Program(replace(two("", 5.0), parameters={"c": (0.1, 4.0)}), Options(intervals=5)).problem is not None
+    assert refusal(lambda: sharing("", 5.0))[1].startswith(
+        "parameters.c: its range is 0.05 to 10 in phase a and 0.05 to 5"
+    )
+    assert Program(replace(sharing("", 5.0), parameters={"c": (0.1, 4.0)}), Options(intervals=5)).problem is not None
 
 
 NUMBERS = {
-    "data that are missing": (lambda: of(system(), data={}), "motion: data.d: has no value: give a number or a Signal"),
-    "data that are no number": (lambda: of(system(), data={"d": "1"}), "motion: data.d: is str, not a number"),
-    "data that are NaN": (lambda: of(system(), data={"d": math.nan}), "motion: data.d: is nan: give a finite number"),
+    "data that are missing": (
+        lambda: problem_of(system(), data={}),
+        "motion: data.d: has no value: give a number or a Signal",
+    ),
+    "data that are no number": (lambda: problem_of(system(), data={"d": "1"}), "motion: data.d: is str, not a number"),
+    "data that are NaN": (
+        lambda: problem_of(system(), data={"d": math.nan}),
+        "motion: data.d: is nan: give a finite number",
+    ),
     "bounds that are NaN": (lambda: with_phase(bounds={"u": (math.nan, 1.0)}), "motion: bounds.u: is nan to 1"),
     "bounds the wrong way round": (
         lambda: with_phase(bounds={"u": (1.0, -1.0)}),
@@ -325,11 +333,11 @@ NUMBERS = {
         "motion: integrals.effort: nothing lies between 1 and 0",
     ),
     "a signal that is too short": (
-        lambda: of(system(), data={"d": Signal(np.linspace(0.0, 0.5, 4), np.zeros(4))}),
+        lambda: problem_of(system(), data={"d": Signal(np.linspace(0.0, 0.5, 4), np.zeros(4))}),
         "motion: data.d: the signal is defined from 0 to 0.5, not from 0.00310102 to 1",
     ),
     "a signal over time of a phase with a free end": (
-        lambda: of(system(), tf=(0.5, 1.0), data={"d": Signal(np.linspace(0.0, 1.0, 4), np.zeros(4))}),
+        lambda: problem_of(system(), tf=(0.5, 1.0), data={"d": Signal(np.linspace(0.0, 1.0, 4), np.zeros(4))}),
         "motion: data.d: a phase with free ends needs a signal over its duration, 0 to 1",
     ),
     "a name with a bracket": (
@@ -392,9 +400,9 @@ def test_a_constraint_is_a_function_with_limits(problem, message):
 
 
 @pytest.mark.parametrize("kind", [Constraint, Integral])
-@pytest.mark.parametrize(("limits", "told"), [({"low": None}, "low is None"), ({"high": "1"}, "high is '1'")])
-def test_limits_are_numbers(kind, limits, told):
-    with pytest.raises(ValueError, match=f"{told}: give a number, an infinite one where there is no limit"):
+@pytest.mark.parametrize(("limits", "message"), [({"low": None}, "low is None"), ({"high": "1"}, "high is '1'")])
+def test_limits_are_numbers(kind, limits, message):
+    with pytest.raises(ValueError, match=f"{message}: give a number, an infinite one where there is no limit"):
         kind(lambda v: v["x"], **limits)
 
 
@@ -419,10 +427,10 @@ def test_a_box_is_a_number_or_two(problem, message):
 
 
 def test_two_numbers_of_any_kind_are_a_range():
-    given = with_phase(bounds={"x": [-1, 2], "u": 3}, initial={"x": np.array([0.0, 0.5])}, tf=np.float64(1.0)).phases[0]
-    assert given.bounds == {"x": (-1.0, 2.0), "u": (3.0, 3.0)}
-    assert given.initial == {"x": (0.0, 0.5)}
-    assert given.tf == 1.0
+    phase = with_phase(bounds={"x": [-1, 2], "u": 3}, initial={"x": np.array([0.0, 0.5])}, tf=np.float64(1.0)).phases[0]
+    assert phase.bounds == {"x": (-1.0, 2.0), "u": (3.0, 3.0)}
+    assert phase.initial == {"x": (0.0, 0.5)}
+    assert phase.tf == 1.0
 
 
 VARIANTS = {
@@ -505,9 +513,9 @@ TABLES = {
 @pytest.mark.parametrize("name", TABLES["phase"])
 def test_named_entries_of_a_phase_are_a_mapping_or_none(name):
     assert getattr(replace(PHASE, **{name: None}), name) == {}
-    for given in (3, "x", ["x"]):
-        status, text = refusal(lambda given=given: with_phase(**{name: given}))
-        expected = f"motion: {name}: is {given!r}: give a mapping by names, as {{name: ...}}, or leave it out"
+    for entries in (3, "x", ["x"]):
+        status, text = refusal(lambda entries=entries: with_phase(**{name: entries}))
+        expected = f"motion: {name}: is {entries!r}: give a mapping by names, as {{name: ...}}, or leave it out"
         assert (status, text) == ("bad_statement", expected)
 
 
@@ -547,7 +555,7 @@ def test_a_phase_has_a_system_a_name_and_an_end(changes, text):
 
 @pytest.mark.parametrize("do", [solve, Program])
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("arguments", "text"),
     [
         ({"problem": 3}, "problem: is 3: give a TrajectoryProblem"),
         ({"options": {}}, r"options: are {}: give Options\(...\), or none"),
@@ -555,9 +563,9 @@ def test_a_phase_has_a_system_a_name_and_an_end(changes, text):
         ({"meshes": 3}, "meshes: are 3: give a list with a Mesh for each phase"),
     ],
 )
-def test_a_solve_takes_things_of_its_kinds_only(do, given, text):
+def test_a_solve_takes_things_of_its_kinds_only(do, arguments, text):
     with pytest.raises(ProblemError, match=text):
-        do(**{"problem": BLOCK, **given})
+        do(**{"problem": BLOCK, **arguments})
 
 
 def test_a_program_and_a_guess_check_the_types_of_their_arguments():

@@ -104,16 +104,18 @@ def with_scalars():
 
 @pytest.mark.parametrize("scheme", ["radau", "hermite_simpson"])
 def test_a_problem_with_vectors_is_the_one_with_a_scalar_for_each_component(scheme):
-    found, other = (Program(p(), Options(scheme=scheme, intervals=10)).solve() for p in (with_vectors, with_scalars))
-    assert found.success, found.message
-    assert found.objective == pytest.approx(other.objective, rel=1e-9)
-    a = ACTIVATION.columns_of(found.phase.values)
-    assert a.shape == (len(found.phase.times), 3)
-    np.testing.assert_allclose(a, ACTIVATION.columns_of(other.phase.values), atol=1e-7)
-    np.testing.assert_allclose(EXCITATION.columns_of(found.phase.values)[0], a[0], atol=1e-7)
+    solution, scalar_solution = (
+        Program(p(), Options(scheme=scheme, intervals=10)).solve() for p in (with_vectors, with_scalars)
+    )
+    assert solution.success, solution.message
+    assert solution.objective == pytest.approx(scalar_solution.objective, rel=1e-9)
+    a = ACTIVATION.columns_of(solution.phase.values)
+    assert a.shape == (len(solution.phase.times), 3)
+    np.testing.assert_allclose(a, ACTIVATION.columns_of(scalar_solution.phase.values), atol=1e-7)
+    np.testing.assert_allclose(EXCITATION.columns_of(solution.phase.values)[0], a[0], atol=1e-7)
     # the moment that is needed is there, to the 0.02 N m that are allowed
-    arms = np.column_stack([Signal(TIMES, column).at(found.phase.times) for column in ARMS.T])
-    missing = np.einsum("nk,nk->n", arms, STRENGTH * a) - Signal(TIMES, NEEDED).at(found.phase.times)
+    arms = np.column_stack([Signal(TIMES, column).at(solution.phase.times) for column in ARMS.T])
+    missing = np.einsum("nk,nk->n", arms, STRENGTH * a) - Signal(TIMES, NEEDED).at(solution.phase.times)
     assert np.abs(missing).max() < 0.02 + 1e-7
 
 

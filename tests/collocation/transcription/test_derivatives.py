@@ -118,7 +118,7 @@ PROBLEMS = {
 
 
 class Case:
-    """A program at a random point: `made` the transcription, scaled `x`, numbers `p`, multipliers."""
+    """A program at a random point: `transcription`, scaled `x`, numbers `p`, multipliers."""
 
     def __init__(self, problem, mesh, *, residual):
         statement = state(problem, residual=residual)
@@ -128,28 +128,28 @@ class Case:
         rng = np.random.default_rng(7)
         n = self.layout.size
         self.scale, self.shift = rng.uniform(0.5, 2.0, n), rng.uniform(-0.3, 0.3, n)
-        self.made = transcribe(statement, self.meshes, self.scale, self.shift, 0.7, self.layout)
-        self.p = boxes(statement, problem, self.layout, self.made.blocks).parameters
+        self.transcription = transcribe(statement, self.meshes, self.scale, self.shift, 0.7, self.layout)
+        self.p = boxes(statement, problem, self.layout, self.transcription.blocks).parameters
         real = rng.uniform(0.2, 0.9, n)
-        for place in self.layout.phases:
-            for index, value in ((place.t0, 0.15), (place.tf, 1.1)):
+        for indices in self.layout.phases:
+            for index, value in ((indices.t0, 0.15), (indices.tf, 1.1)):
                 if index >= 0:
                     real[index] = value
         if len(problem.phases) == 2 and self.layout.phases[1].tf >= 0:
             real[self.layout.phases[1].tf] = 2.3
         self.x = (real - self.shift) / self.scale
-        self.lam = rng.uniform(-1.0, 1.0, len(self.made.row_scale))
+        self.lam = rng.uniform(-1.0, 1.0, len(self.transcription.row_scale))
 
 
 @pytest.fixture(scope="module")
 def cases():
-    made = {}
+    cache = {}
 
     def case(problem, mesh, form):
         key = problem, mesh, form
-        if key not in made:
-            made[key] = Case(PROBLEMS[problem](), MESHES[mesh], residual=form == "residual")
-        return made[key]
+        if key not in cache:
+            cache[key] = Case(PROBLEMS[problem](), MESHES[mesh], residual=form == "residual")
+        return cache[key]
 
     return case
 
@@ -168,39 +168,44 @@ every_combination = pytest.mark.parametrize(("problem", "mesh", "form"), COMBINA
 @every_combination
 def test_the_program_equals_one_written_out_in_loops(cases, problem, mesh, form):
     case = cases(problem, mesh, form)
-    made = case.made
+    transcription = case.transcription
     x, p = ca.MX.sym("x", case.layout.size), ca.MX.sym("p", len(case.p))
     cost, rows = written_out(case, x, p)
-    f, g = 0.7 * cost, rows / made.row_scale
+    f, g = 0.7 * cost, rows / transcription.row_scale
     lam, sigma = ca.MX.sym("lam", g.numel()), 1.3
     H, gradient = ca.hessian(sigma * f + ca.dot(lam, g), x)
     expected = ca.Function("expected", [x, p, lam], [f, g, ca.gradient(f, x), ca.jacobian(g, x), ca.triu(H), gradient])
     f, g, grad, J, H, _ = (np.array(entry, float) for entry in expected(case.x, case.p, case.lam))
 
-    assert_same(made.objective(case.x, case.p), f)
-    assert_same(made.constraints(case.x, case.p), g)
-    assert_same(made.gradient(case.x, case.p)[1], grad)
-    assert_same(made.jacobian(case.x, case.p)[1], J)
-    assert_same(made.hessian(case.x, case.p, 1.3, case.lam), H)
+    assert_same(transcription.objective(case.x, case.p), f)
+    assert_same(transcription.constraints(case.x, case.p), g)
+    assert_same(transcription.gradient(case.x, case.p)[1], grad)
+    assert_same(transcription.jacobian(case.x, case.p)[1], J)
+    assert_same(transcription.hessian(case.x, case.p, 1.3, case.lam), H)
 
 
 @every_combination
 def test_derivatives_equal_finite_differences(cases, problem, mesh, form):
     case = cases(problem, mesh, form)
-    made, n, step = case.made, case.layout.size, 1e-5
+    transcription, n, step = case.transcription, case.layout.size, 1e-5
     beside = case.x[:, None] + step * np.hstack([np.eye(n), -np.eye(n)])
-    f, g = (np.array(function.map(2 * n)(beside, case.p), float) for function in (made.objective, made.constraints))
-    grad, J = (np.array(function(case.x, case.p)[1], float) for function in (made.gradient, made.jacobian))
+    f, g = (
+        np.array(function.map(2 * n)(beside, case.p), float)
+        for function in (transcription.objective, transcription.constraints)
+    )
+    grad, J = (
+        np.array(function(case.x, case.p)[1], float) for function in (transcription.gradient, transcription.jacobian)
+    )
 
     assert_close(grad, (f[:, :n] - f[:, n:]).T / (2.0 * step))
     assert_close(J, (g[:, :n] - g[:, n:]) / (2.0 * step))
 
     def of_lagrangian(x):
-        return 1.3 * np.array(made.gradient(x, case.p)[1], float) + np.array(
-            ca.mtimes(made.jacobian(x, case.p)[1].T, case.lam), float
+        return 1.3 * np.array(transcription.gradient(x, case.p)[1], float) + np.array(
+            ca.mtimes(transcription.jacobian(x, case.p)[1].T, case.lam), float
         )
 
-    upper = np.array(made.hessian(case.x, case.p, 1.3, case.lam), float)
+    upper = np.array(transcription.hessian(case.x, case.p, 1.3, case.lam), float)
     columns = [(of_lagrangian(beside[:, i]) - of_lagrangian(beside[:, n + i])) / (2.0 * step) for i in range(n)]
     assert_close(upper + np.triu(upper, 1).T, np.hstack(columns))
 
@@ -210,18 +215,18 @@ def test_an_integrand_without_variables_is_in_the_cost():
     clock = replace(clock, tf=3.0, integrals={"clock": Integral(lambda v: v.time + 1.0)})
     case = Case(TrajectoryProblem([clock], lambda e: e.integral["clock"]), MESHES["radau 4"], residual=True)
 
-    assert float(case.made.objective(case.x, case.p)) == pytest.approx(0.7 * (0.5 * 3.0**2 + 3.0))
-    assert not np.array(case.made.gradient(case.x, case.p)[1]).any()
+    assert float(case.transcription.objective(case.x, case.p)) == pytest.approx(0.7 * (0.5 * 3.0**2 + 3.0))
+    assert not np.array(case.transcription.gradient(case.x, case.p)[1]).any()
 
 
 def test_the_matrices_grow_with_the_intervals_not_with_their_square():
     short, long = (
-        Case(one_phase(0.0, 1.0), Mesh.uniform(hermite_simpson(), intervals), residual=True).made
+        Case(one_phase(0.0, 1.0), Mesh.uniform(hermite_simpson(), intervals), residual=True).transcription
         for intervals in (20, 80)
     )
 
     for function, result in (("jacobian", 1), ("hessian", 0)):
-        few, many = (getattr(made, function).sparsity_out(result).nnz() for made in (short, long))
+        few, many = (getattr(transcription, function).sparsity_out(result).nnz() for transcription in (short, long))
         assert few < many < 4.0 * few
 
 
@@ -231,14 +236,14 @@ def test_entries_of_a_matrix_are_put_in_their_places_and_added(shape):
     rows, columns = (rng.integers(0, count, 500) for count in shape)
     rows[:9], columns[:9], values = shape[0] - 1, shape[1] - 1, rng.uniform(size=500)
 
-    made = constant_matrix(rows, columns, values, shape)
+    matrix = constant_matrix(rows, columns, values, shape)
 
     expected = coo_array((values, (rows, columns)), shape=shape).tocsc()  # adds what falls on one place
     expected.sort_indices()
-    assert made.shape == shape
-    assert made.row() == expected.indices.tolist()
-    assert made.colind() == expected.indptr.tolist()
-    np.testing.assert_allclose(made.nonzeros(), expected.data, rtol=1e-14)
+    assert matrix.shape == shape
+    assert matrix.row() == expected.indices.tolist()
+    assert matrix.colind() == expected.indptr.tolist()
+    np.testing.assert_allclose(matrix.nonzeros(), expected.data, rtol=1e-14)
 
 
 def assert_same(actual, expected):
@@ -261,11 +266,11 @@ def written_out(case, x, p):
     problem, at = case.problem, 0
     rows, named = [], {}
     parameters = {v.name: X[case.layout.parameters[v.name]] for v in problem.variables}
-    for i, (phase, place, mesh) in enumerate(zip(problem.phases, case.layout.phases, case.meshes, strict=True)):
+    for i, (phase, indices, mesh) in enumerate(zip(problem.phases, case.layout.phases, case.meshes, strict=True)):
         system, form = phase.system, case.statement.points[i].form
         g, at = p[at], at + 1  # the only data entry that is a number
         times = []
-        for index in (place.t0, place.tf):
+        for index in (indices.t0, indices.tf):
             if index >= 0:
                 times.append(X[index])
             else:
@@ -277,13 +282,13 @@ def written_out(case, x, p):
         at += count
         points = []
         for slot in range(mesh.slots):
-            states = ca.vertcat(*(X[int(j)] for j in place.states[slot]))
+            states = ca.vertcat(*(X[int(j)] for j in indices.states[slot]))
             if slot < mesh.first:
                 points.append({"x": states})
                 continue
-            own = [X[int(j)] for j in place.point[slot - mesh.first]][4:]
-            s = ca.vertcat(*own[:2]) if form else None
-            u, z = own[-2:]
+            inner_variables = [X[int(j)] for j in indices.point[slot - mesh.first]][4:]
+            s = ca.vertcat(*inner_variables[:2]) if form else None
+            u, z = inner_variables[-2:]
             time = t0 + float(mesh.fractions[slot]) * (tf - t0)
             q, k = ca.vertcat(g, push[slot - mesh.first]), ca.vertcat(parameters["k"], parameters["c"])
             rates = system.rhs(states, u, z, k, q, time) if form is None else ca.vertcat(states[2:], s)
@@ -318,8 +323,8 @@ def written_out(case, x, p):
         names = ("x", "angle", "v", "omega")
         first, last = (EndNames(zip(names, ca.vertsplit(points[k]["x"]), strict=True)) for k in (0, -1))
         for name in ("u", "z"):
-            first.others[name] = points[0][name] if mesh.first == 0 else None
-            last.others[name] = points[-1][name]
+            first.uncounted[name] = points[0][name] if mesh.first == 0 else None
+            last.uncounted[name] = points[-1][name]
         named[phase.name] = Plain(
             initial=first, final=last, t0=t0, tf=tf, duration=tf - t0, integral=integrals, data={"g": g}
         )
@@ -333,10 +338,10 @@ class EndNames(dict):
 
     def __init__(self, states):
         super().__init__(states)
-        self.others = {}
+        self.uncounted = {}
 
     def __missing__(self, name):
-        return self.others[name]
+        return self.uncounted[name]
 
 
 def of_intervals(mesh, points, duration, names):
@@ -344,12 +349,12 @@ def of_intervals(mesh, points, duration, names):
     defects, integrals = [], dict.fromkeys(names, 0.0)
     for k, scheme in enumerate(mesh.schemes):
         h = float(mesh.nodes[k + 1] - mesh.nodes[k]) * duration
-        here = points[mesh.bases[k] : mesh.bases[k + 1] + 1]
+        piece = points[mesh.bases[k] : mesh.bases[k + 1] + 1]
         if scheme.name == "trapezoidal":
-            (a, b), weights = here, [0.5, 0.5]
+            (a, b), weights = piece, [0.5, 0.5]
             defects.append(b["x"] - a["x"] - h / 2.0 * (a["f"] + b["f"]))
         elif scheme.name == "hermite_simpson":
-            (a, m, b), weights = here, [1 / 6, 4 / 6, 1 / 6]
+            (a, m, b), weights = piece, [1 / 6, 4 / 6, 1 / 6]
             defects.append(m["x"] - (a["x"] + b["x"]) / 2.0 - h / 8.0 * (a["f"] - b["f"]))
             defects.append(b["x"] - a["x"] - h / 6.0 * (a["f"] + 4.0 * m["f"] + b["f"]))
         else:
@@ -359,13 +364,13 @@ def of_intervals(mesh, points, duration, names):
             weights = [0.0, *A[-1]]
             for j in range(scheme.degree):
                 if np.count_nonzero(scheme.Q[j]) == 1 and scheme.degree > 1:  # the differential form
-                    inner = sum(D[j, r] * here[r]["x"] for r in range(scheme.degree + 1))
-                    defects.append(inner - h * here[j + 1]["f"])
+                    inner = sum(D[j, r] * piece[r]["x"] for r in range(scheme.degree + 1))
+                    defects.append(inner - h * piece[j + 1]["f"])
                 else:
-                    inner = sum(A[j, r] * here[r + 1]["f"] for r in range(scheme.degree))
-                    defects.append(here[j + 1]["x"] - here[0]["x"] - h * inner)
+                    inner = sum(A[j, r] * piece[r + 1]["f"] for r in range(scheme.degree))
+                    defects.append(piece[j + 1]["x"] - piece[0]["x"] - h * inner)
         for name in names:
-            integrals[name] += h * sum(w * point["L"][name] for w, point in zip(weights, here, strict=True) if w)
+            integrals[name] += h * sum(w * point["L"][name] for w, point in zip(weights, piece, strict=True) if w)
     return defects, integrals
 
 

@@ -27,15 +27,15 @@ def remade(system, rate=lambda x, rates: rates, units=None, time=lambda t: t):
         n: getattr(system, t)
         for n, t in zip("xuzpq", ("states", "controls", "algebraic", "parameters", "data"), strict=True)
     }
-    given = {n: ca.SX.sym(n, len(table)) for n, table in tables.items()}
+    symbols = {n: ca.SX.sym(n, len(table)) for n, table in tables.items()}
     factors = {n: ca.SX([1.0 / units.get(v.name, 1.0) for v in table]) for n, table in tables.items()}
     t = ca.SX.sym("t")
-    old = [given[n] * factors[n] if tables[n] else given[n] for n in "xuzpq"]
-    rates = rate(given["x"], system.rhs(*old, time(t))) / factors["x"]
+    old = [symbols[n] * factors[n] if tables[n] else symbols[n] for n in "xuzpq"]
+    rates = rate(symbols["x"], system.rhs(*old, time(t))) / factors["x"]
     scaled = {n: tuple(in_units(v, units.get(v.name, 1.0)) for v in table) for n, table in tables.items()}
     return System(
-        system.name, scaled["x"], scaled["p"], ca.Function("rhs", [*given.values(), t], [rates], list("xuzpqt"), ["f"]),
-        controls=scaled["u"],
+        system.name, scaled["x"], scaled["p"],
+        ca.Function("rhs", [*symbols.values(), t], [rates], list("xuzpqt"), ["f"]), controls=scaled["u"],
     )  # fmt: skip
 
 
@@ -52,17 +52,17 @@ def test_a_motion_run_backwards_costs_the_same(scheme, problem):
     backwards = replace(phase, system=system, initial=phase.final, final=phase.initial)
     options = Options(form="explicit", **SCHEMES[scheme])
 
-    there = Program(forwards, options).solve()
+    forth = Program(forwards, options).solve()
     back = Program(replace(forwards, phases=[backwards]), options).solve()
 
     # symmetric schemes are the same equations in another order; radau is within the error of its mesh, which is that of
     # the benchmark where a bound of a state begins to bind within an interval
     tolerance = 3e-4 if scheme == "radau" and problem is problems.van_der_pol else 1e-8
-    assert there.success
+    assert forth.success
     assert back.success
-    assert back.objective == pytest.approx(there.objective, rel=tolerance)
+    assert back.objective == pytest.approx(forth.objective, rel=tolerance)
     if scheme != "radau":
-        for name, values in there.phase.values.items():
+        for name, values in forth.phase.values.items():
             np.testing.assert_allclose(back.phase.values[name][::-1], values, atol=2e-4)
 
 
@@ -71,10 +71,10 @@ def test_the_beginning_of_time_is_of_no_consequence(scheme):
     problem = problems.cart_pole()
     later = replace(problem, phases=[replace(problem.phases[0], t0=100.0, tf=102.0)])
 
-    now, then = (Program(p, Options(**SCHEMES[scheme])).solve() for p in (problem, later))
+    early, then = (Program(p, Options(**SCHEMES[scheme])).solve() for p in (problem, later))
 
-    assert then.iterations == now.iterations
-    assert then.objective == pytest.approx(now.objective, rel=1e-10)
+    assert then.iterations == early.iterations
+    assert then.objective == pytest.approx(early.objective, rel=1e-10)
 
 
 UNITS = {
@@ -112,12 +112,12 @@ def test_units_change_neither_the_iterations_nor_the_result(scheme, units):
         bounds = {n: (a * units.get(n, 1.0), b * units.get(n, 1.0)) for n, (a, b) in RANGES.items()}
         return replace(problem, phases=[replace(problem.phases[0], bounds=bounds)])
 
-    plain, other = (Program(ranged(u), Options(**SCHEMES[scheme])).solve() for u in ({}, units))
+    plain, rescaled = (Program(ranged(u), Options(**SCHEMES[scheme])).solve() for u in ({}, units))
 
-    assert abs(other.iterations - plain.iterations) <= 2
-    assert other.objective == pytest.approx(plain.objective, rel=1e-9)
+    assert abs(rescaled.iterations - plain.iterations) <= 2
+    assert rescaled.objective == pytest.approx(plain.objective, rel=1e-9)
     for name, values in plain.phase.values.items():
-        np.testing.assert_allclose(other.phase.values[name] / units.get(name, 1.0), values, atol=1e-5)
+        np.testing.assert_allclose(rescaled.phase.values[name] / units.get(name, 1.0), values, atol=1e-5)
 
 
 @pytest.mark.parametrize("units", UNITS.values(), ids=UNITS)
@@ -126,10 +126,10 @@ def test_given_scales_do_the_same_for_variables_without_a_range(units):
     plain = Program(cart_pole_in({}), Options(scales=scales)).solve()
 
     scaled = {name: scale * units.get(name, 1.0) for name, scale in scales.items()}
-    other = Program(cart_pole_in(units), Options(scales=scaled)).solve()
+    rescaled = Program(cart_pole_in(units), Options(scales=scaled)).solve()
 
-    assert abs(other.iterations - plain.iterations) <= 2
-    assert other.objective == pytest.approx(plain.objective, rel=1e-9)
+    assert abs(rescaled.iterations - plain.iterations) <= 2
+    assert rescaled.objective == pytest.approx(plain.objective, rel=1e-9)
 
 
 def test_units_of_parameters_change_nothing():
@@ -140,7 +140,7 @@ def test_units_of_parameters_change_nothing():
     def plain(v):  # the cost is stated in the old units
         return Plain({**v, **{n: v[n] / f for n, f in units.items()}}, v.time)
 
-    other = replace(
+    converted = replace(
         phase,
         system=remade(phase.system, units=units),
         integrals={"cost": Integral(lambda v: cost(plain(v)))},
@@ -149,7 +149,7 @@ def test_units_of_parameters_change_nothing():
 
     first = Program(problem, options).solve()
     second = Program(
-        replace(problem, phases=[other], guess={n: value * units[n] for n, value in problem.guess.items()}), options
+        replace(problem, phases=[converted], guess={n: value * units[n] for n, value in problem.guess.items()}), options
     ).solve()
 
     assert abs(second.iterations - first.iterations) <= 2
@@ -234,15 +234,15 @@ def towed(**data):
         controls=[(Variable("u", "N", -3.0, 3.0), u)],
         data=[(Variable("slope", "m/s^2"), slope), (Variable("drag", "1/m"), drag)],
     )
-    given = {"slope": 0.7, "drag": 0.3, "t0": 0.0, "tf": 2.0, **data}
+    numbers = {"slope": 0.7, "drag": 0.3, "t0": 0.0, "tf": 2.0, **data}
     phase = Phase(
         mass,
-        t0=given.pop("t0"),
-        tf=given.pop("tf"),
+        t0=numbers.pop("t0"),
+        tf=numbers.pop("tf"),
         initial={"x": 0.0, "v": 0.0},
         final={"x": 2.0, "v": 0.0},
         integrals={"effort": Integral(lambda s: s["u"] ** 2)},
-        data=given,
+        data=numbers,
     )
     return TrajectoryProblem([phase], lambda e: e.integral["effort"] + e.data["drag"] ** 2)
 

@@ -25,13 +25,13 @@ def test_both_forms_agree_when_started_from_one_another(links, scheme):
     forms = {form: Program(problem, Options(form=form, **SCHEMES[scheme])) for form in ("explicit", "residual")}
     explicit = forms["explicit"].solve()
     residual = forms["residual"].solve(guess=Guess.from_solution(explicit))
-    again = forms["explicit"].solve(guess=Guess.from_solution(residual))
+    repeated = forms["explicit"].solve(guess=Guess.from_solution(residual))
 
     assert explicit.success
     assert residual.success
-    assert again.success
+    assert repeated.success
     assert residual.objective == pytest.approx(explicit.objective, rel=1e-9)  # 1e-7 is asked for
-    assert again.objective == pytest.approx(explicit.objective, rel=1e-9)
+    assert repeated.objective == pytest.approx(explicit.objective, rel=1e-9)
     for name in (*(v.name for v in problem.phases[0].system.states), "u1"):
         first, second = (solution.phase.values[name] for solution in (explicit, residual))
         np.testing.assert_allclose(first, second, atol=1e-5 * np.abs(first).max())

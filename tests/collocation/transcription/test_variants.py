@@ -20,7 +20,7 @@ def mass(weight=1.0, power=1, states=("x", "v")):
     )
 
 
-def move(system=None, *, price=1.0, limit=1.0, far=1.0, shown=1.0, **changes):
+def move(system=None, *, price=1.0, limit=1.0, far=1.0, figure_factor=1.0, **changes):
     """A move whose functions take numbers from outside, made again with every call."""
     phase = Phase(
         system or mass(),
@@ -34,7 +34,7 @@ def move(system=None, *, price=1.0, limit=1.0, far=1.0, shown=1.0, **changes):
         cost=lambda e: e.integral["effort"],
         constraints={"end": Constraint(lambda e: ca.vertcat(e.final["x"] - far, e.final["v"]), 0.0, 0.0)},
         terms={"effort": lambda e: e.integral["effort"]},
-        figures={"reach": lambda e: shown * e.final["x"]},
+        figures={"reach": lambda e: figure_factor * e.final["x"]},
     )
 
 
@@ -49,7 +49,7 @@ OTHERS = {
     "an integral": (lambda: move(price=2.0), r"motion: integrals\.effort"),
     "a path constraint": (lambda: move(limit=2.0), r"motion: path\.speed"),
     "a constraint": (lambda: move(far=2.0), r"constraints\.end"),
-    "a figure": (lambda: move(shown=2.0), r"figures\.reach"),
+    "a figure": (lambda: move(figure_factor=2.0), r"figures\.reach"),
     "a term": (lambda: replace(move(), terms={"effort": lambda e: e.final["x"]}), r"terms\.effort"),
 }
 
@@ -74,12 +74,12 @@ def test_a_figure_with_the_name_of_a_term_is_compared_once():
 
 
 def test_other_variables_and_names_are_reported_with_those_before(program):
-    for variant, told in (
+    for variant, expected in (
         (move(mass(states=("x", "w")), initial={}), "motion: states of the system: x, w were x, v when"),
         (replace(move(), figures={"height": lambda e: e.tf}), "figures: height were reach when"),
         (replace(move(), terms={}), "terms: none were effort when"),
     ):
-        with pytest.raises(ProblemError, match=f"^{told} the program was built: build it again"):
+        with pytest.raises(ProblemError, match=f"^{expected} the program was built: build it again"):
             program.solve(variant)
 
 

@@ -54,11 +54,11 @@ laws:
 """
 
 
-def held(text: str) -> FixedPoint:
+def fixed(text: str) -> FixedPoint:
     if text == "V":
         return FixedPoint("knot", LINK)
-    place = np.array([float(v) for v in text[2:-1].split(",")]) + ORIGINS[text[0]]
-    x, y, z = place.tolist()
+    position = np.array([float(v) for v in text[2:-1].split(",")]) + ORIGINS[text[0]]
+    x, y, z = position.tolist()
     return FixedPoint(BONES[text[0]], (x, y, z))
 
 
@@ -66,11 +66,11 @@ def reference_arm() -> Anatomy:
     wires, laws = [], []
     for line in MUSCLES.splitlines():
         name, most, *points = line.split()
-        wires.append(Strand(f"R_Mus_{name}", tuple(held(p) for p in points)))
+        wires.append(Strand(f"R_Mus_{name}", tuple(fixed(p) for p in points)))
         tone = 1 if name.startswith("Biceps") else 0
         laws.append(f"  R_Mus_{name}: {{max: {most}, tone: {tone}}}\n")
-    wires.append(Strand("R_Ten_Radius", (held("V"), held("R(-.012,.01,-.045)"))))
-    wires.append(Strand("R_Ten_Ulna", (held("V"), held("U(-.01,.025,-.09)"))))
+    wires.append(Strand("R_Ten_Radius", (fixed("V"), fixed("R(-.012,.01,-.045)"))))
+    wires.append(Strand("R_Ten_Ulna", (fixed("V"), fixed("U(-.01,.025,-.09)"))))
     bones, knot = {}, np.eye(4)
     for letter, bone in BONES.items():
         bones[bone] = np.eye(4)

@@ -57,22 +57,22 @@ def test_lengths_and_their_derivatives_are_those_of_the_specification(forked: An
 
 @pytest.mark.parametrize("start", [None, [0.05, 0.0, -0.2], [-0.05, 0.1, -0.28]])
 def test_the_fork_finds_its_equilibrium_from_any_start(forked: Anatomy, start: Any) -> None:
-    found = Equilibrium(forked).at([1.0, 0.3], [80.0, 50.0], start)
-    assert np.abs(found.pose - [0.0059173257, 0.0406163058, -0.2314482061]).max() < 1e-9
-    assert np.abs(found.tensions[2:] - [98.0236969638, 32.5184366552]).max() < 1e-7
-    assert np.abs(found.tau - [6.5009289613, 0.2248439800]).max() < 1e-8
-    assert np.abs(found.resultant).max() < 1e-9
+    equilibrium = Equilibrium(forked).at([1.0, 0.3], [80.0, 50.0], start)
+    assert np.abs(equilibrium.pose - [0.0059173257, 0.0406163058, -0.2314482061]).max() < 1e-9
+    assert np.abs(equilibrium.tensions[2:] - [98.0236969638, 32.5184366552]).max() < 1e-7
+    assert np.abs(equilibrium.tau - [6.5009289613, 0.2248439800]).max() < 1e-8
+    assert np.abs(equilibrium.resultant).max() < 1e-9
 
 
 def test_the_moments_are_minus_the_derivative_of_the_potential_and_the_pose_follows_its_implicit_derivative(
     forked: Anatomy,
 ) -> None:
     balance, h = Equilibrium(forked), 1e-5
-    here = balance.at([1.0, 0.3], [80.0, 50.0])
+    balanced = balance.at([1.0, 0.3], [80.0, 50.0])
     for k in range(2):
         step = h * np.eye(2)[k]
-        low, high = (balance.at([1.0, 0.3] + side * step, [80.0, 50.0], here.pose) for side in (-1.0, 1.0))
-        assert np.abs((high.pose - low.pose) / (2.0 * h) - here.follows[:, k]).max() < 1e-6
+        low, high = (balance.at([1.0, 0.3] + side * step, [80.0, 50.0], balanced.pose) for side in (-1.0, 1.0))
+        assert np.abs((high.pose - low.pose) / (2.0 * h) - balanced.follows[:, k]).max() < 1e-6
         energies = []
         for side in (low, high):
             energy = 80.0 * side.lengths[0] + 50.0 * side.lengths[1]
@@ -80,7 +80,7 @@ def test_the_moments_are_minus_the_derivative_of_the_potential_and_the_pose_foll
                 if isinstance(law, Elastic):
                     energy += float(ca.evalf(ca.SX(law.energy(ca.SX(side.lengths[i])))))
             energies.append(energy)
-        assert -(energies[1] - energies[0]) / (2.0 * h) == pytest.approx(here.tau[k], abs=1e-7)
+        assert -(energies[1] - energies[0]) / (2.0 * h) == pytest.approx(balanced.tau[k], abs=1e-7)
 
 
 def test_a_symmetric_fork_shares_the_pull_as_statics_says() -> None:
@@ -101,9 +101,9 @@ laws:
   L_Ten_One: {{stiffness: 1.0e5, slack_length: {slack!r}}}
   R_Ten_Two: {{stiffness: 1.0e5, slack_length: {slack!r}}}
 """
-    found = Equilibrium(read_companion(companion.encode(), "y.yaml", geometry)).at([0.0], [100.0])
-    assert found.tensions[1:] == pytest.approx([62.5, 62.5], rel=1e-9)
-    assert found.pose[2] == pytest.approx(0.04, abs=1e-12)
+    equilibrium = Equilibrium(read_companion(companion.encode(), "y.yaml", geometry)).at([0.0], [100.0])
+    assert equilibrium.tensions[1:] == pytest.approx([62.5, 62.5], rel=1e-9)
+    assert equilibrium.pose[2] == pytest.approx(0.04, abs=1e-12)
 
 
 def test_ranges_of_joints_are_those_of_their_coordinates() -> None:
@@ -117,20 +117,20 @@ def test_ranges_of_joints_are_those_of_their_coordinates() -> None:
 @pytest.mark.parametrize("name", BUNDLED)
 def test_written_files_read_back_to_the_same_names_order_and_places(name: str) -> None:
     one = bundled_geometry(name)
-    two = read_vrml(write_vrml(one).encode(), "again.wrl")
-    assert list(one.bones) == list(two.bones)
-    assert list(one.virtual) == list(two.virtual)
-    assert [w.name for w in one.wires] == [w.name for w in two.wires]
-    for a, b in zip(one.wires, two.wires, strict=True):
+    reread = read_vrml(write_vrml(one).encode(), "again.wrl")
+    assert list(one.bones) == list(reread.bones)
+    assert list(one.virtual) == list(reread.virtual)
+    assert [w.name for w in one.wires] == [w.name for w in reread.wires]
+    for a, b in zip(one.wires, reread.wires, strict=True):
         assert [p.link for p in a.points] == [p.link for p in b.points]
         assert np.abs(np.subtract([p.position for p in a.points], [p.position for p in b.points])).max() < 1e-12
     for bone in one.bones:
-        assert np.abs(one.bones[bone] - two.bones[bone]).max() < 1e-12
+        assert np.abs(one.bones[bone] - reread.bones[bone]).max() < 1e-12
 
 
 def test_placements_compose_as_in_vrml() -> None:
     """p' = T C R S C^-1 p along world, section, wire and point; turned bones give local places."""
-    made = read_vrml(b"""#VRML V2.0 utf8
+    geometry = read_vrml(b"""#VRML V2.0 utf8
 DEF world Transform { translation 1 0 0 children [
   DEF bones Transform { children [
     DEF a Transform { rotation 0 0 1 1.5707963267948966 center 1 0 0 }
@@ -140,9 +140,9 @@ DEF world Transform { translation 1 0 0 children [
       DEF L_Mus_m_Org_a Transform { translation 1 2 3 }
       DEF L_Mus_m_End_b Transform { } ] } ] } ] }
 """, "placed.wrl")  # fmt: skip
-    assert np.allclose(made.bones["a"][:3, 3], [2.0, -1.0, 0.0])
-    assert made.wires[0].points[0].position == pytest.approx((3.0, 4.0, 8.0))
-    assert made.wires[0].points[1].position == pytest.approx((1.0, 0.0, 2.0))
+    assert np.allclose(geometry.bones["a"][:3, 3], [2.0, -1.0, 0.0])
+    assert geometry.wires[0].points[0].position == pytest.approx((3.0, 4.0, 8.0))
+    assert geometry.wires[0].points[1].position == pytest.approx((1.0, 0.0, 2.0))
 
 
 def test_underscores_in_names_of_links_do_not_mislead() -> None:
@@ -158,8 +158,8 @@ DEF world Transform { children [
 
 
 def test_every_bundled_file_follows_its_pattern() -> None:
-    found = {name: [number for number, _ in patterns(bundled_geometry(name))] for name in BUNDLED}
-    assert found == {
+    pattern_numbers = {name: [number for number, _ in patterns(bundled_geometry(name))] for name in BUNDLED}
+    assert pattern_numbers == {
         "teres_minor": [4], "obturator_internus": [2], "pectoralis": [3], "biceps": [4], "elbow_ligaments": [5],
     }  # fmt: skip
 
@@ -287,15 +287,15 @@ def test_muscles_of_a_pattern_move_the_joint_with_virtual_links_as_algebraic_var
 
 
 def test_a_pattern_has_jacobian_poses_resultants_and_joint_forces_as_arrays() -> None:
-    wanted = frozenset({"tensions", "moments", "jacobian", "poses", "resultants", "joint_forces"})
-    _, made = WirePatterns().evaluate({"activation": 0.3, "angle": 0.8}, {"pattern": "biceps"}, wanted)
-    assert set(made) == wanted
-    forces = -np.einsum("nwz,nw->nz", made["jacobian"], made["tensions"])
-    joints = made["moments"].shape[1]
-    assert forces[:, :joints] == pytest.approx(made["moments"], rel=1e-12)
-    assert forces[:, joints:] == pytest.approx(made["resultants"], abs=1e-10)
-    assert np.abs(made["resultants"]).max() < 1e-8
-    assert made["joint_forces"].shape[2] == 6
+    names = frozenset({"tensions", "moments", "jacobian", "poses", "resultants", "joint_forces"})
+    _, arrays = WirePatterns().evaluate({"activation": 0.3, "angle": 0.8}, {"pattern": "biceps"}, names)
+    assert set(arrays) == names
+    forces = -np.einsum("nwz,nw->nz", arrays["jacobian"], arrays["tensions"])
+    joints = arrays["moments"].shape[1]
+    assert forces[:, :joints] == pytest.approx(arrays["moments"], rel=1e-12)
+    assert forces[:, joints:] == pytest.approx(arrays["resultants"], abs=1e-10)
+    assert np.abs(arrays["resultants"]).max() < 1e-8
+    assert arrays["joint_forces"].shape[2] == 6
 
 
 def test_a_muscle_that_would_push_is_refused(forked: Anatomy) -> None:
@@ -310,9 +310,9 @@ def test_an_anatomy_without_muscles_has_no_trajectory_problem() -> None:
 
 def test_files_of_ones_own_are_taken_or_refused_with_their_place() -> None:
     geometry, companion = InputFile("my.wrl", GOOD.encode()), InputFile("my.yaml", COMPANION.encode())
-    own = WirePatterns(geometry=geometry, companion=companion)
-    own.check()
-    assert own.evaluate({}, {})[0] == WirePatterns().evaluate({}, {"pattern": "biceps"})[0]
+    model = WirePatterns(geometry=geometry, companion=companion)
+    model.check()
+    assert model.evaluate({}, {})[0] == WirePatterns().evaluate({}, {"pattern": "biceps"})[0]
     with pytest.raises(InvalidSetting, match="belong together"):
         WirePatterns(geometry=geometry).check()
     with pytest.raises(InvalidSetting, match=r"my\.wrl:1:1: the first line"):

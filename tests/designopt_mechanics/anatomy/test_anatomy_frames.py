@@ -34,10 +34,10 @@ def arm() -> Anatomy:
 @pytest.fixture(scope="module")
 def solved(arm: Anatomy) -> list[Shared]:
     """The 51 frames of the specification, section 9.3, with free links (P2)."""
-    inverse, found = Inverse(arm), []
+    inverse, frames = Inverse(arm), []
     for t in TIMES:
-        found.append(inverse.at(*motion(float(t)), found[-1] if found else None))
-    return found
+        frames.append(inverse.at(*motion(float(t)), frames[-1] if frames else None))
+    return frames
 
 
 def all_frames(arm: Anatomy, solved: list[Shared]) -> AnatomyFrames:
@@ -47,23 +47,23 @@ def all_frames(arm: Anatomy, solved: list[Shared]) -> AnatomyFrames:
 
 
 def test_the_arrays_of_a_trial_are_those_of_its_single_frames(arm: Anatomy, solved: list[Shared]) -> None:
-    found = all_frames(arm, solved)
-    assert found.jacobian.shape == (51, 20, 8)
-    assert np.abs(found.moments - [f.tau for f in solved]).max() < 1e-10
-    assert np.abs(found.forces - found.moments).max() < 1e-6
-    assert np.abs(found.resultants).max() < 1e-6
+    trial = all_frames(arm, solved)
+    assert trial.jacobian.shape == (51, 20, 8)
+    assert np.abs(trial.moments - [f.tau for f in solved]).max() < 1e-10
+    assert np.abs(trial.forces - trial.moments).max() < 1e-6
+    assert np.abs(trial.resultants).max() < 1e-6
     names = [f.name for f in arm.tree.frames]
     single = np.array([[f.contact[n] for n in names] for f in solved])
-    assert np.abs(found.joints - single).max() < 1e-8
-    own = np.einsum("nfrc,nfr->nfc", found.axes, found.joints[:, :, 3:])
-    assert np.abs(found.joints_own[:, :, 3:] - own).max() < 1e-12
+    assert np.abs(trial.joints - single).max() < 1e-8
+    turned = np.einsum("nfrc,nfr->nfc", trial.axes, trial.joints[:, :, 3:])
+    assert np.abs(trial.joints_own[:, :, 3:] - turned).max() < 1e-12
     s = TreeState.symbols(arm.tree)
     dl = ca.Function("dl", [s.z, s.dz], [s.rate(lengths(s, arm.wires)), s.velocity(Point("radius"))])
     z, dz = np.concatenate([motion(0.2)[0], solved[10].pose]), np.concatenate([motion(0.2)[1], np.zeros(3)])
     rate, speed = (np.asarray(r, float).ravel() for r in dl(z, dz))
-    assert found.rates[10] == pytest.approx(rate, abs=1e-12)
-    assert found.velocities[10, names.index("radius")] == pytest.approx(speed, abs=1e-12)
-    assert found.power == pytest.approx(-found.tensions * found.rates, rel=1e-12)
+    assert trial.rates[10] == pytest.approx(rate, abs=1e-12)
+    assert trial.velocities[10, names.index("radius")] == pytest.approx(speed, abs=1e-12)
+    assert trial.power == pytest.approx(-trial.tensions * trial.rates, rel=1e-12)
 
 
 def test_a_load_moves_inverse_and_forward_dynamics_as_virtual_work_says(arm: Anatomy) -> None:
@@ -72,10 +72,10 @@ def test_a_load_moves_inverse_and_forward_dynamics_as_virtual_work_says(arm: Ana
     rows, rest, none = AnatomyRows(arm, ["radius"], compiled=False), np.zeros((1, 3)), np.zeros((1, 20))
     force, at = np.array([12.0, -7.0, 30.0]), (0.01, 0.03, -0.2)
     s = TreeState.symbols(arm.tree)
-    place = s.position(Point("radius", at))
-    work = ca.Function("J", [s.z], [place, ca.densify(ca.jacobian(place, s.z))])
-    here, J = (np.asarray(r, float) for r in work(np.concatenate([q[0], rest[0]])))
-    load = np.concatenate([force, np.cross(here.ravel(), force)])
+    position = s.position(Point("radius", at))
+    work = ca.Function("J", [s.z], [position, ca.densify(ca.jacobian(position, s.z))])
+    point, J = (np.asarray(r, float) for r in work(np.concatenate([q[0], rest[0]])))
+    load = np.concatenate([force, np.cross(point.ravel(), force)])
     moved = rows.at(q, dq, ddq, rest, none).moments - rows.at(q, dq, ddq, rest, none, {"radius": load}).moments
     assert np.abs(moved[0] - (J.T @ force)[:5]).max() < 1e-10
     forward = Forward(arm, ["radius"])
@@ -101,9 +101,9 @@ def test_the_tensions_make_the_accelerations_of_the_motion(arm: Anatomy, solved:
 def test_replayed_tensions_make_the_motion(arm: Anatomy, solved: list[Shared]) -> None:
     """Open loop, cubic between the frames: 1e-3 rad required at 1 s, 1.2e-5 obtained in the specification."""
     q, dq, _ = motion(0.0)
-    found = Forward(arm).replay(TIMES, [f.tensions[:18] for f in solved], q, dq, rtol=1e-8)
-    assert np.abs(found.q[-1] - motion(1.0)[0]).max() < 1e-4
-    assert np.abs(found.pose[-1] - solved[-1].pose).max() < 1e-4
+    replayed = Forward(arm).replay(TIMES, [f.tensions[:18] for f in solved], q, dq, rtol=1e-8)
+    assert np.abs(replayed.q[-1] - motion(1.0)[0]).max() < 1e-4
+    assert np.abs(replayed.pose[-1] - solved[-1].pose).max() < 1e-4
 
 
 def muscles(arm: Anatomy, frames: int) -> Muscles:
@@ -124,11 +124,11 @@ def test_at_the_pose_of_free_links_frozen_ones_share_the_same_cost(arm: Anatomy,
     """Equal to 8e-7 in the specification: with the tendons' tensions by their law, squares of muscles alone."""
     balance = frozen(arm, solved, 0.0, "law")
     all_wires = muscles(arm, 51)
-    own = Muscles(balance.columns, all_wires.strength[:, :18], lower=all_wires.lower[:, :18])
-    found = share(balance, own, Terms(criterion=Power(2.0)))
-    assert found.feasible.all()
+    muscle_wires = Muscles(balance.columns, all_wires.strength[:, :18], lower=all_wires.lower[:, :18])
+    sharing = share(balance, muscle_wires, Terms(criterion=Power(2.0)))
+    assert sharing.feasible.all()
     costs = np.array([f.cost for f in solved])
-    assert (found.activations**2).sum(axis=1) == pytest.approx(costs, rel=1e-5)
+    assert (sharing.activations**2).sum(axis=1) == pytest.approx(costs, rel=1e-5)
 
 
 def test_a_linear_cost_uses_few_muscles(arm: Anatomy, solved: list[Shared]) -> None:
@@ -137,7 +137,7 @@ def test_a_linear_cost_uses_few_muscles(arm: Anatomy, solved: list[Shared]) -> N
     linear = share(balance, wires, Terms(criterion=Power(1.0)))
     square = share(balance, wires, Terms(criterion=Power(2.0)))
     assert linear.feasible.all()
-    used = [(found.activations > found.muscles.lower + 1e-6).sum(axis=1) for found in (linear, square)]
+    used = [(sharing.activations > sharing.muscles.lower + 1e-6).sum(axis=1) for sharing in (linear, square)]
     assert used[0].max() <= len(balance.rows)
     assert used[0].mean() < used[1].mean()
 
@@ -145,10 +145,10 @@ def test_a_linear_cost_uses_few_muscles(arm: Anatomy, solved: list[Shared]) -> N
 def test_a_frozen_pose_displaced_by_5_mm_is_found_infeasible_in_every_frame(arm: Anatomy, solved: list[Shared]) -> None:
     """51 of 51 frames (specification of wires, sections 5 and 9.3), with the rows that are short."""
     balance = frozen(arm, solved, 0.005)
-    found = share(balance, muscles(arm, 51))
-    assert (found.status == SharingStatus.INFEASIBLE).all()
-    assert (found.deficit > 0.0).all()
-    short = np.abs(found.shortfall).max(axis=0)
+    sharing = share(balance, muscles(arm, 51))
+    assert (sharing.status == SharingStatus.INFEASIBLE).all()
+    assert (sharing.deficit > 0.0).all()
+    short = np.abs(sharing.shortfall).max(axis=0)
     assert {balance.rows[int(short.argmax())]} <= set(arm.links)
 
 

@@ -34,14 +34,18 @@ def random_tree(seed: int, bodies: int, *, chain: bool) -> Tree:
             turning = rng.uniform() < 0.7
             coordinates.append(Coordinate(name, "rad" if turning else "m"))
             motions.append((Rotate if turning else Slide)(tuple(axis), name))
-        place = tuple(rng.uniform(-0.4, 0.4, 3))
+        position = tuple(rng.uniform(-0.4, 0.4, 3))
         if i % 3 == 1:
-            frames.append(Frame(f"f{i}", parent, motions[:1], position=place))
-            parent, place, motions = f"f{i}", (0.0, 0.0, 0.0), motions[1:]
+            frames.append(Frame(f"f{i}", parent, motions[:1], position=position))
+            parent, position, motions = f"f{i}", (0.0, 0.0, 0.0), motions[1:]
         inertia = tuple(rng.uniform(0.05, 0.08, 3))
         frames.append(
             Frame(
-                f"b{i}", parent, motions, Body(rng.uniform(0.5, 2.0), tuple(rng.uniform(-0.2, 0.2, 3)), inertia), place
+                f"b{i}",
+                parent,
+                motions,
+                Body(rng.uniform(0.5, 2.0), tuple(rng.uniform(-0.2, 0.2, 3)), inertia),
+                position,
             )
         )
     return Tree(tuple(coordinates), tuple(frames))
@@ -54,25 +58,25 @@ def compared(tree: Tree, seed: int, order: Any) -> tuple[float, float, int]:
     z, dz, tau = rng.uniform(-0.6, 0.6, (3, m))
     last = tree.frames[-1].name
     load = rng.normal(size=6)
-    found = Assembly(tree).accelerations(z, dz, tau, GRAVITY, {last: load}, order)
+    assembled = Assembly(tree).accelerations(z, dz, tau, GRAVITY, {last: load}, order)
     s = TreeState.symbols(tree)
     loads = [Load(last, ca.SX(load[:3]), ca.SX(load[3:]))]
-    wanted = ca.Function("a", [s.z, s.dz], [forward_dynamics(s, tau, GRAVITY, loads)])
-    accelerations = np.asarray(wanted(z, dz), float).ravel()
+    recursion = ca.Function("a", [s.z, s.dz], [forward_dynamics(s, tau, GRAVITY, loads)])
+    accelerations = np.asarray(recursion(z, dz), float).ravel()
     joints = efforts(s, GRAVITY, loads).joints
     bodies = [f.name for f in tree.frames if f.body is not None]
     columns = [
         ca.vertcat(joints[b][0], joints[b][1] + ca.cross(s.pose(s.end(b))[1], joints[b][0])) for b in bodies
     ]  # fmt: skip
     wrenches = np.asarray(
-        ca.Function("w", [s.z, s.dz, s.ddz], [ca.horzcat(*columns)])(z, dz, found.accelerations), float
+        ca.Function("w", [s.z, s.dz, s.ddz], [ca.horzcat(*columns)])(z, dz, assembled.accelerations), float
     ).T
-    mine = np.array([found.joints[b] for b in bodies])
+    mine = np.array([assembled.joints[b] for b in bodies])
     size = np.abs(accelerations).max()
     return (
-        float(np.abs(found.accelerations - accelerations).max() / size),
+        float(np.abs(assembled.accelerations - accelerations).max() / size),
         float(np.abs(mine - wrenches).max() / np.abs(wrenches).max()),
-        found.rounds,
+        assembled.rounds,
     )
 
 
@@ -87,8 +91,8 @@ def test_accelerations_and_joint_forces_are_those_of_the_recursion(bodies: int, 
 
 
 def test_a_balanced_order_joins_a_chain_in_few_rounds() -> None:
-    found = compared(random_tree(1, 16, chain=True), 1, "balanced")
-    assert found[2] <= 6  # 5 rounds in the specification's table for 16 bodies
+    comparison = compared(random_tree(1, 16, chain=True), 1, "balanced")
+    assert comparison[2] <= 6  # 5 rounds in the specification's table for 16 bodies
 
 
 def test_mechanisms_that_cannot_be_assembled_are_refused() -> None:

@@ -33,9 +33,9 @@ EQUAL = 1e-10
 CASES = [(seed, 1 + seed % 8, 1 + seed % min(4, 1 + seed % 8)) for seed in range(12)]
 
 
-def numbers(*expressions: Any, of: Any, at: Any) -> list[Any]:
+def numbers(*expressions: Any, inputs: Any, at: Any) -> list[Any]:
     """Values of expressions of the columns `of` at the arrays `at`."""
-    return [np.asarray(r, float) for r in ca.Function("f", list(of), list(expressions)).call(list(at))]
+    return [np.asarray(r, float) for r in ca.Function("f", list(inputs), list(expressions)).call(list(at))]
 
 
 def draw(seed: int, n: int) -> list[Any]:
@@ -55,13 +55,13 @@ def test_random_trees_agree_with_the_literal_form_of_the_paper(seed: int, bodies
     f = ca.vertcat(*(ca.SX(function(ca.vertsplit(s.z))) for function in case.functions))
     gradients = ca.jacobian(f, s.z)
     hessians = ca.vertcat(*(ca.hessian(f[i], s.z)[0] for i in range(bodies)))
-    value, g, H = numbers(f, ca.densify(gradients), ca.densify(hessians), of=[s.z], at=[z])
+    value, g, H = numbers(f, ca.densify(gradients), ca.densify(hessians), inputs=[s.z], at=[z])
     M, N, G = kronecker.equations(
         case.bodies, value.ravel(), g, H.reshape(bodies, coordinates, coordinates), dz, GRAVITY
     )
-    mine = numbers(mass_matrix(s), coriolis_matrix(s), gravity_force(s, GRAVITY), of=[s.z, s.dz], at=[z, dz])
-    for found, wanted in zip(mine, (M, N, G), strict=True):
-        assert close(found, wanted)
+    mine = numbers(mass_matrix(s), coriolis_matrix(s), gravity_force(s, GRAVITY), inputs=[s.z, s.dz], at=[z, dz])
+    for computed, expected in zip(mine, (M, N, G), strict=True):
+        assert close(computed, expected)
 
 
 @pytest.mark.parametrize(("seed", "bodies", "coordinates"), CASES)
@@ -86,10 +86,17 @@ def test_the_recursion_is_lagranges_equation_of_energies_written_by_points(
     momentum = ca.gradient(energy, s.dz)
     lagrange = ca.jtimes(momentum, s.z, s.dz) + ca.jtimes(momentum, s.dz, s.ddz) - ca.gradient(energy - height, s.z)
     mine = inverse_dynamics(s, GRAVITY)
-    found, wanted, T, V, T_own, V_own = numbers(
-        mine, lagrange, energy, height, kinetic_energy(s), potential_energy(s, GRAVITY), of=[s.z, s.dz, s.ddz], at=at
+    computed, expected, T, V, T_own, V_own = numbers(
+        mine,
+        lagrange,
+        energy,
+        height,
+        kinetic_energy(s),
+        potential_energy(s, GRAVITY),
+        inputs=[s.z, s.dz, s.ddz],
+        at=at,
     )
-    assert close(found, wanted)
+    assert close(computed, expected)
     assert close(T_own, T)
     assert close(V_own, V)
 
@@ -105,8 +112,8 @@ def test_forward_dynamics_undoes_inverse_dynamics_with_loads_in_both(seed: int) 
     ]
     forces = inverse_dynamics(s, GRAVITY, loads)
     back = forward_dynamics(s, forces, GRAVITY, loads)
-    (found,) = numbers(back, of=[s.z, s.dz, s.ddz], at=[z, dz, ddz])
-    assert close(found, ddz)
+    (accelerations,) = numbers(back, inputs=[s.z, s.dz, s.ddz], at=[z, dz, ddz])
+    assert close(accelerations, ddz)
 
 
 @pytest.mark.parametrize("seed", [2, 5, 9])
@@ -120,11 +127,11 @@ def test_a_load_moves_inverse_dynamics_as_virtual_work_says(seed: int) -> None:
     loads = [force_on(s, point, force), Load("b7", ca.SX.zeros(3), moment)]
     difference = inverse_dynamics(s, GRAVITY) - inverse_dynamics(s, GRAVITY, loads)
     work = ca.dot(force, s.velocity(point)) + ca.dot(moment, s.angular_velocity("b7"))
-    found, wanted, direct = numbers(
-        difference, ca.gradient(work, s.dz), generalised_force(s, loads), of=[s.z, s.dz, s.ddz], at=at
+    computed, expected, direct = numbers(
+        difference, ca.gradient(work, s.dz), generalised_force(s, loads), inputs=[s.z, s.dz, s.ddz], at=at
     )
-    assert close(found, wanted)
-    assert close(direct, wanted)
+    assert close(computed, expected)
+    assert close(direct, expected)
 
 
 @pytest.mark.parametrize(("seed", "bodies", "coordinates"), CASES)
@@ -139,7 +146,7 @@ def test_moment_arms_are_minus_the_derivative_of_the_lengths(seed: int, bodies: 
         -ca.jacobian(lengths(s, case.wires), s.z).T,
         generalised_force(s, pulls(s, case.wires, tensions)),
         arms @ tensions,
-        of=[s.z],
+        inputs=[s.z],
         at=[z],
     )
     assert close(R, exact)
@@ -153,7 +160,7 @@ def test_the_mass_matrix_changes_as_the_coriolis_matrix_says(seed: int) -> None:
     s = TreeState.symbols(case.tree)
     M, N = mass_matrix(s), coriolis_matrix(s)
     rate = ca.reshape(ca.jtimes(ca.vec(M), s.z, s.dz), 3, 3)
-    change, mass, steady = numbers(rate - 2.0 * N, M, bias(s) - N @ s.dz, of=[s.z, s.dz], at=[z, dz])
+    change, mass, steady = numbers(rate - 2.0 * N, M, bias(s) - N @ s.dz, inputs=[s.z, s.dz], at=[z, dz])
     assert np.abs(change + change.T).max() < EQUAL
     assert np.abs(mass - mass.T).max() < EQUAL
     assert np.linalg.eigvalsh(mass).min() > 0.0
@@ -162,7 +169,7 @@ def test_the_mass_matrix_changes_as_the_coriolis_matrix_says(seed: int) -> None:
 
 def test_the_fixed_tree_has_the_published_numbers(skeletal: Path) -> None:
     """Specification of skeletal systems, section 9.2."""
-    given = json.loads((skeletal / "generic_tree_case.json").read_text())
+    published = json.loads((skeletal / "generic_tree_case.json").read_text())
     functions: list[Any] = [
         "q1",
         "q2",
@@ -170,7 +177,7 @@ def test_the_fixed_tree_has_the_published_numbers(skeletal: Path) -> None:
         lambda z: 0.4 * z["q1"] - 0.7 * ca.sin(z["q2"]),
     ]
     frames = []
-    for i, b in enumerate(given["bodies"]):
+    for i, b in enumerate(published["bodies"]):
         shift, angle = (b["d"], functions[i]) if b["type"] == "R" else (functions[i], b["theta"])
         parent = f"b{b['parent']}" if b["parent"] else "ground"
         body = Body(b["mass"], b["com"], b["Icm"])
@@ -178,19 +185,19 @@ def test_the_fixed_tree_has_the_published_numbers(skeletal: Path) -> None:
     tree = Tree((Coordinate("q1"), Coordinate("q2")), tuple(frames))
     wires = [
         Wire(f"m{k}", tuple(Point(f"b{p['body']}" if p["body"] else "ground", p["point"]) for p in path))
-        for k, path in enumerate(given["muscles"])
+        for k, path in enumerate(published["muscles"])
     ]
     s = TreeState.symbols(tree)
-    found = numbers(
+    matrices = numbers(
         mass_matrix(s),
         coriolis_matrix(s),
-        gravity_force(s, tuple(given["gravity"])),
+        gravity_force(s, tuple(published["gravity"])),
         moment_arms(s, wires),
-        of=[s.z, s.dz],
-        at=[given["q"], given["qd"]],
+        inputs=[s.z, s.dz],
+        at=[published["q"], published["qd"]],
     )
-    for mine, name in zip(found, ("M", "N", "G", "R"), strict=True):
-        assert np.abs(mine - np.reshape(given[name], mine.shape)).max() < 1e-14
+    for mine, name in zip(matrices, ("M", "N", "G", "R"), strict=True):
+        assert np.abs(mine - np.reshape(published[name], mine.shape)).max() < 1e-14
 
 
 def test_forces_in_a_joint_carry_what_hangs_on_it() -> None:
@@ -200,7 +207,7 @@ def test_forces_in_a_joint_carry_what_hangs_on_it() -> None:
     )
     s = TreeState.symbols(tree)
     joint = efforts(s, (0.0, -9.81, 0.0)).joints["rod"]
-    force, moment = numbers(*joint, of=[s.z, s.dz, s.ddz], at=[[0.0], [3.0], [0.0]])
+    force, moment = numbers(*joint, inputs=[s.z, s.dz, s.ddz], at=[[0.0], [3.0], [0.0]])
     assert np.allclose(force.ravel(), [0.0, 2.0 * (9.81 + 0.5 * 9.0), 0.0], atol=1e-13)
     assert np.abs(moment).max() < 1e-13
 
@@ -213,8 +220,10 @@ def test_wires_that_hold_a_body_leave_the_joint_force_that_the_recursion_without
     still = TreeState(tree, s.z, ca.SX([0.0]), ca.SX([0.0]))
     gravity = (0.0, -9.81, 0.0)
     tension = inverse_dynamics(still, gravity) / moment_arms(still, [wire]).T
-    found = efforts(still, gravity, pulls(still, [wire], tension))
-    effort, contact, pull = numbers(found.forces, found.joints["arm"][0], tension, of=[s.z], at=[[0.0]])
+    joint_efforts = efforts(still, gravity, pulls(still, [wire], tension))
+    effort, contact, pull = numbers(
+        joint_efforts.forces, joint_efforts.joints["arm"][0], tension, inputs=[s.z], at=[[0.0]]
+    )
     # the wire has 4/5 of its tension upwards and carries all of the weight, which hangs at its end
     assert abs(float(effort.item())) < 1e-12
     assert float(pull.item()) == pytest.approx(3.0 * 9.81 / 0.8, rel=1e-13)
@@ -231,7 +240,7 @@ def test_a_rotor_adds_its_inertia_to_its_own_variable_alone() -> None:
         Frame("two", "one", (Rotate((0, 0, 1), "b", inertia=0.7),), plain.frames[1].body, position=(0.4, 0.0, 0.0)),
     ))  # fmt: skip
     s, t = TreeState.symbols(plain), TreeState.symbols(geared)
-    (M,), (geared_M,) = (numbers(mass_matrix(x), of=[x.z], at=[[0.3, -0.8]]) for x in (s, t))
+    (M,), (geared_M,) = (numbers(mass_matrix(x), inputs=[x.z], at=[[0.3, -0.8]]) for x in (s, t))
     assert np.allclose(geared_M - M, [[0.0, 0.0], [0.0, 0.7]], atol=1e-15)
 
 
@@ -242,11 +251,15 @@ def test_a_polar_motion_shifts_along_its_direction_and_does_not_turn() -> None:
     )
     s = TreeState.symbols(tree)
     at = [0.4, -0.7, 0.9]
-    place, axes, forces = numbers(
-        s.position(Point("end")), s.axes("end"), generalised_force(s, weight(s, (0.0, 0.0, -9.81))), of=[s.z], at=[at]
+    position, axes, forces = numbers(
+        s.position(Point("end")),
+        s.axes("end"),
+        generalised_force(s, weight(s, (0.0, 0.0, -9.81))),
+        inputs=[s.z],
+        at=[at],
     )
     phi, psi, length = at
     u = np.array([np.cos(psi) * np.cos(phi), np.cos(psi) * np.sin(phi), np.sin(psi)])
-    assert np.allclose(place.ravel(), -0.5 * length * u, atol=1e-15)
+    assert np.allclose(position.ravel(), -0.5 * length * u, atol=1e-15)
     assert np.array_equal(axes, np.eye(3))
     assert np.allclose(forces.ravel(), [0.0, 1.5 * 9.81 * 0.5 * length * np.cos(psi), 1.5 * 9.81 * 0.5 * np.sin(psi)])

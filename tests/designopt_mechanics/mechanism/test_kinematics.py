@@ -106,11 +106,11 @@ def test_the_drives_of_a_delta_robot_are_those_of_its_closed_form() -> None:
     names = delta.mechanism.tree.names
     for row in arrays["postures"]:
         u, v, w = row[:3]
-        place = np.array([0.2 * u, 0.2 * v, -0.4 + 0.1 * w])
+        position = np.array([0.2 * u, 0.2 * v, -0.4 + 0.1 * w])
         for i in range(3):
             angle = 2.0 * np.pi * i / 3.0
             turn = np.array([[np.cos(angle), np.sin(angle), 0], [-np.sin(angle), np.cos(angle), 0], [0, 0, 1]])
-            x, y, z = turn @ place + [0.05 - 0.12, 0.0, 0.0]
+            x, y, z = turn @ position + [0.05 - 0.12, 0.0, 0.0]
             # |(arm cos t, 0, -arm sin t) - (x, y, z)| = forearm
             rest = (x**2 + y**2 + z**2 + 0.2**2 - 0.45**2) / (2.0 * 0.2)
             drive = np.arctan2(-z, x) - np.arccos(rest / np.hypot(x, z))

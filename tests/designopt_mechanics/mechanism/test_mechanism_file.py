@@ -54,8 +54,8 @@ def test_a_number_by_its_path_is_a_parameter_like_those_of_the_file() -> None:
     mechanism = read(text, "every.yaml", paths)
     assert {n: mechanism.values[n] for n in paths} == {"spring": 200.0, "centre": 0.005, "base": 0.1}
     changed = solve(mechanism, "simulation", {"spring": 400.0}, duration=0.02, samples=3).outputs
-    written = read(EVERY.replace("stiffness: 200 N/m", "stiffness: 400 N/m").encode(), "every.yaml")
-    expected = solve(written, "simulation", duration=0.02, samples=3).outputs
+    stiffer = read(EVERY.replace("stiffness: 200 N/m", "stiffness: 400 N/m").encode(), "every.yaml")
+    expected = solve(stiffer, "simulation", duration=0.02, samples=3).outputs
     assert changed["stroke_speed_peak"] == pytest.approx(expected["stroke_speed_peak"], rel=1e-9)
     with pytest.raises(ValueError, match=r"'frames.piston.parent' is not the path of a number that can vary"):
         read(text, "every.yaml", {"x": "frames.piston.parent"})

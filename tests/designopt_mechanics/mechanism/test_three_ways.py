@@ -44,9 +44,9 @@ def random_file(seed: int) -> bytes:
     for i, name in enumerate((*names, "rocker")):
         length = rocker if name == "rocker" else lengths[i]
         parent = f"parent: {names[i - 1]}, place: [{lengths[i - 1]:.6f}, 0, 0], " if 0 < i < links else ""
-        place = f"place: [{base:.6f}, 0, 0], " if name == "rocker" else ""
+        placement = f"place: [{base:.6f}, 0, 0], " if name == "rocker" else ""
         mass = body.format(m=rng.uniform(0.3, 1.5), c=length / 2, j=rng.uniform(0.002, 0.02))
-        lines.append(f"  {name}: {{{parent}{place}motions: [rotate: {{axis: [0, 0, 1], by: {name}}}], {mass}}}")
+        lines.append(f"  {name}: {{{parent}{placement}motions: [rotate: {{axis: [0, 0, 1], by: {name}}}], {mass}}}")
     lines.append(
         f"meet: [{{on: {names[-1]}, at: [{lengths[-1]:.6f}, 0, 0]}}, {{on: rocker, at: [{rocker:.6f}, 0, 0]}}]"
     )

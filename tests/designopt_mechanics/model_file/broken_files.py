@@ -56,14 +56,14 @@ def sources() -> list[tuple[str, str, str]]:
     """What is broken: kind of file, name of the bundled anatomy that it belongs to, and text."""
     model = files("designopt_mechanics.model_file").joinpath("models")
     knee, spine = (model.joinpath(f"{n}.yaml").read_text(encoding="utf-8") for n in ("knee_patella", "lumbo_pelvic"))
-    found = [("model", "", text) for text in (knee + ATTACHED, spine)] * 4 + [("rods", "", RODS)]
+    cases = [("model", "", text) for text in (knee + ATTACHED, spine)] * 4 + [("rods", "", RODS)]
     linkage = Path(__file__).parents[1] / "mechanism" / "every_entry.yaml"
-    found += [("mechanism", "", linkage.read_text(encoding="utf-8"))] * 8
+    cases += [("mechanism", "", linkage.read_text(encoding="utf-8"))] * 8
     patterns = files("designopt_mechanics.anatomy").joinpath("patterns")
     for name in BUNDLED:
-        found.append(("geometry", name, patterns.joinpath(f"{name}.wrl").read_text(encoding="utf-8")))
-        found.append(("companion", name, patterns.joinpath(f"{name}.yaml").read_text(encoding="utf-8")))
-    return found
+        cases.append(("geometry", name, patterns.joinpath(f"{name}.wrl").read_text(encoding="utf-8")))
+        cases.append(("companion", name, patterns.joinpath(f"{name}.yaml").read_text(encoding="utf-8")))
+    return cases
 
 
 def study(folder: Path, kind: str, name: str, text: str) -> Path:
@@ -82,13 +82,13 @@ def study(folder: Path, kind: str, name: str, text: str) -> Path:
         )
         return path
     patterns = files("designopt_mechanics.anatomy").joinpath("patterns")
-    both = {"geometry": f"{name}.wrl", "companion": f"{name}.yaml"}
-    for file in both.values():
+    parts = {"geometry": f"{name}.wrl", "companion": f"{name}.yaml"}
+    for file in parts.values():
         (folder / file).write_bytes(patterns.joinpath(file).read_bytes())
     broken = "broken.wrl" if kind == "geometry" else "broken.yaml"
     (folder / broken).write_bytes(text.encode("utf-8", errors="replace"))
-    both[kind] = broken
-    settings = ", ".join(f"{setting}: {file}" for setting, file in both.items())
+    parts[kind] = broken
+    settings = ", ".join(f"{setting}: {file}" for setting, file in parts.items())
     path.write_text(STUDY.format(use="wire_patterns", settings=settings, parameter="activation", output="effort"))
     return path
 
@@ -103,13 +103,13 @@ def judge(folder: Path, kind: str, name: str, text: str) -> bool:
                 raise AssertionError("a mistake without a place") from error
             return True
         return False
-    done = CliRunner().invoke(command, ["validate", str(study(folder, kind, name, text))])
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    assert done.exit_code in (0, 2), done.output
-    assert "Traceback" not in done.output, done.output
-    assert done.exit_code == 0 or PLACE.search(done.output), done.output
-    return done.exit_code == 2
+    result = CliRunner().invoke(command, ["validate", str(study(folder, kind, name, text))])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code in (0, 2), result.output
+    assert "Traceback" not in result.output, result.output
+    assert result.exit_code == 0 or PLACE.search(result.output), result.output
+    return result.exit_code == 2
 
 
 def memory() -> float:
@@ -121,13 +121,13 @@ def memory() -> float:
 
 def run(first: int, count: int) -> None:
     """Judge the broken files with the numbers from `first` on."""
-    with tempfile.TemporaryDirectory() as made:
-        folder, given = Path(made), sources()
-        for kind, name, text in given:
+    with tempfile.TemporaryDirectory() as name_of_folder:
+        folder, cases = Path(name_of_folder), sources()
+        for kind, name, text in cases:
             assert not judge(folder, kind, name, text), (kind, name)
         start, refused, slowest, slowest_file = memory(), 0, 0.0, -1
         for number in range(first, first + count):
-            kind, name, text = given[random.Random(number).randrange(len(given))]
+            kind, name, text = cases[random.Random(number).randrange(len(cases))]
             broken = mutated([text], number)
             began = time.process_time()
             try:

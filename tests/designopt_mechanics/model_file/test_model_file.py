@@ -60,7 +60,7 @@ contacts:
 """
 
 
-def told(text: str) -> list[str]:
+def mistakes(text: str) -> list[str]:
     """The messages of a bad file as "line:column: path: message"."""
     with pytest.raises(StudyError) as raised:
         read(text.encode(), "made.yaml")
@@ -73,20 +73,20 @@ def changed(old: str, new: str) -> str:
 
 
 def test_a_file_states_units_functions_loops_frames_and_wires() -> None:
-    made = read(GOOD.encode(), "made.yaml")
-    assert made.gravity == (0.0, -9.81, 0.0)
-    assert made.tree.coordinates[0].high == pytest.approx(np.pi / 2.0)
-    assert made.tree.coordinates[1].high == pytest.approx(0.3)
-    rows = TreeRows(made.tree, made.gravity, made.wires, compiled=False)
+    model = read(GOOD.encode(), "made.yaml")
+    assert model.gravity == (0.0, -9.81, 0.0)
+    assert model.tree.coordinates[0].high == pytest.approx(np.pi / 2.0)
+    assert model.tree.coordinates[1].high == pytest.approx(0.3)
+    rows = TreeRows(model.tree, model.gravity, model.wires, compiled=False)
     at = np.array([[0.4, 0.05]])
     origin, along = rows.positions([Point("shank"), Point("shank", (1.0, 0.0, 0.0))], at)[0]
     turned = np.arctan2(along[1] - origin[1], along[0] - origin[0])
     assert turned == pytest.approx(0.4 + np.radians(30.0) - (0.2 + 0.1 * np.sin(0.4)), rel=1e-12)
     assert rows.moment_arms(at).shape == (1, 2, 1)
-    band, cord = made.springs
+    band, cord = model.springs
     assert (band.stiffness, band.rest, band.damping, band.pulls_only) == (2000.0, 0.3, 5.0, False)
     assert cord.pulls_only
-    heel, bump = made.contacts
+    heel, bump = model.contacts
     assert (heel.stiffness, heel.dissipation, heel.friction, heel.plane.frame) == (5e4, 1.0, 0.8, "ground")
     assert (bump.plane.frame, bump.plane.position, bump.plane.normal) == ("thigh", (-0.1, -0.3, 0.0), (1.0, 0.0, 0.0))
 
@@ -98,12 +98,12 @@ def test_springs_and_contacts_of_a_file_act_in_its_equations() -> None:
     more = f"springs:\n  helper: {{points: {points}, stiffness: 0.5, rest: 0}}\n"
     alone, helped = (WireArms(file=InputFile("knee.yaml", t.encode())) for t in (text, text + more))
     one, _ = alone.evaluate({}, {})
-    other, _ = helped.evaluate({}, {})
-    assert 0.0 < other["peak_tension"] < one["peak_tension"]
-    assert other["peak_arm"] == one["peak_arm"]
+    helped_outputs, _ = helped.evaluate({}, {})
+    assert 0.0 < helped_outputs["peak_tension"] < one["peak_tension"]
+    assert helped_outputs["peak_arm"] == one["peak_arm"]
     pressed = "contacts:\n  floor: {on: tibia, at: [0.0, -0.4, 0.0], stiffness: 1e3, dissipation: 1}\n"
-    made = WireArms(file=InputFile("knee.yaml", (text + pressed).encode()))
-    assert made.trajectory_problem({}).phases[0].name == "pull"
+    pressing = WireArms(file=InputFile("knee.yaml", (text + pressed).encode()))
+    assert pressing.trajectory_problem({}).phases[0].name == "pull"
     floor = read((text + pressed).encode(), "knee.yaml").contacts[0]
     assert floor.plane.normal == (0.0, 1.0, 0.0)
 
@@ -146,7 +146,7 @@ def test_springs_and_contacts_of_a_file_act_in_its_equations() -> None:
 
 )  # fmt: skip
 def test_mistakes_are_reported_with_line_and_column(text: str, message: str) -> None:
-    assert any(line.startswith(message) for line in told(text)), told(text)
+    assert any(line.startswith(message) for line in mistakes(text)), mistakes(text)
 
 
 def test_bodies_with_mass_need_a_gravity_and_its_absence_is_reported_with_what_to_write() -> None:
@@ -161,7 +161,7 @@ def test_bodies_with_mass_need_a_gravity_and_its_absence_is_reported_with_what_t
 
 def test_several_mistakes_are_reported_at_once() -> None:
     text = changed("mass: 8", "mass: none").replace("on: shank", "on: shnk", 1)
-    assert len(told(text)) == 2
+    assert len(mistakes(text)) == 2
 
 
 def test_the_quadriceps_pulls_with_the_arm_that_its_length_has() -> None:
@@ -180,8 +180,8 @@ def test_moving_the_insertion_forwards_lengthens_the_arm() -> None:
 
 
 def test_the_spine_shares_flexion_and_bending_and_the_shares_are_complete() -> None:
-    made = bundled("lumbo_pelvic")
-    rows = TreeRows(made.tree, compiled=False)
+    model = bundled("lumbo_pelvic")
+    rows = TreeRows(model.tree, compiled=False)
     axes = rows.positions([Point("L1", e) for e in np.eye(3)], [[0.5, 0.0]]) - rows.positions(
         [Point("L1")], [[0.5, 0.0]]
     )

@@ -205,12 +205,12 @@ def test_tendons_over_cylinders_and_spheres_have_the_lengths_and_moment_arms_of_
     assert "the site 'inner' is inside of the geom 'knuckle'" in omitted[0]
     engine, state = Engine(FINGER), TreeState.symbols(mechanism.tree)
     angles = [touched.angle for wire in mechanism.wires for touched in wire_path(state, wire).touched]
-    of = ca.Function(
+    evaluate = ca.Function(
         "of", [state.z], [lengths(state, mechanism.wires), moment_arms(state, mechanism.wires), ca.vertcat(*angles)]
     )
     wound = np.zeros(4)
     for z in np.random.default_rng(3).uniform((-1.2, -0.3), (1.2, 0.3), (40, 2)):
-        length, arms, arcs = (np.asarray(r) for r in of(z))
+        length, arms, arcs = (np.asarray(r) for r in evaluate(z))
         engine.matrices(z, np.zeros(2))
         np.testing.assert_allclose(length.ravel(), engine.data.ten_length[:4], atol=1e-12)
         engine_arms = np.zeros((engine.model.ntendon, 2))

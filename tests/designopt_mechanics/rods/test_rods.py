@@ -54,8 +54,8 @@ def state(seed: int, n: int, rows: int = 1) -> Any:
     return (q, dq, d2q) if rows > 1 else (q[0], dq[0], d2q[0])
 
 
-def relative(found: Any, wanted: Any) -> float:
-    return float(np.abs(np.asarray(found) - wanted).max() / np.abs(wanted).max())
+def relative(computed: Any, expected: Any) -> float:
+    return float(np.abs(np.asarray(computed) - expected).max() / np.abs(expected).max())
 
 
 @pytest.mark.parametrize("inertia", ["coordinate", "axisymmetric"])
@@ -87,15 +87,15 @@ def test_the_closed_form_is_lagranges_equation(n: int, inertia: Any) -> None:
         p = ca.gradient(T, dq)
         lagrange = ca.jtimes(p, q, dq) + ca.jtimes(p, dq, d2q) - ca.gradient(T - V, q)
         at = state(n, n)
-        wanted, kinetic, height = (
+        expected, kinetic, height = (
             np.asarray(r, float).ravel() for r in ca.Function("f", [q, dq, d2q], [lagrange, T, V])(*at)
         )
         closed = mass_matrix(tree, at[0]) @ at[2] + bias(tree, at[0], at[1])
-        assert relative(closed, wanted) < EQUAL
-        assert relative(inverse_dynamics(tree, *at), wanted) < EQUAL
-        own = energies(tree, at[0], at[1])
-        assert own.kinetic == pytest.approx(float(kinetic[0]), rel=1e-12)
-        assert own.weight == pytest.approx(float(height[0]), rel=1e-12)
+        assert relative(closed, expected) < EQUAL
+        assert relative(inverse_dynamics(tree, *at), expected) < EQUAL
+        energy = energies(tree, at[0], at[1])
+        assert energy.kinetic == pytest.approx(float(kinetic[0]), rel=1e-12)
+        assert energy.weight == pytest.approx(float(height[0]), rel=1e-12)
 
 
 @pytest.mark.parametrize("inertia", ["coordinate", "axisymmetric"])
@@ -125,11 +125,11 @@ def test_rows_of_states_and_expressions_are_computed_by_the_same_formulas() -> N
     assert relative(forward_dynamics(tree, q, dq, forces), d2q) < EQUAL
     assert relative(bias(tree, q, dq), [bias(tree, *row) for row in zip(q, dq, strict=True)]) < 1e-14
     (zc, z), (dzc, dz), (fc, f) = (symbols(tree, name) for name in ("q", "dq", "f"))
-    made = ca.Function(
+    formulas = ca.Function(
         "made", [zc, dzc, fc], [ca.vertcat(*forward_dynamics(tree, z, dz, f)), ca.vertcat(*bias(tree, z, dz))]
     )
     for i in range(6):
-        accelerations, still = (np.asarray(r, float).ravel() for r in made(q[i], dq[i], forces[i]))
+        accelerations, still = (np.asarray(r, float).ravel() for r in formulas(q[i], dq[i], forces[i]))
         assert relative(accelerations, d2q[i]) < EQUAL
         assert relative(still, bias(tree, q[i], dq[i])) < 1e-12
 
@@ -157,27 +157,29 @@ def test_two_rods_have_the_numbers_of_the_specification() -> None:
     moving = [0.660900883682, -0.101603632532, 14.548556342398, 2.568980176993, 2.579069653655, 2.958650103612]
     assert np.abs(bias(TWO, Q, DQ) - still).max() < 1e-11
     assert np.abs(inverse_dynamics(TWO, Q, DQ, D2Q) - moving).max() < 1e-11
-    own = energies(TWO, Q, DQ)
-    assert own.kinetic == pytest.approx(0.15975760808657, rel=1e-12)
-    assert own.weight == pytest.approx(4.702415088083878, rel=1e-13)
+    energy = energies(TWO, Q, DQ)
+    assert energy.kinetic == pytest.approx(0.15975760808657, rel=1e-12)
+    assert energy.weight == pytest.approx(4.702415088083878, rel=1e-13)
     forward = [26.697829608577, 20.284660431660, -46.643748911168, 10.443087545450, -38.557385218081, 124.066776015067]
     assert np.abs(forward_dynamics(TWO, Q, DQ, [0.1, -0.2, 0.3, 0.4, -5.0, 6.0]) - forward).max() < 1e-9
-    of = matrices(TWO, Q)
-    assert np.abs(of["G_phi"] - [[-0.164490307791, -0.105572172351], [-0.025407614901, -0.044345237849]]).max() < 1e-12
-    assert of["F_l"][0, 1] == pytest.approx(0.268863723236, abs=1e-12)
+    blocks = matrices(TWO, Q)
+    assert (
+        np.abs(blocks["G_phi"] - [[-0.164490307791, -0.105572172351], [-0.025407614901, -0.044345237849]]).max() < 1e-12
+    )
+    assert blocks["F_l"][0, 1] == pytest.approx(0.268863723236, abs=1e-12)
 
 
 def test_the_matrices_keep_their_identities() -> None:
     tree = random_rods(4, 5)
-    of = matrices(tree, state(4, 5)[0])
-    for one, other in (("B_phi", "A_psi"), ("C_phi", "A_l"), ("C_psi", "B_l")):
-        assert np.allclose(of[one], of[other].T, atol=1e-14)
+    blocks = matrices(tree, state(4, 5)[0])
+    for one, transposed in (("B_phi", "A_psi"), ("C_phi", "A_l"), ("C_psi", "B_l")):
+        assert np.allclose(blocks[one], blocks[transposed].T, atol=1e-14)
     for name in ("A_phi", "B_psi", "C_l"):
-        assert np.allclose(of[name], of[name].T, atol=1e-14)
+        assert np.allclose(blocks[name], blocks[name].T, atol=1e-14)
     for name in ("D_phi", "G_psi", "F_l"):
-        assert np.allclose(of[name], -of[name].T, atol=1e-14)
-    assert np.allclose(of["D_phi"], of["E_phi"], atol=1e-14)
-    assert np.allclose(of["D_l"], -of["F_phi"].T, atol=1e-14)
+        assert np.allclose(blocks[name], -blocks[name].T, atol=1e-14)
+    assert np.allclose(blocks["D_phi"], blocks["E_phi"], atol=1e-14)
+    assert np.allclose(blocks["D_l"], -blocks["F_phi"].T, atol=1e-14)
     assert np.linalg.eigvalsh(mass_matrix(tree, state(4, 5)[0])).min() > 0.0
 
 
@@ -200,10 +202,10 @@ def test_a_reversed_rod_is_one_that_points_the_other_way() -> None:
         tuple(Rod(r.name, r.parent, r.mass, r.com, sign=s) for r, s in zip(turned.rods, signs, strict=True))
     )
     q, _, _ = state(9, 3)
-    other = q.copy()
-    other[1:3] += np.pi
-    other[4:6] *= -1.0
-    assert np.abs(np.array(places(reversed_, q)) - np.array(places(turned, other))).max() < 1e-15
+    turned_state = q.copy()
+    turned_state[1:3] += np.pi
+    turned_state[4:6] *= -1.0
+    assert np.abs(np.array(places(reversed_, q)) - np.array(places(turned, turned_state))).max() < 1e-15
 
 
 def integrated(tree: RodTree, q: Any, dq: Any, duration: float, rtol: float) -> Any:
@@ -213,8 +215,8 @@ def integrated(tree: RodTree, q: Any, dq: Any, duration: float, rtol: float) -> 
         pull = np.concatenate([np.zeros(2 * tree.n), elastic_forces(tree, x[:n], x[n:])])
         return np.concatenate([x[n:], forward_dynamics(tree, x[:n], x[n:], pull)])
 
-    done = solve_ivp(rates, (0.0, duration), [*q, *dq], method="DOP853", rtol=rtol, atol=rtol)
-    return done.y[:n, -1], done.y[n:, -1]
+    solution = solve_ivp(rates, (0.0, duration), [*q, *dq], method="DOP853", rtol=rtol, atol=rtol)
+    return solution.y[:n, -1], solution.y[n:, -1]
 
 
 FREE_Q = [0.2, 0.5, -0.3, 1.0, 0.1, -0.2, 0.4, 0.6, 0.8, 0.7, 0.5, 0.6]
@@ -238,12 +240,12 @@ def test_without_drives_point_masses_fly_as_free_particles() -> None:
     _, start = places(tree, q)
     _, speed = velocities(tree, q, dq)
     end, _ = integrated(tree, q, dq, 0.5, 1e-13)
-    _, found = places(tree, end)
+    _, positions = places(tree, end)
     flown = start + 0.5 * speed + 0.125 * np.array(tree.gravity)
-    assert np.abs(found - flown).max() < 1e-12
-    given = [[0.238934774, 0.084983167, -1.249301429], [1.115727686, 0.418612533, -1.337326687],
+    assert np.abs(positions - flown).max() < 1e-12
+    published = [[0.238934774, 0.084983167, -1.249301429], [1.115727686, 0.418612533, -1.337326687],
              [1.729054036, 0.535297321, -1.201609478], [2.040230126, 0.722811876, -0.946994176]]  # fmt: skip
-    assert np.abs(found - given).max() < 1e-9
+    assert np.abs(positions - published).max() < 1e-9
 
 
 def test_the_energy_of_elastic_rods_is_kept_through_the_singular_coordinates() -> None:
@@ -285,9 +287,9 @@ def test_forces_and_torques_do_the_work_that_they_say() -> None:
 def test_the_load_in_a_joint_is_the_force_on_what_hangs_on_it() -> None:
     tree = random_rods(6, 4)
     q, dq, d2q = state(6, 4)
-    found = motion(tree, q, dq, d2q)
+    result = motion(tree, q, dq, d2q)
     m = tree.column("mass")
-    assert np.allclose(found.loads[0], (m[:, None] * (found.centres - np.array(tree.gravity))).sum(0), atol=1e-12)
+    assert np.allclose(result.loads[0], (m[:, None] * (result.centres - np.array(tree.gravity))).sum(0), atol=1e-12)
 
 
 def test_a_moving_anchor_adds_its_acceleration_to_all() -> None:
@@ -307,11 +309,11 @@ def test_rods_of_fixed_length_keep_it_and_tell_their_axial_force() -> None:
     ))  # fmt: skip
     q, dq, _ = state(2, 3)
     dq[[6, 8]] = 0.0
-    given = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, np.nan, 2.0, np.nan])
-    found = forward_dynamics(tree, q, dq, given)
-    assert found[6] == found[8] == 0.0
-    forces = inverse_dynamics(tree, q, dq, found)
-    assert np.allclose(np.delete(forces, [6, 8]), np.delete(given, [6, 8]), atol=1e-12)
+    prescribed = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, np.nan, 2.0, np.nan])
+    accelerations = forward_dynamics(tree, q, dq, prescribed)
+    assert accelerations[6] == accelerations[8] == 0.0
+    forces = inverse_dynamics(tree, q, dq, accelerations)
+    assert np.allclose(np.delete(forces, [6, 8]), np.delete(prescribed, [6, 8]), atol=1e-12)
     assert np.isfinite(forces).all()
 
 
@@ -324,9 +326,9 @@ def test_rods_of_fixed_length_feel_a_moving_anchor_as_another_gravity() -> None:
     anchor = np.array([0.3, 2.0, -1.0])
     lifted = RodTree(tree.rods, tuple(np.array(tree.gravity) - anchor))
     forces = np.arange(6.0)
-    found = forward_dynamics(tree, q, dq, forces, anchor)
-    assert relative(found, forward_dynamics(lifted, q, dq, forces)) < 1e-12
-    needed = inverse_dynamics(tree, q, dq, found, anchor)
+    accelerations = forward_dynamics(tree, q, dq, forces, anchor)
+    assert relative(accelerations, forward_dynamics(lifted, q, dq, forces)) < 1e-12
+    needed = inverse_dynamics(tree, q, dq, accelerations, anchor)
     assert np.allclose(np.delete(needed, 4), np.delete(forces, 4), atol=1e-11)
 
 
@@ -367,9 +369,9 @@ def test_the_equations_written_out_evaluate_to_the_equations_of_motion(tree: Rod
     right[2 * n :] += -7.0 * (q[2 * n :] - 0.4) - 3.0 * dq[2 * n :]
     left = inverse_dynamics(tree, q, dq, d2q)
     for k, text in enumerate(equations(tree)):
-        one, other = text.split(" = ")
+        one, formula = text.split(" = ")
         assert eval(one, {"__builtins__": {}}, values) == pytest.approx(left[k], rel=1e-12, abs=1e-12)
-        assert eval(other, {"__builtins__": {}}, values) == pytest.approx(right[k], rel=1e-12)
+        assert eval(formula, {"__builtins__": {}}, values) == pytest.approx(right[k], rel=1e-12)
 
 
 def test_in_latex_the_equations_have_balanced_braces_and_as_many_terms() -> None:

@@ -49,5 +49,5 @@ def test_mistakes_are_reported_with_their_place(old: str, new: str, message: str
     assert old in GOOD
     with pytest.raises(StudyError) as raised:
         read_rods(GOOD.replace(old, new, 1).encode(), "rods.yaml")
-    told = [f"{i.line}:{i.column}: {i.path}: {i.message}" for i in raised.value.issues]
-    assert any(message in line for line in told), told
+    messages = [f"{i.line}:{i.column}: {i.path}: {i.message}" for i in raised.value.issues]
+    assert any(message in line for line in messages), messages

@@ -31,18 +31,18 @@ def walk_armless(folder: Path) -> tuple[MomentBalance, DynamicMuscles, DynamicRe
     """Balance, muscles and reserves at the 45 mesh points and midpoints."""
     reference = folder / "reference"
 
-    def of(name: str) -> tuple[list[str], np.ndarray]:
+    def table_of(name: str) -> tuple[list[str], np.ndarray]:
         return table(reference / f"walk_armless_dynamic_{name}.csv")
 
     with (reference / "walk_armless_dynamic_parameters.csv").open() as file:
         rows = list(csv.DictReader(file))
     names = tuple(row["muscle"] for row in rows)
     parameters = {key: np.array([float(row[column]) for row in rows]) for key, column in COLUMNS.items()}
-    (labels, lengths), (others, speeds) = of("lengths"), of("lengthening_speeds")
-    assert tuple(labels[1:]) == tuple(others[1:]) == names
-    labels, net = of("net_moments")
+    (labels, lengths), (speed_labels, speeds) = table_of("lengths"), table_of("lengthening_speeds")
+    assert tuple(labels[1:]) == tuple(speed_labels[1:]) == names
+    labels, net = table_of("net_moments")
     coordinates = labels[1:]
-    labels, columns = of("moment_arms")
+    labels, columns = table_of("moment_arms")
     arms = np.zeros((len(net), len(coordinates), len(names)))
     for label, column in zip(labels[1:], columns.T[1:], strict=True):
         muscle, coordinate = label.split("@")

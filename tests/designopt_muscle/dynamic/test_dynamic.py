@@ -52,18 +52,18 @@ def test_free_initial_activations_would_cost_less_and_are_wrong(opensim):
 def test_activations_and_tendon_forces_are_those_of_the_reference(opensim):
     muscles, sharing = solved(opensim)
     names, values = table(opensim / "reference" / "walk_armless_collocation_solution.csv")
-    of = dict(zip(names, values.T, strict=True))
-    activations = np.column_stack([of[f"activation:{name}"] for name in muscles.names])
+    columns = dict(zip(names, values.T, strict=True))
+    activations = np.column_stack([columns[f"activation:{name}"] for name in muscles.names])
     assert np.abs(sharing.activations - activations).max() <= 2e-3
-    tendons = np.column_stack([of[f"norm_tendon_force:{muscles.names[j]}"] for j in muscles.compliant])
+    tendons = np.column_stack([columns[f"norm_tendon_force:{muscles.names[j]}"] for j in muscles.compliant])
     assert np.abs(sharing.tendon_forces - tendons).max() <= 2e-3
 
 
 def test_activations_are_close_to_those_of_moco_inverse(opensim):
     """rms 2e-3 and 2e-2 at most (specs/muscle_force_sharing.md section 7)."""
     muscles, sharing = solved(opensim)
-    kept = opensim / "reference" / "walk_armless_MocoInverse_4.6.sto"
-    peer = read_storage(InputFile(kept.name, kept.read_bytes()))
+    reference = opensim / "reference" / "walk_armless_MocoInverse_4.6.sto"
+    peer = read_storage(InputFile(reference.name, reference.read_bytes()))
     at = [int(np.abs(peer.time - t).argmin()) for t in sharing.time]
     assert np.abs(peer.time[at] - sharing.time).max() < 1e-6
     theirs = np.column_stack([peer.column(f"/forceset/{name}/activation")[at] for name in muscles.names])
@@ -121,8 +121,8 @@ def test_the_model_shares_the_bundled_trial_and_a_drive_spares_the_muscles():
     assert len(arrays["time"]) == 17  # eight intervals with their midpoints
     assert arrays["activations"].shape == arrays["forces"].shape == (17, 9)
     assert bare["worst_residual"] < 1e-6
-    again, _ = DynamicSharingModel(**QUICK).evaluate({}, {})
-    assert again == bare
+    repeated, _ = DynamicSharingModel(**QUICK).evaluate({}, {})
+    assert repeated == bare
 
 
 def test_rigid_tendons_are_a_smaller_problem_with_an_answer_of_the_same_size():

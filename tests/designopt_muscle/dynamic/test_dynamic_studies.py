@@ -58,14 +58,14 @@ def device(tmp_path_factory):
 
 def test_one_program_and_the_nested_search_choose_the_same_spring(device):
     """Both minimise one function of two numbers; the program finds its minimum without evaluating it."""
-    (made,) = device.programs()
-    program = made.optimum
+    (choice,) = device.programs()
+    program = choice.optimum
     tried = np.abs(device.outcomes.X[:, 0] - program["stiffness"]) > 1e-6  # by the nested search alone
     stiffness, rest = device.outcomes.X[tried][device.outcomes.objectives[tried, 0].argmin()]
     assert stiffness == pytest.approx(program["stiffness"], rel=5e-3)
     assert rest == pytest.approx(program["rest"], abs=0.2)  # degrees
     best = float(device.outcomes.objectives[tried, 0].min())
-    assert made.figures["program(objective)"] == pytest.approx(best, rel=1e-5)
+    assert choice.figures["program(objective)"] == pytest.approx(best, rel=1e-5)
     assert tried.sum() >= 5
 
 
@@ -93,8 +93,8 @@ def best_static_spring():
         slopes = model.gradient(design, {})["mean_cost"]
         return model.evaluate(design, {})[0]["mean_cost"], np.array([100.0 * slopes["stiffness"], slopes["rest"]])
 
-    found = minimize(cost, [0.7, 0.2], jac=True, method="L-BFGS-B", bounds=[(0.0, 2.0), (-1.5, 1.5)])
-    return 100.0 * found.x[0], found.x[1]
+    minimum = minimize(cost, [0.7, 0.2], jac=True, method="L-BFGS-B", bounds=[(0.0, 2.0), (-1.5, 1.5)])
+    return 100.0 * minimum.x[0], minimum.x[1]
 
 
 # -------------------------------------------------------------------------------------------------- calibration
@@ -109,16 +109,16 @@ def calibration(tmp_path_factory):
 def test_calibration_recovers_what_the_trials_determine(calibration):
     """Tendons to 0.3 %; fibre and strength, of which trials tell little and which effort shifts, to their widths."""
     names = calibration.problem.space.names
-    found = dict(zip(names, calibration.outcomes.X[0], strict=True))
+    values = dict(zip(names, calibration.outcomes.X[0], strict=True))
     informations = [calibration.arrays(0, s)["information"] for s in (0, 1)]
     objective = float(calibration.outcomes.figures["objective"][0].sum())
-    known = identifiability(list(TRUTH), informations, 0.01 * objective)
-    widths = dict(zip(TRUTH, known.widths, strict=True))
+    identified = identifiability(list(TRUTH), informations, 0.01 * objective)
+    widths = dict(zip(TRUTH, identified.widths, strict=True))
     for name in ("slack_soleus", "slack_gastrocnemius"):
-        assert found[name] == pytest.approx(TRUTH[name], rel=3e-3)
+        assert values[name] == pytest.approx(TRUTH[name], rel=3e-3)
         assert widths[name] < 0.01
     for name in ("fibre_vasti", "force_hamstrings"):
-        assert abs(found[name] - TRUTH[name]) < 1.5 * widths[name]
+        assert abs(values[name] - TRUTH[name]) < 1.5 * widths[name]
         assert widths[name] > 0.03
 
 
@@ -171,13 +171,13 @@ def test_excitations_follow_the_emg_of_a_file():
     bare, plain = DynamicSharingModel(**QUICK).evaluate({}, {}, frozenset({"excitations", "muscles"}))
     model = DynamicSharingModel(**QUICK, emg=tracking(weight=100.0))
     model.check()
-    told, arrays = model.evaluate({}, {"emg": envelopes()}, frozenset({"excitations", "signals"}))
+    outputs, arrays = model.evaluate({}, {"emg": envelopes()}, frozenset({"excitations", "signals"}))
     j = list(plain["muscles"]).index("soleus")
     assert arrays["signals"][:, j] == pytest.approx(0.3)
     assert np.isfinite(arrays["signals"]).any(axis=0).sum() == 2
     assert np.abs(arrays["excitations"][:, j] - 0.3).mean() < 0.5 * np.abs(plain["excitations"][:, j] - 0.3).mean()
-    assert told["objective"] > bare["objective"]
-    assert told["tracking_error"] > 0.0
+    assert outputs["objective"] > bare["objective"]
+    assert outputs["tracking_error"] > 0.0
 
 
 def test_emg_acts_after_its_delay():
@@ -196,16 +196,16 @@ def test_synergies_factored_from_the_emg_command_the_measured_muscles():
     model = DynamicSharingModel(**QUICK, emg=tracking(), synergies_of_emg=1)
     model.check()
     _, arrays = model.evaluate({}, {"emg": envelopes()}, frozenset({"excitations", "muscles"}))
-    of = dict(zip(arrays["muscles"], arrays["excitations"].T, strict=True))
-    assert of["gastrocnemius"] == pytest.approx(0.5 * of["soleus"], abs=1e-6)  # as in the file
+    excitations = dict(zip(arrays["muscles"], arrays["excitations"].T, strict=True))
+    assert excitations["gastrocnemius"] == pytest.approx(0.5 * excitations["soleus"], abs=1e-6)  # as in the file
 
 
 def test_given_synergies_command_their_muscles():
     model = DynamicSharingModel(**QUICK, synergies={"calf": {"soleus": 1.0, "gastrocnemius": 0.8}})
     model.check()
     _, arrays = model.evaluate({}, {}, frozenset({"excitations", "muscles"}))
-    of = dict(zip(arrays["muscles"], arrays["excitations"].T, strict=True))
-    assert of["gastrocnemius"] == pytest.approx(0.8 * of["soleus"], abs=1e-9)
+    excitations = dict(zip(arrays["muscles"], arrays["excitations"].T, strict=True))
+    assert excitations["gastrocnemius"] == pytest.approx(0.8 * excitations["soleus"], abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -235,8 +235,8 @@ def test_emg_with_gaps_is_tracked_where_it_is():
     gap = (trial.balance.time > 0.8) & (trial.balance.time < 0.9)
     assert np.isnan(signal[gap]).all()
     assert signal[~gap] == pytest.approx(0.3)
-    told, _ = model.evaluate({}, {"emg": emg("time,SOL,GAS\n" + "\n".join(rows) + "\n")})
-    assert np.isfinite(told["objective"])
+    outputs, _ = model.evaluate({}, {"emg": emg("time,SOL,GAS\n" + "\n".join(rows) + "\n")})
+    assert np.isfinite(outputs["objective"])
 
 
 def test_fibres_follow_the_measured_lengths_of_a_file():
@@ -247,10 +247,10 @@ def test_fibres_follow_the_measured_lengths_of_a_file():
     table = "\n".join(f"{t:.4f},{v:.6f}" for t, v in zip(plain["time"], shorter, strict=True))
     model = DynamicSharingModel(**QUICK, fibres=TrackedFibres({"soleus": "SOL"}, weight=1000.0))
     model.check()
-    told, arrays = model.evaluate({}, {"fibres": emg(f"time,SOL\n{table}\n")}, frozenset({"fibre_lengths"}))
+    outputs, arrays = model.evaluate({}, {"fibres": emg(f"time,SOL\n{table}\n")}, frozenset({"fibre_lengths"}))
     before = np.abs(plain["fibre_lengths"][:, j] * optimal - shorter).mean()
     assert np.abs(arrays["fibre_lengths"][:, j] * optimal - shorter).mean() < 0.9 * before
-    assert told["fibre_error"] > 0.0
+    assert outputs["fibre_error"] > 0.0
     with pytest.raises(InvalidDesign, match="in metres"):
         model.evaluate({}, {"fibres": emg("time,SOL\n0,45\n2,46\n")})
     with pytest.raises(InvalidDesign, match="no length within the motion"):
@@ -302,11 +302,11 @@ def test_a_margin_around_the_window_is_solved_and_left_out():
     with_margin = DynamicSharingModel(**QUICK)
     without = DynamicSharingModel(**QUICK, margin=0)
     one, arrays = with_margin.evaluate({}, {}, frozenset({"time", "excitations", "fibre_lengths"}))
-    other, bare = without.evaluate({}, {}, frozenset({"time", "excitations"}))
+    without_margin, bare = without.evaluate({}, {}, frozenset({"time", "excitations"}))
     assert arrays["time"] == pytest.approx(bare["time"])
     assert len(arrays["fibre_lengths"]) == len(bare["time"])
-    assert one["effort"] == pytest.approx(other["effort"], rel=0.5)
-    assert one["effort"] != pytest.approx(other["effort"], rel=1e-6)
+    assert one["effort"] == pytest.approx(without_margin["effort"], rel=0.5)
+    assert one["effort"] != pytest.approx(without_margin["effort"], rel=1e-6)
     with pytest.raises(InvalidSetting, match="margin: 0"):
         with_margin.trajectory_problem({})
     assert with_margin.gradient({"strength": 1.0}, {}) == {}
@@ -346,8 +346,8 @@ PAGE = Path(__file__).parents[3] / "docs" / "dynamic_sharing.md"
 
 def block(language):
     text = PAGE.read_text(encoding="utf-8")
-    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
-    return found
+    (content,) = re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+    return content
 
 
 def test_the_lines_for_python_of_the_page_run_as_printed(capsys):

@@ -33,23 +33,23 @@ def test_activations_converge_with_the_order_of_the_scheme(scheme, order, interv
         time = trial.balance.time
         terms = DynamicTerms(effort=0.0, sharpness=0.1, tracking=Tracking(wave(time)))
         reserves = DynamicReserves(np.array([100.0]), 1e-9, 100.0)
-        found = share_dynamic(replace(trial, terms=terms, reserves=reserves), scheme=scheme, tolerance=1e-11)
+        sharing = share_dynamic(replace(trial, terms=terms, reserves=reserves), scheme=scheme, tolerance=1e-11)
         exact = solve_ivp(
             lambda t, a: activation_rate(wave(t), a, sharpness=0.1), (0.0, time[-1]), wave(0.0), t_eval=time,
             rtol=1e-12, atol=1e-13, method="DOP853",
         )  # fmt: skip
-        assert np.abs(found.excitations - wave(time)).max() < 1e-7
-        errors.append(np.abs(found.activations - exact.y.T).max())
+        assert np.abs(sharing.excitations - wave(time)).max() < 1e-7
+        errors.append(np.abs(sharing.activations - exact.y.T).max())
     assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.25)
 
 
 def test_the_schemes_agree():
-    found = {
+    objectives = {
         scheme: share_dynamic(one_joint(n, scheme=scheme), scheme=scheme).objective
         for scheme, n in (("hermite_simpson", 24), ("trapezoidal", 48), ("radau", 24))
     }
-    assert found["trapezoidal"] == pytest.approx(found["hermite_simpson"], rel=3e-3)
-    assert found["radau"] == pytest.approx(found["hermite_simpson"], rel=3e-3)
+    assert objectives["trapezoidal"] == pytest.approx(objectives["hermite_simpson"], rel=3e-3)
+    assert objectives["radau"] == pytest.approx(objectives["hermite_simpson"], rel=3e-3)
 
 
 def pulses_pay(sharpness, activation, rise=0.015, fall=0.060):
@@ -66,18 +66,18 @@ def test_a_sharp_switch_has_no_smooth_optimum():
     assert any(pulses_pay(2.4, a) for a in levels)
     second = {}
     for sharpness in (1.0, 2.0, 3.0):
-        found = share_dynamic(one_joint(24, rigid=True, terms=replace(MILD, sharpness=sharpness)))
-        second[sharpness] = float(np.abs(np.diff(found.excitations[4:-4], 2, axis=0)).mean())
+        sharing = share_dynamic(one_joint(24, rigid=True, terms=replace(MILD, sharpness=sharpness)))
+        second[sharpness] = float(np.abs(np.diff(sharing.excitations[4:-4], 2, axis=0)).mean())
     assert second[1.0] < second[2.0] < 0.02
     assert second[3.0] > 0.2
 
 
 def test_squares_of_activations_may_take_the_place_of_those_of_excitations():
-    of = {
+    sharings = {
         word: share_dynamic(one_joint(12, terms=replace(MILD, charged=word))) for word in ("excitation", "activation")
     }
-    squares = {word: float((s.activations**2).sum()) for word, s in of.items()}
-    assert all(s.converged for s in of.values())
+    squares = {word: float((s.activations**2).sum()) for word, s in sharings.items()}
+    assert all(s.converged for s in sharings.values())
     assert squares["activation"] < squares["excitation"]
 
 
@@ -107,9 +107,9 @@ def test_frames_without_a_sample_are_not_tracked():
     bare = share_dynamic(trial)
     signals = np.full((25, 3), np.nan)
     signals[10, 1] = bare.excitations[10, 1]
-    found = share_dynamic(replace(trial, terms=replace(MILD, tracking=Tracking(signals, 10.0))))
-    assert found.excitations == pytest.approx(bare.excitations, abs=1e-4)
-    assert found.tracking == pytest.approx(0.0, abs=1e-9)
+    sharing = share_dynamic(replace(trial, terms=replace(MILD, tracking=Tracking(signals, 10.0))))
+    assert sharing.excitations == pytest.approx(bare.excitations, abs=1e-4)
+    assert sharing.tracking == pytest.approx(0.0, abs=1e-9)
 
 
 def test_a_free_scale_is_found_with_the_excitations():
@@ -118,9 +118,9 @@ def test_a_free_scale_is_found_with_the_excitations():
     bare = share_dynamic(trial)
     terms = replace(MILD, tracking=Tracking(2.0 * bare.excitations, 50.0, free_scale=True))
     scales = {f"signal_scale_{name}": (0.0, 10.0) for name in NAMES}
-    found = share_dynamic(replace(trial, terms=terms), scales)
-    assert [found.parameters[name] for name in scales] == pytest.approx([0.5] * 3, abs=2e-3)
-    assert found.tracking < 1e-5
+    sharing = share_dynamic(replace(trial, terms=terms), scales)
+    assert [sharing.parameters[name] for name in scales] == pytest.approx([0.5] * 3, abs=2e-3)
+    assert sharing.tracking < 1e-5
 
 
 def test_a_band_keeps_excitations_about_their_signal():
@@ -150,26 +150,26 @@ def test_excitations_of_synergies_are_combinations_of_their_commands():
     W = command_matrix({"extend": {"long": 1.0, "short": 0.5}}, NAMES)
     assert W.tolist() == [[1.0, 0.0], [0.5, 0.0], [0.0, 1.0]]
     free = share_dynamic(one_joint(12))
-    found = share_dynamic(one_joint(12, terms=replace(MILD, synergies=W)))
-    assert found.converged
-    assert found.commands.shape == (25, 2)
-    assert found.excitations == pytest.approx(found.commands @ W.T, abs=1e-12)
-    assert found.excitations.min() >= 0.01 - 1e-6
-    assert found.activations[0] == pytest.approx(found.excitations[0], abs=1e-8)
-    assert found.objective > free.objective
+    sharing = share_dynamic(one_joint(12, terms=replace(MILD, synergies=W)))
+    assert sharing.converged
+    assert sharing.commands.shape == (25, 2)
+    assert sharing.excitations == pytest.approx(sharing.commands @ W.T, abs=1e-12)
+    assert sharing.excitations.min() >= 0.01 - 1e-6
+    assert sharing.activations[0] == pytest.approx(sharing.excitations[0], abs=1e-8)
+    assert sharing.objective > free.objective
 
 
 def test_factors_of_synthetic_signals_are_those_they_were_made_of():
     """Synergies with a muscle of their own each have one factorisation but for their order (Donoho & Stodden 2003)."""
     time = np.linspace(0.0, 1.0, 80)
     commands = np.stack([np.maximum(np.sin(6 * time), 0.0), np.maximum(-np.sin(6 * time), 0.0) + 0.1 * time], -1)
-    made = np.array([[1.0, 0.0], [0.6, 0.3], [0.0, 1.0], [0.2, 0.8]])
-    W, H, accounted = factored(commands @ made.T, 2)
+    weights = np.array([[1.0, 0.0], [0.6, 0.3], [0.0, 1.0], [0.2, 0.8]])
+    W, H, accounted = factored(commands @ weights.T, 2)
     order = np.argmax(W[[0, 2]], axis=1)
-    assert W[:, order] == pytest.approx(made, abs=2e-3)
+    assert W[:, order] == pytest.approx(weights, abs=2e-3)
     assert H[:, order] == pytest.approx(commands, abs=2e-3)
     assert accounted > 0.99999
-    assert factored(commands @ made.T, 1)[2] < 0.9
+    assert factored(commands @ weights.T, 1)[2] < 0.9
 
 
 @pytest.mark.parametrize(
@@ -197,26 +197,26 @@ def with_spring(intervals=12):
 def test_a_spring_chosen_with_the_motion_is_that_of_a_nested_search():
     """At the optimum of one program the derivatives of the nested objective vanish, and beside it it is higher."""
     trial = with_spring()
-    found = share_dynamic(trial, {"stiffness": (0.0, 200.0), "rest": (-2.0, 2.0)})
-    best = {name: found.parameters[name] for name in ("stiffness", "rest")}
+    sharing = share_dynamic(trial, {"stiffness": (0.0, 200.0), "rest": (-2.0, 2.0)})
+    best = {name: sharing.parameters[name] for name in ("stiffness", "rest")}
     assert 1.0 < best["stiffness"] < 199.0
     nested = share_dynamic(trial, best)
-    assert nested.objective == pytest.approx(found.objective, rel=1e-5)
+    assert nested.objective == pytest.approx(sharing.objective, rel=1e-5)
     assert abs(nested.slopes["stiffness"]) * 10.0 < 1e-3 * nested.objective
     assert abs(nested.slopes["rest"]) * 0.1 < 1e-3 * nested.objective
     for name, step in (("stiffness", 8.0), ("rest", 0.03)):
         for sign in (-1.0, 1.0):
             beside = share_dynamic(trial, {**best, name: best[name] + sign * step})
-            assert beside.objective > found.objective
-    assert found.objective < share_dynamic(trial).objective
+            assert beside.objective > sharing.objective
+    assert sharing.objective < share_dynamic(trial).objective
 
 
 def test_a_spring_takes_its_moment_off_the_muscles():
     trial = with_spring()
-    found = share_dynamic(trial, {"stiffness": 30.0, "rest": 0.4})
+    sharing = share_dynamic(trial, {"stiffness": 30.0, "rest": 0.4})
     angle = trial.device.angle
-    assert found.device == pytest.approx(30.0 * (0.4 - angle))
-    left = trial.balance.residual(found.forces)[:, 0] - found.device - 5.0 * found.reserves[:, 0]
+    assert sharing.device == pytest.approx(30.0 * (0.4 - angle))
+    left = trial.balance.residual(sharing.forces)[:, 0] - sharing.device - 5.0 * sharing.reserves[:, 0]
     assert np.abs(left).max() < 1e-6
 
 
@@ -225,16 +225,16 @@ def test_measured_fibre_lengths_calibrate_the_tendon():
     factors = (Factor("fibre", "fibre", ("long",)), Factor("slack", "slack", ("long",)))
     trial = replace(one_joint(12), factors=factors)
     truth = {"fibre": 1.05, "slack": 0.98}
-    made = share_dynamic(trial, truth)
+    measured = share_dynamic(trial, truth)
     lengths = np.full((25, 3), np.nan)
-    lengths[:, 0] = made.fibre_lengths[:, 0] * 1.05 * trial.muscles.optimal[0]
+    lengths[:, 0] = measured.fibre_lengths[:, 0] * 1.05 * trial.muscles.optimal[0]
     fibres = MeasuredFibres(lengths, 1e4)
-    found = share_dynamic(replace(trial, terms=replace(MILD, fibres=fibres)), truth | {"slack": (0.8, 1.2)})
-    assert found.fibres < 1e-6
-    assert found.parameters["slack"] == pytest.approx(0.98, abs=2e-3)
+    sharing = share_dynamic(replace(trial, terms=replace(MILD, fibres=fibres)), truth | {"slack": (0.8, 1.2)})
+    assert sharing.fibres < 1e-6
+    assert sharing.parameters["slack"] == pytest.approx(0.98, abs=2e-3)
     wrong = share_dynamic(replace(trial, terms=replace(MILD, fibres=fibres)))
     assert wrong.fibres > 1e-5
-    assert wrong.objective > found.objective
+    assert wrong.objective > sharing.objective
 
 
 def test_derivatives_by_device_and_factors_are_those_of_differences():
@@ -254,24 +254,24 @@ def test_the_information_is_the_second_derivative_of_the_least_objective():
     factors = (Factor("slack", "slack", ("long",)), Factor("size", "force", ("short",)))
     trial = replace(one_joint(8), factors=factors)
     at = {"slack": 1.0, "size": 1.0}
-    found = share_dynamic(trial, at, tolerance=1e-10)
-    second = information(found.program, found.solution, list(at))
+    sharing = share_dynamic(trial, at, tolerance=1e-10)
+    second = information(sharing.program, sharing.solution, list(at))
     for i, name in enumerate(at):
         up, down = (share_dynamic(trial, at | {name: 1.0 + s * 1e-3}, tolerance=1e-10).slopes for s in (1, -1))
-        differences = [(up[other] - down[other]) / 2e-3 for other in at]
+        differences = [(up[column] - down[column]) / 2e-3 for column in at]
         assert second[i] == pytest.approx(differences, rel=0.05)
 
 
 def test_factors_that_only_count_together_are_not_identified():
     """The sum of two numbers is determined, their difference is not."""
-    found = identifiability(["a", "b"], [np.array([[1.0, 1.0], [1.0, 1.0]])], rise=0.02)
-    assert np.isinf(found.widths).all()
-    assert found.alone == pytest.approx([0.2, 0.2])
-    assert np.abs(found.weakest) == pytest.approx([np.sqrt(0.5)] * 2)
-    assert np.isinf(found.condition)
-    both = identifiability(["a", "b"], [np.diag([1.0, 0.0]), np.diag([0.0, 4.0])], rise=0.02)
-    assert both.widths == pytest.approx([0.2, 0.1])
-    assert both.condition == pytest.approx(4.0)
+    together = identifiability(["a", "b"], [np.array([[1.0, 1.0], [1.0, 1.0]])], rise=0.02)
+    assert np.isinf(together.widths).all()
+    assert together.alone == pytest.approx([0.2, 0.2])
+    assert np.abs(together.weakest) == pytest.approx([np.sqrt(0.5)] * 2)
+    assert np.isinf(together.condition)
+    apart = identifiability(["a", "b"], [np.diag([1.0, 0.0]), np.diag([0.0, 4.0])], rise=0.02)
+    assert apart.widths == pytest.approx([0.2, 0.1])
+    assert apart.condition == pytest.approx(4.0)
 
 
 # ------------------------------------------------------------------------------------------------------- bad input
@@ -337,12 +337,12 @@ def test_the_order_of_the_muscles_does_not_matter():
         },
     )  # fmt: skip
     balance = replace(trial.balance, columns=moved.names, arms=trial.balance.arms[:, :, order])
-    one, other = (
+    one, reordered = (
         share_dynamic(trial, tolerance=1e-11),
         share_dynamic(replace(trial, balance=balance, muscles=moved), tolerance=1e-11),
     )
-    assert other.objective == pytest.approx(one.objective, rel=1e-9)
-    assert other.activations == pytest.approx(one.activations[:, order], abs=1e-7)
+    assert reordered.objective == pytest.approx(one.objective, rel=1e-9)
+    assert reordered.activations == pytest.approx(one.activations[:, order], abs=1e-7)
 
 
 def test_a_mirrored_joint_has_the_same_activations():
@@ -350,10 +350,10 @@ def test_a_mirrored_joint_has_the_same_activations():
     trial = one_joint(10)
     balance = replace(trial.balance, arms=-trial.balance.arms, moments=-trial.balance.moments)
     one = share_dynamic(trial, tolerance=1e-11)
-    other = share_dynamic(replace(trial, balance=balance), tolerance=1e-11)
-    assert other.objective == pytest.approx(one.objective, rel=1e-9)
-    assert other.activations == pytest.approx(one.activations, abs=1e-7)
-    assert other.reserves == pytest.approx(-one.reserves, abs=1e-7)
+    mirrored = share_dynamic(replace(trial, balance=balance), tolerance=1e-11)
+    assert mirrored.objective == pytest.approx(one.objective, rel=1e-9)
+    assert mirrored.activations == pytest.approx(one.activations, abs=1e-7)
+    assert mirrored.reserves == pytest.approx(-one.reserves, abs=1e-7)
 
 
 def test_the_unit_of_force_does_not_matter():
@@ -362,10 +362,10 @@ def test_the_unit_of_force_does_not_matter():
     balance = replace(trial.balance, moments=1e-3 * trial.balance.moments)
     small = replace(trial, balance=balance, muscles=replace(trial.muscles, force=1e-3 * trial.muscles.force),
                     reserves=replace(trial.reserves, optimal=1e-3 * trial.reserves.optimal))  # fmt: skip
-    one, other = share_dynamic(trial, tolerance=1e-11), share_dynamic(small, tolerance=1e-11)
-    assert other.objective == pytest.approx(one.objective, rel=1e-6)
-    assert other.activations == pytest.approx(one.activations, abs=1e-5)
-    assert other.forces == pytest.approx(1e-3 * one.forces, rel=1e-4, abs=1e-6)
+    one, rescaled = share_dynamic(trial, tolerance=1e-11), share_dynamic(small, tolerance=1e-11)
+    assert rescaled.objective == pytest.approx(one.objective, rel=1e-6)
+    assert rescaled.activations == pytest.approx(one.activations, abs=1e-5)
+    assert rescaled.forces == pytest.approx(1e-3 * one.forces, rel=1e-4, abs=1e-6)
 
 
 @pytest.mark.parametrize(("charged", "start"), [("excitation", [0.61, 0.73, 0.85]), ("activation", [0.356] * 3)])

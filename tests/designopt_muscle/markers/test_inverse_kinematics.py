@@ -91,8 +91,8 @@ def test_a_spoilt_frame_changes_no_other_and_missing_markers_are_named(noisy):
         at[25] = np.nan
 
     broken = fit_motion(model, markers, with_markers(recording, spoil))
-    whole = [i for i in range(40) if i not in (16, 20, 25)]
-    assert np.abs(broken.values[whole] - fit.values[whole]).max() < 1e-7
+    complete = [i for i in range(40) if i not in (16, 20, 25)]
+    assert np.abs(broken.values[complete] - fit.values[complete]).max() < 1e-7
     assert list(broken.status[[16, 20, 25]]) == [
         MotionStatus.LARGE_ERROR,
         MotionStatus.MISSING_MARKER,
@@ -109,9 +109,9 @@ def test_a_turned_laboratory_gives_the_same_joint_angles(noisy, angle):
     c, s = np.cos(angle), np.sin(angle)
     turned = recording.markers @ np.array([[c, 0, s], [0, 1, 0], [-s, 0, c]]).T + [1.0, 0.0, -2.0]
     shuffled = replace(recording, markers=turned[:, ::-1], marker_names=recording.marker_names[::-1])
-    other = fit_motion(model, markers, shuffled)
+    turned_fit = fit_motion(model, markers, shuffled)
     inner = [name for name in model.names if not name.startswith(("turn", "shift"))]
-    assert max(np.abs(other.column(name) - fit.column(name)).max() for name in inner) < 1e-7
+    assert max(np.abs(turned_fit.column(name) - fit.column(name)).max() for name in inner) < 1e-7
 
 
 @pytest.mark.parametrize(
@@ -239,9 +239,9 @@ def test_the_walk_of_gait2392_is_fitted_better_than_by_opensim_within_a_tenth_of
     turning = [c.name for c in model.coordinates if c.rotational]
     file = InputFile("ik.mot", (folder / "reference/subject01_walk1_ik.mot").read_bytes())
     theirs = read_table(file).radians(turning)
-    other = np.column_stack([theirs.column(name) for name in free])
+    peer_values = np.column_stack([theirs.column(name) for name in free])
     assert len(fit.time) == 121
-    assert (fit.cost - objective.costs(other)).max() < 1e-9  # -1e-11 was seen: never above OpenSim's
+    assert (fit.cost - objective.costs(peer_values)).max() < 1e-9  # -1e-11 was seen: never above OpenSim's
     off = {name: np.abs(fit.column(name) - theirs.column(name)).max() for name in free}
     _, gradient, _, curvature = objective.normal_equations(np.column_stack([fit.column(name) for name in free]))
     assert np.abs(gradient).max() < 1e-9  # a minimum: no slope, and curved upwards in every direction
@@ -249,7 +249,7 @@ def test_the_walk_of_gait2392_is_fitted_better_than_by_opensim_within_a_tenth_of
     # flat about the trunk's axis: OpenSim's frame that is farthest off has 4e-5 more of the objective. At an accuracy
     # of 1e-9 OpenSim agrees with these to 7e-4 degrees: tests/bench/muscle/test_bench_inverse_kinematics.py
     farthest = int(np.argmax(np.abs(fit.column("lumbar_rotation") - theirs.column("lumbar_rotation"))))
-    assert objective.costs(other)[farthest] / fit.cost[farthest] - 1.0 < 1e-4
+    assert objective.costs(peer_values)[farthest] / fit.cost[farthest] - 1.0 < 1e-4
     assert max(np.degrees(off[name]) for name in turning if name != "lumbar_rotation") < 0.1
     assert np.degrees(off["lumbar_rotation"]) < 0.2
     assert max(off[name] for name in free if name not in turning) < 1e-3

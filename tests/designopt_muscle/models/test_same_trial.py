@@ -27,14 +27,14 @@ def by_name(leg, walk, design):
     return dict(zip(arrays["muscles"].tolist(), arrays["activations"].T, strict=True)), arrays["notes"].tolist()
 
 
-def written(root):
+def file_of(root):
     return InputFile("changed.osim", ET.tostring(root))
 
 
-def assert_same(one, other, names=None):
+def assert_same(one, second, names=None):
     for name, activations in one.items():
-        there = (names or {}).get(name, name)
-        assert np.abs(other[there] - activations).max() <= 1e-9, name
+        label = (names or {}).get(name, name)
+        assert np.abs(second[label] - activations).max() <= 1e-9, name
 
 
 @pytest.mark.parametrize("design", DESIGNS)
@@ -45,7 +45,7 @@ def test_the_order_of_the_muscles_does_not_count(design):
     for muscle in muscles:
         holder.remove(muscle)
     holder.extend(muscles[i] for i in np.random.default_rng(3).permutation(len(muscles)))
-    assert_same(by_name(LEG, WALK, design)[0], by_name(written(root), WALK, design)[0])
+    assert_same(by_name(LEG, WALK, design)[0], by_name(file_of(root), WALK, design)[0])
 
 
 @pytest.mark.parametrize("design", DESIGNS)
@@ -76,14 +76,14 @@ def test_a_leg_that_is_mirrored_walks_with_the_same_activations(design):
     rows = [[float(v) for v in line.split(",")] for line in lines[1:]]
     turned = [",".join([repr(row[0]), *(repr(-v) for v in row[1:])]) for row in rows]
     walk = InputFile("mirrored.csv", "\n".join([lines[0], *turned]).encode())
-    assert_same(by_name(LEG, WALK, design)[0], by_name(written(root), walk, design)[0])
+    assert_same(by_name(LEG, WALK, design)[0], by_name(file_of(root), walk, design)[0])
 
 
 def test_forces_in_other_numbers_with_moments_in_the_same_ones_give_the_same_activations():
     """A model in kN has moments in kN m."""
     content = re.sub(
         rb"<max_isometric_force>([\d.]+)<",
-        lambda found: b"<max_isometric_force>%.12g<" % (float(found[1]) / 1000.0),
+        lambda match: b"<max_isometric_force>%.12g<" % (float(match[1]) / 1000.0),
         LEG.content,
     )
     lines = WALK.content.decode().splitlines()
@@ -92,9 +92,9 @@ def test_forces_in_other_numbers_with_moments_in_the_same_ones_give_the_same_act
     scaled = [",".join(map(repr, [*row[:4], *(v / 1000.0 for v in row[4:])])) for row in rows]
     walk = InputFile("kilo.csv", "\n".join([lines[at], *scaled]).encode())
     model = StaticSharing(model=InputFile("kilo.osim", content))
-    _, other = model.evaluate({}, {"motion": walk}, NAMES)
+    _, rescaled = model.evaluate({}, {"motion": walk}, NAMES)
     _, one = StaticSharing().evaluate({}, {}, NAMES)
-    assert np.abs(other["activations"] - one["activations"]).max() <= 1e-9
+    assert np.abs(rescaled["activations"] - one["activations"]).max() <= 1e-9
 
 
 # ------------------------------------------------------------------------------------------- labels and units of tables
@@ -139,7 +139,7 @@ def test_a_table_may_be_labelled_and_headed_in_all_the_ways_that_there_are(chang
     motion = sto(change.get("header", NEW), names, rows, change.get("ending", "\n"))
     same, notes = by_name(LEG, motion, {})
     assert_same(by_name(LEG, WALK, {})[0], same)
-    assert any(note in told for told in notes)
+    assert any(note in printed for printed in notes)
 
 
 def test_degrees_in_a_table_that_says_radians_are_reported():
@@ -159,8 +159,8 @@ def test_a_driven_coordinate_is_never_read_from_the_table(opensim):
     one = read_trial(model, motion, moments, window=window)
     without = re.sub(rb"knee_angle_r_beta(?=[\t/])", b"something_else", motion.content, count=1)
     assert without != motion.content
-    other = read_trial(model, InputFile("n.sto", without), moments, window=window)
-    assert np.array_equal(one.balance.arms, other.balance.arms)
+    trimmed = read_trial(model, InputFile("n.sto", without), moments, window=window)
+    assert np.array_equal(one.balance.arms, trimmed.balance.arms)
 
 
 @pytest.mark.parametrize(
@@ -196,8 +196,8 @@ def test_lengthening_speeds_are_the_rates_of_the_lengths(opensim, name):
     times = np.array([at + s * k * step for k in weights for s in (1, -1)])
     lengths = muscle_geometry(model, pose(times)).lengths.reshape(4, 2, -1)
     rate = sum(w * (lengths[k - 1, 0] - lengths[k - 1, 1]) for k, w in weights.items()) / step
-    here = muscle_geometry(model, pose(np.array([at])))
-    rates = np.array([[3.0 * size[n] * np.cos(3.0 * at) for n in here.coordinates]])
-    off = np.abs(here.speeds(rates)[0] - rate)
+    geometry = muscle_geometry(model, pose(np.array([at])))
+    rates = np.array([[3.0 * size[n] * np.cos(3.0 * at) for n in geometry.coordinates]])
+    off = np.abs(geometry.speeds(rates)[0] - rate)
     assert np.quantile(off, 0.9) <= 1e-10
     assert off.max() <= 1e-8  # a conditional point that comes or goes within the differences would be far more

@@ -43,10 +43,10 @@ def test_the_model_keeps_the_rules_and_its_derivatives_are_its_slopes():
 
 def test_a_trial_of_92_muscles_is_shared_as_opensim_does_from_model_motion_and_moments(opensim):
     """Geometry, strengths and sharing of our own against the reference minimiser of OpenSim's tables, p = 2."""
-    given = case(opensim, "gait2392")
+    problem = case(opensim, "gait2392")
     model = StaticSharing(
         model=file(opensim, "models/gait2392_subject01.osim"),
-        coordinates=list(given.balance.rows),
+        coordinates=list(problem.balance.rows),
         window=(0.6, 1.6),
         reserve=1.0,
     )
@@ -56,11 +56,11 @@ def test_a_trial_of_92_muscles_is_shared_as_opensim_does_from_model_motion_and_m
         "moments": file(opensim, "reference/gait2392_inverse_dynamics.csv"),
     }
     outputs, arrays = model.evaluate({}, scenario, frozenset({"activations", "muscles", "coordinates", "status"}))
-    reference = given.solution(2)
+    reference = problem.solution(2)
     expected = np.column_stack([reference[str(name)] for name in arrays["muscles"]])
     assert arrays["activations"].shape == expected.shape
     assert np.abs(arrays["activations"] - expected).max() <= 1e-6
-    assert set(arrays["coordinates"]) == set(given.balance.rows)
+    assert set(arrays["coordinates"]) == set(problem.balance.rows)
     assert outputs["infeasible_frames"] == 0.0
     assert outputs["mean_cost"] == pytest.approx(1.9247636, rel=1e-5)
 
@@ -75,9 +75,11 @@ def test_moments_of_driven_coordinates_are_added_to_their_drivers(opensim):
         window=(values[0, 0], values[-1, 0]),
     )
     assert not [row for row in trial.balance.rows if row.endswith("_beta")]
-    of = dict(zip(names, values.T, strict=True))
+    columns = dict(zip(names, values.T, strict=True))
     knee = trial.balance.moments[:, trial.balance.rows.index("knee_angle_r")]
-    assert knee == pytest.approx(of["knee_angle_r_moment"] + of["knee_angle_r_beta_force"], abs=1e-9)  # slope 1
+    assert knee == pytest.approx(
+        columns["knee_angle_r_moment"] + columns["knee_angle_r_beta_force"], abs=1e-9
+    )  # slope 1
 
 
 def test_the_bundled_leg_walks_and_its_moment_arms_are_those_of_a_leg():
@@ -228,14 +230,14 @@ def test_the_end_of_a_run_says_how_many_frames_have_a_number_missing(tmp_path):
 
 def test_the_computed_moments_of_the_loaded_elbow_are_those_of_its_table():
     """elbow_hand.csv and elbow_flexion.csv are formulas of the same lift; the inertias are 0.05975 and 0.06 kg m^2."""
-    given = {name: InputFile(name, (STUDIES / name).read_bytes()) for name in
+    files = {name: InputFile(name, (STUDIES / name).read_bytes()) for name in
              ("elbow.osim", "elbow_flexion.csv", "elbow_hand.xml", "elbow_hand.csv")}  # fmt: skip
-    computed = StaticSharing(model=given["elbow.osim"], inverse_dynamics="compute")
-    motion = {"motion": given["elbow_flexion.csv"]}
-    loads = {"external_loads": given["elbow_hand.xml"], "external_forces": given["elbow_hand.csv"]}
-    _, found = computed.evaluate({}, {**motion, **loads}, frozenset({"net_moments"}))
-    _, read = StaticSharing(model=given["elbow.osim"]).evaluate({}, motion, frozenset({"net_moments"}))
-    assert np.abs(found["net_moments"] - read["net_moments"]).max() <= 0.02
+    computed = StaticSharing(model=files["elbow.osim"], inverse_dynamics="compute")
+    motion = {"motion": files["elbow_flexion.csv"]}
+    loads = {"external_loads": files["elbow_hand.xml"], "external_forces": files["elbow_hand.csv"]}
+    _, arrays = computed.evaluate({}, {**motion, **loads}, frozenset({"net_moments"}))
+    _, read = StaticSharing(model=files["elbow.osim"]).evaluate({}, motion, frozenset({"net_moments"}))
+    assert np.abs(arrays["net_moments"] - read["net_moments"]).max() <= 0.02
     assert np.abs(read["net_moments"]).max() > 10.0
 
 
@@ -245,7 +247,7 @@ def test_reserves_by_coordinate_act_there_alone():
     model.check()
     _, arrays = model.evaluate({"strength": 0.3}, {}, frozenset({"reserves", "coordinates"}))
     knee = list(arrays["coordinates"]).index("knee_angle")
-    others = np.arange(3) != knee
-    assert np.nanmax(np.abs(every[:, others])) > 0.0
+    remaining = np.arange(3) != knee
+    assert np.nanmax(np.abs(every[:, remaining])) > 0.0
     assert np.nanmax(np.abs(arrays["reserves"][:, knee])) > 0.0
-    assert not np.nan_to_num(arrays["reserves"][:, others]).any()
+    assert not np.nan_to_num(arrays["reserves"][:, remaining]).any()

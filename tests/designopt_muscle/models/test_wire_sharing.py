@@ -44,8 +44,8 @@ def shared(arm):
     return share_wires(arm, TIME, *motion(TIME))
 
 
-def tension(arm, found, name, frame):
-    return found.tensions[frame, [wire.name for wire in arm.wires].index(name)]
+def tension(arm, shared, name, frame):
+    return shared.tensions[frame, [wire.name for wire in arm.wires].index(name)]
 
 
 def test_costs_tensions_and_joint_forces_are_those_of_the_specification(arm, shared):
@@ -74,10 +74,10 @@ def test_nothing_is_left_on_the_link_and_the_joints_get_the_moments_of_the_motio
     balance = Equilibrium(arm)
     needed = WireRows(arm).needed(*motion(TIME))
     for frame in (5, 30):
-        found = balance.at(motion(TIME[[frame]])[0][0], shared.sharing.forces[frame], shared.pose[frame])
-        assert np.abs(found.resultant).max() < 1e-8
-        assert np.abs(found.pose - shared.pose[frame]).max() < 1e-8
-        assert found.tau == pytest.approx(needed[frame], abs=1e-7)
+        equilibrium = balance.at(motion(TIME[[frame]])[0][0], shared.sharing.forces[frame], shared.pose[frame])
+        assert np.abs(equilibrium.resultant).max() < 1e-8
+        assert np.abs(equilibrium.pose - shared.pose[frame]).max() < 1e-8
+        assert equilibrium.tau == pytest.approx(needed[frame], abs=1e-7)
 
 
 def test_slopes_are_those_of_the_moments_with_the_links_following(arm):
@@ -93,14 +93,14 @@ def test_slopes_are_those_of_the_moments_with_the_links_following(arm):
 
 @pytest.mark.parametrize("criterion", [Power(3.0), MinMax()])
 def test_other_criteria_are_shared_in_the_same_way(arm, shared, criterion):
-    found = share_wires(arm, TIME[::5], *motion(TIME[::5]), Terms(criterion))
-    assert (found.sharing.status == 0).all()
-    peaks = found.sharing.activations.max(axis=1)
+    wire_shares = share_wires(arm, TIME[::5], *motion(TIME[::5]), Terms(criterion))
+    assert (wire_shares.sharing.status == 0).all()
+    peaks = wire_shares.sharing.activations.max(axis=1)
     if isinstance(criterion, MinMax):
         assert (peaks <= shared.sharing.activations[::5].max(axis=1) + 1e-6).all()
     else:
         cubes = (shared.sharing.activations[::5] ** 3).sum(axis=1)
-        assert (found.sharing.cost <= cubes + 1e-9).all()
+        assert (wire_shares.sharing.cost <= cubes + 1e-9).all()
 
 
 def test_a_motion_that_is_too_fast_is_infeasible_with_what_is_missing(arm):
@@ -109,10 +109,10 @@ def test_a_motion_that_is_too_fast_is_infeasible_with_what_is_missing(arm):
     ddq[1] = 3000.0
     dq = np.array(dq)
     dq[2] = np.nan
-    found = share_wires(arm, TIME[:3], q, dq, ddq)
-    assert found.sharing.status.tolist() == [0, 100, 120]
-    assert np.abs(found.sharing.shortfall[1]).max() > 1.0
-    assert np.isnan(found.tensions[2]).all()
+    wire_shares = share_wires(arm, TIME[:3], q, dq, ddq)
+    assert wire_shares.sharing.status.tolist() == [0, 100, 120]
+    assert np.abs(wire_shares.sharing.shortfall[1]).max() > 1.0
+    assert np.isnan(wire_shares.tensions[2]).all()
     helped = share_wires(arm, TIME[:3], q, dq, ddq, reserve=100.0)
     assert helped.sharing.status.tolist() == [0, 20, 120]
 

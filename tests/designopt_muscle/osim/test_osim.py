@@ -56,8 +56,8 @@ def test_defaults_of_a_file_are_those_of_muscles_bodies_and_wrap_objects():
       <Body><mass_center>0.3 0 0</mass_center></Body>
     </defaults>"""
     plain = hinge(wraps=sphere).replace(b"<mass_center>0.2 0 0</mass_center>", b"")
-    written = plain.replace(b'<Model name="hinge">', f'<Model name="hinge">{more}'.encode())
-    for content, rigid, quadrant, centre in ((plain, False, "all", 0.0), (written, True, "-y", 0.3)):
+    explicit = plain.replace(b'<Model name="hinge">', f'<Model name="hinge">{more}'.encode())
+    for content, rigid, quadrant, centre in ((plain, False, "all", 0.0), (explicit, True, "-y", 0.3)):
         model = read_model(content)
         assert model.muscles[0].rigid is rigid
         assert model.wraps[0].quadrant == quadrant
@@ -65,7 +65,7 @@ def test_defaults_of_a_file_are_those_of_muscles_bodies_and_wrap_objects():
 
 
 @pytest.mark.parametrize(
-    ("written", "at", "message"),
+    ("content", "at", "message"),
     [
         (hinge(muscle="<colour>red</colour>"), "<colour>", "is not supported within <Thelen2003Muscle>"),
         (hinge(forces='<PointToPointSpring name="s"/>'), "<PointTo", "is not a supported force"),
@@ -120,10 +120,10 @@ def test_defaults_of_a_file_are_those_of_muscles_bodies_and_wrap_objects():
         (hinge().replace(b'Version="40000"', b'Version="20000"'), "<OpenSimD", "has the version '20000'"),
     ],
 )
-def test_unsupported_entries_are_named_with_their_place(written, at, message):
-    before = written[: written.index(at.encode())].decode()
+def test_unsupported_entries_are_named_with_their_place(content, at, message):
+    before = content[: content.index(at.encode())].decode()
     with pytest.raises(ModelError, match=message.replace("(", r"\(")) as caught:
-        read_model(written)
+        read_model(content)
     assert caught.value.line == before.count("\n") + 1
     assert caught.value.column == len(before.rpartition("\n")[2]) + 1
 
@@ -223,4 +223,4 @@ def test_mutated_models_are_read_or_refused_with_a_place(opensim):
         except ModelError as error:
             places.append((error.line, error.column))
     assert 100 < len(places) < 1900
-    assert min(min(place) for place in places) >= 1
+    assert min(min(position) for position in places) >= 1

@@ -25,11 +25,11 @@ def test_bodies_are_where_muscle_geometry_has_them(opensim, name):
     tree = tree_of(model)
     q = np.random.default_rng(5).uniform(-0.5, 0.5, (4, len(tree.names)))
     motion = kinematics(model, dict(zip(tree.names, q.T, strict=True)))
-    place = (0.03, -0.2, 0.05)
-    points = [Point(body.name, place) for body in model.bodies]
-    found = TreeRows(tree, compiled=False).positions(points, q)
+    offset = (0.03, -0.2, 0.05)
+    points = [Point(body.name, offset) for body in model.bodies]
+    positions = TreeRows(tree, compiled=False).positions(points, q)
     for i, body in enumerate(model.bodies):
-        assert found[:, i] == pytest.approx(motion.position(body.name, np.array(place)), abs=1e-12)
+        assert positions[:, i] == pytest.approx(motion.position(body.name, np.array(offset)), abs=1e-12)
 
 
 def test_net_moments_of_the_arm_are_those_of_opensim(opensim):

@@ -131,9 +131,9 @@ def test_resting_lengths_and_frames_of_springs_follow_too():
 
 def test_masses_keep_or_follow_volumes_and_reach_the_subjects_mass():
     factors = factors_of({"thigh_r": 2.0})
-    kept, grown = (read_model(scaled(subject(), factors, 64.4, preserve_mass=p)) for p in (True, False))
-    assert sum(b.mass for b in kept.bodies) == pytest.approx(64.4, rel=1e-14)
-    mass = {b.name: b.mass for b in kept.bodies}
+    preserved, grown = (read_model(scaled(subject(), factors, 64.4, preserve_mass=p)) for p in (True, False))
+    assert sum(b.mass for b in preserved.bodies) == pytest.approx(64.4, rel=1e-14)
+    mass = {b.name: b.mass for b in preserved.bodies}
     assert mass["thigh_r"] == pytest.approx(mass["thigh_l"])
     mass = {b.name: b.mass for b in grown.bodies}
     assert sum(mass.values()) == pytest.approx(64.4)
@@ -239,6 +239,6 @@ def test_set_up_files_are_refused_with_line_and_column(opensim, old, new, messag
 def test_a_document_is_written_as_it_was_read():
     assert document(parse(document(parse(subject())))) == document(parse(subject()))
     text = b'<a name="x &amp; &quot;y&quot;"><b>1 &lt; 2</b><c /></a>'
-    again = parse(document(parse(text)))
-    assert again.name == 'x & "y"'
-    assert again.word("b") == "1 < 2"
+    reread = parse(document(parse(text)))
+    assert reread.name == 'x & "y"'
+    assert reread.word("b") == "1 < 2"

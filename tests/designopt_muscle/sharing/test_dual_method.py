@@ -17,10 +17,10 @@ M, V = 5, 17
 def matrices(n: int, share: float = 0.4) -> np.ndarray:
     """(n, m, v) with entries at the same places in all frames, that change slowly."""
     rng = np.random.default_rng(5)
-    there = rng.random((M, V)) < share
-    there[rng.integers(0, M, V), np.arange(V)] = True
+    present = rng.random((M, V)) < share
+    present[rng.integers(0, M, V), np.arange(V)] = True
     turn = np.linspace(0, 3, n)[:, None, None] + rng.random((M, V))
-    return there * (rng.normal(size=(M, V)) + 0.3 * np.sin(turn))
+    return present * (rng.normal(size=(M, V)) + 0.3 * np.sin(turn))
 
 
 def batch(values: np.ndarray, *, exponent: float = 2.0, full: bool = False) -> Batch:
@@ -63,37 +63,37 @@ def test_legs_are_sparse_and_matrices_with_entries_everywhere_are_not():
 @pytest.mark.parametrize("full", [False, True])
 def test_solutions_are_optimal_whatever_the_frames_start_from(exponent, full):
     """No x in the bounds has a smaller Lagrangian, and the rows hold: sufficient, as the problem is convex."""
-    given = batch(matrices(600), exponent=exponent, full=full)
-    found = solve_dual(given, runs=2)
-    assert found.converged.all()
-    assert (found.iterations > 0).all()
-    assert np.abs(given.matrix.times(found.x) - given.needed).max() <= 1e-10
-    s = given.matrix.transposed_times(found.multipliers)
-    slope = exponent * found.x ** (exponent - 1.0) - s
-    away = found.x - np.clip(found.x - slope, 0.0, 1.0)
+    problem = batch(matrices(600), exponent=exponent, full=full)
+    solution = solve_dual(problem, runs=2)
+    assert solution.converged.all()
+    assert (solution.iterations > 0).all()
+    assert np.abs(problem.matrix.times(solution.x) - problem.needed).max() <= 1e-10
+    s = problem.matrix.transposed_times(solution.multipliers)
+    slope = exponent * solution.x ** (exponent - 1.0) - s
+    away = solution.x - np.clip(solution.x - slope, 0.0, 1.0)
     assert np.abs(away).max() <= 1e-9
-    assert (found.x == 0.0).any()
-    alone = solve_dual(given.take(np.array([17, 301])))
-    np.testing.assert_allclose(alone.x, found.x[:, [17, 301]], atol=1e-9)
+    assert (solution.x == 0.0).any()
+    alone = solve_dual(problem.take(np.array([17, 301])))
+    np.testing.assert_allclose(alone.x, solution.x[:, [17, 301]], atol=1e-9)
 
 
 def test_a_frame_between_others_that_cannot_be_balanced_is_proved_infeasible():
-    given = batch(matrices(300))
-    given.needed[:, 100:140] *= 50.0
-    found = solve_dual(given)
+    problem = batch(matrices(300))
+    problem.needed[:, 100:140] *= 50.0
+    solution = solve_dual(problem)
     short = np.arange(300) // 20
-    assert found.infeasible[(short == 5) | (short == 6)].all()
-    assert found.converged[(short != 5) & (short != 6)].all()
-    assert not (found.converged & found.infeasible).any()
+    assert solution.infeasible[(short == 5) | (short == 6)].all()
+    assert solution.converged[(short != 5) & (short != 6)].all()
+    assert not (solution.converged & solution.infeasible).any()
 
 
 def test_rounding_errors_prove_no_frame_infeasible():
     """What the frames need lies on the boundary of what their variables give, in the direction of the multipliers: both
     sides of the proof are equal, but for rounding errors of either sign."""
-    given = batch(matrices(400))
+    problem = batch(matrices(400))
     multipliers = np.random.default_rng(2).normal(size=(M, 400))
-    outermost = (given.matrix.transposed_times(multipliers) > 0.0).astype(float)
-    exact = Batch(given.matrix, given.matrix.times(outermost), given.variables)
+    outermost = (problem.matrix.transposed_times(multipliers) > 0.0).astype(float)
+    exact = Batch(problem.matrix, problem.matrix.times(outermost), problem.variables)
     assert not _infeasible(exact, _State.at(exact, multipliers)).any()
-    beyond = Batch(given.matrix, exact.needed + 1e-3 * multipliers, given.variables)
+    beyond = Batch(problem.matrix, exact.needed + 1e-3 * multipliers, problem.variables)
     assert _infeasible(beyond, _State.at(beyond, multipliers)).all()

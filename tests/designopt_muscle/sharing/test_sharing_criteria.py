@@ -48,7 +48,7 @@ R = np.array([3.0, 2.0, 1.0])
 
 def by_slsqp(cost, moment, extra=()):
     """The minimiser by another code, to its six digits."""
-    found = minimize(
+    minimum = minimize(
         cost,
         np.full(3, 0.5),
         method="SLSQP",
@@ -56,7 +56,7 @@ def by_slsqp(cost, moment, extra=()):
         constraints=[{"type": "eq", "fun": lambda a: R @ a - moment}, *extra],
         options={"ftol": 1e-15, "maxiter": 500},
     )
-    return found.x
+    return minimum.x
 
 
 def test_squares_share_in_proportion_to_the_moments_of_the_muscles():
@@ -95,10 +95,10 @@ def test_the_strict_smallest_maximum_goes_on_below_the_largest():
 
 def test_the_strict_sequence_has_the_lexicographically_smallest_activations(opensim):
     """On walking: sorted from the largest down, no other criterion gives a smaller sequence."""
-    given = case(opensim, "gait10dof18musc")
-    reserves = Reserves(given.reserves.optimal, weight=10.0, p=1.0)
+    problem = case(opensim, "gait10dof18musc")
+    reserves = Reserves(problem.reserves.optimal, weight=10.0, p=1.0)
     criteria = MinMax(strict=True), MinMax(tie_break=1e-6)
-    shared = (share(given.balance, given.muscles, Terms(c), reserves).activations for c in criteria)
+    shared = (share(problem.balance, problem.muscles, Terms(c), reserves).activations for c in criteria)
     strict, loose = (np.sort(a, axis=1)[:, ::-1] for a in shared)
     assert strict[:, 0] == pytest.approx(loose[:, 0], abs=1e-5)  # the tie-break moves the maximum by its share
     differs = np.abs(strict - loose) > 2e-5
@@ -148,9 +148,9 @@ def test_weights_by_volume_and_area_need_what_they_are_made_of():
 
 
 def test_a_larger_reserve_weight_never_gives_a_larger_reserve(opensim):
-    given = case(opensim, "gait10dof18musc")
+    problem = case(opensim, "gait10dof18musc")
     sizes = [
-        np.abs(share(given.balance, given.muscles, None, replace(given.reserves, weight=w)).reserves)
+        np.abs(share(problem.balance, problem.muscles, None, replace(problem.reserves, weight=w)).reserves)
         for w in (0.1, 1.0, 10.0)
     ]
     total = [(size**2).sum(axis=1) for size in sizes]

@@ -34,13 +34,13 @@ def elbow(moments, *, lower=0.0, status=None, strength=(100.0, 300.0)):
 
 def test_the_weakened_arm_has_fifty_infeasible_frames_each_with_a_proof(opensim):
     """Specs section 4.2: arm26, p = 2, all F_o times 0.15: 50 frames from 0.591667 s to the end."""
-    given = case(opensim, "arm26")
-    muscles = given.muscles.scaled(0.15)
-    sharing = share(given.balance, muscles)
+    problem = case(opensim, "arm26")
+    muscles = problem.muscles.scaled(0.15)
+    sharing = share(problem.balance, muscles)
     short = sharing.status == SharingStatus.INFEASIBLE
     assert short.sum() == 50
     assert short[-50:].all()
-    assert given.balance.time[short][0] == pytest.approx(0.591667, abs=1e-6)
+    assert problem.balance.time[short][0] == pytest.approx(0.591667, abs=1e-6)
     assert (sharing.status[~short] == SharingStatus.OPTIMAL).all()
     largest = np.abs(sharing.shortfall).max(axis=0)
     assert largest == pytest.approx([0.518, 0.0792], abs=5e-4)
@@ -48,9 +48,9 @@ def test_the_weakened_arm_has_fifty_infeasible_frames_each_with_a_proof(opensim)
     # the proof, checked by hand: no activation within its bounds gives as much along y as is needed
     y = sharing.proof[short]
     assert np.linalg.norm(y, axis=1) == pytest.approx(np.ones(50))
-    s = np.einsum("nmk,nm->nk", given.balance.arms[short], y) * muscles.strength[short]
+    s = np.einsum("nmk,nm->nk", problem.balance.arms[short], y) * muscles.strength[short]
     most = np.maximum(muscles.lower[short] * s, muscles.upper[short] * s).sum(axis=1)
-    deficit = (given.balance.moments[short] * y).sum(axis=1) - most
+    deficit = (problem.balance.moments[short] * y).sum(axis=1) - most
     assert (deficit > 1e-3).all()
     assert sharing.deficit[short] == pytest.approx(deficit)
     # what is said of the whole
@@ -60,15 +60,15 @@ def test_the_weakened_arm_has_fifty_infeasible_frames_each_with_a_proof(opensim)
 
 
 def test_the_strength_factor_makes_an_infeasible_frame_just_feasible(opensim):
-    given = case(opensim, "arm26")
-    weak = given.muscles.scaled(0.15)
-    sharing = share(given.balance, weak)
+    problem = case(opensim, "arm26")
+    weak = problem.muscles.scaled(0.15)
+    sharing = share(problem.balance, weak)
     short = np.flatnonzero(sharing.status == SharingStatus.INFEASIBLE)
     for frame in short[[0, 25, 49]]:
         factor = sharing.strength_factor[frame]
         assert 1.0 < factor < 1.4
-        assert share(given.balance, weak.scaled(factor * (1 + 1e-6))).status[frame] == SharingStatus.OPTIMAL
-        assert share(given.balance, weak.scaled(factor * (1 - 1e-6))).status[frame] == SharingStatus.INFEASIBLE
+        assert share(problem.balance, weak.scaled(factor * (1 + 1e-6))).status[frame] == SharingStatus.OPTIMAL
+        assert share(problem.balance, weak.scaled(factor * (1 - 1e-6))).status[frame] == SharingStatus.INFEASIBLE
 
 
 @pytest.mark.parametrize("terms", [Terms(), Terms(Power(3.0)), Terms(Power(1.0)), Terms(Power(8.0)), Terms(MinMax())])
@@ -93,12 +93,12 @@ def test_rounding_errors_prove_nothing():
     outermost = np.where(np.einsum("nmv,nm->nv", matrix, direction) > 0.0, 1.0, 0.0)
     attainable = np.einsum("nmv,nv->nm", matrix, outermost)
 
-    def of(needed):
+    def shortfall_of(needed):
         numbers = (matrix, needed, lower, upper, cost, np.ones(m), 1.0, np.eye(v), np.zeros((m, v)), np.zeros(n))
         return shortfall(Formulation(*numbers))
 
-    assert not of(attainable).proved.any()
-    beyond = of(attainable + 1e-3 * direction)
+    assert not shortfall_of(attainable).proved.any()
+    beyond = shortfall_of(attainable + 1e-3 * direction)
     assert beyond.proved.all()
     assert (beyond.deficit > 0.0).all()
 
@@ -151,7 +151,7 @@ def test_a_reserve_that_gives_much_is_reported():
 
 def test_rows_that_no_muscle_crosses_are_left_out_or_given_to_their_reserve():
     balance, muscles = elbow([1.0, 2.0])
-    both = MomentBalance(
+    two_rows = MomentBalance(
         time=balance.time,
         rows=("pelvis", "flexion"),
         columns=balance.columns,
@@ -159,10 +159,10 @@ def test_rows_that_no_muscle_crosses_are_left_out_or_given_to_their_reserve():
         moments=np.concatenate([[[30.0], [40.0]], balance.moments], axis=1),
         row_units=("N", "N m"),
     )
-    sharing = share(both, muscles)
+    sharing = share(two_rows, muscles)
     assert sharing.left_out == ("pelvis",)
     assert sharing.balance.rows == ("flexion",)
-    helped = share(both, muscles, reserves=Reserves([10.0, 0.0]))
+    helped = share(two_rows, muscles, reserves=Reserves([10.0, 0.0]))
     assert helped.left_out == ()
     assert helped.reserves[:, 0] == pytest.approx([30.0, 40.0])
 
@@ -182,15 +182,15 @@ def test_mismatched_input_is_refused_in_a_sentence():
 
 
 def test_the_same_run_gives_the_same_bits(opensim):
-    given = case(opensim, "gait10dof18musc")
-    one, other = (share(given.balance, given.muscles, Terms(Power(3.0)), given.reserves) for _ in range(2))
-    assert one.activations.tobytes() == other.activations.tobytes()
+    problem = case(opensim, "gait10dof18musc")
+    one, repeated = (share(problem.balance, problem.muscles, Terms(Power(3.0)), problem.reserves) for _ in range(2))
+    assert one.activations.tobytes() == repeated.activations.tobytes()
 
 
 @pytest.mark.parametrize("terms", [Terms(), Terms(Power(3.0))])
 def test_order_names_units_and_mirroring_do_not_change_activations(opensim, terms):
-    given = case(opensim, "gait10dof18musc")
-    balance, muscles, reserves = given.balance, given.muscles, given.reserves
+    problem = case(opensim, "gait10dof18musc")
+    balance, muscles, reserves = problem.balance, problem.muscles, problem.reserves
     expected = share(balance, muscles, terms, reserves).activations
     k, m = len(muscles.names), len(balance.rows)
     order = np.random.default_rng(3).permutation(k)
@@ -204,12 +204,14 @@ def test_order_names_units_and_mirroring_do_not_change_activations(opensim, term
         ("N m",) * m,
     )
     permuted = Muscles(renamed.columns, muscles.strength[:, order], lower=muscles.lower[:, order])
-    got = share(renamed, permuted, terms, replace(reserves, optimal=reserves.optimal[rows])).activations
-    assert np.abs(got - expected[:, order]).max() <= 1e-9
+    activations = share(renamed, permuted, terms, replace(reserves, optimal=reserves.optimal[rows])).activations
+    assert np.abs(activations - expected[:, order]).max() <= 1e-9
     # kilonewtons and kilonewton metres
     small = replace(balance, moments=balance.moments / 1e3)
-    got = share(small, muscles.scaled(1e-3), terms, replace(reserves, optimal=reserves.optimal / 1e3)).activations
-    assert np.abs(got - expected).max() <= 1e-9
+    activations = share(
+        small, muscles.scaled(1e-3), terms, replace(reserves, optimal=reserves.optimal / 1e3)
+    ).activations
+    assert np.abs(activations - expected).max() <= 1e-9
     # every coordinate counted the other way, as on the other side of the body
     mirrored = replace(balance, arms=-balance.arms, moments=-balance.moments)
     assert np.abs(share(mirrored, muscles, terms, reserves).activations - expected).max() <= 1e-9

@@ -56,33 +56,33 @@ def test_passive_forces_weaken_with_their_muscle():
 
 def test_frames_without_numbers_have_no_margin():
     balance, muscles = flexors([4.5, 4.5], status=[0, 120])
-    found = margins(share(balance, muscles))
-    assert found[0] == pytest.approx(0.5)
-    assert np.isnan(found[1])
+    margin = margins(share(balance, muscles))
+    assert margin[0] == pytest.approx(0.5)
+    assert np.isnan(margin[1])
 
 
 @pytest.mark.parametrize("criterion", [Power(2.0), Power(1.0), MinMax()])
 def test_margins_of_the_weakened_arm_part_its_infeasible_frames(opensim, criterion):
     """arm26 at 0.15 of its strength: 50 frames lack some, by the strength factor that was found for them alone; muscles
     that lose their margin but for a thousandth still balance, and a thousandth more and they do not."""
-    given = case(opensim, "arm26")
-    weak = given.muscles.scaled(0.15)
-    sharing = share(given.balance, weak, Terms(criterion))
-    found = margins(sharing)
+    problem = case(opensim, "arm26")
+    weak = problem.muscles.scaled(0.15)
+    sharing = share(problem.balance, weak, Terms(criterion))
+    margin = margins(sharing)
     short = sharing.status == SharingStatus.INFEASIBLE
     assert short.sum() == 50
-    np.testing.assert_array_equal(found < 0, short)
-    np.testing.assert_allclose(1.0 - found[short], sharing.strength_factor[short], rtol=1e-9)
+    np.testing.assert_array_equal(margin < 0, short)
+    np.testing.assert_allclose(1.0 - margin[short], sharing.strength_factor[short], rtol=1e-9)
     for more, enough in ((1.001, True), (0.999, False)):
-        edge = replace(weak, strength=weak.strength * (more * (1.0 - found))[:, None])
-        feasible = share(given.balance, edge, Terms(criterion)).feasible
+        edge = replace(weak, strength=weak.strength * (more * (1.0 - margin))[:, None])
+        feasible = share(problem.balance, edge, Terms(criterion)).feasible
         assert feasible.all() if enough else not feasible.any()
 
 
 def test_a_study_gives_the_margin_of_every_frame_and_twice_the_strength_halves_what_is_needed():
     study = StaticSharing(assisted="hip_flexion")
-    (one, first), (two, second) = (study.evaluate({"strength": s}, {}, frozenset({"margin"})) for s in (1.0, 2.0))
-    assert one["infeasible_frames"] == two["infeasible_frames"] == 0.0
+    (one, first), (doubled, second) = (study.evaluate({"strength": s}, {}, frozenset({"margin"})) for s in (1.0, 2.0))
+    assert one["infeasible_frames"] == doubled["infeasible_frames"] == 0.0
     np.testing.assert_allclose(2.0 * (1.0 - second["margin"]), 1.0 - first["margin"], atol=1e-8)
     weak, _ = study.evaluate({"strength": 0.1}, {}, frozenset())
     assert 0.1 * weak["strength_needed"] == pytest.approx(1.0 - first["margin"].min(), rel=1e-6)

@@ -27,26 +27,30 @@ MEAN_COST = {
 
 
 def shared(opensim, name, p):
-    given = case(opensim, name)
-    return given, share(
-        given.balance, given.muscles, Terms(Power(float(p))), replace(given.reserves, p=float(p)), reserve_warning=1e9
+    problem = case(opensim, name)
+    return problem, share(
+        problem.balance,
+        problem.muscles,
+        Terms(Power(float(p))),
+        replace(problem.reserves, p=float(p)),
+        reserve_warning=1e9,
     )
 
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("p", [2, 3])
 def test_activations_multipliers_and_cost_are_those_of_the_reference(opensim, name, p):
-    given, sharing = shared(opensim, name, p)
-    reference = given.solution(p)
+    problem, sharing = shared(opensim, name, p)
+    reference = problem.solution(p)
     assert (sharing.status == SharingStatus.OPTIMAL).all()
-    muscles = np.column_stack([reference[n] for n in given.muscles.names])
+    muscles = np.column_stack([reference[n] for n in problem.muscles.names])
     assert np.abs(sharing.activations - muscles).max() <= 1e-7
-    multipliers = np.column_stack([reference[f"multiplier_{row}"] for row in given.balance.rows])
+    multipliers = np.column_stack([reference[f"multiplier_{row}"] for row in problem.balance.rows])
     assert np.abs(sharing.multipliers - multipliers).max() <= 1e-7 * max(1.0, np.abs(multipliers).max())
     assert sharing.cost.mean() == pytest.approx(MEAN_COST[name, p], rel=1e-6)
     assert sharing.residual.max() <= 1e-8
     assert sharing.stationarity.max() <= 1e-8
-    lower, upper = given.muscles.lower, given.muscles.upper
+    lower, upper = problem.muscles.lower, problem.muscles.upper
     assert ((sharing.activations >= lower) & (sharing.activations <= upper)).all()
 
 
@@ -60,10 +64,10 @@ def test_activations_multipliers_and_cost_are_those_of_the_reference(opensim, na
     ],
 )
 def test_activations_are_close_to_those_of_opensim(opensim, name, p, rms, largest, first):
-    given, sharing = shared(opensim, name, p)
-    names, values = table(given.folder / f"{name}_opensim_static_optimization_p{p}_activation.csv")
-    of = dict(zip(names, values.T, strict=True))
-    peer = np.column_stack([of[n] for n in given.muscles.names])
+    problem, sharing = shared(opensim, name, p)
+    names, values = table(problem.folder / f"{name}_opensim_static_optimization_p{p}_activation.csv")
+    columns = dict(zip(names, values.T, strict=True))
+    peer = np.column_stack([columns[n] for n in problem.muscles.names])
     inner = slice(first, len(peer) - first)
     difference = (sharing.activations - peer)[inner]
     assert np.sqrt((difference**2).mean()) <= rms
@@ -75,16 +79,16 @@ def test_no_frame_costs_more_than_what_opensim_found(opensim):
 
     Its balance is off by up to 3e-4 N m; the multipliers tell what that is worth.
     """
-    given, sharing = shared(opensim, "gait10dof18musc", 3)
-    names, values = table(given.folder / "gait10dof18musc_opensim_static_optimization_p3_activation.csv")
-    of = dict(zip(names, values.T, strict=True))
-    peer = np.column_stack([of[n] for n in given.muscles.names])
-    helped = np.column_stack([of[f"reserve_{row}"] for row in given.balance.rows])
+    problem, sharing = shared(opensim, "gait10dof18musc", 3)
+    names, values = table(problem.folder / "gait10dof18musc_opensim_static_optimization_p3_activation.csv")
+    columns = dict(zip(names, values.T, strict=True))
+    peer = np.column_stack([columns[n] for n in problem.muscles.names])
+    helped = np.column_stack([columns[f"reserve_{row}"] for row in problem.balance.rows])
     cost = (np.abs(peer) ** 3).sum(axis=1) + (np.abs(helped) ** 3).sum(axis=1)
-    missing = given.balance.residual(peer * given.muscles.strength) - helped
+    missing = problem.balance.residual(peer * problem.muscles.strength) - helped
     assert np.abs(missing).max() < 3e-4
     assert (sharing.cost <= cost + (sharing.multipliers * missing).sum(axis=1) + 1e-6).all()
-    at = np.argmin(np.abs(given.balance.time - 0.67))
+    at = np.argmin(np.abs(problem.balance.time - 0.67))
     assert cost[at] == pytest.approx(0.95315, abs=1e-5)
     assert sharing.cost[at] == pytest.approx(0.94899, abs=1e-5)
 
@@ -94,9 +98,9 @@ def test_no_frame_costs_more_than_what_opensim_found(opensim):
 )
 def test_the_smallest_maximum_with_reserves_at_ten_times_their_size(opensim, name, mean, peak):
     """Specs/muscle_force_sharing.md section 7: min-max, reserves penalised with 10 sum |r|."""
-    given = case(opensim, name)
-    reserves = Reserves(given.reserves.optimal, weight=10.0, p=1.0)
-    sharing = share(given.balance, given.muscles, Terms(MinMax()), reserves)
+    problem = case(opensim, name)
+    reserves = Reserves(problem.reserves.optimal, weight=10.0, p=1.0)
+    sharing = share(problem.balance, problem.muscles, Terms(MinMax()), reserves)
     largest = sharing.activations.max(axis=1)
     assert sharing.feasible.all()
     assert largest.mean() == pytest.approx(mean, abs=1e-4)
@@ -105,10 +109,10 @@ def test_the_smallest_maximum_with_reserves_at_ten_times_their_size(opensim, nam
 
 def test_the_peak_activation_falls_with_the_exponent(opensim):
     """Specs/muscle_force_sharing.md section 7: gait10 0.932, 0.834, 0.787 for p = 2, 3, 5; the limit is min-max."""
-    given = case(opensim, "gait10dof18musc")
+    problem = case(opensim, "gait10dof18musc")
     peaks = []
     for p in (2.0, 3.0, 5.0, 10.0, 20.0):
-        sharing = share(given.balance, given.muscles, Terms(Power(p)), replace(given.reserves, p=p))
+        sharing = share(problem.balance, problem.muscles, Terms(Power(p)), replace(problem.reserves, p=p))
         assert sharing.feasible.all()
         assert sharing.stationarity.max() <= 1e-8
         peaks.append(sharing.activations.max())

@@ -143,8 +143,8 @@ def test_a_reaction_in_the_cost_or_with_a_maximum_is_smaller():
 # ------------------------------------------------------------------------------------------------------------------ EMG
 
 
-def leg(said=None, settings=None, **scenario):
-    model = StaticSharing(emg=said, **(settings or {}))
+def leg(activity=None, settings=None, **scenario):
+    model = StaticSharing(emg=activity, **(settings or {}))
     model.check()
     return model.evaluate({}, scenario, ALL)
 
@@ -167,14 +167,14 @@ def test_activations_follow_measured_activity_the_more_the_more_it_weighs(plain)
     recorded = csv(["time", "EMG one", "EMG two"], [free["time"], *envelopes])
     last = np.inf
     for weight in (0.1, 1.0, 10.0):
-        said = MeasuredActivity(track=dict(zip(tracked, ["EMG one", "EMG two"], strict=True)), weight=weight)
-        outputs, found = leg(said, emg=recorded)
+        activity = MeasuredActivity(track=dict(zip(tracked, ["EMG one", "EMG two"], strict=True)), weight=weight)
+        outputs, arrays = leg(activity, emg=recorded)
         columns = [names.index(n) for n in tracked]
-        away = np.sqrt(np.mean((found["activations"][:, columns] - np.column_stack(envelopes)) ** 2))
+        away = np.sqrt(np.mean((arrays["activations"][:, columns] - np.column_stack(envelopes)) ** 2))
         assert away < last
         last = away
-        assert found["signals"][:, columns] == pytest.approx(np.column_stack(envelopes), abs=1e-9)
-        assert np.isnan(np.delete(found["signals"], columns, axis=1)).all()
+        assert arrays["signals"][:, columns] == pytest.approx(np.column_stack(envelopes), abs=1e-9)
+        assert np.isnan(np.delete(arrays["signals"], columns, axis=1)).all()
     assert outputs["infeasible_frames"] == 0.0
 
 
@@ -183,12 +183,12 @@ def test_a_band_keeps_activations_near_the_signal_and_says_where_it_is_empty(pla
     name = str(free["muscles"][0])
     signal = np.clip(free["activations"][:, 0] + 0.05, 0.0, 1.0)
     signal[30] = 1.4  # no activation is within 0.1 of it
-    said = MeasuredActivity(track={name: "EMG"}, weight=0.0, band=(-0.1, 0.02))
-    _, found = leg(said, {"reserve": 100.0}, emg=csv(["time", "EMG"], [free["time"], signal]))
-    good = found["status"] < 100
-    assert found["status"][30] == 110
+    activity = MeasuredActivity(track={name: "EMG"}, weight=0.0, band=(-0.1, 0.02))
+    _, arrays = leg(activity, {"reserve": 100.0}, emg=csv(["time", "EMG"], [free["time"], signal]))
+    good = arrays["status"] < 100
+    assert arrays["status"][30] == 110
     assert good.sum() == len(signal) - 1
-    away = found["activations"][good, 0] - signal[good]
+    away = arrays["activations"][good, 0] - signal[good]
     assert away.min() >= -0.1 - 1e-9
     assert away.max() <= 0.02 + 1e-9
 
@@ -197,38 +197,38 @@ def test_a_free_scale_finds_the_factor_of_a_badly_normalised_signal(plain):
     _, free = plain
     name = str(free["muscles"][0])
     signal = np.clip(0.5 * free["activations"][:, 0], 0.0, 1.0)
-    said = MeasuredActivity(track={name: "EMG"}, weight=5.0, scale="free")
-    _, found = leg(said, emg=csv(["time", "EMG"], [free["time"], signal]))
-    assert found["signals"][:, 0] == pytest.approx(2.0 * signal, rel=1e-3, abs=1e-4)
-    assert found["activations"] == pytest.approx(free["activations"], abs=1e-3)
+    activity = MeasuredActivity(track={name: "EMG"}, weight=5.0, scale="free")
+    _, arrays = leg(activity, emg=csv(["time", "EMG"], [free["time"], signal]))
+    assert arrays["signals"][:, 0] == pytest.approx(2.0 * signal, rel=1e-3, abs=1e-4)
+    assert arrays["activations"] == pytest.approx(free["activations"], abs=1e-3)
 
 
 def test_raw_signals_become_envelopes_and_a_delay_shifts_them():
     t = np.arange(0.0, 3.0, 0.001)
     burst = ((t > 1.0) & (t < 1.5)) * np.random.default_rng(1).standard_normal(len(t))
-    said = MeasuredActivity(track={"a": "RAW"}, signal="raw")
+    activity = MeasuredActivity(track={"a": "RAW"}, signal="raw")
     frames = np.arange(0.5, 2.5, 0.01)
-    found = measured(csv(["time", "RAW"], [t, burst]), said, ("a", "b"), frames)
-    assert np.isnan(found[:, 1]).all()
+    signals = measured(csv(["time", "RAW"], [t, burst]), activity, ("a", "b"), frames)
+    assert np.isnan(signals[:, 1]).all()
     inside = (frames > 1.15) & (frames < 1.35)
-    assert found[inside, 0].mean() > 0.7
-    assert found[(frames < 0.7) | (frames > 1.8), 0].max() < 0.05
-    late = measured(csv(["time", "RAW"], [t, burst]), replace(said, delay=0.1), ("a", "b"), frames)
-    assert late[10:, 0] == pytest.approx(found[:-10, 0], abs=1e-6)
+    assert signals[inside, 0].mean() > 0.7
+    assert signals[(frames < 0.7) | (frames > 1.8), 0].max() < 0.05
+    late = measured(csv(["time", "RAW"], [t, burst]), replace(activity, delay=0.1), ("a", "b"), frames)
+    assert late[10:, 0] == pytest.approx(signals[:-10, 0], abs=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("said", "names", "values", "message"),
+    ("activity", "names", "values", "message"),
     [
         (MeasuredActivity(track={"a": "GASTROC"}), ["time", "GASTRO"], 0.5, "GASTRO"),
         (MeasuredActivity(track={"a": "E"}), ["time", "E"], 40.0, "set 'signal: raw'"),
         (MeasuredActivity(track={"a": "E"}), ["time", "E"], -0.5, "set 'signal: raw'"),
     ],
 )
-def test_signals_that_cannot_be_used_are_refused_with_the_file(said, names, values, message):
+def test_signals_that_cannot_be_used_are_refused_with_the_file(activity, names, values, message):
     t = np.linspace(0.0, 1.0, 50)
     with pytest.raises(TrialError, match=message) as caught:
-        measured(csv(names, [t, np.full(50, values)]), said, ("a",), t)
+        measured(csv(names, [t, np.full(50, values)]), activity, ("a",), t)
     assert "given.csv" in str(caught.value)
 
 
@@ -238,8 +238,8 @@ def test_signals_that_cannot_be_used_are_refused_with_the_file(said, names, valu
 def test_muscles_of_a_synergy_move_in_proportion(plain):
     _, free = plain
     first, second = (str(n) for n in free["muscles"][:2])
-    outputs, found = leg(settings={"synergies": {"both": {first: 1.0, second: 0.5}}, "reserve": 200.0})
-    a = found["activations"]
+    outputs, arrays = leg(settings={"synergies": {"both": {first: 1.0, second: 0.5}}, "reserve": 200.0})
+    a = arrays["activations"]
     assert a[:, 1] == pytest.approx(0.5 * a[:, 0], abs=1e-9)
     assert outputs["mean_cost"] > 0.0
     assert not np.allclose(a[:, 3], a[:, 0])
@@ -250,10 +250,10 @@ def test_muscles_of_a_synergy_move_in_proportion(plain):
 
 def test_a_muscle_with_a_larger_weight_of_its_own_works_less(plain):
     _, free = plain
-    _, found = leg(settings={"weights": {"soleus": 5.0}})
+    _, arrays = leg(settings={"weights": {"soleus": 5.0}})
     soleus, gastrocnemius = (list(free["muscles"]).index(n) for n in ("soleus", "gastrocnemius"))
-    assert found["activations"][:, soleus].mean() < 0.8 * free["activations"][:, soleus].mean()
-    assert found["activations"][:, gastrocnemius].mean() > free["activations"][:, gastrocnemius].mean()
+    assert arrays["activations"][:, soleus].mean() < 0.8 * free["activations"][:, soleus].mean()
+    assert arrays["activations"][:, gastrocnemius].mean() > free["activations"][:, gastrocnemius].mean()
 
 
 def test_the_reserve_that_marks_a_frame_is_a_setting():
@@ -266,13 +266,13 @@ def test_the_reserve_that_marks_a_frame_is_a_setting():
 
 @pytest.mark.parametrize("criterion", [Power(2.0), Power(3.0), MinMax(), SoftSaturation()])
 def test_a_loose_rate_limit_changes_nothing_and_a_tight_one_is_kept(opensim, criterion):
-    given = case(opensim, "gait10dof18musc")
-    alone = share(given.balance, given.muscles, Terms(criterion), given.reserves)
-    loose = share(given.balance, given.muscles, Terms(criterion, rate_limit=1e-3), given.reserves)
+    problem = case(opensim, "gait10dof18musc")
+    alone = share(problem.balance, problem.muscles, Terms(criterion), problem.reserves)
+    loose = share(problem.balance, problem.muscles, Terms(criterion, rate_limit=1e-3), problem.reserves)
     assert np.abs(loose.activations - alone.activations).max() <= 1e-4
     assert loose.cost.sum() == pytest.approx(alone.cost.sum(), rel=1e-8)
-    tight = share(given.balance, given.muscles, Terms(criterion, rate_limit=0.2), given.reserves)
-    rate = np.abs(np.diff(tight.activations, axis=0)) / np.diff(given.balance.time)[:, None]
+    tight = share(problem.balance, problem.muscles, Terms(criterion, rate_limit=0.2), problem.reserves)
+    rate = np.abs(np.diff(tight.activations, axis=0)) / np.diff(problem.balance.time)[:, None]
     assert rate.max() == pytest.approx(1 / 0.2, rel=1e-8)
     assert tight.residual.max() <= 1e-8
     assert tight.cost.sum() > alone.cost.sum() + 0.1
@@ -290,18 +290,18 @@ def step():
 def test_moments_that_change_too_fast_for_the_limit_are_named_frame_by_frame():
     balance, muscles = step()
     assert (share(balance, muscles).status == 0).all()
-    found = share(balance, muscles, Terms(rate_limit=0.5))
-    a = found.activations[:, 0]
+    sharing = share(balance, muscles, Terms(rate_limit=0.5))
+    a = sharing.activations[:, 0]
     assert np.abs(np.diff(a)).max() <= 0.1 + 1e-9
     # the least squares leave a ramp of 0.1 a frame, symmetric about the jump of 0.6 between the frames 4 and 5
-    assert found.status.tolist() == [0, 0, *[105] * 6, 0, 0, 0]
+    assert sharing.status.tolist() == [0, 0, *[105] * 6, 0, 0, 0]
     lack = [0, 0, -0.5, -1.5, -2.5, 2.5, 1.5, 0.5, 0, 0, 0]
-    assert found.shortfall[:, 0] == pytest.approx(lack, abs=1e-6)
-    assert found.proof[:, 0] == pytest.approx(np.array(lack) / np.sqrt(17.5), abs=1e-6)
-    assert found.residual.max() <= 1e-8
-    assert "cannot change so fast" in found.summary()
+    assert sharing.shortfall[:, 0] == pytest.approx(lack, abs=1e-6)
+    assert sharing.proof[:, 0] == pytest.approx(np.array(lack) / np.sqrt(17.5), abs=1e-6)
+    assert sharing.residual.max() <= 1e-8
+    assert "cannot change so fast" in sharing.summary()
     with pytest.raises(ValueError, match="derivatives"):
-        activation_slopes(found, np.ones((11, 1)))
+        activation_slopes(sharing, np.ones((11, 1)))
 
 
 def test_a_rate_limit_whose_solver_ends_early_proves_nothing(monkeypatch):
@@ -316,8 +316,8 @@ def test_a_rate_limit_whose_solver_ends_early_proves_nothing(monkeypatch):
 
 
 def test_the_rate_limit_of_a_study_is_kept_over_the_whole_trial():
-    outputs, found = leg(settings={"rate_limit": 0.15, "reserve": 50.0})
-    rate = np.abs(np.diff(found["activations"], axis=0)) / np.diff(found["time"])[:, None]
+    outputs, arrays = leg(settings={"rate_limit": 0.15, "reserve": 50.0})
+    rate = np.abs(np.diff(arrays["activations"], axis=0)) / np.diff(arrays["time"])[:, None]
     assert rate.max() == pytest.approx(1 / 0.15, rel=1e-6)
     assert outputs["infeasible_frames"] == 0.0
     assert StaticSharing(rate_limit=0.15, reserve=50.0).gradient({"strength": 1.0}, {}) == {}

@@ -174,14 +174,14 @@ def test_files_that_do_not_tell_enough_are_reported_in_a_sentence(trial: Wholebo
 
 
 def test_a_mirrored_recording_and_forces_that_pull_are_named_by_the_check(trial: WholebodyTrial) -> None:
-    made = walk(cycles=1, rate=50.0).recording
-    mirrored = replace(made, markers=made.markers * np.array([1.0, 1.0, -1.0]), plates=())
-    assert trial.remarks({"recording": InputFile("walk.trc", trc_text(replace(made, plates=())).encode())}) == []
+    recording = walk(cycles=1, rate=50.0).recording
+    mirrored = replace(recording, markers=recording.markers * np.array([1.0, 1.0, -1.0]), plates=())
+    assert trial.remarks({"recording": InputFile("walk.trc", trc_text(replace(recording, plates=())).encode())}) == []
     (note,) = trial.remarks({"recording": InputFile("walk.trc", trc_text(mirrored).encode())})
     assert re.search(r"^walk\.trc: the left markers .* is the recording mirrored", note)
     text = b"time,ground_force_vx,ground_force_vy,ground_force_vz,ground_force_px,ground_force_py,ground_force_pz\n"
     rows = b"".join(b"%.2f,0,%.1f,0,0,0,0\n" % (0.01 * k, -700.0) for k in range(20))
-    walk_file = InputFile("walk.trc", trc_text(replace(made, plates=())).encode())
+    walk_file = InputFile("walk.trc", trc_text(replace(recording, plates=())).encode())
     files = {"recording": walk_file, "reactions": InputFile("grf.csv", text + rows), "mass": 70.0}
     assert "grf.csv: the ground pulls with up to 700 N: reverse the sign of the forces, which act on the subject" in (
         trial.remarks(files)
