@@ -26,6 +26,7 @@ REASONS = {
     ("plugins/designopt_wholebody/model/schema.py", "of"): "key of body models",
     ("designopt/files.py", "other"): "the argument of `__eq__`",
     ("designopt/study/language/expressions/expression.py", "other"): "the argument of `__eq__`",
+    ("tests/designopt_recordings/files/test_many_columns.py", "other"): "the argument of `__eq__`",
 }
 
 
@@ -44,7 +45,7 @@ def bound_names(tree: ast.AST) -> Iterator[str]:
 def test_every_name_says_what_it_holds_or_stays_for_a_reason() -> None:
     empty = {
         (path.relative_to(ROOT).as_posix(), name)
-        for folder in ("designopt", "plugins")
+        for folder in ("designopt", "plugins", "tests")
         for path in sorted((ROOT / folder).rglob("*.py"))
         for name in bound_names(ast.parse(path.read_text(encoding="utf-8")))
         if name.strip("_") in WORDS

@@ -100,8 +100,8 @@ class ByHand:
 
     def objective(self) -> float | None:
         """The optimum; None for a failed solve."""
-        found = self._solver(**self._arguments)
-        return self._size * float(found["f"]) if self._solver.stats()["success"] else None
+        solution = self._solver(**self._arguments)
+        return self._size * float(solution["f"]) if self._solver.stats()["success"] else None
 
     @property
     def iterations(self) -> int:

@@ -73,9 +73,9 @@ def solved_guesses(optimum: float = 5.0 * math.pi) -> tuple[int, int]:
     for i in range(GUESSES):
         guess = perturbed(problem, None, np.random.default_rng([0, i]))
         solution = program.solve(guess=guess)
-        other = by_hand.solve_from(guess.phases[problem.phases[0].name], guess.parameters)
+        hand_optimum = by_hand.solve_from(guess.phases[problem.phases[0].name], guess.parameters)
         ours += solution.success and abs(solution.objective / optimum - 1.0) <= 2e-3
-        theirs += other is not None and abs(other / optimum - 1.0) <= 2e-3
+        theirs += hand_optimum is not None and abs(hand_optimum / optimum - 1.0) <= 2e-3
     return ours, theirs
 
 

@@ -14,7 +14,7 @@ from designopt.collocation import Constraint, Integral, Phase, TrajectoryProblem
 def quadrotor() -> TrajectoryProblem:
     """A planar quadrotor flies 4 m, past a disc of 0.5 m radius on its way, in 3 s with the least squared thrust."""
     mass, arm, inertia, g = 0.5, 0.15, 5e-3, 9.81
-    of = system(
+    plant = system(
         "quadrotor",
         {
             "x": lambda s: s["vx"],
@@ -29,7 +29,7 @@ def quadrotor() -> TrajectoryProblem:
     )
     rest = {"angle": 0.0, "vx": 0.0, "vy": 0.0, "omega": 0.0}
     phase = Phase(
-        of,
+        plant,
         tf=3.0,
         initial={"x": 0.0, "y": 0.0, **rest},
         final={"x": 4.0, "y": 0.0, **rest},
@@ -41,14 +41,14 @@ def quadrotor() -> TrajectoryProblem:
 
 def point_past_disc() -> TrajectoryProblem:
     """A unit mass in the plane passes a disc with the least squared force."""
-    of = system(
+    plant = system(
         "point",
         {"x": lambda s: s["vx"], "y": lambda s: s["vy"], "vx": lambda s: s["fx"], "vy": lambda s: s["fy"]},
         ["fx", "fy"],
     )
     rest = {"vx": 0.0, "vy": 0.0}
     phase = Phase(
-        of,
+        plant,
         tf=2.0,
         initial={"x": 0.0, "y": 0.0, **rest},
         final={"x": 2.0, "y": 0.0, **rest},
@@ -72,7 +72,7 @@ def two_link_arm() -> TrajectoryProblem:
         top -= 1.5 * cosine * (s["u"] - s["w"])
         return top / (31.0 / 36.0 + 9.0 / 4.0 * sine**2)
 
-    of = system(
+    plant = system(
         "arm",
         {"a": first, "b": second, "c": lambda s: s["b"] - s["a"], "d": lambda s: s["a"]},
         ["u", "w"],
@@ -80,14 +80,14 @@ def two_link_arm() -> TrajectoryProblem:
     )
     rest = {"a": 0.0, "b": 0.0}
     return fastest(
-        Phase(of, tf=(0.5, 20.0), initial={**rest, "c": 0.5, "d": 0.0}, final={**rest, "c": 0.5, "d": 0.522})
+        Phase(plant, tf=(0.5, 20.0), initial={**rest, "c": 0.5, "d": 0.0}, final={**rest, "c": 0.5, "d": 0.522})
     )
 
 
 def crane() -> TrajectoryProblem:
     """A container crane lowers and carries its load in 9 s with little swing (Augustin, Maurer, in: Online
     Optimization of Large Scale Systems, 2001, 17)."""
-    of = system(
+    plant = system(
         "crane",
         {
             "x": lambda s: s["v"],
@@ -101,7 +101,7 @@ def crane() -> TrajectoryProblem:
         bounds={"u": (-2.83374, 2.83374), "w": (-0.80865, 0.71265), "v": (-2.5, 2.5), "vh": (-1.0, 1.0)},
     )
     phase = Phase(
-        of,
+        plant,
         tf=9.0,
         initial={"x": 0.0, "hoist": 22.0, "swing": 0.0, "v": 0.0, "vh": -1.0, "omega": 0.0},
         final={"x": 10.0, "hoist": 14.0, "swing": 0.0, "v": 2.5, "vh": 0.0, "omega": 0.0},
