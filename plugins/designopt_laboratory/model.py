@@ -149,14 +149,13 @@ class LaboratoryTrial:
         mistakes: list[InvalidSetting] = []
         with _collected(mistakes, conditions):
             mistakes += marker_mistakes(self, conditions)
-        if unusable := unusable_files(conditions):
-            return [*mistakes, *unusable]
         weighted = not mistakes  # unknown ones are reported already
         files: TrialFiles | None = None
-        with _collected(mistakes, conditions):
+        misfits: list[InvalidSetting] = []
+        with _collected(misfits, conditions):
             files = self._read(conditions)
         if files is None:
-            return mistakes
+            return [*mistakes, *(unusable_files(conditions) or misfits)]
         with _collected(mistakes, conditions):
             check_poses(files, self._weighted(files) if weighted else ())
         with _collected(mistakes, conditions):

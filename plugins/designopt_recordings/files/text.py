@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import math
 import re
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from designopt_recordings.errors import RecordingError
 
 _MISSING = {"", "nan", "-nan", "na", "n/a", "null", "none", "inf", "-inf", "+inf", "infinity", "-infinity"}
 _WINDOWS_MISSING = re.compile(r"[+-]?1\.#(ind|inf|qnan|snan)0*", re.IGNORECASE)  # how C programs wrote NaN on Windows
+_NUMBER_CHARACTERS = re.compile(r"[0-9eE.+-]*")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 
@@ -103,6 +105,11 @@ def number(cell: str) -> float:
 
 def numbers(lines: Lines, at: int, row: Sequence[str], names: Sequence[str]) -> list[float]:
     """Numbers of the cells of line `at`; raises `RecordingError` that names the line and the column."""
+    if _NUMBER_CHARACTERS.fullmatch("".join(row)):  # `float` takes these as `number` does, in a fifth of the time
+        with contextlib.suppress(ValueError):
+            values = [float(cell) for cell in row]
+            if math.isfinite(sum(values)):
+                return values
     try:
         return [number(cell) for cell in row]
     except ValueError:
