@@ -143,8 +143,9 @@ def test_movements_that_do_not_determine_a_joint_are_refused(joints, changed, te
     trial = LaboratoryTrial(model=model, functional_joints=joints, scale_to_static=True, until="angles")
     conditions = {name: file for name, file in files(**{k: v for k, v in changed.items() if v}).items()
                   if changed.get(name, file) is not None}  # fmt: skip
-    with pytest.raises(InvalidSetting, match=text):
+    with pytest.raises(InvalidSetting, match=text) as error:
         laboratory.raise_mistake(trial, conditions)
+    assert error.value.name == ("functional" if str(error.value.message).startswith("functional.trc") else "recording")
 
 
 def of_side(side):
