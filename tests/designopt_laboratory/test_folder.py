@@ -37,9 +37,9 @@ def laboratory_folder(parent, *left_out):
 
 
 def test_files_of_a_trial_are_in_its_folder_or_above_it():
-    above, own = ["functional.trc", "S1/functional.trc"], "S10/functional.trc"
+    above, in_folder = ["functional.trc", "S1/functional.trc"], "S10/functional.trc"
     assert beside("S10/walk.trc", above) == ["functional.trc"]
-    assert beside("S10/walk.trc", [*above, own]) == [own]
+    assert beside("S10/walk.trc", [*above, in_folder]) == [in_folder]
     assert beside("S1/second day/walk.trc", above) == above
 
 
