@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -54,12 +55,15 @@ def _explained(result: Result, some: np.ndarray, array: str) -> list[str]:
     """The sentences of evaluations (designs, scenarios), those that differ only in numbers and names in one line."""
     places = [(int(i), int(s)) for i, s in np.argwhere(some)]
     names, stored = _labels(result), 0
-    alike: dict[str, dict[str, str]] = {}
+    alike: dict[tuple[str, int], dict[str, str]] = {}
     for i, s in places[:_READ]:
         texts = _stored(result, i, s, array)
         stored += texts is not None
+        counts: Counter[str] = Counter()  # an evaluation may have several: one line each
         for text in texts or ():
-            alike.setdefault(_pattern(text, result.problem.scenarios[s].name), {}).setdefault(names[i, s], text)
+            pattern = _pattern(text, result.problem.scenarios[s].name)
+            counts[pattern] += 1
+            alike.setdefault((pattern, counts[pattern]), {})[names[i, s]] = text
     if not stored:
         return [f"  to read them, keep the array {array}: execution: {{arrays: [{array}, ...]}}"]
     lines = [_line(of_names) for of_names in sorted(alike.values(), key=len, reverse=True)]

@@ -39,7 +39,7 @@ def stated_value(p: DesignVariable, value: Any) -> Any:
 
 
 def in_words(space: Sequence[DesignVariable], values: Mapping[str, Any]) -> str:
-    """The `values` of a design with their stated units: ``stiffness = 12 kN/m, legs = 4``."""
+    """The `values` of a design with their stated units: ``stiffness = 12.5 kN/m, legs = 4``."""
     parameter_of = {p.name: p for p in space}
     return ", ".join(f"{name} = {amount(parameter_of[name], value)}" for name, value in values.items())
 

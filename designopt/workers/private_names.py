@@ -100,24 +100,28 @@ def socket_folder_settings() -> dict[str, Any]:
 @contextlib.contextmanager
 def exit_of_worker_first(nanny: Any, handle: Callable[[int], Awaitable[None]]) -> Iterator[None]:
     """Inside, `handle` receives the exit code of the worker of `nanny` before the nanny replaces it; never if the nanny
-    belongs to another release of Dask, on a cluster, that lacks the name.
+    belongs to another release of Dask, on a cluster, that lacks the name. Runs that share a cluster have a handler each
+    and end in any order.
 
     Plugins of a nanny are not told that its worker has ended: `Nanny._on_worker_exit`.
     """
-    original = getattr(nanny, "_on_worker_exit", None)
+    original, is_active = getattr(nanny, "_on_worker_exit", None), True
     if original is None:
         yield
         return
 
     async def handle_first(code: int) -> Any:
-        await handle(code)
+        if is_active:
+            await handle(code)
         return await original(code)
 
     nanny._on_worker_exit = handle_first
     try:
         yield
     finally:
-        del nanny._on_worker_exit
+        is_active = False
+        if nanny._on_worker_exit is handle_first:  # else a later run calls it
+            nanny._on_worker_exit = original
 
 
 async def start_missing_workers(cluster: Any) -> None:

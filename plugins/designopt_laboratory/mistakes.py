@@ -90,14 +90,15 @@ def unusable_files(conditions: Mapping[str, Any]) -> list[InvalidSetting]:
         "external_loads": lambda file: parse(file.content),
         "subject_model": lambda file: read_model(file.content),
     }
+    files = [(name, reader, conditions[name]) for name, reader in readers.items() if conditions.get(name) is not None]
+    files += [("functional", read_recording, file) for file in conditions.get("functional", ())]
     mistakes = []
-    for name, reader in readers.items():
-        if (file := conditions.get(name)) is not None:
-            try:
-                with readable(file):
-                    reader(file)
-            except TrialError as error:
-                mistakes.append(InvalidSetting(name, str(error)))
+    for name, reader, file in files:
+        try:
+            with readable(file):
+                reader(file)
+        except TrialError as error:
+            mistakes.append(InvalidSetting(name, str(error)))
     return mistakes
 
 

@@ -333,6 +333,7 @@ def _collected(mistakes: list[InvalidSetting], conditions: Mapping[str, Any]) ->
 
 def _at_its_file(sentence: str, conditions: Mapping[str, Any]) -> InvalidSetting:
     """A mistake at the condition whose file the sentence begins with, else at the first one with a file."""
-    files = {name: conditions[name] for name in FILE_CONDITIONS if conditions.get(name) is not None}
-    name = next((n for n, file in files.items() if sentence.startswith(file.name)), next(iter(files), "recording"))
-    return InvalidSetting(name, sentence)
+    files = [(name, conditions[name]) for name in FILE_CONDITIONS if conditions.get(name) is not None]
+    files += [("functional", file) for file in conditions.get("functional", ())]
+    first = files[0][0] if files else "recording"
+    return InvalidSetting(next((name for name, file in files if sentence.startswith(file.name)), first), sentence)

@@ -118,6 +118,13 @@ def test_their_weight_draws_the_static_pose_to_them(analysed):
     assert errors[0] > errors[1] > errors[2]
 
 
+def without_common_frame():
+    """The static pose with one half of it for each of two markers."""
+    markers = STATIC.markers.copy()
+    markers[:5, STATIC.marker_names.index("RASI")] = markers[5:, STATIC.marker_names.index("LPSI")] = np.nan
+    return replace(STATIC, markers=markers)
+
+
 @pytest.mark.parametrize(("joints", "text"), [
     ({"hip": FunctionalJoint()}, "'hip' is not a joint"),
     ({"hip_r": FunctionalJoint(near=("RKNE",))}, "near is for the axis of a hinge, and 'hip_r' turns by hip_flexion_r"),
@@ -135,6 +142,7 @@ def test_joints_that_cannot_be_functional_are_mistakes_before_the_run(joints, te
     ({"hip_r": FunctionalJoint(PELVIS, ("RF1", "RF2", "RF9"))}, {}, "functional joint 'hip_r': .*'RF9'; did you mean"),
     ({"hip_r": JOINTS["hip_r"]}, {"functional": STATIC}, "at least 20 are needed"),
     ({"knee_r": replace(JOINTS["knee_r"], near=("RKNEE",))}, {}, "'RKNEE' is not a marker of the model; did you mean"),
+    ({"hip_r": JOINTS["hip_r"]}, {"static": without_common_frame()}, "no frame of the static pose has all of RASI"),
     (JOINTS, {"functional": None}, "name it with functional"),
     ({}, {}, "needs the setting functional_joints"),
 ])  # fmt: skip
@@ -143,8 +151,9 @@ def test_movements_that_do_not_determine_a_joint_are_refused(joints, changed, te
     trial = LaboratoryTrial(model=model, functional_joints=joints, scale_to_static=True, until="angles")
     conditions = {name: file for name, file in files(**{k: v for k, v in changed.items() if v}).items()
                   if changed.get(name, file) is not None}  # fmt: skip
-    with pytest.raises(InvalidSetting, match=text):
+    with pytest.raises(InvalidSetting, match=text) as error:
         laboratory.raise_mistake(trial, conditions)
+    assert error.value.name == ("functional" if str(error.value.message).startswith("functional.trc") else "recording")
 
 
 def of_side(side):

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 import walking_laboratory as laboratory
+from designopt_laboratory.trial.judgement import factor_notes
 from designopt_laboratory.trial.poses import TrialStatus
 
 from designopt.plugin import Diverged, InputFile, InvalidSetting
@@ -297,3 +298,9 @@ def test_a_load_far_beside_its_foot_costs_its_frames_alone(analysed):
     _, arrays = analysed(trial(change=wandering, bodies=FEET), *NAMES, until="moments")
     assert np.flatnonzero(arrays["pose_status"] == TrialStatus.OFF_FOOT).tolist() == list(range(60, 66))
     assert "act more than 0.2 m beside their foot" in sentences(arrays)
+
+
+def test_vertical_forces_that_the_motion_needs_with_the_opposite_sign_are_those_of_no_mass():
+    (note,) = factor_notes(-0.4, "walk.mot", 70.0)
+    assert note.startswith("walk.mot: the motion needs -0.4 times the recorded vertical forces: check their sign")
+    assert "are those of 100 kg, the subject has 70 kg" in factor_notes(0.7, "walk.mot", 70.0)[0]

@@ -93,6 +93,8 @@ def test_all_mistakes_in_the_files_of_a_trial_are_reported_together():
     empty = {name: InputFile(f"{name}.trc", b"") for name in ("recording", "static")}
     empty |= {"reactions": InputFile("r.mot", b""), "external_loads": InputFile("l.xml", b"<a>")}
     assert {mistake.name for mistake in walker().check_scenario(empty)} == set(empty)
+    functional = {"recording": TRC, "functional": [TRC, InputFile("arc.trc", b"")]}
+    assert [mistake.name for mistake in walker().check_scenario(functional)] == ["functional"]
 
 
 def test_a_static_pose_that_cannot_be_read_is_an_error_of_its_folder(tmp_path):

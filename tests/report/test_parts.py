@@ -400,7 +400,7 @@ def test_the_sentences_of_a_notable_figure_are_printed_with_those_that_are_alike
     note = "  to read them, keep the array gap_sentences: execution: {arrays: [gap_sentences, ...]}"
     assert note in summary_table(result).splitlines()
     sentences = [
-        ["w1.trc: 3 frames lack a marker", "no plate"],
+        ["w1.trc: 3 frames lack a marker", "no plate", "w1.trc: 8 frames lack a marker"],
         ["w2.trc: 5 frames lack a marker"],
         ["w3.trc: 3 frames lack a marker"],
         [],
@@ -411,6 +411,7 @@ def test_the_sentences_of_a_notable_figure_are_printed_with_those_that_are_alike
     lines = summary_table(result).splitlines()
     assert "  w1, w2 and w3: w1.trc: 3 frames lack a marker (figures of w1)" in lines
     assert "  w1: no plate" in lines
+    assert "  w1: w1.trc: 8 frames lack a marker" in lines
     monkeypatch.setattr(
         type(result), "arrays", lambda self, i, s=0: {"gap_sentences": np.array([f"{chr(97 + k)}!" for k in range(25)])}
     )

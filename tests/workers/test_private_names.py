@@ -1,6 +1,8 @@
 """What runs use of the private names of multiprocessing and Dask, on the installed releases."""
 
 import ast
+import asyncio
+import contextlib
 import multiprocessing.forkserver
 import sys
 from multiprocessing import current_process
@@ -10,6 +12,7 @@ import distributed
 import pytest
 
 import designopt
+from designopt.workers.private_names import exit_of_worker_first
 
 PACKAGE = Path(designopt.__file__).parent
 #: Private names of other libraries outside `workers/private_names.py`; documented by their library, or of pymoo, whose
@@ -56,6 +59,39 @@ def test_no_other_file_uses_private_names_of_those_libraries():
         if name not in ELSEWHERE
     }
     assert {path for path, _ in used} == {"workers/private_names.py"}, sorted(used)
+
+
+class FakeNanny:
+    """Records the exits that it handles itself."""
+
+    def __init__(self):
+        self.codes = []
+
+    async def _on_worker_exit(self, code):
+        self.codes.append(code)
+
+
+@pytest.mark.parametrize("first_to_end", [0, 1])
+def test_two_runs_on_one_cluster_receive_exits_until_each_ends(first_to_end):
+    nanny, received = FakeNanny(), ([], [])
+
+    def exits(run):
+        async def handle(code):
+            received[run].append(code)
+
+        stack = contextlib.ExitStack()
+        stack.enter_context(exit_of_worker_first(nanny, handle))
+        return stack
+
+    runs = [exits(0), exits(1)]
+    asyncio.run(nanny._on_worker_exit(1))
+    runs[first_to_end].close()
+    asyncio.run(nanny._on_worker_exit(2))
+    runs[1 - first_to_end].close()
+    asyncio.run(nanny._on_worker_exit(3))
+    assert received[first_to_end] == [1]
+    assert received[1 - first_to_end] == [1, 2]
+    assert nanny.codes == [1, 2, 3]
 
 
 def _foreign_private_names(module):

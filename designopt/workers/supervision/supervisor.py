@@ -89,8 +89,10 @@ class Supervisor(NannyPlugin):
             nanny.log_event(f"designopt-{self.run}", {"death": dataclasses.asdict(death)})
 
     def teardown(self, nanny: Any) -> None:
-        """Stop the checks, and remove what remains of a worker that stays. A nanny that ends closes
-        its worker after this call; the guard then removes it."""
+        """Stop the checks, and remove what remains of a worker that stays.
+
+        A nanny that ends closes its worker after this call; the guard then removes it.
+        """
         if self._guard is not None and nanny.status not in (Status.closing, Status.closed):
             self._guard.close()
             shutil.rmtree(self._notes, ignore_errors=True)

@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import numpy as np
 from designopt_mechanics.robot_files.xml import ModelError, parse
@@ -191,8 +191,9 @@ def _table(folder: Path, name: str, contents: FolderContents) -> None:
 
 def beside(name: str, candidates: Iterable[str]) -> list[str]:
     """The candidates in the folder of a trial; those in folders above it if that has none."""
-    folder, listed = _folder(name), list(candidates)
-    return [c for c in listed if _folder(c) == folder] or [c for c in listed if folder.startswith(_folder(c))]
+    folder, listed = PurePath(name).parent, list(candidates)
+    within = [c for c in listed if PurePath(c).parent == folder]
+    return within or [c for c in listed if folder.is_relative_to(PurePath(c).parent)]
 
 
 def partner(name: str, candidates: Iterable[str], trials: Collection[str]) -> str | None:

@@ -12,7 +12,7 @@ from designopt_muscle.models.trial import NetMoments
 
 from designopt.arrays import Floats, Integers
 from designopt_laboratory.trial.files import TrialFiles
-from designopt_laboratory.trial.judgement import root_rows
+from designopt_laboratory.trial.judgement import body_weight, root_rows
 from designopt_laboratory.trial.records import GroundRecord
 
 #: Maximum number of frames that are compared, and share of them that shifted forces must cover.
@@ -60,7 +60,7 @@ class RootBalance:
         frames = frames[:: -(-len(frames) // _FRAMES)]
         lacking = net.values[frames][:, [net.rows.index(name) for name in names]]
         jacobian = np.stack([np.hstack([motion.moving[n][frames], motion.turning[n][frames]]) for n in names], axis=1)
-        weight = sum(body.mass for body in motion.model.bodies) * float(np.linalg.norm(motion.model.gravity))
+        weight = body_weight(motion.model)
         turning = tuple(name in rows[1] for name in names)
         measured = np.asarray(sum(load[frames] for load in loads.values()))
         needed = lacking + np.einsum("nrk,nk->nr", jacobian, measured)
@@ -96,14 +96,14 @@ class RootBalance:
         if in_common.mean() < _COVERED:
             return np.inf, np.inf
         needed = self.needed[in_common]
-        return self._left(needed, later[in_common]), self._left(needed, recorded[in_common])
+        return self._residual(needed, later[in_common]), self._residual(needed, recorded[in_common])
 
-    def _left(self, needed: Floats, loads: Floats) -> float:
+    def _residual(self, needed: Floats, loads: Floats) -> float:
         forces = ~np.array(self.turning)
         size = float((loads[:, forces] ** 2).sum())
         factor = float((needed * loads)[:, forces].sum()) / size if size > 0.0 else 0.0
-        left = (needed - factor * loads) / np.where(self.turning, _ARM, 1.0)
-        return float(np.sqrt(np.mean((left**2).sum(axis=1)))) / self.weight
+        residual = (needed - factor * loads) / np.where(self.turning, _ARM, 1.0)
+        return float(np.sqrt(np.mean((residual**2).sum(axis=1)))) / self.weight
 
     def lag(self) -> float:
         """s by which the forces lag behind the motion (negative: lead), 0 where no other time fits clearly better.
@@ -114,21 +114,21 @@ class RootBalance:
         step = min(step, 0.02)
         count = int(_LONGEST / step)
         delays = step * np.arange(-count, count + 1)
-        left = np.array([self._residuals(delay, recorded) for delay in delays])
-        usable = np.isfinite(left[:, 0]) & (left[:, 0] < _FITTING) & (left[:, 0] < _BETTER * left[:, 1])
+        shifted, unshifted = np.array([self._residuals(delay, recorded) for delay in delays]).T
+        usable = np.isfinite(shifted) & (shifted < _FITTING) & (shifted < _BETTER * unshifted)
         if not usable.any():
             return 0.0
-        near = usable & (left[:, 0] <= _EQUAL * left[usable, 0].min())
+        near = usable & (shifted <= _EQUAL * shifted[usable].min())
         coarse = delays[near][np.argmin(np.abs(delays[near]))]
         fine = coarse + _FINE * np.arange(-int(step / _FINE) - 1, int(step / _FINE) + 2)
         best = float(fine[np.argmin([self._residuals(delay, recorded)[0] for delay in fine])])
         return best if abs(best) > _SHORTEST else 0.0
 
-    def left(self) -> float:
+    def residual(self) -> float:
         """RMS of what is left at the recorded times, as `_residuals`; 0 where the forces cover few frames."""
         recorded = self._loads(0.0)
-        left = self._residuals(0.0, recorded)[0]
-        return left if np.isfinite(left) else 0.0
+        residual = self._residuals(0.0, recorded)[0]
+        return residual if np.isfinite(residual) else 0.0
 
     def displacements(self) -> dict[str, tuple[float, float]]:
         """m along X and Z by which the points of records are off, by name, where this explains the residual moment."""
@@ -171,9 +171,9 @@ def cause_notes(balance: RootBalance | None, files: TrialFiles, *, poses_are_cer
             " check the corners of the plate, and that forces and markers have the same axes and origin"
             for record, (x, z) in displacements.items()
         ]
-    if poses_are_certain and (left := balance.left()) > _FOREIGN:
+    if poses_are_certain and (residual := balance.residual()) > _FOREIGN:
         return [
-            f"{name}: at no time_offset do the forces fit the motion {files.name} ({left:.0%} of the weight is left,"
-            " RMS): do they belong to this trial?"
+            f"{name}: at no time_offset do the forces fit the motion {files.name} ({residual:.0%} of the weight is"
+            " left, RMS): do they belong to this trial?"
         ]
     return []

@@ -86,6 +86,9 @@ def functional_markers(
                 along = ahead - point
                 beside = _static_marker(static, near) - point
                 column = point + (beside * along).sum(axis=1, keepdims=True) * along
+            if not np.isfinite(column).all(axis=1).any():
+                needed = ", ".join((*proximal, near) if near else proximal)
+                raise MarkerError(f"functional joint '{name}': no frame of the static pose has all of {needed}")
             placed.append(OsimMarker(marker, joint.child, location, fixed=True))
             columns.append(column)
     static = replace(

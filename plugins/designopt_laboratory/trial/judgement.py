@@ -58,7 +58,7 @@ def unsupported(model: OsimModel, residual: Floats, limit: float | None) -> Mask
     """(n,) frames in which the root lacks more than the share `limit` of the weight."""
     if limit is None or not residual.shape[1]:
         return np.zeros(len(residual), dtype=bool)
-    return np.asarray(np.nan_to_num(residual[:, 0]) > limit * _weight(model))
+    return np.asarray(np.nan_to_num(residual[:, 0]) > limit * body_weight(model))
 
 
 def at_ends(frames: Mask) -> Mask:
@@ -121,7 +121,7 @@ def check_signs(motion: Kinematics, net: NetMoments, loads: Mapping[str, Floats]
     force, needed = measured[usable], (measured + lacking)[usable]
     for i, axis in enumerate("XYZ"):
         as_recorded, turned = _rms(needed[:, i] - force[:, i]), _rms(needed[:, i] + force[:, i])
-        if as_recorded > _OPPOSITE * _weight(motion.model) and turned < 0.5 * as_recorded:
+        if as_recorded > _OPPOSITE * body_weight(motion.model) and turned < 0.5 * as_recorded:
             raise TrialError(
                 f"{name}: along {axis} the motion needs the opposite of the recorded forces ({as_recorded:.3g} N RMS"
                 f" are left at the root, {turned:.3g} N with the sign turned): turn their sign"
@@ -147,7 +147,12 @@ def factor_notes(factor: float, name: str, mass: float) -> list[str]:
     """A sentence where the motion of a subject of `mass` (kg) needs other vertical forces than the file `name` has."""
     if not _is_other(factor):
         return []
-    carried = mass / factor if factor > 0.0 else float("nan")
+    if factor <= 0.0:
+        return [
+            f"{name}: the motion needs {factor:.3g} times the recorded vertical forces: check their sign, and whether"
+            " they belong to the trial"
+        ]
+    carried = mass / factor
     plausible = [_LEAST_MASS < each < _LARGEST_MASS for each in (mass, carried)]
     cause = "check the subject's mass and the unit of the forces"
     if plausible == [False, True]:
@@ -168,7 +173,8 @@ def _rms(values: Floats) -> float:
     return float(np.sqrt(np.mean(values**2))) if len(values) else 0.0
 
 
-def _weight(model: OsimModel) -> float:
+def body_weight(model: OsimModel) -> float:
+    """N, of all bodies in the gravity of the model."""
     return sum(body.mass for body in model.bodies) * float(np.linalg.norm(model.gravity))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from designopt_muscle.geometry.kinematics import kinematics
 from designopt_muscle.models.dynamics import read_body_loads
 from designopt_muscle.models.errors import TrialError
+from designopt_muscle.models.plausibility import weight_of
 from designopt_recordings.loads.frames import load_at
 
 from designopt.arrays import Floats
@@ -68,11 +69,6 @@ def ground_records(files: TrialFiles, feet: Mapping[str, str] | None = None) -> 
     return tuple(records)
 
 
-def weight_of(files: TrialFiles) -> float:
-    """N, of the model."""
-    return 9.81 * sum(body.mass for body in files.model.bodies)
-
-
 def check_records(
     files: TrialFiles, window: tuple[float, float] | None = None, feet: Mapping[str, str] | None = None
 ) -> None:
@@ -108,13 +104,13 @@ def record_mistakes(
         return
     force = np.concatenate(standing)
     highest, lowest = float(force[:, 1].max(initial=0.0)), float(-force[:, 1].min(initial=0.0))
-    if lowest > max(highest, LEAST_LOAD * weight_of(files)):
+    if lowest > max(highest, LEAST_LOAD * weight_of(files.model)):
         yield (
             f"{name}: the ground pulls with up to {lowest:.3g} N: turn the sign of the forces, or their axes; they act"
             " on the subject, and Y is up"
         )
     along = np.abs(force).max(axis=0, initial=0.0)
-    if max(along[1], LEAST_LOAD * weight_of(files)) < along.max():
+    if max(along[1], LEAST_LOAD * weight_of(files.model)) < along.max():
         axis = "XZ"[int(along[2] > along[0])]
         yield (
             f"{name}: the forces of the ground are largest along {axis} ({along.max():.3g} N, along Y"
@@ -169,7 +165,7 @@ def _force_notes(files: TrialFiles, records: list[GroundRecord]) -> list[str]:
     """Sentences on the size of forces on feet and plates."""
     if not records:
         return []
-    notes, weight, name = [], weight_of(files), files.loads_name
+    notes, weight, name = [], weight_of(files.model), files.loads_name
     up = np.concatenate([record.force[:, 1] for record in records])
     if not np.isfinite(up).any():
         return [f"{name}: the forces of the ground have no value in any frame"]
@@ -213,7 +209,7 @@ def _point_mistakes(files: TrialFiles, records: tuple[GroundRecord, ...], span: 
     sides = {record.side: foot_bodies(files.model, record.name) for record in records if record.side}
     exchanged = []
     for record in records:
-        is_loaded = np.linalg.norm(np.nan_to_num(record.force), axis=1) > LEAST_LOAD * weight_of(files)
+        is_loaded = np.linalg.norm(np.nan_to_num(record.force), axis=1) > LEAST_LOAD * weight_of(files.model)
         rows = np.flatnonzero(is_loaded & (record.time >= span[0]) & (record.time <= span[1]))
         rows = rows[:: max(len(rows) // _POSES, 1)]
         points, near = (

@@ -15,6 +15,7 @@ from designopt_muscle.geometry.kinematics import Kinematics, kinematics
 from designopt_muscle.metabolics import FibreState, MetabolicModel, metabolic_rates
 from designopt_muscle.models.dynamics import Dynamics
 from designopt_muscle.models.errors import TrialError
+from designopt_muscle.models.plausibility import weight_of
 from designopt_muscle.models.reactions import JointWrenches, joint_wrenches
 from designopt_muscle.models.trial import (
     Contraction,
@@ -44,7 +45,7 @@ from designopt_laboratory.trial.judgement import (
     unsupported_notes,
 )
 from designopt_laboratory.trial.poses import PoseSeries, TrialStatus, filtered
-from designopt_laboratory.trial.records import LEAST_LOAD, ground_records, record_notes, weight_of
+from designopt_laboratory.trial.records import LEAST_LOAD, ground_records, record_notes
 from designopt_laboratory.trial.strikes import Strikes, strikes_of_feet
 
 Step = Literal["angles", "moments", "forces", "reactions"]
@@ -159,7 +160,7 @@ def take_steps(
         shapes = FootShapes(motion, sides, [(m.body, m.location) for m in files.markers])
         names = files.loads_name, files.loads_name if files.assignments is None else files.assignments.name
         posed = frames[status[frames] < 100]
-        feet = judged_points(feet, shapes, posed, LEAST_LOAD * weight_of(files), names)
+        feet = judged_points(feet, shapes, posed, LEAST_LOAD * weight_of(files.model), names)
         status = worst(status, feet.status)
     if feet is not None:
         notes, doubts = [*notes, *feet.notes], [*doubts, *feet.doubts]

@@ -336,6 +336,8 @@ class LoopForces:
         arguments = [self.state.z, self.state.dz, self.state.ddz, self.time, self.p]
         balance = ca.Function("balance", arguments, [ca.densify(part) for part in self.balance])
         A, b = (np.asarray(part, dtype=np.float64) for part in balance(z[0], rest.dz[0], rest.ddz[0], 0.0, p))
+        if not (np.isfinite(A).all() and np.isfinite(b).all()):  # a task names it as the status of its postures
+            return
         _, sizes, V = np.linalg.svd(A, full_matrices=False)
         self._refuse((sizes < _UNDETERMINED * sizes[:1])[None], V[None], len(A))
         if self._across[1].numel():

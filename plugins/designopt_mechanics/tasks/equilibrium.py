@@ -246,8 +246,7 @@ class EquilibriumTask:
         task = self
         for _ in range(_LEADERS):
             z, rests = task._searched(z, p, descend=descend)
-            near = not task.loops.condition(z[None], p)[0] < _NEAR_DEAD_CENTRE
-            if rests or not near:
+            if rests or task.loops.condition(z[None], p)[0] < _NEAR_DEAD_CENTRE:
                 break
             names = self.loops.mechanism.tree.names
             leading = tuple(names[i] for i in task.loops.leading_at(z, p))

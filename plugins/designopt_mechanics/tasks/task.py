@@ -21,8 +21,7 @@ class TaskSettings:
 
     `motion` are formulas of time by coordinate, `motion_file` a table; `initial` are values of coordinates and
     ``<coordinate>_speed``; `targets` are points that a path should meet, by path; `outputs` names the outputs that are
-    reported, all when it is empty. `grid`, `program` and `sharing` (of `carried_by`)
-    are sections.
+    reported, all when it is empty. `grid`, `program` and `sharing` (of `carried_by`) are sections.
     """
 
     mechanism: Mechanism

@@ -193,7 +193,7 @@ def carried_slopes(
     tensions, strengths = p[:, q:], carriers.strengths(p[0])
     S: Any = carriers.limits
     if not np.isfinite(strengths).all():
-        strengths = np.full(k, np.abs(tensions).max(initial=1e-300))
+        strengths = np.full(k, float(np.abs(tensions).max(initial=0.0)) or 1.0)
         S = ca.SX(strengths.tolist())
     R = moment_arms(state, [forces.loops.mechanism.wire(name) for name in carriers.wires])
     J = forces.loops.jacobian if forces.loops.labels else ca.SX(0, state.z.numel())

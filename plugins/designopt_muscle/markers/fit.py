@@ -20,7 +20,7 @@ from designopt_muscle.markers.residuals import MarkerResiduals
 from designopt_muscle.markers.status import MarkerError, MotionStatus
 from designopt_muscle.markers.tasks import IkTasks
 from designopt_muscle.osim.markers import OsimMarker
-from designopt_muscle.osim.model import GROUND, OsimModel
+from designopt_muscle.osim.model import OsimModel
 
 #: Every so many frames one is solved first; those between start from them.
 _STRIDE = 6
@@ -201,7 +201,7 @@ def first_pose(problem: MotionProblem) -> Floats:
     """(1, m) the pose in the frame with most markers; far from the markers from other directions too."""
     objective = problem.objective
     best = int(np.argmax((objective.share > 0.0).sum(axis=1)))
-    low, high, root = problem.low, problem.high, _root(problem)
+    low, high, root = problem.low, problem.high, objective.layout.placing
 
     def descend(starts: Floats) -> Minimum:
         many = objective.take(np.full(len(starts), best))
@@ -227,9 +227,9 @@ def _solve(problem: MotionProblem, visible: Integers) -> Minimum:
     pilots = np.unique([*range(0, len(visible), _STRIDE), len(visible) - 1])
     coarse = objective.take(pilots)
     start = np.repeat(first_pose(problem), len(pilots), axis=0)
-    start = minimise(coarse, start, low, high, _root(problem), steps=_PLACED).q
+    start = minimise(coarse, start, low, high, objective.layout.placing, steps=_PLACED).q
     rough = minimise(coarse, start, low, high, steps=_ROUGH)
-    turns = np.flatnonzero(_root(problem) & objective.layout.turning & np.isinf(low) & np.isinf(high))
+    turns = np.flatnonzero(objective.layout.placing & objective.layout.turning & np.isinf(low) & np.isinf(high))
     rough.q[:, turns] = np.unwrap(rough.q[:, turns], axis=0)
     good = rough.cost <= _WORSE * np.median(rough.cost)
     frames = np.arange(len(visible))
@@ -254,14 +254,6 @@ def _spread_better(objective: MarkerResiduals, fit: Minimum, problem: MotionProb
         fit.replace(bad[better], retried.take(better))
         bad = np.unique(bad[better] + way)
         bad = bad[(bad >= 0) & (bad < n)]
-
-
-def _root(problem: MotionProblem) -> Mask:
-    """(m,) which coordinates place the bodies at the ground."""
-    model = problem.objective.layout.model
-    joints = {joint.name for joint in model.joints if joint.parent == GROUND}
-    root = {c.name for c in model.coordinates if c.joint in joints}
-    return np.array([name in root for name in problem.objective.layout.coordinates])
 
 
 def _between(frames: Integers, q: Floats, at: Integers) -> Floats:

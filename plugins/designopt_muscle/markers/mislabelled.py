@@ -7,10 +7,9 @@ from itertools import combinations
 
 import numpy as np
 
-from designopt.arrays import Floats, Mask
+from designopt.arrays import Floats
 from designopt_muscle.markers.minimise import Minimum, minimise
 from designopt_muscle.markers.residuals import MarkerLayout, MarkerResiduals
-from designopt_muscle.osim.model import GROUND
 
 #: Frames that are looked at, spread evenly.
 _FRAMES = 12
@@ -119,20 +118,13 @@ def _exchanged(
 
 def _refitted(part: MarkerResiduals, start: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """The better minimum (n, m), and its objective (n,), of those from `start` and from the default pose there."""
-    root, defaults = _placing(part.layout)
+    default = {c.name: c.default for c in part.layout.model.coordinates}
+    root, defaults = part.layout.placing, np.array([default[name] for name in part.layout.coordinates])
     upright = np.where(root, start, np.clip(defaults, low, high))
     upright = minimise(part, upright, low, high, root, steps=_TRIES).q
     fits = [minimise(part, q, low, high, steps=_TRIES) for q in (start, upright)]
     better = fits[1].cost < fits[0].cost
     return np.where(better[:, None], fits[1].q, fits[0].q), np.where(better, fits[1].cost, fits[0].cost)
-
-
-def _placing(layout: MarkerLayout) -> tuple[Mask, Floats]:
-    """(m,) which coordinates place the bodies at the ground, and the defaults of all (m,)."""
-    grounded = {joint.name for joint in layout.model.joints if joint.parent == GROUND}
-    coordinates = {c.name: c for c in layout.model.coordinates}
-    root = np.array([coordinates[name].joint in grounded for name in layout.coordinates])
-    return root, np.array([coordinates[name].default for name in layout.coordinates])
 
 
 def _neighbours(layout: MarkerLayout) -> list[tuple[int, int]]:

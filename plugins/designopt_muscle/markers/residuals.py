@@ -51,6 +51,13 @@ class MarkerLayout:
         return np.array([name in rotational for name in self.coordinates])
 
     @cached_property
+    def placing(self) -> Mask:
+        """(m,) which coordinates place the bodies at the ground."""
+        grounded = {joint.name for joint in self.model.joints if joint.parent == GROUND}
+        joint = {c.name: c.joint for c in self.model.coordinates}
+        return np.array([joint[name] in grounded for name in self.coordinates])
+
+    @cached_property
     def _nested(self) -> Floats:
         """(c, c) 1 where the second coordinate moves what the first has moved before: a body beyond it, or a later step
         of its joint; 1/2 on the diagonal. Translations are the first steps.

@@ -160,7 +160,7 @@ class _Segments:
             return self._stiff(x[:, 0], segments[0], tau)[:, None], None
         ends, x = np.full_like(x, math.inf), x.copy()
         at, width = np.full(len(segments), tau), np.ones(len(segments))
-        active = np.arange(len(segments))
+        active, lost = np.arange(len(segments)), np.zeros(len(segments), dtype=bool)
         accepted = []
         for _ in range(MOST_STEPS):
             delta = np.minimum(width[active], 1.0 - at[active])
@@ -174,7 +174,8 @@ class _Segments:
             accepted.append((segments[reached], at[reached], delta[good]))
             x[:, reached] = np.asarray(new, float)[:, good]
             at[reached] += delta[good]
-            arrived, lost = at >= 1.0 - 1e-12, self._lost(x)
+            arrived = at >= 1.0 - 1e-12
+            lost |= self._lost(x)
             lost[active] |= ~np.isfinite(norm) & (delta < SMALLEST)
             ends[:, arrived & ~lost] = x[:, arrived & ~lost]
             active = np.flatnonzero(~arrived & ~lost)
