@@ -37,7 +37,7 @@ _OTHER_SETUPS = {
 _STATIC = re.compile(
     r"static|stat(?=[_\W\d]|$)|standing|t[_-]?pose|neutral|calib|(?<![a-z])cal(?=[_\W\d]|$)", re.IGNORECASE
 )
-_FUNCTIONAL = re.compile(r"functional|(?<![a-z])(func|score|sara|star_?arc|circumduction)(?![a-z])", re.IGNORECASE)
+_FUNCTIONAL = re.compile(r"functional|(?<![a-z])(func|star_?arc|circumduction)(?![a-z])", re.IGNORECASE)
 #: Travel of the median marker (m) below which a recording without a telling name is a static pose.
 _STILL = 0.05
 #: Folders that are not searched, and the largest number of files that are.

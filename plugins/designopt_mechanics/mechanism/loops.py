@@ -34,6 +34,8 @@ _STEPS, _IDLE = 30, 5
 _PATIENCE, _IMPATIENT = 12, 2
 #: Postures that are solved together from the one before them.
 _AHEAD = 12
+#: Largest step (rad or m) of an independent coordinate: a longer one may end on another branch, with closed loops.
+_LONGEST = 0.5
 #: By how much (m) a point may be inside of the surface on whose rim it is.
 _TOUCHES = 1e-9
 #: A solution belongs to the branch if it is nearer to where the tangent led than half the way plus this.
@@ -278,6 +280,8 @@ class LoopSolver:
 
     def _near(self, z: Floats, rows: Floats, p: Floats) -> Floats:
         """The first postures at `rows` that Newton's method reaches from the closed posture `z` on its branch."""
+        far = np.abs(rows - z[self.independent]).max(axis=1, initial=0.0) > _LONGEST
+        rows = rows[: int(np.argmax(far)) if far.any() else len(rows)]
         if not len(self.dependent) or len(rows) < 2:
             return np.empty((0, len(z)))
         _, J = self._values(z, p)
@@ -310,9 +314,11 @@ class LoopSolver:
         if not len(self.dependent):
             z[self.independent] = target
             return z, 0.0
-        begin, progress, stride = z[self.independent].copy(), 0.0, 1.0
+        begin, progress = z[self.independent].copy(), 0.0
+        longest = _LONGEST / max(float(np.abs(target - begin).max(initial=0.0)), _LONGEST)
+        stride = longest
         while progress < 1.0:
-            stride = min(stride, 1.0 - progress)
+            stride = min(stride, longest, 1.0 - progress)
             goal = begin + (progress + stride) * (target - begin)
             _, J = self._values(z, p)
             step = _least(J[:, self.dependent], -J[:, self.independent] @ (goal - z[self.independent]))

@@ -107,3 +107,13 @@ def test_a_mechanism_that_cannot_close_reports_the_gap_and_closes_again_later() 
     assert followed.gap[angles == np.pi] == pytest.approx(0.62 + 0.9 - 1.4, rel=0.01)
     with pytest.raises(CannotClose, match=r"do not close near the reference posture .*: a gap of .* stays at 'tip'"):
         LoopSolver(linkages.four_bar(3.0))
+
+
+@pytest.mark.parametrize("samples", [2.2, 2.9, 3.5, 3.7, 4.5])
+def test_a_motion_of_few_samples_per_turn_stays_on_its_branch(samples: float) -> None:
+    """Postures far apart are those of a motion with forty times as many, not of the other assembly."""
+    loops = LoopSolver(linkages.four_bar())
+    start, turns = loops.start([]), np.arange(0.0, 6.0, 1.0 / samples)
+    all_turns = np.interp(np.arange(40 * (len(turns) - 1) + 1) / 40, np.arange(len(turns)), turns)
+    few, many = (loops.follow(start, start[0] + 2.0 * np.pi * t[:, None], []).z for t in (turns, all_turns))
+    assert few == pytest.approx(many[::40], abs=1e-7)
