@@ -166,7 +166,13 @@ class LaboratoryTrial:
         try:
             check_window(files.times, window, files.name)
         except TrialError as error:
-            mistakes.append(InvalidSetting("window", str(error)))
+            if self.window is None and self.tasks is not None:
+                sentence = (
+                    f"{self.tasks.name}: of its time_range, {error}; correct it, state window, or check the record"
+                )
+                mistakes.append(InvalidSetting("tasks", sentence))
+            else:
+                mistakes.append(InvalidSetting("window", str(error)))
             window = None
         if self.until != "angles":
             with _collected(mistakes, conditions):

@@ -35,6 +35,19 @@ TASKS: Mapping[str, Any] = {
     "trajectory": TrajectoryTask,
     "kinematics": KinematicsTask,
 }
+#: Tasks that read a setting; all read those that are not listed.
+_READERS: Mapping[str, tuple[str, ...]] = {
+    "motion": ("inverse_dynamics",),
+    "motion_file": ("inverse_dynamics",),
+    "carried_by": ("inverse_dynamics",),
+    "sharing": ("inverse_dynamics",),
+    "initial": ("simulation", "equilibrium"),
+    "drives": ("simulation", "equilibrium"),
+    "buckling": ("equilibrium",),
+    "targets": ("inverse_dynamics", "simulation", "trajectory"),
+    "grid": ("kinematics",),
+    "program": ("trajectory",),
+}
 Point3 = list[float]
 
 
@@ -145,10 +158,21 @@ class MechanismModel:
             names_of_branches = ", ".join(mechanism.branches) or "none"
             yield InvalidSetting("branch", f"there is no branch '{self.branch}' (in the file: {names_of_branches})")
             return
+        yield from self._ignored()
         try:
             yield from self._task.check()
         except (TreeError, CannotClose) as error:
             yield InvalidSetting("file", str(error))
+
+    def _ignored(self) -> Iterator[InvalidSetting]:
+        """Settings of other tasks, which would have no effect."""
+        for item in fields(self):
+            default = item.default_factory() if callable(item.default_factory) else item.default
+            readers = _READERS.get(item.name, (self.task,))
+            if self.task not in readers and getattr(self, item.name) != default:
+                yield InvalidSetting(
+                    item.name, f"has no effect in the task {self.task}: it is for {' and '.join(readers)}"
+                )
 
     def declares(self) -> Declared:
         """The parameters of the file as inputs and conditions, and the outputs and arrays of the task."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -243,3 +244,14 @@ def test_a_motion_that_cannot_close_or_stops_at_a_dead_centre_is_a_status_with_t
     assert raised.value.reason == "cannot_close"
     with pytest.raises(Diverged, match=r"cannot close from|a dead centre at"):
         model(motion={"stroke": "0.24 + 0.02*time*10"}, duration=0.2).evaluate({}, {}, set())
+
+
+@pytest.mark.parametrize(
+    ("task", "settings", "message"),
+    [
+        ("simulation", {"motion": MOTION}, "motion: has no effect in the task simulation: it is for inverse_dynamics"),
+        ("kinematics", {"drives": {"turn": "1"}}, "drives: has no effect .* it is for simulation and equilibrium"),
+    ],
+)
+def test_settings_of_another_task_are_mistakes(task: str, settings: dict[str, Any], message: str) -> None:
+    assert re.search(message, mistakes(model(task=task, **settings)))
