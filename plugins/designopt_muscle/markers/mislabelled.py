@@ -23,6 +23,8 @@ _NEARER = 0.8
 _TRIED, _TRIES = 3, 8
 #: Exchanges at most, and the share of the objective below which one is named.
 _EXCHANGES, _CLOSER = 4, 0.5
+#: RMS error (m) of an exchange that explains the recording.
+_FITS = 0.05
 #: Markers in a sentence.
 _NAMED = 5
 #: Distance (m) of markers that are in no frame.
@@ -101,7 +103,7 @@ def _exchanged(
         cost = _refitted(several, np.tile(start[frames], (1 + len(pairs), 1)), low, high)[1]
         first, *costs = np.median(cost.reshape(1 + len(pairs), -1), axis=1)
         best = int(np.argmin(costs))
-        if costs[best] > _CLOSER * first:
+        if costs[best] > min(_CLOSER * first, _FITS**2):
             break
         i, j = pairs.pop(best)
         notes.append(
