@@ -166,13 +166,10 @@ class MechanismModel:
 
     def _ignored(self) -> Iterator[InvalidSetting]:
         """Settings of other tasks, which would have no effect."""
-        for item in fields(self):
-            default = item.default_factory() if callable(item.default_factory) else item.default
-            readers = _READERS.get(item.name, (self.task,))
-            if self.task not in readers and getattr(self, item.name) != default:
-                yield InvalidSetting(
-                    item.name, f"has no effect in the task {self.task}: it is for {' and '.join(readers)}"
-                )
+        defaults = MechanismModel(file=self.file, task=self.task)  # type: ignore[call-arg]
+        for name, readers in _READERS.items():
+            if self.task not in readers and getattr(self, name) != getattr(defaults, name):
+                yield InvalidSetting(name, f"has no effect in the task {self.task}: it is for {' and '.join(readers)}")
 
     def declares(self) -> Declared:
         """The parameters of the file as inputs and conditions, and the outputs and arrays of the task."""
