@@ -73,9 +73,21 @@ class TrialResults:
         return notes if self.steps.sharing is None else notes + sharing_notes(self.steps.sharing, self._counted)
 
     @cached_property
+    def _gaps(self) -> list[str]:
+        """A sentence on cycles that have no curves, because frames within them have no result."""
+        time, lost = self.steps.moved.time, self.steps.status >= 100
+        cycles = [cycle for _, cycle in self.cycles.cycles]
+        cut = [cycle for cycle in cycles if lost[(time >= cycle.start) & (time <= cycle.end)].any()]
+        if not cut:
+            return []
+        spans = ", ".join(f"{cycle.start:.4g} to {cycle.end:.4g} s" for cycle in cut[:3])
+        count = f"{len(cut)} of {len(cycles)} cycles have"
+        return [f"{self.files.name}: {count} frames without a result, and so no curves of them: {spans}"]
+
+    @cached_property
     def _doubts(self) -> list[str]:
         """What is doubtful in the trial."""
-        return list(dict.fromkeys([*self.steps.doubts, *self._judgement, *self.cycles.lacking]))
+        return list(dict.fromkeys([*self.steps.doubts, *self._judgement, *self.cycles.lacking, *self._gaps]))
 
     @cached_property
     def _notes(self) -> list[str]:

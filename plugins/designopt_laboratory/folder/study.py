@@ -14,6 +14,7 @@ from designopt_mechanics.robot_files.xml import ModelError, parse
 from designopt_muscle.markers.names import suggestion
 from designopt_muscle.markers.tasks import read_ik_setup
 from designopt_muscle.osim.markers import read_markers
+from designopt_muscle.osim.model import OsimModel
 from designopt_muscle.osim.poses import without_effect
 from designopt_muscle.scaling.setup import read_scale_setup
 
@@ -73,6 +74,7 @@ def study_of_folder(folder: Path, target: Path, name: str) -> tuple[str, list[st
     scenarios = _scenarios(contents, prefix, bool({"scaling", "scale_to_static"} & settings.keys()), assumed)
     _functional(folder, contents, prefix, settings, scenarios, assumed)
     _masses(folder, contents, settings, scenarios, assumed)
+    _generic_mass(contents.models[model], model, settings, scenarios, assumed)
     _targets(folder, contents, prefix, scenarios, assumed)
     scenarios = _with_loads(contents, prefix, scenarios, settings, assumed)
     if settings.get("until") != "angles":
@@ -240,6 +242,17 @@ def _masses(
         if mass is not None:
             scenario["mass"] = f"{mass:g} kg"
             assumed.append(f"{trial}: mass of {mass:g} kg, as {setup} says")
+
+
+def _generic_mass(
+    model: OsimModel, name: str, settings: dict[str, Any], scenarios: list[dict[str, Any]], assumed: list[str]
+) -> None:
+    """A sentence on trials for which no file has the mass of the subject."""
+    generic = [s["name"] for s in scenarios if not {"mass", "subject_model"} & s.keys()]
+    if generic and "scaling" not in settings:
+        trials = f"{', '.join(generic[:3])}{f' and {len(generic) - 3} more' if len(generic) > 3 else ''}"
+        mass = sum(body.mass for body in model.bodies)
+        assumed.append(f"{trials}: the mass of {name}, {mass:.4g} kg; state the subject's as mass: 70 kg in the trial")
 
 
 def _reactions(
