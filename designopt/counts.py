@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from itertools import islice
+
+
+def first_of(texts: Collection[str], most: int) -> str:
+    """At most so many of the texts, in their order, and how many more there are: ``a, b and 3 more``."""
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(islice(texts, most)) + more
+
 
 def count(number: int) -> str:
     """A count with thousands separators."""

@@ -65,6 +65,17 @@ class Cluster:
         end(self.processes[::-1])
 
 
+@contextlib.contextmanager
+def running_cluster(folder, *worker_options, workers):
+    """A `Cluster` with its workers there, until the context ends."""
+    cluster = Cluster(folder, *worker_options)
+    try:
+        cluster.wait_for(workers)
+        yield cluster
+    finally:
+        cluster.close()
+
+
 def wait_for(address, workers, security=None):
     """Until so many workers are at the scheduler."""
     from distributed import Client

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from dask_processes import Cluster
+from dask_processes import running_cluster
 
 import designopt
 from designopt.benchmarking.result import BenchmarkResult
@@ -43,12 +43,9 @@ evaluations: 30
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    started = Cluster(tmp_path_factory.mktemp("cluster"), "--nthreads", "1", "--nworkers", "2")
-    try:
-        started.wait_for(2)
-        yield started
-    finally:
-        started.close()
+    folder = tmp_path_factory.mktemp("cluster")
+    with running_cluster(folder, "--nthreads", "1", "--nworkers", "2", workers=2) as cluster:
+        yield cluster
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from dask_processes import Cluster
+from dask_processes import Cluster, running_cluster
 from distributed import Client, LocalCluster
 from run_cases import PLUGINS, Recorder, dump, evaluated, listed, make_study, use
 
@@ -32,23 +32,16 @@ def study(model="bowl", **execution):
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    started = Cluster(tmp_path_factory.mktemp("cluster"), "--nthreads", "1", "--nworkers", "2")
-    try:
-        started.wait_for(2)
-        yield started
-    finally:
-        started.close()
+    folder = tmp_path_factory.mktemp("cluster")
+    with running_cluster(folder, "--nthreads", "1", "--nworkers", "2", workers=2) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="module")
 def bare_cluster(tmp_path_factory):
     """One worker without a nanny."""
-    started = Cluster(tmp_path_factory.mktemp("bare"), "--nthreads", "1", "--no-nanny")
-    try:
-        started.wait_for(1)
-        yield started
-    finally:
-        started.close()
+    with running_cluster(tmp_path_factory.mktemp("bare"), "--nthreads", "1", "--no-nanny", workers=1) as cluster:
+        yield cluster
 
 
 def test_an_existing_scheduler_gives_the_same_journal(cluster, tmp_path):

@@ -14,6 +14,7 @@ from designopt_muscle.osim.model import GROUND, OsimModel
 from designopt_recordings.signals.runs import runs
 
 from designopt.arrays import Floats, Integers, Mask
+from designopt.counts import first_of
 from designopt_laboratory.trial.poses import TrialStatus
 
 #: Largest residual force over the largest force of the ground, and largest residual moment over that force times the
@@ -244,5 +245,4 @@ def sharing_notes(sharing: Sharing, frames: Mask) -> list[str]:
 
 def _listed(shares: Mapping[str, float]) -> str:
     names = sorted(shares, key=lambda name: -shares[name])
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(f"{name} {shares[name]:.0%}" for name in names[:_NAMED]) + more
+    return first_of([f"{name} {shares[name]:.0%}" for name in names], _NAMED)

@@ -23,6 +23,7 @@ from designopt_recordings.signals.filters import lowpass
 from designopt_recordings.table import TimeTable
 
 from designopt.arrays import Floats, Integers, Mask
+from designopt.counts import first_of
 from designopt.study.language.findings import nearest_or_all
 from designopt_laboratory.trial.files import TrialFiles
 
@@ -98,16 +99,19 @@ def check_poses(files: TrialFiles, weighted: Iterable[str]) -> None:
     recorded = set(files.recording.marker_names)
     shared = sorted(m.name for m in files.markers if m.name in recorded)
     if len(shared) < _LEAST_MARKERS:
+        on_model, in_recording = (
+            first_of(names, _NAMED) or "none" for names in ([m.name for m in files.markers], sorted(recorded))
+        )
         raise TrialError(
             f"{files.name}: model and recording share {', '.join(shared) or 'no marker'}; a pose needs at least"
-            f" {_LEAST_MARKERS} markers. The recording has {_some(sorted(recorded))}; the model has"
-            f" {_some([m.name for m in files.markers])}: name a marker set for the recording's markers"
+            f" {_LEAST_MARKERS} markers. The recording has {in_recording}; the model has"
+            f" {on_model}: name a marker set for the recording's markers"
         )
     visible = np.isfinite(files.recording.selected(shared)).all(axis=2).sum(axis=1)
     if visible.max(initial=0) < _LEAST_MARKERS:
         raise TrialError(
             f"{files.name}: no frame has {_LEAST_MARKERS} of the markers that model and recording share"
-            f" ({_some(shared)}): their trajectories are empty"
+            f" ({first_of(shared, _NAMED)}): their trajectories are empty"
         )
     for name in weighted:
         if name not in shared:
@@ -115,11 +119,6 @@ def check_poses(files: TrialFiles, weighted: Iterable[str]) -> None:
                 f"{files.name}: weights: '{name}' is not a marker of both recording and model"
                 f"{nearest_or_all(name, shared)}"
             )
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return (", ".join(names[:_NAMED]) + more) or "none"
 
 
 def poses(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from designopt.counts import first_of
 from designopt.lazy import casadi as ca
 from designopt.plugin import closest
 from designopt_mechanics.body import Body, is_number, tensor
@@ -92,8 +93,7 @@ def no_path(text: str, paths: Iterable[str]) -> str:
     parts = text.split(".")
     heads = [".".join(parts[:count]) + "." for count in range(len(parts), 0, -1)] + [""]
     some = next((s for head in heads if (s := [path for path in all_paths if path.startswith(head)])), [])
-    more = f" and {len(some) - _SHOWN} more" if len(some) > _SHOWN else ""
-    return f"'{text}' is not the path of a number that can vary; there are {', '.join(some[:_SHOWN])}{more}"
+    return f"'{text}' is not the path of a number that can vary; there are {first_of(some, _SHOWN)}"
 
 
 def with_parameters(mechanism: Mechanism, by_path: Mapping[str, str]) -> Mechanism:

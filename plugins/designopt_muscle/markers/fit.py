@@ -11,6 +11,7 @@ from designopt_recordings.recording import Recording
 from designopt_recordings.table import TimeTable
 
 from designopt.arrays import Floats, Integers, Mask
+from designopt.counts import first_of
 from designopt.study.language.findings import nearest_or_all
 from designopt_muscle.geometry.kinematics import all_coordinates
 from designopt_muscle.markers.minimise import Minimum, minimise, unobservable
@@ -192,9 +193,8 @@ def _listed(sentence: str, names: Sequence[str], where: Mask) -> list[str]:
     order = [int(i) for i in np.argsort(-counts, kind="stable") if counts[i]]
     if not order:
         return []
-    text = ", ".join(f"'{names[i]}' in {counts[i]}" for i in order[:_NAMED])
-    more = f" and {len(order) - _NAMED} more" if len(order) > _NAMED else ""
-    return [f"{sentence}: {text}{more} of {len(where)} frames"]
+    text = first_of([f"'{names[i]}' in {counts[i]}" for i in order], _NAMED)
+    return [f"{sentence}: {text} of {len(where)} frames"]
 
 
 def first_pose(problem: MotionProblem) -> Floats:

@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from designopt.arrays import Floats
+from designopt.counts import first_of
 from designopt_muscle.markers.minimise import Minimum, minimise
 from designopt_muscle.markers.residuals import MarkerLayout, MarkerResiduals
 
@@ -76,10 +77,9 @@ def mislabelled(objective: MarkerResiduals, fit: Minimum, low: Floats, high: Flo
     far = [i for i in suspects if i not in swapped and away[i] > large]
     if far:
         far.sort(key=lambda i: -away[i])
-        listed = ", ".join(f"'{names[i]}' {1e3 * away[i]:.0f} mm" for i in far[:_NAMED])
-        more = f" and {len(far) - _NAMED} more" if len(far) > _NAMED else ""
+        listed = first_of([f"'{names[i]}' {1e3 * away[i]:.0f} mm" for i in far], _NAMED)
         notes.append(
-            f"markers are far from the model when they do not pull: {listed}{more}: look at their names, their spots on"
+            f"markers are far from the model when they do not pull: {listed}: look at their names, their spots on"
             " the body and their locations on the model"
         )
     return notes

@@ -9,6 +9,7 @@ import numpy as np
 from designopt_recordings.recording import Recording
 
 from designopt.arrays import Mask
+from designopt.counts import first_of
 from designopt_muscle.markers.minimise import unobservable
 from designopt_muscle.markers.names import suggested, suggestion
 from designopt_muscle.markers.problem import coordinate_targets, free_coordinates
@@ -57,12 +58,12 @@ def check_needed(model: OsimModel, markers: tuple[OsimMarker, ...], recording: R
     if not bodies and not lost:
         return
     absent = [m.name for m in names.needed if m.name not in present and (m.body in bodies or not bodies)]
-    sentences = [f"the pose of {_some(bodies or lost)} lacks the markers {_some(absent)}"]
+    sentences = [f"the pose of {first_of(bodies or lost, _NAMED)} lacks the markers {first_of(absent, _NAMED)}"]
     if empty := [name for name in absent if name in recording.marker_names]:
-        sentences.append(f"Without any position: {_some(empty)}")
+        sentences.append(f"Without any position: {first_of(empty, _NAMED)}")
     if names.unknown:
         near = suggestion(names.unknown, absent)
-        sentences.append(f"Recorded, but not on the model: {_some(names.unknown)}{near}")
+        sentences.append(f"Recorded, but not on the model: {first_of(names.unknown, _NAMED)}{near}")
     raise MarkerError(" ".join(text if text.endswith("?") else f"{text}." for text in sentences))
 
 
@@ -108,8 +109,3 @@ def _lost(model: OsimModel, names: _Names, tasks: IkTasks) -> list[str]:
 
     recorded = [m for m in names.needed if m.name in names.present]
     return sorted((undetermined(recorded) if recorded else set(free)) - undetermined(names.needed), key=free.index)
-
-
-def _some(names: Collection[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(list(names)[:_NAMED]) + more

@@ -10,6 +10,7 @@ from designopt_recordings.recording import Recording
 from designopt_recordings.signals.even_steps import linear_values
 
 from designopt.arrays import Floats, Integers
+from designopt.counts import first_of
 from designopt.study.language.findings import nearest_or_all
 from designopt_muscle.markers.names import suggestion
 from designopt_muscle.markers.residuals import MarkerLayout, MarkerResiduals
@@ -101,8 +102,7 @@ def _chosen_markers(
         if missing:
             near = suggestion(unknown, absent) if missing is unknown else ""
             count = "1 marker is" if len(missing) == 1 else f"{len(missing)} markers are"
-            more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-            notes.append(f"{count} {what}, without effect: {', '.join(missing[:_NAMED])}{more}{near}")
+            notes.append(f"{count} {what}, without effect: {first_of(missing, _NAMED)}{near}")
     chosen = tuple(m for m in markers if m.name in recorded and (not tasks.markers or m.name in tasks.markers))
     if not chosen:
         raise MarkerError(
