@@ -249,7 +249,7 @@ def _bound(
     if parameter.kind == "int" and abs(value) > LARGEST_INTEGER:
         ctx.add(bound_path, f"must be within -2**53 and 2**53 to be represented exactly, not {value:g}")
         return None
-    reason = out_of_range(parameter.factor * value + parameter.offset, quantity)
+    reason = out_of_range(units.convert(value, parameter.unit, quantity.unit), quantity) if quantity else ""
     if key == "low" and parameter.scale == "log" and value <= 0.0:
         ctx.add(bound_path, f"a log scale needs low above 0, not {value:g}")
     elif reason and not ctx.unknown_key(path):

@@ -32,6 +32,8 @@ _DEPENDENT = 1e-7
 _STEPS, _IDLE = 30, 5
 #: Times that a step is halved, and where the posture before did not close.
 _PATIENCE, _IMPATIENT = 12, 2
+#: Starts that search an assembly where the reference posture does not lead to one, and how far (m) from it they slide.
+_ASSEMBLIES, _REACH = 40, 1.0
 #: Postures that are solved together from the one before them.
 _AHEAD = 12
 #: Largest step (rad or m) of an independent coordinate: a longer one may end on another branch, with closed loops.
@@ -347,11 +349,7 @@ class LoopSolver:
         p = np.array(self.mechanism.column())
         posture, gap = self._newton(self.mechanism.tree.reference.copy(), p, self._movable())
         if gap > CLOSED:
-            raise CannotClose(
-                f"the loops do not close near the reference posture ({self._text(self.mechanism.tree.reference)}): "
-                f"a gap of {gap:.3g} stays at {self._widest(posture, p)}; give better reference values",
-                gap,
-            )
+            raise self._no_assembly(posture, gap, p)
         _, J = self._values(posture, p)
         if not np.isfinite(J).all():
             raise TreeError(self.labels[0], "meet", "its equations are not finite in the reference posture")
@@ -379,6 +377,30 @@ class LoopSolver:
             )
         self.dependent = np.array(dependent, dtype=int)
         self.independent = np.array([i for i in range(m) if i not in dependent], dtype=int)
+
+    def _no_assembly(self, posture: Floats, gap: float, p: Floats) -> CannotClose:
+        """The mistake of a reference posture near which the loops leave the `gap` of `posture`: there is an assembly
+        far from it, or none of many starts reaches one."""
+        tree, rng = self.mechanism.tree, np.random.default_rng(0)
+        low, high = (np.array([getattr(c, end) for c in tree.coordinates]) for end in ("low", "high"))
+        middle, half = tree.reference.copy(), np.array([_REACH if c.unit == "m" else np.pi for c in tree.coordinates])
+        low, high = np.maximum(low, middle - half), np.minimum(high, middle + half)
+        for _ in range(_ASSEMBLIES):
+            reached, smallest = self._newton(rng.uniform(low, high), p, self._movable())
+            if smallest <= CLOSED:
+                return CannotClose(
+                    f"the loops do not close near the reference posture ({self._text(middle)}), but do at "
+                    f"{self._text(reached)}: give reference values near such an assembly",
+                    gap,
+                )
+            if smallest < gap:
+                posture, gap = reached, smallest
+        return CannotClose(
+            f"the loops close in no posture: from the reference ({self._text(middle)}) and {_ASSEMBLIES} others "
+            f"a gap of at least {gap:.3g} stays, at {self._widest(posture, p)} in {self._text(posture)}; "
+            "check the lengths and places of its bodies",
+            gap,
+        )
 
     def _movable(self) -> list[int]:
         """Columns that close the reference posture: all but the independent ones that the user names."""

@@ -17,6 +17,8 @@ from designopt_mechanics.body import is_number
 
 T = TypeVar("T")
 Vector3 = tuple[float, float, float]
+#: A larger angle (rad) states its unit: most such numbers are degrees. 6.2832 and 6.284 are a turn.
+_TURN = 6.29
 
 
 class VariableNumbers(Protocol):
@@ -122,6 +124,11 @@ class At:
             raise self.wrong(str(error) or "the number is too large") from None
         if not math.isfinite(converted):
             raise self.wrong(f"must be a finite number, not {converted}")
+        if unit == "rad" and amount.unit is None and abs(converted) > _TURN:
+            raise self.wrong(
+                f"{converted:g} without a unit is in rad, more than a turn: "
+                f"write {converted:g} deg, or {converted:g} rad if it is meant"
+            )
         return converted
 
     def numbers(self, unit: str) -> list[float]:

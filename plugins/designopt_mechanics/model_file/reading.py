@@ -274,7 +274,9 @@ def _checked(
                 loops.start(p, branch)
             check(tree, z, tangent)
     except TreeError as error:
-        raise Wrong(Finding(_path(error, parts, frame_entries), f"{error.field}: {error.message}")) from None
+        path = _path(error, parts, frame_entries)
+        message = error.message if path[-1] == error.field else f"{error.field}: {error.message}"
+        raise Wrong(Finding(path, message)) from None
     except (CannotClose, ClosureError) as error:
         section = "meet" if parts["meets"] else "loops"
         raise Wrong(Finding((section,), str(error))) from None

@@ -15,6 +15,8 @@ SHAPES = {
     "plate": (("length", "width", "thickness"), ()),
 }
 _AXES = ("x", "y", "z")
+#: kg/m^3: above that of osmium (22 590), and of light foams, below which a number states its unit.
+_DENSEST, _LIGHTEST = 23_000.0, 25.0
 
 
 def shaped_body(shape: str, at: At) -> Body:
@@ -27,9 +29,7 @@ def shaped_body(shape: str, at: At) -> Body:
     needed, possible = SHAPES[shape]
     parts = entries[shape].mapping(needed, possible)
     size = {name: _length(entry) for name, entry in parts.items()}
-    density = entries["density"].quantity("kg/m^3")
-    if is_number(density) and not density > 0.0:
-        raise entries["density"].wrong(f"{density:g} kg/m^3 is not a density")
+    density = _density(entries["density"])
     along = _AXES.index(entries["along"].word(_AXES)) if "along" in entries else 0
     length = size["length"]
     if shape == "tube":
@@ -59,6 +59,23 @@ def shaped_body(shape: str, at: At) -> Body:
     if "centre" in entries:
         return Body(mass, entries["centre"].quantities("m"), inertia)
     return Body(mass, joined(centre), inertia)
+
+
+def _density(at: At) -> Any:
+    density = at.quantity("kg/m^3")
+    if is_number(density) and not density > 0.0:
+        raise at.wrong(f"{density:g} kg/m^3 is not a density")
+    if is_number(density) and density > _DENSEST:
+        raise at.wrong(
+            f"{density:g} kg/m^3 is denser than any material (steel: 7850 kg/m^3, 7.85 g/cm^3): check its unit; "
+            "a body that carries more than its shape states mass, centre and inertia"
+        )
+    if isinstance(at.node.scalar, float | int) and density < _LIGHTEST:
+        raise at.wrong(
+            f"{density:g} without a unit is in kg/m^3, less than a light foam: "
+            f"write {density:g} g/cm^3, or {density:g} kg/m^3 if it is meant"
+        )
+    return density
 
 
 def _length(at: At) -> Any:

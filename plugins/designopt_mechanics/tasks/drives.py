@@ -11,7 +11,7 @@ from designopt_mechanics.functions.formula import Formula, FormulaError
 from designopt_mechanics.mechanism.mechanism import Mechanism
 
 
-def check_drives(mechanism: Mechanism, drives: Mapping[str, str]) -> Iterator[InvalidSetting]:
+def check_drives(mechanism: Mechanism, drives: Mapping[str, str | float]) -> Iterator[InvalidSetting]:
     """Mistakes in the names and formulas of drives."""
     names = mechanism.tree.names
     scope = {"time", *names, *(f"{n}_speed" for n in names), *(p.name for p in mechanism.parameters)}
@@ -20,7 +20,7 @@ def check_drives(mechanism: Mechanism, drives: Mapping[str, str]) -> Iterator[In
             yield InvalidSetting(f"drives.{name}", f"there is no coordinate '{name}'{nearest_or_all(name, names)}")
             continue
         try:
-            unknown = [n for n in Formula(text).coordinates if n not in scope]
+            unknown = [n for n in Formula(str(text)).coordinates if n not in scope]
         except FormulaError as error:
             yield InvalidSetting(f"drives.{name}", error.message)
             continue
@@ -36,7 +36,7 @@ def check_initial(mechanism: Mechanism, initial: Mapping[str, float]) -> Iterato
             yield InvalidSetting("initial", f"there is no state '{name}'{nearest_or_all(name, names)}")
 
 
-def with_drives(mechanism: Mechanism, drives: Mapping[str, str]) -> Mechanism:
+def with_drives(mechanism: Mechanism, drives: Mapping[str, str | float]) -> Mechanism:
     """The mechanism with the `drives` of a study."""
     if not drives:
         return mechanism
@@ -45,4 +45,4 @@ def with_drives(mechanism: Mechanism, drives: Mapping[str, str]) -> Mechanism:
     def drive(formula: Formula) -> object:
         return lambda scope: formula({**parameters, **scope})
 
-    return replace(mechanism, drives={**mechanism.drives, **{n: drive(Formula(t)) for n, t in drives.items()}})
+    return replace(mechanism, drives={**mechanism.drives, **{n: drive(Formula(str(t))) for n, t in drives.items()}})

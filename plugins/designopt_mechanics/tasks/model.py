@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import field, fields, replace
 from functools import cached_property
@@ -73,9 +74,9 @@ class MechanismModel:
         default_factory=list
     )
     branch: Annotated[str, Quantity("", "branch of the file in which the loops are assembled; default: reference")] = ""
-    motion: Annotated[dict[str, str], Quantity("", "formulas of time (s) by coordinate, for inverse_dynamics")] = field(
-        default_factory=dict
-    )
+    motion: Annotated[
+        dict[str, str | float], Quantity("", "formulas of time (s) or numbers by coordinate, for inverse_dynamics")
+    ] = field(default_factory=dict)
     motion_file: Annotated[
         InputFile | None, Quantity("", "table of the motion (CSV, MOT, STO): time and coordinates")
     ] = None
@@ -85,7 +86,8 @@ class MechanismModel:
         dict[str, float], Quantity("", "initial coordinates and <coordinate>_speed, SI, for simulation and equilibrium")
     ] = field(default_factory=dict)
     drives: Annotated[
-        dict[str, str], Quantity("", "efforts by coordinate: formulas of time, coordinates and <coordinate>_speed")
+        dict[str, str | float],
+        Quantity("", "efforts by coordinate: numbers, or formulas of time, coordinates and <coordinate>_speed"),
     ] = field(default_factory=dict)
     targets: Annotated[
         dict[str, list[Point3]], Quantity("", "points (m) that the path of a point of the file should meet")
@@ -235,5 +237,7 @@ class MechanismModel:
 
 
 def _quantity(parameter: MechanismParameter) -> Quantity:
-    """The quantity of a parameter; its range of the file is a proposal for the study, not a limit."""
-    return Quantity(parameter.unit, parameter.why or "parameter of the mechanism file", default=parameter.value)
+    """The quantity of a parameter, within its range of the file."""
+    low, high = (end if math.isfinite(end) else None for end in (parameter.low, parameter.high))
+    meaning = parameter.why or "parameter of the mechanism file"
+    return Quantity(parameter.unit, meaning, ge=low, le=high, default=parameter.value)

@@ -29,7 +29,7 @@ class MotionFormulas:
     """Coordinates as formulas of ``time`` (s) and of the mechanism's parameters."""
 
     mechanism: Mechanism
-    formulas: Mapping[str, str]
+    formulas: Mapping[str, str | float]
     notes: tuple[str, ...] = ()
 
     @property
@@ -51,7 +51,7 @@ class MotionFormulas:
     def _expressions(self) -> Any:
         time = self.mechanism.time
         scope = {p.name: p.symbol for p in self.mechanism.parameters} | {"time": time}
-        values = ca.vertcat(*(ca.SX(Formula(text)(scope)) for text in self.formulas.values()))
+        values = ca.vertcat(*(ca.SX(Formula(str(text))(scope)) for text in self.formulas.values()))
         rates = ca.jacobian(values, time)
         return ca.vertcat(values, rates, ca.jacobian(rates, time))
 
@@ -96,7 +96,7 @@ class MotionTable:
 PrescribedMotion = MotionFormulas | MotionTable
 
 
-def check_formulas(setting: str, mechanism: Mechanism, formulas: Mapping[str, str]) -> list[InvalidSetting]:
+def check_formulas(setting: str, mechanism: Mechanism, formulas: Mapping[str, str | float]) -> list[InvalidSetting]:
     """Mistakes in formulas of time by coordinate."""
     mistakes = []
     scope = {"time", *(p.name for p in mechanism.parameters)}
@@ -107,7 +107,7 @@ def check_formulas(setting: str, mechanism: Mechanism, formulas: Mapping[str, st
             mistakes.append(InvalidSetting(f"{setting}.{name}", f"the mechanism has no coordinate '{name}'{hint}"))
             continue
         try:
-            unknown = [n for n in Formula(text).coordinates if n not in scope]
+            unknown = [n for n in Formula(str(text)).coordinates if n not in scope]
         except FormulaError as error:
             mistakes.append(InvalidSetting(f"{setting}.{name}", error.message))
             continue

@@ -26,13 +26,13 @@ class TaskSettings:
 
     mechanism: Mechanism
     loops: LoopSolver
-    motion: Mapping[str, str] = field(default_factory=dict)
+    motion: Mapping[str, str | float] = field(default_factory=dict)
     motion_file: InputFile | None = None
     duration: float = 1.0
     samples: int = 201
     branch: str = ""
     initial: Mapping[str, float] = field(default_factory=dict)
-    drives: Mapping[str, str] = field(default_factory=dict)
+    drives: Mapping[str, str | float] = field(default_factory=dict)
     targets: Mapping[str, Any] = field(default_factory=dict)
     outputs: Sequence[str] = ()
     grid: Mapping[str, Any] = field(default_factory=dict)

@@ -152,8 +152,12 @@ def test_derivatives_by_all_parameters_are_those_of_differences() -> None:
             "at: [0, 0, 0]}]\nindependent",
             "at: [0, 300 mm, 0]}]\nindependent",
             "meet:",
-            "do not close near the reference posture",
+            "the loops close in no posture: from the reference (angle",
         ),
+        ("density: 7850 kg/m^3", "density: 7.85 g/mm^3", "", "7.85e+06 kg/m^3 is denser than any material"),
+        ("density: 7850 kg/m^3", "density: 7.85", "", "write 7.85 g/cm^3, or 7.85 kg/m^3 if it is meant"),
+        ("reference: 30 deg", "reference: 30", "", "write 30 deg, or 30 rad if it is meant"),
+        ("swing: -150 deg", "swing: -150", "", "-150 without a unit is in rad, more than a turn"),
     ],
 )
 def test_mistakes_are_reported_where_they_are(old: str, new: str, at: str, message: str) -> None:
@@ -164,6 +168,14 @@ def test_mistakes_are_reported_where_they_are(old: str, new: str, at: str, messa
         read(text.encode(), "bad.yaml")
     assert any(message in issue.message for issue in raised.value.issues), raised.value
     assert line in [issue.line for issue in raised.value.issues], raised.value
+
+
+def test_a_reference_out_of_reach_is_an_error_that_names_an_assembly() -> None:
+    """The rocker of a crank-rocker cannot turn to 0."""
+    text = (HERE.parents[2] / "studies" / "mechanisms" / "four_bar.yaml").read_text(encoding="utf-8")
+    text = text.replace("sway: {unit: rad, reference: 100 deg}", "sway: {unit: rad}") + "\nindependent: [sway]\n"
+    with pytest.raises(StudyError, match=r"but do at angle = .*: give reference values near such an assembly"):
+        read(text.encode(), "far.yaml")
 
 
 def test_a_start_that_cannot_close_is_an_error_with_its_gap() -> None:

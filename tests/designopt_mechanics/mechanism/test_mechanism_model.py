@@ -15,6 +15,8 @@ from designopt_mechanics.tasks.model import MechanismModel
 
 from designopt.files import InputFile
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting
+from designopt.study.language.errors import StudyError
+from designopt.study.load import study_from_file
 
 FILES = Path(__file__).parents[3] / "studies" / "mechanisms"
 SLIDER = (FILES / "slider_crank.yaml").read_text(encoding="utf-8")
@@ -45,6 +47,24 @@ def test_parameters_are_inputs_or_conditions_and_default_to_the_file() -> None:
     assert pushed["cut_meet_peak"] > 5.0 * outputs["cut_meet_peak"]
     with pytest.raises(InvalidDesign, match=r"the body of 'crank' has the mass -0\.\d+ kg"):
         built.evaluate({"crank": -0.06}, {}, set())
+
+
+def test_a_study_stays_within_the_ranges_of_the_file_and_drives_by_plain_numbers(tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text(SLIDER)
+    text = """study: wide
+model: {use: mechanism, file: m.yaml, task: simulation, drives: {angle: 5}, duration: 0.1 s, samples: 3}
+space: {crank: {low: 40 mm, high: 81 mm, unit: mm}}
+solver: {use: sobol, samples: 2}
+"""
+    (tmp_path / "study.yaml").write_text(text)
+    with pytest.raises(StudyError, match=r"study.yaml:3:\d+: .*must be at most 0\.08 m, not 0\.081"):
+        study_from_file(tmp_path / "study.yaml")
+    (tmp_path / "study.yaml").write_text(text.replace("81 mm", "80 mm"))
+    assert study_from_file(tmp_path / "study.yaml").model.settings["drives"] == {"angle": 5.0}
+    plain, quoted = (
+        model(task="simulation", drives={"angle": effort}, duration=0.1, samples=3) for effort in (5.0, "5")
+    )
+    assert plain.evaluate({}, {}, set())[0] == quoted.evaluate({}, {}, set())[0]
 
 
 def test_a_table_of_motion_gives_the_forces_of_its_formula() -> None:

@@ -29,7 +29,7 @@ from mutations import mutated
 STUDY = """\
 study: broken
 model: {{use: {use}, {settings}}}
-space: {{{parameter}: [0, 0.01]}}
+space: {{{parameter}: [0.05, 0.06]}}
 objectives: [{{name: effort, minimize: {output}}}]
 stages: [{{name: some, solver: {{use: sobol, samples: 4}}}}]
 """
