@@ -1,4 +1,4 @@
-"""Counts and their nouns in messages."""
+"""Counts and names in messages."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ def first_of(texts: Collection[str], most: int) -> str:
     """At most so many of the texts, in their order, and how many more there are: ``a, b and 3 more``."""
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return ", ".join(islice(texts, most)) + more
+
+
+def after(name: str, sentence: str) -> str:
+    """A sentence after the name of what it is about, once: ``walk: no frame is usable``."""
+    return sentence if sentence.startswith(f"{name}: ") else f"{name}: {sentence}"
 
 
 def count(number: int) -> str:

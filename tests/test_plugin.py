@@ -268,6 +268,14 @@ def test_later_settings_have_defaults():
 DerivativeNames = TypedDict("DerivativeNames", {"d(f)/d(x)": float})
 
 
+class Counted(TypedDict):
+    gaps: Annotated[float, Q("", "frames without a number", notable=True, listed_by="sentences")]
+
+
+def lists_sentences(design, scenario) -> Counted:
+    raise AssertionError("declared to be refused, never to be run")
+
+
 def returns_derivatives(design, scenario) -> DerivativeNames:
     raise AssertionError("declared to be refused, never to be run")
 
@@ -306,6 +314,14 @@ def settings_after_the_star(self, design, scenario, *, gain):
         (
             lambda: model("m", version=1)(returns_derivatives),
             r"model 'm': output 'd\(f\)/d\(x\)': names that begin with 'd\(' are reserved for derivatives",
+        ),
+        (
+            lambda: model("m", version=1)(lists_sentences),
+            "model 'm': the output 'gaps' is listed by the array 'sentences', which is not declared",
+        ),
+        (
+            lambda: model("m", version=1, arrays={"sentences": Array(("gap",))})(lists_sentences),
+            "'sentences', which has numbers; declare it with dtype='str'",
         ),
         (
             lambda: objective("o", version=1)(lambda force: 1.0),

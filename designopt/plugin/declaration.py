@@ -8,6 +8,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from designopt.plugin.declared import check_sentences
 from designopt.plugin.discovery import register
 from designopt.plugin.kinds import (
     AggregationPlugin,
@@ -124,6 +125,8 @@ def model(
             raise PluginError(
                 f"model '{name}': output '{reserved[0]}': names that begin with 'd(' are reserved for derivatives"
             )
+        if not has("declares"):
+            check_sentences(name, outputs or {}, arrays or {})
         if unknown := [setting for setting in (fidelity.settings if fidelity else ()) if setting not in settings]:
             raise PluginError(f"model '{name}': fidelity names '{unknown[0]}', which is not a setting")
         register(

@@ -42,16 +42,29 @@ def with_declared(use: Use[ModelPlugin], built: Any = None) -> Use[ModelPlugin]:
     _check_names("condition", conditions, plugin.conditions or {}, plugin)
     _check_names("output", outputs, {**plugin.outputs, **declared.arrays}, plugin)
     _check_names("array", declared.arrays, {**plugin.arrays, **plugin.outputs}, plugin)
+    every_output, arrays = {**plugin.outputs, **outputs}, {**plugin.arrays, **declared.arrays}
+    check_sentences(plugin.name, every_output, arrays)
     return Use(
         replace(
             plugin,
             inputs={**(plugin.inputs or {}), **inputs} if inputs or plugin.inputs is not None else None,
             conditions={**(plugin.conditions or {}), **conditions} if conditions else plugin.conditions,
-            outputs={**plugin.outputs, **outputs},
-            arrays={**plugin.arrays, **declared.arrays},
+            outputs=every_output,
+            arrays=arrays,
         ),
         use.settings,
     )
+
+
+def check_sentences(model: str, outputs: Mapping[str, Field], arrays: Mapping[str, Array]) -> None:
+    """Raises `PluginError` for an output of `model` that is `listed_by` something else than an array of text."""
+    for name, output in outputs.items():
+        listing = output.quantity.listed_by if output.quantity else ""
+        if listing and (listing not in arrays or arrays[listing].dtype != "str"):
+            reason = "has numbers; declare it with dtype='str'" if listing in arrays else "is not declared"
+            raise PluginError(
+                f"model '{model}': the output '{name}' is listed by the array '{listing}', which {reason}"
+            )
 
 
 def _fields(quantities: Mapping[str, Quantity], declared: Declared) -> dict[str, Field]:

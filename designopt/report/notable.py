@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from designopt.counts import count, plural
+from designopt.counts import after, count, plural
 from designopt.printable import one_line
 from designopt.report.labels import design_names, listed, number
 from designopt.store.errors import StoreError
@@ -48,7 +48,7 @@ def sentences(result: Result, row: int) -> Iterator[str]:
     arrays = [o.quantity.listed_by for o in result.problem.model.plugin.outputs.values() if o.quantity]
     for k, scenario in enumerate(result.problem.scenarios):
         for array in filter(None, arrays):
-            yield from (f"{scenario.name}: {one_line(sentence)}" for sentence in _stored(result, row, k, array) or ())
+            yield from (after(scenario.name, one_line(sentence)) for sentence in _stored(result, row, k, array) or ())
 
 
 def _explained(result: Result, some: np.ndarray, array: str) -> list[str]:
@@ -80,7 +80,7 @@ def _line(text_by_name: Mapping[str, str]) -> str:
     """``walk_1, walk_2, walk_3 and 5 more: sentence``; figures that differ are those of the first."""
     names = list(text_by_name)
     more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
-    first = text_by_name[names[0]]
+    first = text_by_name[names[0]].removeprefix(f"{names[0]}: ")
     differs = f" (figures of {names[0]})" if len(set(text_by_name.values())) > 1 else ""
     return f"{listed([*names[:_NAMED], *more])}: {first}{differs}"
 

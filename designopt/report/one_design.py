@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from designopt.counts import after
 from designopt.problem import unequal
 from designopt.report.labels import displayed_figures
 from designopt.report.notable import sentences
@@ -116,7 +117,7 @@ def messages(result: Result, row: int) -> list[str]:
     for k, scenario in enumerate(result.problem.scenarios):
         message = result.message(row, k).strip()
         if message:
-            messages.append(f"{scenario.name}: {message}")
+            messages.append(after(scenario.name, message))
         if printed := result.printed(row, k).strip():
             messages.append(f"{scenario.name} printed:\n{printed}")
     return [*messages, *filter(None, ["\n".join(sentences(result, row))])]

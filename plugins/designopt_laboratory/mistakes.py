@@ -88,6 +88,7 @@ def unusable_files(conditions: Mapping[str, Any]) -> list[InvalidSetting]:
         "targets": read_table,
         "reactions": read_table,
         "external_loads": lambda file: parse(file.content),
+        "emg": lambda file: (read_recording if file.name.lower().endswith(".c3d") else read_table)(file),
         "subject_model": lambda file: read_model(file.content),
     }
     files = [(name, reader, conditions[name]) for name, reader in readers.items() if conditions.get(name) is not None]

@@ -13,6 +13,7 @@ from designopt_muscle.geometry.drawing import drawing
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats
+from designopt.counts import plural
 from designopt_laboratory.curves.curves import SAMPLES, CurveBlock, CycleCurves, cycle_curves
 from designopt_laboratory.declared import ARRAYS, TrialFigures
 from designopt_laboratory.trial.feet import SIDES
@@ -81,7 +82,7 @@ class TrialResults:
         if not cut:
             return []
         spans = ", ".join(f"{cycle.start:.4g} to {cycle.end:.4g} s" for cycle in cut[:3])
-        count = f"{len(cut)} of {len(cycles)} cycles have"
+        count = f"{len(cut)} of {plural(len(cycles), 'cycle')} {'has' if len(cut) == 1 else 'have'}"
         return [f"{self.files.name}: {count} frames without a result, and so no curves of them: {spans}"]
 
     @cached_property

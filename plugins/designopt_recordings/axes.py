@@ -52,5 +52,5 @@ def check_size(markers: Floats, unit: str) -> None:
         probable = "mm" if size > _LARGEST else "m" if unit != "m" else "another unit"
         raise RecordingError(
             f"the file says {unit}, but its markers are {size:.4g} m from the origin; they are probably in {probable}:"
-            f" correct the file or give the unit when reading"
+            " correct the unit that the file states"
         )

@@ -8,6 +8,7 @@ import pytest
 import walking_laboratory as laboratory
 from designopt_laboratory.folder.contents import contents_of
 from designopt_laboratory.model import LaboratoryTrial
+from designopt_laboratory.trial.functional import FunctionalJoint
 
 import designopt
 from designopt.plugin import Diverged, InputFile, InvalidSetting
@@ -15,6 +16,7 @@ from designopt.study.language.errors import StudyError
 
 WALK, STANDING = laboratory.walk(cycles=0.6), laboratory.standing()
 TRC, MOT, TEXT = InputFile("walk.trc", WALK.trc()), InputFile("walk.mot", WALK.mot()), laboratory.model_text()
+OWN = InputFile("own.osim", TEXT)
 SETUP = b"<OpenSimDocument><CMCTool/></OpenSimDocument>"
 FEMUR = (
     b"<OpenSimDocument><ScaleTool><ModelScaler><ScaleSet><objects><Scale><scales>1 1 1</scales><segment>femur</segment>"
@@ -62,6 +64,13 @@ SMALL = pose(STANDING, "static.trc", markers=0.1 * STANDING.recording.markers)
         ({"scale_to_static": True}, {"recording": TRC, "static": SMALL}, "static", "check the unit of the static pose"),
         ({"scale_to_static": True}, {"recording": TRC, "static": TRC}, "recording", "the static pose moves: half of"),
         ({"window": (5.0, 9.0)}, {"recording": TRC}, "window", "the window from 5 to 9 s is beyond the record"),
+        (
+            {"functional_joints": {"knee_r": FunctionalJoint()}, "scale_to_static": True},
+            {"recording": TRC, "functional": [InputFile("turn.trc", WALK.trc())], "subject_model": OWN},
+            "functional",
+            r"turn.trc: the movement .* but own.osim is the subject's own \(subject_model\): leave out one",
+        ),
+        ({}, {"recording": EMPTY, "emg": InputFile("emg.csv", b"nonsense")}, "emg", "emg.csv"),
         ({"marker_weights": UNWEIGHTED}, {"recording": TRC}, "recording", "no marker of the model has a weight"),
         (
             {},

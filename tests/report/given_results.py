@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypedDict
 import numpy as np
 
 from designopt import aggregations
-from designopt.plugin import Plugin, Quantity, Use, find, model
+from designopt.plugin import Array, Plugin, Quantity, Use, find, model
 from designopt.problem import Problem
 from designopt.store.result import Result
 from designopt.study.language.expressions.expression import Expression
@@ -26,7 +26,7 @@ class Given(TypedDict):
     gaps: Annotated[float, Quantity("", "frames without a number", notable=True, listed_by="gap_sentences")]
 
 
-@model("report_test_model", version=1)
+@model("report_test_model", version=1, arrays={"gap_sentences": Array(("sentence",), dtype="str")})
 def report_model(design: Mapping[str, float], scenario: Mapping[str, Any]) -> Given:
     """Never evaluated."""
     raise AssertionError("declared to be checked, never to be run")

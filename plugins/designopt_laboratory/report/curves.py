@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from designopt.counts import plural
 from designopt.plugin import Quantity as Q
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
@@ -90,7 +91,9 @@ def _unmatched(reference: ReferenceFile, curves: Mapping[str, list[PooledCurves]
 
 def _counts(curves: Mapping[str, list[PooledCurves]]) -> str:
     first = next(some for some in curves.values() if some)[0]
-    parts = [f"{label(one)}: {len(one.curves)} {'subjects' if one.of_subjects else 'cycles'}" for one in first.sets]
+    parts = [
+        f"{label(one)}: {plural(len(one.curves), 'subject' if one.of_subjects else 'cycle')}" for one in first.sets
+    ]
     return f"Curves of {first.name}: {', '.join(parts)}."
 
 

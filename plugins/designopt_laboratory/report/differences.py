@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from designopt.counts import plural
 from designopt.plugin import Quantity, report
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import missing
@@ -107,7 +108,7 @@ def _tests(one: PooledCurves, level: float) -> Iterator[tuple[tuple[CurveSet, Cu
 def _row(one: PooledCurves, pair: tuple[CurveSet, CurveSet], difference: CurveDifference) -> tuple[Any, ...]:
     ranges = ", ".join(f"{a:.0f}-{b:.0f}" for a, b in difference.ranges()) or "nowhere"
     most = int(np.argmax(np.abs(difference.difference)))
-    counts = f"{len(pair[0].curves)} and {len(pair[1].curves)} {'subjects' if pair[0].of_subjects else 'cycles'}"
+    counts = f"{len(pair[0].curves)} and {plural(len(pair[1].curves), 'subject' if pair[0].of_subjects else 'cycle')}"
     size = f"{difference.difference[most]:.4g} {one.unit}".strip()
     percent = 100.0 * most / (len(difference.p) - 1)
     return (

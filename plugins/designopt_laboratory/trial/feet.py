@@ -18,6 +18,7 @@ from designopt_recordings.plate import ForcePlate
 from designopt_recordings.recording import Recording
 
 from designopt.arrays import Floats, Integers, Mask
+from designopt.counts import plural
 from designopt_laboratory.trial.poses import TrialStatus
 
 SIDES = ("right", "left")
@@ -278,8 +279,9 @@ def judged_points(
     if not is_off.any():
         return loads
     status = np.where(is_off, np.maximum(loads.status, int(TrialStatus.OFF_FOOT)), loads.status)
+    largest = np.linalg.norm(loads.force[off], axis=1).max()
     note = (
-        f"in {int(is_off.sum())} frames up to {np.linalg.norm(loads.force[off], axis=1).max():.3g} N act more than"
+        f"in {plural(int(is_off.sum()), 'frame')} up to {largest:.3g} N act more than"
         f" {FARTHEST:g} m beside their foot: these frames have no moments"
     )
     return replace(loads, status=status, doubts=(*loads.doubts, note))

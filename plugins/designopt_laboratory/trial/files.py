@@ -217,5 +217,10 @@ def _refuse(files: Mapping[str, InputFile | None], settings: SubjectFiles, movem
         raise TrialError("functional_joints need the recording of their movement: name it with functional")
     if movements and not settings.scaling.functional:
         raise TrialError("the movement 'functional' needs the setting functional_joints, the joints that it gives")
+    if movements and (model := files["subject_model"]) is not None:
+        raise TrialError(
+            f"{movements[0].name}: the movement gives joints to the model that is scaled, but {model.name} is the"
+            " subject's own (subject_model): leave out one of the two"
+        )
     if settings.scaling.needs_static and files["static"] is None and files["subject_model"] is None:
         raise TrialError("scaling needs the recording of a static pose: name it with static")

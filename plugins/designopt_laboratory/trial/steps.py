@@ -30,6 +30,7 @@ from designopt_muscle.osim.model import GROUND, OsimModel
 from designopt_recordings.frames import worst
 
 from designopt.arrays import Floats, Integers, Mask
+from designopt.counts import plural
 from designopt_laboratory.trial.assigned import assigned_loads
 from designopt_laboratory.trial.causes import RootBalance, cause_notes
 from designopt_laboratory.trial.feet import FootLoads, FootShapes, bodies_of_feet, foot_loads, judged_points
@@ -243,7 +244,7 @@ def _reasons(status: Integers, notes: Sequence[str]) -> str:
     sentences = {int(one): one.sentence for one in TrialStatus}
     explained = {TrialStatus.BESIDE_PLATES, TrialStatus.ROUGH, TrialStatus.OFF_FOOT}
     counts = [
-        f"{int((status == number).sum())} frames: {sentences.get(int(number), number)}"
+        f"{plural(int((status == number).sum()), 'frame')}: {sentences.get(int(number), number)}"
         for number in np.unique(status)
         if int(number) not in explained
     ]

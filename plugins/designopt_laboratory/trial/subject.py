@@ -167,6 +167,8 @@ def subject_of(
     if mass is not None and own_model is not None:
         kilograms = sum(body.mass for body in model.bodies)
         notes.append(f"the mass of {mass:g} kg has no effect: the bodies of {own_model.name} have {kilograms:.4g} kg")
+    if static is not None and own_model is not None:
+        notes.append(f"{static.name} has no effect: {own_model.name} is the subject's own model")
     mass = None if mass is None else float(mass)
     if scales and static is not None:
         setup = _setup(scaling, mass)

@@ -10,6 +10,7 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.counts import first_of
 from designopt_muscle.markers.minimise import Minimum, minimise
+from designopt_muscle.markers.names import opposite
 from designopt_muscle.markers.residuals import MarkerLayout, MarkerResiduals
 
 #: Frames that are looked at, spread evenly.
@@ -20,7 +21,7 @@ _SCALE, _ROUNDS, _STEPS = 0.03, 3, 2
 _DISTANCE = 0.05
 #: A recorded marker this much nearer to a marker of the model than its own suggests a wrong label.
 _NEARER = 0.8
-#: Frames in which exchanges of two markers of a body or its neighbour are tried, and steps of each try.
+#: Frames in which exchanges of two markers are tried, and steps of each try.
 _TRIED, _TRIES = 3, 8
 #: Exchanges at most, and the share of the objective below which one is named.
 _EXCHANGES, _CLOSER = 4, 0.5
@@ -35,9 +36,10 @@ _NEVER = 1e3
 def mislabelled(objective: MarkerResiduals, fit: Minimum, low: Floats, high: Floats, large: float) -> list[str]:
     """Sentences that name the markers which were probably swapped, and those `large` (m) away; `fit` is the minimum.
 
-    Two markers of a body or of neighbours pull it out of place together: each exchange of two is fitted. Then a few
-    frames are fitted anew with weights that fall with the error of a marker (Geman and McClure 1985), so that wrong
-    markers cannot pull the model, and a permutation of the labels that brings markers much closer is a swap.
+    Two markers of a body, of neighbours or of the two sides pull it out of place together: each exchange of two is
+    fitted. Then a few frames are fitted anew with weights that fall with the error of a marker (Geman and McClure
+    1985), so that wrong markers cannot pull the model, and a permutation of the labels that brings markers much closer
+    is a swap.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -130,13 +132,16 @@ def _refitted(part: MarkerResiduals, start: Floats, low: Floats, high: Floats) -
 
 
 def _neighbours(layout: MarkerLayout) -> list[tuple[int, int]]:
-    """Pairs of markers on one body, or on two that a joint connects."""
+    """Pairs of markers on one body, on two that a joint connects, or of the two sides of the body."""
     parent = {joint.child: joint.parent for joint in layout.model.joints}
-    bodies = [marker.body for marker in layout.markers]
+    bodies, names = zip(*((marker.body, marker.name) for marker in layout.markers), strict=True)
     return [
         (i, j)
         for i, j in combinations(range(len(bodies)), 2)
-        if bodies[i] == bodies[j] or parent.get(bodies[i]) == bodies[j] or parent.get(bodies[j]) == bodies[i]
+        if bodies[i] == bodies[j]
+        or parent.get(bodies[i]) == bodies[j]
+        or parent.get(bodies[j]) == bodies[i]
+        or opposite(names[i], names[j])
     ]
 
 

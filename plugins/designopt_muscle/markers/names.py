@@ -13,6 +13,8 @@ from designopt_muscle.markers.status import MarkerError
 
 #: Likeness (0 to 1) of two names from which one suggests the other, and that of a name which contains the other.
 _ALIKE, _CONTAINED = 0.6, 0.9
+#: The side of the body at the begin or end of a name.
+_SIDE = re.compile(r"^(right|left|r|l)|[\W_](right|left|r|l)$")
 #: Suggestions that a message lists.
 _NAMED = 8
 
@@ -38,6 +40,13 @@ def _likeness(name: str, candidate: str) -> float:
         return 0.0  # of different sides
     short, long = sorted((a, b), key=len)
     return max(SequenceMatcher(None, a, b).ratio(), _CONTAINED if len(short) > 2 and short in long else 0.0)
+
+
+def opposite(name: str, candidate: str) -> bool:
+    """Whether two names mean the same spot on the two sides of the body: ``R.Toe`` and ``L.Toe``, ``toe_r`` and
+    ``toe_l``."""
+    first, second = (_SIDE.sub("", text.rpartition(":")[2].casefold()) for text in (name, candidate))
+    return name != candidate and first == second != ""
 
 
 def suggestion(recorded: Iterable[str], on_model: Iterable[str]) -> str:

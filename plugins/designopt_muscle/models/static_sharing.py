@@ -20,7 +20,7 @@ from designopt_mechanics.sharing.static.sharing import Sharing
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats
-from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, filled, model
+from designopt.plugin import InputFile, InvalidDesign, InvalidSetting, Unusable, filled, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all
 from designopt_muscle.geometry.drawing import drawing
@@ -218,7 +218,7 @@ class StaticSharing:
         return self.model if self.model is not None else bundled("planar_leg.osim")
 
     def _read(self, scenario: Mapping[str, Any]) -> SharingData:
-        """The files of a scenario, read once in a process. Raises `Diverged` for files that make no trial."""
+        """The files of a scenario, read once in a process. Raises `Unusable` for files that make no trial."""
         files = files_of(scenario)
         key = tuple("" if file is None else file.digest for file in files.values())
         if key not in self._cached_data:
@@ -226,7 +226,7 @@ class StaticSharing:
             try:
                 self._cached_data[key] = self._read_files(files)
             except (TrialError, ModelError) as error:
-                raise Diverged(str(error), reason="unreadable") from None
+                raise Unusable(str(error), reason="unreadable") from None
         return self._cached_data[key]
 
     def _refuse(self, files: Files) -> None:

@@ -21,7 +21,7 @@ from designopt_recordings.table import TimeTable
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats
-from designopt.plugin import Array, Diverged, InputFile, InvalidDesign, InvalidSetting, filled, model
+from designopt.plugin import Array, Diverged, InputFile, InvalidDesign, InvalidSetting, Unusable, filled, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
 from designopt_muscle.models.trial import bundled
@@ -115,7 +115,7 @@ class WireSharingModel:
         """Read the motion of a scenario. Raises `InvalidSetting` for an unusable file."""
         try:
             self._motion(_file(conditions))
-        except Diverged as error:
+        except Unusable as error:
             raise InvalidSetting("motion", str(error)) from None
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
@@ -211,13 +211,13 @@ class WireSharingModel:
                 check_steps(table.time)
                 dq, ddq = derivatives(table.time, q)
             except RecordingError as error:
-                raise Diverged(str(error) if error.file else f"{file.name}: {error}", reason="unreadable") from None
+                raise Unusable(str(error) if error.file else f"{file.name}: {error}", reason="unreadable") from None
             low, high = self.window or (-np.inf, np.inf)
             in_window = (table.time >= low - 1e-9) & (table.time <= high + 1e-9)
             if not in_window.any():
-                raise Diverged(f"{file.name}: no frame lies between {low:g} and {high:g} s", reason="unreadable")
+                raise Unusable(f"{file.name}: no frame lies between {low:g} and {high:g} s", reason="unreadable")
             if not np.isfinite(np.concatenate([q, ddq], axis=1)[in_window]).all(axis=1).any():
-                raise Diverged(f"{file.name}: no frame has all the numbers that are needed", reason="unreadable")
+                raise Unusable(f"{file.name}: no frame has all the numbers that are needed", reason="unreadable")
             self._motions[file.digest] = table.time[in_window], q[in_window], dq[in_window], ddq[in_window]
         return self._motions[file.digest]
 

@@ -21,7 +21,7 @@ from designopt_muscle.report.excitations import muscle_excitations
 from scipy.optimize import minimize
 
 import designopt
-from designopt.plugin import InputFile, InvalidDesign, InvalidSetting
+from designopt.plugin import InputFile, InvalidDesign, InvalidSetting, Unusable
 from designopt.study.language.errors import StudyError
 
 STUDIES = Path(__file__).parents[3] / "studies"
@@ -223,7 +223,7 @@ def test_given_synergies_command_their_muscles():
 )  # fmt: skip
 def test_emg_that_cannot_be_used_is_reported(text, more, message):
     model = DynamicSharingModel(**QUICK, emg=tracking(**more))
-    with pytest.raises(InvalidDesign, match=message):
+    with pytest.raises(Unusable, match=message):
         model.evaluate({}, {"emg": emg(text)})
 
 
@@ -251,9 +251,9 @@ def test_fibres_follow_the_measured_lengths_of_a_file():
     before = np.abs(plain["fibre_lengths"][:, j] * optimal - shorter).mean()
     assert np.abs(arrays["fibre_lengths"][:, j] * optimal - shorter).mean() < 0.9 * before
     assert outputs["fibre_error"] > 0.0
-    with pytest.raises(InvalidDesign, match="in metres"):
+    with pytest.raises(Unusable, match="in metres"):
         model.evaluate({}, {"fibres": emg("time,SOL\n0,45\n2,46\n")})
-    with pytest.raises(InvalidDesign, match="no length within the motion"):
+    with pytest.raises(Unusable, match="no length within the motion"):
         model.evaluate({}, {"fibres": emg("time,SOL\n5,0.04\n6,0.04\n")})
     with pytest.raises(InvalidDesign, match="'fibres' belong together"):
         model.evaluate({}, {})
@@ -318,12 +318,12 @@ def test_a_motion_with_a_gap_is_refused():
     start = next(i for i, row in enumerate(rows) if row.startswith("time"))
     numbers = rows[start + 10].split(",")
     rows[start + 10] = ",".join([numbers[0], "", *numbers[2:]])
-    with pytest.raises(InvalidDesign, match="without gaps"):
+    with pytest.raises(Unusable, match="without gaps"):
         DynamicSharingModel().evaluate({}, {"motion": emg("\n".join(rows), "gap.csv")})
 
 
 def test_a_window_beyond_the_motion_is_refused():
-    with pytest.raises(InvalidDesign, match=r"the motion runs from 0\.6 to .* s, not from 0\.7 to 9 s"):
+    with pytest.raises(Unusable, match=r"the motion runs from 0\.6 to .* s, not from 0\.7 to 9 s"):
         DynamicSharingModel(window=(0.7, 9.0)).evaluate({}, {})
 
 

@@ -9,7 +9,7 @@ from designopt_muscle.models.static_sharing import StaticSharing
 from designopt_muscle.models.trial import bundled
 from designopt_muscle.models.wire_sharing import WireSharingModel
 
-from designopt.plugin import Diverged, InputFile, InvalidDesign
+from designopt.plugin import InputFile, Unusable
 
 NAMES = frozenset({"time", "activations", "notes"})
 
@@ -50,11 +50,11 @@ def test_wires_follow_a_motion_without_one_row_as_the_whole_one():
 
 def test_rows_that_nearly_coincide_need_a_filter():
     walk, arm = with_close_row(bundled("walking_leg.csv")), with_close_row(bundled("wire_arm.csv"))
-    with pytest.raises(Diverged, match=r"close\.csv: the times are too unevenly spaced for derivatives: row \d+"):
+    with pytest.raises(Unusable, match=r"close\.csv: the times are too unevenly spaced for derivatives: row \d+"):
         StaticSharing(reserve=5.0).evaluate({}, {"motion": walk})
-    with pytest.raises(Diverged, match=r"close\.csv: the times are too unevenly spaced"):
+    with pytest.raises(Unusable, match=r"close\.csv: the times are too unevenly spaced"):
         WireSharingModel(reserve=5.0).evaluate({}, {"motion": arm})
-    with pytest.raises(InvalidDesign, match=r"close\.csv: the times are too unevenly spaced"):
+    with pytest.raises(Unusable, match=r"close\.csv: the times are too unevenly spaced"):
         DynamicSharingModel().evaluate({}, {"motion": walk})
     outputs, _ = StaticSharing(reserve=5.0, cutoff=6.0).evaluate({}, {})
     close, _ = StaticSharing(reserve=5.0, cutoff=6.0).evaluate({}, {"motion": walk})
@@ -64,7 +64,7 @@ def test_rows_that_nearly_coincide_need_a_filter():
 def test_repeated_times_are_refused_with_file_and_row():
     lines = bundled("walking_leg.csv").content.decode().splitlines()
     repeated = InputFile("twice.csv", "\n".join([*lines, lines[-1]]).encode())
-    with pytest.raises(Diverged, match=rf"twice\.csv, line {len(lines) + 1}: the time .* is not later than"):
+    with pytest.raises(Unusable, match=rf"twice\.csv, line {len(lines) + 1}: the time .* is not later than"):
         StaticSharing().evaluate({}, {"motion": repeated})
 
 
@@ -76,7 +76,7 @@ def test_frames_in_a_gap_of_the_net_moments_have_no_answer():
     moments = InputFile("moments.csv", "\n".join([*lines[: first + 20], *lines[first + 40 :]]).encode())
     _, arrays = StaticSharing(reserve=5.0).evaluate({}, {"motion": walk, "moments": moments}, frozenset({"status"}))
     assert np.flatnonzero(arrays["status"] == 120).tolist() == list(range(20, 40))
-    with pytest.raises(InvalidDesign, match="has no net moment"):
+    with pytest.raises(Unusable, match="has no net moment"):
         DynamicSharingModel().evaluate({}, {"motion": walk, "moments": moments})
 
 

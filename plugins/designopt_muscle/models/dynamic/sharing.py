@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from designopt.arrays import Floats
 from designopt.collocation import TrajectoryProblem
 from designopt.collocation.statement.scheme import SchemeName
-from designopt.plugin import Declared, Diverged, InputFile, InvalidDesign, InvalidSetting, model
+from designopt.plugin import Declared, Diverged, InputFile, InvalidDesign, InvalidSetting, Unusable, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all
 from designopt_muscle.dynamic_sharing.equations import DynamicTrial
@@ -223,7 +223,7 @@ class DynamicSharingModel:
         """
         try:
             trial, frames = self._trial(scenario)
-        except InvalidDesign as error:
+        except (InvalidDesign, Unusable) as error:
             raise InvalidSetting("use", str(error)) from None
         if frames.before + frames.after:
             raise InvalidSetting("use", "a program has no margin around the window: set 'margin: 0'")
@@ -259,7 +259,8 @@ class DynamicSharingModel:
         return sharing
 
     def _trial(self, scenario: Mapping[str, Any]) -> tuple[DynamicTrial, MeshFrames]:
-        """The trial at the points of the mesh, read once in a process. Raises `InvalidDesign`."""
+        """The trial at the points of the mesh, read once in a process. Raises `Unusable` for files that make no trial,
+        and `InvalidDesign` for an incomplete scenario."""
         self._refuse(scenario)
         motion, moments, emg, fibres = (scenario.get(name) for name in _FILES)
         motion = motion or bundled("walking_leg.csv")
@@ -268,7 +269,7 @@ class DynamicSharingModel:
             try:
                 self._trials[key] = self._read(motion, moments, emg, fibres)
             except (TrialError, ModelError, ValueError) as error:
-                raise InvalidDesign(str(error)) from None
+                raise Unusable(str(error), reason="unreadable") from None
         return self._trials[key]
 
     def _refuse(self, scenario: Mapping[str, Any]) -> None:
