@@ -75,7 +75,7 @@ def test_the_step_limit_ends_a_run(van_der_pol, way):
     assert run.steps + run.rejected == 25
     assert 0.0 < run.t[-1] < 2.0
     assert len(run.t) == len(run.x)
-    assert "max_steps" in run.message
+    assert "allow more steps" in run.message
 
 
 def test_a_start_outside_of_the_system_is_nonfinite(way):
