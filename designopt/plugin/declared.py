@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from designopt.plugin.kinds import ModelPlugin, Use
 from designopt.plugin.values import Array, Field, PluginError, Quantity
@@ -14,7 +14,7 @@ from designopt.plugin.values import Array, Field, PluginError, Quantity
 class Declared:
     """The result of a model's ``declares()``, in addition to its annotations: numbers by name with unit, meaning and
     range, and arrays. Inputs and outputs named in `optional` may be missing; inputs and conditions named in `texts` are
-    words."""
+    words. `units` are those of annotated inputs, outputs and arrays that depend on the settings."""
 
     inputs: Mapping[str, Quantity] = field(default_factory=dict)
     conditions: Mapping[str, Quantity] = field(default_factory=dict)
@@ -22,6 +22,7 @@ class Declared:
     arrays: Mapping[str, Array] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
     texts: frozenset[str] = frozenset()
+    units: Mapping[str, str] = field(default_factory=dict)
 
 
 def with_declared(use: Use[ModelPlugin], built: Any = None) -> Use[ModelPlugin]:
@@ -42,6 +43,7 @@ def with_declared(use: Use[ModelPlugin], built: Any = None) -> Use[ModelPlugin]:
     _check_names("condition", conditions, plugin.conditions or {}, plugin)
     _check_names("output", outputs, {**plugin.outputs, **declared.arrays}, plugin)
     _check_names("array", declared.arrays, {**plugin.arrays, **plugin.outputs}, plugin)
+    plugin = _in_units(plugin, declared.units)
     every_output, arrays = {**plugin.outputs, **outputs}, {**plugin.arrays, **declared.arrays}
     check_sentences(plugin.name, every_output, arrays)
     return Use(
@@ -54,6 +56,26 @@ def with_declared(use: Use[ModelPlugin], built: Any = None) -> Use[ModelPlugin]:
         ),
         use.settings,
     )
+
+
+def _in_units(plugin: ModelPlugin, units: Mapping[str, str]) -> ModelPlugin:
+    """`plugin` with the `units` of annotated numbers by name. Raises `PluginError` for a name that is not annotated."""
+    if unknown := sorted(units.keys() - {*(plugin.inputs or {}), *plugin.outputs, *plugin.arrays}):
+        raise PluginError(f"model '{plugin.name}' declares the unit of '{unknown[0]}', which is not annotated")
+
+    def converted(fields: Mapping[str, Field]) -> dict[str, Field]:
+        result = dict(fields)
+        for name in units.keys() & fields.keys():
+            item = fields[name]
+            quantity = replace(item.quantity or Quantity(), unit=units[name])
+            result[name] = replace(
+                item, annotation=Annotated[get_args(item.annotation)[0], quantity], quantity=quantity
+            )
+        return result
+
+    arrays = {name: replace(array, unit=units.get(name, array.unit)) for name, array in plugin.arrays.items()}
+    inputs = None if plugin.inputs is None else converted(plugin.inputs)
+    return replace(plugin, inputs=inputs, outputs=converted(plugin.outputs), arrays=arrays)
 
 
 def check_sentences(model: str, outputs: Mapping[str, Field], arrays: Mapping[str, Array]) -> None:

@@ -17,7 +17,10 @@ from designopt_regulator.linear_loop.model import LinearLoop
 from designopt_regulator.linear_loop.plant_setting import LinearPlant
 from designopt_regulator.plants.linear import Plant, ipdt, transfer_function
 
-from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting
+from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, Use, find
+from designopt.plugin.declared import with_declared
+from designopt.study.language.errors import StudyError
+from designopt.study.load import study_from_text
 
 PID = {"kp": 1.5, "ti": 8.0, "td": 0.6, "tf": 0.1, "b": 1.0, "tt": 3.0}
 
@@ -275,3 +278,36 @@ def test_designs_with_and_without_a_rate_loop_have_the_same_bits_in_any_company(
     rows = [(design, scenario) for design in designs for scenario in scenarios]
     together = model.batch([d for d, _ in rows], [s for _, s in rows], frozenset())
     assert together == [model.evaluate(design, scenario, frozenset()) for design, scenario in rows]
+
+
+INNER = LinearPlant(type="fopdt", gain=2.0, time_constant=3.0, delay=0.5, units=("%", "l/min"))
+HEATED = LinearPlant(type="fopdt", gain=0.1, time_constant=60.0, delay=5.0, units=("l/min", "degC"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "units"),
+    [
+        ({"plant": HEATED}, {"kp": "(l/min)/degC", "ki": "(l/min)/(degC s)", "kd": "(l/min) s/degC"}),
+        ({"plant": HEATED, "inner_plant": INNER, "sample_time": 1.0}, {"kp_inner": "%/(l/min)", "command": "%"}),
+        ({"plant": replace(HEATED, units=None)}, {"kp": "", "output": ""}),
+    ],
+)
+def test_gains_and_signals_have_units_where_those_of_the_plant_are_stated(settings, units):
+    plugin = with_declared(Use(find("model", "linear_loop"), settings)).plugin
+    quantities = {**{name: field.quantity for name, field in plugin.inputs.items()}, **plugin.arrays}
+    assert {name: quantities[name].unit for name in units} == units
+
+
+def test_a_gain_in_another_unit_than_that_of_its_plant_is_an_error():
+    text = """study: heater
+model: {use: linear_loop, plant: {type: fopdt, gain: 1, time_constant: 10, delay: 1, units: [bar, degC]}}
+space: {kp: {low: 0.1, high: 1, unit: bar/K}, ti: {low: 5, high: 20, unit: s}}
+objectives: [{name: error, minimize: iae_load, unit: s}]
+solver: {use: sobol, samples: 2}
+"""
+    study = study_from_text(text, "heater.yaml")
+    assert study.space[0].unit == "bar/K"
+    with pytest.raises(StudyError, match="unit"):
+        study_from_text(text.replace("bar/K", "bar"), "heater.yaml")
+    with pytest.raises(StudyError, match="two units"):
+        study_from_text(text.replace("[bar, degC]", "[bar]"), "heater.yaml")

@@ -37,7 +37,7 @@ class CarrierDesign(TypedDict, total=False):
     tf: Annotated[float, Q("s", "time constant of the derivative's filter; 0.1 s if left out", gt=0)]
     b: SetpointWeight
     tt: TrackingTime
-    kp_v: Annotated[float, Q("", "proportional gain of the speed regulator", gt=0)]
+    kp_v: Annotated[float, Q("s/m", "proportional gain of the speed regulator", gt=0)]
     ti_v: Annotated[float, Q("s", "integral time of the speed regulator", gt=0)]
     td_v: Annotated[float, Q("s", "derivative time of the speed regulator", ge=0)]
     tf_v: Annotated[float, Q("s", "filter of the speed regulator's derivative; 0.1 s if left out", gt=0)]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.plugin import Diverged, InvalidDesign, InvalidSetting, Quantity, model
+from designopt.plugin import Declared, Diverged, InvalidDesign, InvalidSetting, Quantity, model
 from designopt_regulator.controllers.pid import PID, UNUSUAL, Kind, Limits, RunningPID, pid, unusual, unusual_ends
 from designopt_regulator.controllers.rules import settings_by_rules
 from designopt_regulator.controllers.sections import SECTIONS
@@ -102,14 +102,18 @@ class LinearLoop:
     ] = None
     substeps: Annotated[int, Q("", "points of the integrals in a sample", ge=1, le=1000)] = 5
 
+    def declares(self) -> Declared:
+        """Units of the gains and signals, from those of the plant's input and output. Raises `InvalidSetting`."""
+        command, output = self.plant.signal_units
+        units = _gain_units(command, output)
+        if self.inner_plant is not None:
+            command, inner_output = self.inner_plant.signal_units
+            units["kp_inner"] = _gain_units(command, inner_output).get("kp", "")
+        return Declared(units={**units, "output": output, "command": command})
+
     def remarks(self, conditions: LinearConditions) -> list[str]:
         """The plant fitted to measurements, how well its delay is known, and what limits count from."""
         sentences = [text for plant in (self.plant, self.inner_plant) if plant for text in plant.remarks()]
-        if self.plant.type == "data" and self.inner_plant is None and any(self.plant.data().units):
-            command, output = (unit or "1" for unit in self.plant.data().units)
-            sentences.append(
-                f"gains: kp in {command}/{output}, ki in {command}/({output} s), kd in {command} s/{output}"
-            )
         if self.plant.type == "data" and self.inner_plant is None and (ends := self._ends) is not None:
             data = self.plant.data()
             at_rest, unit = float(data.input[0]), data.units[0]
@@ -447,6 +451,14 @@ _MAY_BE_0 = ("td", "kd", "tf", "b", "td_inner", "tf_inner", "b_inner", "notch_de
 _NO_FILTER = "is missing; the derivative of this plant's output needs a filter"
 _MARGINS = ("ms", "mt", "gm", "gm_down", "pm", "delay_margin", "crossover")
 _SAMPLED_MEASURES = (*_MARGINS, "damping", "spectral_radius", "stab_degree", "noise_gain")
+
+
+def _gain_units(command: str, output: str) -> dict[str, str]:
+    """Units of the gains of a regulator between an output and a command; none where a unit is not known."""
+    if not command or not output:
+        return {}
+    top, bottom = (f"({unit})" if set(unit) & set(" */") else unit for unit in (command, output))
+    return {"kp": f"{top}/{bottom}", "ki": f"{top}/({bottom} s)", "kd": f"{top} s/{bottom}"}
 
 
 def _changed(plant: Plant, scenario: Mapping[str, float]) -> Plant:

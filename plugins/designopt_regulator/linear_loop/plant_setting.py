@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 import numpy as np
 
 from designopt.plugin import InputFile, InvalidSetting, Quantity
+from designopt.study.language import units
 from designopt_regulator.controllers.pid import UNUSUAL, unusual
 from designopt_regulator.identification.frequency_fit import (
     ResponseData,
@@ -105,6 +106,25 @@ class LinearPlant:
     columns: Annotated[
         tuple[str, ...] | None, Q("", "heads of the columns of data for time, input and output, in this order")
     ] = field(default=None, metadata={"later": True})
+
+    units: Annotated[
+        tuple[str, ...] | None, Q("", "of input and output, as in [%, degC]; of data, those of its columns if none")
+    ] = field(default=None, metadata={"later": True})
+
+    @property
+    def signal_units(self) -> tuple[str, str]:
+        """The units of input and output; "" for one that is not stated or not known. Raises `InvalidSetting`."""
+        if self.units is None:
+            texts = self.data().units if self.type == "data" else ("", "")
+            return (_known(texts[0]), _known(texts[1]))
+        if len(self.units) != 2:
+            raise _wrong("units", "state two units: those of input and output")
+        for text in self.units:
+            try:
+                units.check(text)
+            except units.UnitError as error:
+                raise _wrong("units", str(error)) from None
+        return self.units[0], self.units[1]
 
     def plant(self) -> Plant:
         """The plant; raises `InvalidSetting` for missing or unknown numbers."""
@@ -229,6 +249,14 @@ class LinearPlant:
             return read(self.file)
         except BadData as error:
             raise _wrong("file", str(error)) from None
+
+
+def _known(unit: str) -> str:
+    try:
+        units.check(unit)
+    except units.UnitError:
+        return ""
+    return unit
 
 
 def _wrong(name: str, message: str) -> InvalidSetting:

@@ -112,15 +112,14 @@ def test_the_fitted_plant_is_a_remark_with_its_intervals():
     file = InputFile("heater.csv", f"t [s];u [%];T [degC]\n{rows}\n".encode())
     plant = LinearPlant(type="data", file=file, columns=("t", "u", "T"))
     loop = LinearLoop(plant=plant, sample_time=1.0, limits=(-40.0, 60.0), horizon=900.0)
-    fitted, delay, gains, rest = loop.remarks({})
-    assert gains == "gains: kp in %/degC, ki in %/(degC s), kd in % s/degC"
+    fitted, delay, rest = loop.remarks({})
     assert fitted.startswith("fitted plant: fopdt with gain 2 ± ")
     assert "degC/%" in fitted
     assert "delay 25 ± 10 s" in fitted
     assert "up to 10 s before the sample that shows it" in delay
     assert "from rest (input 40 %, output 60 degC): the command may lie between 0 and 100 %" in rest
     piecewise_constant = LinearPlant(type="data", file=file, columns=("t", "u", "T"), between="held")
-    assert len(LinearLoop(plant=piecewise_constant).remarks({})) == 2  # the plant, and the units of gains
+    assert len(LinearLoop(plant=piecewise_constant).remarks({})) == 1
     with pytest.raises(InvalidSetting, match="name three columns"):
         LinearPlant(type="data", file=file, columns=("t", "u")).plant()
 
