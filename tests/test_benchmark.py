@@ -84,11 +84,23 @@ def test_every_solver_meets_every_problem_with_every_seed(tmp_path: Path) -> Non
     page = (tmp_path / "small" / "report.html").read_text(encoding="utf-8")
     for title in ("Score over the designs", "Median attainment surfaces", "Average ranks after 24 designs"):
         assert title in page
+    assert "data-paper" not in page.partition("<style>")[0]  # all parts are printed
     best = min(r.objectives[:, 0].min() for r in _outcomes(result, tmp_path / "small", "one"))
     assert (
         f"one: score 0 at left {number(result.scores.problems[1].reference[0])}; score 1 at left {number(best)}."
         in page
     )
+
+
+def test_equal_runs_of_all_seeds_and_a_start_at_the_best_value_are_named(tmp_path: Path) -> None:
+    """The simplex starts in the middle of the space, where the best value is."""
+    space, solver = {"x": [-1, 3], "y": [-2, 2]}, {"use": "random", "samples": 1}
+    centred = designopt.define(study="hit", model=bowl, space=space, objectives=[{"minimize": "left"}], solver=solver)
+    problems = {"hit": {"study": centred, "best": 0}}
+    stated = sections(solvers={"simplex": {"use": "nelder_mead"}, "chance": {"use": "random"}}, problems=problems)
+    equal, at_start = designopt.benchmark(stated, tmp_path / "small").scores.cautions
+    assert equal.startswith("simplex: the runs of all seeds are the same on hit;")
+    assert at_start.startswith("simplex: the first design is the best value of hit,")
 
 
 def test_a_second_call_computes_nothing_and_more_seeds_only_those(tmp_path: Path) -> None:

@@ -255,6 +255,7 @@ class _Cells:
                 at = ("problems", name) if file is node else ("problems", name, "study")
                 raise StudyError(issues([Finding(at, f"'{file.scalar}' is no study: it has no model")], self.root))
         entries = {key: entry for key, entry in (study.entries or {}).items() if key in _QUESTION}
+        entries.setdefault("study", _entry(name))
         if "execution" in entries:  # arrays of designs are for pages of studies
             span, execution = entries["execution"]
             without_arrays = {key: entry for key, entry in (execution.entries or {}).items() if key != "arrays"}

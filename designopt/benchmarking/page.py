@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from designopt.benchmarking.ranks import Ranks, pair_tests, ranks
-from designopt.benchmarking.scores import POINTS, BenchmarkScores, ProblemScores
+from designopt.benchmarking.scores import NAMED, POINTS, BenchmarkScores, ProblemScores
 from designopt.benchmarking.table import MedianTable, tables
-from designopt.counts import plural
+from designopt.counts import first_of, plural
 from designopt.report.colours import axis, category, layout
 from designopt.report.comparison.bands import median_with_band
 from designopt.report.comparison.seeds import LEVEL, attainment
@@ -24,6 +24,10 @@ from designopt.study.study import Objective
 
 #: Maximum number of objectives of a drawn attainment surface.
 DRAWN = 3
+#: Maximum number of problems with a figure each of the score over the designs; more have one with a choice.
+FIGURES = 6
+#: The first part, which is no decision: all parts are printed.
+_FIRST = "Ranks and medians"
 #: Problems below which tests over problems say little (Demsar 2006, section 3.2.2).
 FEW_PROBLEMS = 10
 
@@ -51,7 +55,7 @@ def write_benchmark_page(
 def _overview(scores: BenchmarkScores, several: Sequence[MedianTable]) -> Section:
     benchmark = scores.benchmark
     if not several:
-        return Section("Overview", introduction="No run is complete yet.")
+        return Section(_FIRST, introduction="No run is complete yet.")
     seeds = sorted({record.seed for record in scores.records})
     facts = (
         ("problems", str(len(scores.problem_names))),
@@ -61,7 +65,7 @@ def _overview(scores: BenchmarkScores, several: Sequence[MedianTable]) -> Sectio
     )
     last = several[-1]
     figures = []
-    findings = _findings(scores, last)
+    findings = [*_findings(scores, last), *scores.cautions]
     ranked = _ranked(scores, last)
     if ranked is not None:
         figures.append(_rank_figure(ranked, scores.solvers, last.evaluations))
@@ -71,11 +75,13 @@ def _overview(scores: BenchmarkScores, several: Sequence[MedianTable]) -> Sectio
         "In the tables: median (first to third quartile) over the runs; ● marks the largest median of a problem, ○ a "
         f"solver that is not significantly worse (Mann and Whitney, one-sided, with Holm's correction, level {LEVEL}).",
     ]
+    names_of: dict[str, list[str]] = {}
     for p in scores.problems:
-        if p.derived:
-            notes.append(f"{p.problem.name}: taken from the runs here: {listed(p.derived)}.")
+        for what in p.derived:
+            names_of.setdefault(what, []).append(p.problem.name)
+    notes += [f"The {what} of {first_of(names, NAMED)} is taken from these runs." for what, names in names_of.items()]
     return Section(
-        "Overview",
+        _FIRST,
         introduction=benchmark.description,
         facts=facts,
         findings=tuple(findings),
@@ -90,8 +96,8 @@ def _medians(table: MedianTable) -> Table:
     for problem, spreads in table.rows:
         cells = []
         for s in spreads:
-            mark = "" if s is None else " ●" if s.best else " ○" if s.equal else ""
-            band = "" if s is None or s.runs < 2 else f" ({s.low:.3f}–{s.high:.3f})"
+            mark = "" if s is None else "\u00a0●" if s.best else "\u00a0○" if s.equal else ""
+            band = "" if s is None or s.runs < 2 else f" ({s.low:.3f}\u2060–\u2060{s.high:.3f})"
             cells.append("" if s is None else f"{s.median:.3f}{band}{mark}")
         rows.append((problem, *cells))
     if not any(map(math.isnan, table.average)):
@@ -163,11 +169,15 @@ def _curves(scores: BenchmarkScores) -> list[Section]:
     names = list(bands)
     last = max(len(run.F) for p in scores.problems for run in p.runs)
     axes = {"xaxis": axis("designs", range=[0, last]), "yaxis": axis("score", rangemode="tozero")}
-    figure = selected(
-        "Score over the designs", {"problem": names}, lambda i: bands[names[i]], layout(**axes), height=460,
-        note="Line: the median of the runs. Band: between the first and the third quartile.",
-    )  # fmt: skip
-    return [Section("Convergence", figures=(figure,))]
+    if len(names) <= FIGURES:
+        figures = tuple(Figure(name, {"data": bands[name], "layout": layout(**axes)}, height=380) for name in names)
+    else:
+        figure = selected(
+            "Score over the designs", {"problem": names}, lambda i: bands[names[i]], layout(**axes), height=460
+        )
+        figures = (figure,)
+    note = "Line: the median of the runs. Band: between the first and the third quartile."
+    return [Section("Score over the designs", figures=figures, notes=(note,))]
 
 
 def _bands(p: ProblemScores, solvers: Sequence[str]) -> list[Trace]:
@@ -272,12 +282,12 @@ def _amount(objective: Objective, value: float) -> str:
 
 def _runs(scores: BenchmarkScores, failures: Mapping[tuple[str, str, int], str], command: str) -> Section:
     """What a solver costs, incomplete runs, and how to repeat."""
-    spent: dict[str, list[float]] = {}
+    spent: dict[str, dict[tuple[str, int], float]] = {}
     for r in scores.records:
         if math.isfinite(r.search_ms):
-            spent.setdefault(r.solver, []).append(r.search_ms)
-    cost = tuple((s, float(np.median(spent[s])), len(spent[s])) for s in scores.solvers if s in spent)
-    tables_ = [Table("Time of the search itself", ("solver", "median per design [ms]", "scores"), cost)] if cost else []
+            spent.setdefault(r.solver, {})[r.problem, r.seed] = r.search_ms
+    cost = tuple((s, float(np.median(list(spent[s].values()))), len(spent[s])) for s in scores.solvers if s in spent)
+    tables_ = [Table("Time of the search itself", ("solver", "median per design [ms]", "runs"), cost)] if cost else []
     rows = tuple((*cell.key, failures.get(cell.key, "not complete")) for cell in scores.incomplete)
     if rows:
         tables_.append(Table("Runs without an end", ("problem", "solver", "seed", "reason"), rows))

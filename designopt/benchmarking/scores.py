@@ -13,6 +13,7 @@ import numpy as np
 from designopt import decision
 from designopt.arrays import Floats
 from designopt.benchmarking.cells import Benchmark, BenchmarkCell, CellState, ProblemStatement, RecordedScore, states
+from designopt.counts import first_of
 from designopt.problem import Problem
 from designopt.store.result import Result
 from designopt.store.views.volume import study_reference_point
@@ -20,6 +21,8 @@ from designopt.study.study import Objective
 
 #: Share of the range of the nondominated designs by which a derived reference point is worse than the worst of them.
 BEYOND = 0.1
+#: Score of a first design that is the best value, and problems in a sentence.
+_AT_BEST, NAMED = 0.9999, 4
 #: Maximum number of points of a curve.
 POINTS = 40
 
@@ -148,6 +151,32 @@ class BenchmarkScores:
     def values(self, problem: str, solver: str, evaluations: int) -> Floats:
         """The scores (runs,) of a solver on a problem after a number of designs; empty without any."""
         return self._values.get((problem, solver, evaluations), np.empty(0))
+
+    @cached_property
+    def cautions(self) -> tuple[str, ...]:
+        """Sentences on solvers whose numbers mean less than they seem: equal runs of all seeds, and a first design that
+        is the best value, where the search starts."""
+        equal: dict[str, list[str]] = {}
+        at_start: dict[str, list[str]] = {}
+        for p in self.problems:
+            for solver in self.solvers:
+                runs = [run for run in p.runs if run.cell.solver == solver]
+                if len(runs) > 1 and all(np.array_equal(run.F, runs[0].F) for run in runs):
+                    equal.setdefault(solver, []).append(p.problem.name)
+                if runs and min(p.score(run, 1) for run in runs) > _AT_BEST:
+                    at_start.setdefault(solver, []).append(p.problem.name)
+        return (
+            *(
+                f"{solver}: the runs of all seeds are the same on {first_of(names, NAMED)}; their quartiles, marks and "
+                "tests rest on one run."
+                for solver, names in equal.items()
+            ),
+            *(
+                f"{solver}: the first design is the best value of {first_of(names, NAMED)}, so its score tells where "
+                "the search starts, not how it searches: shift the space."
+                for solver, names in at_start.items()
+            ),
+        )
 
     def medians(self, evaluations: int) -> Floats:
         """Median scores (problems, solvers), NaN without a run."""

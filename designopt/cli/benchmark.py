@@ -119,6 +119,8 @@ def _run(statement: Benchmark, folder: Path, mode: Mode, options: dict[str, Any]
         way = "make the folder writable, or give another one with -o"
         fail(f"{folder}: the page and tables cannot be written ({reason}); {way}", STORE)
     echo(f"{result}" if result.scores.records else "no run has an end yet")
+    for caution in result.scores.cautions:
+        echo(f"note: {caution}")
     echo(f"report       {files[0]}")
     for path in files[1:]:
         echo(f"table        {path}")
