@@ -32,6 +32,7 @@ from designopt.collocation.solve.ipopt import COLD, WARM, check_settings, linear
 from designopt.collocation.solve.outcomes import with_message
 from designopt.collocation.solve.over_constrained import equations, free_variables, over_constrained, without_idle_rows
 from designopt.collocation.solve.search import End, Search
+from designopt.collocation.solve.tables import beyond_tables
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import TrajectoryProblem
@@ -226,6 +227,7 @@ class Program:
             ) or ("All functions are finite at the last iterate: it happened at a point that the search tried.")
         elif end.status is Status.FAILED:
             more = f"IPOPT reports {end.stats['return_status']}."
+        variables = transcription.shift + transcription.scale * end.iterate.x
         solution = replace(
             solution,
             optimisation_error=end.error,
@@ -234,6 +236,7 @@ class Program:
                 *self.warnings,
                 *self._conditioning.warnings,
                 *([CONSTANT_COST] if transcription.constant_cost else []),
+                *(beyond_tables(self._reader, variables, bounds.parameters) if end.status.success else ()),
             ),
             scaling_range=(self._conditioning.smallest, self._conditioning.largest),
             solver=self._solver_name(end),

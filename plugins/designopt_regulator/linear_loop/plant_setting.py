@@ -116,7 +116,7 @@ class LinearPlant:
         """The units of input and output; "" for one that is not stated or not known. Raises `InvalidSetting`."""
         if self.units is None:
             texts = self.data().units if self.type == "data" else ("", "")
-            return (_known(texts[0]), _known(texts[1]))
+            return (_unit_or_none(texts[0]), _unit_or_none(texts[1]))
         if len(self.units) != 2:
             raise _wrong("units", "state two units: those of input and output")
         for text in self.units:
@@ -251,7 +251,7 @@ class LinearPlant:
             raise _wrong("file", str(error)) from None
 
 
-def _known(unit: str) -> str:
+def _unit_or_none(unit: str) -> str:
     try:
         units.check(unit)
     except units.UnitError:

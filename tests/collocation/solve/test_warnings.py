@@ -173,3 +173,14 @@ def test_a_well_scaled_program_tells_its_range_and_is_not_warned_about():
     assert solution.warnings == ()
     assert solution.scales["motion.x"] == 2.0
     assert solution.scales["motion.u"] == 20.0
+
+
+@pytest.mark.parametrize("end", [1.0, 2.0, -3.0])
+@pytest.mark.parametrize("kind", ["linear", "bspline"])
+def test_a_table_that_is_used_beyond_its_grid_is_named_once(kind, end):
+    grid = np.linspace(-1.0, 1.5, 6)
+    table = ca.interpolant("drag", kind, [grid], 0.1 * grid**3)
+    solution = solve(motion(lambda s: s["u"] + table(s["x"]), final=end), intervals=10)
+    excursions = [warning for warning in solution.warnings if warning.startswith("beyond_table")]
+    text = "the table 'drag', whose grid of x is from -1 to 1.5, is extrapolated to"
+    assert excursions == ([] if end == 1.0 else [f"beyond_table: {text} {end:g} in motion at 1 s"])

@@ -1,0 +1,101 @@
+"""Tables (`casadi.interpolant`) that a solution uses beyond their grid, where CasADi extrapolates without a word."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from designopt.arrays import Floats
+from designopt.collocation.solution.reading import Reader
+from designopt.collocation.statement.expressions import nodes, operation, quoted
+from designopt.collocation.transcription.functions.functions import ProblemFunctions
+from designopt.lazy import casadi as ca
+
+#: Share of the span of a grid by which an argument may leave it: the tolerance of bounds.
+_ROUNDING = 1e-6
+
+_CALLS: WeakKeyDictionary[ProblemFunctions, list[list[Any]]] = WeakKeyDictionary()
+
+
+def beyond_tables(reader: Reader, x: Floats, parameters: Floats) -> tuple[str, ...]:
+    """One warning for each argument of a table that variables `x` (n,), not scaled, lead beyond its grid."""
+    statement = reader.statement
+    if statement not in _CALLS:
+        _CALLS[statement] = _calls_of(statement)
+    *at_points, at_ends = _CALLS[statement]
+    if not any(_CALLS[statement]):
+        return ()
+    phases = [reader.phase(i, x, parameters) for i in range(len(reader.places.phases))]
+    warnings: list[str] = []
+    for point, calls, layout, values in zip(statement.points, at_points, reader.places.phases, phases, strict=True):
+        fractions = layout.mesh.fractions[layout.mesh.first :]
+        count = len(fractions)
+        arguments = (
+            x[layout.point].T, np.tile(x[layout.theta][:, None], count), np.tile(values.constants[:, None], count),
+            values.signals.T, fractions[None],
+        )  # fmt: skip
+        times = values.t0 + fractions * values.duration
+        warnings += [
+            f"beyond_table: {text} in {point.phase.name} at {times[worst]:.4g} s"
+            for text, worst in _excursions(calls, point.arguments, arguments)
+        ]
+    numbers = [np.asarray(value, dtype=np.float64).reshape(-1, 1) for value in reader.ends(phases, x)]
+    warnings += [f"beyond_table: {text} at the ends" for text, _ in _excursions(at_ends, statement.ends.all, numbers)]
+    return tuple(dict.fromkeys(warnings))
+
+
+def _calls_of(statement: ProblemFunctions) -> list[list[Any]]:
+    """The calls of tables in the equations of each phase, then those in the functions of ends."""
+    ends = statement.ends
+    expressions = [(point.equations(range(len(point.integrands)))[0], point.arguments) for point in statement.points]
+    expressions.append((ca.vertcat(ca.SX(ends.cost), *(ca.vec(value) for value in ends.constraints)), ends.all))
+    return [
+        [node for node in nodes(expression) if operation(node) == "call" and _grid(node.which_function())]
+        if ca.Function("all", list(symbols), [expression]).find_functions()
+        else []
+        for expression, symbols in expressions
+    ]
+
+
+def _excursions(calls: Sequence[Any], symbols: Sequence[Any], arguments: Sequence[Floats]) -> Iterator[tuple[str, int]]:
+    """For each argument of a table beyond its grid a text, and the column of `arguments` (rows, points) where it is
+    farthest."""
+    for call in calls:
+        stated = [call.dep(k) for k in range(call.n_dep())]
+        function = ca.Function("arguments", list(symbols), [ca.vertcat(*stated)])
+        values = np.asarray(function.map(arguments[0].shape[1])(*arguments), dtype=np.float64)
+        for axis, argument, at in zip(_grid(call.which_function()), stated, values, strict=False):
+            low, high = axis[0], axis[-1]
+            over = np.maximum(low - at, at - high)
+            worst = int(np.argmax(over))
+            if over[worst] > _ROUNDING * (high - low):
+                text = (
+                    f"the table '{call.which_function().name()}', whose grid of {quoted(argument) or 'an argument'} is"
+                    f" from {low:.6g} to {high:.6g}, is extrapolated to {at[worst]:.6g}"
+                )
+                yield text, worst
+
+
+def _grid(function: Any) -> list[Floats]:
+    """The axes of the grid of a table; none of another function. CasADi tells them only in its serialised form."""
+    if function.class_name() not in ("LinearInterpolant", "BSplineInterpolant"):
+        return []
+    letters = np.frombuffer(function.serialize({"debug": True}).encode(), dtype=np.uint8) - ord("a")
+    content = (letters[0::2] | letters[1::2] << 4).tobytes()
+    values = _numbers(content, b"Interpolant::gridVJ", "d")
+    offsets = [int(edge) for edge in _numbers(content, b"Interpolant::offsetVJ", "q")]
+    return [np.array(values[a:b]) for a, b in itertools.pairwise(offsets)]
+
+
+def _numbers(content: bytes, label: bytes, kind: str) -> list[float]:
+    """The list of numbers after `label`: their count, and each behind a letter for its type."""
+    begin = content.find(label) + len(label)
+    if begin < len(label):
+        return []
+    (count,) = struct.unpack_from("<q", content, begin)
+    return [struct.unpack_from(f"<{kind}", content, begin + 8 + 9 * k + 1)[0] for k in range(count)]
