@@ -23,8 +23,13 @@ _NUMBER = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?")
 
 
 def notable(result: Result) -> list[str]:
-    """Notes on the outputs declared as notable, wherever they are above 0, with the sentences that explain them."""
-    problem, notes = result.problem, []
+    """Notes on the outputs declared as notable, wherever they are above 0, with the sentences that explain them; and
+    where the model evaluates optima differently from their programs."""
+    problem = result.problem
+    notes = [
+        f"note: {event['text']}" for event in result.events if event["kind"] in ("objective_differs", "limits_differ")
+    ]
+    notes = list(dict.fromkeys(notes))
     for name, output in problem.model.plugin.outputs.items():
         quantity = output.quantity
         if quantity is None or not quantity.notable or name not in result.outcomes.figures:

@@ -21,6 +21,7 @@ from designopt.report.no_design import without_feasible, without_number
 from designopt.report.notable import LINES, notable
 from designopt.report.parts.answer import summary, violated_limits
 from designopt.report.parts.answer.limits import WARNED, fewer_bounds, recommended_bounds, warnings
+from designopt.report.parts.answer.recommendation import search_without_gain
 from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, untried
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.parts.motion.estimation import undetermined
@@ -75,7 +76,12 @@ def summary_table(result: Result) -> str:
     )
     first += [f"warning: {text}" for text in result.code_differences]
     first += [f"note: {clause}" for clause in (*fragile_in_short(result), *narrow_front(result), *undetermined(result))]
-    last = [*fewer_bounds(result), *recommended_bounds(result, below=WARNED), *untried(result)]
+    last = [
+        *search_without_gain(result),
+        *fewer_bounds(result),
+        *recommended_bounds(result, below=WARNED),
+        *untried(result),
+    ]
     notes = [
         *_lacking(result, chosen),
         *_failed(result),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from designopt.canonical_form import plain
 from designopt.plugin import InputFile, Plugin, Use
 from designopt.report.labels import listed, number
 from designopt.report.parts.answer.problem import limit_text, range_text, value_text
@@ -38,17 +39,13 @@ def _use(what: str, a: Use[Plugin], b: Use[Plugin]) -> Iterator[str]:
     new_settings, old_settings = settings_of(b), settings_of(a)
     for name in [*old_settings, *(n for n in new_settings if n not in old_settings)]:
         new, old = new_settings.get(name), old_settings.get(name)
-        if _comparable(new) != _comparable(old):
+        if plain(new) != plain(old):
             yield f"{what} with {name} {_as_text(new)} instead of {_as_text(old)}"
 
 
 def _as_text(value: Any) -> str:
     """A setting; a file with the beginning of its digest, because the name may be the same."""
     return f"{value.name} ({value.digest[:8]})" if isinstance(value, InputFile) else value_text(value)
-
-
-def _comparable(value: Any) -> Any:
-    return value.digest if isinstance(value, InputFile) else value
 
 
 def settings_of(use: Use[Plugin]) -> dict[str, Any]:
@@ -90,7 +87,7 @@ def _scenarios(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
     for name in changed:
         for key in sorted(new[name].keys() | old[name].keys()):
             was, new_value = old[name].get(key), new[name].get(key)
-            if _comparable(was) != _comparable(new_value):
+            if plain(was) != plain(new_value):
                 yield f"{key} {_as_text(new_value)} instead of {_as_text(was)} in scenario {name}"
 
 

@@ -41,7 +41,12 @@ def read_columns(
         if columns is None:
             name = title.lower()
             if name not in names:
-                hint = f"; name the columns of the file: columns: {{{', '.join(f'{n}: ...' for n in names)}}}"
+                heads = ", ".join(text.strip() for text in head)
+                hint = (
+                    f"; state the heads of the columns for {', '.join(names)}, in this order: columns: [{heads}]"
+                    if "time" in names
+                    else ""
+                )
                 raise BadData(f"{where}: column {i + 1} '{text.strip()}' is not one of {', '.join(names)}{hint}")
         else:
             name = next((n for n in names if columns[n].strip() in (title, text.strip())), "")

@@ -59,6 +59,7 @@ def overview(result: Result) -> Section:
                 *fragile_in_short(result),
                 *narrow_front(result),
                 *recommended_bounds(result),
+                *recommendation.search_without_gain(result),
                 *untried(result),
             )
         ]

@@ -16,6 +16,8 @@ from designopt.study.study import StudyConstraint, Tolerance
 
 #: Relative margin below which a limit decides about the answer.
 CLOSE = 0.05
+#: Change of an objective that is none.
+_SAME = 0.0005
 
 
 def tables(result: Result) -> tuple[Table, ...]:
@@ -32,7 +34,9 @@ def _values(result: Result, label: str, row: int) -> Table:
     problem = result.problem
     values, baseline = problem.space.values(result.outcomes.X[row].tolist()), dict(result.baseline)
     baseline.pop(label, None)
-    tolerances = {t.parameter: t for t in result.study.tolerances.of} if result.study.tolerances else {}
+    stated = result.study.tolerances
+    used = stated is not None and not (stated.assumed and result.tolerated() is None)
+    tolerances = {t.parameter: t for t in stated.of} if stated is not None and used else {}
     of_baseline = [problem.space.values(result.outcomes.X[i].tolist()) for i in baseline.values()]
     rows: list[list[Any]] = []
     for p in problem.space.free:
@@ -43,10 +47,14 @@ def _values(result: Result, label: str, row: int) -> Table:
     for j, o in enumerate(problem.objectives):
         rest = [_against(float(objectives[row, j]), float(objectives[i, j])) for i in baseline.values()]
         rows.append([f"{o.name} ({o.direction})", float(objectives[row, j]), "", o.unit, *rest])
-    head = ["", label, "±", "unit", *map(baseline_label, baseline)]
+    feasible = result.outcomes.feasible
+    marks = ["" if feasible[i] else ", violates limits" for i in baseline.values()]
+    labels = [baseline_label(name) + mark for name, mark in zip(baseline, marks, strict=True)]
+    head = ["", label, "±", "unit", *labels]
     columns = [k for k in range(len(head)) if k in (0, 1) or any(line[k] != "" for line in rows)]
     kept_rows = tuple(tuple(line[k] for k in columns) for line in rows)
-    return Table("Recommended design", tuple(head[k] for k in columns), kept_rows, visible_rows=40)
+    note = "In brackets: the change from this design to the recommended one." if baseline else ""
+    return Table("Recommended design", tuple(head[k] for k in columns), kept_rows, visible_rows=40, note=note)
 
 
 def _tolerance(tolerance: Tolerance | None) -> str:
@@ -61,12 +69,14 @@ def _against(value: float, baseline: float) -> str:
     if not np.isfinite(baseline) or baseline == 0.0:
         return number(baseline)
     change = (value - baseline) / abs(baseline)
+    if abs(change) < _SAME:
+        return number(baseline)
     return f"{number(baseline)} ({'+' if change > 0 else '−'}{abs(change):.0%})".replace("%", " %")
 
 
 def _limits(result: Result, row: int) -> Table | None:
     rows = [
-        (c.name, value, f"{sign} {number(limit)}", c.unit, f"{margin:.0%}".replace("%", " %"))
+        (c.name, value, f"{sign} {number(limit)}", c.unit, f"{margin:.0%}".replace("%", " %") if limit else "–")
         for c, sign, limit, value, margin in _sides(result, row)
     ]
     return Table("Its limits", ("limit", "value", "limit value", "unit", "margin"), tuple(rows)) if rows else None
@@ -103,6 +113,22 @@ def single_answer(result: Result) -> list[str]:
     return ["The front is a single answer: over its designs the objectives differ less than within the tolerances."]
 
 
+def search_without_gain(result: Result) -> list[str]:
+    """A clause if the only objective is least in a design of the baseline: the search has found nothing better."""
+    recommendation, stages = result.recommended(), result.study.stages
+    searches = [stage for stage in stages if not stage.baseline and not stage.solver.plugin.takes_designs]
+    if recommendation is None or len(result.problem.objectives) != 1 or not searches or result.ended != "done":
+        return []
+    name = next((name for name, row in result.baseline.items() if row == recommendation[1]), "")
+    rows = np.concatenate([result.designs_of(stage.name) for stage in searches])
+    if not name or recommendation[1] in rows.tolist():
+        return []
+    return [
+        f"no design of the search is better than '{name}' of the baseline: raise the budget, or search smaller ranges, "
+        "logarithmic where they span decades"
+    ]
+
+
 def changes(result: Result) -> list[str]:
     """Sentences on what would change the answer: the limits that are nearest, or none that is near."""
     recommendation = result.recommended()
@@ -114,7 +140,8 @@ def changes(result: Result) -> list[str]:
         return [f"Another value of the limit of {listed(list(dict.fromkeys(close)))} would change the answer."]
     c, sign, limit, value, margin = min(sides, key=lambda side: side[4])
     text = f"{c.name} ({number(value)} {sign} {number(limit)} {c.unit}".rstrip() + ")"
-    return [f"The nearest limit is {text}, with a margin of {margin:.0%}.".replace("%", " %")]
+    share = f", with a margin of {margin:.0%}".replace("%", " %") if limit else ""
+    return [f"The nearest limit is {text}{share}."]
 
 
 def reproduce(result: Result) -> str:

@@ -49,7 +49,8 @@ def table(result: Result) -> Table | None:
     head = ["design", *objective_labels(result.problem), *(["neighbours feasible"] if near is not None else [])]
     rows: list[tuple[Any, ...]] = []
     for label, row in chosen.items():
-        cells: list[Any] = [label, *(float(v) for v in values[row])]
+        violates = "" if result.outcomes.feasible[row] else " (violates limits)"
+        cells: list[Any] = [label + violates, *(float(v) for v in values[row])]
         if near is not None:
             cells.append(near.words(row))
         rows.append(tuple(cells))

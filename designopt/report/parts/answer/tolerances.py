@@ -84,7 +84,7 @@ def untried(result: Result) -> list[str]:
     if tolerances is None or not tolerances.assumed or tolerances.neighbours is not None or result.ended != "done":
         return []
     designs, enough = len(result.outcomes), enough_for(len(chosen))
-    if designs >= enough or result.tolerated() is not None:
+    if designs < 2 or designs >= enough or result.tolerated() is not None:
         return []
     few = f"{plural(designs, 'design')} are too few to check the robustness of the chosen ones"
     return [f"{few}: at least {count(enough)} are needed, or a tolerance in the space"]
