@@ -48,6 +48,29 @@ def notable(result: Result) -> list[str]:
     return notes
 
 
+def unusual(result: Result) -> list[str]:
+    """Clauses on outputs of the recommended design beyond the ranges that the model declares as usual."""
+    recommendation, problem, clauses = result.recommended(), result.problem, []
+    if recommendation is None:
+        return []
+    for name, output in problem.model.plugin.outputs.items():
+        usual = output.quantity.usual if output.quantity else None
+        if usual is None or name not in result.outcomes.figures:
+            continue
+        low, high = usual
+        values = result.outcomes.figures[name][recommendation[1]]
+        beyond = np.where(np.isfinite(values), np.maximum(low - values, values - high), -np.inf)
+        worst = int(np.argmax(beyond))
+        if beyond[worst] > 0.0:
+            where = f" in {problem.scenarios[worst].name}" if len(problem.scenarios) > 1 else ""
+            meaning = output.quantity.description if output.quantity else ""
+            clauses.append(
+                f"the recommended design has {name} {number(float(values[worst]))}{where}, beyond {low:g} to {high:g} "
+                f"({meaning}): a limit of it leaves out such designs"
+            )
+    return clauses
+
+
 def sentences(result: Result, row: int) -> Iterator[str]:
     """What the notable outputs of one design count, a sentence each after the name of its scenario."""
     arrays = [o.quantity.listed_by for o in result.problem.model.plugin.outputs.values() if o.quantity]

@@ -18,7 +18,7 @@ from designopt.report.labels import (
     with_unit,
 )
 from designopt.report.no_design import without_feasible, without_number
-from designopt.report.notable import LINES, notable
+from designopt.report.notable import LINES, notable, unusual
 from designopt.report.parts.answer import summary, violated_limits
 from designopt.report.parts.answer.limits import WARNED, fewer_bounds, recommended_bounds, warnings
 from designopt.report.parts.answer.recommendation import search_without_gain
@@ -77,6 +77,7 @@ def summary_table(result: Result) -> str:
     first += [f"warning: {text}" for text in result.code_differences]
     first += [f"note: {clause}" for clause in (*fragile_in_short(result), *narrow_front(result), *undetermined(result))]
     last = [
+        *unusual(result),
         *search_without_gain(result),
         *fewer_bounds(result),
         *recommended_bounds(result, below=WARNED),

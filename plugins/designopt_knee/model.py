@@ -60,12 +60,17 @@ class KneeOutputs(TypedDict):
     peak_error: Annotated[float, Q("deg", "peak_flexion less the recorded peak")]
     rms_error: Annotated[float, Q("deg", "root mean square difference to the recorded knee angle")]
     period_n: Annotated[
-        float, Q("", "cycles after which the knee angle repeats, 1 to 4; 0 is longer, irregular or leaving a motion")
+        float,
+        Q(
+            "",
+            "cycles after which the knee angle repeats, 1 to 4; 0 is longer, irregular or leaving a motion",
+            usual=(1, 4),
+        ),
     ]
     repeat_error: Annotated[float, Q("deg", "misfit of the window to itself one cycle earlier; 360: no such cycle")]
     section_n: Annotated[float, Q("", "cycles after which the state at phase 0 repeats, 1 to 4; 0 as for period_n")]
     floquet_modulus: Annotated[
-        float, Q("", "largest multiplier of the motion of period T, stable below 1; 999: none was found")
+        float, Q("", "largest multiplier of the motion of period T, stable below 1; 999: none was found", usual=(0, 1))
     ]
     flip_margin: Annotated[
         float,

@@ -1,12 +1,15 @@
 """The recommended design on the page for a decision: tolerances, baseline, margins, what would change the answer."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypedDict
 
 import pytest
 from command import designopt
 
 from designopt import Quantity, define, open_store
+from designopt.plugin import model
+from designopt.report import summary_table
 from designopt.report.parts.answer import recommendation
 from designopt.report.parts.answer.overview import overview
 
@@ -50,6 +53,34 @@ def test_values_stand_with_tolerances_beside_the_baseline_and_limits_with_their_
     (change,) = recommendation.changes(result)
     assert "stiff" in change
     assert recommendation.reproduce(result).startswith("To reproduce: the study with seed 0 and designopt ")
+
+
+class Thickness(TypedDict):
+    t: Annotated[float, Quantity("mm", "of the beam", gt=0)]
+
+
+class Beam(TypedDict):
+    mass: Annotated[float, Quantity("kg", "of the beam")]
+    slope: Annotated[float, Quantity("", "stable below 1", usual=(0.0, 1.0))]
+
+
+@model("leaning", version=1)
+def leaning(design: Thickness, scenario: Mapping[str, Any]) -> Beam:
+    """Light beams lean."""
+    return {"mass": design["t"], "slope": 3.0 / design["t"]}
+
+
+def test_an_unusual_output_of_the_recommended_design_and_a_search_without_gain_are_named(tmp_path: Path) -> None:
+    common = {"model": leaning, "space": {"t": {"low": 2, "high": 8, "unit": "mm"}}, "constraints": []}
+    common |= {"baseline": {"name": "present", "t": 2.0}, "solver": {"use": "full_factorial", "levels": 3}}
+    result = study(**common).run(tmp_path / "found")
+    assert "note: the recommended design has slope 1.5, beyond 0 to 1 (stable below 1): a limit" in summary_table(
+        result
+    )
+    assert "no design of the search" not in summary_table(result)  # it has the same one
+    common |= {"solver": {"use": "random", "samples": 3}, "baseline": {"name": "present", "t": 2.01}}
+    findings = overview(study(**common).run(tmp_path / "lost")).findings
+    assert any(text.startswith("No design of the search is better than 'present' of the base") for text in findings)
 
 
 @pytest.mark.parametrize(("tolerance", "single"), [("4 mm", True), ("0.01 mm", False)])

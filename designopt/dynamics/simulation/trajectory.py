@@ -18,8 +18,7 @@ class SimulationStatus(Enum):
     GUARD = "The simulation stopped where a guard of the system reached zero: the equations are not valid beyond it."
     STEP_LIMIT = "The simulation ended after the maximum number of steps; allow more steps or larger tolerances."
     STEP_TOO_SMALL = (
-        "The step needed for the tolerances is below the resolution of time; "
-        "allow larger ones, or smooth the system."
+        "The step needed for the tolerances is below the resolution of time; allow larger ones, or smooth the system."
     )
     NONFINITE = (
         "The right-hand side is not finite (NaN or infinite) at or next to the last state, however short the step; "

@@ -83,7 +83,7 @@ def warnings(result: Result) -> list[str]:
 
 def sentence(clause: str) -> str:
     """`clause` as a sentence; names of parameters keep their letters."""
-    return (clause[0].upper() + clause[1:] if clause.startswith("the ") else clause) + "."
+    return (clause[0].upper() + clause[1:] if clause.startswith(("the ", "no ")) else clause) + "."
 
 
 def attained_bounds(

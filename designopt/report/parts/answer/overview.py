@@ -7,6 +7,7 @@ import numpy as np
 from designopt.counts import count, plural
 from designopt.plugin import report
 from designopt.report.labels import listed, number
+from designopt.report.notable import unusual
 from designopt.report.parts.answer import recommendation, summary, violated_limits
 from designopt.report.parts.answer.limits import recommended_bounds, sentence
 from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, untried
@@ -56,6 +57,7 @@ def overview(result: Result) -> Section:
         findings += [
             sentence(clause)
             for clause in (
+                *unusual(result),
                 *fragile_in_short(result),
                 *narrow_front(result),
                 *recommended_bounds(result),

@@ -33,7 +33,7 @@ def _values(result: Result, label: str, row: int) -> Table:
     """Parameters with units and tolerances, then objectives, each beside the designs of the baseline."""
     problem = result.problem
     values, baseline = problem.space.values(result.outcomes.X[row].tolist()), dict(result.baseline)
-    baseline.pop(label, None)
+    baseline = {name: i for name, i in baseline.items() if i != row}
     stated = result.study.tolerances
     used = stated is not None and not (stated.assumed and result.tolerated() is None)
     tolerances = {t.parameter: t for t in stated.of} if stated is not None and used else {}
