@@ -147,6 +147,17 @@ def test_coordinates_in_another_unit_of_angles_are_announced(in_degrees, factor,
     assert text or ("perhaps in" not in remarks and "probably in" not in remarks)
 
 
+def test_a_coordinate_of_the_opposite_sign_is_announced_by_the_range_of_the_model():
+    text = re.sub(rb"(?s)(knee_angle_l.*?<range>-2.2) 2.2", rb"\1 0.1", TEXT, count=1)
+    rows = "".join(f"{0.02 * i:.2f}\t{1.2 * i}\n" for i in range(50))
+    table = f"m\nnRows=50\nnColumns=2\ninDegrees=yes\nendheader\ntime\tknee_angle_l\n{rows}"
+    remarks = walker(text, until="angles").remarks({"motion": InputFile("walk.mot", table.encode())})
+    assert remarks[0].startswith(
+        "walk.mot: knee_angle_l is outside the range of -126.1 to 5.73 deg of the model in 68%"
+    )
+    assert remarks[0].endswith("; within it with the opposite sign: reverse it")
+
+
 def test_a_static_pose_as_trial_is_announced():
     pose_file = InputFile("static.trc", STANDING.trc())
     trial = {"recording": pose_file, "static": pose_file}

@@ -14,8 +14,10 @@ from designopt_muscle.markers.fit import MotionFit
 from designopt_muscle.markers.problem import coordinate_targets
 from designopt_muscle.markers.status import MarkerError
 from designopt_muscle.markers.tasks import IkSetup, IkTasks, read_ik_setup
+from designopt_muscle.models.columns import present
 from designopt_muscle.models.dynamics import read_loads
 from designopt_muscle.models.errors import TrialError
+from designopt_muscle.models.plausibility import pose_notes
 from designopt_muscle.osim.markers import OsimMarker
 from designopt_muscle.osim.model import OsimModel
 from designopt_muscle.osim.read import read_model
@@ -102,7 +104,10 @@ def read_files(settings: SubjectFiles, conditions: Mapping[str, Any]) -> TrialFi
     elif (file := files["motion"]) is not None:
         with readable(file):
             table = read_table(file)
+            turning = {c.name for c in model.coordinates if c.rotational and c.name in model.free}
+            posture = table.radians([name for name in model.free if name in turning & present(table, model.names)])
         notes += [f"{file.name}: {note}" for note in table.notes]
+        doubts = [*(f"{file.name}: {note}" for note in pose_notes(posture, model)), *doubts]
     assert file is not None
     reactions, plates, offset = None, () if recording is None else recording.plates, conditions.get("time_offset", 0.0)
     plates = tuple(replace(plate, start=plate.start + offset) for plate in plates)
