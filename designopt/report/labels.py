@@ -143,7 +143,8 @@ def recompute(result: Result, row: int) -> str:
 
 
 def design_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list[Any]]]:
-    """Parameters, objectives and limits of designs, and with one scenario other figures, as (name, values)."""
+    """Parameters, objectives and limits of designs, and with one scenario other figures that one of them has, as (name,
+    values)."""
     problem, outcomes = result.problem, result.outcomes
     designs = [problem.space.values(outcomes.X[i].tolist()) for i in rows.values()]
     table: list[tuple[str, list[Any]]] = [
@@ -158,7 +159,7 @@ def design_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list
     if len(problem.scenarios) == 1:
         units_of_study = stated_units(problem)  # objectives and limits have these
         for name, line in zip(outcomes.figures, figure_rows(result, rows), strict=True):
-            if name not in units_of_study:
+            if name not in units_of_study and not all(isinstance(v, float) and math.isnan(v) for v in line[1]):
                 table.append(line)
     return table
 

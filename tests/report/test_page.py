@@ -19,7 +19,7 @@ from given_results import GivenResult, at_most, beam_result, grid, maximize, min
 from page_data import figures_of, page_data, unpacked
 from plotly.offline import get_plotlyjs
 
-from designopt.plugin import report
+from designopt.plugin import Use, find, report
 from designopt.report import Figure, Section, Selector, Table, write_report
 from designopt.report.notebook import study_table
 from designopt.report.page.data import as_plain
@@ -143,6 +143,8 @@ def test_the_parts_of_the_study_are_shown_between_the_ones_that_are_always_there
     titles = [s.title for s in sections(extended)]
     last = ["The problem", "Importance of the parameters", "Bounds and limits", "Failures", "Record"]
     assert titles == ["Overview", "Best designs", "Part one", "Part two", *last]
+    named = grid(plots=(use(part), Use(find("report", "overview"), {}), Use(find("report", "best"), {})))
+    assert [s.title for s in sections(named)][:3] == ["Overview", "Part plain", "Best designs"]  # the answer is first
 
 
 def test_a_part_that_raises_leaves_the_rest_of_the_report() -> None:

@@ -92,10 +92,10 @@ _POLICY = (
 def write_report(result: Result, path: Path | str, refresh: float | None = None) -> Path:
     """Write the report of `result` to `path` (HTML, self-contained) and return the path.
 
-    The parts are those of the study's ``report: {plots: [...]}``, by default the generic ones; overview and best
-    designs precede them, scenarios, validation, limits, failures and the record follow unless named. If a part raises,
-    a section with the error replaces it. With `refresh` (s) the page of an active run reloads itself. The file is
-    replaced as a whole, never partly written. Raises `OSError` if it cannot be written.
+    The parts are those of the study's ``report: {plots: [...]}``, by default the generic ones. The overview is first;
+    best designs and tolerances precede them, scenarios, validation, limits, failures and the record follow unless named.
+    If a part raises, a section with the error replaces it. With `refresh` (s) the page of an active run reloads itself.
+    The file is replaced as a whole, never partly written. Raises `OSError` if it cannot be written.
     """
     return write_page(render(result, list(sections(result)), refresh), path)
 
@@ -129,7 +129,8 @@ def _parts(result: Result) -> list[tuple[str, Part]]:
     named = {name for name, _ in plots}
     first = [(name, part) for name, part in FIRST.items() if name not in named]
     last = [(name, part) for name, part in LAST.items() if name not in named]
-    return [*first, *plots, *last]
+    parts = [*first, *plots, *last]
+    return sorted(parts, key=lambda named_part: named_part[0] != "overview")  # the answer, the page of a decision
 
 
 def _section(name: str, part: Part, result: Result) -> Section | None:

@@ -16,6 +16,8 @@ from designopt.store.result import Result
 DRAWN, HEIGHT = 300, 340
 #: Maximum letters of an axis title.
 ROOM = 34
+#: Letters of the title of an upright axis, which is shorter on paper.
+UPRIGHT = 20
 
 
 def recommended(result: Result) -> str:
@@ -63,7 +65,10 @@ def front(result: Result) -> Figure | None:
     if len(problem.objectives) < 2 or len(rows) < 2:
         return None
     rows, values = thinned(rows, DRAWN), objective_values(result)
-    labels = [wrapped(text, ROOM) if len(text) > ROOM else plain(text) for text in objective_labels(problem)[:2]]
+    labels = [
+        wrapped(text, room) if len(text) > room else plain(text)
+        for text, room in zip(objective_labels(problem), (ROOM, UPRIGHT), strict=False)
+    ]
     marked = list(chosen_once(result).items())
     places = np.array([row for _, row in marked], dtype=np.intp)
     x, y = values[:, 0], values[:, 1]

@@ -39,7 +39,7 @@ def _plot(sparsity: Sparsity) -> dict[str, Any]:
     ):
         suffix = "" if k == 0 else "2"
         data.append(_map(name, pattern, suffix))
-        size = f"{pattern.shape[0]} x {pattern.shape[1]}, {number(pattern.nonzeros)} entries"
+        size = f"{pattern.shape[0]} x {pattern.shape[1]},<br>{number(pattern.nonzeros)} entries"
         axes[f"xaxis{suffix}"] = axis(
             f"{name}: {size}", domain=domain, tickangle=20, **_ticks(pattern.columns, pattern.shape[1])
         )
