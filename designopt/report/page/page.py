@@ -92,8 +92,8 @@ _POLICY = (
 def write_report(result: Result, path: Path | str, refresh: float | None = None) -> Path:
     """Write the report of `result` to `path` (HTML, self-contained) and return the path.
 
-    The parts are those of the study's ``report: {plots: [...]}``, by default the generic ones. The overview is first;
-    best designs and tolerances precede them, scenarios, validation, limits, failures and the record follow unless named.
+    The parts are those of the study's ``report: {plots: [...]}``, by default the generic ones. The answer is first;
+    best designs and tolerances precede them, scenarios, validation, limits, failures, record follow if not named.
     If a part raises, a section with the error replaces it. With `refresh` (s) the page of an active run reloads itself.
     The file is replaced as a whole, never partly written. Raises `OSError` if it cannot be written.
     """
@@ -130,7 +130,8 @@ def _parts(result: Result) -> list[tuple[str, Part]]:
     first = [(name, part) for name, part in FIRST.items() if name not in named]
     last = [(name, part) for name, part in LAST.items() if name not in named]
     parts = [*first, *plots, *last]
-    return sorted(parts, key=lambda named_part: named_part[0] != "overview")  # the answer, the page of a decision
+    answer = "overview" if result.problem.objectives else "analysis"  # without a decision all parts are printed
+    return sorted(parts, key=lambda named_part: named_part[0] != answer)
 
 
 def _section(name: str, part: Part, result: Result) -> Section | None:

@@ -207,7 +207,7 @@ def _grid(names: Sequence[str], units: Mapping[str, str]) -> dict[str, Any]:
             x_title = "cycle [%]" if row == len(_ROWS) - 1 else ""
             y_title = f"{kind} [{units[kind]}]" if column == 0 else ""
             axes[f"xaxis{number}"] = axis(
-                x_title, domain=[left, left + width * 0.8], anchor=f"y{number}", range=[0, 100], dtick=25
+                x_title, domain=[left, left + width * 0.8], anchor=f"y{number}", range=[0, 100], dtick=50
             )
             axes[f"yaxis{number}"] = axis(y_title, domain=[max(bottom, 0.0), top], anchor=f"x{number}")
     captions = [
@@ -252,6 +252,8 @@ def _kind(kind: str, curves: Mapping[str, list[PooledCurves]], reference: Refere
     )  # fmt: skip
 
 
+#: Quantities of coordinates that slide.
+_OF_SLIDES = {"angle": "position", "moment": "force"}
 #: Kinds whose largest values are listed.
 _LISTED = ("angle", "moment", "power", "joint force", "metabolic rate")
 
@@ -265,6 +267,20 @@ def _peaks(curves: Mapping[str, list[PooledCurves]]) -> Table:
                 spread = [float(x.std(ddof=1)) if len(x) > 1 else "" for x in (low, high)]
                 peak = float(np.argmax(part.mean)) * 100.0 / (len(part.mean) - 1)
                 cells = (float(low.mean()), spread[0], float(high.mean()), spread[1], peak, len(part.curves))
-                rows.append((design, one.kind, one.name, one.unit, label(part), *cells))
-    columns = ("design", "quantity", "name", "unit", "of", "minimum", "± SD", "maximum", "± SD ", "at [%]", "curves")
+                kind = _OF_SLIDES.get(one.kind, one.kind) if one.unit in ("m", "N", "N/kg", "m/s") else one.kind
+                named = (design,) if len(curves) > 1 else ()
+                rows.append((*named, kind, one.name, one.unit, label(part), *cells))
+    columns = (
+        *(("design",) if len(curves) > 1 else ()),
+        "quantity",
+        "name",
+        "unit",
+        "of",
+        "minimum",
+        "± SD",
+        "maximum",
+        "± SD ",
+        "at [%]",
+        "curves",
+    )
     return Table("Extremes over the cycle", columns, tuple(rows), note="Means over the extremes of the curves.")

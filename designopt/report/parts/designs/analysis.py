@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from designopt.arrays import Floats
@@ -21,6 +23,8 @@ from designopt.store.result import Result
 
 #: Maximum rows of the table on the page; the CSV file has all.
 SHOWN = 40
+#: Columns beyond which at most so many rows become columns.
+WIDE, FEW = 12, 6
 
 
 @report("analysis", version=1)
@@ -52,14 +56,9 @@ def analysis(result: Result) -> Section | None:
     )
     ok = result.status[rows] == "ok"
     facts = (("evaluations with a result", f"{count(int(ok.sum()))} of {count(ok.size)}"),)
-    tables = [
-        Table(
-            "Figures of every design" + (" in every scenario" if several else ""),
-            tuple(head),
-            lines,
-            visible_rows=SHOWN,
-        )
-    ]
+    title = "Figures of every design" + (" in every scenario" if several else "")
+    upright = len(head) > WIDE and len(lines) <= FEW  # columns beside each other would not fit on paper
+    tables = [_upright(title, head, lines) if upright else Table(title, tuple(head), lines, visible_rows=SHOWN)]
     if ok.size > 1:
         tables.append(_spread(result, figures))
     return Section(
@@ -69,6 +68,15 @@ def analysis(result: Result) -> Section | None:
         facts=facts,
         tables=tuple(tables),
     )
+
+
+def _upright(title: str, head: list[str], lines: tuple[tuple[Any, ...], ...]) -> Table:
+    """The table with a row for each of its columns, and a column for each of its few rows."""
+    labels = [name for name in ("design", "scenario") if name in head]
+    telling = [name for name in labels if len({line[head.index(name)] for line in lines}) > 1] or labels[:1]
+    columns = [", ".join(str(line[head.index(name)]) for name in telling) for line in lines]
+    rows = tuple((name, *(line[k] for line in lines)) for k, name in enumerate(head) if name not in telling)
+    return Table(title, ("", *columns), rows, visible_rows=200)
 
 
 def _spread(result: Result, figures: dict[str, tuple[str, Floats]]) -> Table:
