@@ -183,7 +183,9 @@ def test_commands_answer_with_the_documented_exit_code(
 def test_validate_can_try_designs(folder: Path) -> None:
     completed = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py", "--try", "3")
     assert completed.returncode == 0, completed.stderr
-    assert len(completed.stdout.strip().splitlines()) == 4
+    lines = completed.stdout.strip().splitlines()
+    assert len([line for line in lines if " in " in line]) == 3
+    assert any(re.fullmatch(r"    gives stiff = [0-9.]+, not ≤ 20 mm", line) for line in lines)
 
 
 def test_tried_designs_have_their_units(folder: Path) -> None:
@@ -254,7 +256,7 @@ def test_validate_says_which_solver_auto_takes_and_why(folder: Path) -> None:
 def test_tried_designs_do_not_spoil_the_json(folder: Path) -> None:
     completed = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py", "--try", "2", "--format", "json")
     assert json.loads(completed.stdout) == []
-    assert len(completed.stderr.strip().splitlines()) == 2
+    assert len([line for line in completed.stderr.splitlines() if " in " in line]) == 2
 
 
 def test_a_dry_run_tells_the_executor_of_the_options(folder: Path) -> None:

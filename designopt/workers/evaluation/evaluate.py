@@ -33,6 +33,7 @@ from designopt.plugin import (
 )
 from designopt.plugin.calling import code_of
 from designopt.problem import STATUSES, Problem, derivative_name, evaluation_seed, figure_unit
+from designopt.problem.scoring import aggregate, limited
 from designopt.space import Space
 from designopt.study.stated_units import in_words, stated_value
 from designopt.study.study import Scenario, StudyDefinition
@@ -511,6 +512,29 @@ def _assignment(name: str, value: Any, unit: str) -> str:
     return f"{name} = {number} {unit}".rstrip()
 
 
+def _score(problem: Problem, outputs: Sequence[Mapping[str, float]]) -> str:
+    """The objectives of a design that are more than an output, and the limits that it violates, from its `outputs` in
+    all scenarios."""
+    names = set.intersection(*map(set, outputs))
+    figures = {name: np.array([[row[name] for row in outputs]]) for name in names}
+    several = len(outputs) > 1
+    parts = [
+        _assignment(o.name, float(aggregate(problem, o, figures, 1, o.sign)[0]), o.unit)
+        for o in problem.objectives
+        if (several or o.expression.text not in names) and o.expression.names <= names
+    ]
+    for c in problem.constraints:
+        if c.expression.names <= names:
+            low, high = (float(end[0]) for end in limited(problem, c, figures, 1))
+            for value, limit, sign, is_violated in (
+                (low, c.minimum, "≥", c.minimum is not None and low < c.minimum),
+                (high, c.maximum, "≤", c.maximum is not None and high > c.maximum),
+            ):
+                if is_violated:
+                    parts.append(f"{c.name} = {value:.6g}, not {sign} {limit:g} {c.unit}".rstrip())
+    return "; ".join(parts)
+
+
 def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMISSION) -> tuple[list[str], int]:
     """Evaluate `count` random designs here in all scenarios, for ``validate --try``: a line of text for each
     evaluation, and the number of failures.
@@ -536,6 +560,7 @@ def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMIS
         if relation_violation > 0.0:
             lines.append(f"{at}: invalid, a relation is broken")
             continue
+        of_design: list[Mapping[str, float]] = []
         for s, (scenario, key) in enumerate(zip(problem.scenarios, keys, strict=True)):
             evaluation = evaluator.evaluate(evaluator.design(x, s), s, seed=evaluation_seed(key, study.seed))
             statuses.append(evaluation.status)
@@ -546,4 +571,7 @@ def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMIS
             outcome = outcome if evaluation.ok else evaluation.message
             where = f", {scenario.name}" if len(problem.scenarios) > 1 else ""
             lines.append(f"{at}{where}: {evaluation.status} in {evaluation.wall:.3g} s: {outcome}")
+            of_design += [evaluation.outputs] if evaluation.ok else []
+        if len(of_design) == len(problem.scenarios) and (score := _score(problem, of_design)):
+            lines.append(f"  gives {score}")
     return lines, sum(s in ("error", "nonfinite") for s in statuses) if "ok" in statuses else max(1, len(lines))
