@@ -82,7 +82,7 @@ def test_the_report_of_an_analysis_has_no_parts_about_objectives(folder: Path) -
     assert designopt(folder, "run", "beam.yaml", "-o", "s.study").returncode == 0
     page = (folder / "s.study/report.html").read_text()
     titles = [part.split("</h2>")[0] for part in page.split("<h2>")[1:]]
-    assert titles == ["Overview", "Analysis", "Maps", "The problem", "Failures", "Record"]
+    assert titles == ["Analysis", "Overview", "Maps", "The problem", "Failures", "Record"]
     assert "part of the report failed" not in page
     assert "What does beam give for 2 designs in 2 scenarios?" in page
 
