@@ -64,6 +64,11 @@ def test_a_study_names_rules_as_baselines(tmp_path) -> None:
     [
         ("rule: simc", "rule: smic", "there is no rule 'smic'; known rules: " + ", ".join(RULES)),
         ("delay: 1 s", "delay: 0 s", "the model 'linear_loop' has no rules for these settings"),
+        (
+            "kp: [0.1, 10]",
+            "kp: [0.1, 10], td: {low: 1 s, high: 9 s, scale: log}, tf: 1 s",
+            "the rule gives td = 0, outside 1 to 9 s: a logarithmic range cannot hold it, use a linear one from 0",
+        ),
         ("kp: [0.1, 10]", "kp: [0.1, 3]", "baseline.0.rule: the rule gives kp = 4, outside 0.1 to 3: widen the range"),
     ],
 )

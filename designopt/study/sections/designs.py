@@ -117,7 +117,10 @@ def by_rules(
         outside = [n for n, v in by_rule.items() if n not in values and not free[n].low <= v <= free[n].high]
         for name in outside:
             values_text = f"{by_rule[name]:.4g}, outside {free[name].low:g} to {free[name].high:g} {free[name].unit}"
-            text = f"the rule gives {name} = {values_text.rstrip()}: widen the range, or leave the rule out"
+            way = "widen the range"
+            if free[name].scale == "log" and by_rule[name] <= 0.0:
+                way = "a logarithmic range cannot hold it, use a linear one from 0"
+            text = f"the rule gives {name} = {values_text.rstrip()}: {way}, or leave the rule out"
             ctx.add((*row.path, "rule"), text)
         if not outside:
             completed.append(replace(row, values=by_rule | values))
