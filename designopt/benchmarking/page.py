@@ -17,7 +17,7 @@ from designopt.report.colours import axis, category, layout
 from designopt.report.comparison.bands import median_with_band
 from designopt.report.comparison.seeds import LEVEL, attainment
 from designopt.report.labels import listed, number, plain, with_unit
-from designopt.report.page.page import page, write_page
+from designopt.report.page.page import PageHead, page, write_page
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, selected, trace
 from designopt.study.study import Objective
@@ -46,7 +46,7 @@ def write_benchmark_page(
         count = f"{len(scores.incomplete)} of {plural(len(benchmark.cells), 'run')}"
         banners = (f"{count} are not complete; give the command again to continue.",)
     about = f"{plural(len(scores.problem_names), 'problem')}, {plural(len(scores.solvers), 'solver')}"
-    return write_page(page(benchmark.name, benchmark.title, about, sections, banners), path)
+    return write_page(page(PageHead(benchmark.name, benchmark.title, about, banners), sections), path)
 
 
 # -------------------------------------------------------------------------------------------------------- overview

@@ -24,7 +24,7 @@ from designopt.report.colours import axis, layout
 from designopt.report.comparison.edited import Edited
 from designopt.report.comparison.page import comparison
 from designopt.report.labels import with_unit
-from designopt.report.page.page import page, part_names, render, sections
+from designopt.report.page.page import PageHead, page, part_names, render, sections
 from designopt.report.section import Figure, Section
 from designopt.run.progress import event_text, line
 from designopt.run.snapshot import snapshot
@@ -265,4 +265,5 @@ def arrays_page(path: Path, row: int, file: bytes, words: str) -> str:
         }
         figures.append(Figure(name, plot, note=about.description, height=320))
     section = Section(f"Design {row} recomputed", figures=tuple(figures), details=(("Against the record", words),))
-    return page(result.study.name, result.study.title or result.study.name, path.name, [section], plotly=PLOTLY)
+    study = result.study
+    return page(PageHead(study.name, study.title or study.name, path.name), [section], plotly=PLOTLY)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), *(str(HERE / folder) for folder in ("anatomy", "dynamics", "mechanism"))]  # oracles
+sys.path[:0] = [str(HERE), *(str(HERE / folder) for folder in ("anatomy", "dynamics", "mechanism", "rods"))]  # oracles
 
 _SHARED = Path(os.environ.get("DESIGNOPT_SHARED", Path(__file__).parents[3] / "shared"))
 

@@ -11,7 +11,6 @@ from designopt_wholebody.dynamics.balance import angle_axes, moment_balance
 from designopt_wholebody.dynamics.decomposition import force_parts
 from designopt_wholebody.dynamics.inverse import InverseMethod, inverse_dynamics
 from designopt_wholebody.dynamics.loads import GRAVITY, Loads
-from designopt_wholebody.dynamics.newton_euler import newton_euler
 from designopt_wholebody.dynamics.rotation import angular_matrix, angular_velocity
 from designopt_wholebody.kinematics.angles import joint_angles
 from designopt_wholebody.kinematics.posture import posture, rotation
@@ -19,6 +18,7 @@ from designopt_wholebody.kinematics.tree import tree
 from designopt_wholebody.model.library import content_of, load_model
 from designopt_wholebody.model.reading import read_model
 from designopt_wholebody.subject import Subject, make_subject
+from newton_euler import newton_euler
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]

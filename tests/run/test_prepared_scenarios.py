@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from designopt.plugin import Diverged, PluginError, Quantity, Use, model
+from designopt.problem import Problem
 from designopt.space import Space
 from designopt.study.study import Scenario
 from designopt.workers.evaluation.evaluate import Evaluator
@@ -45,7 +46,9 @@ def scenarios(*values: float) -> tuple[Scenario, ...]:
 def run(*values: float) -> Any:
     """Each scenario three times, in turn."""
     CALLS.clear()
-    evaluator = Evaluator.build(Use(Prepares.__designopt__, {}), {}, Space(()), scenarios(*values), gradients=True)
+    evaluator = Evaluator.build(
+        Problem(Use(Prepares.__designopt__, {}), Space(()), scenarios(*values), objectives=(), gradients=True)
+    )
     order = np.tile(np.arange(len(values), dtype=np.int32), 3)
     return evaluator.run(Chunk(1, np.empty((len(order), 0)), order))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.collocation.solution.optimality.constraints import ConstraintValues
+from designopt.collocation.solution.function_values import ConstraintValues
 from designopt.collocation.solution.solution import PhaseSolution, Solution
 from designopt.collocation.transcription.rows import Block
 

@@ -9,9 +9,9 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.collocation.solution.optimality.constraints import ConstraintValues
-from designopt.collocation.solution.optimality.named_multipliers import NamedMultipliers, path_blocks
-from designopt.collocation.solution.phase_values import PhaseValues
+from designopt.collocation.solution.function_values import ConstraintValues, PhaseValues
+from designopt.collocation.solution.optimality.multipliers import path_blocks
+from designopt.collocation.solution.optimality.named_multipliers import NamedMultipliers
 from designopt.collocation.solution.solution import Iterate, Kind, PhaseSolution, Solution
 from designopt.collocation.solution.status import Status
 from designopt.collocation.statement.problem import TrajectoryProblem

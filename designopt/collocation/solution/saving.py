@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.solution.optimality.constraints import ConstraintValues
+from designopt.collocation.solution.function_values import ConstraintValues
 from designopt.collocation.solution.solution import Arc, Attempt, Iterate, PhaseSolution, Round, Solution, StartRecord
 from designopt.collocation.solution.status import Status
 from designopt.collocation.statement.scheme import SCHEMES, Scheme

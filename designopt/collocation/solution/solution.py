@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from designopt.arrays import Floats
-from designopt.collocation.solution.optimality.constraints import ConstraintValues
+from designopt.collocation.solution.function_values import ConstraintValues
 from designopt.collocation.solution.status import Status
 from designopt.collocation.transcription.mesh.mesh import Mesh
 

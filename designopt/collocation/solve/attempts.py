@@ -13,11 +13,11 @@ from designopt.collocation.solve.guess.initial_point import default_trajectory
 from designopt.collocation.solve.guess.multistart import perturbed, rolled
 from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.program import Program
+from designopt.collocation.solve.scaling import WIDEST
 from designopt.collocation.statement.guess import Guess, Sampled
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.stated_values import Box, ProblemError
 from designopt.collocation.transcription.mesh.mesh import Mesh
-from designopt.collocation.transcription.scaling import WIDEST
 from designopt.collocation.transcription.transcription import Transcription
 
 #: A way is one solve or a chain of them; the last counts.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.collocation.solution.phase_values import PhaseValues
+from designopt.collocation.solution.function_values import PhaseValues
 from designopt.collocation.solution.reading import Reader
 from designopt.collocation.statement.expressions import first_invalid
 from designopt.collocation.transcription.functions.nonsmooth import parts

@@ -15,19 +15,9 @@ from designopt.collocation.transcription.transcription import Transcription
 ROUNDED = 1e-10
 
 
-def free_variables(bounds: ProgramBounds) -> int:
-    """Number of variables that are not fixed."""
-    return int((bounds.low < bounds.high).sum())
-
-
-def equations(bounds: ProgramBounds) -> int:
-    """Number of equality rows."""
-    return int((bounds.row_low == bounds.row_high).sum())
-
-
 def over_constrained(problem: TrajectoryProblem, bounds: ProgramBounds) -> str:
     """A report if there are more equations than free variables; else ""."""
-    free, rows = free_variables(bounds), equations(bounds)
+    free, rows = bounds.free_count, bounds.equality_count
     if rows <= free:
         return ""
     suspects = []

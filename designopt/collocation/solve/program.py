@@ -7,30 +7,29 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import Literal, get_args
+from functools import cached_property, lru_cache
+from reprlib import repr as short
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from designopt.arrays import Floats
 from designopt.collocation.interior.search import NAME as OWN
 from designopt.collocation.linear.library import NAME
+from designopt.collocation.solution.function_values import PhaseValues
 from designopt.collocation.solution.optimality.multipliers import Multipliers
 from designopt.collocation.solution.optimality.singular import singular_arcs
-from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.solution.reading import Reader, read_solution
 from designopt.collocation.solution.solution import Arc, Iterate, PhaseSolution, Solution
 from designopt.collocation.solution.sparsity import Sparsity, sparsity
 from designopt.collocation.solution.status import Status
-from designopt.collocation.solution.versions import versions
-from designopt.collocation.solve.argument_checks import check_arguments, check_guess
-from designopt.collocation.solve.conditioning import Conditioning, conditioning
 from designopt.collocation.solve.finish import finished
 from designopt.collocation.solve.guess.initial_point import initial_point
 from designopt.collocation.solve.invalid import invalid_number
 from designopt.collocation.solve.ipopt import COLD, WARM, check_settings, linear_solver
 from designopt.collocation.solve.outcomes import with_message
-from designopt.collocation.solve.over_constrained import equations, free_variables, over_constrained, without_idle_rows
+from designopt.collocation.solve.over_constrained import over_constrained, without_idle_rows
+from designopt.collocation.solve.scaling import Conditioning, conditioning, scales
 from designopt.collocation.solve.search import End, Search
 from designopt.collocation.solve.tables import beyond_tables
 from designopt.collocation.statement.guess import Guess
@@ -38,14 +37,12 @@ from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.boxes import ProgramBounds, boxes
-from designopt.collocation.transcription.functions.compiled import with_compiled
 from designopt.collocation.transcription.functions.ends import unlinked_warnings
-from designopt.collocation.transcription.functions.functions import ProblemFunctions, state
+from designopt.collocation.transcription.functions.functions import ProblemFunctions, state, with_compiled
 from designopt.collocation.transcription.functions.nonsmooth import nonsmooth_warnings
 from designopt.collocation.transcription.functions.program_variants import check_expressions
 from designopt.collocation.transcription.mesh.layout import Layout, layout
 from designopt.collocation.transcription.mesh.mesh import Mesh
-from designopt.collocation.transcription.scaling import scales
 from designopt.collocation.transcription.transcription import transcribe
 from designopt.interrupts import HostHandlers
 
@@ -85,7 +82,8 @@ class Program:
         begin = time.perf_counter()
         check_arguments(problem, options, guess, meshes)
         options = options or Options()
-        check_settings(options.ipopt)
+        if options.ipopt:
+            check_settings(options.ipopt)
         self.problem, self.options = problem, options
         stated = statement or state(problem, residual=options.residual_for(problem))
         ready = time.perf_counter()
@@ -144,7 +142,7 @@ class Program:
         and for other expressions. The functions of the statement are called only when a program is built: numbers that
         they read from elsewhere do not change later. Threads that solve one program wait for each other.
         """
-        check_guess(guess)
+        _check_guess(guess)
         with self._lock:
             return self._solve(problem or self.problem, guess, warm, previous)
 
@@ -199,13 +197,13 @@ class Program:
         transcription = self.transcription
         if self._conditioning is None:
             self._conditioning = conditioning(transcription, x, bounds.parameters)
-        active_bounds = bounds
-        if equations(bounds) > free_variables(bounds):
+        active_bounds, more = bounds, ""
+        if bounds.equality_count > bounds.free_count:
             x = np.clip(x, *self._search.transcription.box(bounds))
             active_bounds = without_idle_rows(transcription, bounds, x, self._search.rows(x, bounds))
+            more = over_constrained(problem, active_bounds)
         arcs: tuple[Arc, ...] = ()
         values: Sequence[PhaseValues] | None = None
-        more = over_constrained(problem, active_bounds)
         if more:
             rows = self._search.rows(x, bounds)
             iterate = Iterate(x, np.zeros(len(rows)), np.zeros(len(x)))
@@ -240,7 +238,7 @@ class Program:
             ),
             scaling_range=(self._conditioning.smallest, self._conditioning.largest),
             solver=self._solver_name(end),
-            versions=versions(),
+            versions=_versions(),
             seed=self.options.seed,
             timing={**timing, "read": time.perf_counter() - begin},
         )
@@ -271,7 +269,7 @@ class Program:
         The solver also ends at maxima and saddle points, where derivatives are zero: motions at rest often are.
         """
         low, high = self._search.transcription.box(bounds)
-        if free_variables(bounds) <= equations(bounds):
+        if bounds.free_count <= bounds.equality_count:
             return first_end
         x = first_end.iterate.x
         x = np.clip(x + BESIDE * np.random.default_rng(0).standard_normal(len(x)), low, high)
@@ -282,3 +280,43 @@ class Program:
         if better or second_end.status in (Status.DIVERGING, Status.CANCELLED):
             return replace(second_end, seconds=first_end.seconds + second_end.seconds)
         return first_end
+
+
+def check_arguments(problem: Any, options: Any, guess: Any, meshes: Any) -> None:
+    """Raises `ProblemError` (bad_statement, bad_guess) for wrong types and too few meshes."""
+    if not isinstance(problem, TrajectoryProblem):
+        raise ProblemError("bad_statement", "problem", f"is {short(problem)}: give a TrajectoryProblem")
+    if not isinstance(options, Options | None):
+        raise ProblemError("bad_statement", "options", f"are {short(options)}: give Options(...), or none")
+    _check_guess(guess)
+    if meshes is None:
+        return
+    if not isinstance(meshes, Sequence) or not all(isinstance(mesh, Mesh) for mesh in meshes):
+        raise ProblemError("bad_statement", "meshes", f"are {short(meshes)}: give a list with a Mesh for each phase")
+    if (count := len(problem.phases)) != len(meshes):
+        text = f"{len(meshes)} given for {count} phase{'s' if count > 1 else ''}: give one for each"
+        raise ProblemError("bad_statement", "meshes", text)
+
+
+def _check_guess(guess: Any) -> None:
+    """Raises `ProblemError` (bad_guess) unless `guess` is a guess."""
+    if not isinstance(guess, Guess | Solution | None):
+        text = (
+            f"is {short(guess)}: give a Guess, as Guess.from_solution(solution) or"
+            " Guess({phase: sampled(times, values)})"
+        )
+        raise ProblemError("bad_guess", "guess", text)
+
+
+@lru_cache(maxsize=1)
+def _versions() -> dict[str, str]:
+    """Of designopt, CasADi and NumPy; IPOPT and MUMPS come with CasADi."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    version_of = {}
+    for name in ("designopt", "casadi", "numpy"):
+        try:
+            version_of[name] = version(name)
+        except PackageNotFoundError:
+            version_of[name] = "unknown"
+    return version_of

@@ -13,11 +13,10 @@ from designopt.collocation.solution.solution import PhaseSolution, Solution
 from designopt.collocation.solution.verification.equations import is_determined
 from designopt.collocation.solution.verification.resimulate import resimulate
 from designopt.collocation.solution.verification.violation import violation_between_points
-from designopt.collocation.solve.argument_checks import check_arguments
 from designopt.collocation.solve.attempts import persist
 from designopt.collocation.solve.guess.multistart import solve_from_starts, spread
 from designopt.collocation.solve.guess.rollout import rollout
-from designopt.collocation.solve.program import Program
+from designopt.collocation.solve.program import Program, check_arguments
 from designopt.collocation.solve.refine import refine, with_errors
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
@@ -51,12 +51,12 @@ class Scheme:
     degree: int = 0
     rate_factors: Callable[[Floats], Floats] | None = None
 
-    @property
+    @cached_property
     def steps(self) -> int:
         """m, the number of points beyond the left end."""
         return len(self.points) - 1
 
-    @property
+    @cached_property
     def collocated(self) -> Floats:
         """The points at which the equations hold."""
         return self.points if self.starts else self.points[1:]

@@ -32,6 +32,16 @@ class ProgramBounds:
     row_high: Floats
     parameters: Floats
 
+    @property
+    def free_count(self) -> int:
+        """Number of variables that are not fixed."""
+        return int((self.low < self.high).sum())
+
+    @property
+    def equality_count(self) -> int:
+        """Number of equality rows."""
+        return int((self.row_low == self.row_high).sum())
+
 
 def boxes(
     statement: ProblemFunctions, problem: TrajectoryProblem, places: Layout, blocks: tuple[Block, ...]

@@ -30,7 +30,7 @@ from designopt.report.labels import (
     thinned,
     with_unit,
 )
-from designopt.report.page.page import page, write_page
+from designopt.report.page.page import PageHead, page, write_page
 from designopt.report.parts.answer.overview import computing_time, duration
 from designopt.report.section import Figure, Section, Table
 from designopt.report.tables import unfinished
@@ -75,7 +75,7 @@ def comparison(results: Sequence[Result], *, plotly: str | None = None) -> str:
             repetitions = repeated(entries, objectives, _scores(entries, objectives, fronts))
             parts += [repetitions] if repetitions else []
     parts.append(_chosen(entries, objectives))
-    return page("comparison", title, f"{len(entries)} stores", parts, banners, plotly=plotly)
+    return page(PageHead("comparison", title, f"{len(entries)} stores", banners), parts, plotly=plotly)
 
 
 # ------------------------------------------------------------------------------------------------ what is common

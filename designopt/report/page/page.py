@@ -8,6 +8,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
@@ -168,30 +169,35 @@ def render(result: Result, parts: list[Section], refresh: float | None = None, *
         )
     if refresh is not None and going:
         banners.append(f"This page reloads itself every {number(float(refresh))} s during the run.")
+    head = PageHead(study.name, study.title or study.name, f"Store {result.path.name}", tuple(filter(None, banners)))
     return page(
-        study.name,
-        study.title or study.name,
-        f"Store {result.path.name}",
+        head,
         parts,
-        tuple(filter(None, banners)),
         refresh=refresh if going else None,
         designs=_designs(result, parts),
         plotly=plotly,
     )
 
 
+@dataclass(frozen=True)
+class PageHead:
+    """What a page begins with: `name` is that of its files, `about` the line below the `title`, `banners` sentences."""
+
+    name: str
+    title: str
+    about: str
+    banners: tuple[str, ...] = ()
+
+
 def page(
-    name: str,
-    title: str,
-    about: str,
+    head: PageHead,
     parts: list[Section],
-    banners: tuple[str, ...] = (),
     *,
     refresh: float | None = None,
     designs: Mapping[str, Any] | None = None,
     plotly: str | None = None,
 ) -> str:
-    """A page of `parts`; `banners` are sentences at its top, `designs` the hover data.
+    """A page of `parts`; `designs` are the hover data.
 
     It is self-contained, or loads only plotly.js from the address `plotly` of a server.
     """
@@ -213,11 +219,8 @@ def page(
     environment.tests["gappy"] = lambda rows: any(number(cell) in ("–", "-") for row in rows for cell in row)
     template = environment.from_string((resources / "page.html.jinja").read_text(encoding="utf-8"))
     return template.render(
-        name=name,
-        title=title,
-        about=about,
+        head=head,
         made=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M:%S %Z"),
-        banners=banners,
         refresh=None if refresh is None else max(1, math.ceil(refresh)),
         parts=[*zip(_anchors([s.title for s in parts]), parts, strict=True)],
         data=packing.text,

@@ -35,8 +35,7 @@ from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.guess.warm import solve_near
 from designopt.collocation.solve.refine import refine
 from designopt.collocation.solve.solve import checked
-from designopt.collocation.transcription.functions.compiled import with_compiled
-from designopt.collocation.transcription.functions.functions import state
+from designopt.collocation.transcription.functions.functions import state, with_compiled
 from designopt.problem import Solved
 from designopt.solvers.collocation.trajectory import StudyTrajectory
 

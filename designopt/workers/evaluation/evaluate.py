@@ -21,13 +21,11 @@ from designopt.plugin import (
     CannotRun,
     Diverged,
     InvalidDesign,
-    ModelPlugin,
     ObjectivePlugin,
     Permission,
     PluginError,
     ProgramFailed,
     Unusable,
-    Use,
     find,
     permitted,
 )
@@ -97,24 +95,19 @@ class Evaluator:
     @classmethod
     def build(
         cls,
-        model: Use[ModelPlugin],
-        figures: Mapping[str, Use[ObjectivePlugin]],
-        space: Space,
-        scenarios: tuple[Scenario, ...],
+        problem: Problem,
         *,
-        gradients: bool = False,
         programs: Solve | None = None,
         required_outputs: tuple[str, ...] = (),
-        cheap: Use[ModelPlugin] | None = None,
         permission: Permission = NO_PERMISSION,
     ) -> Evaluator:
-        """Build the model and its figures and call the model's `prepare`.
+        """Build the model of `problem` and its figures and call the model's `prepare`, and that of its cheap model.
 
-        With `gradients` every evaluation includes the model's derivatives (`Problem.gradients`). `programs` solves
-        chunks of programs. `required_outputs` are the required outputs of a model that declares none. `cheap` is the
-        model for chunks of cheap evaluations. `permission` states what the model may run outside Python. Raises
-        `PluginError`, in one line, if that fails; `CannotRun` without permission.
+        `programs` solves chunks of programs. `required_outputs` are the required outputs of a model that declares none.
+        `permission` states what the model may run outside Python. Raises `PluginError`, in one line, if that fails;
+        `CannotRun` without permission.
         """
+        model = problem.model
         try:
             built = model.build()
             if model.plugin.has_runs:
@@ -129,21 +122,23 @@ class Evaluator:
             raise PluginError(text) from error
         return cls(
             model=built,
-            figures=tuple((name, use.plugin, use.build()) for name, use in figures.items()),
+            figures=tuple((name, use.plugin, use.build()) for name, use in problem.figures.items()),
             outputs={name: f.required for name, f in model.plugin.outputs.items()},
             arrays=model.plugin.arrays,
             takes_arrays=model.plugin.takes_arrays,
             takes_rng=model.plugin.takes_rng,
             batch_size=model.plugin.batch_size,
-            gradients=gradients,
-            space=space,
-            scenarios=scenarios,
+            gradients=problem.gradients,
+            space=problem.space,
+            scenarios=problem.scenarios,
             programs=programs,
-            prepared=PreparedScenarios(built.prepare_scenario, scenarios) if model.plugin.takes_prepared else None,
+            prepared=PreparedScenarios(built.prepare_scenario, problem.scenarios)
+            if model.plugin.takes_prepared
+            else None,
             required_outputs=required_outputs,
             cheap=None
-            if cheap is None
-            else cls.build(cheap, figures, space, scenarios, required_outputs=required_outputs, permission=permission),
+            if problem.cheap is None
+            else cls.build(problem.cheap, required_outputs=required_outputs, permission=permission),
             code=code_of(model.plugin),
             keeps_failed=permission.keeps_failed,
         )
@@ -153,15 +148,7 @@ class Evaluator:
         cls, problem: Problem, programs: Solve | None = None, permission: Permission = NO_PERMISSION
     ) -> Evaluator:
         """The evaluator of `problem` in this process. Raises the exceptions of `build`."""
-        parts = (problem.model, problem.figures, problem.space, problem.scenarios)
-        return cls.build(
-            *parts,
-            gradients=problem.gradients,
-            programs=programs,
-            required_outputs=requested_by(problem),
-            cheap=problem.cheap.model if problem.cheap else None,
-            permission=permission,
-        )
+        return cls.build(problem, programs=programs, required_outputs=requested_by(problem), permission=permission)
 
     def evaluate(
         self,

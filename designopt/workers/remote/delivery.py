@@ -11,6 +11,7 @@ from typing import Any
 from designopt.files import InputFile
 from designopt.plugin import (
     Array,
+    Fidelity,
     Field,
     ModelPlugin,
     ObjectivePlugin,
@@ -42,9 +43,9 @@ class Delivery:
     """A problem in the form sent to workers: names, settings and file contents, no code objects.
 
     `declared` are the outputs and arrays that a model declares from its settings: a worker does not call `declares`.
-    `asked` are the required outputs of a model that declares none. `cheap` are the settings of cheap evaluations, if a
-    solver learns from them. `programs` is the whole study (in the form of a store, and its files by digest) if a solver
-    solves programs. `permission` states what the model may run outside Python.
+    `required_outputs` are the required outputs of a model that declares none. `fidelity` is that of the problem.
+    `programs` is the whole study (in the form of a store, and its files by digest) if a solver solves programs.
+    `permission` states what the model may run outside Python.
     """
 
     model: tuple[str, int, Mapping[str, Any]]
@@ -60,7 +61,7 @@ class Delivery:
     programs: tuple[str, tuple[InputFile, ...]] | None = None
     declared: tuple[Mapping[str, Field], Mapping[str, Array]] | None = None
     required_outputs: tuple[str, ...] = ()
-    cheap: Mapping[str, Any] | None = None
+    fidelity: Fidelity | None = None
     permission: Permission = NO_PERMISSION
 
     @classmethod
@@ -94,7 +95,7 @@ class Delivery:
             programs=_encoded_study(programs) if programs else None,
             declared=_declared(study.model.plugin),
             required_outputs=requested_by(problem),
-            cheap=dict(problem.fidelity.settings) if problem.fidelity else None,
+            fidelity=problem.fidelity,
             permission=permission,
         )
 
@@ -125,17 +126,17 @@ class Delivery:
             text, files = self.programs
             file_of = {file.digest: file for file in files}
             solve = ProgramWorker.for_study(archive.decode(json.loads(text), file=lambda name, digest: file_of[digest]))
-        space = Space(self.parameters)
-        return Evaluator.build(
+        problem = Problem(
             model,
-            figures,
-            space,
+            Space(self.parameters),
             scenarios,
+            objectives=(),
+            figures=figures,
             gradients=self.gradients,
-            programs=solve,
-            required_outputs=self.required_outputs,
-            cheap=None if self.cheap is None else Use(model.plugin, {**model.settings, **self.cheap}),
-            permission=self.permission,
+            fidelity=self.fidelity,
+        )
+        return Evaluator.build(
+            problem, programs=solve, required_outputs=self.required_outputs, permission=self.permission
         )
 
     def plugins(self) -> tuple[Use[ModelPlugin], dict[str, Use[ObjectivePlugin]]]:

@@ -38,8 +38,6 @@ _OMITTED = {
     "calibration": "the position of a reference mark is not read",
     "sensor": "sensors are not read",
 }
-#: Leader, slope and offset of a joint that mimics another one.
-Leaders = Mapping[str, tuple[str, float, float]]
 
 
 def read_urdf(root: Element) -> RobotParts:

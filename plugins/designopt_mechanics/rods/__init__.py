@@ -6,6 +6,5 @@ where they disagree with Lagrange's equations.
 
 `tree.RodTree` is data. The functions of `matrices`, `dynamics` and `outputs` take coordinates (..., 3 n) in the order
 of all azimuths, all elevations, all lengths: numbers with any leading axes, or CasADi expressions in an array of
-objects (`symbols`). One set of formulas serves both. `as_tree.as_tree` writes the same rods as data of the general
-core.
+objects (`symbols`). One set of formulas serves both.
 """

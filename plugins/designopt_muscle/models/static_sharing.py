@@ -31,7 +31,16 @@ from designopt_muscle.models.figures import ARRAYS, SharingOutputs, figures
 from designopt_muscle.models.reactions import ReactionTerm, joint_reactions
 from designopt_muscle.models.sharing_files import Files, SharingData, as_mistakes, files_of, load_notes, refuse
 from designopt_muscle.models.static_inputs import SharingDesign, StaticScenario
-from designopt_muscle.models.trial import ExternalLoads, bundled, read_trial, read_trial_table, trial_notes
+from designopt_muscle.models.trial import (
+    Contraction,
+    ExternalLoads,
+    TrialDynamics,
+    TrialFrames,
+    bundled,
+    read_trial,
+    read_trial_table,
+    trial_notes,
+)
 from designopt_muscle.osim.read import read_model
 
 
@@ -251,18 +260,15 @@ class StaticSharing:
     def _read_files(self, files: Files) -> SharingData:
         loads, forces, motion = files["external_loads"], files["external_forces"], files["motion"]
         assert motion is not None
+        external = None if loads is None or forces is None else ExternalLoads(loads, forces)
+        computed = self.inverse_dynamics == "compute"
         trial = read_trial(
             self._skeleton,
             motion,
             files["moments"],
-            window=self.window,
-            cutoff=self.cutoff,
-            tendon=self.tendon,
-            passive=self.passive,
-            curves=self.curves,
-            inverse_dynamics=self.inverse_dynamics,
-            external=None if loads is None or forces is None else ExternalLoads(loads, forces),
-            dynamics=bool(self.joint_reactions),
+            frames=TrialFrames(window=self.window, cutoff=self.cutoff),
+            contraction=Contraction(self.tendon, self.passive, self.curves),
+            dynamics=TrialDynamics(external, computed) if computed or self.joint_reactions else None,
         )
         if not trial.balance.usable.any():
             raise TrialError(f"{motion.name}: no frame has all the numbers that are needed")

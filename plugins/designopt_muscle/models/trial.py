@@ -46,6 +46,24 @@ class ExternalLoads:
 
 
 @dataclass(frozen=True)
+class TrialDynamics:
+    """The moving model with its `external` loads; with `gives_moments` net moments follow from masses and motion."""
+
+    external: ExternalLoads | None = None
+    gives_moments: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class TrialFrames:
+    """The frames of a trial: those of the recording between two times `window` (s), or at `times` (n,) s in it on the
+    quintic spline; the coordinates filtered at `cutoff` (Hz)."""
+
+    window: tuple[float, float] | None = None
+    times: Floats | None = None
+    cutoff: float | None = None
+
+
+@dataclass(frozen=True)
 class Contraction:
     """How fibres and tendons give forces, as `strengths` has it."""
 
@@ -132,36 +150,29 @@ def read_trial(
     motion: InputFile,
     moments: InputFile | None = None,
     *,
-    window: tuple[float, float] | None = None,
-    times: Floats | None = None,
-    cutoff: float | None = None,
-    tendon: Literal["rigid", "equilibrium"] = "rigid",
-    passive: bool = False,
-    curves: Literal["opensim", "publication"] = "opensim",
-    inverse_dynamics: Literal["table", "compute"] = "table",
-    external: ExternalLoads | None = None,
-    dynamics: bool = False,
+    frames: TrialFrames | None = None,
+    contraction: Contraction | None = None,
+    dynamics: TrialDynamics | None = None,
 ) -> Trial:
-    """The trial of a `motion` of a `model`.
+    """The trial of a `motion` of a `model`; by default all its frames, without its `dynamics`.
 
     Net moments are columns ``COORDINATE_moment`` (``COORDINATE_force`` for translations) of `moments`, by default of
     `motion`; a cubic spline interpolates them to the frames of the motion if their times differ. Moments about
     coordinates that a coupler drives are added to those of its driver. Rows are the free coordinates that have a net
     moment. Coordinates that the motion lacks stay at their defaults.
 
-    With `inverse_dynamics` "compute" the net moments follow from masses, motion and `external` loads, for all free
-    coordinates that are not locked. `dynamics` also returns the moving model.
-
-    `window` keeps the frames between two times (s); `times` (n,) s are the frames in it, on the quintic spline through
-    the recorded ones; `cutoff` (Hz) filters the coordinates with a zero-phase Butterworth filter of order 3, a motion
-    whose times are not even after resampling it (`for_filter`): its frames are those of the even times. The other
-    arguments are those of `strengths`. Frames with missing numbers stay, with a status; frames closer than five samples
-    to an end of the recording are marked.
+    If the `dynamics` give the moments, they do so for all free coordinates that are not locked. The filter of the
+    coordinates is a zero-phase Butterworth filter of order 3; a motion whose times are not even is resampled before it
+    (`for_filter`), and its frames are those of the even times. Frames with missing numbers stay, with a status; frames
+    closer than five samples to an end of the recording are marked.
 
     Raises `TrialError` and `ModelError` for files that do not fit.
     """
     skeleton = read_model(model.content)
-    remarks = trial_notes(skeleton, motion, moments, computed=inverse_dynamics == "compute", cutoff=cutoff)
+    part = frames or TrialFrames()
+    cutoff, times, window = part.cutoff, part.times, part.window
+    is_computed = dynamics is not None and dynamics.gives_moments
+    remarks = trial_notes(skeleton, motion, moments, computed=is_computed, cutoff=cutoff)
     table, free = _motion_table(skeleton, motion, cutoff)
     coordinate_values = np.column_stack([table.column(name) for name in free])
     recorded = table.time
@@ -176,9 +187,9 @@ def read_trial(
         else:
             moved = _resampled(motion, MovedCoordinates(recorded, tuple(free), coordinate_values), times)
     moving = None
-    if dynamics or inverse_dynamics == "compute":
-        moving = Dynamics.from_model(skeleton, moved.states, _loads(external, skeleton, moved))
-    if moving is not None and inverse_dynamics == "compute":
+    if dynamics is not None:
+        moving = Dynamics.from_model(skeleton, moved.states, _loads(dynamics.external, skeleton, moved))
+    if moving is not None and is_computed:
         net = computed_moments(skeleton, moving)
     else:
         source = read_trial_table(moments) if moments else table
@@ -186,15 +197,14 @@ def read_trial(
         column_of |= {name: moved.values[:, i] for i, name in enumerate(free)}
         net = _moments(source, moments or motion, skeleton, moved.time, column_of)
     if window is not None:
-        frames = np.flatnonzero((moved.time >= window[0] - 1e-9) & (moved.time <= window[1] + 1e-9))
-        if not len(frames):
+        inside = np.flatnonzero((moved.time >= window[0] - 1e-9) & (moved.time <= window[1] + 1e-9))
+        if not len(inside):
             raise TrialError(
                 f"{motion.name}: no frame lies between {window[0]:g} and {window[1]:g} s; it runs from"
                 f" {table.time[0]:g} to {table.time[-1]:g} s"
             )
-        moved, net = moved.take(frames), NetMoments(net.rows, net.values[frames])
-        moving = None if moving is None else moving.take(frames)
-    contraction = Contraction(tendon, passive, curves)
+        moved, net = moved.take(inside), NetMoments(net.rows, net.values[inside])
+        moving = None if moving is None else moving.take(inside)
     trial = trial_of(skeleton, moved, net, moving, inner=inner_times(table.time), contraction=contraction)
     return replace(trial, notes=tuple(dict.fromkeys([*skeleton.notes, *remarks, *trial.notes])))
 

@@ -20,12 +20,11 @@ from designopt_recordings.signals.filters import lowpass
 from designopt_recordings.table import TimeTable
 from numpy.typing import NDArray
 
-from designopt.arrays import Floats
 from designopt.plugin import Array, Diverged, InputFile, InvalidDesign, InvalidSetting, Unusable, filled, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
 from designopt_muscle.models.trial import bundled
-from designopt_muscle.wires.share import WireSharing, drawing_arrays, share_wires
+from designopt_muscle.wires.share import JointMotion, WireSharing, drawing_arrays, share_wires
 
 #: Order of the zero-phase low-pass filter of coordinates.
 _ORDER = 3
@@ -101,9 +100,7 @@ class WireSharingModel:
     tie_break: Annotated[float, Q("", "share of the squares in the criterion 'minmax'", gt=0, lt=1)] = 1e-4
     reserve: Annotated[float, Q("N m", "generalised force of a reserve at control 1 (N for translations)", ge=0)] = 0.0
 
-    _motions: dict[str, tuple[Floats, Floats, Floats, Floats]] = field(
-        init=False, repr=False, compare=False, default_factory=dict
-    )
+    _motions: dict[str, JointMotion] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def check(self) -> None:
         """Read the files before the run. Raises `InvalidSetting` for only one of geometry and companion."""
@@ -130,18 +127,16 @@ class WireSharingModel:
         self, design: WireDesign, scenario: WireScenario, arrays: Set[str] = frozenset()
     ) -> tuple[WireOutputs, dict[str, NDArray[Any]]]:
         """Share the moments of the motion. Raises `InvalidDesign` for values that sharing rejects."""
-        time, q, dq, ddq = self._motion(_file(scenario))
+        motion = self._motion(_file(scenario))
         values = filled(WireDesign, design)
         terms = Terms(criterion_of(values, self.linear, self.tie_break))
         try:
-            wire_solution = share_wires(
-                self._anatomy, time, q, dq, ddq, terms, reserve=self.reserve, strength=values["strength"]
-            )
+            wire_solution = share_wires(self._anatomy, motion, terms, reserve=self.reserve, strength=values["strength"])
         except ValueError as error:
             raise InvalidDesign(str(error)) from None
         sharing = wire_solution.sharing
         all_arrays: dict[str, NDArray[Any]] = {
-            "time": time,
+            "time": motion.time,
             "muscles": np.array(sharing.balance.columns),
             "coordinates": np.array(sharing.balance.rows),
             "wires": np.array([wire.name for wire in self._anatomy.wires]),
@@ -157,7 +152,7 @@ class WireSharingModel:
             "strength_factor": sharing.strength_factor,
         }
         if arrays & {"skeleton", "paths"}:
-            all_arrays |= drawing_arrays(self._anatomy, q, wire_solution)
+            all_arrays |= drawing_arrays(self._anatomy, motion.q, wire_solution)
         return self._figures(wire_solution), {name: all_arrays[name] for name in arrays}
 
     def _figures(self, wire_solution: WireSharing) -> WireOutputs:
@@ -199,8 +194,8 @@ class WireSharingModel:
         table = read_table(file).radians([name for name in self._anatomy.joints if name in turning])
         return table if self.cutoff is None else for_filter(table, self.cutoff)
 
-    def _motion(self, file: InputFile) -> tuple[Floats, Floats, Floats, Floats]:
-        """Time, joints, rates and accelerations of a file, read once in a process. Raises `Diverged`."""
+    def _motion(self, file: InputFile) -> JointMotion:
+        """The motion of a file, read once in a process. Raises `Diverged`."""
         if file.digest not in self._motions:
             joints = self._anatomy.joints
             try:
@@ -218,7 +213,7 @@ class WireSharingModel:
                 raise Unusable(f"{file.name}: no frame lies between {low:g} and {high:g} s", reason="unreadable")
             if not np.isfinite(np.concatenate([q, ddq], axis=1)[in_window]).all(axis=1).any():
                 raise Unusable(f"{file.name}: no frame has all the numbers that are needed", reason="unreadable")
-            self._motions[file.digest] = table.time[in_window], q[in_window], dq[in_window], ddq[in_window]
+            self._motions[file.digest] = JointMotion(*(v[in_window] for v in (table.time, q, dq, ddq)))
         return self._motions[file.digest]
 
 

@@ -30,6 +30,16 @@ _NOT_FINITE = 120
 
 
 @dataclass(frozen=True, eq=False)
+class JointMotion:
+    """Joints `q` (n, m), rad or m, with their rates `dq` and accelerations `ddq`, at `time` (n,) s."""
+
+    time: Floats
+    q: Floats
+    dq: Floats
+    ddq: Floats
+
+
+@dataclass(frozen=True, eq=False)
 class WireSharing:
     """The `sharing` of a wire model: its columns are the muscles; activations are shares of their maximum tension.
 
@@ -46,25 +56,22 @@ class WireSharing:
 
 def share_wires(
     anatomy: Anatomy,
-    time: Floats,
-    q: Floats,
-    dq: Floats,
-    ddq: Floats,
+    motion: JointMotion,
     terms: Terms | None = None,
     *,
     reserve: float = 0.0,
     strength: float = 1.0,
-    needed: Floats | None = None,
 ) -> WireSharing:
-    """Tensions that carry the joints `q` (n, m) with their rates and accelerations at `time` (n,) s.
+    """Tensions that carry the joints of the `anatomy` through a `motion`.
 
     The moments of the wires are a function of the muscle tensions, as the links follow them. Its slopes make a balance
     of moments, which is shared; where the links move with the answer, they make the next one, until it settles. In a
     settled frame the optimality conditions are those of the problem with the poses as unknowns. `reserve` (N m or N) is
-    the generalised force of a reserve at control 1 in each row, `strength` a factor on the maximum tensions, `needed`
-    (n, m) replaces the net moments of the motion. Raises `ValueError` for arrays that do not fit.
+    the generalised force of a reserve at control 1 in each row, `strength` a factor on the maximum tensions. Raises
+    `ValueError` for arrays that do not fit.
     """
-    n, m = len(time), len(anatomy.joints)
+    q, dq, ddq = motion.q, motion.dq, motion.ddq
+    n, m = len(motion.time), len(anatomy.joints)
     for name, values in (("q", q), ("dq", dq), ("ddq", ddq)):
         if np.shape(values) != (n, m):
             raise ValueError(f"{name} has the shape {np.shape(values)}, not {(n, m)}: frames and joints")
@@ -72,7 +79,7 @@ def share_wires(
     good = np.isfinite(np.concatenate([q, dq, ddq], axis=1)).all(axis=1)
     q, dq, ddq = (np.where(good[:, None], v, 0.0) for v in (q, dq, ddq))
     muscles = _muscles(anatomy, n, strength)
-    needed_moments = rows.needed(q, dq, ddq) if needed is None else np.asarray(needed, dtype=np.float64)
+    needed_moments = rows.needed(q, dq, ddq)
     help_ = Reserves(np.full(m, reserve))
     s = np.maximum(0.05, muscles.lower) * muscles.strength
     pose: Floats | None = None
@@ -80,7 +87,7 @@ def share_wires(
     for _round in range(1, _ROUNDS + 1):
         posture = rows.posture(q, s, pose)
         pose = posture.pose
-        sharing = share(_balance(anatomy, time, needed_moments, posture, s, good), muscles, terms, help_)
+        sharing = share(_balance(anatomy, motion.time, needed_moments, posture, s, good), muscles, terms, help_)
         change = np.asarray(np.abs(np.nan_to_num(sharing.forces - s) / muscles.strength).max(axis=1))
         if change.max() <= _SETTLED:
             break

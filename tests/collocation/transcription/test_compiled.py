@@ -7,8 +7,7 @@ from chains import raised
 from designopt_motion.cart_pole import CartPole
 
 from designopt.collocation import Options, Program
-from designopt.collocation.transcription.functions.compiled import with_compiled
-from designopt.collocation.transcription.functions.functions import state
+from designopt.collocation.transcription.functions.functions import state, with_compiled
 from designopt.dynamics.compile import find_compiler
 
 PROBLEM = CartPole().trajectory_problem({})

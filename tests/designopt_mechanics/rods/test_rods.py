@@ -10,7 +10,6 @@ import casadi as ca
 import numpy as np
 import pytest
 from designopt_mechanics.dynamics import recursion
-from designopt_mechanics.rods.as_tree import as_tree
 from designopt_mechanics.rods.basis import objects, symbols
 from designopt_mechanics.rods.dynamics import forward_dynamics, inverse_dynamics, motion
 from designopt_mechanics.rods.matrices import bias, mass_matrix, matrices, weight_forces
@@ -28,6 +27,7 @@ from designopt_mechanics.rods.outputs import (
 from designopt_mechanics.rods.tree import Rod, RodError, RodTree, SingularConfiguration
 from designopt_mechanics.rods.written import equations
 from designopt_mechanics.state import TreeState
+from rods_as_tree import as_tree
 from scipy.integrate import solve_ivp
 
 #: Acceptance between independent formulations (specification of rods, section 7).

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from designopt_muscle.geometry.geometry import muscle_geometry
 from designopt_muscle.models.static_sharing import StaticSharing
-from designopt_muscle.models.trial import bundled, read_trial
+from designopt_muscle.models.trial import TrialFrames, bundled, read_trial
 from designopt_muscle.osim.read import read_model
 from opensim_cases import table
 from small_models import hinge
@@ -156,10 +156,10 @@ def test_a_driven_coordinate_is_never_read_from_the_table(opensim):
     moments = InputFile("i.csv", (opensim / "reference" / "walk_scaled_80musc_inverse_dynamics.csv").read_bytes())
     _, values = table(opensim / "reference" / "walk_scaled_80musc_inverse_dynamics.csv")
     window = (values[0, 0], values[5, 0])
-    one = read_trial(model, motion, moments, window=window)
+    one = read_trial(model, motion, moments, frames=TrialFrames(window))
     without = re.sub(rb"knee_angle_r_beta(?=[\t/])", b"something_else", motion.content, count=1)
     assert without != motion.content
-    trimmed = read_trial(model, InputFile("n.sto", without), moments, window=window)
+    trimmed = read_trial(model, InputFile("n.sto", without), moments, frames=TrialFrames(window))
     assert np.array_equal(one.balance.arms, trimmed.balance.arms)
 
 

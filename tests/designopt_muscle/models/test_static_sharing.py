@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.static_sharing import StaticSharing
-from designopt_muscle.models.trial import bundled, read_trial
+from designopt_muscle.models.trial import TrialFrames, bundled, read_trial
 from designopt_muscle.report.sharing import muscle_sharing
 from opensim_cases import case, table
 from small_models import hinge
@@ -72,7 +72,7 @@ def test_moments_of_driven_coordinates_are_added_to_their_drivers(opensim):
         file(opensim, "models/walk_scaled_80musc.osim"),
         file(opensim, "motion/walk_scaled_80musc_kinematics.sto"),
         file(opensim, "reference/walk_scaled_80musc_inverse_dynamics.csv"),
-        window=(values[0, 0], values[-1, 0]),
+        frames=TrialFrames((values[0, 0], values[-1, 0])),
     )
     assert not [row for row in trial.balance.rows if row.endswith("_beta")]
     columns = dict(zip(names, values.T, strict=True))
@@ -174,7 +174,7 @@ def test_frames_with_gaps_stay_in_the_trial_with_a_status():
 
 def test_a_window_beside_the_trial_is_refused():
     with pytest.raises(TrialError, match="no frame lies between 5 and 6 s"):
-        read_trial(bundled("planar_leg.osim"), bundled("walking_leg.csv"), window=(5.0, 6.0))
+        read_trial(bundled("planar_leg.osim"), bundled("walking_leg.csv"), frames=TrialFrames((5.0, 6.0)))
 
 
 def test_the_elbow_study_compares_the_criteria_it_states(tmp_path):

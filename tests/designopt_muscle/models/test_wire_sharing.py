@@ -15,7 +15,7 @@ from designopt_mechanics.sharing.statement.formulation import Terms
 from designopt_muscle.models.trial import bundled
 from designopt_muscle.models.wire_sharing import WireSharingModel
 from designopt_muscle.wires.posture import WireRows
-from designopt_muscle.wires.share import share_wires
+from designopt_muscle.wires.share import JointMotion, share_wires
 
 import designopt
 from designopt.plugin import Diverged, InputFile, InvalidSetting
@@ -41,7 +41,7 @@ def motion(t):
 
 @pytest.fixture(scope="module")
 def shared(arm):
-    return share_wires(arm, TIME, *motion(TIME))
+    return share_wires(arm, JointMotion(TIME, *motion(TIME)))
 
 
 def tension(arm, shared, name, frame):
@@ -93,7 +93,7 @@ def test_slopes_are_those_of_the_moments_with_the_links_following(arm):
 
 @pytest.mark.parametrize("criterion", [Power(3.0), MinMax()])
 def test_other_criteria_are_shared_in_the_same_way(arm, shared, criterion):
-    wire_shares = share_wires(arm, TIME[::5], *motion(TIME[::5]), Terms(criterion))
+    wire_shares = share_wires(arm, JointMotion(TIME[::5], *motion(TIME[::5])), Terms(criterion))
     assert (wire_shares.sharing.status == 0).all()
     peaks = wire_shares.sharing.activations.max(axis=1)
     if isinstance(criterion, MinMax):
@@ -109,11 +109,12 @@ def test_a_motion_that_is_too_fast_is_infeasible_with_what_is_missing(arm):
     ddq[1] = 3000.0
     dq = np.array(dq)
     dq[2] = np.nan
-    wire_shares = share_wires(arm, TIME[:3], q, dq, ddq)
+    fast = JointMotion(TIME[:3], q, dq, ddq)
+    wire_shares = share_wires(arm, fast)
     assert wire_shares.sharing.status.tolist() == [0, 100, 120]
     assert np.abs(wire_shares.sharing.shortfall[1]).max() > 1.0
     assert np.isnan(wire_shares.tensions[2]).all()
-    helped = share_wires(arm, TIME[:3], q, dq, ddq, reserve=100.0)
+    helped = share_wires(arm, fast, reserve=100.0)
     assert helped.sharing.status.tolist() == [0, 20, 120]
 
 

@@ -17,7 +17,7 @@ from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.reactions import ReactionTerm
 from designopt_muscle.models.static_sharing import StaticSharing
-from designopt_muscle.models.trial import ExternalLoads, bundled, read_trial
+from designopt_muscle.models.trial import ExternalLoads, TrialDynamics, TrialFrames, bundled, read_trial
 from opensim_cases import case
 from small_models import hinge
 
@@ -369,6 +369,8 @@ def test_forces_that_end_before_the_motion_leave_frames_without_an_answer(opensi
     trial_file = file(opensim, "motion/gait10dof18musc_kinematics.sto")
     model = file(opensim, "models/gait10dof18musc_subject01.osim")
     loads = ExternalLoads(file(opensim, "motion/gait10dof18musc_walk_grf.xml"), cut("subject01_walk_grf.mot", 900))
-    trial = read_trial(model, trial_file, window=(0.6, 1.9), inverse_dynamics="compute", external=loads)
+    trial = read_trial(
+        model, trial_file, frames=TrialFrames((0.6, 1.9)), dynamics=TrialDynamics(loads, gives_moments=True)
+    )
     assert set(trial.balance.status.tolist()) == {0, 120}
     assert (np.diff(trial.balance.status) >= 0).all()

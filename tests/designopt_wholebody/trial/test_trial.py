@@ -10,7 +10,6 @@ from designopt_recordings.frames import FrameStatus
 from designopt_recordings.recording import Recording
 from designopt_recordings.signals.filters import lowpass
 from designopt_wholebody.consistency.positions import Method
-from designopt_wholebody.dynamics.newton_euler import newton_euler
 from designopt_wholebody.model.library import load_model
 from designopt_wholebody.subject import Subject, SubjectError, make_subject
 from designopt_wholebody.synthetic.pushup import pushup
@@ -18,6 +17,7 @@ from designopt_wholebody.synthetic.synthetic_trial import INTERNAL, SyntheticTri
 from designopt_wholebody.trial.analysis import Analysis, Settings, analyse, neighbour_status, reach
 from designopt_wholebody.trial.landmarks import find_landmarks, raw_coordinates, static_subject, stillest
 from designopt_wholebody.trial.marker_set import OWN_NAMES, MarkerSet, Offset, read_marker_set
+from newton_euler import newton_euler
 from numpy.typing import NDArray
 
 from designopt.plugin import InputFile

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.collocation.solution.phase_values import PhaseValues
+from designopt.collocation.solution.function_values import PhaseValues
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.rows import Block
@@ -99,6 +99,11 @@ def lagrangian_gradient(
 def block_of(blocks: Sequence[Block], kind: str, phase: int) -> Block | None:
     """The block of rows of one kind of a phase, or None."""
     return next((b for b in blocks if b.kind == kind and b.phase == phase), None)
+
+
+def path_blocks(transcription: Transcription, i: int) -> list[Block]:
+    """The rows of the path constraints of phase i."""
+    return [block for block in transcription.blocks if block.kind == "path" and block.phase == i]
 
 
 def costates(transcription: Transcription, i: int, multipliers: Multipliers, x: Floats, values: PhaseValues) -> Floats:

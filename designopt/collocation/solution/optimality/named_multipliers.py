@@ -9,13 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.collocation.solution.optimality.multipliers import Multipliers, costates, multipliers
+from designopt.collocation.solution.function_values import PhaseValues
+from designopt.collocation.solution.optimality.multipliers import Multipliers, costates, multipliers, path_blocks
 from designopt.collocation.solution.optimality.sensitivity import data_sensitivity
-from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.solution.solution import Iterate
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.transcription.boxes import ProgramBounds
-from designopt.collocation.transcription.rows import Block
 from designopt.collocation.transcription.transcription import Transcription
 
 
@@ -117,8 +116,3 @@ class NamedMultipliers:
         """Seconds (slots,) that each point represents in the quadrature; infinite without a weight."""
         weights = self.transcription.layout.phases[i].mesh.weights
         return np.where(weights == 0.0, np.inf, weights * self.values[i].duration)
-
-
-def path_blocks(transcription: Transcription, i: int) -> list[Block]:
-    """The rows of the path constraints of phase i."""
-    return [block for block in transcription.blocks if block.kind == "path" and block.phase == i]

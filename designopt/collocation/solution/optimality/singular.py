@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Floats, Mask
+from designopt.collocation.solution.function_values import PhaseValues
 from designopt.collocation.solution.optimality.multipliers import Multipliers
-from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.solution.solution import Arc
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.per_point import PerPoint

@@ -14,10 +14,10 @@ from designopt.collocation.solution.status import Status
 from designopt.collocation.solve.guess.initial_point import default_trajectory, middle
 from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.program import Program
+from designopt.collocation.solve.scaling import WIDEST
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.statement.stated_values import ProblemError
-from designopt.collocation.transcription.scaling import WIDEST
 
 #: Number of points and of waves of perturbed trajectories.
 POINTS, WAVES = 41, 3

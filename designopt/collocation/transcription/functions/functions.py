@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from designopt.collocation.statement.checks import check_statement
+from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.transcription.functions.ends import EndSymbols, end_symbols, linear_integrals
 from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.mesh.points import CollocationPoint, PointFunctions, equal_key, point_functions
 from designopt.collocation.transcription.mesh.samples import SamplePoint, sample_points
+from designopt.dynamics.compile import CompilerError, load_library
+from designopt.lazy import casadi as ca
+
+logger = logging.getLogger(__name__)
+
+#: Number of solves and of operations of a model from which compilation (0.1 to some seconds, once) pays.
+SOLVES = 20
+OPERATIONS = 2000
+
+_NAMES = ("values", "jacobian", "cost", "cost_gradient", "hessian")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,3 +66,33 @@ def state(problem: TrajectoryProblem, *, residual: bool = True) -> ProblemFuncti
             formed[key] = point_functions(point, integrals, weights)
         functions.append(formed[key])
     return ProblemFunctions(problem, points, tuple(functions), ends, integral_variables, sample_points(points), direct)
+
+
+def with_compiled(statement: ProblemFunctions, options: Options, solves: int) -> ProblemFunctions:
+    """`statement` with compiled functions if `options.compile` requests them, or is auto and compilation pays.
+
+    A failed compilation is logged; the interpreted functions give the same numbers.
+    """
+    operations = max(functions.operations for functions in statement.functions)
+    pays = solves > SOLVES and operations > OPERATIONS
+    if options.compile == "never" or (options.compile == "auto" and not pays):
+        return statement
+    try:
+        compiled_of = {id(functions): _compiled(functions) for functions in dict.fromkeys(statement.functions)}
+        return replace(statement, functions=tuple(compiled_of[id(functions)] for functions in statement.functions))
+    except CompilerError as error:
+        logger.warning("the trajectory problem is solved with interpreted functions: %s", error)
+        return statement
+
+
+def _compiled(functions: PointFunctions) -> PointFunctions:
+    generator = ca.CodeGenerator("point", {"with_header": False})
+    try:
+        for name in _NAMES:
+            generator.add(getattr(functions, name))
+        source = generator.dump()
+    except RuntimeError as error:
+        raise CompilerError(f"a function cannot be written in C: {error}") from error
+    path = load_library(source, "the trajectory problem")._name
+    external: dict[str, Any] = {name: ca.external(getattr(functions, name).name(), path) for name in _NAMES}
+    return replace(functions, **external)

@@ -105,18 +105,13 @@ class Expression:
         with np.errstate(all="ignore"):
             return _evaluate_violation(self.root, values)
 
-    def bind(self, unit_of: Mapping[str, str | None]) -> tuple[Expression, str]:
-        """The expression with all conversions written out, and the unit of its value.
+    def bound(self, unit_of: Mapping[str, str | None]) -> tuple[Expression, str | None]:
+        """The expression with all conversions written out, and the unit of its value; None for one of numbers alone.
 
         `unit_of` gives the unit of each name (None: a number without a unit, which takes that of the other operand).
         Sums, comparisons, min and max need one dimension and are computed in the unit of their first member with a
         unit. Raises `ExpressionError` at the part with an incompatible unit.
         """
-        bound, unit = self.bound(unit_of)
-        return bound, unit or ""
-
-    def bound(self, unit_of: Mapping[str, str | None]) -> tuple[Expression, str | None]:
-        """`bind`, but with the unit None for an expression of numbers without units. Raises `ExpressionError`."""
         try:
             term, unit = _bind(self.root, unit_of)
         except units.UnitError as error:  # a product whose unit cannot be written, m^18 say

@@ -39,7 +39,7 @@ from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.sharing_files import as_mistakes
 from designopt_muscle.models.static_inputs import SharingScenario
-from designopt_muscle.models.trial import Trial, bundled, read_trial, recorded_times, trial_notes
+from designopt_muscle.models.trial import Trial, TrialFrames, bundled, read_trial, recorded_times, trial_notes
 from designopt_muscle.osim.read import read_model
 
 #: On the cost that has no minimum as the mesh refines: what equals the activation there is one excitation alone.
@@ -297,7 +297,7 @@ class DynamicSharingModel:
         self, motion: InputFile, moments: InputFile | None, emg: InputFile | None, fibres: InputFile | None
     ) -> tuple[DynamicTrial, MeshFrames]:
         frames = MeshFrames.over(recorded_times(motion), self.window, self.mesh, self.scheme, self.margin)
-        trial = read_trial(self._skeleton, motion, moments, cutoff=self.cutoff, times=frames.time)
+        trial = read_trial(self._skeleton, motion, moments, frames=TrialFrames(times=frames.time, cutoff=self.cutoff))
         crossed = np.flatnonzero((np.abs(trial.balance.arms) > 0).any(axis=(0, 2)))
         balance = replace(
             trial.balance,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-
-from designopt.arrays import Floats
 from designopt_wholebody.consistency.rates import Motion
 from designopt_wholebody.dynamics.loads import GRAVITY, JointLoads, Loads
 from designopt_wholebody.dynamics.rotation import angular_velocity
 from designopt_wholebody.kinematics.tree import tree
 from designopt_wholebody.model.schema import GROUND
 from designopt_wholebody.subject import Subject
+
+from designopt.arrays import Floats
 
 
 def newton_euler(subject: Subject, motion: Motion, loads: Loads | None = None, gravity: Floats = GRAVITY) -> JointLoads:

@@ -1,4 +1,4 @@
-"""All constraints of a nonlinear program at an iterate: values, limits, violations."""
+"""Values of the functions of a program at an iterate: those of a phase along its trajectory, and all constraints."""
 
 from __future__ import annotations
 
@@ -10,6 +10,30 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.collocation.transcription.rows import Block
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseValues:
+    """Values of one phase at the variables of a program.
+
+    `constants` (nc,) are its numeric data, then its fixed times; `signals` (points, ns) its sampled data. `rates`
+    (points, nx) of the states, times the duration; `path` (points, np); `outputs` (points, no); `integrals` of the
+    whole phase.
+    """
+
+    constants: Floats
+    signals: Floats
+    t0: float
+    tf: float
+    rates: Floats
+    path: Floats
+    outputs: Floats
+    integrals: Floats
+
+    @property
+    def duration(self) -> float:
+        """tf - t0 (s)."""
+        return self.tf - self.t0
 
 
 @dataclass(frozen=True, eq=False)
