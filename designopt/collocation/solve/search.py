@@ -1,7 +1,7 @@
 """Runs of a solver on a program: from a point, with or without multipliers, or to finish a previous run.
 
 The solver is the interior point method of this package if there is a C compiler and no other is requested, else IPOPT,
-which also takes over if the former fails, with the remaining iterations and time.
+which also takes over if the former fails, with the remaining iterations and time. Only IPOPT has an adaptive barrier.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Search:
         """The end of the solver from scaled variables `x`, with the `multipliers` for a warm `start`. Raises the
         exceptions of signal handlers."""
         begin, lost = time.perf_counter(), None
-        if self._interior is not None and not start.finishes:
+        if self._interior is not None and not (start.finishes or start.adaptive):
             interior_run = Run(self._interior, bounds, x, multipliers)
             end = self.further(interior_run, self.options.tolerance, self.options.tolerance)
             if end is not None:
