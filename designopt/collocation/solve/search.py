@@ -30,6 +30,8 @@ from designopt.lazy import casadi as ca
 ROUNDED = 1e-10
 #: Additional iterations of a run of the package's own solver that finishes.
 FEW_TO_FINISH = 60
+#: Number of solves of one program after which its functions are compiled (a second or two, once).
+SOLVES = {"auto": 1000, "always": 1}
 #: Return status of a run of it by its end, unless stopped.
 ENDS = {SOLVED: Status.SOLVED, NEAR: Status.ACCEPTABLE, LIMIT: Status.ITERATION_LIMIT}
 
@@ -60,6 +62,7 @@ class Search:
     def __init__(self, transcription: Transcription, options: Options) -> None:
         self.transcription, self.options = transcription, options
         self.building = 0.0
+        self._solves = 0
         self._solvers: dict[tuple[Start, bool], tuple[Any, Any]] = {}
 
     @cached_property
@@ -100,6 +103,9 @@ class Search:
         exceptions of signal handlers."""
         begin, lost = time.perf_counter(), None
         if self._interior is not None and not (start.finishes or start.adaptive):
+            self._solves += 1
+            if self._solves > SOLVES[self.options.compile]:
+                self._interior.functions.compile()
             interior_run = Run(self._interior, bounds, x, multipliers)
             end = self.further(interior_run, self.options.tolerance, self.options.tolerance)
             if end is not None:

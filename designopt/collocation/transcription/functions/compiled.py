@@ -8,8 +8,9 @@ from typing import Any
 
 from designopt.collocation.statement.options import Options
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
+from designopt.collocation.transcription.functions.per_point import SMALL
 from designopt.collocation.transcription.mesh.points import PointFunctions
-from designopt.dynamics.compile import CompilerError, load_library
+from designopt.dynamics.compile import CompilerError, find_compiler, load_library
 from designopt.lazy import casadi as ca
 
 logger = logging.getLogger(__name__)
@@ -22,11 +23,14 @@ _NAMES = ("values", "jacobian", "cost", "cost_gradient", "hessian")
 
 
 def with_compiled(statement: ProblemFunctions, options: Options, solves: int) -> ProblemFunctions:
-    """`statement` with compiled functions if `options.compile` requests them, or is auto and compilation pays.
+    """`statement` with compiled functions if `options.compile` requests them, or is auto and compilation pays. Those of
+    small models stay interpreted: a program compiles its functions as a whole (`interior.functions`).
 
     A failed compilation is logged; the interpreted functions give the same numbers.
     """
     operations = max(functions.operations for functions in statement.functions)
+    if operations <= SMALL and find_compiler() is not None:  # CasADi's calls of the points would take longer
+        return statement
     pays = solves > SOLVES and operations > OPERATIONS
     if options.compile == "never" or (options.compile == "auto" and not pays):
         return statement
