@@ -24,12 +24,12 @@ def silent(capfd):
 @pytest.fixture
 def stopped_at_second(monkeypatch: pytest.MonkeyPatch) -> list[Program]:
     """The programs that were solved; a request to stop comes with the second."""
-    real, solved = Program.solve, []
+    real, solved = Program.attempt, []
 
     def solve(self: Program, *arguments: object, **named: object) -> Solution:
         solved.append(self)
         solution = real(self, *arguments, **named)  # type: ignore[arg-type]
         return replace(solution, status=Status.CANCELLED) if len(solved) == 2 else solution
 
-    monkeypatch.setattr(Program, "solve", solve)
+    monkeypatch.setattr(Program, "attempt", solve)
     return solved

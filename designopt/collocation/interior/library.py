@@ -37,6 +37,7 @@ class SearchData(ctypes.Structure):
         *((name, ctypes.c_int) for name in _COUNTS),
         *((name, ctypes.c_void_p) for name in (*INTEGERS, *NUMBERS)),
         ("evaluate", EVALUATE),
+        ("calls", ctypes.c_void_p),
         ("barrier", ctypes.c_double),
         ("push", ctypes.c_double),
         ("warm", ctypes.c_int),

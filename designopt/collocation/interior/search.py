@@ -16,6 +16,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.collocation.interior import library
+from designopt.collocation.interior.functions import SLOPES, VALUES, ProgramFunctions
 from designopt.collocation.interior.structure import KKTStructure, kinds, structure
 from designopt.collocation.solution.solution import Iterate
 from designopt.collocation.transcription.boxes import ProgramBounds
@@ -25,8 +26,6 @@ from designopt.collocation.transcription.transcription import Transcription
 NAME = "designopt interior point"
 #: Return values of `Run.go`.
 SOLVED, NEAR, LIMIT, STOPPED, LOST = range(5)
-#: Requests to functions: `VALUES` and `SLOPES` of state.c.
-VALUES, SLOPES = range(2)
 #: Maximum number of iterations: the largest C int.
 MOST = 2**31 - 1
 #: Names of the recorded quantities of an iteration, as in IPOPT.
@@ -83,7 +82,7 @@ class Run:
             rows=len(transcription.row_scale), nz=len(s.row),
             w_count=len(s.w_from), w_all=len(functions.hessian), j_count=len(s.j_from), j_all=len(functions.jacobian),
             **s.addresses, **functions.addresses, **{name: each.ctypes.data for name, each in arrays.items()},
-            evaluate=method.evaluate, barrier=BARRIER[warm], push=PUSH[warm], warm=warm,
+            evaluate=method.evaluate, calls=functions.calls, barrier=BARRIER[warm], push=PUSH[warm], warm=warm,
         )  # fmt: skip
         self._started = False
         self._state = method.code.interior_new(ctypes.byref(passed))
@@ -156,60 +155,3 @@ class Run:
         table = np.ctypeslib.as_array(at, (count.value, len(RECORDED))) if count.value else np.empty((0, len(RECORDED)))
         iterations = {name: table[:, j].tolist() for j, name in enumerate(RECORDED)}
         return {"iter_count": max(count.value - 1, 0), "iterations": iterations}
-
-
-class ProgramFunctions:
-    """Cost, rows and derivatives of `made`: ``evaluate(what)`` reads `x`, `p`, `cost_factor` and `row_factors`, and
-    writes `cost` and `g` (what 0), `gradient` and the nonzeros of `jacobian` (1), those of `hessian` (2).
-
-    `addresses` are the memory addresses of these arrays. After each call `stops` is tested; an exception is stored as
-    `raised`. `user` is the search to which the current values belong.
-    """
-
-    def __init__(self, transcription: Transcription) -> None:
-        n, m = transcription.layout.size, len(transcription.row_scale)
-        self.x, self.p = np.zeros(n), np.zeros(transcription.parameter_size)
-        self.cost, self.g, self.gradient = np.zeros(1), np.zeros(m), np.zeros(n)
-        self.jacobian = np.zeros(transcription.jacobian.nnz_out(1))
-        self.hessian = np.zeros(transcription.hessian.nnz_out(0))
-        self.cost_factor, self.row_factors = np.zeros(1), np.zeros(m)
-        shared = {"all": self.x, "cost": self.cost, "g": self.g, "gradient": self.gradient, "jacobian": self.jacobian}
-        shared |= {"hessian": self.hessian, "cost_factor": self.cost_factor, "row_factors": self.row_factors}
-        self.addresses = {name: each.ctypes.data for name, each in shared.items()}
-        arguments = (self.x, self.p)
-        multiplied = (*arguments, self.cost_factor, self.row_factors)
-        self._buffers: list[Any] = []  # memory used by the calls
-        self._calls = (
-            (
-                self._call(transcription.objective, arguments, 0, self.cost),
-                self._call(transcription.constraints, arguments, 0, self.g),
-            ),
-            (
-                self._call(transcription.gradient, arguments, 1, self.gradient),
-                self._call(transcription.jacobian, arguments, 1, self.jacobian),
-            ),
-            (self._call(transcription.hessian, multiplied, 0, self.hessian),),
-        )
-        self.stops: Callable[[], bool] = lambda: False
-        self.raised: BaseException | None = None
-        self.user: object = None
-
-    def _call(self, function: Any, arguments: tuple[Floats, ...], number: int, result: Floats) -> Any:
-        buffer, call = function.buffer()
-        for i, each in enumerate(arguments):
-            if each.size:
-                buffer.set_arg(i, memoryview(each.data))
-        if result.size:
-            buffer.set_res(number, memoryview(result.data))
-        self._buffers.append(buffer)
-        return call
-
-    def evaluate(self, what: int) -> int:
-        """0, or 1 if the search must stop."""
-        try:
-            for call in self._calls[what]:
-                call()
-        except BaseException as error:  # it would be lost in C
-            self.raised = error
-            return 1
-        return int(self.stops())

@@ -8,8 +8,17 @@
 typedef int (*Evaluate)(int what);
 
 /* What is asked of the functions, at `all`: cost and rows; gradient and Jacobian; the Hessian with `cost_factor` and
-   `row_factors`. The answer is 0, or the search ends. */
-enum { VALUES, SLOPES, CURVATURE };
+   `row_factors`; nothing. The answer is 0, or the search ends. */
+enum { VALUES, SLOPES, CURVATURE, NOTHING };
+
+/* A compiled function of CasADi with its arguments, results and memory. */
+typedef struct {
+    int (*function)(const double **, double **, int *, double *, int);
+    const double **arguments;
+    double **results;
+    int *integers;
+    double *reals;
+} Call;
 
 /* How a search ends. */
 enum { SOLVED, NEAR, LIMIT, STOPPED, LOST };
@@ -29,6 +38,7 @@ typedef struct {
     double *low, *up;            /* (n,) */
     double *x, *y, *zl, *zu;     /* the iterate: (n,), (m,) and multipliers (n,) of the limits */
     Evaluate evaluate;
+    const Call *calls;           /* compiled: cost, rows, gradient, Jacobian, Hessian; NULL where they are not */
     double barrier, push;        /* at the beginning */
     int warm;                    /* whether multipliers are given */
 } SearchData;

@@ -2,11 +2,22 @@
 
 static const double MAX_GRADIENT = 100.0, MIN_SCALE = 1e-8;
 
+/* Compiled functions are called from here, Python only once in an iteration, where it learns of requests to stop. */
+static int evaluated(const SearchData *g, int what) {
+    static const int first[] = {0, 2, 4, 5};
+    if (!g->calls) return g->evaluate(what);
+    for (int k = first[what]; k < first[what + 1]; k++) {
+        const Call *call = g->calls + k;
+        call->function(call->arguments, call->results, call->integers, call->reals, 0);
+    }
+    return what == SLOPES ? g->evaluate(NOTHING) : 0;
+}
+
 /* Cost and equations at v; 0 where they are not finite, -1 where the search is to stop. */
 static int values_at(Interior *t, const double *v, double *f, double *c) {
     const SearchData *g = &t->g;
     for (int i = 0; i < g->free; i++) g->all[g->column[i]] = v[i];
-    if (g->evaluate(VALUES)) return -1;
+    if (evaluated(g, VALUES)) return -1;
     *f = t->cost_scale * *g->cost;
     for (int i = 0; i < g->m; i++) c[i] = g->g[g->equation[i]] - g->value[i];
     for (int k = g->free; k < g->n; k++) c[g->slack_row[k - g->free]] -= v[k];
@@ -17,7 +28,7 @@ static int values_at(Interior *t, const double *v, double *f, double *c) {
 /* Gradient and Jacobian at the point that was last asked for; those of fixed variables have to be finite too. */
 static int slopes_there(Interior *t) {
     const SearchData *g = &t->g;
-    if (g->evaluate(SLOPES)) return -1;
+    if (evaluated(g, SLOPES)) return -1;
     for (int i = 0; i < g->free; i++) t->slopes[i] = t->cost_scale * g->gradient[g->column[i]];
     return isfinite(sum_of(g->gradient, g->columns) + sum_of(g->jacobian, g->j_all));
 }
@@ -59,7 +70,7 @@ static int find_matrix(Interior *t, int curved) {
     if (curved) {
         *g->cost_factor = t->cost_scale;
         for (int i = 0; i < g->m; i++) g->row_factors[g->equation[i]] = t->row_scale[i] * g->y[i];
-        if (g->evaluate(CURVATURE)) return -1;
+        if (evaluated(g, CURVATURE)) return -1;
         if (!isfinite(sum_of(g->hessian, g->w_all))) return 0;
         for (int k = 0; k < g->w_count; k++) t->k[g->w_to[k]] = g->hessian[g->w_from[k]];
     }

@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from designopt.collocation.solution.solution import Attempt, Iterate, Solution
-from designopt.collocation.solution.status import Status
+from designopt.collocation.solution.solution import Iterate, Solution
+from designopt.collocation.solve.alternatives import ADAPTIVE_BARRIER, Way, first_success
 from designopt.collocation.solve.guess.initial_point import default_trajectory
 from designopt.collocation.solve.guess.multistart import perturbed, rolled
 from designopt.collocation.solve.guess.rollout import rollout
+from designopt.collocation.solve.ipopt import ADAPTIVE
 from designopt.collocation.solve.program import Program
 from designopt.collocation.solve.scaling import WIDEST
 from designopt.collocation.statement.guess import Guess, Sampled
 from designopt.collocation.statement.problem import TrajectoryProblem
-from designopt.collocation.statement.stated_values import Box, ProblemError
+from designopt.collocation.statement.stated_values import Box
 from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.transcription import Transcription
 
-#: A way is one solve or a chain of them; the last counts.
-Way = Callable[[], tuple[Solution, ...]]
-
-#: Statuses after which another way may succeed.
-WORTH = frozenset(
-    (
-        Status.LOCALLY_INFEASIBLE,
-        Status.ITERATION_LIMIT,
-        Status.RESTORATION_FAILED,
-        Status.STALLED,
-        Status.INVALID_NUMBER,
-        Status.FAILED,
-    )
-)
 #: Intervals per interval of the coarse mesh, and its minimum number of intervals.
 COARSER, FEWEST = 5, 4
 #: Successive positions of the ends of phases, as shares of the way from the statement to the end of the guess's motion.
@@ -42,46 +29,23 @@ SHARES = (1.0, 0.75, 0.5, 0.25, 0.1)
 TIMES = (0.3, 0.1, 3.0)
 #: Number of perturbed guesses; every second one is a rollout.
 STARTS = 6
-#: Limit of the iterations of all attempts: a multiple of those of the failed solve, and a minimum.
-PATIENCE, MIN_ITERATIONS = 6, 1500
 
 
 def persist(program: Program, problem: TrajectoryProblem, guess: Guess | None, failed: Solution) -> Solution:
     """A solution of `problem`, a variant of that of `program`, by the first way that succeeds; else `failed`.
 
     In turn: rollout of the guessed controls; a coarse mesh first; unit scales for unbounded variables; the final values
-    of the phases moved to the end of the rollout, and back in steps; other guesses of free times; perturbed guesses.
-    `Solution.attempts` records the attempts, and the message names the successful one. Ways that do not apply (no free
-    times, a rollout beyond all bounds) are skipped.
+    of the phases moved to the end of the rollout, and back in steps; other guesses of free times; perturbed guesses;
+    an adaptive barrier. `Solution.attempts` records the attempts, and the message names the successful one. Ways that
+    do not apply (no free times, a rollout beyond all bounds) are skipped.
     """
-    if failed.status not in WORTH:
-        return failed
-    tried = [Attempt("as stated", failed.status, failed.iterations)]
-    spent = 0
-    for name, way in ways(program, problem, guess):
-        if spent > max(PATIENCE * failed.iterations, MIN_ITERATIONS):
-            break
-        try:
-            chain = way()
-        except ProblemError:
-            continue
-        solution, iterations = chain[-1], sum(solved.iterations for solved in chain)
-        tried.append(Attempt(name, solution.status, iterations))
-        spent += iterations
-        if solution.success:
-            before = ", ".join(f"{a.way} ({a.status.name.lower()})" for a in tried[:-1])
-            text = f"{solution.message} It was found by attempt {len(tried)}, {name}, after: {before}."
-            return replace(solution, attempts=tuple(tried), message=text, seed=failed.seed, starts=failed.starts)
-        if solution.status is Status.CANCELLED:  # its iterate may be one of another mesh, or of other end values
-            return replace(failed, status=Status.CANCELLED, attempts=tuple(tried), message=solution.message)
-    text = f"{failed.message} Other attempts failed too: {', '.join(a.way for a in tried[1:]) or 'none'}."
-    return replace(failed, attempts=tuple(tried), message=text)
+    return first_success(failed, ways(program, problem, guess))
 
 
 def ways(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> Iterator[tuple[str, Way]]:
     """The ways by name, in their order."""
     if not program.options.rollout:
-        yield "rollout", lambda: (program.solve(problem, guess=rollout(problem, guess)),)
+        yield "rollout", lambda: (program.attempt(problem, guess=rollout(problem, guess)),)
     yield "coarse mesh first", lambda: _from_coarse(program, problem, guess)
     yield "unit scales", lambda: (_with_unit_scales(program, problem, guess),)
     yield "final values moved", lambda: _with_moved_ends(program, problem, guess)
@@ -90,14 +54,15 @@ def ways(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> I
             yield f"times guessed {factor:g} times", lambda f=factor: (_with_scaled_times(program, problem, guess, f),)  # type: ignore[misc]
     for i in range(1, STARTS + 1):
         yield f"start {i}", lambda i=i: (_from_start(program, problem, guess, i),)  # type: ignore[misc]
+    yield ADAPTIVE_BARRIER, lambda: (program.attempt(problem, guess, cold=ADAPTIVE),)
 
 
 def _from_coarse(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> tuple[Solution, ...]:
     meshes = []
     for phase, mesh in zip(problem.phases, program.meshes, strict=True):
         meshes.append(Mesh.uniform(mesh.schemes[0], max(len(mesh) // COARSER, FEWEST), phase.pieces.values()))
-    coarse = Program(problem, program.options, guess, meshes=meshes, statement=program.statement).solve(guess=guess)
-    return (coarse, program.solve(problem, guess=Guess.from_solution(coarse))) if coarse.success else (coarse,)
+    coarse = Program(problem, program.options, guess, meshes=meshes, statement=program.statement).attempt(guess=guess)
+    return (coarse, program.attempt(problem, guess=Guess.from_solution(coarse))) if coarse.success else (coarse,)
 
 
 def _with_unit_scales(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> Solution:
@@ -110,7 +75,7 @@ def _with_unit_scales(program: Program, problem: TrajectoryProblem, guess: Guess
         names |= {name for name in point.names if not phase.ranges[name][1] - phase.ranges[name][0] <= WIDEST}
     options = replace(program.options, scales={**dict.fromkeys(names, 1.0), **program.options.scales})
     unit_scaled = Program(problem, options, guess, meshes=program.meshes, statement=program.statement)
-    solution = unit_scaled.solve(guess=guess)
+    solution = unit_scaled.attempt(guess=guess)
     return replace(solution, iterate=_rescaled(solution.iterate, unit_scaled.transcription, transcription))
 
 
@@ -128,11 +93,11 @@ def _with_moved_ends(program: Program, problem: TrajectoryProblem, guess: Guess 
     start = begin = rollout(problem, guess)
     chain: list[Solution] = []
     for share in SHARES:
-        chain.append(program.solve(_moved(problem, begin, share), guess=start))
+        chain.append(program.attempt(_moved(problem, begin, share), guess=start))
         if not chain[-1].success:
             return tuple(chain)
         start = Guess.from_solution(chain[-1])
-    return (*chain, program.solve(problem, guess=start))
+    return (*chain, program.attempt(problem, guess=start))
 
 
 def _moved(problem: TrajectoryProblem, motion: Guess, share: float) -> TrajectoryProblem:
@@ -163,9 +128,9 @@ def _with_scaled_times(program: Program, problem: TrajectoryProblem, guess: Gues
         tf = float(np.clip(t0 + factor * (default.tf - default.t0), *phase.tf_range))
         phases[phase.name] = Sampled(fractions, values, t0, tf if t0 < tf else t0 + (default.tf - default.t0))
         shift = phases[phase.name].tf - default.tf
-    return program.solve(problem, guess=rolled(problem, Guess(phases, (guess or Guess()).parameters)))
+    return program.attempt(problem, guess=rolled(problem, Guess(phases, (guess or Guess()).parameters)))
 
 
 def _from_start(program: Program, problem: TrajectoryProblem, guess: Guess | None, i: int) -> Solution:
     start = perturbed(problem, guess, np.random.default_rng([program.options.seed, i]))
-    return program.solve(problem, guess=rolled(problem, start) if i % 2 else start)
+    return program.attempt(problem, guess=rolled(problem, start) if i % 2 else start)

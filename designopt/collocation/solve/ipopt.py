@@ -21,8 +21,9 @@ class Start(NamedTuple):
     """Type of start: cold; warm, with multipliers; or a continuation that `finishes` a run.
 
     A warm one starts with the barrier parameter `barrier`. One that finishes multiplies the cost by `cost_factor` and
-    ends at `tolerance`, with exact bounds; a cold and a warm one ignore both. `iterations` and `seconds` (s) are those
-    that another solver has used from the same guess: they are deducted from the limits.
+    ends at `tolerance`, with exact bounds; a cold and a warm one ignore both. An `adaptive` one is cold, by IPOPT with
+    its adaptive barrier (Nocedal, Wächter, Waltz, SIAM J. Optim. 19 (2009) 1674). `iterations` and `seconds` (s) are
+    those that another solver has used from the same guess: they are deducted from the limits.
     """
 
     warm: bool = False
@@ -32,9 +33,10 @@ class Start(NamedTuple):
     tolerance: float = 0.0
     iterations: int = 0
     seconds: float = 0.0
+    adaptive: bool = False
 
 
-COLD, WARM = Start(), Start(warm=True)
+COLD, WARM, ADAPTIVE = Start(), Start(warm=True), Start(adaptive=True)
 
 #: Relative initial distance from bounds of a run with multipliers: a new one, and one that finishes.
 PUSH = {False: 1e-8, True: 1e-12}
@@ -60,7 +62,7 @@ def ipopt(
         "diverging_iterates_tol": RUNAWAY,
     }
     settings |= limits(start, options)
-    start_settings = _warm_start_options(start, options)
+    start_settings = _start_settings(start, options)
     settings |= library.settings(options.compile, options.ipopt)
     settings |= start_settings | {
         name: value for name, value in options.ipopt.items() if not (start.finishes and name in start_settings)
@@ -106,8 +108,10 @@ def check_settings(settings: Mapping[str, float | int | str]) -> None:
             raise ProblemError("bad_statement", f"ipopt.{name}", text) from error
 
 
-def _warm_start_options(start: Start, options: Options) -> dict[str, Any]:
-    """The settings of a run that starts with multipliers."""
+def _start_settings(start: Start, options: Options) -> dict[str, Any]:
+    """The settings of a run with an adaptive barrier, or that starts with multipliers."""
+    if start.adaptive:
+        return {"mu_strategy": "adaptive"}
     if not start.warm:
         return {}
     push = PUSH[start.finishes]

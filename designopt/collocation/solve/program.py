@@ -23,10 +23,11 @@ from designopt.collocation.solution.reading import Reader, read_solution
 from designopt.collocation.solution.solution import Arc, Iterate, PhaseSolution, Solution
 from designopt.collocation.solution.sparsity import Sparsity, sparsity
 from designopt.collocation.solution.status import Status
+from designopt.collocation.solve.alternatives import ADAPTIVE_BARRIER, first_success
 from designopt.collocation.solve.finish import finished
 from designopt.collocation.solve.guess.initial_point import initial_point
 from designopt.collocation.solve.invalid import invalid_number
-from designopt.collocation.solve.ipopt import COLD, WARM, check_settings, linear_solver
+from designopt.collocation.solve.ipopt import ADAPTIVE, COLD, WARM, Start, check_settings, linear_solver
 from designopt.collocation.solve.outcomes import with_message
 from designopt.collocation.solve.over_constrained import over_constrained, without_idle_rows
 from designopt.collocation.solve.scaling import Conditioning, conditioning, scales
@@ -138,16 +139,37 @@ class Program:
         """Solve for the numbers of `problem`, which states the same expressions as the program's own.
 
         From `guess`; or from the `previous` solution of this program, with its variables alone (`warm` primal) or with
-        its multipliers (full). A failed solve is a solution with its status. Raises `ProblemError` for invalid numbers
-        and for other expressions. The functions of the statement are called only when a program is built: numbers that
-        they read from elsewhere do not change later. Threads that solve one program wait for each other.
+        its multipliers (full). A failed solve without `warm` is repeated by IPOPT with an adaptive barrier, unless the
+        options are not persistent; `Solution.attempts` lists both. A failed solve is a solution with its status. Raises
+        `ProblemError` for invalid numbers and for other expressions. The functions of the statement are called only
+        when a program is built: numbers that they read from elsewhere do not change later. Threads that solve one
+        program wait for each other.
         """
+        solution = self.attempt(problem, guess, warm=warm, previous=previous)
+        used_up = solution.iterations >= self.options.max_iterations
+        if warm != "none" or used_up or not self.options.persistent:
+            return solution
+        start = ADAPTIVE._replace(iterations=solution.iterations, seconds=solution.timing["solve"])
+        adaptive = (ADAPTIVE_BARRIER, lambda: (self.attempt(problem, guess, previous=previous, cold=start),))
+        return first_success(solution, [adaptive])
+
+    @HostHandlers()
+    def attempt(
+        self,
+        problem: TrajectoryProblem | None = None,
+        guess: Guess | None = None,
+        *,
+        warm: Warm = "none",
+        previous: Solution | None = None,
+        cold: Start = COLD,
+    ) -> Solution:
+        """`solve` without a second attempt after a failure; without `warm` with the settings of `cold`."""
         _check_guess(guess)
         with self._lock:
-            return self._solve(problem or self.problem, guess, warm, previous)
+            return self._solve(problem or self.problem, guess, warm, previous, cold)
 
     def _solve(
-        self, problem: TrajectoryProblem, guess: Guess | None, warm: Warm, previous: Solution | None
+        self, problem: TrajectoryProblem, guess: Guess | None, warm: Warm, previous: Solution | None, cold: Start
     ) -> Solution:
         transcription = self.transcription
         if problem is not self.problem:
@@ -168,7 +190,8 @@ class Program:
             ) / transcription.scale
         # the result of a solve has passed the test for stationary points
         guessed = previous is None and not any(isinstance(c, PhaseSolution) for c in (guess or Guess()).phases.values())
-        return self._run(problem, program_bounds, x, previous.iterate if warm == "full" and previous else None, guessed)
+        multipliers = previous.iterate if warm == "full" and previous else None
+        return self._run(problem, program_bounds, x, multipliers, cold, guessed)
 
     def _check_size(self, previous: Solution) -> None:
         transcription = self.transcription
@@ -192,7 +215,13 @@ class Program:
         return x
 
     def _run(
-        self, problem: TrajectoryProblem, bounds: ProgramBounds, x: Floats, warm: Iterate | None, guessed: bool
+        self,
+        problem: TrajectoryProblem,
+        bounds: ProgramBounds,
+        x: Floats,
+        warm: Iterate | None,
+        cold: Start,
+        guessed: bool,
     ) -> Solution:
         transcription = self.transcription
         if self._conditioning is None:
@@ -209,7 +238,7 @@ class Program:
             iterate = Iterate(x, np.zeros(len(rows)), np.zeros(len(x)))
             end = End(iterate, rows, Status.OVER_CONSTRAINED, {}, 0.0)
         else:
-            end = self._search.run(active_bounds, x, warm, COLD if warm is None else WARM)
+            end = self._search.run(active_bounds, x, warm, cold if warm is None else WARM)
             if guessed and end.status is Status.SOLVED and float(np.abs(end.iterate.x - x).max()) <= UNMOVED:
                 beside = self._solved_from_neighbour(active_bounds, end)
                 if beside is not end:

@@ -141,7 +141,7 @@ def _round(
     """The round on finer `meshes` from the solution `before`, and its retries; else the first failure."""
     problem, options, guess = program.problem, program.options, Guess.from_solution(before)
     finer = Program(problem, options, guess, meshes=meshes, statement=program.statement)
-    result = finer.solve(guess=guess)
+    result = finer.attempt(guess=guess)
     if result.success or result.status is Status.CANCELLED or not options.persistent:
         return result, []
     tried = [Attempt("as stated", result.status, result.iterations)]
@@ -149,7 +149,7 @@ def _round(
         begin = {"from its end": Guess.from_solution(result), "cold": start}.get(way, guess)
         changed = replace(options, ipopt={**settings, **options.ipopt})
         program_of_round = Program(problem, changed, guess, meshes=meshes, statement=program.statement)
-        attempt = program_of_round.solve(guess=begin)
+        attempt = program_of_round.attempt(guess=begin)
         tried.append(Attempt(way, attempt.status, attempt.iterations))
         if attempt.success or attempt.status is Status.CANCELLED:
             return attempt, tried

@@ -1,7 +1,7 @@
 """Runs of a solver on a program: from a point, with or without multipliers, or to finish a previous run.
 
 The solver is the interior point method of this package if there is a C compiler and no other is requested, else IPOPT,
-which also takes over if the former fails, with the remaining iterations and time.
+which also takes over if the former fails, with the remaining iterations and time. Only IPOPT has an adaptive barrier.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from designopt.lazy import casadi as ca
 ROUNDED = 1e-10
 #: Additional iterations of a run of the package's own solver that finishes.
 FEW_TO_FINISH = 60
+#: Number of solves of one program after which its functions are compiled (a second or two, once).
+SOLVES = {"auto": 1000, "always": 1}
 #: Return status of a run of it by its end, unless stopped.
 ENDS = {SOLVED: Status.SOLVED, NEAR: Status.ACCEPTABLE, LIMIT: Status.ITERATION_LIMIT}
 
@@ -60,6 +62,7 @@ class Search:
     def __init__(self, transcription: Transcription, options: Options) -> None:
         self.transcription, self.options = transcription, options
         self.building = 0.0
+        self._solves = 0
         self._solvers: dict[tuple[Start, bool], tuple[Any, Any]] = {}
 
     @cached_property
@@ -99,7 +102,10 @@ class Search:
         """The end of the solver from scaled variables `x`, with the `multipliers` for a warm `start`. Raises the
         exceptions of signal handlers."""
         begin, lost = time.perf_counter(), None
-        if self._interior is not None and not start.finishes:
+        if self._interior is not None and not (start.finishes or start.adaptive):
+            self._solves += 1
+            if self._solves > SOLVES[self.options.compile]:
+                self._interior.functions.compile()
             interior_run = Run(self._interior, bounds, x, multipliers)
             end = self.further(interior_run, self.options.tolerance, self.options.tolerance)
             if end is not None:

@@ -75,8 +75,8 @@ class Options:
     that have one. `tolerance` is that of IPOPT, relative to the ranges of variables; if the cost then has a larger
     relative error, the solve continues. `ipopt` are settings of IPOPT and its linear solver by their own names, with
     precedence; with any of them IPOPT itself is used. `time_limit` (s) applies to each solve. `scales` replace
-    automatic scales of variables by name. `compile` concerns the functions of a point; with never, IPOPT and MUMPS
-    solve all programs.
+    automatic scales of variables by name. `compile` concerns the functions of a point, and those of a whole
+    program that is solved repeatedly; with never, IPOPT and MUMPS solve all programs.
 
     `rollout` starts from the motion caused by the guessed controls. `starts` solves from several guesses, all but the
     first perturbed with random numbers of `seed`, and keeps the best. `persistent` tries alternatives after a failure,

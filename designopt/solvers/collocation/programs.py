@@ -124,13 +124,13 @@ class StudyPrograms:
         if self._options.refine is None:
             near = solve_near(self._program, problem, before.solution, before.cold)
             return replace(self._persisted(problem, guess, near), warm_path=near.warm_path)
-        solution = self._program.solve(
+        solution = self._program.attempt(
             problem, guess=Guess.from_solution(before.solution)
         )  # on the mesh before refinement
         return solution if solution.success else self._cold(problem, guess)
 
     def _cold(self, problem: TrajectoryProblem, guess: Guess | None) -> Solution:
-        return self._persisted(problem, guess, self._program.solve(problem, guess=guess))
+        return self._persisted(problem, guess, self._program.attempt(problem, guess=guess))
 
     def _persisted(self, problem: TrajectoryProblem, guess: Guess | None, solution: Solution) -> Solution:
         """`solution`, or after a failure the result of further attempts."""

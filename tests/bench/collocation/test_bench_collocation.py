@@ -149,6 +149,13 @@ def test_a_solve_takes_as_few_iterations_as_a_program_written_by_hand_on_eight_o
     assert sum(row.ours <= 1.1 * row.by_hand for row in counts.values()) >= 8
 
 
+def test_as_many_guesses_lead_to_the_fastest_way_to_rest_as_in_a_program_written_by_hand(record_property):
+    """Counts are the same in every run."""
+    ours, by_hand = iterations.solved_guesses()
+    record_property("guesses of the oscillator that lead to its optimum, designopt / by hand", ours / by_hand)
+    assert ours >= by_hand
+
+
 @pytest.mark.parametrize(("name", "intervals"), [("cart_pole", 2000), ("30 masses", 200)])
 def test_large_programs_take_less_than_half_of_the_time_with_mumps(name, intervals, record_property):
     """Processor time of an iteration: on the way to an optimum the two solvers' iterates may part."""

@@ -37,6 +37,7 @@ ORDER = [
     "final values moved",
     *(f"times guessed {factor} times" for factor in ("0.3", "0.1", "3")),
     *(f"start {i}" for i in range(1, 7)),
+    "adaptive barrier",
 ]
 
 
@@ -53,7 +54,7 @@ def starts(problem: TrajectoryProblem, count: int) -> list[Guess | None]:
 
 def test_the_fastest_way_to_rest_is_found_from_the_straight_line_and_the_result_says_how() -> None:
     problem = hard_starts.oscillator()
-    alone = Program(problem, QUICK).solve()
+    alone = Program(problem, QUICK).attempt()
     solution = solve(problem, QUICK)
 
     assert alone.status is Status.LOCALLY_INFEASIBLE
@@ -64,6 +65,36 @@ def test_the_fastest_way_to_rest_is_found_from_the_straight_line_and_the_result_
     assert "found by attempt 2, rollout, after: as stated (locally_infeasible)." in solution.message
     # 10 m are five half circles about (1, 0) and (-1, 0): exactly 5 half periods
     assert solution.objective == pytest.approx(5.0 * math.pi, rel=1e-3)
+
+
+def test_a_program_whose_guess_leads_nowhere_is_solved_by_ipopt_with_an_adaptive_barrier() -> None:
+    problem = hard_starts.oscillator()
+    guess = perturbed(problem, None, np.random.default_rng([0, 4]))
+    program = Program(problem, QUICK)
+    failed, solution = program.attempt(guess=guess), program.solve(guess=guess)
+
+    assert failed.status is Status.LOCALLY_INFEASIBLE
+    assert solution.status is Status.SOLVED
+    assert solution.objective == pytest.approx(5.0 * math.pi, rel=1e-3)
+    assert solution.attempts == (
+        ("as stated", failed.status, failed.iterations),
+        ("adaptive barrier", Status.SOLVED, solution.iterations),
+    )
+    assert "found by attempt 2, adaptive barrier, after: as stated (locally_infeasible)." in solution.message
+    assert solution.solver.startswith("ipopt")
+    assert Program(problem, replace(QUICK, persistent=False)).solve(guess=guess).attempts == ()
+
+
+def test_the_attempt_with_an_adaptive_barrier_has_the_iterations_that_are_left() -> None:
+    """94 of the first attempt; 219 of the second are needed."""
+    problem = hard_starts.oscillator()
+    guess = perturbed(problem, None, np.random.default_rng([0, 4]))
+    solution = Program(problem, replace(QUICK, max_iterations=150)).solve(guess=guess)
+
+    assert [a.status for a in solution.attempts] == [Status.LOCALLY_INFEASIBLE, Status.ITERATION_LIMIT]
+    assert sum(a.iterations for a in solution.attempts) == 150
+    assert solution.message.endswith("Other attempts failed too: adaptive barrier.")
+    assert Program(problem, replace(QUICK, max_iterations=50)).solve(guess=guess).attempts == ()
 
 
 @pytest.mark.slow
@@ -85,7 +116,7 @@ def test_some_perturbed_guesses_of_other_problems_lead_to_a_solution(name: str) 
 
 
 def test_a_failed_solve_is_reported_with_all_attempts() -> None:
-    alone = Program(out_of_reach(), QUICK).solve()
+    alone = Program(out_of_reach(), QUICK).attempt()
     solution = solve(out_of_reach(), QUICK)
 
     assert solution.status is Status.LOCALLY_INFEASIBLE
@@ -135,16 +166,16 @@ def test_ways_that_a_problem_does_not_have_are_left_out() -> None:
 def test_attempts_end_when_they_have_taken_too_many_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = out_of_reach()
     program = Program(problem, QUICK)
-    failed = replace(program.solve(), iterations=250)
-    monkeypatch.setattr(Program, "solve", lambda *_, **__: replace(failed, iterations=700))
+    failed = replace(program.attempt(), iterations=250)
+    monkeypatch.setattr(Program, "attempt", lambda *_, **__: replace(failed, iterations=700))
 
     assert len(persist(program, problem, None, failed).attempts) == 1 + 3  # 2100 are more than 1500
 
 
 def test_a_design_that_cannot_be_is_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
-    real = Program.solve
-    monkeypatch.setattr(Program, "solve", lambda *a, **k: calls.append(1) or real(*a, **k))
+    real = Program.attempt
+    monkeypatch.setattr(Program, "attempt", lambda *a, **k: calls.append(1) or real(*a, **k))
     with pytest.raises(Diverged):
         solve_design(out_of_reach(), {})
 

@@ -226,14 +226,14 @@ def test_refinement_goes_on_where_the_simulation_of_an_interval_does_not_agree(m
 
 
 def test_a_round_that_fails_is_tried_again_in_other_ways_which_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    real, calls = Program.solve, []
+    real, calls = Program.attempt, []
 
     def failing(self: Program, *arguments: object, **named: object) -> Solution:
         calls.append(dict(self.options.ipopt))
         solution = real(self, *arguments, **named)  # type: ignore[arg-type]
         return replace(solution, status=Status.ITERATION_LIMIT) if len(calls) in (2, 3, 4) else solution
 
-    monkeypatch.setattr(Program, "solve", failing)
+    monkeypatch.setattr(Program, "attempt", failing)
     solution = solve(benchmark_problems.cart_pole(), Options(degree=3, intervals=20, refine=Refinement(1e-4)))
 
     assert solution.status is Status.SOLVED

@@ -99,7 +99,7 @@ class Stopped:
     def __init__(self, program):
         self.program, self.solves = program, 0
 
-    def solve(self, problem, **options):
+    def attempt(self, problem, **options):
         self.solves += 1
         solution = self.program.solve(problem, **options)
         return solution if self.solves == 1 else replace(solution, status=Status.CANCELLED)
@@ -119,7 +119,7 @@ def test_multipliers_help_where_they_save_half_of_the_iterations(iterations, pat
     problem, solution = swing_ups([0.5])[0], Program(swing_ups([0.5])[0], Options(intervals=10)).solve()
 
     class Counted:
-        def solve(self, problem, warm, previous):
+        def attempt(self, problem, warm, previous):
             return replace(solution, iterations={"full": iterations, "primal": 9, "none": 10}[warm])
 
     assert solve_near(Counted(), problem, solution, cold_iterations=10).warm_path == path

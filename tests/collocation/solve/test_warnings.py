@@ -121,7 +121,7 @@ def test_a_program_that_fails_because_of_its_scales_reports_it(bounds, status):
     far = block(final={"x": 1e10, "v": 0.0}, bounds=bounds)
     solution = solve(far, intervals=10, compile="never")
     assert solution.status is status
-    assert solution.message.endswith("The program is badly scaled, which may be the only cause: see the warnings.")
+    assert "The program is badly scaled, which may be the only cause: see the warnings." in solution.message
     scales = {"x": 1e10, "v": 1e10, "u": 1e11}
     assert solve(block(final={"x": 1e10, "v": 0.0}), intervals=10, scales=scales).success
 

@@ -36,7 +36,7 @@ def solve_from_starts(program: Program, guess: Guess | None, *, roll: bool = Fal
     """
     problem, options = program.problem, program.options
     begin = rollout(problem, guess) if roll else guess
-    best = program.solve(guess=begin)
+    best = program.attempt(guess=begin)
     if options.starts == 1:
         return best
     records, timing = [_record(0, best)], dict(best.timing)
@@ -46,7 +46,7 @@ def solve_from_starts(program: Program, guess: Guess | None, *, roll: bool = Fal
         start = perturbed(problem, guess, np.random.default_rng([options.seed, i]))
         if roll:
             start = rolled(problem, start)
-        solution = program.solve(guess=start)
+        solution = program.attempt(guess=start)
         timing["solve"] = timing.get("solve", 0.0) + solution.timing.get("solve", 0.0)
         records.append(_record(i, solution))
         if solution.status is Status.CANCELLED or _better(solution, best):

@@ -49,7 +49,7 @@ def solve_near(program: Program, problem: TrajectoryProblem, previous: Solution,
     tried = []
     best: Solution | None = None
     for warm in ("full", "primal", "none"):
-        solution = program.solve(problem, warm=warm, previous=None if warm == "none" else previous)
+        solution = program.attempt(problem, warm=warm, previous=None if warm == "none" else previous)
         tried.append(warm)
         if solution.success and (best is None or not best.success or solution.objective < best.objective):
             best = solution
@@ -72,7 +72,7 @@ def solve_chain(program: Program, problems: Sequence[TrajectoryProblem]) -> Iter
     cold = 0
     for problem in problems:
         if previous is None:
-            solution = program.solve(problem)
+            solution = program.attempt(problem)
             cold = max(cold, solution.iterations)
         else:
             solution = solve_near(program, problem, previous, cold)
@@ -103,7 +103,7 @@ def verify(
     chosen = np.random.default_rng(seed).choice(numbers, size=min(count, len(numbers)), replace=False)
     differences = []
     for number in sorted(chosen.tolist()):
-        cold, warm = program.solve(problems[number]), solutions[number]
+        cold, warm = program.attempt(problems[number]), solutions[number]
         apart = abs(cold.objective - warm.objective) / max(abs(cold.objective), abs(warm.objective), TINY)
         if apart > EQUAL or not cold.success:
             differences.append(Difference(number, warm.objective, cold.objective))

@@ -11,10 +11,11 @@ from designopt.collocation.statement.checks import check_statement
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.transcription.functions.ends import EndSymbols, end_symbols, linear_integrals
+from designopt.collocation.transcription.functions.per_point import SMALL
 from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.mesh.points import CollocationPoint, PointFunctions, equal_key, point_functions
 from designopt.collocation.transcription.mesh.samples import SamplePoint, sample_points
-from designopt.dynamics.compile import CompilerError, load_library
+from designopt.dynamics.compile import CompilerError, find_compiler, load_library
 from designopt.lazy import casadi as ca
 
 logger = logging.getLogger(__name__)
@@ -69,11 +70,14 @@ def state(problem: TrajectoryProblem, *, residual: bool = True) -> ProblemFuncti
 
 
 def with_compiled(statement: ProblemFunctions, options: Options, solves: int) -> ProblemFunctions:
-    """`statement` with compiled functions if `options.compile` requests them, or is auto and compilation pays.
+    """`statement` with compiled functions if `options.compile` requests them, or is auto and compilation pays. Those of
+    small models stay interpreted: a program compiles its functions as a whole (`interior.functions`).
 
     A failed compilation is logged; the interpreted functions give the same numbers.
     """
     operations = max(functions.operations for functions in statement.functions)
+    if operations <= SMALL and find_compiler() is not None:  # CasADi's calls of the points would take longer
+        return statement
     pays = solves > SOLVES and operations > OPERATIONS
     if options.compile == "never" or (options.compile == "auto" and not pays):
         return statement

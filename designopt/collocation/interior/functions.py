@@ -1,0 +1,136 @@
+"""The functions of a program, interpreted by CasADi or compiled; they write into memory that the search in C reads."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from designopt.arrays import Floats
+from designopt.collocation.transcription.transcription import Transcription
+from designopt.dynamics.compile import CompilerError, load_library
+from designopt.lazy import casadi as ca
+
+logger = logging.getLogger(__name__)
+
+#: Requests to functions: those of state.c with the same names.
+VALUES, SLOPES, CURVATURE, NOTHING = range(4)
+#: Maximum number of variables of a program that is compiled: its text grows with it.
+MOST_VARIABLES = 5000
+#: Types of functions of which C text can be generated.
+WRITABLE = frozenset(("SXFunction", "MXFunction", "Map"))
+
+
+class Call(ctypes.Structure):
+    """A compiled function with its arguments, results and memory: `Call` of state.c."""
+
+    _fields_ = (
+        ("function", ctypes.c_void_p),
+        *((name, ctypes.c_void_p) for name in ("arguments", "results", "integers", "reals")),
+    )
+
+
+class ProgramFunctions:
+    """Cost, rows and derivatives of a program: ``evaluate(what)`` reads `x`, `p`, `cost_factor` and `row_factors`, and
+    writes `cost` and `g` (what 0), `gradient` and the nonzeros of `jacobian` (1), those of `hessian` (2), nothing (3).
+
+    `addresses` are the memory addresses of these arrays, `calls` that of the compiled functions (None: interpreted).
+    After each call of `evaluate` `stops` is tested; an exception is stored as `raised`. `user` is the search to which
+    the current values belong.
+    """
+
+    def __init__(self, transcription: Transcription) -> None:
+        n, m = transcription.layout.size, len(transcription.row_scale)
+        self.x, self.p = np.zeros(n), np.zeros(transcription.parameter_size)
+        self.cost, self.g, self.gradient = np.zeros(1), np.zeros(m), np.zeros(n)
+        self.jacobian = np.zeros(transcription.jacobian.nnz_out(1))
+        self.hessian = np.zeros(transcription.hessian.nnz_out(0))
+        self.cost_factor, self.row_factors = np.zeros(1), np.zeros(m)
+        shared = {"all": self.x, "cost": self.cost, "g": self.g, "gradient": self.gradient, "jacobian": self.jacobian}
+        shared |= {"hessian": self.hessian, "cost_factor": self.cost_factor, "row_factors": self.row_factors}
+        self.addresses = {name: each.ctypes.data for name, each in shared.items()}
+        self.calls: int | None = None
+        arguments = (self.x, self.p)
+        #: Function, arguments, number of the result and where it goes, for each request
+        self._functions = (
+            ((transcription.objective, arguments, 0, self.cost), (transcription.constraints, arguments, 0, self.g)),
+            (
+                (transcription.gradient, arguments, 1, self.gradient),
+                (transcription.jacobian, arguments, 1, self.jacobian),
+            ),
+            ((transcription.hessian, (*arguments, self.cost_factor, self.row_factors), 0, self.hessian),),
+            (),
+        )
+        self._memory: list[Any] = []  # used by the calls
+        self._calls = [[self._interpreted(*each) for each in request] for request in self._functions]
+        self._is_attempted = False
+        self.stops: Callable[[], bool] = lambda: False
+        self.raised: BaseException | None = None
+        self.user: object = None
+
+    def _interpreted(self, function: Any, arguments: tuple[Floats, ...], number: int, result: Floats) -> Any:
+        buffer, call = function.buffer()
+        for i, each in enumerate(arguments):
+            if each.size:
+                buffer.set_arg(i, memoryview(each.data))
+        if result.size:
+            buffer.set_res(number, memoryview(result.data))
+        self._memory.append(buffer)
+        return call
+
+    def compile(self) -> None:
+        """Compiles the functions, which give the same bits in a fifth of the time, unless they are too large or contain
+        functions that cannot be written in C. A failure is logged."""
+        functions = [each for request in self._functions for each in request]
+        if self._is_attempted:
+            return
+        self._is_attempted = True
+        parts = {part.class_name() for function, *_ in functions for part in (function, *function.find_functions())}
+        if len(self.x) > MOST_VARIABLES or not parts <= WRITABLE:
+            return
+        generator = ca.CodeGenerator("program", {"with_header": False, "casadi_int": "int"})
+        for function, *_ in functions:
+            generator.add(function)
+        try:
+            library = load_library(generator.dump(), "the program")
+        except CompilerError as error:
+            logger.warning("the program is solved with interpreted functions: %s", error)
+            return
+        calls = (Call * len(functions))(*(self._compiled(library, *each) for each in functions))
+        self._memory += [library, calls]
+        self.calls = ctypes.addressof(calls)
+        of_calls = iter(calls)
+        self._calls = [[_bound(library, each[0], next(of_calls)) for each in request] for request in self._functions]
+
+    def _compiled(
+        self, library: ctypes.CDLL, function: Any, arguments: tuple[Floats, ...], number: int, result: Floats
+    ) -> Call:
+        of_arguments, of_results = (ctypes.c_void_p * function.sz_arg())(), (ctypes.c_void_p * function.sz_res())()
+        for i, each in enumerate(arguments):
+            of_arguments[i] = each.ctypes.data
+        of_results[number] = result.ctypes.data
+        integers, reals = np.zeros(function.sz_iw() + 1, np.intc), np.zeros(function.sz_w() + 1)
+        self._memory += [of_arguments, of_results, integers, reals]
+        address = ctypes.cast(getattr(library, function.name()), ctypes.c_void_p)
+        memory = (ctypes.addressof(of_arguments), ctypes.addressof(of_results))
+        return Call(address, *memory, integers.ctypes.data, reals.ctypes.data)
+
+    def evaluate(self, what: int) -> int:
+        """0, or 1 if the search must stop."""
+        try:
+            for call in self._calls[what]:
+                call()
+        except BaseException as error:  # it would be lost in C
+            self.raised = error
+            return 1
+        return int(self.stops())
+
+
+def _bound(library: ctypes.CDLL, function: Any, call: Call) -> Any:
+    """A Python function without arguments for a compiled one."""
+    memory = (ctypes.c_void_p(each) for each in (call.arguments, call.results, call.integers, call.reals))
+    return partial(getattr(library, function.name()), *memory, 0)
