@@ -20,6 +20,7 @@ from designopt.plugin import Declared, Fidelity, InputFile, InvalidDesign, Inval
 from designopt.plugin import Quantity as Q
 from designopt_walking.amputee.problem import DURATION, AmputeeCost, KneeLimits, Prosthesis, amputee_walker
 from designopt_walking.amputee.programs import AmputeePrograms, SolveSettings
+from designopt_walking.amputee.shared_walks import SharedWalks
 from designopt_walking.amputee.start import AmputeeStart, symmetric_walk
 from designopt_walking.amputee.walks import AmputeeWalks, Predicted
 from designopt_walking.bundled import planar_walker
@@ -210,4 +211,5 @@ def _start(
     """The start of walks, which is common to all meshes."""
     osim = read_model(file.content)
     programs = AmputeePrograms(amputee_walker(osim, prosthesis, limits), prosthesis, cost, settings)
-    return AmputeeStart(programs, lambda speed: symmetric_walk(osim, speed, settings.tolerance))
+    shared = SharedWalks(repr((file.digest, prosthesis, limits, cost, settings)))
+    return AmputeeStart(programs, lambda speed: symmetric_walk(osim, speed, settings.tolerance), shared)
