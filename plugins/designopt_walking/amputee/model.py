@@ -75,9 +75,9 @@ class AmputeeWalk:
     below the knee is 0.65 of the healthy one.
 
     Every design is continued, in small steps of speed and device, from one walk with a middle device, which takes a few
-    minutes once on each worker: a symmetric walk, then one with help torques, then without. A result is a local
-    optimum. Walks that sink into the ground by more than 30 mm, or press a foot with more than 4 body weights, have no
-    result (``implausible``).
+    minutes: a symmetric walk, then one with help torques, then without. Workers of a machine and later runs share these
+    walks through files of the cache. A result is a local optimum. Walks that sink into the ground by more than 30 mm,
+    or press a foot with more than 4 body weights, have no result (``implausible``).
     """
 
     model: Annotated[InputFile | None, Q("", "OpenSim model of a planar walker; the bundled one if none")] = None
