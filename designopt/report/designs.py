@@ -61,7 +61,7 @@ def missing(title: str, *names: str) -> Section:
         title,
         introduction="The store contains no arrays for this part. Run the study with execution: "
         f"{{arrays: {{{entries}}}}} "
-        "(or front instead of all, for the chosen designs only).",
+        "(or front instead of all: those of the front and of the chosen designs, stored when the run ends).",
     )
 
 

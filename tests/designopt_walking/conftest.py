@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from designopt_walking.amputee import shared_walks
 
 sys.path.insert(0, str(Path(__file__).parent))  # recorded_walks.py
 
@@ -20,3 +21,9 @@ def walking_data() -> Path:
     if not folder.is_dir():
         pytest.skip("the reference walks (../shared/data/walking) are not there; DESIGNOPT_SHARED names a folder")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def cache_without_walks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests solve their walks; those of other runs on this machine are not read."""
+    monkeypatch.setattr(shared_walks, "cache_dir", lambda: Path(os.devnull))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from designopt_walking.amputee.walks import AmputeeWalks, level, value_at
 from designopt_walking.models.predict import WalkPredict
@@ -58,9 +59,24 @@ class Programs:
         return solution
 
 
-def walks(monkeypatch: pytest.MonkeyPatch, fail: Callable[..., bool] = lambda *_: False) -> AmputeeWalks:
+@dataclass
+class Files:
+    """Walks by name, in place of files."""
+
+    walks: dict[str, Walk]
+
+    def solution(self, name: str, solve: Callable[[], Walk]) -> Walk:
+        return self.walks.setdefault(name, self.walks.get(name) or solve())
+
+
+def walks(
+    monkeypatch: pytest.MonkeyPatch,
+    fail: Callable[..., bool] = lambda *_: False,
+    files: dict[str, Walk] | None = None,
+) -> AmputeeWalks:
     monkeypatch.setattr(Guess, "from_solution", lambda walk: walk)
-    start = SimpleNamespace(programs=Programs(fail), helped=lambda _: Walk(()))
+    shared = Files({} if files is None else files)
+    start = SimpleNamespace(programs=Programs(fail), helped=lambda _: Walk(()), shared=shared)
     return AmputeeWalks(start, 40)  # type: ignore[arg-type]
 
 
@@ -100,6 +116,20 @@ def test_the_way_to_a_design_does_not_depend_on_designs_before_and_is_walked_onc
     assert [way(second_walks, *design) for design in reversed(designs)] == ways[::-1]
     waypoints = [entry for entry in one.programs.solves if entry not in {w[-1] for w in ways}]  # type: ignore[attr-defined]
     assert len(waypoints) == len(set(waypoints))
+
+
+def test_two_workers_solve_each_waypoint_once_and_have_the_walks_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With designs of all of the space at three speeds, as in `studies/prosthesis_walks.yaml`."""
+    rng = np.random.default_rng(0)
+    knees = [{**MIDDLE, "damper_stiffness": k, "damper_damping": c} for k, c in rng.uniform(200, [6e4, 8e3], (20, 2))]
+    evaluations = [(speed, knee) for knee in knees for speed in (0.9, 1.1, 1.3)]
+    files: dict[str, Walk] = {}
+    alone, pair = walks(monkeypatch), [walks(monkeypatch, files=files) for _ in range(2)]
+    ways = [way(alone, *evaluation) for evaluation in evaluations]
+    assert [way(pair[n % 2], *evaluation) for n, evaluation in enumerate(evaluations)] == ways
+    solves = [len(worker.programs.solves) for worker in (alone, *pair)]  # type: ignore[attr-defined]
+    assert solves[0] == sum(solves[1:])
+    assert solves[0] / max(solves[1:]) > 1.8
 
 
 def test_a_waypoint_that_is_not_solved_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from designopt.plugin import Declared, Fidelity, InputFile, InvalidDesign, Inval
 from designopt.plugin import Quantity as Q
 from designopt_walking.amputee.problem import DURATION, AmputeeCost, KneeLimits, Prosthesis, amputee_walker
 from designopt_walking.amputee.programs import AmputeePrograms, SolveSettings
+from designopt_walking.amputee.shared_walks import SharedWalks
 from designopt_walking.amputee.start import AmputeeStart, symmetric_walk
 from designopt_walking.amputee.walks import AmputeeWalks, Predicted
 from designopt_walking.bundled import planar_walker
@@ -74,9 +75,9 @@ class AmputeeWalk:
     below the knee is 0.65 of the healthy one.
 
     Every design is continued, in small steps of speed and device, from one walk with a middle device, which takes a few
-    minutes once on each worker: a symmetric walk, then one with help torques, then without. A result is a local
-    optimum. Walks that sink into the ground by more than 30 mm, or press a foot with more than 4 body weights, have no
-    result (``implausible``).
+    minutes: a symmetric walk, then one with help torques, then without. Workers of a machine and later runs share these
+    walks through files of the cache. A result is a local optimum. Walks that sink into the ground by more than 30 mm,
+    or press a foot with more than 4 body weights, have no result (``implausible``).
     """
 
     model: Annotated[InputFile | None, Q("", "OpenSim model of a planar walker; the bundled one if none")] = None
@@ -210,4 +211,5 @@ def _start(
     """The start of walks, which is common to all meshes."""
     osim = read_model(file.content)
     programs = AmputeePrograms(amputee_walker(osim, prosthesis, limits), prosthesis, cost, settings)
-    return AmputeeStart(programs, lambda speed: symmetric_walk(osim, speed, settings.tolerance))
+    shared = SharedWalks(repr((file.digest, prosthesis, limits, cost, settings)))
+    return AmputeeStart(programs, lambda speed: symmetric_walk(osim, speed, settings.tolerance), shared)

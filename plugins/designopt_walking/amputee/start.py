@@ -9,6 +9,7 @@ from designopt_muscle.osim.model import OsimModel
 from designopt.collocation import Guess, Program, Sampled, Solution, sampled
 from designopt.plugin import Diverged
 from designopt_walking.amputee.programs import HELPED, AmputeePrograms
+from designopt_walking.amputee.shared_walks import SharedWalks
 from designopt_walking.programs.gait import GaitRanges, program_options, ranged_tree
 from designopt_walking.programs.predict import Effort, predicted_walk
 from designopt_walking.programs.synthetic import SyntheticWalk, track_synthetic
@@ -28,11 +29,12 @@ PRICES, STAGE_ITERATIONS = (1.0, 30.0), 120
 class AmputeeStart:
     """The beginning of all walks of an amputee, which is computed once for each speed.
 
-    `symmetric` computes the trajectories of the symmetric walk at a speed (m/s) over a full cycle.
+    `symmetric` computes the trajectories of the symmetric walk at a speed (m/s) over a full cycle; `shared` has walks
+    that another worker or run has computed.
     """
 
-    def __init__(self, programs: AmputeePrograms, symmetric: Callable[[float], Sampled]) -> None:
-        self.programs = programs
+    def __init__(self, programs: AmputeePrograms, symmetric: Callable[[float], Sampled], shared: SharedWalks) -> None:
+        self.programs, self.shared = programs, shared
         self._symmetric = symmetric
         self._helped: dict[float, Solution] = {}
 
@@ -40,14 +42,18 @@ class AmputeeStart:
         """The last iterate with help torques at `speed`; it need not be solved. Raises `Diverged` without a symmetric
         walk."""
         if speed not in self._helped:
-            programs, values, symmetric = self.programs, self.programs.device(HELPED), self._symmetric(speed)
-            names = [v.name for v in programs.system.states + programs.system.controls if v.name in symmetric.values]
-            guess = Guess({"cycle": symmetric.only(names)}, values)
-            for price in PRICES:
-                problem = programs.problem(speed, values, price)
-                self._helped[speed] = programs.solve(problem, guess, START_INTERVALS, STAGE_ITERATIONS)
-                guess = Guess.from_solution(self._helped[speed])
+            self._helped[speed] = self.shared.solution(f"help, {speed:.6f} m/s", lambda: self._with_help(speed))
         return self._helped[speed]
+
+    def _with_help(self, speed: float) -> Solution:
+        programs, values, symmetric = self.programs, self.programs.device(HELPED), self._symmetric(speed)
+        names = [v.name for v in programs.system.states + programs.system.controls if v.name in symmetric.values]
+        guess = Guess({"cycle": symmetric.only(names)}, values)
+        for price in PRICES:
+            problem = programs.problem(speed, values, price)
+            solution = programs.solve(problem, guess, START_INTERVALS, STAGE_ITERATIONS)
+            guess = Guess.from_solution(solution)
+        return solution
 
 
 def symmetric_walk(model: OsimModel, speed: float, tolerance: float) -> Sampled:

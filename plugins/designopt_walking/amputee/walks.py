@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from designopt.collocation import Guess, Program, Solution, TrajectoryProblem
 from designopt.plugin import Diverged
@@ -65,7 +65,7 @@ class AmputeeWalks:
     middle device is taken to other speeds in steps of `SPEED_STEP`, warm or else cold, and at
     a speed to other devices in steps of `LEVEL_STEP`: waypoints, which are solved once, each from the one before with
     its multipliers. A design is solved from the last waypoint before it. Waypoints do not depend on designs: results
-    are the same in any order, on any number of workers.
+    are the same in any order, on any number of workers, which share them through files (`SharedWalks`).
     """
 
     def __init__(self, start: AmputeeStart, intervals: int) -> None:
@@ -150,7 +150,7 @@ class AmputeeWalks:
         """The first walk (its speed, and the last attempt where none is solved) and the program of warm starts."""
         for speed in SPEEDS:
             problem, guess = self.programs.problem(speed, self._middle), Guess.from_solution(self.start.helped(speed))
-            solution = self.programs.solve(problem, guess, self.intervals)
+            solution = self._shared("first", speed, partial(self.programs.solve, problem, guess, self.intervals))
             if solution.success:
                 break
         # the same guess makes the same scales, those of the solution's multipliers
@@ -165,7 +165,8 @@ class AmputeeWalks:
         if speed not in self._middles:
             nearer = first_speed + math.copysign((steps - 1) * SPEED_STEP, speed - first_speed)
             previous = self._at_speed(round(nearer, 6))
-            self._middles[speed] = self._middle_at(speed, previous) if previous.success else previous
+            at_speed = partial(self._middle_at, speed, previous)
+            self._middles[speed] = self._shared("middle", speed, at_speed) if previous.success else previous
         return self._middles[speed]
 
     def _middle_at(self, speed: float, previous: Solution) -> Solution:
@@ -189,9 +190,13 @@ class AmputeeWalks:
             previous = self._waypoint(speed, tuple(n - (n > 0) + (n < 0) for n in levels))
             numbers = zip(levels, self._middle.items(), strict=True)
             values = {name: value_at(n * LEVEL_STEP, middle) for n, (name, middle) in numbers}
-            solution = self._continued(previous, speed, values)
+            solution = self._shared(f"at {levels}", speed, partial(self._continued, previous, speed, values))
             self._waypoints[key] = solution if solution.success else previous
         return self._waypoints[key]
+
+    def _shared(self, which: str, speed: float, solve: Callable[[], Solution]) -> Solution:
+        """A solution on the way at `speed` (m/s) that another worker or run has computed, else that of `solve`."""
+        return self.start.shared.solution(f"{which}, {speed:.6f} m/s, {self.intervals} intervals", solve)
 
     def _continued(self, previous: Solution, speed: float, values: Mapping[str, float]) -> Solution:
         program = self._first[2]

@@ -52,7 +52,7 @@ class DeviceMap:
             lowest = float(np.nanmin(values)) if some.any() else 0.0
             return [
                 {"type": "scatter", "mode": "markers", "name": "solved", "x": x[some], "y": vertical[some],
-                 "marker": {"size": 11, **marks}, "customdata": values[some],
+                 "marker": {"size": 11, "line": {"color": "@ink", "width": 0.8}, **marks}, "customdata": values[some],
                  "hovertemplate": "%{x:.4~g}, %{y:.4~g}: <b>%{customdata:.5~g}</b><extra></extra>"},
                 {"type": "scatter", "mode": "markers", "name": "no result", "x": x[none],
                  "y": y[none] if several else np.full(int(none.sum()), lowest),

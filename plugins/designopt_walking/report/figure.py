@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from designopt.plugin import report
-from designopt.report.colours import axis, category, layout
+from designopt.report.colours import axis, layout
 from designopt.report.designs import Arrays, Plot, line, motion_section
 from designopt.report.drawing import DrawnMotion, draw
 from designopt.report.section import Section
@@ -76,6 +76,6 @@ def _forces(arrays: Arrays, component: int, title: str) -> Plot:
         line(arrays["percent"], force[:, i, component], f"{foot} foot", line=style)
         for i, (foot, style) in enumerate(zip(FEET, _STYLES, strict=True))
     ]
-    total = {"color": category(2), "width": 1, "dash": "dot"}
+    total = {"color": "@muted", "width": 1.2, "dash": "dot"}
     data.append(line(arrays["percent"], force[:, :, component].sum(axis=1), "both", line=total))
     return {"data": data, "layout": layout(xaxis=axis("cycle [%]", range=[0, 100]), yaxis=axis(title))}

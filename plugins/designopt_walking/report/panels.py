@@ -10,6 +10,8 @@ from designopt.report.designs import Plot
 
 #: Panels beside each other.
 COLUMNS = 3
+#: Pixels between two rows, for tick labels and titles, and of the margins above and below all.
+GAP, MARGIN = 48, 116
 #: Style of the lines of the right side, the left side and what has no side.
 STYLES = {
     "r": {"color": "@accent", "width": 2},
@@ -31,7 +33,8 @@ def by_quantity(names: Sequence[str]) -> dict[str, dict[str, int]]:
 def panels(titles: Sequence[str], draw: Callable[[int], Sequence[dict[str, Any]]], **axes_of: Any) -> Plot:
     """A panel for each title, with the traces of ``draw(number)`` without their axes; `axes_of` concerns all y axes."""
     rows = -(-len(titles) // COLUMNS)
-    width, height = (1.0 - 0.06 * (COLUMNS - 1)) / COLUMNS, (1.0 - 0.1 * (rows - 1)) / rows
+    gap = GAP / (panel_height(len(titles)) - MARGIN)
+    width, height = (1.0 - 0.06 * (COLUMNS - 1)) / COLUMNS, (1.0 - gap * (rows - 1)) / rows
     data: list[dict[str, Any]] = []
     axes: dict[str, Any] = {}
     annotations = []
@@ -39,7 +42,7 @@ def panels(titles: Sequence[str], draw: Callable[[int], Sequence[dict[str, Any]]
     for i, title in enumerate(titles):
         row, column = divmod(i, COLUMNS)
         suffix = "" if i == 0 else str(i + 1)
-        left, upper = column * (width + 0.06), 1.0 - row * (height + 0.1)
+        left, upper = column * (width + 0.06), 1.0 - row * (height + gap)
         for trace in draw(i):
             name = str(trace.get("name", ""))
             legend = {"legendgroup": name, "showlegend": name not in named} if name else {}
@@ -54,7 +57,9 @@ def panels(titles: Sequence[str], draw: Callable[[int], Sequence[dict[str, Any]]
             {"text": title, "showarrow": False, "font": {"size": 12}, "x": left, "y": upper, "xref": "paper",
              "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
         )  # fmt: skip
-    return {"data": data, "layout": layout(**axes, annotations=annotations)}
+    figure_layout = layout(**axes, annotations=annotations)
+    figure_layout["legend"] = {**figure_layout["legend"], "y": 1.0 + 0.5 * gap}  # above the titles of the first row
+    return {"data": data, "layout": figure_layout}
 
 
 def panel_height(count: int) -> int:
