@@ -111,6 +111,29 @@ def test_speeds_in_a_chain_cost_what_they_cost_from_the_synthetic_start(predicto
     assert {s.warm_path for s in chained[1:]} == {("full",)}
 
 
+def test_weights_of_muscles_scale_the_cost_and_a_dearer_muscle_works_less(predictor: WalkPredictor) -> None:
+    """Three times all weights: the same walk. Three times one weight: the least cost lies between that of the walk
+    before, with and without its share."""
+    before = predictor.solve(1.2)
+    names = predictor.walker.muscles.names
+
+    def weighted(weights: dict[str, float]) -> Solution:
+        return WalkPredictor(predictor.walker, effort=Effort(weights=weights), first=before.phase).solve(1.2)
+
+    def share(solution: Solution, muscles: list[str]) -> float:
+        points = SolvedWalk(predictor.walker, solution, half=True).points
+        cubes = sum(points.values[f"excitation_{name}"] ** 3 for name in muscles)
+        return 10.0 * float(points.integral(np.asarray(cubes))) / (1.2 * points.time[-1])
+
+    tripled = weighted(dict.fromkeys(names, 3.0))
+    assert tripled.objective == pytest.approx(3.0 * before.objective, rel=1e-3)
+    assert tripled.phase.tf == pytest.approx(before.phase.tf, rel=1e-3)
+    soleus = ["soleus_r", "soleus_l"]
+    dearer = weighted(dict.fromkeys(soleus, 3.0))
+    assert before.objective < dearer.objective < before.objective + 2.0 * share(before, soleus)
+    assert share(dearer, soleus) < share(before, soleus)
+
+
 @pytest.mark.timeout(3600)
 def test_the_cost_converges_with_the_mesh() -> None:
     """Reference 0.1345157 and 0.1343625; the change is the output of the setting that confirms the walk."""
