@@ -127,7 +127,7 @@ def test_weights_of_muscles_scale_the_cost_and_a_dearer_muscle_works_less(predic
 
     tripled = weighted(dict.fromkeys(names, 3.0))
     assert tripled.objective == pytest.approx(3.0 * before.objective, rel=1e-3)
-    assert tripled.phase.tf == pytest.approx(before.phase.tf, rel=1e-3)
+    assert tripled.phase.tf == pytest.approx(before.phase.tf, rel=5e-3)
     soleus = ["soleus_r", "soleus_l"]
     dearer = weighted(dict.fromkeys(soleus, 3.0))
     assert before.objective < dearer.objective < before.objective + 2.0 * share(before, soleus)
@@ -135,11 +135,12 @@ def test_weights_of_muscles_scale_the_cost_and_a_dearer_muscle_works_less(predic
 
 
 @pytest.mark.timeout(3600)
-def test_the_cost_converges_with_the_mesh() -> None:
-    """Reference 0.1345157 and 0.1343625; the change is the output of the setting that confirms the walk."""
-    outputs, _ = WalkPredict(intervals=50, confirm=True).evaluate({}, {"speed": 1.2})
-    assert outputs["objective"] <= 1.005 * 0.1343625
-    assert outputs["mesh_change"] < 1.2e-3
+def test_a_walk_that_changes_on_the_finer_mesh_is_called_not_converged() -> None:
+    """References 0.1349437 and 0.1345157 on 25 and 50 intervals: 0.32 %, above the 0.1 % of the specification."""
+    outputs, _ = WalkPredict(intervals=25, confirm=True).evaluate({}, {"speed": 1.2})
+    assert outputs["objective"] == pytest.approx(0.1345157, rel=1e-3)
+    assert outputs["mesh_change"] == pytest.approx(3.2e-3, abs=5e-4)
+    assert outputs["mesh_unconverged"] == 1.0
     assert outputs["failed_checks"] == 0.0
 
 
