@@ -179,8 +179,8 @@ REFERENCES = [
 ]
 
 
-def solved_from_reference(file: Path, device: dict[str, float], side: str = "r") -> Solution:
-    """The walk at 1.2 m/s on 40 intervals from a reference solution, or from its mirror image for the left side."""
+def reference_program(file: Path, device: dict[str, float], side: str = "r") -> tuple[Program, Guess]:
+    """The walk at 1.2 m/s on 40 intervals, from a reference solution or from its mirror image for the left side."""
     system = amputee_system(amputee_walker(MODEL, Prosthesis(side), KneeLimits()))
     problem = amputee_problem(system, side, 1.2, AmputeeCost())
     problem = replace(problem, parameters={**problem.parameters, **device})
@@ -191,7 +191,12 @@ def solved_from_reference(file: Path, device: dict[str, float], side: str = "r")
     reference = guess(file, [image(name) for name in names])
     motion = replace(reference, values={image(name): values for name, values in reference.values.items()})
     start = Guess({"cycle": motion}, device)
-    solution = Program(problem, program_options(40, 1e-6), start).solve(guess=start)
+    return Program(problem, program_options(40, 1e-6), start), start
+
+
+def solved_from_reference(file: Path, device: dict[str, float], side: str = "r") -> Solution:
+    program, start = reference_program(file, device, side)
+    solution = program.solve(guess=start)
     assert solution.success
     return solution
 
@@ -215,6 +220,29 @@ def test_a_walk_costs_the_same_on_either_amputated_side(walking_data: Path) -> N
     file = walking_data / "reference" / "D_amputee_fixed_15_2_400.csv"
     right, left = (solved_from_reference(file, FIXED, side) for side in "rl")
     assert left.objective == pytest.approx(right.objective, rel=1e-6)
+
+
+@pytest.mark.slow
+def test_a_walk_is_more_even_where_asymmetry_is_dearer(walking_data: Path) -> None:
+    program, start = reference_program(walking_data / "reference" / "D_amputee_free_device.csv", {})
+    usual = program.solve(guess=start)
+    weights = {**program.problem.parameters, "asymmetry_weight": 3.0}
+    even = program.solve(replace(program.problem, parameters=weights), warm="full", previous=usual)
+    assert even.success, even.message
+    asymmetry = abs(usual.figures["loading_asymmetry"])
+    assert abs(even.figures["loading_asymmetry"]) < asymmetry
+    assert usual.objective < even.objective < usual.objective + 2.0 * asymmetry**2
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.slow
+def test_the_usual_device_ends_in_the_best_walk_that_is_known() -> None:
+    """0.820503 at 1.2 m/s, with a nearly straight knee; the walk continued from soft knees costs 1.01."""
+    outputs, _ = AmputeeWalk(intervals=40).evaluate({}, {"speed": 1.2})
+    assert outputs["objective"] <= 0.820503
+    assert outputs["start_spread"] > 0.1
+    assert outputs["mean_force_error"] < 1e-3
+    assert outputs["impulse_error"] < 5e-3
 
 
 @pytest.mark.timeout(3600)

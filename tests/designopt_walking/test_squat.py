@@ -41,10 +41,25 @@ def test_costs_and_springs_are_those_of_the_reference(drive, parameters, cost: f
     assert solution.parameters["knee_stiffness"] == pytest.approx(stiffness, rel=5e-3)
 
 
-def test_the_slope_of_the_cost_is_its_difference_between_springs() -> None:
-    slope = solved(stated(Squat(), knee_stiffness=40.0)).parameter_multipliers["knee_stiffness"]
-    low, high = (solved(stated(Squat(), knee_stiffness=k)).objective for k in (39.5, 40.5))
-    assert slope == pytest.approx(high - low, rel=1e-2)
+@pytest.mark.parametrize("drive", ["torques", "muscles"])
+def test_the_slope_of_the_cost_is_its_difference_between_springs(drive) -> None:  # type: ignore[no-untyped-def]
+    problem = stated(Squat(drive=drive), knee_stiffness=40.0)
+    program = Program(problem, program_options(25, 1e-8))
+    low, middle, high = (program.solve(replace(problem, parameters={"knee_stiffness": k})) for k in (39.5, 40.0, 40.5))
+    slope = middle.parameter_multipliers["knee_stiffness"]
+    assert slope == pytest.approx(high.objective - low.objective, rel=1e-2)
+
+
+@pytest.mark.slow
+def test_the_cost_with_a_chosen_spring_converges_with_the_mesh() -> None:
+    """References of the muscle-driven squat on 25, 50 and 100 intervals."""
+    problem = stated(Squat(drive="muscles"))
+    solutions = [solved(problem, intervals) for intervals in (25, 50, 100)]
+    costs = [solution.objective for solution in solutions]
+    assert costs == pytest.approx([0.1470708, 0.1469928, 0.1469059], rel=1e-3)
+    assert costs == sorted(costs, reverse=True)
+    assert costs[2] == pytest.approx(costs[1], rel=1e-3)
+    assert [s.parameters["knee_stiffness"] for s in solutions] == pytest.approx([74.99, 75.51, 75.46], rel=5e-3)
 
 
 def test_the_model_returns_outputs_and_arrays() -> None:

@@ -111,12 +111,36 @@ def test_speeds_in_a_chain_cost_what_they_cost_from_the_synthetic_start(predicto
     assert {s.warm_path for s in chained[1:]} == {("full",)}
 
 
+def test_weights_of_muscles_scale_the_cost_and_a_dearer_muscle_works_less(predictor: WalkPredictor) -> None:
+    """Three times all weights: the same walk. Three times one weight: the least cost lies between that of the walk
+    before, with and without its share."""
+    before = predictor.solve(1.2)
+    names = predictor.walker.muscles.names
+
+    def weighted(weights: dict[str, float]) -> Solution:
+        return WalkPredictor(predictor.walker, effort=Effort(weights=weights), first=before.phase).solve(1.2)
+
+    def share(solution: Solution, muscles: list[str]) -> float:
+        points = SolvedWalk(predictor.walker, solution, half=True).points
+        cubes = sum(points.values[f"excitation_{name}"] ** 3 for name in muscles)
+        return 10.0 * float(points.integral(np.asarray(cubes))) / (1.2 * points.time[-1])
+
+    tripled = weighted(dict.fromkeys(names, 3.0))
+    assert tripled.objective == pytest.approx(3.0 * before.objective, rel=1e-3)
+    assert tripled.phase.tf == pytest.approx(before.phase.tf, rel=5e-3)
+    soleus = ["soleus_r", "soleus_l"]
+    dearer = weighted(dict.fromkeys(soleus, 3.0))
+    assert before.objective < dearer.objective < before.objective + 2.0 * share(before, soleus)
+    assert share(dearer, soleus) < share(before, soleus)
+
+
 @pytest.mark.timeout(3600)
-def test_the_cost_converges_with_the_mesh() -> None:
-    """Reference 0.1345157 and 0.1343625; the change is the output of the setting that confirms the walk."""
-    outputs, _ = WalkPredict(intervals=50, confirm=True).evaluate({}, {"speed": 1.2})
-    assert outputs["objective"] <= 1.005 * 0.1343625
-    assert outputs["mesh_change"] < 1.2e-3
+def test_a_walk_that_changes_on_the_finer_mesh_is_called_not_converged() -> None:
+    """References 0.1349437 and 0.1345157 on 25 and 50 intervals: 0.3 %, above the 0.1 % of the specification."""
+    outputs, _ = WalkPredict(intervals=25, confirm=True).evaluate({}, {"speed": 1.2})
+    assert outputs["objective"] == pytest.approx(0.1345157, rel=1e-3)
+    assert outputs["mesh_change"] == pytest.approx(3e-3, rel=0.2)
+    assert outputs["mesh_unconverged"] == 1.0
     assert outputs["failed_checks"] == 0.0
 
 

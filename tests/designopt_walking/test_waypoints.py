@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from designopt_walking.amputee.walks import AmputeeWalks, level, value_at
+from designopt_walking.amputee.family import level, value_at
+from designopt_walking.amputee.walks import AmputeeWalks
 from designopt_walking.models.predict import WalkPredict
 from designopt_walking.programs.predictor import WalkPredictor
 
@@ -33,14 +34,17 @@ class Walk:
 
 
 class Programs:
-    """Programs that record their solves; those that `fail` are not solved."""
+    """Programs that record their solves; those that `fail` are not solved. Walks cost what their first `middles` cost,
+    1 and 2 and so on."""
 
-    def __init__(self, fail: Callable[[float, Mapping[str, float]], bool]) -> None:
+    def __init__(
+        self, fail: Callable[[float, Mapping[str, float]], bool], middles: Sequence[Mapping[str, float]]
+    ) -> None:
         self.solves: list[tuple[float, ...]] = []
-        self._fail = fail
+        self._fail, self._middles = fail, middles
 
-    def device(self, _: object) -> dict[str, float]:
-        return MIDDLE
+    def devices(self, _: object) -> Sequence[Mapping[str, float]]:
+        return self._middles
 
     def problem(self, speed: float, values: Mapping[str, float]) -> Problem:
         return speed, values
@@ -49,11 +53,15 @@ class Programs:
         return self
 
     def solve(self, problem: Problem, *_: object, previous: Walk | None = None, **__: object) -> Walk:
-        if problem == (0.9, MIDDLE):
-            return Walk(())
+        if problem[0] == 0.9 and problem[1] in self._middles:
+            return Walk((), not self._fail(*problem), 1.0 + self._middles.index(problem[1]))
         entry = (problem[0], *problem[1].values())
         self.solves.append(entry)
-        return Walk((*(previous.way if previous else ()), entry), not self._fail(*problem))
+        return Walk(
+            (*(previous.way if previous else ()), entry),
+            not self._fail(*problem),
+            previous.objective if previous else 1.0,
+        )
 
     def checked(self, _: Problem, solution: Walk) -> Walk:
         return solution
@@ -72,11 +80,12 @@ class Files:
 def walks(
     monkeypatch: pytest.MonkeyPatch,
     fail: Callable[..., bool] = lambda *_: False,
+    middles: Sequence[Mapping[str, float]] = (MIDDLE,),
     files: dict[str, Walk] | None = None,
 ) -> AmputeeWalks:
     monkeypatch.setattr(Guess, "from_solution", lambda walk: walk)
     shared = Files({} if files is None else files)
-    start = SimpleNamespace(programs=Programs(fail), helped=lambda _: Walk(()), shared=shared)
+    start = SimpleNamespace(programs=Programs(fail, middles), helped=lambda _: Walk(()), shared=shared)
     return AmputeeWalks(start, 40)  # type: ignore[arg-type]
 
 
@@ -149,6 +158,19 @@ def test_a_design_without_a_walk_has_the_reason_after_a_cold_start(monkeypatch: 
     assert amputee.walk(0.9, STIFF).way == "warm"
 
 
+def test_a_design_has_the_cheapest_walk_of_all_families_that_reach_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second family costs more, and is the result where the first is not solved."""
+    middles = (MIDDLE, STIFF)
+    cheapest = walks(monkeypatch, middles=middles).walk(1.0, SOFT)
+    assert cheapest.solution.objective == 1.0
+    assert cheapest.spread == 1.0
+    assert cheapest.agreeing == 1
+    second = walks(monkeypatch, lambda _, values: values == MIDDLE, middles).walk(1.0, SOFT)
+    assert second.solution.objective == 2.0
+    with pytest.raises(Diverged):
+        walks(monkeypatch, lambda _, values: values in middles, middles).walk(1.0, SOFT)
+
+
 def test_a_speed_beyond_one_that_is_not_solved_has_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     amputee = walks(monkeypatch, lambda speed, _: speed < 0.75)
     for _ in range(2):
@@ -163,10 +185,10 @@ def test_a_step_of_the_speed_that_is_not_solved_warm_is_solved_cold(monkeypatch:
 
     def fails(speed: float, _: Mapping[str, float]) -> bool:
         speeds.append(speed)
-        return speeds == [1.0]
+        return speeds == [0.9, 1.0]
 
     assert [step[0] for step in way(walks(monkeypatch, fails), 1.1, MIDDLE)] == [1.0, 1.1, 1.1]
-    assert speeds == [1.0, 1.0, 1.1, 1.1]
+    assert speeds == [0.9, 1.0, 1.0, 1.1, 1.1]
 
 
 @pytest.mark.parametrize(

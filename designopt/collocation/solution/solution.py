@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -282,3 +282,17 @@ def _shares_at_limits(values: Floats, weights: Floats, limits: Limits) -> tuple[
     sizes = [abs(limit) for limit in limits if math.isfinite(limit)]
     near = AT_BOUND * (high - low if len(sizes) == 2 else max(1.0, *sizes))
     return float(weights @ (values <= low + near)), float(weights @ (values >= high - near))
+
+
+@lru_cache(maxsize=1)
+def versions() -> dict[str, str]:
+    """Of designopt, CasADi and NumPy; IPOPT and MUMPS come with CasADi."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    version_of = {}
+    for name in ("designopt", "casadi", "numpy"):
+        try:
+            version_of[name] = version(name)
+        except PackageNotFoundError:
+            version_of[name] = "unknown"
+    return version_of

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from reprlib import repr as short
 from typing import Any, Literal, get_args
 
@@ -20,7 +20,7 @@ from designopt.collocation.solution.function_values import PhaseValues
 from designopt.collocation.solution.optimality.multipliers import Multipliers
 from designopt.collocation.solution.optimality.singular import singular_arcs
 from designopt.collocation.solution.reading import Reader, read_solution
-from designopt.collocation.solution.solution import Arc, Iterate, PhaseSolution, Solution
+from designopt.collocation.solution.solution import Arc, Iterate, PhaseSolution, Solution, versions
 from designopt.collocation.solution.sparsity import Sparsity, sparsity
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solve.alternatives import ADAPTIVE_BARRIER, first_success
@@ -267,7 +267,7 @@ class Program:
             ),
             scaling_range=(self._conditioning.smallest, self._conditioning.largest),
             solver=self._solver_name(end),
-            versions=_versions(),
+            versions=versions(),
             seed=self.options.seed,
             timing={**timing, "read": time.perf_counter() - begin},
         )
@@ -335,17 +335,3 @@ def _check_guess(guess: Any) -> None:
             " Guess({phase: sampled(times, values)})"
         )
         raise ProblemError("bad_guess", "guess", text)
-
-
-@lru_cache(maxsize=1)
-def _versions() -> dict[str, str]:
-    """Of designopt, CasADi and NumPy; IPOPT and MUMPS come with CasADi."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    version_of = {}
-    for name in ("designopt", "casadi", "numpy"):
-        try:
-            version_of[name] = version(name)
-        except PackageNotFoundError:
-            version_of[name] = "unknown"
-    return version_of

@@ -65,7 +65,7 @@ class AmputeeOutputs(AmputeeResults, total=False):
     chosen_ankle_stiffness: Annotated[float, Q("N m/rad", "of the ankle")]
 
 
-@model("amputee_walk", version=2, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 40}, 0.75))
+@model("amputee_walk", version=3, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 40}, 0.75))
 class AmputeeWalk:
     """Predicted walk of a transfemoral amputee with a prosthetic knee and an elastic ankle.
 
@@ -76,8 +76,9 @@ class AmputeeWalk:
 
     Every design is continued, in small steps of speed and device, from one walk with a middle device, which takes a few
     minutes: a symmetric walk, then one with help torques, then without. Workers of a machine and later runs share these
-    walks through files of the cache. A result is a local optimum. Walks that sink into the ground by more than 30 mm,
-    or press a foot with more than 4 body weights, have no result (``implausible``).
+    walks through files of the cache. The single axis has a soft and a stiff middle device, whose gaits differ; the
+    cheaper of both walks is the result. It is a local optimum. Walks that sink into the ground by more than 30 mm, or
+    press a foot with more than 4 body weights, have no result (``implausible``).
     """
 
     model: Annotated[InputFile | None, Q("", "OpenSim model of a planar walker; the bundled one if none")] = None

@@ -74,6 +74,11 @@ class Prosthesis:
     myodesis: bool = False
 
     @property
+    def knee(self) -> str:
+        """The kind of the knee, as in the setting of the model."""
+        return "single_axis" if self.linkage is None else "four_bar"
+
+    @property
     def parameters(self) -> tuple[str, ...]:
         """Names of the device's parameters: stiffness and damping of the knee, stiffness of the ankle."""
         knee = ("knee_stiffness", "knee_damping") if self.linkage is None else ("damper_stiffness", "damper_damping")

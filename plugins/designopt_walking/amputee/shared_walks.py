@@ -15,8 +15,8 @@ from pathlib import Path
 
 from designopt.collocation import Solution
 from designopt.collocation.solution.saving import load_solution, save_solution
+from designopt.collocation.solution.solution import versions
 from designopt.collocation.solution.status import Status
-from designopt.collocation.solution.versions import versions
 from designopt.dynamics.compile import cache_dir, find_compiler
 
 #: Packages whose sources decide what a walk is.

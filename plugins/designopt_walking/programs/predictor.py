@@ -23,6 +23,8 @@ WARM, MOST = 150, 500
 SAME = 1e-3
 #: The speed (m/s) at which walks are solved from a tracked walk, and the steps in which they are taken to others.
 USUAL_SPEED, SPEED_STEP = 1.2, 0.1
+#: Most intervals of a tracked walk: it is a rough start, and would take longer than the prediction on a fine mesh.
+TRACKED = 25
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class WalkPredictor:
     effort: Effort = field(default_factory=Effort)
     mesh: PredictionMesh = field(default_factory=PredictionMesh)
     first: PhaseGuess | None = None
-    _starts: dict[float, Solution] = field(default_factory=dict, init=False, repr=False)
+    _starts: dict[tuple[float, int], Solution] = field(default_factory=dict, repr=False)  # of all meshes
     _walks: dict[float, Solution] = field(default_factory=dict, init=False, repr=False)
     _programs: dict[int, Program] = field(default_factory=dict, init=False, repr=False)
 
@@ -65,8 +67,8 @@ class WalkPredictor:
 
     @cached_property
     def finer(self) -> WalkPredictor:
-        """The same predictor on twice the intervals. It solves from its own starts: from a walk on a coarse mesh, which
-        lies at many bounds, the search takes longer than from a tracked one, and often fails."""
+        """The same predictor on twice the intervals. It solves from tracked walks: from a predicted one on a coarse
+        mesh, which lies at many bounds, the search takes longer, and often fails."""
         return replace(self, mesh=replace(self.mesh, intervals=2 * self.mesh.intervals))
 
     @cached_property
@@ -76,14 +78,13 @@ class WalkPredictor:
 
     def start(self, speed: float, rng: np.random.Generator | None = None) -> Solution:
         """The tracked synthetic walk at `speed`; with `rng` one with other amplitudes."""
+        intervals = min(self.mesh.intervals, TRACKED)
         if rng is not None:
-            return self._tracked(SyntheticWalk.perturbed(speed, rng))
-        if speed not in self._starts:
-            self._starts[speed] = self._tracked(SyntheticWalk(speed))
-        return self._starts[speed]
-
-    def _tracked(self, walk: SyntheticWalk) -> Solution:
-        return track_synthetic(self.walker, self.gait, walk, self.mesh.intervals)
+            return track_synthetic(self.walker, self.gait, SyntheticWalk.perturbed(speed, rng), intervals)
+        if (speed, intervals) not in self._starts:
+            solution = track_synthetic(self.walker, self.gait, SyntheticWalk(speed), intervals)
+            self._starts[speed, intervals] = solution
+        return self._starts[speed, intervals]
 
     def _phase_start(self, speed: float) -> Any:
         def start(parameters: Mapping[str, float], rng: np.random.Generator | None) -> PhaseGuess:
