@@ -127,7 +127,6 @@ class Program:
     def _linear_solver(self) -> str:
         return linear_solver(self.options)
 
-    @HostHandlers()
     def solve(
         self,
         problem: TrajectoryProblem | None = None,

@@ -125,6 +125,21 @@ def test_a_repeated_solve_is_compared_with_a_program_written_by_hand(name, cost,
     assert theirs_first > mine_first
 
 
+@pytest.mark.parametrize("name", ["van_der_pol", "cart_pole", "goddard"])
+def test_a_program_that_is_compiled_as_a_whole_is_solved_faster_than_interpreted(name, record_property):
+    problem = getattr(benchmark_problems, name)()
+    programs = [Program(problem, Options(intervals=50, compile=choice)) for choice in ("auto", "always")]
+    times = [[], []]
+    for program in programs:
+        program.solve()
+    for _ in range(25):
+        for program, seconds in zip(programs, times, strict=True):
+            seconds.append(processor_seconds(program.solve, 1))
+    ratio = statistics.median(times[0]) / statistics.median(times[1])
+    record_property(f"interpreted / compiled program, {name} N=50", ratio)
+    assert ratio >= 1.0
+
+
 def as_exact_as(objective, problem, intervals, cost, size):
     """The program by hand with the loosest tolerance that gives as many digits of the optimum, eight at most.
 
