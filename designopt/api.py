@@ -218,7 +218,7 @@ class Study:
         `scenario` defaults to the first, `allow` names the programs that the model may run. Raises `KeyError` for an
         unknown or missing name, `CannotRun` for a program that is not allowed.
         """
-        from designopt.workers.evaluation.evaluate import evaluate_one
+        from designopt.workers.evaluation.single_designs import evaluate_one
 
         permission = Permission.from_options(allow)
         return evaluate_one(self.definition, values, scenario=scenario, arrays=arrays, permission=permission)
@@ -317,7 +317,7 @@ def _minimizing(
     store: str | Path | None,
 ) -> tuple[Study, Path]:
     """The study of `minimize`, and its store; `stated_sections` are its arguments that are sections."""
-    from designopt.workers.evaluation.evaluate import middle
+    from designopt.workers.evaluation.single_designs import middle
 
     if not isinstance(space, Mapping):
         raise PluginError(

@@ -121,7 +121,7 @@ def _refuse_no_file(file: str) -> None:
 
 def _try(study: Study, count: int, allow: tuple[str, ...], *, beside: bool) -> int:
     """Evaluate designs and print the results, on stderr if `beside` other output; returns the number of failures."""
-    from designopt.workers.evaluation.evaluate import trial
+    from designopt.workers.evaluation.single_designs import trial
 
     try:
         lines, failed = trial(study.definition, count, plugin.Permission.from_options(allow))

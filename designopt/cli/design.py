@@ -159,7 +159,7 @@ def evaluated(
     result: Result, values: dict[str, Any], scenario: str, arrays: tuple[str, ...], permission: plugin.Permission
 ) -> Evaluation:
     """The evaluation of a design in this process; ends the command if that is not possible."""
-    from designopt.workers.evaluation.evaluate import evaluate_one
+    from designopt.workers.evaluation.single_designs import evaluate_one
 
     try:
         return evaluate_one(result.study, values, scenario=scenario, arrays=arrays, permission=permission)

@@ -13,7 +13,7 @@ from designopt.problem import Problem
 from designopt.run.runner import run_study
 from designopt.store import archive
 from designopt.study.study import DesignVariable, Stage
-from designopt.workers.evaluation.evaluate import evaluate_one, trial
+from designopt.workers.evaluation.single_designs import evaluate_one, trial
 
 PLUGINS = Path(__file__).with_name("plugins_random.py")
 VALUES = [0.5, -1.0, 0.25, 1.5]

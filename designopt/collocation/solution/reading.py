@@ -211,7 +211,8 @@ def _constraints(
     rows: Floats,
     of_points: Sequence[PhaseValues],
 ) -> ConstraintValues:
-    """All rows, not scaled. Limits of an integral are those of a variable that equals it; here they are its own."""
+    """All constraints, not scaled. The program limits an integral by the box of a variable that equals it; here the
+    limits stand at the row of the integral."""
     units = []
     values, low, high = rows * transcription.row_scale, bounds.row_low.copy(), bounds.row_high.copy()
     for block in transcription.blocks:

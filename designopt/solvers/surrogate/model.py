@@ -78,8 +78,8 @@ class Observations:
 
     @classmethod
     def from_outcomes(cls, problem: Problem, outcomes: Sequence[Outcomes], slopes: bool = False) -> Observations:
-        """The content of outcomes, with `slopes` on request. Designs that violate a relation are dropped, because
-        relations are checked beforehand."""
+        """The observations in `outcomes`; with `slopes` also their derivatives. Designs that violate a relation are
+        left out: the solver checks relations before it proposes a design."""
         valid_outcomes = [(o, problem.space.relation_violation(o.X) <= 0.0) for o in outcomes]
         valid_outcomes = [(o, valid) for o, valid in valid_outcomes if valid.any()]
         rows = [

@@ -29,7 +29,7 @@ class VariableNumbers(Protocol):
 
 
 class Wrong(Exception):
-    """A finding on its way to the list of findings."""
+    """Raised for a mistake in a file; carries its `finding` to the list of all findings."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.message)

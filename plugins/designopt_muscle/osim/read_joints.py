@@ -197,7 +197,7 @@ def _driver(step: Element, function: Function, names: list[str]) -> str:
     if not driving:
         if is_constant(function):
             return ""
-        raise step.error("is a function of a coordinate and names none")
+        raise step.error("is a function of a coordinate, but names no coordinate")
     if len(driving) > 1:
         raise step.error("is a function of several coordinates, which is not supported")
     if driving[0] not in names:

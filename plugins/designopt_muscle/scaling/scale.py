@@ -25,7 +25,8 @@ from designopt_muscle.scaling.setup import ScaleSetup
 @dataclass(frozen=True, eq=False)
 class ScaledModel:
     """The model of a subject: the ``.osim`` file `content`, the `factors` (3,) of the bodies along their axes, the
-    `markers` on it, and the `static` pose in which they were placed (None if they were not). `notes` are for people.
+    `markers` on it, and the `static` pose in which they were placed (None if they were not). `notes` are
+    remarks for the reader.
     """
 
     content: bytes

@@ -49,7 +49,7 @@ class References(NamedTuple):
 
 
 class Commands(NamedTuple):
-    """Commands of a sample, ±1, those before clipping, and the commanded forces (N) of the tracks."""
+    """Commands of a sample, from -1 to 1, the same before clipping, and the commanded forces (N) of the tracks."""
 
     speed: Any
     speed_raw: Any

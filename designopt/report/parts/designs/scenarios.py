@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from designopt.arrays import Floats, Mask
 from designopt.plugin import report
-from designopt.report import scenario_values
+from designopt.problem import Problem, unequal
 from designopt.report.colours import ORDERED, axis, bare_layout, colour_bar
 from designopt.report.labels import chosen_once, displayed_figures, number, objective_labels, plain, titled, with_unit
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, selected
 from designopt.store.result import Result
 from designopt.store.views.table import stated_constraints
+from designopt.study.study import Objective, StudyConstraint
 
 
 @report("scenarios", version=1)
@@ -27,7 +30,7 @@ def scenarios(result: Result) -> Section | None:
     figures = {name: v[rows] for name, v in result.outcomes.figures.items()}
     shape = (len(rows), len(names))
     layers = {
-        label: scenario_values.values(o, figures, shape)
+        label: _values(o, figures, shape)
         for label, o in zip(objective_labels(problem), problem.objectives, strict=True)
     }
     bad = [o.sign for o in problem.objectives]
@@ -35,11 +38,11 @@ def scenarios(result: Result) -> Section | None:
     raw = {with_unit(n, unit): v[rows] for n, (unit, v) in displayed_figures(result).items() if n not in listed}
     listed |= set(figures)
     limited = {
-        with_unit(c.name, c.unit): scenario_values.values(c, figures, shape)
+        with_unit(c.name, c.unit): _values(c, figures, shape)
         for c in stated_constraints(problem)
         if str(c.expression) not in listed
     }
-    holding = scenario_values.holding(problem, figures, shape)
+    holding = _holding(problem, figures, shape)
     return Section(
         "Scenarios",
         introduction=(
@@ -146,3 +149,23 @@ def _all(names: list[str], designs: list[str], layers: dict[str, Floats], holdin
         for s, scenario in enumerate(names)
     )
     return Table("Chosen designs in every scenario", head, rows, visible_rows=12)
+
+
+def _values(item: Objective | StudyConstraint, figures: Mapping[str, Floats], shape: tuple[int, int]) -> Floats:
+    """The values (n, s) of `item` in each scenario, in its unit and with its own sign; NaN if not available."""
+    with np.errstate(all="ignore"):
+        evaluated = np.broadcast_to(np.asarray(item.expression.evaluate(figures), dtype=float), shape)
+    return np.where(np.isfinite(evaluated), evaluated, np.nan)
+
+
+def _holding(problem: Problem, figures: Mapping[str, Floats], shape: tuple[int, int]) -> dict[str, Mask]:
+    """By constraint, a mask (n, s) of the scenarios in which its limits are met; an unavailable value does not meet
+    them."""
+    masks = {}
+    for c in problem.constraints:
+        v = _values(c, figures, shape)
+        low = -np.inf if c.minimum is None else c.minimum
+        high = np.inf if c.maximum is None else c.maximum
+        with np.errstate(invalid="ignore"):
+            masks[c.name] = unequal(v, v, c.equals) == 0.0 if c.equals is not None else (v >= low) & (v <= high)
+    return masks

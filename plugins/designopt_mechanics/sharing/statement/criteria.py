@@ -60,7 +60,11 @@ CriterionName = Literal["power", "minmax", "strict_minmax", "quadratic_linear", 
 
 
 def criterion_of(values: Mapping[str, Any], linear: float, tie_break: float) -> Criterion:
-    """Of the `values` ``criterion`` and ``exponent``, with the settings of two of them."""
+    """The criterion that the `values` ``criterion`` and ``exponent`` of a design name.
+
+    `linear` is the linear part of ``quadratic_linear``, `tie_break` the share of the squares in ``minmax``. Raises
+    `ValueError` for another word.
+    """
     match values["criterion"]:
         case "minmax":
             return MinMax(tie_break)

@@ -1,0 +1,147 @@
+"""Evaluations of designs outside of a run, in this process: one design, the middle of the space, random designs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from designopt.plugin import Permission, PluginError
+from designopt.problem import Problem, evaluation_seed, figure_unit
+from designopt.problem.scoring import aggregate, limited
+from designopt.study.stated_units import in_words, stated_value
+from designopt.study.study import StudyDefinition
+from designopt.workers.evaluation.evaluate import NO_PERMISSION, Evaluation, Evaluator
+
+
+def evaluate_one(
+    study: StudyDefinition,
+    values: Mapping[str, Any],
+    *,
+    scenario: str | None = None,
+    arrays: Sequence[str] = (),
+    permission: Permission = NO_PERMISSION,
+) -> Evaluation:
+    """Evaluate one design in this process, without recording it: `values` by name in the study's units, all active free
+    parameters.
+
+    `scenario` defaults to the first. Raises `KeyError` for an unknown or missing name, `ValueError` for a value that
+    the parameter does not admit, `CannotRun` if the model runs something that `permission` does not contain.
+    """
+    problem = dataclasses.replace(Problem.from_study(study), fidelity=None)
+    names = [s.name for s in problem.scenarios]
+    if scenario is not None and scenario not in names:
+        raise KeyError(f"no scenario '{scenario}' (known: {', '.join(names)})")
+    unknown = set(values) - {p.name for p in problem.space.parameters}
+    if unknown:
+        raise KeyError(f"no parameter '{sorted(unknown)[0]}' (known: {', '.join(problem.space.names)})")
+    x = []
+    for p in problem.space.free:
+        if p.name not in values and not p.when:
+            raise KeyError(f"parameter '{p.name}' has no value")
+        value = values.get(p.name, p.values[0] if p.kind == "choice" else p.low)
+        if p.kind == "choice" and value not in p.values:
+            raise ValueError(f"{p.name}: {value!r} is not one of {', '.join(map(str, p.values))}")
+        x.append(float(p.values.index(value)) if p.kind == "choice" else float(value))
+        if p.kind != "choice" and not p.low <= x[-1] <= p.high:
+            raise ValueError(f"{p.name}: {value!r} is outside {p.low!r} to {p.high!r} {p.unit}".rstrip())
+        if p.kind == "int" and not x[-1].is_integer():
+            raise ValueError(f"{p.name}: {value!r} is not an integer")
+    design = problem.space.design(x)
+    if missing := [name for name in design if name in problem.space.names and name not in values]:
+        raise KeyError(f"parameter '{missing[0]}' has no value")
+    index = names.index(scenario) if scenario is not None else 0
+    seed = None if problem.seed is None else evaluation_seed(problem.keys(np.array([x]))[0][index], study.seed)
+    evaluator = Evaluator.for_problem(problem, permission=permission)
+    return evaluator.evaluate(evaluator.design(x, index), index, arrays, seed=seed)
+
+
+def middle(study: StudyDefinition) -> list[str]:
+    """Names of the model's outputs for the design at the centre of the space, in the first scenario.
+
+    Raises `PluginError`, with the model's message, if the evaluation fails.
+    """
+    problem = dataclasses.replace(Problem.from_study(study), fidelity=None)
+    x = problem.space.from_search((problem.space.lower + problem.space.upper)[None] / 2.0)
+    evaluator = dataclasses.replace(Evaluator.for_problem(problem), required_outputs=())
+    seed = None if problem.seed is None else evaluation_seed(problem.keys(x)[0][0], study.seed)
+    evaluation = evaluator.evaluate(evaluator.design(x[0].tolist(), 0), 0, seed=seed)
+    if not evaluation.outputs:
+        at = in_words(study.space, problem.space.values(x[0].tolist()))
+        reason = (evaluation.message.strip() or evaluation.reason or evaluation.status).splitlines()[-1]
+        reason += f" ({evaluation.raise_location})" if evaluation.raise_location else ""
+        raise PluginError(f"the model returns no figure at the centre of the space ({at}): {reason}")
+    return list(evaluation.outputs)
+
+
+def _assignment(name: str, value: Any, unit: str) -> str:
+    """A value with its name and unit, in words."""
+    number = f"{value:.6g}" if isinstance(value, float) else value
+    return f"{name} = {number} {unit}".rstrip()
+
+
+def _score(problem: Problem, outputs: Sequence[Mapping[str, float]]) -> str:
+    """The objectives of a design that are more than an output, and the limits that it violates, from its `outputs` in
+    all scenarios."""
+    names = set.intersection(*map(set, outputs))
+    figures = {name: np.array([[row[name] for row in outputs]]) for name in names}
+    several = len(outputs) > 1
+    parts = [
+        _assignment(o.name, float(aggregate(problem, o, figures, 1, o.sign)[0]), o.unit)
+        for o in problem.objectives
+        if (several or o.expression.text not in names) and o.expression.names <= names
+    ]
+    for c in problem.constraints:
+        if c.expression.names <= names:
+            low, high = (float(end[0]) for end in limited(problem, c, figures, 1))
+            for value, limit, sign, is_violated in (
+                (low, c.minimum, "≥", c.minimum is not None and low < c.minimum),
+                (high, c.maximum, "≤", c.maximum is not None and high > c.maximum),
+            ):
+                if is_violated:
+                    parts.append(f"{c.name} = {value:.6g}, not {sign} {limit:g} {c.unit}".rstrip())
+    return "; ".join(parts)
+
+
+def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMISSION) -> tuple[list[str], int]:
+    """Evaluate `count` random designs here in all scenarios, for ``validate --try``: a line of text for each
+    evaluation, and the number of failures.
+
+    A rejected or diverged design is a valid result, unless there are no others.
+    """
+    problem = dataclasses.replace(Problem.from_study(study), fidelity=None)
+    space = problem.space
+    rng = np.random.default_rng(study.seed)
+    S = space.lower + rng.random((count, len(space.free))) * (space.upper - space.lower)
+    X = space.from_search(S)
+    evaluator = Evaluator.for_problem(problem, permission=permission)
+    lines, statuses = [], ["invalid"]
+    for x, relation_violation, keys in zip(
+        X.tolist(), space.relation_violation(X).tolist(), problem.keys(X), strict=True
+    ):
+        values = space.values(x)
+        at = ", ".join(
+            _assignment(p.name, stated_value(p, values[p.name]), p.stated or p.unit)
+            for p in space.parameters
+            if p.name in values
+        )
+        if relation_violation > 0.0:
+            lines.append(f"{at}: invalid, a relation is broken")
+            continue
+        of_design: list[Mapping[str, float]] = []
+        for s, (scenario, key) in enumerate(zip(problem.scenarios, keys, strict=True)):
+            evaluation = evaluator.evaluate(evaluator.design(x, s), s, seed=evaluation_seed(key, study.seed))
+            statuses.append(evaluation.status)
+            outputs = {
+                k: v for k, v in evaluation.outputs.items() if not k.startswith("d(")
+            }  # derivatives are not needed here
+            outcome = ", ".join(_assignment(k, v, figure_unit(problem, k)) for k, v in outputs.items())
+            outcome = outcome if evaluation.ok else evaluation.message
+            where = f", {scenario.name}" if len(problem.scenarios) > 1 else ""
+            lines.append(f"{at}{where}: {evaluation.status} in {evaluation.wall:.3g} s: {outcome}")
+            of_design += [evaluation.outputs] if evaluation.ok else []
+        if len(of_design) == len(problem.scenarios) and (score := _score(problem, of_design)):
+            lines.append(f"  gives {score}")
+    return lines, sum(s in ("error", "nonfinite") for s in statuses) if "ok" in statuses else max(1, len(lines))
