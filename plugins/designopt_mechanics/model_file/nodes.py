@@ -109,8 +109,9 @@ class At:
             raise self.wrong("must be true or false")
         return self.node.scalar
 
-    def number(self, unit: str) -> float:
-        """A finite number in `unit`, which a text such as ``30 mm`` converts to."""
+    def number(self, unit: str, *, stated: bool = False) -> float:
+        """A finite number in `unit`, which a text such as ``30 mm`` converts to; `stated` if the file names `unit`
+        beside it."""
         value = self.node.scalar
         collection = self.node.entries is not None or self.node.items is not None
         if collection or isinstance(value, bool) or not isinstance(value, (int, float, str)):
@@ -124,7 +125,7 @@ class At:
             raise self.wrong(str(error) or "the number is too large") from None
         if not math.isfinite(converted):
             raise self.wrong(f"must be a finite number, not {converted}")
-        if unit == "rad" and amount.unit is None and abs(converted) > _TURN:
+        if unit == "rad" and amount.unit is None and not stated and abs(converted) > _TURN:
             raise self.wrong(
                 f"{converted:g} without a unit is in rad, more than a turn: "
                 f"write {converted:g} deg, or {converted:g} rad if it is meant"

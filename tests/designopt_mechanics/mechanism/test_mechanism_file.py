@@ -170,6 +170,13 @@ def test_mistakes_are_reported_where_they_are(old: str, new: str, at: str, messa
     assert line in [issue.line for issue in raised.value.issues], raised.value
 
 
+@pytest.mark.parametrize("value", ["{value: 12, unit: rad, low: 0, high: 20}", "12 rad"])
+def test_an_angle_beyond_a_turn_whose_unit_is_stated_is_read(value: str) -> None:
+    arm = "{motions: [rotate: {axis: [0, 0, 1], by: q}], body: {mass: 1, inertia: 1}}"
+    text = f"parameters:\n  phase: {value}\n{BARE}frames: {{arm: {arm}}}\n"
+    assert read(text.encode(), "turns.yaml").values == {"phase": 12.0}
+
+
 def test_a_reference_out_of_reach_is_an_error_that_names_an_assembly() -> None:
     """The rocker of a crank-rocker cannot turn to 0."""
     text = (HERE.parents[2] / "studies" / "mechanisms" / "four_bar.yaml").read_text(encoding="utf-8")
