@@ -97,7 +97,7 @@ class Run:
         self, tolerance: float, constraint_tolerance: float, acceptable: float, most: int, stops: Callable[[], bool]
     ) -> int:
         """Continue to the `tolerance` of multipliers and the violation `constraint_tolerance`, up to `most` iterations
-        in total, or until it stalls within the tolerance `acceptable`. `stops` is tested after every function call.
+        in total, or until it stalls within the tolerance `acceptable`. `stops` is tested in every iteration.
         Raises the exceptions of the functions."""
         functions = self._method.functions
         functions.x[:], functions.p[:] = self._fixed, self._bounds.parameters

@@ -37,7 +37,7 @@ def persist(program: Program, problem: TrajectoryProblem, guess: Guess | None, f
     In turn: rollout of the guessed controls; a coarse mesh first; unit scales for unbounded variables; the final values
     of the phases moved to the end of the rollout, and back in steps; other guesses of free times; perturbed guesses;
     an adaptive barrier. `Solution.attempts` records the attempts, and the message names the successful one. Ways that
-    do not apply (no free times, a rollout beyond all bounds) are skipped.
+    do not apply (no free times, a rollout beyond all bounds, a barrier of `Options.ipopt`) are skipped.
     """
     return first_success(failed, ways(program, problem, guess))
 
@@ -54,7 +54,8 @@ def ways(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> I
             yield f"times guessed {factor:g} times", lambda f=factor: (_with_scaled_times(program, problem, guess, f),)  # type: ignore[misc]
     for i in range(1, STARTS + 1):
         yield f"start {i}", lambda i=i: (_from_start(program, problem, guess, i),)  # type: ignore[misc]
-    yield ADAPTIVE_BARRIER, lambda: (program.attempt(problem, guess, cold=ADAPTIVE),)
+    if "mu_strategy" not in program.options.ipopt:
+        yield ADAPTIVE_BARRIER, lambda: (program.attempt(problem, guess, cold=ADAPTIVE),)
 
 
 def _from_coarse(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> tuple[Solution, ...]:

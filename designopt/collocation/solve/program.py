@@ -139,14 +139,14 @@ class Program:
 
         From `guess`; or from the `previous` solution of this program, with its variables alone (`warm` primal) or with
         its multipliers (full). A failed solve without `warm` is repeated by IPOPT with an adaptive barrier, unless the
-        options are not persistent; `Solution.attempts` lists both. A failed solve is a solution with its status. Raises
-        `ProblemError` for invalid numbers and for other expressions. The functions of the statement are called only
-        when a program is built: numbers that they read from elsewhere do not change later. Threads that solve one
-        program wait for each other.
+        options are not persistent or state a `mu_strategy` of IPOPT; `Solution.attempts` lists both. A failed solve is
+        a solution with its status. Raises `ProblemError` for invalid numbers and for other expressions. The functions
+        of the statement are called only when a program is built: numbers that they read from elsewhere do not change
+        later. Threads that solve one program wait for each other.
         """
         solution = self.attempt(problem, guess, warm=warm, previous=previous)
         used_up = solution.iterations >= self.options.max_iterations
-        if warm != "none" or used_up or not self.options.persistent:
+        if warm != "none" or used_up or not self.options.persistent or "mu_strategy" in self.options.ipopt:
             return solution
         start = ADAPTIVE._replace(iterations=solution.iterations, seconds=solution.timing["solve"])
         adaptive = (ADAPTIVE_BARRIER, lambda: (self.attempt(problem, guess, previous=previous, cold=start),))

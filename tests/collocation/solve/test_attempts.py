@@ -97,6 +97,14 @@ def test_the_attempt_with_an_adaptive_barrier_has_the_iterations_that_are_left()
     assert Program(problem, replace(QUICK, max_iterations=50)).solve(guess=guess).attempts == ()
 
 
+@pytest.mark.parametrize("strategy", ["monotone", "adaptive"])
+def test_a_stated_barrier_is_not_tried_again_under_another_name(strategy: str) -> None:
+    program = Program(out_of_reach(), replace(QUICK, ipopt={"mu_strategy": strategy}))
+
+    assert program.solve().attempts == ()
+    assert [name for name, _ in ways(program, program.problem, None)] == ORDER[:-1]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", hard_starts.PROBLEMS)
 def test_every_one_of_twenty_perturbed_guesses_leads_to_a_solution(name: str) -> None:
