@@ -6,13 +6,15 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from designopt_walking.amputee import shared_walks
+from designopt_walking.amputee.programs import AmputeePrograms
 from designopt_walking.amputee.shared_walks import SharedWalks
 
-from designopt.collocation import Integral, Options, Phase, Program, Solution, TrajectoryProblem
+from designopt.collocation import Guess, Integral, Options, Phase, Program, Solution, TrajectoryProblem
 from designopt.collocation.solution.status import Status
 from designopt.dynamics import System, Variable
 from designopt.lazy import casadi as ca
@@ -100,9 +102,29 @@ def test_a_damaged_file_is_solved_again_and_replaced(
     assert shared("knee").solution("first", never).objective == solution.objective
 
 
-def test_an_interrupted_solve_is_not_stored(shared: Callable[[str], SharedWalks], solution: Solution) -> None:
-    shared("knee").solution("first", lambda: replace(solution, status=Status.CANCELLED))
+def test_an_interrupted_solve_ends_the_way_to_a_walk_and_is_not_stored(
+    shared: Callable[[str], SharedWalks], solution: Solution
+) -> None:
+    """Otherwise the walk that continued from an interrupted one would be stored, and start those of later runs."""
+    programs = object.__new__(AmputeePrograms)
+    stopped = SimpleNamespace(solve=lambda guess: replace(solution, status=Status.CANCELLED))
+    programs.program = lambda *_: stopped  # type: ignore[assignment, method-assign, return-value]
+    with pytest.raises(KeyboardInterrupt):
+        shared("knee").solution("first", lambda: programs.solve(stopped, Guess(), 40))  # type: ignore[arg-type]
     assert shared("knee").solution("first", lambda: solution) is solution
+
+
+def test_a_file_whose_date_cannot_be_changed_is_read(
+    shared: Callable[[str], SharedWalks], solution: Solution, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cache on a file system that is only read."""
+
+    def refused(*_: object) -> None:
+        raise PermissionError
+
+    shared("knee").solution("first", lambda: solution)
+    monkeypatch.setattr(shared_walks.os, "utime", refused)
+    assert shared("knee").solution("first", never).objective == solution.objective
 
 
 def test_files_that_nothing_reads_for_a_month_are_removed(

@@ -171,6 +171,14 @@ def test_a_design_has_the_cheapest_walk_of_all_families_that_reach_it(monkeypatc
         walks(monkeypatch, lambda _, values: values in middles, middles).walk(1.0, SOFT)
 
 
+def test_an_interrupted_way_is_not_continued(monkeypatch: pytest.MonkeyPatch) -> None:
+    amputee = walks(monkeypatch)
+    amputee.middle(0.9)
+    monkeypatch.setattr(amputee.programs, "solve", lambda *_, **__: Walk((), False, status=Status.CANCELLED))
+    with pytest.raises(KeyboardInterrupt):
+        amputee.walk(0.9, SOFT)
+
+
 def test_a_speed_beyond_one_that_is_not_solved_has_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     amputee = walks(monkeypatch, lambda speed, _: speed < 0.75)
     for _ in range(2):

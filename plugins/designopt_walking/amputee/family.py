@@ -9,6 +9,7 @@ from functools import cached_property, partial
 
 from designopt.collocation import Guess, Program, Solution
 from designopt.plugin import Diverged
+from designopt_walking.amputee.programs import uninterrupted
 from designopt_walking.amputee.start import AmputeeStart
 
 #: Speeds (m/s) of the first walk, in the order in which they are tried.
@@ -114,7 +115,8 @@ class WalkFamily:
             return solution
         problem = self.programs.problem(speed, self.middle_device)
         scales = Guess.from_solution(self.start.helped(self._first[0]))
-        return self.programs.program(problem, scales, self.intervals).solve(problem, Guess.from_solution(previous))
+        program = self.programs.program(problem, scales, self.intervals)
+        return uninterrupted(program.solve(problem, Guess.from_solution(previous)))
 
     def _waypoint(self, speed: float, levels: tuple[int, ...]) -> Solution:
         """The walk with the device at whole `levels` (in steps), or the last on the way to it that is solved."""
@@ -136,7 +138,7 @@ class WalkFamily:
 
     def _continued(self, previous: Solution, speed: float, values: Mapping[str, float]) -> Solution:
         program = self._first[2]
-        return program.solve(self.programs.problem(speed, values), warm="full", previous=previous)
+        return uninterrupted(program.solve(self.programs.problem(speed, values), warm="full", previous=previous))
 
 
 def unsolved(solution: Solution) -> Diverged:

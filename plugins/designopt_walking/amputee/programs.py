@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from designopt.collocation import Guess, Program, Solution, TrajectoryProblem, checked
+from designopt.collocation import Guess, Program, Solution, Status, TrajectoryProblem, checked
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt_walking.amputee.problem import AmputeeCost, Prosthesis, amputee_problem, amputee_system
 from designopt_walking.programs.gait import program_options
@@ -63,10 +63,18 @@ class AmputeePrograms:
     def solve(
         self, problem: TrajectoryProblem, guess: Guess, intervals: int, iterations: int | None = None
     ) -> Solution:
-        """The solution of the program from a `guess`."""
-        return self.program(problem, guess, intervals, iterations).solve(guess=guess)
+        """The solution of the program from a `guess`. Raises `KeyboardInterrupt` for a solve stopped by Ctrl-C."""
+        return uninterrupted(self.program(problem, guess, intervals, iterations).solve(guess=guess))
 
     def checked(self, problem: TrajectoryProblem, solution: Solution) -> Solution:
         """`solution` with its error estimate and re-simulations."""
         assert self._statement is not None
         return checked(problem, self._statement, solution)
+
+
+def uninterrupted(solution: Solution) -> Solution:
+    """`solution`. Raises `KeyboardInterrupt` if Ctrl-C stopped its solve: walks that continued from it would be stored
+    for later runs."""
+    if solution.status is Status.CANCELLED:
+        raise KeyboardInterrupt(solution.message)
+    return solution

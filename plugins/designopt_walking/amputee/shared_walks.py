@@ -16,7 +16,6 @@ from pathlib import Path
 from designopt.collocation import Solution
 from designopt.collocation.solution.saving import load_solution, save_solution
 from designopt.collocation.solution.solution import versions
-from designopt.collocation.solution.status import Status
 from designopt.dynamics.compile import cache_dir, find_compiler
 
 #: Packages whose sources decide what a walk is.
@@ -42,17 +41,18 @@ class SharedWalks:
         _remove_unused(self._folder)
 
     def solution(self, name: str, solve: Callable[[], Solution]) -> Solution:
-        """The solution of this name: from its file, else of `solve`, which is then stored unless it was cancelled."""
+        """The solution of this name: from its file, else of `solve`, which is then stored. `solve` raises an exception
+        where it was interrupted: what was solved from an interrupted walk is another one."""
         digest = hashlib.blake2b(f"{self._identity}\0{software()}\0{name}".encode(), digest_size=16)
         file = self._folder / f"{digest.hexdigest()}.npz"
         with suppress(OSError, ValueError):
             solution = load_solution(file)
-            os.utime(file)
+            with suppress(OSError):  # a file that another user owns, or that was removed meanwhile
+                os.utime(file)
             return solution
         solution = solve()
-        if solution.status is not Status.CANCELLED:
-            with suppress(OSError):
-                _store(solution, file)
+        with suppress(OSError):
+            _store(solution, file)
         return solution
 
 

@@ -8,7 +8,7 @@ from designopt_muscle.osim.model import OsimModel
 
 from designopt.collocation import Guess, Program, Sampled, Solution, sampled
 from designopt.plugin import Diverged
-from designopt_walking.amputee.programs import HELPED, AmputeePrograms
+from designopt_walking.amputee.programs import HELPED, AmputeePrograms, uninterrupted
 from designopt_walking.amputee.shared_walks import SharedWalks
 from designopt_walking.programs.gait import GaitRanges, program_options, ranged_tree
 from designopt_walking.programs.predict import Effort, predicted_walk
@@ -65,9 +65,9 @@ def symmetric_walk(model: OsimModel, speed: float, tolerance: float) -> Sampled:
     gait = GaitRanges()
     tree = ranged_tree(model, gait)
     walker = walker_of(model, tree=tree, ranges={c.name: (c.low, c.high) for c in tree.coordinates})
-    tracked = track_synthetic(walker, gait, SyntheticWalk(speed), INTERVALS)
+    tracked = uninterrupted(track_synthetic(walker, gait, SyntheticWalk(speed), INTERVALS))
     problem = predicted_walk(walker, gait, Effort(exponent=EXPONENT), speed, lambda _values, _rng: tracked.phase)
-    solution = Program(problem, program_options(INTERVALS, tolerance)).solve()
+    solution = uninterrupted(Program(problem, program_options(INTERVALS, tolerance)).solve())
     if not solution.success:
         raise Diverged(
             f"the symmetric walk at {speed:g} m/s, from which that of the amputee starts: {solution.message}",
