@@ -77,6 +77,8 @@ def test_conditions_omitted_by_a_scenario_have_the_declared_default():
 def test_a_default_out_of_range_or_of_a_required_setting_is_refused():
     with pytest.raises(PluginError, match="the default -1 is outside its own range"):
         Q("m/s", "along the road", ge=0, default=-1.0)
+    with pytest.raises(PluginError, match="the usual range ends at 0 before it begins at 1"):
+        Q("", "stable below 1", usual=(1.0, 0.0))
     with pytest.raises(PluginError, match="'wind' of Needed has a default"):
         typed_dict(TypedDict("Needed", {"wind": Annotated[float, Q("m/s", default=3.0)]}))
 

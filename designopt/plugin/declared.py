@@ -68,9 +68,8 @@ def _in_units(plugin: ModelPlugin, units: Mapping[str, str]) -> ModelPlugin:
         for name in units.keys() & fields.keys():
             item = fields[name]
             quantity = replace(item.quantity or Quantity(), unit=units[name])
-            result[name] = replace(
-                item, annotation=Annotated[get_args(item.annotation)[0], quantity], quantity=quantity
-            )
+            bare = item.annotation if item.quantity is None else get_args(item.annotation)[0]
+            result[name] = replace(item, annotation=Annotated[bare, quantity], quantity=quantity)
         return result
 
     arrays = {name: replace(array, unit=units.get(name, array.unit)) for name, array in plugin.arrays.items()}

@@ -42,6 +42,8 @@ class Quantity:
             and (self.le is None or v <= self.le)
         ):
             raise PluginError(f"the default {v:g} is outside its own range")
+        if self.usual is not None and not self.usual[0] <= self.usual[1]:
+            raise PluginError(f"the usual range ends at {self.usual[1]:g} before it begins at {self.usual[0]:g}")
 
 
 @dataclass(frozen=True)

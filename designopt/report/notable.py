@@ -63,10 +63,11 @@ def unusual(result: Result) -> list[str]:
         worst = int(np.argmax(beyond))
         if beyond[worst] > 0.0:
             where = f" in {problem.scenarios[worst].name}" if len(problem.scenarios) > 1 else ""
+            unit = f" {output.quantity.unit}" if output.quantity and output.quantity.unit else ""
             meaning = output.quantity.description if output.quantity else ""
             clauses.append(
-                f"the recommended design has {name} {number(float(values[worst]))}{where}, beyond {low:g} to {high:g} "
-                f"({meaning}): a limit of it leaves out such designs"
+                f"the recommended design has {name} {number(float(values[worst]))}{unit}{where}, beyond {low:g} to "
+                f"{high:g}{unit} ({meaning}): a limit of it leaves out such designs"
             )
     return clauses
 

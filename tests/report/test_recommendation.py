@@ -61,7 +61,7 @@ class Thickness(TypedDict):
 
 class Beam(TypedDict):
     mass: Annotated[float, Quantity("kg", "of the beam")]
-    slope: Annotated[float, Quantity("", "stable below 1", usual=(0.0, 1.0))]
+    slope: Annotated[float, Quantity("rad", "small below 1", usual=(0.0, 1.0))]
 
 
 @model("leaning", version=1)
@@ -74,8 +74,9 @@ def test_an_unusual_output_of_the_recommended_design_and_a_search_without_gain_a
     common = {"model": leaning, "space": {"t": {"low": 2, "high": 8, "unit": "mm"}}, "constraints": []}
     common |= {"baseline": {"name": "present", "t": 2.0}, "solver": {"use": "full_factorial", "levels": 3}}
     result = study(**common).run(tmp_path / "found")
-    assert "note: the recommended design has slope 1.5, beyond 0 to 1 (stable below 1): a limit" in summary_table(
-        result
+    assert (
+        "note: the recommended design has slope 1.5 rad, beyond 0 to 1 rad (small below 1): a limit"
+        in summary_table(result)
     )
     assert "no design of the search" not in summary_table(result)  # it has the same one
     common |= {"solver": {"use": "random", "samples": 3}, "baseline": {"name": "present", "t": 2.01}}

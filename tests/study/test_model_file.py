@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -202,3 +203,30 @@ def test_a_name_that_is_none_is_refused(clash: str, message: str) -> None:
     leg = InputFile("leg.yaml", YAML.encode())
     with pytest.raises(PluginError, match=message):
         with_declared(Use(Declares.__designopt__, {"leg": leg, "clash": clash}))  # type: ignore[attr-defined]
+
+
+def test_units_that_depend_on_settings_are_those_of_bare_numbers_too() -> None:
+    @model("declares_units", version=1)
+    class DeclaresUnits:
+        """Numbers without annotations of their own."""
+
+        def declares(self) -> Declared:
+            """Their units."""
+            return Declared(units={"length": "mm", "force": "N"})
+
+        def evaluate(self, design: BareLength, scenario: Mapping[str, Any]) -> BareForce:
+            """A spring."""
+            return {"force": design["length"]}
+
+    plugin = with_declared(Use(DeclaresUnits.__designopt__, {})).plugin  # type: ignore[attr-defined]
+    assert plugin.inputs is not None
+    assert plugin.inputs["length"].quantity == Quantity("mm")
+    assert plugin.outputs["force"].quantity == Quantity("N")
+
+
+class BareLength(TypedDict):
+    length: float
+
+
+class BareForce(TypedDict):
+    force: float
