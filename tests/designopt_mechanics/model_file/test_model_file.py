@@ -116,7 +116,7 @@ def test_springs_and_contacts_of_a_file_act_in_its_equations() -> None:
         (changed("mass: 8, ", ""), "14:11: frames.thigh.body: 'mass' is missing"),
         (changed("0.1, 0.02, 0.1]", "0.1, 0.02, 0.5]"), "14:52: frames.thigh.body.inertia: no body has the principal"),
         (changed("axis: [0, 0, 1], by: hip", "axis: [0, 0, 3], by: hip"), "13:30: frames.thigh.motions.0.rotate.axis"),
-        (changed("parent: thigh\n", "parent: tigh\n"), "16:13: frames.shank.parent: parent: no frame 'tigh'"),
+        (changed("parent: thigh\n", "parent: tigh\n"), "16:13: frames.shank.parent: no frame 'tigh'"),
         (changed("on: shank", "on: shnk"), "24:50: wires.calf.points.1.on: no frame 'shnk'; did you mean 'shank'?"),
         (changed("0.1*sin(hip)", "0.1*sine(hip)"), "6:24: functions.knee: no function 'sine'; did you mean 'sin'?"),
         (
