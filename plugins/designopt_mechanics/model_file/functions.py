@@ -158,10 +158,8 @@ def value(at: At, unit: str, scope: FileScope) -> Value:
 
 
 def _is_length(at: At) -> bool:
-    if not isinstance(at.node.scalar, str):
-        return False
     try:
-        at.number("rad")
+        at.number("rad", stated=True)
     except Wrong:
         return True
     return False

@@ -110,8 +110,8 @@ class At:
         return self.node.scalar
 
     def number(self, unit: str, *, stated: bool = False) -> float:
-        """A finite number in `unit`, which a text such as ``30 mm`` converts to; `stated` if the file names `unit`
-        beside it."""
+        """A finite number in `unit`, which a text such as ``30 mm`` converts to; `stated` if the unit of
+        a plain number is certain."""
         value = self.node.scalar
         collection = self.node.entries is not None or self.node.items is not None
         if collection or isinstance(value, bool) or not isinstance(value, (int, float, str)):

@@ -158,6 +158,7 @@ def test_derivatives_by_all_parameters_are_those_of_differences() -> None:
         ("density: 7850 kg/m^3", "density: 7.85", "", "write 7.85 g/cm^3, or 7.85 kg/m^3 if it is meant"),
         ("reference: 30 deg", "reference: 30", "", "write 30 deg, or 30 rad if it is meant"),
         ("swing: -150 deg", "swing: -150", "", "-150 without a unit is in rad, more than a turn"),
+        ("swing: -150 deg", 'swing: "-150"', "", "-150 without a unit is in rad, more than a turn"),
     ],
 )
 def test_mistakes_are_reported_where_they_are(old: str, new: str, at: str, message: str) -> None:

@@ -61,6 +61,11 @@ solver: {use: sobol, samples: 2}
         study_from_file(tmp_path / "study.yaml")
     (tmp_path / "study.yaml").write_text(text.replace("81 mm", "80 mm"))
     assert study_from_file(tmp_path / "study.yaml").model.settings["drives"] == {"angle": 5.0}
+    (tmp_path / "m.yaml").write_text(SLIDER.replace("high: 80 mm", "high: 74 mm"))
+    (tmp_path / "study.yaml").write_text(
+        text.replace("{low: 40 mm, high: 81 mm, unit: mm}", "{low: 4, high: 7.4, unit: cm}")
+    )
+    assert study_from_file(tmp_path / "study.yaml").space[0].high == 7.4  # 0.07400000000000001 m
     plain, quoted = (
         model(task="simulation", drives={"angle": effort}, duration=0.1, samples=3) for effort in (5.0, "5")
     )

@@ -100,12 +100,18 @@ _ENDS: tuple[tuple[str, Callable[[float, float], bool], str, str, str], ...] = (
 )
 
 
+#: Relative difference by which a conversion may pass an end of a range: 0.7 cm is 0.006999999999999999 m.
+_ROUNDING = 1e-12
+
+
 def out_of_range(value: float, quantity: Quantity | None) -> str:
-    """The reason why `value`, in the declared unit, is outside the declared range; "" if it is not."""
+    """The reason why `value`, in the declared unit, is outside the declared range, by more than rounding; else ""."""
     unit = f" {quantity.unit}" if quantity and quantity.unit else ""
     for end, holds, words, *_ in _ENDS:
         bound = getattr(quantity, end, None)
-        if bound is not None and not holds(value, bound):
+        if bound is None or holds(value, bound):
+            continue
+        if end in ("gt", "lt") or not math.isclose(value, bound, rel_tol=_ROUNDING):
             return f"must be {words} {bound:g}{unit}, not {value:g}"
     return ""
 
