@@ -63,13 +63,13 @@ def test_the_model_passes_the_conformance_test(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "value"),
     [
-        ("{csv: out.csv, column: sag, unit: m}", 1.0),
+        ("{csv: out.csv, column: sag, take: last, unit: m}", 1.0),
         ("{csv: out.csv, column: 2, row: 3, unit: m}", 0.5),
         ("{csv: out.csv, column: sag, row: -2, unit: m}", 0.75),
         ("{csv: out.csv, column: sag, take: mean, unit: m}", 0.5),
         ("{csv: out.csv, column: sag, take: rms, unit: m}", np.sqrt((1 + 9 / 16 + 1 / 4 + 1 / 16) / 5)),
-        ("{text: out.dat, after: displacements, column: 3, unit: m}", -1.0),
-        ("{text: out.dat, after: displacements, match: 1, column: 3, unit: m}", -0.5),
+        ("{text: out.dat, after: displacements, column: 3, take: last, unit: m}", -1.0),
+        ("{text: out.dat, after: displacements, match: 1, column: 3, take: last, unit: m}", -0.5),
         ("{text: out.dat, after: displacements, column: 3, row: 1, unit: m}", 1.0),
         ("{text: out.dat, after: displacements, column: 3, take: sum, unit: m}", 0.0),
     ],
@@ -79,6 +79,20 @@ def test_a_result_is_read_from_csv_and_text(folder: Path, source: str, value: fl
     sag = 1000.0 / (3.0 * 2.1e11 * 0.05**4 / 12.0)
     evaluation = study.evaluate({"width": 0.05, "height": 0.05}, allow=ALLOW)
     assert evaluation.outputs["sag"] == pytest.approx(value * sag, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("source", "rows"),
+    [
+        ("{csv: out.csv, column: sag, unit: m}", "out.csv: 5 rows follow"),
+        ("{text: out.dat, after: displacements, column: 3, unit: m}", "out.dat: 2 rows follow"),
+    ],
+)
+def test_an_output_of_several_rows_needs_their_reduction(folder: Path, source: str, rows: str) -> None:
+    study = with_text(folder, ("{text: out.dat, after: displacements, column: 3, take: largest, unit: m}", source))
+    evaluation = study.evaluate({"width": 0.05, "height": 0.05}, allow=ALLOW)
+    assert not evaluation.ok
+    assert f"{rows}, and the output is one number; add 'take' (first, last, max" in evaluation.message
 
 
 def test_a_result_is_read_from_what_the_program_prints_and_from_a_list(folder: Path) -> None:

@@ -52,7 +52,12 @@ class SourceSection(TypedDict, total=False):
     ]
     pattern: Annotated[str, Quantity("", "text: regular expression whose group (...) is the number")]
     response: Annotated[int | str, Quantity("", "dakota: descriptor, or number from 1")]
-    take: Annotated[Take, Quantity("", "reduction of several numbers; largest is that of the magnitudes; default last")]
+    take: Annotated[
+        Take,
+        Quantity(
+            "", "reduction of several numbers; largest is that of the magnitudes; default: the last match of a pattern"
+        ),
+    ]
     unit: Annotated[str, Quantity("", "unit in the file; default none")]
     meaning: Annotated[str, Quantity("", "for tables and the report")]
 
@@ -177,7 +182,15 @@ def read(section: SourceSection, folder: Path, texts: dict[str, str]) -> list[fl
 
 
 def single(section: SourceSection, numbers: Sequence[float]) -> float:
-    """The number that an output takes from those of its source."""
+    """The number that an output takes from those of its source. Raises `Missing` for several rows or items without
+    `take`; of several matches of a pattern the last one counts."""
+    if "take" not in section and "pattern" not in section and len(numbers) > 1:
+        form = format_of(section)
+        where = f"'{section['path']}' has {len(numbers)} items" if form == "json" else f"{len(numbers)} rows follow"
+        rest = "" if form == "json" else ", or 'row' for one of them"
+        raise Missing(
+            f"{section[form]}: {where}, and the output is one number; add 'take' ({', '.join(REDUCTIONS)}){rest}"
+        )
     return REDUCTIONS[section.get("take", "last")](numbers)
 
 
