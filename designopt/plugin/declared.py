@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, get_args, get_origin
 
 from designopt.plugin.kinds import ModelPlugin, Use
 from designopt.plugin.values import Array, Field, PluginError, Quantity
@@ -43,7 +43,7 @@ def with_declared(use: Use[ModelPlugin], built: Any = None) -> Use[ModelPlugin]:
     _check_names("condition", conditions, plugin.conditions or {}, plugin)
     _check_names("output", outputs, {**plugin.outputs, **declared.arrays}, plugin)
     _check_names("array", declared.arrays, {**plugin.arrays, **plugin.outputs}, plugin)
-    plugin = _in_units(plugin, declared.units)
+    plugin = in_units(plugin, declared.units)
     every_output, arrays = {**plugin.outputs, **outputs}, {**plugin.arrays, **declared.arrays}
     check_sentences(plugin.name, every_output, arrays)
     return Use(
@@ -58,7 +58,7 @@ def with_declared(use: Use[ModelPlugin], built: Any = None) -> Use[ModelPlugin]:
     )
 
 
-def _in_units(plugin: ModelPlugin, units: Mapping[str, str]) -> ModelPlugin:
+def in_units(plugin: ModelPlugin, units: Mapping[str, str]) -> ModelPlugin:
     """`plugin` with the `units` of annotated numbers by name. Raises `PluginError` for a name that is not annotated."""
     if unknown := sorted(units.keys() - {*(plugin.inputs or {}), *plugin.outputs, *plugin.arrays}):
         raise PluginError(f"model '{plugin.name}' declares the unit of '{unknown[0]}', which is not annotated")
@@ -68,7 +68,8 @@ def _in_units(plugin: ModelPlugin, units: Mapping[str, str]) -> ModelPlugin:
         for name in units.keys() & fields.keys():
             item = fields[name]
             quantity = replace(item.quantity or Quantity(), unit=units[name])
-            bare = item.annotation if item.quantity is None else get_args(item.annotation)[0]
+            hint = item.annotation
+            bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
             result[name] = replace(item, annotation=Annotated[bare, quantity], quantity=quantity)
         return result
 

@@ -34,6 +34,7 @@ from designopt.plugin import (
     Use,
     find,
 )
+from designopt.plugin.declared import in_units
 from designopt.study.language.checking.single_values import out_of_range
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Objective, StudyConstraint, StudyDefinition
@@ -173,8 +174,10 @@ def _setting(item: Any, file: Callable[[str, str], InputFile]) -> Any:
     if "$plugin" in item:
         plugin = _plugin(item)
         if isinstance(plugin, ModelPlugin) and plugin.has_declares:  # not called: its files may be missing
-            outputs = {name: plugin.outputs.get(name, field) for name, field in _outputs(item).items()}
+            declared = _outputs(item)
+            outputs = {name: plugin.outputs.get(name, field) for name, field in declared.items()}
             plugin = dataclasses.replace(plugin, outputs=outputs, arrays=_arrays(item))
+            plugin = in_units(plugin, {name: field.quantity.unit for name, field in declared.items() if field.quantity})
         hints = {name: f.annotation for name, f in plugin.settings.items()}
         settings = item["settings"]
         for name, value in settings.items():

@@ -222,6 +222,17 @@ def test_units_that_depend_on_settings_are_those_of_bare_numbers_too() -> None:
     assert plugin.inputs is not None
     assert plugin.inputs["length"].quantity == Quantity("mm")
     assert plugin.outputs["force"].quantity == Quantity("N")
+    study = study_from_text(
+        """study: spring
+model: {use: declares_units}
+space: {length: {low: 0, high: 1}}
+objectives: [{name: force, minimize: force}]
+solver: {use: sobol, samples: 2}
+""",
+        "spring.yaml",
+    )
+    stored = archive.decode(archive.encode(study), file=lambda name, digest: InputFile.from_digest(name, digest))
+    assert stored.model.plugin.outputs["force"].quantity == Quantity("N")
 
 
 class BareLength(TypedDict):
