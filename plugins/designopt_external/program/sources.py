@@ -188,9 +188,8 @@ def single(section: SourceSection, numbers: Sequence[float]) -> float:
         form = format_of(section)
         where = f"'{section['path']}' has {len(numbers)} items" if form == "json" else f"{len(numbers)} rows follow"
         rest = "" if form == "json" else ", or 'row' for one of them"
-        raise Missing(
-            f"{section[form]}: {where}, and the output is one number; add 'take' ({', '.join(REDUCTIONS)}){rest}"
-        )
+        name = section[form]  # type: ignore[literal-required]
+        raise Missing(f"{name}: {where}, and the output is one number; add 'take' ({', '.join(REDUCTIONS)}){rest}")
     return REDUCTIONS[section.get("take", "last")](numbers)
 
 
