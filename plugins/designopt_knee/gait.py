@@ -36,6 +36,7 @@ DEFAULT_HARMONICS = 8
 _MIN_SAMPLES = 20
 #: Largest distance of a time from its phase, in median steps: room for rounded times.
 _TIME_TOLERANCE = 0.25
+_SAME_PERIOD = 0.05  # relative difference of a stated period from the times of the samples
 _CLOSED_ANGLE, _CLOSED_LENGTH = 2.0, 5e-3  # deg, m: a cycle ends where it began
 _INCONSISTENT_ANGLE = 5.0  # deg between a joint's angle and the difference of its links'
 _LEAST_FLEXION = 15.0  # deg: a knee that bends less in the whole cycle does not walk
@@ -160,7 +161,7 @@ def _from_cycle(rows: list[list[str]], harmonics: int | None, period: float | No
         late = np.flatnonzero(np.diff(phase) <= 0.0)
         where = f"; sample {late[0] + 2} is not after the one before" if len(late) else ""
         raise _refused(f"phase must increase from 0 in the first row to 1 in the last{where}")
-    _check_times(columns["time_s"], phase)
+    _check_times(columns["time_s"], phase, period)
     warnings = _check_angles(columns)
     use = DEFAULT_HARMONICS if harmonics is None else harmonics
     if 2 * use + 2 > len(phase) - 1:
@@ -193,12 +194,17 @@ def _from_cycle(rows: list[list[str]], harmonics: int | None, period: float | No
     return Gait(period, speed, coefficients, residuals, warnings)
 
 
-def _check_times(time: Floats, phase: Floats) -> None:
-    """Times increase and advance with the phase, by which the series is fitted."""
+def _check_times(time: Floats, phase: Floats, period: float | None) -> None:
+    """Times increase and advance with the phase, by which the series is fitted; they are not a stated `period` (s) in
+    milliseconds."""
     steps = np.diff(time)
     if not (steps > 0.0).all():
         row = int(np.argmax(steps <= 0.0)) + 2
         raise _refused(f"time_s must increase: sample {row} ({time[row - 1]:g} s) is not later than the one before")
+    if period is not None and abs(1e-3 * (time[-1] - time[0]) - period) < _SAME_PERIOD * period:
+        raise _refused(
+            f"time_s spans {time[-1] - time[0]:g} and the period is {period:g} s; convert it from milliseconds"
+        )
     off = np.abs(time - time[0] - phase * (time[-1] - time[0]))
     if (off > _TIME_TOLERANCE * np.median(steps)).any():
         row = int(np.argmax(off > _TIME_TOLERANCE * np.median(steps))) + 1

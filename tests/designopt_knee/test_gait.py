@@ -154,6 +154,10 @@ REFUSED = {
     "phase not to 1": (lambda g: bad(g, "phase", -1, 0.999), "phase must increase"),
     "phase not increasing": (lambda g: bad(g, "phase", 5, 0.03), "phase must increase"),
     "time not increasing": (lambda g: bad(g, "time_s", 5, 0.0), "time_s must increase: sample 6"),
+    "time in ms": (
+        lambda g: cycle(g, time_s=1e3 * cycle(g)["time_s"]),
+        "time_s spans 1232 and the period is 1.232 s; convert it from milliseconds",
+    ),
     "time apart from the phase": (
         lambda g: bad(g, "time_s", 5, cycle(g)["time_s"][[5, 6]].mean()),
         r"time_s does not advance .* sample 6 is",

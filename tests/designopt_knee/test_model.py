@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from designopt_knee.gait import bundled_text
 from designopt_knee.linkage import JOINTS, LINKS
 from designopt_knee.model import ARRAYS, FourBarKnee, initial_states
 
@@ -234,6 +235,14 @@ def test_a_leg_that_does_not_fit_the_recorded_walk_is_a_remark():
     assert "below the ground" in long
     (slow,) = FourBarKnee().remarks({"gait_speed": 0.5})
     assert "moves backward under the hip at 1.19 m/s, but the walking speed is 0.50 m/s" in slow
+
+
+def test_a_hip_whose_forward_motion_is_reversed_is_a_remark():
+    rows = [row.split(",") for row in bundled_text().splitlines()]
+    changed = [[*row[:2], *(str(-float(c)) for c in row[2:])] if row[0] == "hip_x" else row for row in rows]
+    file = InputFile("gait.csv", "\n".join(map(",".join, changed)).encode())
+    (remark,) = FourBarKnee(gait=file).remarks({})
+    assert "varies by 0.36 m/s, and by 0.20 m/s with hip_x_m reversed; x is forward: is its sign wrong?" in remark
 
 
 def test_recorded_cycle_file_walks_like_the_bundled_gait(knee, gait_folder):
