@@ -300,6 +300,16 @@ def test_a_load_far_beside_its_foot_costs_its_frames_alone(analysed):
     assert "act more than 0.2 m beside their foot" in sentences(arrays)
 
 
+@pytest.mark.parametrize(("lowered", "which"), [(0.1, r"0\.14 m above"), (-0.1, r"0\.06\d* m below"), (0.0, None)])
+def test_feet_that_float_above_their_points_of_application_or_sink_below_are_a_doubt(analysed, lowered, which):
+    def moved(table, force, point):
+        table[:, [point[1], point[4]]] -= lowered * (table[:, [force[1], force[4]]] > 0.0)
+
+    _, arrays = analysed(trial(change=moved, bodies=FEET), *NAMES, until="moments")
+    doubts = "\n".join(arrays["doubts"])
+    assert bool(re.search(rf"foot is {which} its points of application", doubts)) == (which is not None)
+
+
 def test_vertical_forces_that_the_motion_needs_with_the_opposite_sign_are_those_of_no_mass():
     (note,) = factor_notes(-0.4, "walk.mot", 70.0)
     assert note.startswith("walk.mot: the motion needs -0.4 times the recorded vertical forces: check their sign")

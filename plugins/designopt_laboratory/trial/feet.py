@@ -29,6 +29,9 @@ _NAMES = (("calcn_r", "calcn_l"), ("foot_r", "foot_l"), ("r_foot", "l_foot"), ("
 FARTHEST = 0.2
 #: m outside its outline, and share of the frames in which the other foot is nearer, from which feet are exchanged.
 _OUTSIDE, _EXCHANGED = 0.05, 0.8
+#: m from the point of application up to the lowest origin of a loaded foot (median), between which poses are plausible:
+#: public walks have 0.03 to 0.06, a foot whose only origin is the ankle some 0.1.
+_LOWEST, _HIGHEST = -0.05, 0.12
 #: N of a plate beside its contacts that a note names.
 _LEAST_LEFT_OUT = 5.0
 
@@ -238,6 +241,31 @@ class FootShapes:
                 distances[:, i, SIDES.index(foot)] = outline_distances(outline, floor, point[:, i], np.inf)
         return distances
 
+    def heights(self, point: Floats) -> Floats:
+        """(n, 2) m from the centre of pressure `point` (n, 2, 3) of each side up to the lowest origin of its foot's
+        bodies; NaN without a foot or a point."""
+        heights = np.full(point.shape[:2], np.nan)
+        for side, body in self.feet.items():
+            origins = np.stack(list(foot_points(self.motion, body).values()), axis=1)
+            i = SIDES.index(side)
+            heights[:, i] = origins[:, :, 1].min(axis=1) - point[:, i, 1]
+        return heights
+
+
+def _height_doubts(heights: Floats, loaded: Mask) -> list[str]:
+    """A doubt on feet that float or sink while they are `loaded` (n, 2), from `heights` (n, 2) m."""
+    medians = {side: float(np.median(heights[loaded[:, i], i])) for i, side in enumerate(SIDES) if loaded[:, i].any()}
+    off = {side: median for side, median in medians.items() if not _LOWEST <= median <= _HIGHEST}
+    if not off:
+        return []
+    feet = " and ".join(
+        f"the {side} foot is {abs(m):.2g} m {'above' if m > 0.0 else 'below'}" for side, m in off.items()
+    )
+    return [
+        f"while it bears load, {feet} its points of application (median of its lowest origin): check the height of the"
+        " pelvis, the lengths of the legs (scaling), and the height of the plates"
+    ]
+
 
 def judged_points(
     loads: FootLoads, shapes: FootShapes, frames: Integers, least: float, names: tuple[str, str]
@@ -274,6 +302,7 @@ def judged_points(
                 f"{names[0]}: the loads on the {SIDES[i]} foot act {np.median(to_own[i]):.3g} m beside it (median of"
                 f" {len(to_own[i])} frames): {reason}"
             )
+    loads = replace(loads, doubts=(*loads.doubts, *_height_doubts(shapes.heights(loads.point), loaded)))
     off = loaded & (np.diagonal(distances, axis1=1, axis2=2) > FARTHEST)
     is_off = off.any(axis=1)
     if not is_off.any():
