@@ -81,20 +81,6 @@ def test_a_result_is_read_from_csv_and_text(folder: Path, source: str, value: fl
     assert evaluation.outputs["sag"] == pytest.approx(value * sag, rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("source", "rows"),
-    [
-        ("{csv: out.csv, column: sag, unit: m}", "out.csv: 5 rows follow"),
-        ("{text: out.dat, after: displacements, column: 3, unit: m}", "out.dat: 2 rows follow"),
-    ],
-)
-def test_an_output_of_several_rows_needs_their_reduction(folder: Path, source: str, rows: str) -> None:
-    study = with_text(folder, ("{text: out.dat, after: displacements, column: 3, take: largest, unit: m}", source))
-    evaluation = study.evaluate({"width": 0.05, "height": 0.05}, allow=ALLOW)
-    assert not evaluation.ok
-    assert f"{rows}, and the output is one number; add 'take' (first, last, max" in evaluation.message
-
-
 def test_a_result_is_read_from_what_the_program_prints_and_from_a_list(folder: Path) -> None:
     source = "{text: stdout.txt, pattern: 'mass = (\\S+) kg', unit: kg}"
     study = with_text(folder, ("{json: out.json, path: results.mass, unit: kg}", source))
@@ -299,6 +285,8 @@ def test_results_of_another_design_are_never_read(folder: Path) -> None:
             "{text: out.dat, after: displacements, column: 9}",
             "out.dat: no row has a number in column 9 after line 6 ('displacements",
         ),
+        ("{csv: out.csv, column: sag}", "out.csv: there are 5 rows, and the output is one number; add 'take' (first"),
+        ("{text: out.dat, after: displacements, column: 3}", "out.dat: there are 2 rows, and the output is one number"),
         ("{text: out.dat, pattern: 'energy (\\S+)'}", "out.dat: nothing matches 'energy"),
         ("{text: stdout.txt, pattern: 'mass = (\\S+)', match: 2}", "matches 1 times, and match 2 was looked for"),
         ("{text: stdout.txt, pattern: '(\\w+) finished'}", "stdout.txt: 'job' is not a number"),

@@ -186,7 +186,7 @@ def single(section: SourceSection, numbers: Sequence[float]) -> float:
     `take`; of several matches of a pattern the last one counts."""
     if "take" not in section and "pattern" not in section and len(numbers) > 1:
         form = format_of(section)
-        where = f"'{section['path']}' has {len(numbers)} items" if form == "json" else f"{len(numbers)} rows follow"
+        where = f"'{section['path']}' has {len(numbers)} items" if form == "json" else f"there are {len(numbers)} rows"
         rest = "" if form == "json" else ", or 'row' for one of them"
         name = section[form]  # type: ignore[literal-required]
         raise Missing(f"{name}: {where}, and the output is one number; add 'take' ({', '.join(REDUCTIONS)}){rest}")

@@ -254,7 +254,10 @@ class FootShapes:
 
 def _height_doubts(heights: Floats, loaded: Mask) -> list[str]:
     """A doubt on feet that float or sink while they are `loaded` (n, 2), from `heights` (n, 2) m."""
-    medians = {side: float(np.median(heights[loaded[:, i], i])) for i, side in enumerate(SIDES) if loaded[:, i].any()}
+    measured = loaded & np.isfinite(heights)
+    medians = {
+        side: float(np.median(heights[measured[:, i], i])) for i, side in enumerate(SIDES) if measured[:, i].any()
+    }
     off = {side: median for side, median in medians.items() if not _LOWEST <= median <= _HIGHEST}
     if not off:
         return []
