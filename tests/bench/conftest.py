@@ -7,6 +7,7 @@ import csv
 import json
 import os
 import platform
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -14,8 +15,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from designopt import load
 
 ROOT = Path(__file__).parents[2]
 ROWS = ROOT / "results" / "benchmarks" / "rows.csv"
@@ -130,3 +134,23 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         name = report.nodeid.partition("tests/bench/")[2]
         for figure, value in report.user_properties:
             writer.writerow((*where, name, report.outcome, figure, f"{value:.4g}"))
+
+
+@pytest.fixture
+def even_shares(
+    tmp_path: Path, processors: Callable[[], AbstractContextManager[dict[str, float]]]
+) -> Callable[[dict[str, Any], int], tuple[float, list[Any]]]:
+    """Runs a study on a number of workers: its processor seconds if all workers had the same share of the work, and
+    its evaluations (key, status, outputs) in the order of keys."""
+
+    def run(study: dict[str, Any], workers: int) -> tuple[float, list[Any]]:
+        file, store = tmp_path / f"{workers}.yaml", tmp_path / f"{workers}.study"
+        file.write_text(json.dumps({**study, "execution": {"executor": "dask", "workers": workers}}))
+        with processors() as seconds:
+            load(file).run(store)
+        print(f"\n{workers} workers: seconds of the processor {seconds}")
+        with sqlite3.connect(store / "journal.db") as journal:
+            rows = journal.execute("select key, status, outputs from evaluation order by key").fetchall()
+        return seconds["own"] + seconds["all"] / workers, rows
+
+    return run

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-import sqlite3
 import time
 
 import pytest
 from designopt_laboratory.model import LaboratoryTrial
 
-from designopt import load
 from designopt.plugin import InputFile
 
 pytestmark = pytest.mark.bench
@@ -47,7 +44,7 @@ def test_a_walk_takes_few_seconds_from_markers_to_joint_reactions(walk, record_p
     assert seconds[0] < 5.0
 
 
-def test_two_workers_take_fifty_trials_almost_twice_as_fast(walk, tmp_path, record_property, processors):
+def test_two_workers_take_fifty_trials_almost_twice_as_fast(walk, tmp_path, record_property, even_shares):
     """Fifty walks: the same files, with marker errors of their own each."""
     for path in walk:
         shutil.copy(path, tmp_path)
@@ -59,17 +56,8 @@ def test_two_workers_take_fifty_trials_almost_twice_as_fast(walk, tmp_path, reco
         "scenarios": [{"name": f"trial{seed}", **files, "seed": seed} for seed in range(2, 2 + TRIALS)],
         "solver": {"use": "evaluate"},
     }
-    needed, outputs = {}, {}
-    for workers in (1, 2):
-        file, store = tmp_path / f"{workers}.yaml", tmp_path / f"{workers}.study"
-        file.write_text(json.dumps({**study, "execution": {"executor": "dask", "workers": workers}}))
-        with processors() as needed[workers]:
-            load(file).run(store)
-        with sqlite3.connect(store / "journal.db") as journal:
-            outputs[workers] = journal.execute("select key, status, outputs from evaluation order by key").fetchall()
-    assert [status for _, status, _ in outputs[1]] == ["ok"] * TRIALS
-    assert outputs[1] == outputs[2]
-    even = {workers: seconds["own"] + seconds["all"] / workers for workers, seconds in needed.items()}
-    print(f"\n{TRIALS} trials: seconds of the processor {needed}, ratio of even shares {even[1] / even[2]:.2f}")
-    record_property("two workers by one, fifty trials, processor", even[1] / even[2])
-    assert even[1] / even[2] > 1.7
+    (alone, outputs), (shared, outputs_of_two) = (even_shares(study, workers) for workers in (1, 2))
+    assert [status for _, status, _ in outputs] == ["ok"] * TRIALS
+    assert outputs == outputs_of_two
+    record_property("two workers by one, fifty trials, processor", alone / shared)
+    assert alone / shared > 1.7
