@@ -149,7 +149,7 @@ def _range(value: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
 #: Pages of models, by the package that declares them.
 _PACKAGES = {
     "designopt_knee": "Models: the knee",
-    "designopt_regulator": "Models: regulators",
+    "designopt_regulator": "Models: controllers",
     "designopt_motion": "Models: motions",
     "designopt_mechanics": "Models: mechanics",
     "designopt_recordings": "Models: recordings",

@@ -1,6 +1,7 @@
 """A name says what it holds: bare participles and words without content are allowed only for the reasons below."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,3 +52,16 @@ def test_every_name_says_what_it_holds_or_stays_for_a_reason() -> None:
         if name.strip("_") in WORDS
     }
     assert empty == set(REASONS)
+
+
+def test_readers_meet_one_word_for_controllers() -> None:
+    """Only the package and two settings of the vehicle, whose names are in stored keys, are called otherwise."""
+    kept_names = re.compile(r"designopt_regulator|models_regulator|test_bench_regulator|(course|speed)_regulator")
+    texts = [
+        path
+        for folder in ("designopt", "docs", "plugins", "studies", "README.md", "mkdocs.yml")
+        for path in [ROOT / folder, *(ROOT / folder).rglob("*")]
+        if path.suffix in (".py", ".c", ".md", ".yml", ".yaml", ".jinja", ".js", ".css")
+    ]
+    assert len(texts) > 300
+    assert [p for p in texts if "regulator" in kept_names.sub("", p.read_text(encoding="utf-8")).lower()] == []

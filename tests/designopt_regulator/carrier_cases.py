@@ -1,4 +1,4 @@
-"""Vehicles, regulators and manoeuvres of the specification, sections 6.1 and 9.6, for the tests of the carrier."""
+"""Vehicles, controllers and manoeuvres of the specification, sections 6.1 and 9.6, for the tests of the carrier."""
 
 import numpy as np
 from designopt_regulator.carrier.simulation import Manoeuvre, simulate
@@ -26,7 +26,7 @@ B = {"kp": 0.8, "ti": 30.0, "td": 0.4, "tf": 0.1, "b": 0.8, "tt": 3.0}
 #: Step of the course, rad.
 TURN = np.radians(20.0)
 
-#: The speed regulator of the course study.
+#: The speed controller of the course study.
 HOLDS_SPEED = {"kp": 0.55, "ti": 4.0, "td": 0.0, "tf": 0.1, "b": 0.6, "tt": 2.0}
 
 
@@ -45,7 +45,7 @@ def vehicles(terrains, mass_factor=1.0, **changes):
 
 
 def rows(n, settings):
-    """n regulators with these settings."""
+    """n controllers with these settings."""
     return pid(
         **{name: np.broadcast_to(np.asarray(value, float), n) for name, value in settings.items()}, sample_time=T
     )
@@ -61,11 +61,11 @@ def turn(speeds, angle=TURN, moment=6000.0, **times):
 def course_runs(designs, scenarios=COURSE, *, substeps=20, manoeuvre=None, changes=None, **options):
     """The course study: one row for each pair of the two sequences; `changes` are those of the vehicles."""
     n = len(scenarios)
-    regulators = rows(n, {name: [d[name] for d in designs] for name in designs[0]})
+    controllers = rows(n, {name: [d[name] for d in designs] for name in designs[0]})
     manoeuvre = manoeuvre or turn([speed for _, speed in scenarios])
     delay = np.full(n, 4 * substeps)
     ground = vehicles([terrain for terrain, _ in scenarios], **(changes or {}))
-    return simulate(ground, rows(n, HOLDS_SPEED), regulators, manoeuvre, delay, substeps=substeps, **options)
+    return simulate(ground, rows(n, HOLDS_SPEED), controllers, manoeuvre, delay, substeps=substeps, **options)
 
 
 def random_designs(n, seed=1):

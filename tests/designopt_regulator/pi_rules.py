@@ -1,4 +1,4 @@
-"""Settings of continuous PI regulators by rule and by optimisation, for a given robustness.
+"""Settings of continuous PI controllers by rule and by optimisation, for a given robustness.
 
 Starting points for studies, and what their fronts are compared with.
 """

@@ -100,9 +100,9 @@ def biproper(top, bottom):
 
 
 def sampled_open_loop(top, bottom, delay):
-    """Held plant, `delay` samples, and the regulator of settings."""
+    """Held plant, `delay` samples, and the controller of settings."""
     plant = sampled_plant(top, bottom, delay)
-    return lambda s: series(plant, sampled_regulator(s))
+    return lambda s: series(plant, sampled_controller(s))
 
 
 def sampled_plant(top, bottom, delay):
@@ -115,7 +115,7 @@ def sampled_plant(top, bottom, delay):
     return series(plant, late(delay))
 
 
-def sampled_regulator(s):
+def sampled_controller(s):
     """kp (1 + (T/ti)/(z - 1) + td (z - 1)/((tf + T) z - tf))."""
     a, fast = s["tf"] / (s["tf"] + T), s["td"] / (s["tf"] + T)
     parts = [(1.0, T / s["ti"], 1.0)] if np.isfinite(s["ti"]) else []

@@ -62,13 +62,13 @@ CASES = [
     (TURF, "{name: turf_5, terrain: turf, speed: 5, adhesion: 0.05}", "scenarios.6.speed",
      "in scenario 'turf_5': 5 m/s cannot be held on turf with grade 0: 3.98 kN of traction are missing"),
     ("speed: [2 m/s, 5 m/s]", "speed: [2, 60]", "report.validate.scenarios", "kN of traction are missing"),
-    # space and regulator
+    # space and controller
     ("b: {low: 0, high: 1}", "b: {low: 1, high: 1}", "space.b", "low (1.0) must be below high (1.0)"),
     ("kp: {low: 0.1,", "kp: {low: 0,", "space.kp.low", "log scale needs low above 0"),
-    (MODEL, "  course_kind: PI\n" + MODEL, "space.td", "a PI regulator does not have it (it has kp, ti, b, tt)"),
-    (MODEL, "  course_kind: I_PD\n" + MODEL, "space.b", "a I_PD regulator does not have it"),
-    ("  ti: {low: 1 s, high: 100 s, unit: s, scale: log}\n", "", "space", "ti: is missing; a PID regulator needs it"),
-    ("  tt: 3 s\n", "  tt: 3 s\n  kp_v: 1\n", "space.kp_v", "belongs to no regulator that is tuned with loop: course"),
+    (MODEL, "  course_kind: PI\n" + MODEL, "space.td", "PI controllers do not have it (they have kp, ti, b, tt)"),
+    (MODEL, "  course_kind: I_PD\n" + MODEL, "space.b", "I_PD controllers do not have it"),
+    ("  ti: {low: 1 s, high: 100 s, unit: s, scale: log}\n", "", "space", "ti: is missing; PID controllers need it"),
+    ("  tt: 3 s\n", "  tt: 3 s\n  kp_v: 1\n", "space.kp_v", "belongs to no controller that is tuned with loop: course"),
     # names, goals, choices
     ("name: turf_5,", "name: turf_2,", "scenarios.6.name", "there is another scenario named 'turf_2'"),
     (IAE, IAE + "  " + IAE, "objectives.1.name", "another objective named 'iae'"),

@@ -1,4 +1,4 @@
-"""The bundled studies of regulators load as they stand, run, and judge designs as the specification does."""
+"""The bundled studies of controllers load as they stand, run, and judge designs as the specification does."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_the_course_study_is_the_specified_one():
 
 @pytest.mark.slow
 def test_the_course_study_comes_near_to_the_best_known_front(tmp_path):
-    """Specification 9.7, where regulators need not settle: best known is 2.876695 at (15 s, 0.8)."""
+    """Specification 9.7, where controllers need not settle: best known is 2.876695 at (15 s, 0.8)."""
     shares = []
     for seed in (1, 2, 3, 4):
         changes = (f"seed={seed}", "execution.arrays=[]", "report.validate.scenarios.count=1",
@@ -135,7 +135,7 @@ def test_the_course_study_comes_near_to_the_best_known_front(tmp_path):
 
 
 def test_the_coupled_study_finds_compromises_within_few_evaluations(tmp_path):
-    """Both regulators on a side slope; few random designs are within all limits, settling among them."""
+    """Both controllers on a side slope; few random designs are within all limits, settling among them."""
     result = load("coupled_10var", "stages.front.budget.evaluations=1200", "execution.arrays=[]",
                   "report.validate.scenarios.count=1",
                   "report.tolerances.neighbours=0").run(tmp_path / "store", executor="serial")  # fmt: skip
@@ -147,7 +147,7 @@ def test_the_coupled_study_finds_compromises_within_few_evaluations(tmp_path):
 
 @pytest.mark.slow
 def test_the_speed_study_comes_near_to_the_best_known_front(tmp_path):
-    """Specification 9.7, where regulators need not settle: 4.983 at (10 s, 1)."""
+    """Specification 9.7, where controllers need not settle: 4.983 at (10 s, 1)."""
     result = load("speed_pi", "constraints.settled.max=1e3").run(tmp_path / "store")
     assert 0.985 <= share(result, 4.983) <= 1.01
 

@@ -1,6 +1,6 @@
 """Robustness of the heading loop with an inner loop of the yaw rate, broken at the difference command.
 
-The open loop is L = F P_psi + k P_r: the heading regulator F times the gain on its output, the gain k of the yaw rate,
+The open loop is L = F P_psi + k P_r: the heading controller F times the gain on its output, the gain k of the yaw rate,
 and the sampled plants from the command to heading and yaw rate.
 """
 
@@ -22,8 +22,8 @@ _LOWEST = 1e-4  # rad/s, where the grid of frequencies begins
 def cascade_measures(A: Floats, B: Floats, C: Floats, delay: Floats, pid: PID, gain: Floats) -> LoopMeasures:
     """Measures of n loops of plants `A` (n, s, s), `B` (n, s), `C` (n, s) from the difference command to the heading.
 
-    `delay` (n,) in samples; `pid` are the heading regulators, kp times the gain on their output; `gain` (n,) is that of
-    the yaw rate (s). A loop with gain 0 has no inner loop.
+    `delay` (n,) in samples; `pid` are the heading controllers, kp times the gain on their output; `gain` (n,) is that
+    of the yaw rate (s). A loop with gain 0 has no inner loop.
     """
     T = pid.sample_time
     rate = (C[:, None, :] @ A)[:, 0]  # of the heading: C x' = C A x, as the command does not act on the heading at once

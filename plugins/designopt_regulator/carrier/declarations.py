@@ -27,7 +27,7 @@ Q = Quantity
 
 
 class CarrierDesign(TypedDict, total=False):
-    """Settings of the tuned regulator. If both are tuned, these are the settings of the heading, and names that end
+    """Settings of the tuned controller. If both are tuned, these are the settings of the heading, and names that end
     in _v those of the speed.
     """
 
@@ -37,12 +37,12 @@ class CarrierDesign(TypedDict, total=False):
     tf: Annotated[float, Q("s", "time constant of the derivative's filter; 0.1 s if left out", gt=0)]
     b: SetpointWeight
     tt: TrackingTime
-    kp_v: Annotated[float, Q("s/m", "proportional gain of the speed regulator", gt=0)]
-    ti_v: Annotated[float, Q("s", "integral time of the speed regulator", gt=0)]
-    td_v: Annotated[float, Q("s", "derivative time of the speed regulator", ge=0)]
-    tf_v: Annotated[float, Q("s", "filter of the speed regulator's derivative; 0.1 s if left out", gt=0)]
-    b_v: Annotated[float, Q("", "set-point weight of the speed regulator; 1 if left out", ge=0, le=1.5)]
-    tt_v: Annotated[float, Q("s", "tracking time of the speed regulator; as tt if left out", gt=0)]
+    kp_v: Annotated[float, Q("s/m", "proportional gain of the speed controller", gt=0)]
+    ti_v: Annotated[float, Q("s", "integral time of the speed controller", gt=0)]
+    td_v: Annotated[float, Q("s", "derivative time of the speed controller", ge=0)]
+    tf_v: Annotated[float, Q("s", "filter of the speed controller's derivative; 0.1 s if left out", gt=0)]
+    b_v: Annotated[float, Q("", "set-point weight of the speed controller; 1 if left out", ge=0, le=1.5)]
+    tt_v: Annotated[float, Q("s", "tracking time of the speed controller; as tt if left out", gt=0)]
 
 
 class Conditions(TypedDict, total=False):
@@ -132,15 +132,15 @@ ARRAYS = {
     "course": Array(("time",), "rad"),
     "speed": Array(("time",), "m/s"),
     "yaw_rate": Array(("time",), "rad/s"),
-    "course_command": Array(("time",), "", "of the heading regulator, from this sample to the next"),
-    "speed_command": Array(("time",), "", "of the speed regulator, from this sample to the next"),
+    "course_command": Array(("time",), "", "of the heading controller, from this sample to the next"),
+    "speed_command": Array(("time",), "", "of the speed controller, from this sample to the next"),
     "course_reference": Array(("time",), "rad"),
     "speed_reference": Array(("time",), "m/s"),
 }
 
 
 @dataclass(frozen=True, kw_only=True)
-class FixedRegulator:
+class FixedController:
     """A PID with fixed settings."""
 
     kp: ProportionalGain

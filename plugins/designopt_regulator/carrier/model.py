@@ -1,4 +1,4 @@
-"""The model ``tracked_carrier_10t``: performance and robustness of its loops for settings of its regulators."""
+"""The model ``tracked_carrier_10t``: performance and robustness of its loops for settings of its controllers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from designopt.arrays import Floats
 from designopt.plugin import Declared, Diverged, InvalidDesign, InvalidSetting, Quantity, model
 from designopt_regulator.carrier import soil
 from designopt_regulator.carrier.cascade import cascade_measures
-from designopt_regulator.carrier.declarations import ARRAYS, Disturbance, FixedRegulator
+from designopt_regulator.carrier.declarations import ARRAYS, Disturbance, FixedController
 from designopt_regulator.carrier.quality import SETTLED
 from designopt_regulator.carrier.refinements import (
     RefinedConditions,
@@ -54,9 +54,9 @@ from designopt_regulator.frequency.sampled_loop import LoopMeasures, measures
 Q = Quantity
 Answer = tuple[RefinedOutputs, dict[str, Floats]]
 
-#: Regulators of the loop that is not tuned, from the heading and the speed study.
-FIXED_SPEED_REGULATOR = FixedRegulator(kp=0.55, ti=4.0, td=0.0, tf=0.1, b=0.6, tt=2.0)
-FIXED_COURSE_REGULATOR = FixedRegulator(kp=1.5, ti=8.0, td=0.6, tf=0.1, b=1.0, tt=3.0)
+#: Controllers of the loop that is not tuned, from the heading and the speed study.
+FIXED_SPEED_CONTROLLER = FixedController(kp=0.55, ti=4.0, td=0.0, tf=0.1, b=0.6, tt=2.0)
+FIXED_COURSE_CONTROLLER = FixedController(kp=1.5, ti=8.0, td=0.6, tf=0.1, b=1.0, tt=3.0)
 
 _DEFAULT_TURN = float(np.radians(20.0))
 _DEFAULT_SPEED_STEP = 2.0
@@ -92,7 +92,7 @@ _Settings = dict[Loop, dict[str, float]]
 
 @model("tracked_carrier_10t", version=3, arrays=ARRAYS)
 class TrackedCarrier:
-    """Heavy tracked vehicle on a class of terrain; sampled PID regulators control its speed and heading.
+    """Heavy tracked vehicle on a class of terrain; sampled PID controllers control its speed and heading.
 
     From trim, a step of the reference, then a disturbing moment and a slope. The loop measures are those of the sampled
     linear loop at the scenario's speed (of the speed loop: at the speed after the step). Mass, dimensions and terrains
@@ -102,26 +102,26 @@ class TrackedCarrier:
     batch_size: ClassVar[int] = 400
     later_settings: ClassVar[tuple[str, ...]] = ("settling_band",)
 
-    loop: Annotated[Literal["course", "speed", "both"], Q("", "regulator whose parameters the design gives")] = "course"
-    course_kind: Annotated[Kind | None, Q("", "kind of the tuned heading regulator; PID if none")] = None
-    speed_kind: Annotated[Kind | None, Q("", "kind of the tuned speed regulator; PI if none")] = None
+    loop: Annotated[Literal["course", "speed", "both"], Q("", "controller that the design sets")] = "course"
+    course_kind: Annotated[Kind | None, Q("", "kind of the tuned heading controller; PID if none")] = None
+    speed_kind: Annotated[Kind | None, Q("", "kind of the tuned speed controller; PI if none")] = None
     course_regulator: Annotated[
-        FixedRegulator | None,
+        FixedController | None,
         Q("", "where the speed is tuned; kp 1.5, ti 8 s, td 0.6 s, tf 0.1 s, b 1, tt 3 s if none"),
     ] = None
     speed_regulator: Annotated[
-        FixedRegulator | None, Q("", "where the heading is tuned; kp 0.55, ti 4 s, td 0, b 0.6, tt 2 s if none")
+        FixedController | None, Q("", "where the heading is tuned; kp 0.55, ti 4 s, td 0, b 0.6, tt 2 s if none")
     ] = None
     horizon: Annotated[float, Q("s", "time simulated", gt=0)] = 30.0
     step: Annotated[float | None, Q("rad", "of the heading's reference; 20 deg if none")] = None
     speed_step: Annotated[float | None, Q("m/s", "of the speed's reference; 2 m/s if none")] = None
     step_at: Annotated[float, Q("s", "when the references step", ge=0)] = 1.0
     disturbance: Disturbance = field(default_factory=Disturbance)
-    sample_time: Annotated[float, Q("s", "of the regulators", gt=0)] = 0.05
+    sample_time: Annotated[float, Q("s", "of the controllers", gt=0)] = 0.05
     substeps: Annotated[int, Q("", "integration steps in a sample; 5: 1e-5 of the iae, 20: 1e-6", ge=1, le=1000)] = 5
     settling_band: Annotated[float, Q("", "share of the step within which a loop is settled", gt=0, lt=1)] = SETTLED
     gain_schedule: Annotated[
-        Schedule | None, Q("", "gain of the heading regulator that falls with speed; constant if none")
+        Schedule | None, Q("", "gain of the heading controller that falls with speed; constant if none")
     ] = None
     vehicle: Vehicle = field(default_factory=Vehicle)
     soft_ground: Annotated[SoftGround | None, Q("", "soil under the terrain; firm ground if none")] = None
@@ -142,10 +142,10 @@ class TrackedCarrier:
             ("course_regulator", "course", self.course_regulator), ("speed_regulator", "speed", self.speed_regulator)
         ):  # fmt: skip
             if fixed is not None and loop in self.tuned:
-                raise InvalidSetting(name, f"the design gives this regulator with loop: {self.loop}; leave it out")
+                raise InvalidSetting(name, f"the design gives this controller with loop: {self.loop}; leave it out")
         for name, step in (("step", self.step), ("speed_step", self.speed_step)):
             if step == 0.0:
-                raise InvalidSetting(name, "must not be 0: the regulator would have nothing to do")
+                raise InvalidSetting(name, "must not be 0: the controller would have nothing to do")
         if self.step is not None and not abs(self.step) < np.pi:
             raise InvalidSetting("step", f"{np.degrees(self.step):g} deg must be less than 180 deg to either side")
         at, T = self.disturbance.at, self.sample_time
@@ -176,7 +176,7 @@ class TrackedCarrier:
                 warnings.warn(f"soft_ground: {what}", stacklevel=2)
 
     def check_space(self, parameters: Collection[str]) -> Iterator[InvalidSetting]:
-        """Objections of the tuned regulators to the names of a study's parameters, independent of their values."""
+        """Objections of the tuned controllers to the names of a study's parameters, independent of their values."""
         try:
             self.settings_of(dict.fromkeys(parameters, 1.0))
         except InvalidDesign as error:
@@ -224,7 +224,7 @@ class TrackedCarrier:
 
     @property
     def tuned(self) -> tuple[Loop, ...]:
-        """The loops whose regulators the design sets."""
+        """The loops whose controllers the design sets."""
         return ("course", "speed") if self.loop == "both" else (self.loop,)
 
     def scene_in(self, scenario: Mapping[str, Any]) -> _Scene | InvalidDesign:
@@ -243,7 +243,7 @@ class TrackedCarrier:
         return scene
 
     def settings_of(self, design: Mapping[str, float]) -> _Settings:
-        """The settings of both regulators for a design. Raises `InvalidDesign` for settings of an untuned one."""
+        """The settings of both controllers for a design. Raises `InvalidDesign` for settings of an untuned one."""
         endings = ("", "_v") if self.loop == "both" else ("",)
         setting_names = {name + ending for name in _NAMES for ending in endings}
         if "course" in self.tuned:
@@ -251,8 +251,8 @@ class TrackedCarrier:
         if "speed" in self.tuned:
             setting_names |= {"grade_share"}
         if foreign := [name for name in design if name not in setting_names]:
-            raise InvalidDesign(f"{foreign[0]}: belongs to no regulator that is tuned with loop: {self.loop}")
-        course, speed = (self._regulator(loop, design) for loop in _LOOPS)
+            raise InvalidDesign(f"{foreign[0]}: belongs to no controller that is tuned with loop: {self.loop}")
+        course, speed = (self._controller(loop, design) for loop in _LOOPS)
         return {"course": {**course, **rate_loop(design)}, "speed": {**speed, **feed_forward(design)}}
 
     def _vehicle(self, scenario: Mapping[str, Any]) -> tuple[dict[str, float], int]:
@@ -277,12 +277,12 @@ class TrackedCarrier:
             )
         return steps
 
-    def _regulator(self, loop: Loop, design: Mapping[str, float]) -> dict[str, float]:
+    def _controller(self, loop: Loop, design: Mapping[str, float]) -> dict[str, float]:
         if loop not in self.tuned:
             fixed = (
-                self.course_regulator or FIXED_COURSE_REGULATOR
+                self.course_regulator or FIXED_COURSE_CONTROLLER
                 if loop == "course"
-                else self.speed_regulator or FIXED_SPEED_REGULATOR
+                else self.speed_regulator or FIXED_SPEED_CONTROLLER
             )
             fixed_values = {name: getattr(fixed, name) for name in _NAMES}
             return {**_OFF, **{name: value for name, value in fixed_values.items() if value is not None}}
@@ -291,11 +291,11 @@ class TrackedCarrier:
         fixed_values = {name: design[name + ending] for name in _NAMES if name + ending in design}
         if absent := absent_parameters(kind, fixed_values):
             raise InvalidDesign(
-                f"{absent[0]}{ending}: a {kind} regulator does not have it (it has {', '.join(PARAMETERS[kind])})"
+                f"{absent[0]}{ending}: {kind} controllers do not have it (they have {', '.join(PARAMETERS[kind])})"
             )
         for name in ("kp", "ti", "td"):
             if name in PARAMETERS[kind] and name not in fixed_values:
-                raise InvalidDesign(f"{name}{ending}: is missing; a {kind} regulator needs it")
+                raise InvalidDesign(f"{name}{ending}: is missing; {kind} controllers need it")
         for name, value in fixed_values.items():
             least = 0.0 if name in ("td", "b") else _SMALLEST
             if not least <= value <= (1.5 if name == "b" else np.finfo(float).max):
@@ -311,7 +311,7 @@ class TrackedCarrier:
     def _answers(self, rows: Sequence[tuple[_Scene, _Settings]], arrays: Set[str]) -> list[Answer | Exception]:
         n, scenes = len(rows), [scene for scene, _ in rows]
         p = plant(**{name: [scene.plant[name] for scene in scenes] for name in scenes[0].plant})
-        regulators = {loop: self.pid_of([settings[loop] for _, settings in rows]) for loop in rows[0][1]}
+        controllers = {loop: self.pid_of([settings[loop] for _, settings in rows]) for loop in rows[0][1]}
         speed = np.array([scene.speed for scene in scenes])
         target = np.array([scene.target_speed for scene in scenes])
         turn = (_DEFAULT_TURN if self.step is None else self.step) if "course" in self.tuned else 0.0
@@ -333,11 +333,11 @@ class TrackedCarrier:
         )
         delay_steps = np.array([scene.delay_steps for scene in scenes])
         simulated = partial(
-            simulate, p, regulators["speed"], regulators["course"], delay_steps=delay_steps, substeps=self.substeps,
+            simulate, p, controllers["speed"], controllers["course"], delay_steps=delay_steps, substeps=self.substeps,
             schedule=self.gain_schedule, rate_loop=inner, watched=self.tuned,
         )  # fmt: skip
         runs = simulated(manoeuvre=manoeuvre, trace=bool(arrays) or manoeuvre.noise is not None)
-        figures = self._figures(runs, p, regulators, inner, speed, target, delay_steps / self.substeps)
+        figures = self._figures(runs, p, controllers, inner, speed, target, delay_steps / self.substeps)
         if manoeuvre.noise is not None:
             quiet = simulated(manoeuvre=replace(manoeuvre, noise=None), trace=True)
             figures["noise_command"] = noise_command(runs, quiet, self.tuned[0])
@@ -356,11 +356,11 @@ class TrackedCarrier:
         return answers
 
     def pid_of(self, rows: Sequence[Mapping[str, float]]) -> PID:
-        """The regulators of settings of one loop."""
+        """The controllers of settings of one loop."""
         return pid(**{name: [row[name] for row in rows] for name in _NAMES}, sample_time=self.sample_time)
 
     def _figures(
-        self, runs: SimulatedRuns, p: VehicleNumbers, regulators: Mapping[Loop, PID], inner: RateLoop, speed: Floats,
+        self, runs: SimulatedRuns, p: VehicleNumbers, controllers: Mapping[Loop, PID], inner: RateLoop, speed: Floats,
         target: Floats, delay: Floats,
     ) -> dict[str, Floats]:  # fmt: skip
         """All outputs by name (n,); `rise` is inf for a response that does not reach its level."""
@@ -369,7 +369,7 @@ class TrackedCarrier:
         for loop in self.tuned:
             quality = runs.quality[loop]
             at = speed if loop == "course" else target
-            linear = self._measures(loop, p, regulators[loop], inner, at, delay)
+            linear = self._measures(loop, p, controllers[loop], inner, at, delay)
             if loop == first:
                 figures_of_runs |= {name: getattr(quality, name) for name in _QUALITY}
                 figures_of_runs |= {"rise": quality.rise, "not_risen": np.isinf(quality.rise).astype(float)}
@@ -381,17 +381,17 @@ class TrackedCarrier:
         return figures_of_runs
 
     def _measures(
-        self, loop: Loop, p: VehicleNumbers, regulator: PID, inner: RateLoop, speed: Floats, delay: Floats
+        self, loop: Loop, p: VehicleNumbers, controller: PID, inner: RateLoop, speed: Floats, delay: Floats
     ) -> LoopMeasures:
         if loop == "speed":
-            return measures(*speed_loop(p, speed), delay, regulator)
+            return measures(*speed_loop(p, speed), delay, controller)
         if self.gain_schedule is not None:
-            regulator = replace(regulator, kp=regulator.kp * self.gain_schedule.factor(speed))
+            controller = replace(controller, kp=controller.kp * self.gain_schedule.factor(speed))
         linear = course_loop(p, speed)
-        loop_measures = measures(*linear, delay, regulator)
+        loop_measures = measures(*linear, delay, controller)
         if inner.gain.any():  # the others keep their figures, which do not depend on who is computed with them
             with_rate = np.flatnonzero(inner.gain)
-            some = replace(regulator, kp=regulator.kp * inner.forward).rows(with_rate)
+            some = replace(controller, kp=controller.kp * inner.forward).rows(with_rate)
             A, B, C = (part[with_rate] for part in linear)
             cascade = cascade_measures(A, B, C, delay[with_rate], some, inner.gain[with_rate])
             for name, values in vars(loop_measures).items():

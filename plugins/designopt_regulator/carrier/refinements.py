@@ -31,12 +31,12 @@ _STABLE = 2.5  # of step times decay rate; the classical Runge-Kutta method ends
 
 
 class RefinedDesign(CarrierDesign, total=False):
-    """Settings of the regulators, of an inner loop of the yaw rate, and of the feed-forward."""
+    """Settings of the controllers, of an inner loop of the yaw rate, and of the feed-forward."""
 
     rate_gain: Annotated[
-        float, Q("s", "command for an error of the yaw rate; the heading regulator then commands a rate", gt=0)
+        float, Q("s", "command for an error of the yaw rate; the heading controller then commands a rate", gt=0)
     ]
-    max_rate: Annotated[float, Q("rad/s", "yaw rate that the heading regulator commands at full output", gt=0)]
+    max_rate: Annotated[float, Q("rad/s", "yaw rate that the heading controller commands at full output", gt=0)]
     grade_share: Annotated[
         float,
         Q(

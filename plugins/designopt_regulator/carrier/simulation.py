@@ -1,4 +1,4 @@
-"""The closed loops of speed and heading in time: many vehicles side by side, each with its own regulators.
+"""The closed loops of speed and heading in time: many vehicles side by side, each with its own controllers.
 
 Classical Runge-Kutta of order 4 with a fixed step that divides the sample time. Commands are held over a sample and
 delayed by whole steps, so they change only between steps. Rows are independent: results are the same to the bit in any
@@ -57,7 +57,7 @@ class Manoeuvre:
 
 @dataclass(frozen=True)
 class Schedule:
-    """A gain of the heading regulator that falls with speed: kp times reference_speed / max(v, min_speed)."""
+    """A gain of the heading controller that falls with speed: kp times reference_speed / max(v, min_speed)."""
 
     reference_speed: Annotated[float, Quantity("m/s", "at which the gain is kp", gt=0)]
     min_speed: Annotated[float, Quantity("m/s", "below which the gain grows no further", gt=0)] = 0.5
@@ -71,15 +71,15 @@ class Schedule:
 class RateLoop:
     """Inner loops of the yaw rate, arrays (n,): the difference command is gain (max_rate w - r).
 
-    w is the heading regulator's output, r the yaw rate (rad/s). A row with the gain 0 has no such loop.
+    w is the heading controller's output, r the yaw rate (rad/s). A row with the gain 0 has no such loop.
     """
 
     gain: Floats  # s/rad
-    max_rate: Floats  # rad/s, which the heading regulator asks for at full output
+    max_rate: Floats  # rad/s, which the heading controller asks for at full output
 
     @property
     def forward(self) -> Floats:
-        """From the heading regulator's output to the difference command."""
+        """From the heading controller's output to the difference command."""
         return np.where(self.gain > 0.0, self.gain * self.max_rate, 1.0)
 
 
@@ -137,7 +137,7 @@ def simulate(
 ) -> SimulatedRuns:
     """Run n vehicles through a manoeuvre; `delay_steps` (n,) is their delay in integration steps.
 
-    Both regulators have the same sample time, divided into `substeps` integration steps. All arrays have n rows.
+    Both controllers have the same sample time, divided into `substeps` integration steps. All arrays have n rows.
     `watched` are the loops whose quality is computed. Without `machine_code` NumPy is used in any case.
     """
     n = len(plant)

@@ -1,7 +1,7 @@
 /* The closed loops of many vehicles, LANES rows side by side (see elementary.c, which comes before this text).
  *
  * carrier_sample, carrier_step and carrier_power come before this text, generated from
- * designopt_regulator.carrier.step and the equations of motion. NX states, NM numbers of the regulators' memory, NP
+ * designopt_regulator.carrier.step and the equations of motion. NX states, NM numbers of the controllers' memory, NP
  * numbers of a row, ND states that a measurement is made of (speed, yaw rate, course: the first three). Rows do not
  * touch each other: a row has the same bits in any company and any number of lanes. */
 

@@ -1,4 +1,4 @@
-"""One sample of the closed loops: the regulators' commands, then integration steps.
+"""One sample of the closed loops: the controllers' commands, then integration steps.
 
 Stated once, for the module `m` that computes: with NumPy the numbers are arrays (n,) of n vehicles side by side, with
 CasADi they are symbols from which machine code is generated (`compiled_step`).
@@ -14,7 +14,7 @@ from designopt_regulator.controllers.pid import Law, Memory
 
 
 class Gain(NamedTuple):
-    """Gain schedule of the heading regulator: kp times reference_speed / max(v, min_speed)."""
+    """Gain schedule of the heading controller: kp times reference_speed / max(v, min_speed)."""
 
     reference_speed: Any
     min_speed: Any
@@ -27,13 +27,13 @@ class Loops(NamedTuple):
     speed: Law
     course: Law
     schedule: Gain | None
-    forward: Any  # of the heading regulator's output to the difference command; 1 without a yaw-rate loop
+    forward: Any  # of the heading controller's output to the difference command; 1 without a yaw-rate loop
     rate_gain: Any  # s/rad, of the yaw rate to the difference command; 0 without a yaw-rate loop
     max_force: Any
 
 
 class Measured(NamedTuple):
-    """Measurements of the regulators at a sample."""
+    """Measurements of the controllers at a sample."""
 
     speed: Any
     yaw_rate: Any
@@ -41,7 +41,7 @@ class Measured(NamedTuple):
 
 
 class References(NamedTuple):
-    """References of the regulators at a sample, and the command fed forward to the speed."""
+    """References of the controllers at a sample, and the command fed forward to the speed."""
 
     speed: Any
     course: Any
@@ -62,13 +62,13 @@ class Commands(NamedTuple):
 def sample(
     m: Any, loops: Loops, memory: tuple[Memory, Memory], measured: Measured, references: References
 ) -> tuple[Commands, tuple[Memory, Memory]]:
-    """Commands of this sample, and the states of speed and heading regulator after it."""
+    """Commands of this sample, and the states of speed and heading controller after it."""
     scale = 1.0
     if loops.schedule is not None:
         scale = loops.schedule.reference_speed / m.fmax(measured.speed, loops.schedule.min_speed)
     u, u_raw, speed = loops.speed.sample(m, memory[0], references.speed, measured.speed, feed=references.feed)
     w, w_raw, course = loops.course.sample(m, memory[1], references.course, measured.course, scale=scale, angle=True)
-    # With a yaw-rate loop the heading regulator asks for a rate, which is followed in proportion.
+    # With a yaw-rate loop the heading controller asks for a rate, which is followed in proportion.
     turn = loops.forward * w_raw - loops.rate_gain * measured.yaw_rate
     turn_clipped = clip(m, loops.forward * w - loops.rate_gain * measured.yaw_rate, 1.0)
     left, right = (loops.max_force * clip(m, turned, 1.0) for turned in (u - turn_clipped, u + turn_clipped))

@@ -1,4 +1,4 @@
-"""Nested tuples of numbers: the parameters of a regulator or a loop, and its state between samples."""
+"""Nested tuples of numbers: the parameters of a controller or a loop, and its state between samples."""
 
 from __future__ import annotations
 

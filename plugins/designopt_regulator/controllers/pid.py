@@ -1,8 +1,8 @@
 """The sampled PID of all loops: its settings, its kinds, its difference equations.
 
-A regulator with two degrees of freedom, a filtered derivative of the measurement only, saturation at ±1 and anti-windup
-by back-calculation (Åström & Hägglund 2006, chapters 3 and 13). Every number may be an array (n,): row i is one
-regulator.
+A controller with two degrees of freedom, a filtered derivative of the measurement only, saturation at ±1 and
+anti-windup by back-calculation (Åström & Hägglund 2006, chapters 3 and 13). Every number may be an array (n,): row i is
+one controller.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["P", "PI", "PD", "PID", "I_PD", "PI_D"]
 
-#: Free parameters of a regulator of each kind; the others are off (no I, no D) or fixed by the kind (b).
+#: Free parameters of a controller of each kind; the others are off (no I, no D) or fixed by the kind (b).
 PARAMETERS: Mapping[Kind, tuple[str, ...]] = {
     "P": ("kp", "b"),
     "PI": ("kp", "ti", "b", "tt"),
@@ -40,7 +40,7 @@ DEFAULT_FILTER = 0.1
 
 @dataclass(frozen=True)
 class PID:
-    """Settings of n regulators with one `sample_time` (s).
+    """Settings of n controllers with one `sample_time` (s).
 
     Gain `kp`, integral time `ti` (s, inf: no I), derivative time `td` (s, 0: no D), its filter `tf` (s), set-point
     weight `b`, tracking time of the anti-windup `tt` (s, inf: none); arrays (n,). All n have the same kinds of
@@ -57,7 +57,7 @@ class PID:
     sections: tuple[DifferenceEquation, ...] = ()
 
     def rows(self, which: NDArray[np.intp]) -> PID:
-        """Some of the regulators."""
+        """Some of the controllers."""
         numbers = {name: getattr(self, name)[which] for name in ("kp", "ti", "td", "tf", "b", "tt")}
         return replace(self, **numbers)
 
@@ -79,7 +79,7 @@ def pid(
 
 
 def absent_parameters(kind: Kind, names: Collection[str]) -> list[str]:
-    """Those of `names` that a regulator of this kind lacks."""
+    """Those of `names` that a controller of this kind lacks."""
     return [name for name in names if name not in PARAMETERS[kind]]
 
 
@@ -103,12 +103,12 @@ def unusual_ends(parameters: Iterable[DesignVariable]) -> Iterator[InvalidSettin
 def tracking_time(ti: ArrayLike, td: ArrayLike) -> Floats:
     """The usual tracking time: sqrt(ti td) of a PID, ti of a PI; infinite without I, whose state stays constant."""
     ti, td = np.asarray(ti, float), np.asarray(td, float)
-    with np.errstate(invalid="ignore"):  # inf * 0 of a P regulator, which the outer branch replaces
+    with np.errstate(invalid="ignore"):  # inf * 0 of a P controller, which the outer branch replaces
         return np.where(np.isinf(ti), np.inf, np.where(td > 0.0, np.sqrt(ti * td), ti))
 
 
 class Law(NamedTuple):
-    """The difference equations of the regulator (specification, section 3), with the numbers that they need.
+    """The difference equations of the controller (specification, section 3), with the numbers that they need.
 
     Stated once, for the module `m` that computes: with numpy the numbers are arrays (n,), with casadi symbols.
     """
@@ -124,7 +124,7 @@ class Law(NamedTuple):
 
     @classmethod
     def with_settings(cls, settings: PID, origin: Floats) -> Law:
-        """Of n regulators that rest at measurements `origin` (n,)."""
+        """Of n controllers that rest at measurements `origin` (n,)."""
         T = settings.sample_time
         forget = settings.tf / (settings.tf + T)
         return cls(
@@ -175,7 +175,7 @@ class Law(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """State of a regulator between samples."""
+    """State of a controller between samples."""
 
     derivative: Any
     integral: Any
@@ -203,7 +203,7 @@ class Limits(NamedTuple):
 
 
 class RunningPID:
-    """n running regulators. Before the first sample they are at rest at measurement `y` and output `u`, without bump.
+    """n running controllers. Before the first sample they are at rest at measurement `y` and output `u`, without bump.
 
     `output` (n,) is the limited output of the last sample, `raw` (n,) the one before the limits, ±1 by default.
     """
@@ -218,7 +218,7 @@ class RunningPID:
 
     @property
     def setpoint(self) -> Floats:
-        """Placeholder for the set-point of an inner regulator, which a single PID lacks."""
+        """Placeholder for the set-point of an inner controller, which a single PID lacks."""
         return self.output
 
     def sample(self, r: Floats, y: Floats, inner_y: Floats | None = None, *, scale: Floats | float = 1.0) -> Floats:

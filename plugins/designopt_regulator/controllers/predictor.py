@@ -1,6 +1,6 @@
-"""The Smith predictor: a model of the plant within the regulator compensates the delay.
+"""The Smith predictor: a model of the plant within the controller compensates the delay.
 
-The difference of the model's outputs without and with delay is added to the measurement (Smith 1957), so the regulator
+The difference of the model's outputs without and with delay is added to the measurement (Smith 1957), so the controller
 acts on the future output, as far as the model is right.
 """
 

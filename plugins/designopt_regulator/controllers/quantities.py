@@ -1,4 +1,4 @@
-"""Settings of a regulator and measures of a loop that several models have: type, unit, meaning and range, once."""
+"""Settings of a controller and measures of a loop that several models have: type, unit, meaning and range, once."""
 
 from __future__ import annotations
 

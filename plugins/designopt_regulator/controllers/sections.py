@@ -1,6 +1,6 @@
-"""Sections in series with a regulator: notch and lead-lag, as transfer functions and as difference equations.
+"""Sections in series with a controller: notch and lead-lag, as transfer functions and as difference equations.
 
-A section stands between the regulator and its limits, has the gain 1 at rest, and is discretised by the bilinear
+A section stands between the controller and its limits, has the gain 1 at rest, and is discretised by the bilinear
 transformation with prewarping (Franklin, Powell & Workman 1998, section 6.1), so that its response at its own frequency
 is the continuous one. Its difference equation is the transposed direct form II.
 """

@@ -1,4 +1,4 @@
-"""Regulators of more than one part: one alone, one with a Smith predictor, or two in cascade.
+"""Controllers of more than one part: one alone, one with a Smith predictor, or two in cascade.
 
 Stated once, for the module `m` that computes: simulation and linear analysis use numpy, exported programs symbols.
 """
@@ -70,7 +70,7 @@ class Structure(NamedTuple):
 
 
 class Working:
-    """n running regulators of one structure, from rest at 0. `setpoint` (n,) is that of the inner law of a cascade."""
+    """n running controllers of one structure, from rest at 0. `setpoint` (n,) is that of the inner law of a cascade."""
 
     def __init__(self, structure: Structure, n: int) -> None:
         self._structure = structure

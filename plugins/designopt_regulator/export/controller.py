@@ -1,4 +1,4 @@
-"""Export format `controller`: the regulators of a design as programs in Python, C or Structured Text."""
+"""Export format `controller`: the controllers of a design as programs in Python, C or Structured Text."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def write_controller(
     ] = None,
     replace: Annotated[bool, Quantity("", "whether existing programs of other designs are replaced")] = True,
 ) -> list[Path]:
-    """The difference equations of tuned regulators with their limits and anti-windup, one file for each regulator.
+    """The difference equations of tuned controllers with their limits and anti-windup, one file for each controller.
 
     Raises `ExportError` if a file exists with other contents.
     """
@@ -73,7 +73,7 @@ def _designs(result: Result, design: str | None) -> dict[str, int]:
 
 
 def programs(result: Result, row: int) -> dict[str, ControllerProgram]:
-    """The programs of the regulators of a design by loop; of a linear plant there is one, ``loop``.
+    """The programs of the controllers of a design by loop; of a linear plant there is one, ``loop``.
 
     Raises `ExportError` for a design without result and for other models.
     """
@@ -101,37 +101,37 @@ def _plant_program(
     model: LinearLoop, design: Mapping[str, Any], origin: tuple[str, ...]
 ) -> dict[str, ControllerProgram]:
     if model.sample_time is None:
-        raise ExportError("controller: a continuous regulator has no difference equation; give the model a sample_time")
-    regulators, T = model.regulators_of(design), model.sample_time
+        raise ExportError("controller: a continuous one has no difference equation; give the model a sample_time")
+    controllers, T = model.controllers_of(design), model.sample_time
     inputs = {"r": "set-point, as a deviation from rest", "y": "measured output, its deviation from rest"}
-    if regulators.inner is None:
-        title = "Regulator of a linear plant" + (", with a Smith predictor" if regulators.predictor else "")
+    if controllers.inner is None:
+        title = "Controller of a linear plant" + (", with a Smith predictor" if controllers.predictor else "")
         return {
             "loop": program(
                 title,
-                regulators.law,
-                regulators.limits,
+                controllers.law,
+                controllers.limits,
                 T,
-                predictor=regulators.predictor,
+                predictor=controllers.predictor,
                 inputs=inputs,
                 remarks=origin,
             )
         }
-    order = "In each sample the outer regulator comes first: its command is the set-point of the inner one."
-    within = {"r": "command of the outer regulator", "y": "measured inner output, its deviation from rest"}
+    order = "In each sample the outer controller comes first: its command is the set-point of the inner one."
+    within = {"r": "command of the outer controller", "y": "measured inner output, its deviation from rest"}
     return {
         "outer": program(
-            "Outer regulator of a cascade",
-            regulators.law,
-            regulators.limits,
+            "Outer controller of a cascade",
+            controllers.law,
+            controllers.limits,
             T,
             inputs=inputs,
             remarks=(*origin, order),
         ),
         "inner": program(
-            "Inner regulator of a cascade",
-            regulators.inner,
-            regulators.inner_limits,
+            "Inner controller of a cascade",
+            controllers.inner,
+            controllers.inner_limits,
             T,
             inputs=within,
             remarks=(*origin, order),
@@ -146,16 +146,16 @@ def _carrier_program(
     for name, meaning in (("rate_gain", "an inner loop of the yaw rate"), ("grade_share", "feed-forward of the grade")):
         if settings.get(name):
             raise ExportError(f"controller: the design has {meaning} ({name}), which is not exported")
-    regulator = model.pid_of([settings])
-    law, limits, T = Law.with_settings(regulator, np.zeros(1)), Limits(-1.0, 1.0), regulator.sample_time
+    controller = model.pid_of([settings])
+    law, limits, T = Law.with_settings(controller, np.zeros(1)), Limits(-1.0, 1.0), controller.sample_time
     if loop == "speed":
         inputs = {"r": "wanted speed, m/s", "y": "measured speed, m/s"}
-        return program("Speed regulator of a tracked vehicle", law, limits, T, inputs=inputs, remarks=origin)
+        return program("Speed controller of a tracked vehicle", law, limits, T, inputs=inputs, remarks=origin)
     inputs = {"r": "wanted heading, rad", "y": "measured heading, rad"}
     schedule = model.gain_schedule
     speeds = None if schedule is None else (schedule.reference_speed, schedule.min_speed)
     more = {} if schedule is None else {"v": "measured speed, m/s"}
     return program(
-        "Heading regulator of a tracked vehicle", law, limits, T, angle=True, schedule=speeds, inputs=inputs | more,
+        "Heading controller of a tracked vehicle", law, limits, T, angle=True, schedule=speeds, inputs=inputs | more,
         remarks=origin,
     )  # fmt: skip

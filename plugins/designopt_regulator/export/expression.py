@@ -1,4 +1,4 @@
-"""The difference equations of a regulator as text: what `Law.sample` computes with symbols instead of numbers.
+"""The difference equations of a controller as text: what `Law.sample` computes with symbols instead of numbers.
 
 Each operation of the statement becomes one operation of the text, in the same order and with the same parentheses, so
 that the text computes the same bits as the simulator wherever floating-point numbers follow IEEE 754 and no operations

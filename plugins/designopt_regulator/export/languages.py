@@ -1,4 +1,4 @@
-"""Programs of regulators as text in Python, C (C99) and Structured Text (IEC 61131-3)."""
+"""Programs of controllers as text in Python, C (C99) and Structured Text (IEC 61131-3)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def python(program: ControllerProgram) -> str:
         *constants,
         "",
         "",
-        "class Regulator:",
+        "class Controller:",
         "    def __init__(self, y=0.0, u=0.0):",
         "        self.reset(y, u)",
         "",
@@ -67,7 +67,7 @@ def python(program: ControllerProgram) -> str:
 
 
 def c(program: ControllerProgram) -> str:
-    """One file with `regulator_reset` and `regulator_sample`, all in double."""
+    """One file with `controller_reset` and `controller_sample`, all in double."""
     lines, results = _sample(program, _C, lambda state: f"s->{state}")
     inputs = "".join(f", double {key}" for key in program.inputs)
     constants = [f"#define {key} {value!r} /* {meaning} */" for key, (value, meaning) in program.constants.items()]
@@ -82,17 +82,17 @@ def c(program: ControllerProgram) -> str:
         "",
         "typedef struct {",
         *(f"    double {state};" for state in program.states),
-        "} regulator;",
+        "} controller;",
         "",
         "/* At rest at measurement y and command u, without bump. */",
-        "void regulator_reset(regulator *s, double y, double u) {",
+        "void controller_reset(controller *s, double y, double u) {",
         *(f"    s->{state} = {_at_rest(value, '0.0')};" for state, value in program.states.items()),
         "}",
         "",
         "/* The command of this sample; call it once in SAMPLE_TIME.",
         *(f" * {key}: {meaning}" for key, meaning in program.inputs.items()),
         " */",
-        f"double regulator_sample(regulator *s{inputs}) {{",
+        f"double controller_sample(controller *s{inputs}) {{",
         *(f"    const double {key} = {value};" for key, value in lines),
         *(f"    s->{state} = {results[state]};" for state in program.states if results[state] != f"s->{state}"),
         f"    return {results['u']};",
@@ -112,7 +112,7 @@ def st(program: ControllerProgram) -> str:
     updates = [(state, results[state]) for state in program.states if results[state] != f"kept_{state}"]
     text = [
         "(* " + "\n   ".join([program.title, "", *program.remarks]).replace("   \n", "\n") + " *)",
-        "FUNCTION_BLOCK Regulator",
+        "FUNCTION_BLOCK Controller",
         "VAR_INPUT",
         *(f"    {key} : LREAL; (* {meaning} *)" for key, meaning in program.inputs.items()),
         "    reset : BOOL := FALSE; (* TRUE: to rest at y and u_rest, without bump *)",

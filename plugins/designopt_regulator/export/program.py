@@ -1,4 +1,4 @@
-"""A regulator as a program: its constants, its state between samples, and the equations of a sample."""
+"""A controller as a program: its constants, its state between samples, and the equations of a sample."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MEANINGS = {
 
 @dataclass(frozen=True)
 class ControllerProgram:
-    """One regulator.
+    """One controller.
 
     `constants` by name with value and meaning; `inputs` of a sample with their meaning; `states` by name with their
     value at rest at measurement ``y`` and command ``u``; `equations` for the command ``u`` and the next states.
@@ -59,7 +59,7 @@ def program(
     inputs: Mapping[str, str],
     remarks: tuple[str, ...] = (),
 ) -> ControllerProgram:
-    """The program of one regulator with these `limits`, from the difference equations of the simulator.
+    """The program of one controller with these `limits`, from the difference equations of the simulator.
 
     The numbers of the `law` are numbers or arrays (1,); with a `predictor` it acts on the output without the delay.
     `schedule` are the speed at which the gain is kp and the minimum speed of the schedule; the input ``v`` is the

@@ -1,6 +1,6 @@
 """Robustness of sampled loops, many at once: stability first, then peaks of the sensitivities, margins and noise.
 
-The loop is the sampled plant with zero-order hold and exact delay, and the difference equations of the regulator,
+The loop is the sampled plant with zero-order hold and exact delay, and the difference equations of the controller,
 without approximation by a continuous loop. The results of a row do not depend on other rows, to the last bit.
 """
 
@@ -50,7 +50,7 @@ class LoopMeasures:
 
 
 def measures(A: Floats, B: Floats, C: Floats, delay_samples: ArrayLike, pid: PID) -> LoopMeasures:
-    """Measures of n loops of plants `A` (n, s, s), `B` (n, s), `C` (n, s) with n regulators.
+    """Measures of n loops of plants `A` (n, s, s), `B` (n, s), `C` (n, s) with n controllers.
 
     `delay_samples` is the delay of the plants in samples, whole or not, a number or an array (n,).
     """
@@ -83,7 +83,7 @@ def frequency_response(
 
 @dataclass(frozen=True)
 class _Loops:
-    """Sampled loops: plants ``x' = x + R x + B0 u[k-d] + B1 u[k-d-1]`` and the terms of the regulators.
+    """Sampled loops: plants ``x' = x + R x + B0 u[k-d] + B1 u[k-d-1]`` and the terms of the controllers.
 
     With delta = z - 1 the plant is z^-(d+1) (tail + head z) / bottom, all polynomials of delta, highest power first:
     near z = 1 powers of z would cancel.
@@ -189,7 +189,7 @@ def _closed(loops: _Loops) -> tuple[Floats, Floats, Floats]:
         noise[:, s] = -direct
     for k in range(1, chain):
         M[:, s + k, s + k - 1] = 1.0
-    # What a regulator does not have holds no eigenvalue: its state stays 0.
+    # What a controller does not have holds no eigenvalue: its state stays 0.
     gain = loops.kp * loops.integral
     M[:, integral, integral] = loops.integral != 0.0
     M[:, integral, :s] = -gain[:, None] * loops.C
@@ -258,7 +258,7 @@ def damping_ratio(modes: NDArray[np.inexact]) -> Floats:
 def sensitivity_peaks(A: Floats, B: Floats, C: Floats, delay_samples: ArrayLike, pid: PID) -> tuple[Floats, Floats]:
     """Peaks (n,) of |K S| and |G S| of sampled loops that are stable; arguments as for `measures`.
 
-    K is the regulator's transfer from the measurement, G that of the plant.
+    K is the controller's transfer from the measurement, G that of the plant.
     """
     loops, T = _loops(A, B, C, delay_samples, pid), pid.sample_time
     poles = _poles(loops)
@@ -281,8 +281,8 @@ def sensitivity_peaks(A: Floats, B: Floats, C: Floats, delay_samples: ArrayLike,
             angle = w * T
             plant = _plant_value(some, each, angle)
             k = (some.kp[each], some.integral[each], some.derivative[each], some.forget[each])
-            regulator = _regulator_value(*k, _delta(angle))
-            K, G = (np.asarray(v[0] * v[0] + v[1] * v[1]) for v in (regulator, plant))
+            controller = _controller_value(*k, _delta(angle))
+            K, G = (np.asarray(v[0] * v[0] + v[1] * v[1]) for v in (controller, plant))
             return (1.0 + re) ** 2 + im * im, K, G
 
         largest = peaks(sizes, w, len(rows))
@@ -369,10 +369,10 @@ def _plant_value(loops: _Loops, each: NDArray[np.intp], angle: Floats) -> tuple[
     return _over(top, _value(loops.bottom[each], x))
 
 
-def _regulator_value(
+def _controller_value(
     kp: Floats, integral: Floats, derivative: Floats, forget: Floats, x: tuple[Floats, Floats]
 ) -> tuple[Floats, Floats]:
-    """The regulators at delta = x: K_p (1 + (T_s/T_i)/delta + T_d/(T_f+T_s) delta/(delta + forget))."""
+    """The controllers at delta = x: K_p (1 + (T_s/T_i)/delta + T_d/(T_f+T_s) delta/(delta + forget))."""
     one = np.ones_like(x[0]), np.zeros_like(x[0])
     slow, fast = _over(one, x), _over(x, (x[0] + forget, x[1]))
     return kp * (1.0 + integral * slow[0] + derivative * fast[0]), kp * (integral * slow[1] + derivative * fast[1])
@@ -381,10 +381,10 @@ def _regulator_value(
 def _open_loop(loops: _Loops, each: NDArray[np.intp], w: Floats) -> tuple[Floats, Floats]:
     """L of rows `each` (k,) at frequencies `w` (k,)."""
     angle = w * loops.sample_time
-    regulator = _regulator_value(
+    controller = _controller_value(
         loops.kp[each], loops.integral[each], loops.derivative[each], loops.forget[each], _delta(angle)
     )
-    return _times(_plant_value(loops, each, angle), regulator)
+    return _times(_plant_value(loops, each, angle), controller)
 
 
 def _grid_loop(loops: _Loops, w: Floats) -> tuple[Floats, Floats]:
@@ -395,4 +395,4 @@ def _grid_loop(loops: _Loops, w: Floats) -> tuple[Floats, Floats]:
     values = _plant_value(loops, np.repeat(first, m), np.tile(angle, len(first)))
     plants = tuple(v.reshape(len(first), m)[plant] for v in values)
     kp, integral, derivative, forget = (v[:, None] for v in (loops.kp, loops.integral, loops.derivative, loops.forget))
-    return _times((plants[0], plants[1]), _regulator_value(kp, integral, derivative, forget, _delta(angle)))
+    return _times((plants[0], plants[1]), _controller_value(kp, integral, derivative, forget, _delta(angle)))

@@ -1,8 +1,8 @@
-"""Robustness of sampled loops whose regulator has more parts than a PID: sections, a Smith predictor, an inner loop.
+"""Robustness of sampled loops whose controller has more parts than a PID: sections, a Smith predictor, an inner loop.
 
 The closed loop's matrix is that of `Structure.sample`, the statement that is simulated, for unit states: nothing is
 linearised by hand. The loop is broken at the command of the plant; that of a cascade besides at the command of its
-outer regulator, and its inner loop is looked at alone. One loop at a time.
+outer controller, and its inner loop is looked at alone. One loop at a time.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _INTEGRATES = 1e-12  # 1/s, below which a pole is one at 0
 class Closed(NamedTuple):
     """The closed loop ``x' = M x + noise e``, ``u = command x + direct e`` of measurement noise e.
 
-    The last `own` states are those of the regulator.
+    The last `own` states are those of the controller.
     """
 
     M: Floats
     noise: Floats
     command: Floats
     direct: float
-    regulator_states: int
+    controller_states: int
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,10 @@ class StructuredLoop:
         rest_memory = free.at_rest(0.0)
         alive = np.array(list(leaves(_alive(free, rest_memory))), dtype=bool)
         s, chains = len(self.plant.R), [out.samples for out in self.plant.outputs]
-        regulator_states = int(alive.sum())
-        size = s + sum(chains) + regulator_states
+        controller_states = int(alive.sum())
+        size = s + sum(chains) + controller_states
         unit = np.eye(size, size + 1)  # the last column is the noise
-        x, late, states = unit[:s], unit[s : size - regulator_states], iter(unit[size - regulator_states :])
+        x, late, states = unit[:s], unit[s : size - controller_states], iter(unit[size - controller_states :])
         start = with_structure(rest_memory, (next(states) if lives else np.zeros(size + 1) for lives in alive))
         noise = np.eye(1, size + 1, size)[0]
         ends = np.cumsum(chains)
@@ -76,7 +76,7 @@ class StructuredLoop:
             rows += [(out.P @ x + out.q * u)[None], late[end - out.samples : end - 1]]
         rows.append(np.stack([np.broadcast_to(v, size + 1) for v in leaves(after)])[alive])
         equations = np.concatenate(rows)
-        return Closed(equations[:, :-1], equations[:, -1], u[:-1], float(u[-1]), regulator_states)
+        return Closed(equations[:, :-1], equations[:, -1], u[:-1], float(u[-1]), controller_states)
 
     def parts(self, frequency: Floats) -> tuple[Complex, Complex]:
         """K from the measured output to the command, and G of the plant."""
@@ -92,9 +92,9 @@ class StructuredLoop:
         return self._outer(self._z(frequency))
 
     def outer_parts(self, frequency: Floats) -> tuple[Complex, Complex]:
-        """K of the outer regulator of a cascade, and G from its command, the inner set-point, to the output."""
+        """K of the outer controller of a cascade, and G from its command, the inner set-point, to the output."""
         z = self._z(frequency)
-        K, _ = _regulator(self.structure.law, z)
+        K, _ = _controller(self.structure.law, z)
         return K, np.asarray(self._outer(z) / K)
 
     def inner(self) -> StructuredLoop:
@@ -138,11 +138,11 @@ class StructuredLoop:
         """Frequencies (rad/s) up to half the sampling rate, dense where anything of the loop is hardly damped."""
         T = self.sample_time
         z = np.linalg.eigvals(self.closed.M).astype(np.complex128)
-        regulator = np.linalg.eigvals(
-            self.closed.M[len(z) - self.closed.regulator_states :, len(z) - self.closed.regulator_states :]
+        controller = np.linalg.eigvals(
+            self.closed.M[len(z) - self.closed.controller_states :, len(z) - self.closed.controller_states :]
         )
         rate = float(rates(z[None]).min()) / T
-        loop_poles = np.concatenate([z, regulator, _notches(self.structure)])
+        loop_poles = np.concatenate([z, controller, _notches(self.structure)])
         poles = np.concatenate([self.plant.poles(), np.log(loop_poles[np.abs(loop_poles) > 0.0]) / T])
         latest = max(out.samples for out in self.plant.outputs)
         poles = poles[(poles.imag > 0.0) & (poles.imag < np.pi / T * (1.0 - 1e-9))]
@@ -174,19 +174,19 @@ class StructuredLoop:
         return np.asarray(path * G / (1.0 + within))
 
     def _parts(self, z: Complex) -> tuple[Complex, Complex, Complex]:
-        """The regulator from output to command, the plant to the output, and the inner loop, 0 without one."""
+        """The controller from output to command, the plant to the output, and the inner loop, 0 without one."""
         G, *more = self.plant.responses(z)
-        path, _ = _regulator(self.structure.law, z)
+        path, _ = _controller(self.structure.law, z)
         if self.model is not None:
             late, prompt = self.model.responses(z)
             path = path / (1.0 + path * (prompt - late))
         if self.structure.inner is None:
             return path, G, np.zeros_like(G)
-        measured, setpoint = _regulator(self.structure.inner, z)
+        measured, setpoint = _controller(self.structure.inner, z)
         return setpoint * path, G, measured * more[0]
 
 
-def _regulator(law: Law, z: Complex) -> tuple[Complex, Complex]:
+def _controller(law: Law, z: Complex) -> tuple[Complex, Complex]:
     """From the measurement and from the set-point to the output."""
     slow = law.ki / (z - 1.0) if law.ki != 0.0 else 0.0
     fast = law.kd * (z - 1.0) / (z - law.forget) if law.kd != 0.0 else 0.0

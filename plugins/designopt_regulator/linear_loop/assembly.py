@@ -1,4 +1,4 @@
-"""From the values of a design to its regulators: their parts, mistakes, and parameters."""
+"""From the values of a design to its controllers: their parts, mistakes, and parameters."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from designopt_regulator.plants.sampled_plant import SampledPlant, hold
 
 Settings = dict[str, float]
 
-#: Two ways to say the same of a regulator: a time, or a gain in parallel.
+#: Two ways to say the same of a controller: a time, or a gain in parallel.
 TWINS = (("ti", "ki"), ("td", "kd"))
 INNER = tuple(f"{name}_inner" for name in ("kp", "ti", "td", "tf", "b", "tt"))
-#: Parameters that say what a regulator is made of, and those of its sections.
+#: Parameters that say what a controller is made of, and those of its sections.
 CHOICES = ("structure", "sections")
 OF_SECTIONS = tuple(name for names in SECTIONS.values() for name in names)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Regulators of a design: kp, ti, td, tf, b, tt of the only or the `outer` one and of the `inner` one.
+    """Controllers of a design: kp, ti, td, tf, b, tt of the only or the `outer` one and of the `inner` one.
 
     The `sections` stand before the command of the plant. kp is below 0 for direct action.
     """
@@ -42,7 +42,7 @@ class Parts:
 
     @property
     def is_pid(self) -> bool:
-        """Whether it is one regulator without sections."""
+        """Whether it is one controller without sections."""
         return self.name == "single" and not self.sections
 
     @property
@@ -60,7 +60,7 @@ class Plants:
 
 
 def structure_of(design: Mapping[str, Any]) -> StructureName:
-    """The structure of a design: as set, else a cascade if it has an inner regulator."""
+    """The structure of a design: as set, else a cascade if it has an inner controller."""
     name: StructureName = design.get("structure", "cascade" if "kp_inner" in design else "single")
     return name
 
@@ -73,7 +73,7 @@ def mistakes(
     `limited`: limits clip the command; `cascade`: there is an inner plant.
     """
     if "kp" not in stated:
-        yield "kp", "is missing; every regulator needs it"
+        yield "kp", "is missing; every controller needs it"
     for one, second in TWINS:
         if one in always and second in always:
             yield second, f"give it or {one}, not both"
@@ -85,19 +85,19 @@ def mistakes(
                 yield name, f"is missing; the section needs {', '.join(names)}"
     for name in INNER:
         if name in stated and not cascade:
-            yield name, "belongs to the inner regulator of a cascade: give the model an inner_plant"
+            yield name, "belongs to the inner controller of a cascade: give the model an inner_plant"
         elif name in stated and "kp_inner" not in stated:
-            yield name, "belongs to an inner regulator, which needs kp_inner"
+            yield name, "belongs to an inner controller, which needs kp_inner"
     if kind is None:
         return
     allowed = PARAMETERS[kind]
     allowed = (*allowed, *(second for one, second in TWINS if one in allowed))
     for name in stated:
         if name not in (*allowed, *CHOICES, *OF_SECTIONS, *INNER):
-            yield name, f"a {kind} regulator does not have it (it has {', '.join(allowed)})"
+            yield name, f"{kind} controllers do not have it (they have {', '.join(allowed)})"
     for one, second in TWINS:
         if one in allowed and one not in stated and second not in stated:
-            yield one, f"is missing; a {kind} regulator needs it or {second}"
+            yield one, f"is missing; {kind} controllers need it or {second}"
 
 
 def unconditional(always: Collection[str], values: Mapping[str, Collection[str]]) -> Iterator[tuple[str, str]]:
@@ -128,7 +128,7 @@ def contradictions(design: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def settings_of(design: Mapping[str, Any], direct: bool, kind: Kind | None = None) -> Settings:
-    """kp, ti, td, tf, b, tt of the only or outer regulator; absent ones have no effect."""
+    """kp, ti, td, tf, b, tt of the only or outer controller; absent ones have no effect."""
     kp = design["kp"]
     return {
         "kp": -kp if direct else kp,
@@ -141,7 +141,7 @@ def settings_of(design: Mapping[str, Any], direct: bool, kind: Kind | None = Non
 
 
 def parts_of(design: Mapping[str, Any], direct: bool, inner_direct: bool, kind: Kind | None) -> Parts:
-    """The parts of a valid design; `direct` and `inner_direct`: the regulator has a kp below 0."""
+    """The parts of a valid design; `direct` and `inner_direct`: the controller has a kp below 0."""
     name = structure_of(design)
     inner = None
     if name == "cascade":
@@ -170,7 +170,7 @@ def predictor(plant: Plant, sample_time: float) -> Predictor:
 def assemble(
     rows: Sequence[Parts], sample_time: float, limits: Limits, setpoint_limits: Limits, model: Predictor | None
 ) -> Structure:
-    """The structure of n regulators that are `Parts.like` each other, its numbers arrays (n,); one `model` for all."""
+    """The structure of n controllers that are `Parts.like` each other, its numbers arrays (n,); one `model` for all."""
     sections = tuple(
         DifferenceEquation(
             *(

@@ -36,11 +36,11 @@ class NotSettled(Exception):
 
 @dataclass(frozen=True)
 class Loop:
-    """A single `plant` and its continuous regulator; times in s, `ti` inf for no I, `td` 0 for no D.
+    """A single `plant` and its continuous controller; times in s, `ti` inf for no I, `td` 0 for no D.
 
-    `sections` follow the regulator in series. Raises `ValueError` if the derivative needs a filter: without one (`tf` =
-    0) the output's rate must be a state; if command and output form an algebraic loop without a solution; and for a
-    plant with delay and direct feedthrough.
+    `sections` follow the controller in series. Raises `ValueError` if the derivative needs a filter: without one
+    (`tf` = 0) the output's rate must be a state; if command and output form an algebraic loop without a solution; and
+    for a plant with delay and direct feedthrough.
     """
 
     plant: Plant
@@ -62,7 +62,7 @@ class Loop:
             raise ValueError(
                 f"the algebraic loop has no solution: the direct feedthrough of the plant,  "
                 f"{float(self.plant.D):g}, times "
-                f"that of the regulator, {self._direct:g}, is -1: no command is consistent with its own output"
+                f"that of the controller, {self._direct:g}, is -1: no command is consistent with its own output"
             )
 
     @property
@@ -71,7 +71,7 @@ class Loop:
 
     @property
     def _direct(self) -> float:
-        """What passes the regulator at once, from the measurement, but for a derivative without filter."""
+        """What passes the controller at once, from the measurement, but for a derivative without filter."""
         return self.kp * (1.0 + self.td / (self.tf or np.inf)) * _behind(self.sections)
 
     @property
@@ -91,7 +91,7 @@ class Loop:
         of_pid = s + integral + filtered
         n = of_pid + sum(len(section.denominator) - 1 for section in self.sections)
         M, N, R = np.zeros((n, n)), np.zeros(n), np.zeros(n)
-        # v = V z - g D (u + d) + kp b r is the regulator's output before the sections
+        # v = V z - g D (u + d) + kp b r is the controller's output before the sections
         V, g, of_r = np.zeros(n), self.kp, self.kp * self.b
         M[:s, :s], N[:s], V[:s] = A, B, -self.kp * C
         if integral:
@@ -120,18 +120,18 @@ class Loop:
     def response(self, frequency: Floats) -> NDArray[np.complex128]:
         """The open loop L(j w)."""
         w = np.asarray(frequency, dtype=np.float64)
-        return np.asarray(self._regulator(1j * w) * self.plant.response(w))
+        return np.asarray(self._controller(1j * w) * self.plant.response(w))
 
     def parts(self, frequency: Floats) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
-        """K(j w) of the regulator from the measurement, and G(j w) of the plant."""
+        """K(j w) of the controller from the measurement, and G(j w) of the plant."""
         w = np.asarray(frequency, dtype=np.float64)
-        return self._regulator(1j * w), self.plant.response(w)
+        return self._controller(1j * w), self.plant.response(w)
 
     def transfer(self, s: NDArray[np.complexfloating[Any, Any]]) -> NDArray[np.complex128]:
         """The open loop L(s)."""
-        return np.asarray(self._regulator(s) * self.plant.transfer(s))
+        return np.asarray(self._controller(s) * self.plant.transfer(s))
 
-    def _regulator(self, s: NDArray[np.complexfloating[Any, Any]]) -> NDArray[np.complex128]:
+    def _controller(self, s: NDArray[np.complexfloating[Any, Any]]) -> NDArray[np.complex128]:
         K = np.asarray(self.kp * (1.0 + (1.0 / self.ti) / s + self.td * s / (self.tf * s + 1.0)))
         for section in self.sections:
             K = K * section.value(s)
@@ -242,14 +242,14 @@ class Loop:
         return float(-s.real / abs(s))
 
     def sensitivity_peaks(self) -> tuple[float, float]:
-        """Peaks of |K S| and |G S| of a stable loop; K is the regulator from the measurement, G the plant."""
+        """Peaks of |K S| and |G S| of a stable loop; K is the controller from the measurement, G the plant."""
         poles = np.abs(np.linalg.eigvals(self.plant.A))
         integrates = bool(poles.min() <= _ROUNDING * poles.max())
         top = 0.0 if integrates else self._gain()
         rest = peaks_at_rest(*(np.array([v]) for v in (self.kp, np.isfinite(self.ti), top, 1.0, integrates)))
 
         def sizes(_: NDArray[np.intp], w: Floats) -> tuple[Floats, Floats, Floats]:
-            G, K = self.plant.response(w), self._regulator(1j * w)
+            G, K = self.plant.response(w), self._controller(1j * w)
             return np.abs(1.0 + K * G) ** 2, np.abs(K) ** 2, np.abs(G) ** 2
 
         largest = [float(peak[0]) for peak in peaks(sizes, self.grid(), 1)]

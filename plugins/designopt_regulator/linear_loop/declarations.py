@@ -27,7 +27,7 @@ SectionsName = Literal["none", "lead", "notch", "lead_notch"]
 
 
 class LinearDesign(TypedDict, total=False):
-    """Settings of the regulator; omitted ones are absent."""
+    """Settings of the controller; omitted ones are absent."""
 
     kp: ProportionalGain
     ti: IntegralTime
@@ -38,7 +38,7 @@ class LinearDesign(TypedDict, total=False):
     b: SetpointWeight
     tt: TrackingTime
     structure: Annotated[
-        StructureName, Q("", "one regulator, one with a Smith predictor, or two; if left out, what the design gives")
+        StructureName, Q("", "one controller, one with a Smith predictor, or two; if left out, what the design gives")
     ]
     sections: Annotated[SectionsName, Q("", "in series before the command; if left out, those that the design gives")]
     lead_frequency: Annotated[float, Q("rad/s", "at which the lead-lag turns the phase most", gt=0)]
@@ -46,12 +46,12 @@ class LinearDesign(TypedDict, total=False):
     notch_frequency: Annotated[float, Q("rad/s", "of the notch", gt=0)]
     notch_width: Annotated[float, Q("", "bandwidth of the notch as a share of its frequency", gt=0)]
     notch_depth: Annotated[float, Q("", "gain of the notch at its frequency", ge=0, le=1)]
-    kp_inner: Annotated[float, Q("", "proportional gain of the inner regulator of a cascade; needed there", gt=0)]
-    ti_inner: Annotated[float, Q("s", "integral time of the inner regulator", gt=0)]
-    td_inner: Annotated[float, Q("s", "derivative time of the inner regulator", ge=0)]
-    tf_inner: Annotated[float, Q("s", "filter of the inner regulator's derivative; none if left out", ge=0)]
-    b_inner: Annotated[float, Q("", "set-point weight of the inner regulator; 1 if left out", ge=0, le=1.5)]
-    tt_inner: Annotated[float, Q("s", "tracking time of the inner regulator; as tt if left out", gt=0)]
+    kp_inner: Annotated[float, Q("", "proportional gain of the inner controller of a cascade; needed there", gt=0)]
+    ti_inner: Annotated[float, Q("s", "integral time of the inner controller", gt=0)]
+    td_inner: Annotated[float, Q("s", "derivative time of the inner controller", ge=0)]
+    tf_inner: Annotated[float, Q("s", "filter of the inner controller's derivative; none if left out", ge=0)]
+    b_inner: Annotated[float, Q("", "set-point weight of the inner controller; 1 if left out", ge=0, le=1.5)]
+    tt_inner: Annotated[float, Q("s", "tracking time of the inner controller; as tt if left out", gt=0)]
 
 
 class LinearConditions(TypedDict, total=False):
@@ -121,5 +121,5 @@ class LinearOutputs(TypedDict):
 ARRAYS = {
     "time": Array(("time",), "s", "from the step of the set-point on; the load follows"),
     "output": Array(("time",), "", "of the plant"),
-    "command": Array(("time",), "", "of the regulator"),
+    "command": Array(("time",), "", "of the controller"),
 }

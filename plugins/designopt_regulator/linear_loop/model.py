@@ -1,6 +1,6 @@
 """The model ``linear_loop``: PI(D) settings in, quality and robustness of the loop around a linear plant out.
 
-Continuous loops are solved exactly (`continuous`); sampled ones are simulated with the discrete regulator, saturation
+Continuous loops are solved exactly (`continuous`); sampled ones are simulated with the discrete controller, saturation
 and anti-windup of the carrier, their linear measures are those of `frequency.sampled_loop`, with more parts than a PID
 those of `frequency.structured_loop`.
 """
@@ -61,8 +61,8 @@ _SAMPLES = 501  # of the arrays of a continuous loop
 class LinearLoop:
     """A PI(D) loop around a linear plant with exact delay: unit steps of set-point and load, robustness.
 
-    Without `sample_time` the regulator is continuous and the integrals extend to the end of the motion; unstable
-    loops have no outputs. With it the regulator is sampled and may be limited, and the run has a horizon.
+    Without `sample_time` the controller is continuous and the integrals extend to the end of the motion; unstable
+    loops have no outputs. With it the controller is sampled and may be limited, and the run has a horizon.
     """
 
     batch_size: ClassVar[int] = 64
@@ -72,29 +72,29 @@ class LinearLoop:
 
     plant: LinearPlant
     inner_plant: Annotated[
-        LinearPlant | None, Q("", "plant before 'plant', whose output is measured too: for two regulators in cascade")
+        LinearPlant | None, Q("", "plant before 'plant', whose output is measured too: for two controllers in cascade")
     ] = None
-    kind: Annotated[Kind | None, Q("", "kind of the regulator; if none, it has the terms that the design gives")] = None
+    kind: Annotated[Kind | None, Q("", "kind of controller; if none, it has the terms that the design gives")] = None
     action: Annotated[
         Literal["reverse", "direct"] | None,
         Q("", "direct: the command falls when the output is too low; if none, by the sign of the plant's gain"),
     ] = None
-    sample_time: Annotated[float | None, Q("s", "of a sampled regulator; continuous if none", gt=0)] = None
+    sample_time: Annotated[float | None, Q("s", "of a sampled controller; continuous if none", gt=0)] = None
     limit: Annotated[
-        float | None, Q("", "size at which a sampled regulator's command is clipped; not clipped if none", gt=0)
+        float | None, Q("", "size at which a sampled controller's command is clipped; not clipped if none", gt=0)
     ] = None
     limits: Annotated[
-        tuple[float, ...] | None, Q("", "lowest and highest command of a sampled regulator, instead of 'limit'")
+        tuple[float, ...] | None, Q("", "lowest and highest command of a sampled controller, instead of 'limit'")
     ] = None
     rate_limit: Annotated[
-        float | None, Q("1/s", "maximum rate of a sampled regulator's command; unlimited if none", gt=0)
+        float | None, Q("1/s", "maximum rate of a sampled controller's command; unlimited if none", gt=0)
     ] = None
     rate_limits: Annotated[
         tuple[float, ...] | None,
         Q("1/s", "maximum rates at which the command falls and rises, instead of 'rate_limit'"),
     ] = None
     setpoint_limits: Annotated[
-        tuple[float, ...] | None, Q("", "lowest and highest set-point of the inner regulator of a cascade")
+        tuple[float, ...] | None, Q("", "lowest and highest set-point of the inner controller of a cascade")
     ] = None
     horizon: Annotated[float | None, Q("s", "time simulated of a sampled loop", gt=0)] = None
     load_at: Annotated[
@@ -162,7 +162,7 @@ class LinearLoop:
             plant_as_set = self.plant_in({})
             if plant_as_set.D != 0.0 and plant_as_set.delay > 0.0:
                 raise InvalidSetting(
-                    "plant", "has direct feedthrough after a delay: a regulator for it needs a sample_time"
+                    "plant", "has direct feedthrough after a delay: a controller for it needs a sample_time"
                 )
             return
         self._check_limits()
@@ -222,7 +222,7 @@ class LinearLoop:
 
     @property
     def inner_setpoint_limits(self) -> Limits:
-        """Limits of the set-point of the inner regulator of a cascade."""
+        """Limits of the set-point of the inner controller of a cascade."""
         return Limits(*(self.setpoint_limits or ()))
 
     @property
@@ -230,7 +230,7 @@ class LinearLoop:
         return any(np.isfinite(value) for value in (*self.command_limits, *self.inner_setpoint_limits))
 
     def check_space(self, parameters: Mapping[str, DesignVariable]) -> Iterator[InvalidSetting]:
-        """Objections of the kind of regulator and the plant to the parameters of a study."""
+        """Objections of the kind of controller and the plant to the parameters of a study."""
         always = [p.name for p in parameters.values() if not p.when]
         choices = {name: [str(v) for v in parameters[name].values] for name in CHOICES if name in parameters}
         mistake_of = dict([*self._mistakes(parameters, always), *unconditional(always, choices)])
@@ -257,7 +257,7 @@ class LinearLoop:
     def _impossible(self, structure: str) -> str | None:
         """Why a structure cannot be had around this plant; None of one that can."""
         if structure != "single" and self.sample_time is None:
-            return f"{structure}: needs a sampled regulator; give the model a sample_time"
+            return f"{structure}: needs a sampled controller; give the model a sample_time"
         if structure == "cascade" and self.inner_plant is None:
             return "cascade: needs an inner output; give the model its inner_plant"
         if structure == "smith":
@@ -324,7 +324,7 @@ class LinearLoop:
         return self.plants_in(scenario).plant
 
     def parts_of(self, plant: Plant, design: Mapping[str, Any]) -> Parts:
-        """The regulators of a design. Raises `InvalidDesign`."""
+        """The controllers of a design. Raises `InvalidDesign`."""
         for name, mistake in (*self._mistakes(design, design), *contradictions(design)):
             raise InvalidDesign(f"{name}: {mistake}")
         for name, value in design.items():
@@ -349,8 +349,8 @@ class LinearLoop:
             raise InvalidDesign(f"tf: {_NO_FILTER}")
         return parts
 
-    def regulators_of(self, design: Mapping[str, Any]) -> Structure:
-        """The sampled regulators of a design, their numbers arrays (1,); raises `InvalidDesign`."""
+    def controllers_of(self, design: Mapping[str, Any]) -> Structure:
+        """The sampled controllers of a design, their numbers arrays (1,); raises `InvalidDesign`."""
         nominal, T = self.plant_in({}), cast(float, self.sample_time)
         parts = self.parts_of(nominal, design)
         model = predictor(nominal, T) if parts.name == "smith" else None
@@ -373,7 +373,7 @@ class LinearLoop:
         return answers
 
     def _same_parts(self, rows: Sequence[tuple[Plants, Parts]], arrays: Set[str]) -> list[Answer | Exception]:
-        """Figures of sampled loops with regulators of the same parts."""
+        """Figures of sampled loops with controllers of the same parts."""
         T = cast(float, self.sample_time)
         plant, name = _stacked([plants.plant for plants, _ in rows]), rows[0][1].name
         steps = Steps(T, self.substeps, cast(float, self.horizon), self._load_at)
@@ -381,7 +381,7 @@ class LinearLoop:
         if rows[0][1].is_pid and not plant.D.any():
             settings = pid(**{key: [parts.outer[key] for _, parts in rows] for key in rows[0][1].outer}, sample_time=T)
             linear = _pid_figures(plant, settings, T)
-            regulator: RunningPID | Working = RunningPID(
+            controller: RunningPID | Working = RunningPID(
                 settings, np.zeros(len(rows)), np.zeros(len(rows)), limits=self.command_limits
             )
         else:
@@ -394,10 +394,10 @@ class LinearLoop:
                 _structure_figures(analysed(plants_held[id(plants)], parts, model, T), name) for plants, parts in rows
             ]
             structure = assemble([p for _, p in rows], T, self.command_limits, self.inner_setpoint_limits, model)
-            regulator = Working(structure, len(rows))
+            controller = Working(structure, len(rows))
             if name == "cascade":
                 within = _stacked([plants.inner for plants, _ in rows if plants.inner is not None])
-        runs = simulate(plant, regulator, steps, inner=within, trace=bool(arrays))
+        runs = simulate(plant, controller, steps, inner=within, trace=bool(arrays))
         answers: list[Answer | Exception] = []
         for i in range(len(rows)):
             if runs.failed[i]:
@@ -454,7 +454,7 @@ _SAMPLED_MEASURES = (*_MARGINS, "damping", "spectral_radius", "stab_degree", "no
 
 
 def _gain_units(command: str, output: str) -> dict[str, str]:
-    """Units of the gains of a regulator between an output and a command; none where a unit is not known."""
+    """Units of the gains of a controller between an output and a command; none where a unit is not known."""
     if not command or not output:
         return {}
     top, bottom = (f"({unit})" if set(unit) & set(" */") else unit for unit in (command, output))
@@ -486,7 +486,7 @@ def _continuous(rows: Sequence[tuple[Plants, Parts]], arrays: Set[str]) -> list[
 
 
 def continuous_loop(plant: Plant, parts: Parts) -> Loop:
-    """The loop of a continuous regulator; raises `InvalidDesign` for one that has none."""
+    """The loop of a continuous controller; raises `InvalidDesign` for one that has none."""
     try:
         return Loop(
             plant, **{name: parts.outer[name] for name in ("kp", "ti", "td", "tf", "b")}, sections=parts.sections

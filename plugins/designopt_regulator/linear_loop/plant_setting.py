@@ -81,7 +81,7 @@ class LinearPlant:
         tuple[float, ...] | None, Q("", "coefficients of falling powers of s (s in 1/s), of discrete: of z")
     ] = None
     denominator: Annotated[tuple[float, ...] | None, Q("", "coefficients of falling powers of s, or z")] = None
-    sample_time: Annotated[float | None, Q("s", "of discrete: from sample to sample, that of the regulator", gt=0)] = (
+    sample_time: Annotated[float | None, Q("s", "of discrete: from sample to sample, that of the controller", gt=0)] = (
         None
     )
     A: Annotated[tuple[float, ...] | None, Q("", "of x' = A x + B u, row after row, times in s")] = None

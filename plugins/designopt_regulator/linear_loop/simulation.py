@@ -29,8 +29,8 @@ class Steps:
     load_at: float
 
 
-class Regulator(Protocol):
-    """n running regulators; those of a cascade also take the output of the inner plant and have a `setpoint` for it."""
+class Controller(Protocol):
+    """n running controllers; those of a cascade also take the output of the inner plant and have its `setpoint`."""
 
     @property
     def setpoint(self) -> Floats: ...
@@ -140,7 +140,7 @@ _SUMS = ("iae_setpoint", "iae_load", "ise_setpoint", "ise_load", "tv", "tv_load"
 
 
 def simulate(
-    plant: Plant, regulator: Regulator, steps: Steps, *, inner: Plant | None = None, trace: bool = False
+    plant: Plant, controller: Controller, steps: Steps, *, inner: Plant | None = None, trace: bool = False
 ) -> SampledRuns:
     """Run n loops from rest; plants are (n, s, s). The `inner` one, of a cascade, has the same input as the `plant`."""
     n, count, T = len(plant.A), steps.substeps, steps.sample_time
@@ -156,12 +156,12 @@ def simulate(
         signals |= {"inner_output": [], "inner_setpoint": []}
 
     def keep() -> None:
-        for name, values in zip(signals, (y, u, inner_y, regulator.setpoint), strict=False):
+        for name, values in zip(signals, (y, u, inner_y, controller.setpoint), strict=False):
             assert values is not None
             signals[name].append(values.copy())
 
     for k in range(samples):
-        before, u = u, regulator.sample(np.ones(n), y, inner_y)
+        before, u = u, controller.sample(np.ones(n), y, inner_y)
         part = "setpoint" if k < load_from else "load"
         figures.command(part, u - before, u)
         keep()
@@ -186,7 +186,7 @@ def simulate(
             failed |= wild
             for values in (y, c, inputs, *(() if inner_y is None else (inner_y,))):
                 values[wild] = 0.0
-            for one in (motion, regulator, *(() if within is None else (within,))):
+            for one in (motion, controller, *(() if within is None else (within,))):
                 one.reset(wild)
     keep()
     trace_of = {name: np.stack(values, axis=1) for name, values in signals.items()}

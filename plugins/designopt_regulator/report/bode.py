@@ -168,7 +168,7 @@ _FIGURES: tuple[
         "From noise to command, from load to output",
         _noise_and_load,
         lambda plots: _bode_axes("|KS|", "|GS|", _half(plots, lower=False), _half(plots, lower=True)),
-        "K is the regulator from the measurement to the command, G the plant from the command to the output.",
+        "K is the controller from the measurement to the command, G the plant from the command to the output.",
     ),
     (
         "Command under measurement noise",

@@ -42,7 +42,7 @@ from designopt_regulator.report.responses import (
 )
 
 Response = Callable[[Floats], NDArray[np.complex128]]
-#: K of the regulator from the measurement, and G of the plant.
+#: K of the controller from the measurement, and G of the plant.
 Parts = Callable[[Floats], tuple[NDArray[np.complex128], NDArray[np.complex128]]]
 
 _POINTS = 800  # of a curve: a delay turns it between two of them by little
@@ -59,7 +59,7 @@ _WINDOW = ([-3.2, 1.2], [-2.4, 1.6])  # of the Nyquist plot
 class AnalysedLoop:
     """One loop of a design in a scenario. Without `margins` it is unstable or absent; `words` explain.
 
-    `spectral_radius` and `noise_gain` are NaN for a continuous regulator, which has no `sample_time` (s).
+    `spectral_radius` and `noise_gain` are NaN for a continuous controller, which has no `sample_time` (s).
     """
 
     words: str
@@ -77,7 +77,7 @@ _ABSENT = AnalysedLoop("none")
 
 
 def loops_of(model: Regulated, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, AnalysedLoop]:
-    """The linear loops of the regulators that the design is of, by name; of a linear plant there is one, ``loop``."""
+    """The linear loops of the controllers that the design is of, by name; of a linear plant there is one, ``loop``."""
     try:
         return (
             _carrier_loops(model, design, scenario)
@@ -117,17 +117,17 @@ def _carrier_loops(
     delay = scene.delay_steps / model.substeps
     loop_of: dict[str, AnalysedLoop] = {}
     for loop in model.tuned:
-        regulator, inner = model.pid_of([settings[loop]]), 0.0
+        controller, inner = model.pid_of([settings[loop]]), 0.0
         if loop == "speed":
             plant = vehicle.speed_loop(p, np.array([scene.target_speed]))
         else:
             plant = vehicle.course_loop(p, np.array([scene.speed]))
             if model.gain_schedule is not None:
                 factor = model.gain_schedule.factor(np.array([scene.speed]))
-                regulator = replace(regulator, kp=regulator.kp * factor)
+                controller = replace(controller, kp=controller.kp * factor)
             if inner := settings[loop]["rate_gain"]:
-                regulator = replace(regulator, kp=regulator.kp * inner * settings[loop]["max_rate"])
-        loop_of[loop] = _sampled(*plant, delay, regulator, inner)
+                controller = replace(controller, kp=controller.kp * inner * settings[loop]["max_rate"])
+        loop_of[loop] = _sampled(*plant, delay, controller, inner)
     return loop_of
 
 
@@ -137,8 +137,8 @@ def _plant_loops(model: LinearLoop, design: Mapping[str, Any], scenario: Mapping
     if T is None:
         return {"loop": _continuous(continuous_loop(plant, parts))}
     if parts.is_pid and plant.D == 0.0:
-        regulator = pid(**parts.outer, sample_time=T)
-        sampled_loop = _sampled(plant.A[None], plant.B[None], plant.C[None], float(plant.delay) / T, regulator)
+        controller = pid(**parts.outer, sample_time=T)
+        sampled_loop = _sampled(plant.A[None], plant.B[None], plant.C[None], float(plant.delay) / T, controller)
         return {"loop": sampled_loop, **dict.fromkeys(names_of(model)[1:], _ABSENT)}
     loop = loop_of(plants, parts, model.plant_in({}), T)
     measures = loop.measures()
@@ -185,22 +185,22 @@ def _margins(loop_margins: Margins | LoopMeasures) -> Margins:
     return Margins(*(getattr(loop_margins, f.name) for f in fields(Margins)))
 
 
-def _sampled(A: Floats, B: Floats, C: Floats, delay: float, regulator: PID, inner: float = 0.0) -> AnalysedLoop:
+def _sampled(A: Floats, B: Floats, C: Floats, delay: float, controller: PID, inner: float = 0.0) -> AnalysedLoop:
     """`inner` is the gain (s) of a loop of the output's rate within, 0 for none: the loop is broken at the command."""
-    T = regulator.sample_time
+    T = controller.sample_time
     if inner:
-        loop_values = cascade_measures(A, B, C, np.array([delay]), regulator, np.array([inner]))
+        loop_values = cascade_measures(A, B, C, np.array([delay]), controller, np.array([inner]))
     else:
-        loop_values = measures(A, B, C, delay, regulator)
+        loop_values = measures(A, B, C, delay, controller)
     rate, gain = (C[:, None, :] @ A)[:, 0], pid(kp=inner, sample_time=T)
 
     def response(w: Floats) -> NDArray[np.complex128]:
-        L = frequency_response(A, B, C, delay, regulator, w)[0]
+        L = frequency_response(A, B, C, delay, controller, w)[0]
         return np.asarray(L + frequency_response(A, B, rate, delay, gain, w)[0]) if inner else L
 
     def parts(w: Floats) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
         G = frequency_response(A, B, C, delay, pid(kp=1.0, sample_time=T), w)[0]
-        return np.asarray(frequency_response(A, B, C, delay, regulator, w)[0] / G), G
+        return np.asarray(frequency_response(A, B, C, delay, controller, w)[0] / G), G
 
     radius = float(loop_values.spectral_radius[0])
     if not loop_values.stable[0]:
@@ -264,7 +264,7 @@ def _introduction(model: Regulated) -> str:
     kind = (
         "the continuous loop with its exact delay"
         if isinstance(model, LinearLoop) and model.sample_time is None
-        else "the sampled loop: the held plant with its exact delay, and the difference equations of the regulator"
+        else "the sampled loop: the held plant with its exact delay, and the difference equations of the controller"
     )
     return (
         f"S = 1/(1 + L) and T = L/(1 + L) of {kind}, linear, recomputed from the design. Ms and Mt are their peaks. "
@@ -282,7 +282,7 @@ def _unheld(result: Result) -> tuple[str, ...]:
     if not free or any(name.removeprefix("speed_") in _ACTIVITY for name in judged):
         return ()
     return (
-        f"Nothing in this study limits what the regulator makes of noise, and {listed(free)} "
+        f"Nothing in this study limits what the controller makes of noise, and {listed(free)} "
         f"{'is' if len(free) == 1 else 'are'} free: expect derivatives that no sensor allows. noise_gain or tv as an "
         "objective or a limit holds them back.",
     )

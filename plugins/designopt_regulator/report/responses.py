@@ -1,4 +1,4 @@
-"""Report part `step_responses`, and functions that the report parts for studies of regulators share."""
+"""Report part `step_responses`, and functions that the report parts for studies of controllers share."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _SPEED = DrawnSignal("speed", "speed", "speed_command", "speed_reference", "m/s"
 
 
 def regulated(result: Result) -> Regulated | None:
-    """The model of a study of regulators; None for any other."""
+    """The model of a study of controllers; None for any other."""
     model = result.problem.model.build()
     return model if isinstance(model, (TrackedCarrier, LinearLoop)) else None
 
@@ -60,7 +60,7 @@ def foreign(title: str, result: Result) -> Section:
     """A section that names the models for which this part is meant."""
     return Section(
         title,
-        introduction=f"This part is for the models tracked_carrier_10t and linear_loop; it knows no regulator in the "
+        introduction=f"This part is for the models tracked_carrier_10t and linear_loop; it knows no controller in the "
         f"model {result.problem.model.plugin.name}.",
     )
 
@@ -165,7 +165,7 @@ def _introduction(model: Regulated) -> str:
         more = " Each design's load comes when it has settled." if model.sample_time is None else ""
     else:
         text, more = "The reference steps, then the disturbance comes and stays. ", ""
-    return f"{text}The command of the regulator is below, in the colour of its design.{more}"
+    return f"{text}The command of the controller is below, in the colour of its design.{more}"
 
 
 def _findings(

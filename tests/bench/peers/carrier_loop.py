@@ -23,17 +23,17 @@ GROUND = {"paved": (0.04, 0.60, 0.75), "turf": (0.09, 0.90, 0.80), "snow_road": 
 A = {"kp": 1.5, "ti": 8.0, "td": 0.6, "tf": 0.1, "b": 1.0, "tt": 3.0}
 B = {"kp": 0.8, "ti": 30.0, "td": 0.4, "tf": 0.1, "b": 0.8, "tt": 3.0}
 
-#: (terrain, speed in m/s, regulator): quick and slow, with and without clips.
+#: (terrain, speed in m/s, controller): quick and slow, with and without clips.
 CASES = (("paved", 5.0, A), ("snow_road", 5.0, A), ("turf", 2.0, B))
 
 
 class Vehicle:
-    """Motion under held commands, and the regulators that give them."""
+    """Motion under held commands, and the controllers that give them."""
 
-    def __init__(self, terrain, speed, regulator):
+    def __init__(self, terrain, speed, controller):
         self.f, self.mu, adhesion = GROUND[terrain]
         self.grip = 0.5 * adhesion * WEIGHT
-        self.g, self.speed = regulator, speed
+        self.g, self.speed = controller, speed
         self.trim = (WEIGHT * self.f * math.tanh(speed / 0.05) + 2.2 * speed**2) / 60e3
 
     def start(self):
@@ -59,7 +59,7 @@ class Vehicle:
         return [0.0, 0.0, 0.0, self.trim] + [30e3 * self.trim] * (2 * DELAY)
 
     def commands(self, v, psi, reference, memory):
-        """Left and right force that act in this sample, and the regulators' memory for the next one."""
+        """Left and right force that act in this sample, and the controllers' memory for the next one."""
         last, D, course_i, speed_i, *waiting = memory
         g = self.g
         raw_v = -0.55 * (v - self.speed) + speed_i

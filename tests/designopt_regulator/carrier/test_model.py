@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 from carrier_cases import COURSE, A, B, course_runs, random_designs
-from designopt_regulator.carrier.declarations import ARRAYS, Conditions, Disturbance, FixedRegulator
+from designopt_regulator.carrier.declarations import ARRAYS, Conditions, Disturbance, FixedController
 from designopt_regulator.carrier.model import TrackedCarrier
 from designopt_regulator.carrier.refinements import RefinedConditions
 from designopt_regulator.carrier.simulation import Schedule
@@ -87,8 +87,8 @@ def _sensitivity(design, turning, speed, frequencies):
     plant = np.linalg.solve(z[:, None, None] * np.eye(3) - hold[:3, :3], hold[:3, 3:])[:, 0, 0] / z**4
     a = design["tf"] / (design["tf"] + 0.05)
     derivative = design["td"] * (1.0 - a) / 0.05 * (1.0 - 1.0 / z) / (1.0 - a / z)
-    regulator = design["kp"] * (1.0 + 0.05 / design["ti"] / (z - 1.0) + derivative)
-    return np.abs(1.0 / (1.0 + plant * regulator))
+    controller = design["kp"] * (1.0 + 0.05 / design["ti"] / (z - 1.0) + derivative)
+    return np.abs(1.0 / (1.0 + plant * controller))
 
 
 def test_an_unstable_loop_has_no_margins():
@@ -149,7 +149,7 @@ def test_both_loops_are_tuned_at_once():
     assert outputs["speed_ms"] == alone["ms"]
     assert outputs["speed_iae"] == pytest.approx(alone["iae"], rel=1e-3), "a small turn disturbs it little"
     assert outputs["speed_iae"] != alone["iae"]
-    fixed = FixedRegulator(**SPEED_PI)
+    fixed = FixedController(**SPEED_PI)
     assert "speed_iae" not in figures(A, {"terrain": "paved", "speed": 2.0}, speed_regulator=fixed, **SHORT)
 
 
@@ -215,17 +215,17 @@ def test_all_ranges_of_uncertainty_are_declared_for_samples():
         ({**A, "b": 1.6}, "b: 1.6 must be between 0 and 1.5"),
         ({**A, "kp": math.nan}, "kp: nan must be above 0"),
         ({**A, "kp": math.inf}, "kp: inf must be above 0"),
-        ({"kp": 1.0, "td": 0.1}, "ti: is missing; a PID regulator needs it"),
-        ({**A, "kp_v": 1.0}, "kp_v: belongs to no regulator that is tuned with loop: course"),
+        ({"kp": 1.0, "td": 0.1}, "ti: is missing; PID controllers need it"),
+        ({**A, "kp_v": 1.0}, "kp_v: belongs to no controller that is tuned with loop: course"),
     ],
 )
-def test_a_design_that_makes_no_regulator_is_refused_by_name(design, message):
+def test_a_design_that_makes_no_controller_is_refused_by_name(design, message):
     with pytest.raises(InvalidDesign, match=re.escape(message)):
         figures(design, SCENES[0])
 
 
 def test_a_variable_that_the_kind_does_not_have_is_refused():
-    with pytest.raises(InvalidDesign, match=r"td: a PI regulator does not have it \(it has kp, ti, b, tt\)"):
+    with pytest.raises(InvalidDesign, match=r"td: PI controllers do not have it \(they have kp, ti, b, tt\)"):
         figures(A, SCENES[0], course_kind="PI")
 
 

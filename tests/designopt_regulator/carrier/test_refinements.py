@@ -404,9 +404,9 @@ def test_a_fixed_slip_and_tracks_that_slip_exclude_each_other():
         ({**A, "rate_gain": 1.0}, {}, "max_rate: is missing; the inner loop of the yaw rate needs it"),
         ({**A, "max_rate": 1.0}, {}, "rate_gain: is missing"),
         ({**A, "rate_gain": -1.0, "max_rate": 1.0}, {}, "rate_gain: -1 must be above 0"),
-        ({**A, "grade_share": 1.0}, {}, "grade_share: belongs to no regulator that is tuned with loop: course"),
+        ({**A, "grade_share": 1.0}, {}, "grade_share: belongs to no controller that is tuned with loop: course"),
         ({**SPEED_PI, "grade_share": 2.5}, {"loop": "speed"}, "grade_share: 2.5 must be between 0 and 2"),
-        ({**SPEED_PI, **RATE}, {"loop": "speed"}, "rate_gain: belongs to no regulator that is tuned with loop: speed"),
+        ({**SPEED_PI, **RATE}, {"loop": "speed"}, "rate_gain: belongs to no controller that is tuned with loop: speed"),
     ],
 )
 def test_a_design_with_a_refinement_that_does_not_fit_is_refused(design, settings, message):

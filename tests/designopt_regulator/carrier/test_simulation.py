@@ -103,7 +103,7 @@ def _linear_course(terrain):
 
 
 def _scipy_run(terrain, speed, g):
-    """iae and final course of regulator `g`, rewritten from sections 2.3 to 4 of the specification for one vehicle.
+    """iae and final course of controller `g`, rewritten from sections 2.3 to 4 of the specification for one vehicle.
 
     An adaptive method that is begun again at every change of a command.
     """

@@ -15,7 +15,7 @@ T = 0.05
 
 
 def outputs(settings, references, measurements, *, rest=0.0, angle=False, scale=None):
-    """Commands and unclipped commands of n regulators over time."""
+    """Commands and unclipped commands of n controllers over time."""
     running = RunningPID(settings, np.asarray(measurements[0], float), np.full(len(settings.kp), rest), angle=angle)
     commands = []
     for k, (r, y) in enumerate(zip(references, measurements, strict=True)):
@@ -38,7 +38,7 @@ def by_hand(kp, ti, td, tf, b, tt, r, y, rest=0.0):
     return np.array(commands)
 
 
-def test_many_regulators_follow_the_difference_equations_side_by_side():
+def test_many_controllers_follow_the_difference_equations_side_by_side():
     rng = np.random.default_rng(3)
     n, k = 20, 100
     parameters = {
@@ -78,7 +78,7 @@ def test_an_error_of_angle_takes_the_short_way_round():
     assert ((angles > -np.pi) & (angles <= np.pi)).all()
 
 
-def test_a_gain_schedule_is_a_regulator_with_another_gain():
+def test_a_gain_schedule_is_a_controller_with_another_gain():
     rng = np.random.default_rng(4)
     y = np.cumsum(0.05 * rng.normal(size=(50, 1)), axis=0)
     r = np.full((50, 1), 0.3)

@@ -1,4 +1,4 @@
-"""The exported text of a regulator computes the commands of the simulator, bit for bit."""
+"""The exported text of a controller computes the commands of the simulator, bit for bit."""
 
 import ctypes
 import functools
@@ -76,9 +76,9 @@ def exported(result, folder, language, design="best iae"):
 def by_python(file, inputs, rest):
     names = {}
     exec(compile(file.read_text(), file.name, "exec"), names)
-    regulator = names["Regulator"]()
-    regulator.reset(*rest)
-    return np.array([regulator.sample(*values) for values in inputs])
+    controller = names["Controller"]()
+    controller.reset(*rest)
+    return np.array([controller.sample(*values) for values in inputs])
 
 
 def by_c(file, inputs, rest):
@@ -88,9 +88,9 @@ def by_c(file, inputs, rest):
     options = ["-std=c99", "-O2", "-Wall", "-Werror", "-ffp-contract=off", "-fPIC", "-shared"]
     subprocess.run([compiler, *options, "-o", library, file, "-lm"], check=True)
     code, state = ctypes.CDLL(str(library)), (ctypes.c_double * 64)()
-    code.regulator_sample.restype = ctypes.c_double
-    code.regulator_reset(state, *map(ctypes.c_double, rest))
-    return np.array([code.regulator_sample(state, *map(ctypes.c_double, values)) for values in inputs])
+    code.controller_sample.restype = ctypes.c_double
+    code.controller_reset(state, *map(ctypes.c_double, rest))
+    return np.array([code.controller_sample(state, *map(ctypes.c_double, values)) for values in inputs])
 
 
 def by_st(file, inputs, rest):
@@ -129,7 +129,7 @@ def test_the_text_gives_the_bits_of_the_sampled_loop(linear, language, tmp_path)
     assert np.ptp(commands) > 0.5
 
 
-#: Text of the plant and the space of regulators with more parts than a PID.
+#: Text of the plant and the space of controllers with more parts than a PID.
 PARTS = {
     "sections": (
         "{type: sopdt, gain: 2, time_constant: 8 s, time_constant_2: 1 s, delay: 0.7 s}",
@@ -190,7 +190,7 @@ def test_both_programs_of_a_cascade_together_give_the_bits_of_the_simulator(lang
     model = result.problem.model.build()
     design = result.problem.space.design(result.outcomes.X[result.chosen()["best iae"]].tolist())
     plants = model.plants_in({})
-    working = Working(model.regulators_of(design), 1)
+    working = Working(model.controllers_of(design), 1)
     many, inner = (
         Plant(*(np.stack([getattr(p, f.name)]) for f in fields(Plant))) for p in (plants.plant, plants.inner)
     )
@@ -231,7 +231,7 @@ def test_the_command_line_writes_a_design(linear, tmp_path):
     point = f"{linear.path}/best iae"
     invocation = CliRunner().invoke(main, ["export", point, "--controller", "st", "--folder", str(tmp_path / "new")])
     assert invocation.exit_code == 0, invocation.output
-    assert "FUNCTION_BLOCK Regulator" in (tmp_path / "new" / "controller.st").read_text()
+    assert "FUNCTION_BLOCK Controller" in (tmp_path / "new" / "controller.st").read_text()
     assert (
         f"Design {linear.chosen()['best iae']} of the study heater" in (tmp_path / "new" / "controller.st").read_text()
     )
@@ -273,14 +273,14 @@ def test_the_command_line_reports_unknown_designs(linear, tmp_path):
         assert "Traceback" not in invocation.output
 
 
-def test_both_regulators_of_a_vehicle_get_a_file_each(tmp_path):
+def test_both_controllers_of_a_vehicle_get_a_file_each(tmp_path):
     text = CARRIER.replace("SCHEDULE", ", loop: both").replace("tt: 3 s", "tt: 3 s, kp_v: 0.6, ti_v: 6 s")
     result = run(tmp_path, text.replace("-170 deg", "20 deg"))
     files = designopt.export(result, tmp_path, [Use(find("export", "controller"), {"language": "c", "design": "0"})])
     assert [file.name for file in files] == ["controller_course.c", "controller_speed.c"]
 
 
-def test_a_continuous_regulator_has_no_difference_equation(tmp_path):
+def test_a_continuous_controller_has_no_difference_equation(tmp_path):
     text = LINEAR.replace("  sample_time: 0.1 s\n  horizon: 40 s\nLIMITS", "").replace("TT", "")
     with pytest.raises(ExportError, match="give the model a sample_time"):
         exported(run(tmp_path, text), tmp_path, "c")

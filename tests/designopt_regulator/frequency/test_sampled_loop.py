@@ -24,7 +24,7 @@ def feedback(kp, ti=np.inf, td=0.0, tf=0.0):
 
 
 def some(pid, rows):
-    """Regulators of some of the rows."""
+    """Controllers of some of the rows."""
     return dataclasses.replace(pid, **{name: getattr(pid, name)[rows] for name in ("kp", "ti", "td", "tf", "b", "tt")})
 
 
@@ -202,7 +202,7 @@ def test_rows_do_not_depend_on_the_batch_they_are_in():
 def difference_equations(plant, pid, delay, steps, command=None, noise=None):
     """The loop sample by sample as section 3 writes it, unclipped: outputs and commands for reference 0.
 
-    `command` is added to the regulator's, `noise` to what it measures.
+    `command` is added to the controller's, `noise` to what it measures.
     """
     Ad, Bd, *_ = cont2discrete((plant.A, plant.B[:, None], plant.C[None], [[0.0]]), T)
     kp, ti, td, tf = (float(v[0]) for v in (pid.kp, pid.ti, pid.td, pid.tf))
@@ -253,16 +253,16 @@ def test_the_noise_gain_is_that_of_scipys_lyapunov_solver():
 
 
 def test_the_open_loop_is_that_of_the_difference_equations():
-    """Frequency by frequency, with plant and regulator each from its textbook transfer function in z."""
+    """Frequency by frequency, with plant and controller each from its textbook transfer function in z."""
     plant = course(("turf", 2.0))
     w = np.array([0.01, 0.3, 2.0, 20.0, np.pi / T])
     z = np.exp(1j * w * T)
     Ad, Bd, *_ = cont2discrete((plant.A[0], plant.B[0][:, None], plant.C[0][None], [[0.0]]), T)
     plant_response = np.array([(plant.C[0] @ np.linalg.solve(v * np.eye(3) - Ad, Bd))[0] for v in z])
     a = 0.1 / 0.15
-    regulator = 1.5 * (1.0 + T / 8.0 / (z - 1.0) + 0.6 * (1.0 - a) / T * (1.0 - 1.0 / z) / (1.0 - a / z))
+    controller = 1.5 * (1.0 + T / 8.0 / (z - 1.0) + 0.6 * (1.0 - a) / T * (1.0 - 1.0 / z) / (1.0 - a / z))
     response = frequency_response(plant.A, plant.B, plant.C, 4, A, w)[0]
-    np.testing.assert_allclose(response, plant_response * regulator * z**-4, rtol=1e-9)
+    np.testing.assert_allclose(response, plant_response * controller * z**-4, rtol=1e-9)
 
 
 @pytest.mark.parametrize("scenario", [("paved", 5.0), ("snow_road", 5.0), ("turf", 2.0)])
@@ -312,7 +312,7 @@ def test_a_loop_whose_gain_never_reaches_1_has_infinite_phase_margin():
 
 
 @pytest.mark.parametrize("kp", [1e-3, 0.3])
-def test_a_regulator_without_an_integral_part_has_no_integral_state(kp):
+def test_a_controller_without_an_integral_part_has_no_integral_state(kp):
     """An integrator without effect would hold an eigenvalue at 1 and make every such loop unstable."""
     m = one(plants.fopdt(1.0, 2.0, 0.2), feedback(kp))
     assert m["spectral_radius"] < np.exp(-T / 2.0)

@@ -16,9 +16,9 @@ from random_loops import (
     random_biproper,
     random_plant,
     random_settings,
+    sampled_controller,
     sampled_plant,
     sampled_reference,
-    sampled_regulator,
     sampled_stable,
     series,
     together,
@@ -60,7 +60,7 @@ def outer(s):
 def with_sections(rng):
     (top, bottom), delay, s = random_plant(rng), int(rng.integers(0, 4)), random_settings(rng)
     sections, behind = random_sections(rng)
-    K, G = series(behind, sampled_regulator(s)), sampled_plant(top, bottom, delay)
+    K, G = series(behind, sampled_controller(s)), sampled_plant(top, bottom, delay)
     plant = transfer_function(top, bottom, delay * T)
     return Plants(plant), Parts("single", outer(s), None, sections), plant, K, G, None
 
@@ -70,7 +70,7 @@ def with_feedthrough(rng):
     delay, s = int(rng.integers(0, 4)), random_settings(rng)
     plant = transfer_function(top, bottom, delay * T)
     return (
-        Plants(plant), Parts("single", outer(s)), plant, sampled_regulator(s), sampled_plant(top, bottom, delay), None
+        Plants(plant), Parts("single", outer(s)), plant, sampled_controller(s), sampled_plant(top, bottom, delay), None
     )  # fmt: skip
 
 
@@ -84,7 +84,7 @@ def with_predictor(rng):
     plant, model = (transfer_function(k * top, bottom, d * T) for k, d in ((1.0, delay), (factor, assumed)))
     A, B, C, D = late(assumed)
     ahead = series((A, B, -C, 1.0 - D), sampled_plant(factor * top, bottom, 0))
-    K = fed_back(sampled_regulator(s), ahead)
+    K = fed_back(sampled_controller(s), ahead)
     return Plants(plant), Parts("smith", outer(s)), model, K, sampled_plant(top, bottom, delay), None
 
 
@@ -100,13 +100,13 @@ def with_inner_loop(rng):
     sections, behind = random_sections(rng)
     G1 = sampled_plant(top, bottom, delay)
     G = sampled_plant(np.polymul(top, top_2), np.polymul(bottom, bottom_2), delay + more)
-    # From the set-point the inner regulator has b on P and no D.
+    # From the set-point the inner controller has b on P and no D.
     kp = s_inner["kp"]
-    A, B, C, _ = sampled_regulator({**s_inner, "td": 0.0})
+    A, B, C, _ = sampled_controller({**s_inner, "td": 0.0})
     from_setpoint = series(behind, (A, B, C, kp * s_inner["b"]))
-    K = series(from_setpoint, sampled_regulator(s))
+    K = series(from_setpoint, sampled_controller(s))
     parts = Parts("cascade", outer(s), {**s_inner, "tt": np.nan}, sections)
-    within = series(G1, series(behind, sampled_regulator({k: s_inner[k] for k in ("kp", "ti", "td", "tf")})))
+    within = series(G1, series(behind, sampled_controller({k: s_inner[k] for k in ("kp", "ti", "td", "tf")})))
     return Plants(combined, inner), parts, combined, K, G, within
 
 
@@ -200,7 +200,7 @@ def test_both_loops_of_a_cascade_have_the_margins_of_their_own():
 
 
 def limit_of(loop, k):
-    """Whether a factor k on the outer regulator is the limit of stability."""
+    """Whether a factor k on the outer controller is the limit of stability."""
 
     def radius(factor):
         law = loop.structure.law

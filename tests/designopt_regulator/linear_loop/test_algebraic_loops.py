@@ -1,4 +1,4 @@
-"""Continuous regulators around plants that pass a step at once, and with sections, against closed loops of SciPy."""
+"""Continuous controllers around plants that pass a step at once, and with sections, against closed loops of SciPy."""
 
 import numpy as np
 import pytest
@@ -93,7 +93,7 @@ def test_a_refused_design_leaves_the_others_of_its_batch_alone():
     assert second == model.batch([{"kp": 0.3}], [{}], frozenset())[0]
 
 
-def test_feedthrough_behind_a_delay_asks_for_a_sampled_regulator():
+def test_feedthrough_behind_a_delay_asks_for_a_sampled_controller():
     plant = LinearPlant(type="transfer_function", numerator=(1.0, 2.0), denominator=(1.0, 1.0), delay=0.1)
     with pytest.raises(InvalidSetting, match="needs a sample_time"):
         LinearLoop(plant=plant).check()

@@ -29,7 +29,7 @@ def test_margins_and_iae_of_half_an_integrator_with_delay():
     assert setpoint.iae == pytest.approx(2.1686906, abs=2e-6)
 
 
-def test_margins_and_iae_of_a_pi_regulator_of_an_integrator_with_delay():
+def test_margins_and_iae_of_a_pi_controller_of_an_integrator_with_delay():
     loop = Loop(ipdt(1.0, 1.0), 0.5, 8.0)
     m, (output, load) = loop.margins(), step_responses(loop)
     assert m.ms[0] == pytest.approx(1.7035217, abs=1e-6)
@@ -39,7 +39,7 @@ def test_margins_and_iae_of_a_pi_regulator_of_an_integrator_with_delay():
     assert load.iae == pytest.approx(16.0, abs=2e-6)
 
 
-def test_iae_of_an_input_step_of_the_simc_regulator():
+def test_iae_of_an_input_step_of_the_simc_controller():
     _, load = step_responses(Loop(fopdt(1.0, 8.0, 1.0), 4.0, 8.0))
     assert load.iae == pytest.approx(2.0, abs=2e-6)
 
@@ -178,7 +178,7 @@ def test_an_unstable_plant_is_stabilised_by_gain():
 
 @pytest.mark.parametrize("seed", range(12))
 def test_stability_is_that_of_the_finely_sampled_loop(seed):
-    """Random plants and PID regulators: the closed loop of delays in chains of 1/150 of the delay decides."""
+    """Random plants and PID controllers: the closed loop of delays in chains of 1/150 of the delay decides."""
     rng = np.random.default_rng(seed)
     plant = sopdt(1.0, rng.uniform(0.5, 5.0), rng.uniform(0.1, 1.0), 1.0)
     loop = Loop(plant, rng.uniform(0.5, 6.0), rng.uniform(1.0, 8.0), rng.uniform(0.0, 0.5), 0.1)

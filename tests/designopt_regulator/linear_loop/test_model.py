@@ -21,7 +21,7 @@ def figures(model, design, scenario=None):
 
 
 def test_figures_of_a_continuous_loop_are_those_of_its_exact_solution():
-    """The SIMC regulator of 1/(8s+1), section 9.1."""
+    """The SIMC controller of 1/(8s+1), section 9.1."""
     outputs = figures(LinearLoop(plant=LAG), {"kp": 4.0, "ti": 8.0})
     assert outputs["iae_setpoint"] == pytest.approx(2.1686906, abs=2e-6)
     assert outputs["iae_load"] == pytest.approx(2.0, abs=2e-6)
@@ -155,7 +155,7 @@ def test_a_loop_that_is_sampled_fast_behaves_as_the_continuous_one():
 
 
 def test_a_limited_loop_is_that_of_an_integrator_of_ordinary_equations():
-    """Sample by sample with solve_ivp, the discrete regulator of section 3 written out, saturated at 1.5."""
+    """Sample by sample with solve_ivp, the discrete controller of section 3 written out, saturated at 1.5."""
     plant = LinearPlant(type="sopdt", gain=1.2, time_constant=2.0, time_constant_2=0.5, delay=0.12)
     kp, ti, td, tf, b, tt, T, limit = 4.0, 3.0, 0.3, 0.1, 0.7, 1.0, 0.05, 1.5
     model = LinearLoop(plant=plant, sample_time=T, horizon=6.0, load_at=3.0, limit=limit, substeps=20)
@@ -231,7 +231,7 @@ TAKEN = {
 
 @pytest.mark.parametrize("sample_time", [None, 0.1])
 @pytest.mark.parametrize("kind", TAKEN)
-def test_a_kind_is_the_regulator_whose_other_parts_are_absent(kind, sample_time):
+def test_a_kind_is_the_controller_whose_other_parts_are_absent(kind, sample_time):
     settings = {"plant": LAG} if sample_time is None else {"plant": LAG, "sample_time": 0.1, "horizon": 20.0}
     design = {name: FULL[name] for name in TAKEN[kind]}
     weight = {"I_PD": {"b": 0.0}, "PI_D": {"b": 1.0}}.get(kind, {})
@@ -241,13 +241,13 @@ def test_a_kind_is_the_regulator_whose_other_parts_are_absent(kind, sample_time)
 @pytest.mark.parametrize(
     ("kind", "design", "reason"),
     [
-        ("P", {"kp": 1.0, "ti": 3.0}, r"^ti: a P regulator does not have it \(it has kp, b\)"),
-        ("PI", {"kp": 1.0, "ti": 3.0, "tf": 0.1}, r"^tf: a PI regulator does not have it \(it has kp, ti, b, tt, ki\)"),
-        ("PI", {"kp": 1.0, "ti": 3.0, "kd": 0.1}, "^kd: a PI regulator does not have it"),
-        ("PD", {"kp": 1.0, "td": 0.1, "tf": 0.1, "ki": 0.1}, "^ki: a PD regulator does not have it"),
-        ("I_PD", {"kp": 1.0, "ti": 3.0, "td": 0.1, "tf": 0.1, "b": 0.0}, "^b: a I_PD regulator does not have it"),
-        ("PI", {"kp": 1.0}, "^ti: is missing; a PI regulator needs it or ki"),
-        ("PID", {"kp": 1.0, "ti": 3.0}, "^td: is missing; a PID regulator needs it or kd"),
+        ("P", {"kp": 1.0, "ti": 3.0}, r"^ti: P controllers do not have it \(they have kp, b\)"),
+        ("PI", {"kp": 1.0, "ti": 3.0, "tf": 0.1}, "^tf: PI controllers do not have it .they have kp, ti, b, tt, ki.$"),
+        ("PI", {"kp": 1.0, "ti": 3.0, "kd": 0.1}, "^kd: PI controllers do not have it"),
+        ("PD", {"kp": 1.0, "td": 0.1, "tf": 0.1, "ki": 0.1}, "^ki: PD controllers do not have it"),
+        ("I_PD", {"kp": 1.0, "ti": 3.0, "td": 0.1, "tf": 0.1, "b": 0.0}, "^b: I_PD controllers do not have it"),
+        ("PI", {"kp": 1.0}, "^ti: is missing; PI controllers need it or ki"),
+        ("PID", {"kp": 1.0, "ti": 3.0}, "^td: is missing; PID controllers need it or kd"),
         ("PI", {"ti": 3.0}, "^kp: is missing"),
         (None, {"kp": 1.0, "ti": 3.0, "tt": 1.0}, "^tt: has no effect without 'limit'"),
     ],
@@ -275,10 +275,10 @@ solver: {use: random, samples: 4}
 @pytest.mark.parametrize(
     ("change", "line", "path", "message"),
     [
-        (("linear_loop\n", "linear_loop\n  kind: P\n"), 8, "space.ti", "a P regulator does not have it (it has kp, b)"),
-        (("linear_loop\n", "linear_loop\n  kind: PD\n"), 8, "space.ti", "a PD regulator does not have it"),
+        (("linear_loop\n", "linear_loop\n  kind: P\n"), 8, "space.ti", "P controllers do not have it (they have kp"),
+        (("linear_loop\n", "linear_loop\n  kind: PD\n"), 8, "space.ti", "PD controllers do not have it"),
         (("  ti: [2 s, 9 s]\n", "  tt: 3 s\n"), 7, "space.tt", "has no effect without 'limit'"),
-        (("  kp: [1, 4]\n", ""), 5, "space", "kp: is missing; every regulator needs it"),
+        (("  kp: [1, 4]\n", ""), 5, "space", "kp: is missing; every controller needs it"),
         (("[2 s, 9 s]\n", "[2 s, 9 s]\n  ki: [1, 2]\n"), 8, "space.ki", "give it or ti, not both"),
         (("[2 s, 9 s]\n", "[2 s, 9 s]\n  td: [0 s, 2 s]\n"), 5, "space", "tf: is missing; the derivative of"),
         (("time_constant: 8 s, ", ""), 4, "model.plant.time_constant", "is missing; a plant of type fopdt needs it"),
@@ -287,7 +287,7 @@ solver: {use: random, samples: 4}
         (("delay: 1 s", "delay: -1 s"), 4, "model.plant.delay", "must be at least 0 s"),
     ],
 )
-def test_a_study_that_does_not_fit_the_regulator_is_refused_before_it_runs(change, line, path, message):
+def test_a_study_that_does_not_fit_the_controller_is_refused_before_it_runs(change, line, path, message):
     with pytest.raises(StudyError) as caught:
         study_from_text(REFUSED.replace(*change), "refused.yaml")
     (issue,) = {issue for issue in caught.value.issues if issue.path == path}
@@ -296,7 +296,7 @@ def test_a_study_that_does_not_fit_the_regulator_is_refused_before_it_runs(chang
 
 
 @pytest.mark.parametrize("more", ["  td: 0 s\n", "  td: [0 s, 2 s]\n  tf: 0.1 s\n", "  b: [0, 1]\n"])
-def test_a_study_that_fits_the_regulator_is_accepted(more):
+def test_a_study_that_fits_the_controller_is_accepted(more):
     study_from_text(REFUSED.replace("[2 s, 9 s]\n", f"[2 s, 9 s]\n{more}"), "accepted.yaml")
 
 

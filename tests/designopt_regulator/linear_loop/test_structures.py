@@ -122,7 +122,7 @@ def test_integrals_of_an_output_with_jumps_are_exact_where_it_is_a_gain():
 
 @pytest.mark.parametrize("limits", [None, (-0.2, 0.7)])
 def test_a_smith_predictor_sees_the_output_without_the_delay_of_its_model(limits):
-    """The plant has other gain, pace and delay than the model within the regulator."""
+    """The plant has other gain, pace and delay than the model within the controller."""
     model = LinearLoop(plant=LATE, sample_time=T, horizon=20.0, load_at=10.0, limits=limits)
     _, arrays = run(
         model,
@@ -145,7 +145,7 @@ def test_a_smith_predictor_sees_the_output_without_the_delay_of_its_model(limits
 
 
 def test_with_a_perfect_model_the_output_is_that_without_delay_only_later():
-    """Smith (1957): the delay leaves the loop; a regulator for the plant without it may be used."""
+    """Smith (1957): the delay leaves the loop; a controller for the plant without it may be used."""
     design, late = {"kp": 2.0, "ti": 1.0}, round(1.0 / T)
     _, arrays = run(LinearLoop(plant=LATE, sample_time=T, horizon=12.0, load_at=11.0), {**design, "structure": "smith"})
     prompt = LinearPlant(type="fopdt", gain=2.0, time_constant=1.5)
@@ -166,7 +166,7 @@ def test_the_gain_that_a_predictor_allows_is_that_of_the_loop_without_delay():
         assert run(model, {**design, "structure": "smith"}, wrong)[0]["stable"] == stable
 
 
-def test_two_regulators_in_cascade():
+def test_two_controllers_in_cascade():
     """The outer command is the set-point of the inner one, within limits of its own; both plants are late."""
     inner = LinearPlant(type="fopdt", gain=1.5, time_constant=0.3, delay=T)
     outer = LinearPlant(type="ipdt", gain=0.8, delay=2 * T)
@@ -212,7 +212,7 @@ def test_an_unstable_outer_loop_has_no_margins_and_leaves_the_inner_one_its_own(
     assert calm["inner_gm"] > 1.0
 
 
-def test_the_same_plant_with_one_regulator_is_the_plants_in_series():
+def test_the_same_plant_with_one_controller_is_the_plants_in_series():
     inner = LinearPlant(type="fopdt", gain=-1.5, time_constant=0.3, delay=0.07)
     combined = LinearPlant(type="sopdt", gain=-3.0, time_constant=0.3, time_constant_2=2.0, delay=0.3)
     outer = LinearPlant(type="fopdt", gain=2.0, time_constant=2.0, delay=0.23)

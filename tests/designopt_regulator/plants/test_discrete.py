@@ -48,7 +48,7 @@ def test_a_loop_around_a_plant_in_discrete_time_follows_its_difference_equation(
 
 
 @pytest.mark.parametrize("settings", [{}, {"sample_time": 0.1, "horizon": 8.0}])
-def test_the_regulator_has_the_samples_of_the_plant(settings):
+def test_the_controller_has_the_samples_of_the_plant(settings):
     plant = LinearPlant(type="discrete", numerator=(0.3,), denominator=(1.0, -0.7), sample_time=T)
     with pytest.raises(InvalidSetting, match=r"samples of the plant are 0\.2 s apart"):
         LinearLoop(plant=plant, **settings).check()

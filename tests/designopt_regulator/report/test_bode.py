@@ -82,7 +82,7 @@ def test_the_phase_of_a_long_delay_has_few_ticks() -> None:
 
 
 def test_all_loops_of_a_cascade_are_drawn_and_tabulated(tmp_path: Path) -> None:
-    """A design with one regulator around the same plants has no inner and no outer loop."""
+    """A design with one controller around the same plants has no inner and no outer loop."""
     more = {"sample_time": "0.05 s", "horizon": "6 s"}
     model = {"use": "linear_loop", "plant": {"type": "ipdt", "delay": "0.1 s"},
              "inner_plant": {"type": "fopdt", "time_constant": "0.3 s", "delay": "0.04 s"}, **more}  # fmt: skip

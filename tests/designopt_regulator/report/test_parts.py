@@ -1,4 +1,4 @@
-"""The report parts of regulator studies: what they draw, what they say instead of drawing, and in which words."""
+"""The report parts of controller studies: what they draw, what they say instead of drawing, and in which words."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_free_derivative_that_nothing_holds_back_is_reported(tmp_path: Path) -
     def is_reported(folder: str, **changes: Any) -> bool:
         section = loop_sensitivity(run(tmp_path / folder, LINEAR, **{"space": space, **changes}))
         assert section is not None
-        return any("Nothing in this study limits what the regulator makes of noise, and td is free" in f
+        return any("Nothing in this study limits what the controller makes of noise, and td is free" in f
                    for f in section.findings)  # fmt: skip
 
     assert is_reported("free")
