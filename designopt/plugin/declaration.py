@@ -73,7 +73,9 @@ def model(
 
     ``check()`` returns or raises `InvalidSetting` for inconsistent settings. ``check_space(parameters)`` and
     ``check_scenario(conditions)`` return or raise `InvalidSetting` for unsupported parameters and scenarios.
-    ``remarks(conditions)`` returns sentences about a valid scenario and its files, for the terminal and the report.
+    ``remarks(conditions)`` returns sentences about a valid scenario and its files, for the terminal and the report;
+    ``study_remarks(parameters, judged)`` about a study that varies these inputs and has these outputs in objectives and
+    limits, for the terminal and beside the answer.
     ``trajectory_problem(scenario)`` returns the evaluation as an optimal-control problem for the solver
     ``collocation``. The class attribute ``later_settings`` names settings added in later versions: studies that leave
     them at their defaults keep their keys.
@@ -154,6 +156,7 @@ def model(
                 has_check_space=has("check_space"),
                 has_check_scenario=has("check_scenario"),
                 has_remarks=has("remarks"),
+                has_study_remarks=has("study_remarks"),
                 has_baselines=has("baselines"),
                 has_trajectory_problem=has("trajectory_problem"),
                 has_declares=has("declares"),

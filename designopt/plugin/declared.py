@@ -14,7 +14,8 @@ from designopt.plugin.values import Array, Field, PluginError, Quantity
 class Declared:
     """The result of a model's ``declares()``, in addition to its annotations: numbers by name with unit, meaning and
     range, and arrays. Inputs and outputs named in `optional` may be missing; inputs and conditions named in `texts` are
-    words. `units` are those of annotated inputs, outputs and arrays that depend on the settings."""
+    words. `units` are those of annotated inputs, outputs and arrays that depend on the settings. `plots` are
+    parts of the report, by name, that come first where a study names none."""
 
     inputs: Mapping[str, Quantity] = field(default_factory=dict)
     conditions: Mapping[str, Quantity] = field(default_factory=dict)
@@ -23,6 +24,7 @@ class Declared:
     optional: frozenset[str] = frozenset()
     texts: frozenset[str] = frozenset()
     units: Mapping[str, str] = field(default_factory=dict)
+    plots: tuple[str, ...] = ()
 
 
 def with_declared(use: Use[ModelPlugin], built: Any = None) -> Use[ModelPlugin]:
@@ -53,6 +55,7 @@ def with_declared(use: Use[ModelPlugin], built: Any = None) -> Use[ModelPlugin]:
             conditions={**(plugin.conditions or {}), **conditions} if conditions else plugin.conditions,
             outputs=every_output,
             arrays=arrays,
+            plots=declared.plots,
         ),
         use.settings,
     )

@@ -51,12 +51,13 @@ class Plugin:
 class ModelPlugin(Plugin):
     """A model (see `designopt.model`).
 
-    `inputs` and `conditions` (names of design and scenario values) are ``None`` if any name is accepted. `batch_size`
-    is the number of evaluations per call. `takes_prepared`: its class has ``prepare_scenario(conditions)``, and its
-    methods receive the result. `has_batch`, `has_gradient`, `has_prepare`, `has_check`, `has_check_space`,
-    `has_check_scenario`, `has_remarks`, `has_baselines`, `has_trajectory_problem`, `has_declares`, `has_runs`,
-    `has_write_files` and `has_model_file` state the optional methods of its class. `fidelity` makes an evaluation
-    cheap. The plugin of a checked `Use` contains the declarations for its settings.
+    `inputs` and `conditions` (names of design and scenario values) are ``None`` if any name is accepted.
+    `batch_size` is the number of evaluations per call. `takes_prepared`: its class has
+    ``prepare_scenario(conditions)``, and its methods receive the result. `has_batch`, `has_gradient`,
+    `has_prepare`, `has_check`, `has_check_space`, `has_check_scenario`, `has_remarks`, `has_study_remarks`,
+    `has_baselines`, `has_trajectory_problem`, `has_declares`, `has_runs`, `has_write_files` and `has_model_file`
+    state the optional methods of its class. `plots` are the parts of the report that it proposes. `fidelity` makes
+    an evaluation cheap. The plugin of a checked `Use` contains the declarations for its settings.
     """
 
     kind = "model"
@@ -75,12 +76,14 @@ class ModelPlugin(Plugin):
     has_check_space: bool = False
     has_check_scenario: bool = False
     has_remarks: bool = False
+    has_study_remarks: bool = False
     has_baselines: bool = False
     has_trajectory_problem: bool = False
     has_declares: bool = False
     has_runs: bool = False
     has_write_files: bool = False
     has_model_file: bool = False
+    plots: tuple[str, ...] = ()
     fidelity: Fidelity | None = None
 
     def build(self, settings: Mapping[str, Any]) -> Any:

@@ -27,6 +27,7 @@ from designopt.report.parts.failures import invalid_designs
 from designopt.report.parts.motion.estimation import undetermined
 from designopt.solvers.listed_designs import listed_names
 from designopt.store.errors import resume_command
+from designopt.study.remarks import study_remarks
 
 if TYPE_CHECKING:
     from designopt.store.result import Result
@@ -51,7 +52,8 @@ def summary_table(result: Result) -> str:
     chosen = chosen_once(result)
     if not chosen:
         why = [without_feasible(result), *broken_limits(result), most_frequent_failure(result)]
-        return "\n".join(filter(None, why))
+        notes = [f"note: {text}" for text in study_remarks(result.study)]
+        return "\n".join([*filter(None, why), *notes])
     problem = result.problem
     head = ["design"]
     head += [with_unit(p.name, p.unit) for p in problem.space.free]

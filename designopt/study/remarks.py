@@ -11,6 +11,7 @@ from designopt.plugin import Diverged, Field, InvalidDesign, InvalidSetting, Qua
 from designopt.plugin.calling import calling
 from designopt.study.language.checking.refusals import is_number
 from designopt.study.language.checking.values import check, members_of
+from designopt.study.language.expressions.expression import Expression
 from designopt.study.language.files import NO_FILES
 from designopt.study.language.tables import read_table
 from designopt.study.language.units import Amount, UnitError, parse_amount
@@ -31,7 +32,8 @@ Assumption = tuple[str, str]
 
 def assumed_units(study: StudyDefinition) -> dict[str, str]:
     """The quantities written without a unit, each with the model's, which is assumed: parameters of the space, their
-    tolerances, limits, settings of the model and conditions of scenarios, also in their tables."""
+    tolerances, objectives with a plain factor, limits, settings of the model and conditions of scenarios, also in their
+    tables."""
     data = parse(study.text, "").data()
     sections = data if isinstance(data, Mapping) else {}
     return dict(
@@ -39,6 +41,7 @@ def assumed_units(study: StudyDefinition) -> dict[str, str]:
             *_settings(study, sections),
             *_space(study, sections),
             *_conditions(study, sections),
+            *_objectives(study, sections),
             *_limits(study, sections),
         ]
     )
@@ -51,7 +54,19 @@ def remarks(study: StudyDefinition) -> list[str]:
     more = [f"{len(assumed) - NAMED} more"] if len(assumed) > NAMED else []
     words = ", ".join([*assumed[:NAMED], *more])
     notes = [f"note: no unit given, the model's is assumed: {words}"] if assumed else []
-    return [*notes, *_mixed(study), *(f"note: {remark}" for remark in model_remarks(study))]
+    of_model = [*study_remarks(study), *model_remarks(study)]
+    return [*notes, *_mixed(study), *(f"note: {remark}" for remark in of_model)]
+
+
+def study_remarks(study: StudyDefinition) -> list[str]:
+    """The model's remarks on what the study varies and judges."""
+    if not study.model.plugin.has_study_remarks:
+        return []
+    free = [p.name for p in study.space if p.kind != "fixed"]
+    expressions = [o.expression for o in study.objectives] + [c.expression for c in study.constraints]
+    judged = frozenset[str]().union(*(expression.names for expression in expressions))
+    with calling(study.model.plugin):
+        return [str(text) for text in study.model.build().study_remarks(free, judged)]
 
 
 def model_remarks(study: StudyDefinition) -> list[str]:
@@ -169,6 +184,16 @@ def _condition_units(conditions: Mapping[str, Any], fields: Mapping[str, Field])
         field = fields.get(name)
         if field is not None and (unit := unit_of(field)) and _has_bare(value):
             yield f"condition {name}", unit
+
+
+def _objectives(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Assumption]:
+    """Objectives that a plain factor may have converted to another unit than the model's, which they keep."""
+    sections = [check(section_type("objectives"), section, NO_FILES)[0] for section in data.get("objectives") or ()]
+    in_unit = {section.get("name") for section in sections if section and "unit" in section}
+    for objective in study.objectives:
+        bare = objective.unit and objective.name not in in_unit
+        if bare and Expression.parse(objective.expression.text).has_bare_factor:
+            yield f"objective {objective.name}", objective.unit
 
 
 def _limits(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Assumption]:

@@ -6,7 +6,7 @@ Importing this module is fast; `FourBarKnee.prepare` imports the heavy libraries
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypedDict, cast
 
@@ -229,6 +229,20 @@ class FourBarKnee:
             g.setdefault("ad_length", linkage.straight_ad_length(g))
             self._remarked[key] = [*gait.warnings, *leg_remarks(gait, g)]
         return self._remarked.get(key, [])
+
+    def study_remarks(self, parameters: Collection[str], judged: Collection[str]) -> list[str]:
+        """Whether the leg can keep a limit of its toe above the ground."""
+        leg = PARAMETER_SETS[self.parameter_set]
+        if (
+            self.parameter_set != "substitute_v1"
+            or "toe_clearance" not in judged
+            or {*parameters, *self.parameters} & {*leg}
+        ):
+            return []
+        return [
+            "the toe of parameter_set substitute_v1 touches the ground in every swing, whatever the damper "
+            "(toe_clearance is below 0): parameter_set substitute_v2 clears it"
+        ]
 
     def prepare(self) -> None:
         """Read the gait, state the equations, and compile them if there is a C compiler."""

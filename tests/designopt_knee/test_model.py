@@ -237,6 +237,15 @@ def test_a_leg_that_does_not_fit_the_recorded_walk_is_a_remark():
     assert "moves backward under the hip at 1.19 m/s, but the walking speed is 0.50 m/s" in slow
 
 
+def test_a_limit_that_the_leg_keeps_with_no_damper_is_a_remark():
+    (remark,) = FourBarKnee().study_remarks(["stiffness"], ["rho", "toe_clearance"])
+    assert "parameter_set substitute_v2 clears it" in remark
+    assert FourBarKnee().study_remarks(["stiffness"], ["rho"]) == []
+    assert FourBarKnee().study_remarks(["stiffness", "foot_length"], ["toe_clearance"]) == []
+    assert FourBarKnee(parameters={"foot_length": 0.2}).study_remarks([], ["toe_clearance"]) == []
+    assert FourBarKnee(parameter_set="substitute_v2").study_remarks([], ["toe_clearance"]) == []
+
+
 def test_a_hip_whose_forward_motion_is_reversed_is_a_remark():
     rows = [row.split(",") for row in bundled_text().splitlines()]
     changed = [[*row[:2], *(str(-float(c)) for c in row[2:])] if row[0] == "hip_x" else row for row in rows]

@@ -100,6 +100,10 @@ def test_a_study_with_its_units_and_dimensionless_numbers_is_free_of_notes() -> 
         ("space", {"stiffness": {"low": "1 kN/m", "high": "2 kN/m", "tolerance": "5 %"}, "share": 1}, {}),
         ("space", {"stiffness": {"low": 1, "high": 2, "unit": "kN/m", "tolerance": 0.1}, "share": 1}, {}),
         ("report", {"tolerances": {"of": {"stiffness": 5}}}, {"tolerance of stiffness": "N/m"}),
+        ("objectives", [{"name": "far", "minimize": "-travel * 2e-3 / 3"}], {"objective far": "m"}),
+        ("objectives", [{"name": "far", "minimize": "travel * 2e-3", "unit": "mm"}], {}),
+        ("objectives", [{"name": "far", "minimize": "2e-3 [kg/m] * travel"}], {}),
+        ("objectives", [{"name": "far", "minimize": "travel + 2 * travel"}], {}),
         ("report", {"validate": {"scenarios": [{"name": "a", "speed": 2}]}}, {"condition speed": "m/s"}),
     ],
 )  # fmt: skip

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from designopt.plugin import find
 from designopt.plugin.calling import value_text
 from designopt.plugin.error_location import error_line
 from designopt.report.colours import CATEGORIES, THEMED
@@ -125,7 +126,10 @@ def sections(result: Result, only: Collection[str] | None = None) -> Iterable[Se
 
 
 def _parts(result: Result) -> list[tuple[str, Part]]:
-    plots = [(use.plugin.name, use.build()) for use in result.study.plots] or list(GENERIC.items())
+    plots = [(use.plugin.name, use.build()) for use in result.study.plots]
+    if not plots:
+        proposed = {name: find("report", name).build({}) for name in result.problem.model.plugin.plots}
+        plots = [*proposed.items(), *GENERIC.items()]
     plots += [item for item in _implied(result).items() if item[0] not in {name for name, _ in plots}]
     named = {name for name, _ in plots}
     first = [(name, part) for name, part in FIRST.items() if name not in named]

@@ -17,7 +17,7 @@ from designopt.store.result import Result
 def record(result: Result) -> Section:
     """Number of records, model settings, sessions and versions, and the study file."""
     study, problem = result.study, result.problem
-    settings = tuple((name, value_text(value)) for name, value in problem.model.settings.items())
+    settings = tuple((name, value_text(value)) for name, value in problem.model.settings.items() if value is not None)
     return Section(
         title="Record",
         introduction=f"Model {problem.model.plugin.name}, version {problem.model.plugin.version}; seed {study.seed}; "

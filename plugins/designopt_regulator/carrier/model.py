@@ -49,6 +49,7 @@ from designopt_regulator.controllers.pid import (
     unusual,
     unusual_ends,
 )
+from designopt_regulator.controllers.quantities import noise_remarks
 from designopt_regulator.frequency.sampled_loop import LoopMeasures, measures
 
 Q = Quantity
@@ -174,6 +175,10 @@ class TrackedCarrier:
             if depth > clearance:
                 what = f"the tracks sink {depth:.3g} m into {name}, deeper than the clearance of {clearance:g} m"
                 warnings.warn(f"soft_ground: {what}", stacklevel=2)
+
+    def study_remarks(self, parameters: Collection[str], judged: Collection[str]) -> list[str]:
+        """Whether anything holds the derivatives back."""
+        return noise_remarks(parameters, judged, "noise_gain")
 
     def check_space(self, parameters: Collection[str]) -> Iterator[InvalidSetting]:
         """Objections of the tuned controllers to the names of a study's parameters, independent of their values."""

@@ -73,7 +73,7 @@ class LinearOutputs(TypedDict):
     iae_load: NotRequired[Annotated[float, Q("s", "integral of the error's size after the load")]]
     ise_setpoint: NotRequired[Annotated[float, Q("s", "integral of the squared error after the set-point")]]
     ise_load: NotRequired[Annotated[float, Q("s", "integral of the squared error after the load")]]
-    overshoot: Annotated[float, Q("", "farthest beyond the final value after the set-point")]
+    overshoot: Annotated[float, Q("", "farthest beyond the final value after the set-point, as a share of it")]
     effort: Annotated[float, Q("s", "integral of the squared command, less its final value, after the set-point")]
     tv: Annotated[float, Q("", "total variation of the command after the set-point")]
     tv_load: Annotated[float, Q("", "total variation of the command after the load")]
@@ -83,7 +83,9 @@ class LinearOutputs(TypedDict):
         Annotated[float, Q("s", "last time outside 2 % of the set-point; none of a continuous loop that stays so")]
     ]
     not_settled: Annotated[float, Q("", "1 where the error stays outside 2 %, sampled: until the load comes")]
-    residual_error: Annotated[float, Q("", "size of the error at the end of the set-point's step, when the load comes")]
+    residual_error: Annotated[
+        float, Q("", "error at the end of the set-point's step, when the load comes, as a share of the step")
+    ]
     ks_peak: NotRequired[
         Annotated[float, Q("", "peak of |K S|, from measurement noise to the command; inf if unstable")]
     ]

@@ -16,7 +16,9 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.plugin import Declared, Diverged, InvalidDesign, InvalidSetting, Quantity, model
+from designopt.study.language.units import product, raised
 from designopt_regulator.controllers.pid import PID, UNUSUAL, Kind, Limits, RunningPID, pid, unusual, unusual_ends
+from designopt_regulator.controllers.quantities import noise_remarks
 from designopt_regulator.controllers.rules import settings_by_rules
 from designopt_regulator.controllers.sections import SECTIONS
 from designopt_regulator.controllers.structure import Structure, StructureName, Working
@@ -109,7 +111,8 @@ class LinearLoop:
         if self.inner_plant is not None:
             command, inner_output = self.inner_plant.signal_units
             units["kp_inner"] = _gain_units(command, inner_output).get("kp", "")
-        return Declared(units={**units, "output": output, "command": command})
+        units |= {"output": output, "command": command, **_figure_units(command, output)}
+        return Declared(units=units, plots=("step_responses",))
 
     def remarks(self, conditions: LinearConditions) -> list[str]:
         """The plant fitted to measurements, how well its delay is known, and what limits count from."""
@@ -124,6 +127,10 @@ class LinearLoop:
                     f"{data.output[0]:.4g} {data.units[1]}): the command may lie between {low} and {high} {unit}"
                 )
         return sentences
+
+    def study_remarks(self, parameters: Collection[str], judged: Collection[str]) -> list[str]:
+        """Whether anything holds the derivative back."""
+        return noise_remarks(parameters, judged, "ks_peak" if self.sample_time is None else "noise_gain")
 
     def baselines(self, parameters: Collection[str]) -> Mapping[str, Mapping[str, float]]:
         """Settings by `controllers.rules`, of a PID if the design has `td`, for a plant of one or two lags, or an
@@ -459,6 +466,21 @@ def _gain_units(command: str, output: str) -> dict[str, str]:
         return {}
     top, bottom = (f"({unit})" if set(unit) & set(" */") else unit for unit in (command, output))
     return {"kp": f"{top}/{bottom}", "ki": f"{top}/({bottom} s)", "kd": f"{top} s/{bottom}"}
+
+
+def _figure_units(command: str, output: str) -> dict[str, str]:
+    """Units of the figures of steps by one unit of an output and of a command; none where a unit is not known."""
+    figures: dict[str, str] = {}
+    if output:
+        figures |= dict.fromkeys(("iae_setpoint", "iae_load"), product(output, "s"))
+        figures |= dict.fromkeys(("ise_setpoint", "ise_load"), product(raised(output, 2.0), "s"))
+    if command:
+        figures |= {"effort": product(raised(command, 2.0), "s")}
+        figures |= dict.fromkeys(("tv", "tv_load", "peak_command"), command)
+    if command and output:
+        figures |= dict.fromkeys(("ks_peak", "noise_gain"), _gain_units(command, output)["kp"])
+        figures["gs_peak"] = _gain_units(output, command)["kp"]
+    return figures
 
 
 def _changed(plant: Plant, scenario: Mapping[str, float]) -> Plant:

@@ -19,6 +19,8 @@ from designopt_regulator.linear_loop.plant_setting import LinearPlant
 _WORDS = {"fopdt": "first order with delay", "ipdt": "integrator with delay", "sopdt": "second order with delay"}
 #: Correlation of neighbouring residuals from which on they are said to have a pattern, if it is no chance either.
 _PATTERN = 0.3
+#: Delays below this (s) are rounding errors of a fit.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -37,19 +39,21 @@ def fitted(model: LinearLoop) -> Fitted | None:
     if model.plant.type != "data":
         return None
     data, fit = model.plant.data(), model.plant.fit()
-    tables = (_table(data, fit), _structures(model.plant.structures(), fit.model, data.units[1]))
+    tables = (_table(data, fit), _structures(model.plant.structures(), fit.model, data.units))
     return Fitted(_figure(data, fit), tables, _findings(data, fit))
 
 
-def _structures(compared: Sequence[ComparedFit], model: str, unit: str) -> Table:
-    """All structures fitted to the data; that of the plant is marked."""
+def _structures(compared: Sequence[ComparedFit], model: str, units: tuple[str, str]) -> Table:
+    """All structures fitted to the data, whose input and output have `units`; that of the plant is marked."""
     rows = []
     for c in compared:
-        numbers = ", ".join(f"{name} {number(value)}" for name, value in c.fit.parameters.items())
+        texts = [(name, number(_without_rounding(name, value))) for name, value in c.fit.parameters.items()]
+        unit_of = {"gain": gain_unit(units, c.model)}
+        numbers = ", ".join(f"{name} {text} {unit_of.get(name, 's')}".rstrip() for name, text in texts)
         of_record = (c.fit.residual, c.prediction) if isinstance(c.fit, StepFit) else (f"{c.fit.residual:.2%}",)
         rows.append((_WORDS[c.model], round(c.difference, 1), *of_record, numbers))
     in_time = isinstance(compared[0].fit, StepFit)
-    residual = [with_unit(text, unit) for text in ("residual", "predicting the last third")]
+    residual = [with_unit(text, units[1]) for text in ("residual", "predicting the last third")]
     columns = ("structure", "criterion", *(residual if in_time else ["relative error"]), "numbers")
     return Table(
         "Structures compared",
@@ -83,8 +87,11 @@ def _response_fit(plant: LinearPlant) -> Fitted:
     figure = Figure(
         "Measured frequency response and fitted plant", {"data": traces, "layout": layout(**axes)}, height=560
     )
-    gain = f"{data.unit or '1'}/s" if fit.model == "ipdt" else data.unit
-    rows = tuple((k, v, fit.confidence[k], gain if k == "gain" else "s") for k, v in fit.parameters.items())
+    units = ("", data.unit)
+    gain = gain_unit(units, fit.model)
+    rows = tuple(
+        (k, _without_rounding(k, v), fit.confidence[k], gain if k == "gain" else "s") for k, v in fit.parameters.items()
+    )
     table = Table(
         "Numbers of the fitted plant", ("number", "value", "± (95 %)", "unit"), rows,
         note="The intervals hold where what the model leaves are independent errors of equal size.",
@@ -93,7 +100,7 @@ def _response_fit(plant: LinearPlant) -> Fitted:
         f"The plant is a model fitted to a response at {len(data.frequency)} frequencies, {_WORDS[fit.model]}; the "
         f"relative error that is left has a root mean square of {fit.residual:.2%}."
     )
-    return Fitted(figure, (table, _structures(plant.structures(), fit.model, "")), (words,))
+    return Fitted(figure, (table, _structures(plant.structures(), fit.model, units)), (words,))
 
 
 def pattern(fit: StepFit, data: StepData) -> float:
@@ -156,9 +163,10 @@ def _figure(data: StepData, fit: StepFit) -> Figure:
 
 
 def _table(data: StepData, fit: StepFit) -> Table:
-    units = {"gain": gain_unit(data, fit)}
+    units = {"gain": gain_unit(data.units, fit.model)}
     rows: list[tuple[Any, ...]] = [
-        (name, value, fit.confidence[name], units.get(name, "s")) for name, value in fit.parameters.items()
+        (name, _without_rounding(name, value), fit.confidence[name], units.get(name, "s"))
+        for name, value in fit.parameters.items()
     ]
     return Table(
         "Numbers of the fitted plant",
@@ -168,10 +176,15 @@ def _table(data: StepData, fit: StepFit) -> Table:
     )
 
 
-def gain_unit(data: StepData, fit: StepFit) -> str:
-    """Output over input, and over a second for an integrator."""
-    below = [unit for unit in (data.units[0], "s" if fit.model == "ipdt" else "") if unit]
-    above = data.units[1]
+def _without_rounding(name: str, value: float) -> float:
+    """The number `name` of a plant; 0 for what a fit leaves of a delay at its lower bound."""
+    return value if name == "gain" or abs(value) > _ROUNDING else 0.0
+
+
+def gain_unit(units: tuple[str, str], model: str) -> str:
+    """The unit of the output over that of the input, and over a second for an integrator."""
+    below = [unit for unit in (units[0], "s" if model == "ipdt" else "") if unit]
+    above = units[1]
     if not below:
         return above
     return f"{above or '1'}/{below[0] if len(below) == 1 else '(' + ' '.join(below) + ')'}"

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from designopt.arrays import Floats
 from designopt.plugin import InvalidDesign, Quantity, report
 from designopt.report.colours import axis, category, layout
-from designopt.report.labels import chosen_once, listed, number, plain
+from designopt.report.labels import chosen_once, number, plain
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, selected, trace
 from designopt.store.result import Result
@@ -50,8 +50,6 @@ _BEYOND = 30.0  # how far below and above the crossovers the curves go, as a fac
 _AROUND = 5.0  # the same about the peaks of |S|
 _CIRCLE = np.linspace(0.0, 2.0 * np.pi, 181)
 _FARTHEST = 30.0  # |L| beyond which the Nyquist plot has no points: integrators come from infinity
-#: Figures that say how busy the command is, with noise or without.
-_ACTIVITY = ("noise_gain", "tv", "tv_load", "effort", "energy", "sat_fraction")
 _WINDOW = ([-3.2, 1.2], [-2.4, 1.6])  # of the Nyquist plot
 
 
@@ -243,7 +241,7 @@ def loop_sensitivity(
     return Section(
         title,
         introduction=_introduction(model),
-        findings=(*_unheld(result), *_findings(result, loops_of_designs)),
+        findings=_findings(result, loops_of_designs),
         figures=tuple(figures),
         tables=(_table(result, loops_of_designs),),
         notes=reservations(result, model),
@@ -270,21 +268,6 @@ def _introduction(model: Regulated) -> str:
         f"S = 1/(1 + L) and T = L/(1 + L) of {kind}, linear, recomputed from the design. Ms and Mt are their peaks. "
         "A curve L that stays outside of the circle about -1 with radius 1/Ms has no larger peak of S. Clips of "
         "command, power and traction are not in these figures. The plots open on the scenario with the largest Ms."
-    )
-
-
-def _unheld(result: Result) -> tuple[str, ...]:
-    """A sentence for a study that tunes the derivative without any limit on noise in the command."""
-    problem = result.problem
-    free = [p.name for p in problem.space.free if p.name.removesuffix("_v") in ("td", "kd", "tf")]
-    expressions = [o.expression for o in problem.objectives] + [c.expression for c in problem.constraints]
-    judged = {name for expression in expressions for name in expression.names}
-    if not free or any(name.removeprefix("speed_") in _ACTIVITY for name in judged):
-        return ()
-    return (
-        f"Nothing in this study limits what the controller makes of noise, and {listed(free)} "
-        f"{'is' if len(free) == 1 else 'are'} free: expect derivatives that no sensor allows. noise_gain or tv as an "
-        "objective or a limit holds them back.",
     )
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
 from designopt.arrays import Floats
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
-from designopt.report.labels import chosen_once, figure_unit, listed, number, plain, values_in_words, with_unit
+from designopt.report.labels import chosen_once, displayed_figures, listed, number, plain, values_in_words, with_unit
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, scenario_names, selected, trace
 from designopt.store.result import Result
 from designopt_regulator.carrier.model import TrackedCarrier
+from designopt_regulator.linear_loop.declarations import LinearConditions, LinearDesign
 from designopt_regulator.linear_loop.model import LinearLoop
 from designopt_regulator.report.identification import Fitted, fitted
 
@@ -100,7 +102,8 @@ def reservations(result: Result, model: Regulated) -> tuple[str, ...]:
 def step_responses(result: Result) -> Section | None:
     """Heading, speed or output of the chosen designs over time with its reference, and the command below.
 
-    Of a plant that was fitted to measured data, the data with the model and its residual come first.
+    Of a plant that was fitted to measured data, the data with the model and its residual come first. Responses of
+    linear loops that the store does not hold are simulated anew.
     """
     title = "Step responses"
     model = regulated(result)
@@ -110,13 +113,13 @@ def step_responses(result: Result) -> Section | None:
     fit = fitted(model) if isinstance(model, LinearLoop) else None
     if not designs:
         return None if fit is None else _plant_responses(title, fit)
-    signals, scenario_numbers = _signals(model), range(min(len(result.problem.scenarios), DRAWN))
+    signals, scenario_numbers = _signals(result, model), range(min(len(result.problem.scenarios), DRAWN))
     array_names = sorted({"time", *(n for s in signals for n in (s.value, s.command, s.reference) if n is not None)})
     arrays_of = {
         (row, s): arrays
         for row in designs.values()
         for s in scenario_numbers
-        if set(array_names) <= (arrays := result.arrays(row, s)).keys()
+        if set(array_names) <= (arrays := _stored_or_simulated(result, model, row, s, array_names)).keys()
     }
     table = _quality(result, designs)
     if not arrays_of:
@@ -136,7 +139,7 @@ def step_responses(result: Result) -> Section | None:
             figures.append(_by_design(result, model, signal, designs, arrays_of))
     return Section(
         title,
-        introduction=_introduction(model),
+        introduction=_introduction(model, signals[0]),
         findings=(*(fit.findings if fit else ()), *_findings(result, designs, arrays_of, scenario_numbers)),
         figures=tuple(figures),
         tables=(*(fit.tables if fit else ()), table),
@@ -152,16 +155,30 @@ def _plant_responses(title: str, fit: Fitted) -> Section:
 Kept = Mapping[tuple[int, int], Mapping[str, Floats]]
 
 
-def _signals(model: Regulated) -> tuple[DrawnSignal, ...]:
+def _stored_or_simulated(
+    result: Result, model: Regulated, row: int, scenario: int, names: Sequence[str]
+) -> Mapping[str, Floats]:
+    """The arrays `names` of a design; of a linear loop simulated if they are not stored. Empty without a response."""
+    stored = result.arrays(row, scenario)
+    if set(names) <= stored.keys() or not isinstance(model, LinearLoop) or result.status[row, scenario] != "ok":
+        return stored
+    design = result.problem.space.design(result.outcomes.X[row].tolist())
+    conditions = result.problem.scenarios[scenario].values
+    return model.evaluate(cast(LinearDesign, design), cast(LinearConditions, conditions), set(names))[1]
+
+
+def _signals(result: Result, model: Regulated) -> tuple[DrawnSignal, ...]:
     if isinstance(model, LinearLoop):
-        command_unit, measured = model.plant.data().units if model.plant.type == "data" else ("", "")
+        units = [result.problem.model.plugin.arrays[name].unit for name in ("command", "output")]
+        command_unit, measured = model.plant.data().units if model.plant.type == "data" else units
         return (DrawnSignal("output", "output", "command", None, unit=measured, command_unit=command_unit),)
     return {"course": (_COURSE,), "speed": (_SPEED,), "both": (_COURSE, _SPEED)}[model.loop]
 
 
-def _introduction(model: Regulated) -> str:
+def _introduction(model: Regulated, signal: DrawnSignal) -> str:
     if isinstance(model, LinearLoop):
-        text = "A unit step of the set-point at 0, then one of the load at the plant's input. "
+        steps = [f" by 1 {unit}" if unit else " by 1" for unit in (signal.unit, signal.command_unit)]
+        text = f"A step of the set-point{steps[0]} at 0, then one of the load{steps[1]} at the plant's input. "
         more = " Each design's load comes when it has settled." if model.sample_time is None else ""
     else:
         text, more = "The reference steps, then the disturbance comes and stays. ", ""
@@ -266,7 +283,8 @@ def _traces(
     """Reference, then value and command of each run; one without arrays is empty."""
     sampled = isinstance(model, TrackedCarrier) or model.sample_time is not None
     time, reference = _references(signal, [arrays for _, arrays in runs if arrays is not None])
-    hover = f"<br>%{{x:.2f}} s: <b>%{{y:.4~g}} {signal.unit}</b>"
+    hover = f"<br>%{{x:.2f}} s: <b>%{{y:.4~g}} {plain(signal.unit)}</b>"
+    hover_below = f"<br>%{{x:.2f}} s: command <b>%{{y:.4~g}} {plain(signal.command_unit)}</b>"
     dashed = {"color": "@ink", "width": 1.2, "dash": "dash", "shape": "hv"}
     traces = [trace(time, signal.factor * reference, "reference", line=dashed, hover=f"reference{hover}")]
     for k, (name, arrays) in enumerate(runs):
@@ -277,8 +295,8 @@ def _traces(
         below = {**line, "width": 1.2, "shape": "hv" if sampled else "linear"}
         traces += [
             trace(x, signal.factor * value, name, line=line, hover=f"{name}{hover}", legendgroup=str(k)),
-            trace(x, command, name, line=below, hover=f"{name}<br>%{{x:.2f}} s: command <b>%{{y:.4~g}}</b>",
-                  legendgroup=str(k), yaxis="y2", showlegend=False),
+            trace(x, command, name, line=below, hover=f"{name}{hover_below}", legendgroup=str(k), yaxis="y2",
+                  showlegend=False),
         ]  # fmt: skip
     return traces
 
@@ -299,13 +317,13 @@ def _references(signal: DrawnSignal, arrays_of_designs: Sequence[Mapping[str, Fl
 
 
 def _quality(result: Result, designs: Mapping[str, int]) -> Table:
-    """Outputs by design and scenario; rounding errors are shown as 0."""
-    figures = result.outcomes.figures
-    names = [n for n in _FIGURES if n in figures and np.isfinite(figures[n]).any()]
+    """Outputs by design and scenario, in the units of the study; rounding errors are shown as 0."""
+    figures = displayed_figures(result)
+    names = [n for n in _FIGURES if n in figures and np.isfinite(figures[n][1]).any()]
     rows = tuple(
-        (label, scenario.name, *(v if abs(v := float(figures[n][row, s])) > _ROUNDING else 0.0 for n in names))
+        (label, scenario.name, *(v if abs(v := float(figures[n][1][row, s])) > _ROUNDING else 0.0 for n in names))
         for label, row in designs.items()
         for s, scenario in enumerate(result.problem.scenarios)
     )
-    head = ("design", "scenario", *(with_unit(n, figure_unit(result.problem, n)) for n in names))
+    head = ("design", "scenario", *(with_unit(n, figures[n][0]) for n in names))
     return Table("Quality of the responses", head, rows, visible_rows=60)

@@ -12,6 +12,7 @@ from designopt_regulator.report.responses import step_responses
 from own_plant import DELAY, FAST, GAIN, NOISE, REST, SLOW, heater, text
 
 import designopt
+from designopt.report.page.page import part_names, sections
 from designopt.report.section import Figure, Section
 from designopt.store.result import Result
 
@@ -112,11 +113,31 @@ def test_other_plants_have_nothing_measured_to_show() -> None:
     ],
 )
 def test_the_gain_has_the_unit_of_output_over_input(model: Any, units: tuple[str, str], expected: str) -> None:
-    from dataclasses import replace
-
-    from designopt_regulator.identification.step_fit import StepData, fit_step
     from designopt_regulator.report.identification import gain_unit
 
-    time = np.arange(20.0)
-    data = StepData(time, (time > 2.0) * 1.0, np.maximum(time - 3.0, 0.0), ("", ""))
-    assert gain_unit(replace(data, units=units), fit_step(data, model)) == expected
+    assert gain_unit(units, model) == expected
+
+
+def test_a_record_without_named_plots_shows_the_fit_and_all_responses_with_their_units(tmp_path: Path) -> None:
+    result = designopt.define(
+        base=STUDIES,
+        study="heater",
+        model={"use": "linear_loop", "plant": {"type": "data", "file": "own_plant.csv", "model": "fopdt"},
+               "sample_time": "5 s", "horizon": "1200 s"},
+        space={"kp": {"low": 0.5, "high": 10, "scale": "log"}, "ti": ["50 s", "300 s"]},
+        objectives=[{"name": "iae", "minimize": "iae_setpoint + iae_load"}],
+        constraints=[{"of": "overshoot", "max": "20 %"}],
+        baseline=[{"rule": "simc"}, {"rule": "lambda"}],
+        solver={"use": "full_factorial", "levels": 2},
+    ).run(tmp_path / "store")  # fmt: skip
+    assert part_names(result)[:5] == ["overview", "analysis", "best", "tolerances", "step_responses"]
+    (section,) = sections(result, only=["step_responses"])
+    record, responses = section.figures
+    assert trace(record, "measured")
+    drawn = {t["name"].split(":")[0] for t in responses.plot["data"] if len(t["x"])}
+    assert drawn == {"reference", "best iae, simc", "lambda"}
+    units = [responses.plot["layout"][name]["title"]["text"] for name in ("yaxis", "yaxis2")]
+    assert units == ["output [degC]", "command [%]"]
+    assert {"iae_setpoint [degC s]", "overshoot [%]", "tv [%]"} <= {*section.tables[2].columns}
+    assert {o.unit for o in result.problem.objectives} == {"degC s"}
+    assert all("degC/" in row[-1] and "e-" not in row[-1] for row in section.tables[1].rows)

@@ -14,6 +14,7 @@ from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_fr
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.section import Section
 from designopt.store.result import Result
+from designopt.study.remarks import study_remarks
 
 #: Maximum number of parameters named in the question.
 MAX_LISTED = 8
@@ -58,6 +59,7 @@ def overview(result: Result) -> Section:
             sentence(clause)
             for clause in (
                 *unusual(result),
+                *study_remarks(study),
                 *fragile_in_short(result),
                 *narrow_front(result),
                 *recommended_bounds(result),

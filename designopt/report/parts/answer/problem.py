@@ -123,7 +123,7 @@ def value_text(value: Any) -> str:
     if isinstance(value, InputFile):
         return value.name
     if is_dataclass(value) and not isinstance(value, type):
-        value = {f.name: getattr(value, f.name) for f in fields(value)}
+        value = {f.name: entry for f in fields(value) if (entry := getattr(value, f.name)) is not None}
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{k}: {value_text(v)}" for k, v in value.items()) + "}"
     if isinstance(value, (list, tuple)) and len(value) > LISTED:

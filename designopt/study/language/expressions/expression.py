@@ -64,6 +64,11 @@ class Expression:
         """Whether it compares two sides."""
         return self.root.kind in RELATIONS
 
+    @property
+    def has_bare_factor(self) -> bool:
+        """Whether it is a product or quotient with a number without a unit: ``volume * 7.85e-6``."""
+        return _has_bare_factor(self.root)
+
     @cached_property
     def _text(self) -> str:
         return _render(self.root)
@@ -133,6 +138,12 @@ class Expression:
 
 
 # ------------------------------------------------------------------------------------------------ text and values
+
+
+def _has_bare_factor(term: Term) -> bool:
+    if term.kind not in ("*", "/", "neg"):
+        return False
+    return any((part.kind == "number" and not part.text) or _has_bare_factor(part) for part in term.parts)
 
 
 def _collect(term: Term, occurrences: list[tuple[str, int, int]]) -> None:
