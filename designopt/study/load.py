@@ -14,7 +14,7 @@ from designopt.files import InputFile, regular
 from designopt.plugin import Plugin, PluginError, closest, load_file
 from designopt.study.check import check_study
 from designopt.study.language.checking.part import Part, as_part
-from designopt.study.language.errors import Issue, StudyError
+from designopt.study.language.errors import Issue, StudyError, short
 from designopt.study.language.files import NO_FILES, Files, FilesByName, FolderFiles
 from designopt.study.language.findings import Finding, issues, nearest_or_all
 from designopt.study.language.yaml import MAX_BYTES, MAX_DEPTH, Node, Source, Span, locate, node_of, parse, parse_bytes
@@ -23,6 +23,8 @@ from designopt.study.study import StudyDefinition
 
 #: Maximum number of files named in a message.
 LISTED = 8
+#: Maximum number of letters of a ``--set`` option before a message.
+_LABEL = 80
 
 #: A file given with ``--plugin``: its name and content.
 PluginFile = tuple[str, bytes]
@@ -180,9 +182,10 @@ def _checked_study(
     study, findings = checked(root)
     if findings and overrides:  # not a mistake of the file: it is valid without them
         in_file = set(checked(file)[1])
-        label = " ".join(f"--set {override}" for override in overrides)
         caused = issues([finding for finding in findings if finding not in in_file], root)
-        wrong += [i if i.line is None else Issue(label, None, None, None, i.path, i.message) for i in caused]
+        wrong += [
+            i if i.line is None else Issue(_cause(overrides, i), None, None, None, i.path, i.message) for i in caused
+        ]
         findings = [finding for finding in findings if finding in in_file]
     if unloaded:  # a missing declaration
         findings = [finding for finding in findings if not finding.message.startswith("no plugin named")]
@@ -195,8 +198,20 @@ def _checked_study(
 # ------------------------------------------------------------------------------------------------------- overrides
 
 
+def _cause(overrides: Sequence[str], issue: Issue) -> str:
+    """The ``--set`` option that an issue elsewhere comes from: the one whose last key its text has, else the keys of
+    all."""
+    keys = [override.partition("=")[0].strip() for override in overrides]
+    words = set(re.findall(r"\w+", f"{issue.path} {issue.message}"))
+    for override, key in zip(overrides, keys, strict=True):
+        if len(overrides) == 1 or key.rpartition(".")[2] in words:
+            return f"--set {short(override, _LABEL)}"
+    return f"--set {', '.join(dict.fromkeys(keys))}"
+
+
 def _overridden(root: Node, override: str) -> Node:
-    """`root` with one ``--set key=value`` applied; nodes shared by aliases are replaced, never changed."""
+    """`root` with one ``--set key=value`` applied; nodes shared by aliases are replaced, never changed. A list of
+    ``stages`` takes the place of the solver and budget of a study without stages."""
     label = f"--set {override}"
 
     def fail(message: str) -> StudyError:
@@ -215,6 +230,9 @@ def _overridden(root: Node, override: str) -> Node:
         raise fail("the study has one stage without a name: set solver.... or budget...., as in budget.evaluations=200")
     if len(steps) > MAX_DEPTH:
         raise fail(f"nested deeper than {MAX_DEPTH} levels")
+    if steps == ["stages"] and root.entries is not None:
+        entries = {name: entry for name, entry in root.entries.items() if name not in ("solver", "budget")}
+        root = Node(root.span, entries=entries, style=root.style)
     return _with_value(root, steps, node_of(parsed.data(), Source(label)), fail)
 
 

@@ -205,6 +205,27 @@ def test_a_mistake_of_the_file_stays_one_of_the_file_when_a_value_is_set(load, b
     assert [issue.file[:5] for issue in caught.value.issues] == ["dampe", "--set"]
 
 
+@pytest.mark.parametrize(
+    ("overrides", "label"),
+    [
+        (["space={stiffness: [3, 4]}"], "--set space={stiffness: [3, 4]}"),
+        (["space={stiffness: [3, 4]}", "seed=3", "title=long"], "--set space, seed, title"),
+        (["seed=3", "space.stiffness=[3, 4]", "title=long"], "--set space.stiffness=[3, 4]"),
+    ],
+)
+def test_a_mistake_that_an_option_causes_elsewhere_names_that_option(load, overrides: list[str], label: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        load(f"{SMALL}baseline: [{{stiffness: 1.5}}]\n", overrides=overrides)
+    assert caught.value.issues[-1].file == label
+
+
+def test_stages_that_are_set_take_the_place_of_the_only_stage(load) -> None:
+    stages = "stages=[{name: other, solver: {use: test_search}, budget: {evaluations: 7}}]"
+    assert [(s.name, s.budget.evaluations) for s in load(SMALL, overrides=[stages]).stages] == [("other", 7)]
+    with pytest.raises(StudyError, match="belongs to a study without 'stages'"):
+        load(SMALL, overrides=[stages, "solver.use=test_search"])
+
+
 def test_set_changes_one_of_several_uses_of_an_anchor(load) -> None:
     text = SMALL.replace("{stiffness: [1, 2]}", "{stiffness: &r {low: 1, high: 2}, damping: *r}")
     study = load(text, overrides=["space.damping.high=9"])
