@@ -8,10 +8,11 @@ from designopt.problem.evaluate import Evaluate, Programs, Solved, SolvedProgram
 from designopt.problem.gradients import derivative_name
 from designopt.problem.keys import evaluation_seed
 from designopt.problem.limit import EQUAL, Limit, unequal
-from designopt.problem.outcomes import STATUSES, Outcomes
+from designopt.problem.outcomes import ENDED_WITH_CAUSE, STATUSES, Outcomes
 from designopt.problem.problem import Problem, figure_meaning, figure_unit
 
 __all__ = [
+    "ENDED_WITH_CAUSE",
     "EQUAL",
     "STATUSES",
     "Evaluate",

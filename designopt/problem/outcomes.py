@@ -13,6 +13,8 @@ from designopt.arrays import Floats
 
 #: Failure classes of an evaluation, in the order of reports; "ok" is the only success.
 STATUSES = ("ok", "diverged", "nonfinite", "error", "timeout", "crashed", "lost_worker", "invalid", "unusable")
+#: Those whose message ends with the cause, below a traceback or what a program printed.
+ENDED_WITH_CAUSE = ("error", "timeout", "crashed")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from designopt.counts import count, plural
 from designopt.printable import one_line
+from designopt.problem import ENDED_WITH_CAUSE
 from designopt.report.labels import (
     chosen_once,
     design_names,
@@ -131,7 +132,8 @@ def first_message(result: Result, status: str, reason: str) -> str:
     """``, the first: travel is nan``: the first message of failures of this class; "" without any."""
     rows, scenarios = ((result.status == status) & (result.reason == reason)).nonzero()
     lines = result.message(int(rows[0]), int(scenarios[0])).strip().splitlines() if len(rows) else []
-    return f", the first: {lines[-1 if status == 'error' else 0]}" if lines else ""  # a traceback ends with its error
+    cause = -1 if status in ENDED_WITH_CAUSE else 0
+    return f", the first: {lines[cause]}" if lines else ""
 
 
 def most_frequent_failure(result: Result) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import subprocess
 import sys
 import time
@@ -20,7 +21,9 @@ import designopt
 import designopt.report
 from designopt.api import Study
 from designopt.cli import main
+from designopt.plugin import Permission
 from designopt.testing import check_model
+from designopt.workers.evaluation.single_designs import trial
 
 ALLOW = ["cantilever"]
 
@@ -129,11 +132,20 @@ def test_an_exit_code_is_an_error_and_the_printed_text_is_kept(folder: Path) -> 
     evaluation = study.evaluate({"width": 0.05, "height": 0.01}, allow=ALLOW)
     assert (evaluation.status, evaluation.reason) == ("error", "exit code 3")
     assert evaluation.message.splitlines() == [
-        "stdout.txt:",
+        "stdout.txt, the end of what the program printed:",
         "cantilever 1.0",
         "*ERROR: no convergence at height 0.01",
         "the program ended with exit code 3; its last line is: *ERROR: no convergence at height 0.01",
     ]
+
+
+def test_a_failed_trial_shows_the_cause_before_what_the_program_printed(folder: Path) -> None:
+    ends = ("  ends:\n    diverged: {text: '\\*ERROR: .*'}\n", "")
+    study = with_text(folder, ("height: [20 mm, 90 mm]", "height: [5 mm, 6 mm]"), ends)
+    (line, *printed), failed = trial(study.definition, 1, Permission.from_options(tuple(ALLOW)))
+    assert re.search(r"error in [0-9.e-]+ s: the program ended with exit code 3; its last line is: \*ERROR", line)
+    assert printed[:2] == ["    stdout.txt, the end of what the program printed:", "    cantilever 1.0"]
+    assert failed == 1
 
 
 @pytest.mark.parametrize(

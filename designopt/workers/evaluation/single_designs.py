@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from designopt.plugin import Permission, PluginError
-from designopt.problem import Problem, evaluation_seed, figure_unit
+from designopt.problem import ENDED_WITH_CAUSE, Problem, evaluation_seed, figure_unit
 from designopt.problem.scoring import aggregate, limited
 from designopt.study.stated_units import in_words, stated_value
 from designopt.study.study import StudyDefinition
@@ -107,7 +107,7 @@ def _score(problem: Problem, outputs: Sequence[Mapping[str, float]]) -> str:
 
 def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMISSION) -> tuple[list[str], int]:
     """Evaluate `count` random designs here in all scenarios, for ``validate --try``: a line of text for each
-    evaluation, and the number of failures.
+    evaluation, below it a traceback or what a program printed, and the number of failures.
 
     A rejected or diverged design is a valid result, unless there are no others.
     """
@@ -117,7 +117,7 @@ def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMIS
     S = space.lower + rng.random((count, len(space.free))) * (space.upper - space.lower)
     X = space.from_search(S)
     evaluator = Evaluator.for_problem(problem, permission=permission)
-    lines, statuses = [], ["invalid"]
+    lines, statuses = list[str](), list[str]()
     for x, relation_violation, keys in zip(
         X.tolist(), space.relation_violation(X).tolist(), problem.keys(X), strict=True
     ):
@@ -129,6 +129,7 @@ def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMIS
         )
         if relation_violation > 0.0:
             lines.append(f"{at}: invalid, a relation is broken")
+            statuses.append("invalid")
             continue
         of_design: list[Mapping[str, float]] = []
         for s, (scenario, key) in enumerate(zip(problem.scenarios, keys, strict=True)):
@@ -138,10 +139,13 @@ def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMIS
                 k: v for k, v in evaluation.outputs.items() if not k.startswith("d(")
             }  # derivatives are not needed here
             outcome = ", ".join(_assignment(k, v, figure_unit(problem, k)) for k, v in outputs.items())
-            outcome = outcome if evaluation.ok else evaluation.message
+            message = evaluation.message.splitlines() if evaluation.status in ENDED_WITH_CAUSE else [evaluation.message]
+            *printed, cause = message or [""]
+            outcome = outcome if evaluation.ok else cause
             where = f", {scenario.name}" if len(problem.scenarios) > 1 else ""
             lines.append(f"{at}{where}: {evaluation.status} in {evaluation.wall:.3g} s: {outcome}")
+            lines += [] if evaluation.ok else [f"    {line}".rstrip() for line in printed]
             of_design += [evaluation.outputs] if evaluation.ok else []
         if len(of_design) == len(problem.scenarios) and (score := _score(problem, of_design)):
             lines.append(f"  gives {score}")
-    return lines, sum(s in ("error", "nonfinite") for s in statuses) if "ok" in statuses else max(1, len(lines))
+    return lines, sum(s in ("error", "nonfinite") for s in statuses) if "ok" in statuses else max(1, len(statuses))

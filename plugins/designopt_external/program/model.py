@@ -405,7 +405,7 @@ def _fail(folder: Path, sentence: str, **about: Any) -> NoReturn:
     printed = []
     for name in (STDOUT, STDERR):
         if lines := _text(folder, name).strip().splitlines():
-            printed += [f"{name}:", *lines[-PRINTED:]]
+            printed += [f"{name}, the end of what the program printed:", *lines[-PRINTED:]]
     raise ProgramFailed("\n".join([*printed, sentence]), **about)
 
 
