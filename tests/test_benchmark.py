@@ -20,6 +20,7 @@ import designopt
 from designopt.benchmarking import processes
 from designopt.benchmarking.file import read_benchmark
 from designopt.benchmarking.ranks import behind_best, pair_tests, ranks
+from designopt.benchmarking.table import failed_runs
 from designopt.cli import main
 from designopt.report.labels import number
 from designopt.store.errors import StoreError
@@ -138,7 +139,12 @@ def test_a_failing_run_is_reported_and_the_others_continue(tmp_path: Path) -> No
     result = designopt.benchmark(sections(problems=problems, seeds=1), tmp_path / "small")
     assert {key[0] for key in result.failures} == {"fragile"}
     assert {r.problem for r in result.scores.records} == {"two", "one"}
-    assert "too far" in (tmp_path / "small" / "report.html").read_text(encoding="utf-8")
+    words = failed_runs(result.failures)
+    assert re.match(
+        r"2 runs failed \(1 of \w+, 1 of \w+\) and are in no table; the first, fragile, \w+, seed 0: ", words
+    )
+    assert words.endswith("too far")
+    assert "2 runs failed" in (tmp_path / "small" / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_killed_benchmark_continues_and_ends_like_an_uninterrupted_one(tmp_path: Path) -> None:
@@ -234,6 +240,7 @@ def test_a_solver_is_behind_only_if_its_runs_show_it() -> None:
     assert best == 1
     assert worse.tolist() == [False, False, True]
     assert behind_best([np.zeros(3), np.zeros(3)])[0] is None
+    assert behind_best([good, np.empty(0)])[0] is None, "a comparison needs two"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import numpy as np
 
 from designopt.benchmarking.ranks import Ranks, pair_tests, ranks
 from designopt.benchmarking.scores import NAMED, POINTS, BenchmarkScores, ProblemScores
-from designopt.benchmarking.table import MedianTable, tables
+from designopt.benchmarking.table import MedianTable, failed_runs, tables
 from designopt.counts import first_of, plural
 from designopt.report.colours import axis, category, layout
 from designopt.report.comparison.bands import median_with_band
@@ -35,11 +35,11 @@ FEW_PROBLEMS = 10
 def write_benchmark_page(
     scores: BenchmarkScores, path: Path, failures: Mapping[tuple[str, str, int], str], command: str = ""
 ) -> Path:
-    """Write the page of `scores` to `path` (HTML, self-contained); `failures` are messages of runs without an end,
+    """Write the page of `scores` to `path` (HTML, self-contained); `failures` are messages of failed runs,
     `command` repeats or continues the benchmark. Raises `OSError`."""
     benchmark = scores.benchmark
     several = tables(scores)
-    sections = [_overview(scores, several), *_curves(scores), *_attainment(scores), *_tests(scores, several)]
+    sections = [_overview(scores, several, failures), *_curves(scores), *_attainment(scores), *_tests(scores, several)]
     sections.append(_runs(scores, failures, command))
     banners: tuple[str, ...] = ()
     if scores.incomplete:
@@ -52,10 +52,13 @@ def write_benchmark_page(
 # -------------------------------------------------------------------------------------------------------- overview
 
 
-def _overview(scores: BenchmarkScores, several: Sequence[MedianTable]) -> Section:
+def _overview(
+    scores: BenchmarkScores, several: Sequence[MedianTable], failures: Mapping[tuple[str, str, int], str]
+) -> Section:
     benchmark = scores.benchmark
+    failed = [failed_runs(failures)] if failures else []
     if not several:
-        return Section(_FIRST, introduction="No run is complete yet.")
+        return Section(_FIRST, introduction="No run is complete yet.", findings=tuple(failed))
     seeds = sorted({record.seed for record in scores.records})
     facts = (
         ("problems", str(len(scores.problem_names))),
@@ -65,7 +68,7 @@ def _overview(scores: BenchmarkScores, several: Sequence[MedianTable]) -> Sectio
     )
     last = several[-1]
     figures = []
-    findings = [*_findings(scores, last), *scores.cautions]
+    findings = [*failed, *_findings(scores, last), *scores.cautions]
     ranked = _ranked(scores, last)
     if ranked is not None:
         figures.append(_rank_figure(ranked, scores.solvers, last.evaluations))
@@ -290,7 +293,7 @@ def _runs(scores: BenchmarkScores, failures: Mapping[tuple[str, str, int], str],
     tables_ = [Table("Time of the search itself", ("solver", "median per design [ms]", "runs"), cost)] if cost else []
     rows = tuple((*cell.key, failures.get(cell.key, "not complete")) for cell in scores.incomplete)
     if rows:
-        tables_.append(Table("Runs without an end", ("problem", "solver", "seed", "reason"), rows))
+        tables_.append(Table("Failed and incomplete runs", ("problem", "solver", "seed", "reason"), rows))
     findings = []
     for p in scores.problems:
         at = ", ".join(_amount(o, float(r)) for o, r in zip(p.objectives, p.reference, strict=True))

@@ -72,17 +72,18 @@ def pair_tests(medians: Floats) -> list[PairTest]:
 
 def behind_best(values: list[Floats]) -> tuple[int | None, NDArray[np.bool_]]:
     """On one problem: the number of the solver with the largest median of `values`, scores (runs,) of each, None if it
-    is 0; and which others (k,) are significantly worse by the one-sided rank test of Mann & Whitney with
-    Holm's correction."""
+    is 0 or no other solver has runs; and which others (k,) are significantly worse by the one-sided rank test of Mann &
+    Whitney with Holm's correction."""
     medians = [float(np.median(v)) if len(v) else -np.inf for v in values]
     worse = np.zeros(len(values), bool)
     if not values or max(medians) <= 0.0:
         return None, worse
     best = int(np.argmax(medians))
     rivals = [j for j, v in enumerate(values) if j != best and len(v)]
-    if rivals:
-        p = np.array([_behind(values[j], values[best]) for j in rivals])
-        worse[rivals] = holm(p) < LEVEL
+    if not rivals:
+        return None, worse
+    p = np.array([_behind(values[j], values[best]) for j in rivals])
+    worse[rivals] = holm(p) < LEVEL
     return best, worse
 
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BenchmarkResult:
-    """The scores of a benchmark's runs in `folder`, and by (problem, solver, seed) the `failures` of runs without an
-    end."""
+    """The scores of a benchmark's runs in `folder`, and by (problem, solver, seed) the `failures` of runs
+    that failed."""
 
     folder: Path
     scores: BenchmarkScores

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from designopt.benchmarking.ranks import behind_best, ranks
 from designopt.benchmarking.scores import BenchmarkScores
+from designopt.counts import plural
 
 #: Files of the table with their formats.
 FILES = ("table.csv", "table.md", "table.tex")
@@ -65,6 +67,18 @@ def median_table(scores: BenchmarkScores, evaluations: int) -> MedianTable:
     if len(full) and len(scores.solvers) > 1:
         average = tuple(ranks(full).average.tolist())
     return MedianTable(evaluations, scores.solvers, tuple(rows), average, len(full))
+
+
+def failed_runs(failures: Mapping[tuple[str, str, int], str]) -> str:
+    """How many runs of which solvers failed, and why the first did; `failures` are messages by problem, solver and
+    seed."""
+    by_solver = Counter(solver for _, solver, _ in failures)
+    counts = ", ".join(f"{count} of {solver}" for solver, count in by_solver.items())
+    (problem, solver, seed), message = next(iter(failures.items()))
+    return (
+        f"{plural(len(failures), 'run')} failed ({counts}) and are in no table; the first, {problem}, {solver}, seed "
+        f"{seed}: {message}"
+    )
 
 
 def tables(scores: BenchmarkScores) -> list[MedianTable]:

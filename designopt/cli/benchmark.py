@@ -98,6 +98,7 @@ def _run(statement: Benchmark, folder: Path, mode: Mode, options: dict[str, Any]
     from designopt.benchmarking.processes import RunOptions
     from designopt.benchmarking.result import read_result
     from designopt.benchmarking.run import run_benchmark
+    from designopt.benchmarking.table import failed_runs
     from designopt.run.progress import progress
     from designopt.store.errors import Interrupted, StoreError
 
@@ -125,5 +126,5 @@ def _run(statement: Benchmark, folder: Path, mode: Mode, options: dict[str, Any]
     for path in files[1:]:
         echo(f"table        {path}")
     if failures:
-        echo(f"\n{plural(len(failures), 'run')} without an end, listed on the page.", err=True)
+        echo(f"\n{failed_runs(failures)}", err=True)
     return code or (FAILURE_POLICY if failures else DONE)
