@@ -54,8 +54,7 @@ def write_folder_study(
     template: str, folder: str, output: Path | None, name: str | None
 ) -> tuple[Path, list[str], str]:
     """Write a study of the files in a folder, into it without an `output`; return its path, sentences on what it
-    assumes, and the command that runs it. File and study have the name of the folder, so that the studies of several
-    folders have stores of their own.
+    assumes, and the command that runs it. File and study have the name of the folder.
 
     Raises `ValueError` for a folder without what a study needs, `FileExistsError`, `OSError`.
     """
@@ -63,7 +62,7 @@ def write_folder_study(
         model = plugin.find("model", FOLDER_MODELS[template])
     except plugin.PluginError as error:
         fail(f"error: {error}", WRONG_INPUT)
-    name = name or _name_of_folder(Path(folder)) or template
+    name = name or re.sub(r"\W+", "_", Path(folder).resolve().name).strip("_").lower() or template
     target = output or Path(folder) / f"{name}.yaml"
     if target.exists():
         raise FileExistsError(17, "exists already", str(target))
@@ -71,11 +70,3 @@ def write_folder_study(
     with target.open("x", encoding="utf-8") as stream:
         stream.write(text)
     return target, sentences[:-1], sentences[-1]
-
-
-def _name_of_folder(folder: Path) -> str:
-    """The names of the folders from the current one to this one; of the last two for a folder elsewhere."""
-    resolved, current = folder.resolve(), Path.cwd().resolve()
-    inside = resolved != current and resolved.is_relative_to(current)
-    parts = resolved.relative_to(current).parts if inside else resolved.parts[-1 if resolved == current else -2 :]
-    return re.sub(r"\W+", "_", "_".join(parts)).strip("_").lower()

@@ -211,20 +211,18 @@ def test_sampled_uncertain_inputs_give_bands_and_markers_are_written_as_trc(tmp_
     assert recording.marker("RHEE") == pytest.approx(original.marker("RHEE"), abs=1e-12)
 
 
-def test_studies_of_folders_have_names_and_stores_of_their_own(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for subfolder in ("ana/day 1", "bob/day 1"):
-        laboratory_folder(tmp_path / subfolder)
-    names = []
-    for subfolder in ("ana", "bob"):
-        outcome = command("new", "laboratory", f"{subfolder}/day 1/laboratory")
-        assert outcome.exit_code == 0, outcome.output
-        names.append(f"{subfolder}_day_1_laboratory")
-        assert f"wrote  {subfolder}/day 1/laboratory/{names[-1]}.yaml" in outcome.output
-        study = designopt.load(tmp_path / subfolder / "day 1" / "laboratory" / f"{names[-1]}.yaml")
-        assert (study.name, study.default_store.name) == (names[-1], f"{names[-1]}.study")
-    monkeypatch.chdir(tmp_path / "ana" / "day 1" / "laboratory")
-    assert "wrote  laboratory.yaml" in command("new", "laboratory", ".").output
+def test_a_study_of_a_folder_has_its_name_from_everywhere_or_the_stated_one(tmp_path, monkeypatch):
+    laboratory_folder(tmp_path / "ana")
+    folder = tmp_path / "ana" / "laboratory"
+    for current, argument in ((tmp_path, "ana/laboratory"), (folder, "."), (Path("/"), str(folder))):
+        monkeypatch.chdir(current)
+        outcome = command("new", "laboratory", argument)
+        assert f"wrote  {Path(argument) / 'laboratory.yaml'}\n" in outcome.output
+        study = designopt.load(folder / "laboratory.yaml")
+        assert (study.name, study.default_store.name) == ("laboratory", "laboratory.study")
+        (folder / "laboratory.yaml").unlink()
+    outcome = command("new", "laboratory", str(folder), "--name", "ana")
+    assert designopt.load(folder / "ana.yaml").default_store.name == "ana.study"
 
 
 def test_every_file_without_use_is_listed_with_the_reason_and_trials_without_loads_end_at_the_angles(tmp_path):
