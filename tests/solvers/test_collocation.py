@@ -365,7 +365,8 @@ def test_points_that_end_elsewhere_when_they_are_solved_cold_are_reported():
 
 def test_evaluations_without_a_result_are_compared_with_nothing():
     # warnings are errors here: infinite and missing numbers are passed over in silence
-    problem = SimpleNamespace(objectives=[SimpleNamespace(name="decay", sign=1.0)])
+    model = SimpleNamespace(plugin=SimpleNamespace(takes_options=False))
+    problem = SimpleNamespace(objectives=[SimpleNamespace(name="decay", sign=1.0)], model=model)
     outcomes = SimpleNamespace(objectives=np.array([[math.inf], [math.nan], [1.1], [1.0]]), violation=np.zeros(4))
     ((kind, text),) = compared(problem, outcomes, np.array([math.inf, 1.0, 1.0, 1.0]))
     assert kind == "objective_differs"

@@ -54,8 +54,8 @@ def solve(
     solution = solve_from_starts(program, guess, roll=options.rollout)
     if options.persistent:
         solution = persist(program, problem, guess, solution)
-    if solution.success and options.refine is not None:
-        solution = refine(program, solution, options.refine, begin)
+    if solution.success and options.refinement is not None:
+        solution = refine(program, solution, options.refinement, begin)
     if solution.starts:
         solution = replace(solution, message=f"{solution.message} {spread(solution.starts)}")
     if solution.success and options.check:
