@@ -89,6 +89,14 @@ def test_the_optimal_damper_is_found_and_evaluated_by_the_model_itself(tmp_path)
     assert events_of(result, "objective_differs") == []
 
 
+def test_a_study_whose_parameters_are_all_fixed_is_one_program(tmp_path):
+    result = study(space={"damping": 2.0}, solver={"intervals": 60}).run(tmp_path / "s")
+    (record,) = result.programs()
+    assert (record.status, record.optimum) == ("solved", {"damping": 2.0})
+    assert best(result) == ({"damping": 2.0}, error(2.0))
+    assert Result.open(result.path).outcomes.objectives.tolist() == [[error(2.0)]]
+
+
 def test_units_and_logarithms_of_a_study_are_its_own_affair(tmp_path):
     space = {"damping": {"low": 200, "high": 1500, "unit": "N s/km", "scale": "log"}, "stiffness": "0.04 N/cm"}
     objective = {"name": "decay", "minimize": "error", "unit": "mm^2 s"}

@@ -72,6 +72,7 @@ class Collocation:
     """
 
     uses_start: ClassVar[bool] = True
+    needs_parameters: ClassVar[bool] = False
     objectives: ClassVar[Literal["one", "several", "any"]] = "one"
     later_settings: ClassVar[tuple[str, ...]] = (
         "ipopt",
