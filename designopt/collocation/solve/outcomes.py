@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from designopt.collocation.solution.explain import KEPT, worst_violations
-from designopt.collocation.solution.solution import Arc, Solution
+from designopt.collocation.solution.solution import PhaseSolution, Solution
 from designopt.collocation.solution.status import Status
 from designopt.collocation.statement.options import Options
 
@@ -47,7 +47,7 @@ def _doubts(solution: Solution, options: Options) -> Iterator[str]:
         yield (
             f"singular_arc: from {arc.begin:.6g} to {arc.end:.6g} s the cost does not bend with"
             f" {', '.join(arc.controls)} of {arc.phase}: a control that is known less well there and may ring;"
-            f" {_against_ringing(solution, arc)}"
+            f" {against_ringing(solution.phases[arc.phase], arc.controls)}"
         )
     for phase in solution.phases.values():
         for name, limits in phase.ends.items():
@@ -62,15 +62,18 @@ def _doubts(solution: Solution, options: Options) -> Iterator[str]:
                 )
 
 
-def _against_ringing(solution: Solution, arc: Arc) -> str:
-    """Advice against oscillating controls of a singular arc; those of `with_rates` are rates already."""
-    rated = [n.removesuffix(OF_RATE) for n in arc.controls if n.endswith(OF_RATE)]
-    rated = [name for name in rated if name in solution.phases[arc.phase].ends]
-    unrated = len(arc.controls) > len(rated)
-    ways = ["limit or penalise its rate (with_rates)"] if unrated else []
+def against_ringing(phase: PhaseSolution, controls: Sequence[str]) -> str:
+    """Advice against oscillating controls; those of `with_rates` are rates already."""
+    rated = [n.removesuffix(OF_RATE) for n in controls if n.endswith(OF_RATE)]
+    rated = [name for name in rated if name in phase.ends]
+    ways = []
+    if len(controls) > len(rated):
+        free_midpoints = any(s.name == "hermite_simpson" and not len(s.control_rows) for s in phase.mesh.schemes)
+        ways += ["state midpoint_control: linear"] if free_midpoints else []
+        ways.append("limit or penalise its rate (rates of the solver collocation, with_rates in Python)")
     if rated:
         ways.append(f"give the rate of {', '.join(rated)} a penalty (Rate(penalty=...)), or take fewer intervals")
-    return "; ".join(ways)
+    return ", or ".join(ways)
 
 
 def _facts(solution: Solution, options: Options) -> Iterator[str]:
