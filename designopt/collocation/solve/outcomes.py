@@ -82,10 +82,10 @@ def _facts(solution: Solution, options: Options) -> Iterator[str]:
         yield _missed(solution, options)
     if status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.CANCELLED):
         yield _progress(solution, options)
-    if status in (Status.LOCALLY_INFEASIBLE, Status.RESTORATION_FAILED, Status.STALLED):
-        yield _worst(solution)
     if status is Status.LOCALLY_INFEASIBLE:
         yield from _saturated(solution)
+    if status in (Status.LOCALLY_INFEASIBLE, Status.RESTORATION_FAILED, Status.STALLED):
+        yield _worst(solution)
     if status in (Status.RESTORATION_FAILED, Status.STALLED):
         yield _conditioning(solution)
     if status is Status.DIVERGING:
@@ -135,7 +135,7 @@ def _worst(solution: Solution) -> str:
 
 
 def _saturated(solution: Solution) -> Iterator[str]:
-    saturated = []
+    saturated = [*_parameters_at_bounds(solution), *_limits_reached(solution)]
     for phase in solution.phases.values():
         limited = [(name, shares, phase.bounds[name]) for name, shares in phase.saturation.items()]
         limited += [(f"path constraint '{n}'", at, phase.path_limits[n]) for n, at in phase.path_saturation.items()]
@@ -147,6 +147,28 @@ def _saturated(solution: Solution) -> Iterator[str]:
         ]
     if saturated:
         yield f"On bounds: {'; '.join(saturated)}."
+
+
+def _parameters_at_bounds(solution: Solution) -> Iterator[str]:
+    for name, end in solution.at_bound.items():
+        low, high = solution.parameter_bounds[name]
+        if end in ("low", "high") and low < high:
+            word, bound = ("lower", low) if end == "low" else ("upper", high)
+            unit = f" {solution.parameter_units.get(name, '')}".rstrip()
+            yield f"{name} is at its {word} bound of {bound:.6g}{unit}"
+
+
+def _limits_reached(solution: Solution) -> Iterator[str]:
+    """Constraints between ends that are at a limit."""
+    constraints = solution.constraints
+    for number, block in enumerate(constraints.blocks):
+        for k, name in enumerate(block.names if block.kind == "ends" else ()):
+            row = int(block.rows[0, k])
+            value, low, high = constraints.values[row], constraints.low[row], constraints.high[row]
+            limit = min((low, high), key=lambda end: abs(value - end))
+            if low < high and abs(value - limit) <= KEPT * max(1.0, abs(limit)):
+                unit = f" {constraints.units[number]}".rstrip()
+                yield f"constraint '{name}' is at its limit of {limit:.6g}{unit}"
 
 
 def _conditioning(solution: Solution) -> str:
