@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
 
 from designopt.collocation.solution.solution import Solution
 from designopt.collocation.solution.status import Status
@@ -13,12 +17,26 @@ from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.plugin import Diverged
 
+_study_settings: ContextVar[Mapping[str, Any]] = ContextVar("study_settings", default=MappingProxyType({}))
+
+
+@contextlib.contextmanager
+def with_study_settings(settings: Mapping[str, Any]) -> Iterator[None]:
+    """Within this context `solve_design` has by default the options of these settings of a study's programs."""
+    token = _study_settings.set(settings)
+    try:
+        yield
+    finally:
+        _study_settings.reset(token)
+
 
 def solve_design(problem: TrajectoryProblem, design: Mapping[str, float], options: Options | None = None) -> Solution:
     """The solution of `problem` with its parameters fixed at the values of `design`, which may contain other inputs
     too.
 
-    A search evaluates many infeasible designs: after a failure no alternatives are tried, whatever `options` say.
+    Without `options`, an evaluation of a study has the mesh and the tolerances of the study's solver `collocation`, so
+    that both agree. A search evaluates many infeasible designs: after a failure no alternatives are tried, whatever
+    `options` say.
     Parameters with a number in the problem may be missing in the design. Raises `ProblemError` for other missing ones,
     `Diverged` for a failed solve, with its status as reason, and `KeyboardInterrupt` for one stopped by Ctrl-C, which
     must not count against the design.
@@ -32,7 +50,7 @@ def solve_design(problem: TrajectoryProblem, design: Mapping[str, float], option
         text = f"the design has no value for it; it has {', '.join(design) or 'none'}"
         raise ProblemError("bad_bounds", f"parameters.{missing[0]}", text)
     fixed = {v.name: float(design[v.name]) for v in problem.variables if v.name in design}
-    once = replace(options or Options(), persistent=False)
+    once = replace(options or Options.from_settings(_study_settings.get()), persistent=False)
     stated = replace(problem, parameters={**problem.parameters, **fixed})
     solution = solve(stated, once)
     if solution.status is Status.CANCELLED:

@@ -194,7 +194,7 @@ def _methods(name: str, declared: Mapping[str, ModelQuantity], target: type, cos
     if any(isinstance(d, Parameter) for d in declared.values()):
         methods["gradient"] = gradient
     if cost:
-        methods["trajectory_problem"] = trajectory_problem
+        methods |= {"trajectory_problem": trajectory_problem, "own_options": True}
     return methods
 
 

@@ -77,8 +77,10 @@ def model(
     ``study_remarks(parameters, judged)`` about a study that varies these inputs and has these outputs in objectives and
     limits, for the terminal and beside the answer.
     ``trajectory_problem(scenario)`` returns the evaluation as an optimal-control problem for the solver
-    ``collocation``. The class attribute ``later_settings`` names settings added in later versions: studies that leave
-    them at their defaults keep their keys.
+    ``collocation``. ``solve_design`` takes the mesh of an evaluation from the settings of that solver; the class
+    attribute ``own_options = True`` states that evaluations do not depend on them. The class attribute
+    ``later_settings`` names settings added in later versions: studies that leave them at their defaults keep their
+    keys.
 
     ``batch(designs, scenarios[, arrays])``, with a class attribute `batch_size`, the preferred number of evaluations
     per call, evaluates design i in scenario i for each row i. It returns a sequence with the result of `evaluate` for
@@ -159,6 +161,7 @@ def model(
                 has_study_remarks=has("study_remarks"),
                 has_baselines=has("baselines"),
                 has_trajectory_problem=has("trajectory_problem"),
+                takes_options=has("trajectory_problem") and not getattr(target, "own_options", False),
                 has_declares=has("declares"),
                 has_runs=has("runs"),
                 has_write_files=has("write_files"),
@@ -249,7 +252,8 @@ def solver(name: str, *, version: int) -> Callable[[T], T]:
 
     A solver that solves programs instead of evaluating designs has ``program(problem)``, which returns a
     `designopt.problem.Programs`. Every worker builds it, and ``evaluate.programs`` solves the programs that `solve`
-    requests.
+    requests. Its ``evaluation_options()`` returns settings for `designopt.collocation.solve_design` in the evaluations
+    of the study, by name.
 
     Raises `PluginError` for a class without `solve` or with an invalid attribute.
     """
@@ -284,6 +288,7 @@ def solver(name: str, *, version: int) -> Callable[[T], T]:
                 has_check=has("check"),
                 has_minimum_budget=has("minimum_budget"),
                 has_program=has("program"),
+                has_evaluation_options=has("evaluation_options"),
                 has_unit_sample=has("unit_sample"),
                 has_indices=has("indices"),
             ),

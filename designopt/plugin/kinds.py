@@ -56,8 +56,9 @@ class ModelPlugin(Plugin):
     ``prepare_scenario(conditions)``, and its methods receive the result. `has_batch`, `has_gradient`,
     `has_prepare`, `has_check`, `has_check_space`, `has_check_scenario`, `has_remarks`, `has_study_remarks`,
     `has_baselines`, `has_trajectory_problem`, `has_declares`, `has_runs`, `has_write_files` and `has_model_file`
-    state the optional methods of its class. `plots` are the parts of the report that it proposes. `fidelity` makes
-    an evaluation cheap. The plugin of a checked `Use` contains the declarations for its settings.
+    state the optional methods of its class. `takes_options`: its evaluations depend on the settings of the study's
+    programs (`solve_design`). `plots` are the parts of the report that it proposes. `fidelity` makes an evaluation
+    cheap. The plugin of a checked `Use` contains the declarations for its settings.
     """
 
     kind = "model"
@@ -79,6 +80,7 @@ class ModelPlugin(Plugin):
     has_study_remarks: bool = False
     has_baselines: bool = False
     has_trajectory_problem: bool = False
+    takes_options: bool = False
     has_declares: bool = False
     has_runs: bool = False
     has_write_files: bool = False
@@ -118,8 +120,9 @@ class SolverPlugin(Plugin):
     `needs_parameters`: a study with no other solver must have some. `takes_designs`: it evaluates the designs of its
     settings `designs` and `table`. `objectives`: their number. `gradient`: it uses the model's derivatives; `cheap`: it
     learns from cheap evaluations (`Fidelity`); both ``None`` if its settings decide. `has_check`, `has_minimum_budget`,
-    `has_program` (it solves trajectory problems instead of evaluating designs), `has_unit_sample` (it can sample
-    scenarios) and `has_indices` (sensitivity indices) state the optional methods of its class.
+    `has_program` (it solves trajectory problems instead of evaluating designs), `has_evaluation_options` (evaluations
+    share some of its settings), `has_unit_sample` (it can sample scenarios) and `has_indices` (sensitivity indices)
+    state the optional methods of its class.
     """
 
     kind = "solver"
@@ -134,6 +137,7 @@ class SolverPlugin(Plugin):
     has_check: bool = False
     has_minimum_budget: bool = False
     has_program: bool = False
+    has_evaluation_options: bool = False
     has_unit_sample: bool = False
     has_indices: bool = False
 

@@ -34,6 +34,7 @@ class Problem(Statement):
             seed=study.seed if study.model.plugin.takes_rng else None,
             missing=study.missing,
             fidelity=_fidelity(study),
+            evaluation_options=study.evaluation_options,
         )
 
     @cached_property

@@ -23,7 +23,8 @@ class Statement:
     With `gradients` every evaluation also records the model's derivatives, as figures ``d(output)/d(input)`` in the
     model's units. `seed` is the study's, for a stochastic model, None for any other. A design with results for all but
     at most the share `missing` of the scenarios is scored by these. `fidelity` is the model's if a solver learns from
-    cheap evaluations, which are those of `cheap`.
+    cheap evaluations, which are those of `cheap`. `evaluation_options` are the study's settings for solves within an
+    evaluation (`designopt.collocation.solve_design`).
     """
 
     model: Use[ModelPlugin]
@@ -36,6 +37,7 @@ class Statement:
     seed: int | None = None
     missing: float = 0.0
     fidelity: Fidelity | None = None
+    evaluation_options: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def output_names(self) -> tuple[str, ...]:
@@ -115,7 +117,8 @@ class Statement:
     @property
     def special(self) -> dict[str, Any]:
         """Entries of canonical form and keys that only some problems have."""
-        return {**({"gradients": True} if self.gradients else {}), **({} if self.seed is None else {"seed": self.seed})}
+        entries = {"gradients": self.gradients or None, "seed": self.seed, "options": self.evaluation_options or None}
+        return {name: value for name, value in entries.items() if value is not None}
 
     def key_values(self, scenario: Scenario) -> dict[str, Any]:
         """The conditions of a scenario as plain data."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import textwrap
+import re
 from collections import Counter
 
 import numpy as np
@@ -12,8 +12,8 @@ from designopt.problem.scoring import aggregate
 from designopt.store.result import Result
 from designopt.study.study import Objective, StudyConstraint
 
-#: Maximum length of a program's message in a line.
-LONGEST = 240
+#: Length of a program's message in a line, to which complete sentences are shown.
+LONGEST = 400
 
 
 def without_feasible(result: Result) -> str:
@@ -55,6 +55,8 @@ def most_frequent_end(result: Result) -> str:
         return ""
     ((status, number),) = Counter(record.status for record in failed).most_common(1)
     message = next((record.message for record in failed if record.status == status), "")
-    first = textwrap.shorten(message, LONGEST, placeholder=" ...")
+    sentences = re.split(r"(?<=\.) (?=[A-Z])", message)
+    complete = [n for n in range(1, len(sentences)) if len(" ".join(sentences[:n])) <= LONGEST]
+    first = " ".join(sentences[: max([1, *complete])])
     share = f"{number} of {len(result.programs())}"
     return f"Most frequent end of a program: {status}, {share}" + (f", the first: {first}" if first else "")

@@ -19,17 +19,19 @@ if TYPE_CHECKING:
 
 #: Maximum number of scenarios and of sentences in a note, of evaluations whose sentences are read, of names before one.
 LINES, _READ, _NAMED = 20, 100, 3
+#: Maximum number of warnings of a program.
+WARNINGS = 5
 _NUMBER = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?")
 
 
 def notable(result: Result) -> list[str]:
-    """Notes on the outputs declared as notable, wherever they are above 0, with the sentences that explain them; and
-    where the model evaluates optima differently from their programs."""
+    """Notes on the outputs declared as notable, wherever they are above 0, with the sentences that explain them; where
+    the model evaluates optima differently from their programs; and the warnings of the best program."""
     problem = result.problem
     notes = [
         f"note: {event['text']}" for event in result.events if event["kind"] in ("objective_differs", "limits_differ")
     ]
-    notes = list(dict.fromkeys(notes))
+    notes = [*dict.fromkeys(notes), *(f"note: {text}" for text in _of_best_program(result)[:WARNINGS])]
     for name, output in problem.model.plugin.outputs.items():
         quantity = output.quantity
         if quantity is None or not quantity.notable or name not in result.outcomes.figures:
@@ -46,6 +48,20 @@ def notable(result: Result) -> list[str]:
             if quantity.listed_by:
                 notes += _explained(result, some, quantity.listed_by)
     return notes
+
+
+def _of_best_program(result: Result) -> tuple[str, ...]:
+    """Warnings of the program with the best objective."""
+    solved = [record for record in result.programs() if record.ok]
+    if not solved:
+        return ()
+    sign = result.problem.objectives[0].sign
+    best = min(solved, key=lambda record: sign * record.figures.get("program(objective)", np.inf))
+    try:
+        solution = best.solution
+    except StoreError:  # the report and `designopt show` name it
+        return ()
+    return solution.warnings if solution is not None else ()
 
 
 def unusual(result: Result) -> list[str]:

@@ -44,7 +44,8 @@ def changed_study(
     stored = study_from_text(study.text, name, files=files, overrides=stages)
     same = dataclasses.replace(
         stored,
-        stages=study.stages,  # solvers decide whether derivatives are recorded
+        stages=study.stages,  # solvers decide whether derivatives are recorded, and the mesh of evaluations
+        evaluation_options=study.evaluation_options,
         model=_as_run(stored.model, study.model),
         figures={name: _as_run(use, study.figures.get(name)) for name, use in stored.figures.items()},
     )

@@ -282,8 +282,15 @@ def _second_pass(ctx: Context, study_sections: _Sections) -> tuple[StudyDefiniti
         tables=tuple(ctx.tables),
         missing=(values.get("missing") or {}).get("at_most") or 0.0,
         tolerances=None if goals.none else tolerances,
+        evaluation_options=_evaluation_options(model, [item.stage for item in placed]),
     )
     return study, placed
+
+
+def _evaluation_options(model: Use[ModelPlugin], stages: Sequence[Stage]) -> Mapping[str, Any]:
+    """Settings of the last solver of programs for the evaluations of `model`."""
+    solvers = [stage.solver for stage in stages if stage.solver.plugin.has_evaluation_options]
+    return solvers[-1].build().evaluation_options() if solvers and model.plugin.takes_options else {}
 
 
 def _with_neighbours(

@@ -266,7 +266,8 @@ class StudyDefinition:
     validation, `reference` the fixed reference point of the hypervolume, `export` the formats written beside the
     report. `plugin_files` are files given with ``--plugin``, as (name, content); `tables` those with designs and
     scenarios. `missing` is the share of the scenarios that may lack a result without failing their design. The chosen
-    designs are also evaluated within `tolerances`.
+    designs are also evaluated within `tolerances`. `evaluation_options` are settings of the last solver of programs
+    that the model's own evaluations share, by name; empty if they are at their defaults.
     """
 
     name: str
@@ -293,6 +294,7 @@ class StudyDefinition:
     tables: tuple[InputFile, ...] = ()
     missing: float = 0.0
     tolerances: Tolerances | None = None
+    evaluation_options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def baseline(self) -> Stage | None:

@@ -21,7 +21,7 @@ from designopt.workers.starter import Starter, StartingWorkers, can_fork
 FEW = 64
 #: ... and switches to workers after this time of evaluation (s).
 PATIENCE = 1.0
-#: A single design goes to a worker only if it takes longer than this (s): the transfer costs about 10 ms.
+#: Designs that wait one by one go to workers only if one takes longer than this (s): the transfer costs about 10 ms.
 WORTHWHILE = 0.02
 #: Minimum size of the first batch of a run on workers that begins before these are there (`designopt.workers.starter`).
 LEAST = 8
@@ -136,8 +136,9 @@ class SerialThenWorkers:
         return self._executor.shortest
 
     def submit(self, chunk: Chunk) -> None:
-        """Accept a chunk; workers are started for the first worthwhile one after `PATIENCE`."""
-        worthwhile = len(chunk) > 1 or self._spent > WORTHWHILE * self._completed
+        """Accept a chunk; workers are started after `PATIENCE` for the first one with work for several."""
+        together = len(chunk) > 1 and not chunk.programs  # a chain of programs is solved one after another
+        worthwhile = together or (chunk.pending > 0 and self._spent > WORTHWHILE * self._completed)
         if isinstance(self._executor, Serial) and self._spent > PATIENCE and worthwhile:
             self._executor.close()
             self._executor = self._workers()

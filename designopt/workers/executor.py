@@ -41,7 +41,8 @@ class Chunk:
     `arrays` are the names of arrays to return. `seeds` are those of the evaluations' random numbers, for stochastic
     models, and of programs. A chunk contains evaluations or `programs`, never both; `scenarios` are then the stages
     (from 0) of their solvers. `number` is unique in a run. One that is `alone` is a suspect: its process does no other
-    work shortly before and after it. Evaluations of a `cheap` one are cheap (`Problem.cheap`).
+    work shortly before and after it. Evaluations of a `cheap` one are cheap (`Problem.cheap`). `pending` evaluations
+    (about) wait beside it.
     """
 
     number: int
@@ -52,6 +53,7 @@ class Chunk:
     alone: bool = False
     programs: bool = False
     cheap: bool = False
+    pending: int = 0
 
     def __len__(self) -> int:
         return len(self.X)

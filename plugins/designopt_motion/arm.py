@@ -102,6 +102,8 @@ class ReachArm:
     rates nearly equal and the optimum smooth. One evaluation solves one trajectory problem.
     """
 
+    own_options = True
+
     scheme: Annotated[Literal["hermite_simpson", "radau"], Q("", "of the transcription")] = "radau"
     intervals: Annotated[int, Q("", "of the mesh", ge=4)] = 30
     starts: Annotated[

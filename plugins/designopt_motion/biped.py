@@ -90,6 +90,8 @@ class Biped:
     evaluation solves one trajectory problem.
     """
 
+    own_options = True
+
     scheme: Annotated[Literal["hermite_simpson", "radau"], Q("", "of the transcription")] = "radau"
     intervals: Annotated[int, Q("", "of the mesh", ge=4)] = 40
 

@@ -71,6 +71,8 @@ class CartPole:
     Kelly, SIAM Review 59 (2017) 849, section 6. One evaluation solves one trajectory problem.
     """
 
+    own_options = True
+
     scheme: Annotated[Literal["hermite_simpson", "radau"], Q("", "of the transcription")] = "hermite_simpson"
     intervals: Annotated[int, Q("", "of the mesh", ge=4)] = 50
     time_weight: Annotated[float, Q("N^2", "of the duration in the cost", ge=0)] = 20.0

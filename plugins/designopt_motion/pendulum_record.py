@@ -70,6 +70,8 @@ class PendulumRecord:
     program, and the report shows their confidence intervals. One evaluation fits the initial state alone.
     """
 
+    own_options = True
+
     file: InputFile
     column: Annotated[str, Q("", "name of the column of angles")] = "angle"
     sigma: Annotated[float, Q("rad", "standard deviation of the angles; default: that of the table", gt=0)] | None = (

@@ -10,7 +10,7 @@ from designopt.collocation import Status
 PAGE = (Path(__file__).parents[2] / "docs" / "trajectories.md").read_text(encoding="utf-8")
 
 
-def test_the_blocks_of_the_page_run_one_after_the_other(capsys):
+def test_the_blocks_of_the_page_run_one_after_the_other(capsys, tmp_path):
     names = {}
     for block in re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL):
         exec(block, names)
@@ -19,9 +19,13 @@ def test_the_blocks_of_the_page_run_one_after_the_other(capsys):
     # with a free spring the block needs less than the 12 N^2 s that it takes without (analytic, Kelly 2017)
     assert names["found"].objective < 12.0
     assert names["fine"].error_estimate < 1e-7
-    *_, none, some, more, _ = printed  # a spring of 0, 5 and 10 N/m, and the iterations of what was moved on
+    *_, none, some, more, _, cost = printed  # a spring of 0, 5 and 10 N/m, and the iterations of what was moved on
     assert [float(line.split()[0]) for line in (none, some, more)] == [0.0, 5.0, 10.0]
     assert float(none.split()[1]) == pytest.approx(12.0, rel=1e-8)
+    assert float(cost) == pytest.approx(3.61517, abs=5e-6)  # Runge-Kutta 4 with 1000 steps and IPOPT: 3.6152
+    result = names["study"].run(tmp_path / "s", executor="serial")  # without a parameter
+    assert result.outcomes.objectives.tolist() == [[float(cost)]]
+    assert [record.status for record in result.programs()] == ["solved"]
     assert names["path"].layout.title.text == "Path of x and y"
     _, out, _, on, _ = names["path"].data
     assert (out.name, on.name) == ("out", "on")

@@ -89,6 +89,14 @@ def test_the_optimal_damper_is_found_and_evaluated_by_the_model_itself(tmp_path)
     assert events_of(result, "objective_differs") == []
 
 
+def test_a_study_whose_parameters_are_all_fixed_is_one_program(tmp_path):
+    result = study(space={"damping": 2.0}, solver={"intervals": 60}).run(tmp_path / "s")
+    (record,) = result.programs()
+    assert (record.status, record.optimum) == ("solved", {"damping": 2.0})
+    assert best(result) == ({"damping": 2.0}, error(2.0))
+    assert Result.open(result.path).outcomes.objectives.tolist() == [[error(2.0)]]
+
+
 def test_units_and_logarithms_of_a_study_are_its_own_affair(tmp_path):
     space = {"damping": {"low": 200, "high": 1500, "unit": "N s/km", "scale": "log"}, "stiffness": "0.04 N/cm"}
     objective = {"name": "decay", "minimize": "error", "unit": "mm^2 s"}
@@ -365,7 +373,8 @@ def test_points_that_end_elsewhere_when_they_are_solved_cold_are_reported():
 
 def test_evaluations_without_a_result_are_compared_with_nothing():
     # warnings are errors here: infinite and missing numbers are passed over in silence
-    problem = SimpleNamespace(objectives=[SimpleNamespace(name="decay", sign=1.0)])
+    model = SimpleNamespace(plugin=SimpleNamespace(takes_options=False))
+    problem = SimpleNamespace(objectives=[SimpleNamespace(name="decay", sign=1.0)], model=model)
     outcomes = SimpleNamespace(objectives=np.array([[math.inf], [math.nan], [1.1], [1.0]]), violation=np.zeros(4))
     ((kind, text),) = compared(problem, outcomes, np.array([math.inf, 1.0, 1.0, 1.0]))
     assert kind == "objective_differs"

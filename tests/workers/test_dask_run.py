@@ -273,6 +273,10 @@ def test_small_studies_stay_in_this_process_and_larger_ones_get_workers(tmp_path
     workers = evaluated(result, "worker")
     assert workers[0] == "serial"
     assert workers[-1] != "serial"
+    one_by_one = make_study(
+        settings={"pause": 0.05}, stages=(listed(np.linspace(0, 1, 6), batch=1),), names=("a",), execution={}
+    )
+    assert run_study(one_by_one, tmp_path / "one_by_one").sessions[0]["executor"] == "serial"
 
 
 def test_a_model_that_cannot_be_prepared_ends_the_run_with_a_line_that_says_why(tmp_path):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from designopt.collocation.solution.explain import KEPT, worst_violations
-from designopt.collocation.solution.solution import Arc, Solution
+from designopt.collocation.solution.solution import PhaseSolution, Solution
 from designopt.collocation.solution.status import Status
 from designopt.collocation.statement.options import Options
 
@@ -47,7 +47,7 @@ def _doubts(solution: Solution, options: Options) -> Iterator[str]:
         yield (
             f"singular_arc: from {arc.begin:.6g} to {arc.end:.6g} s the cost does not bend with"
             f" {', '.join(arc.controls)} of {arc.phase}: a control that is known less well there and may ring;"
-            f" {_against_ringing(solution, arc)}"
+            f" {against_ringing(solution.phases[arc.phase], arc.controls)}"
         )
     for phase in solution.phases.values():
         for name, limits in phase.ends.items():
@@ -62,15 +62,18 @@ def _doubts(solution: Solution, options: Options) -> Iterator[str]:
                 )
 
 
-def _against_ringing(solution: Solution, arc: Arc) -> str:
-    """Advice against oscillating controls of a singular arc; those of `with_rates` are rates already."""
-    rated = [n.removesuffix(OF_RATE) for n in arc.controls if n.endswith(OF_RATE)]
-    rated = [name for name in rated if name in solution.phases[arc.phase].ends]
-    unrated = len(arc.controls) > len(rated)
-    ways = ["limit or penalise its rate (with_rates)"] if unrated else []
+def against_ringing(phase: PhaseSolution, controls: Sequence[str]) -> str:
+    """Advice against oscillating controls; those of `with_rates` are rates already."""
+    rated = [n.removesuffix(OF_RATE) for n in controls if n.endswith(OF_RATE)]
+    rated = [name for name in rated if name in phase.ends]
+    ways = []
+    if len(controls) > len(rated):
+        free_midpoints = any(s.name == "hermite_simpson" and not len(s.control_rows) for s in phase.mesh.schemes)
+        ways += ["state midpoint_control: linear"] if free_midpoints else []
+        ways.append("limit or penalise its rate (rates of the solver collocation, with_rates in Python)")
     if rated:
         ways.append(f"give the rate of {', '.join(rated)} a penalty (Rate(penalty=...)), or take fewer intervals")
-    return "; ".join(ways)
+    return ", or ".join(ways)
 
 
 def _facts(solution: Solution, options: Options) -> Iterator[str]:
@@ -79,10 +82,10 @@ def _facts(solution: Solution, options: Options) -> Iterator[str]:
         yield _missed(solution, options)
     if status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.CANCELLED):
         yield _progress(solution, options)
-    if status in (Status.LOCALLY_INFEASIBLE, Status.RESTORATION_FAILED, Status.STALLED):
-        yield _worst(solution)
     if status is Status.LOCALLY_INFEASIBLE:
         yield from _saturated(solution)
+    if status in (Status.LOCALLY_INFEASIBLE, Status.RESTORATION_FAILED, Status.STALLED):
+        yield _worst(solution)
     if status in (Status.RESTORATION_FAILED, Status.STALLED):
         yield _conditioning(solution)
     if status is Status.DIVERGING:
@@ -132,7 +135,7 @@ def _worst(solution: Solution) -> str:
 
 
 def _saturated(solution: Solution) -> Iterator[str]:
-    saturated = []
+    saturated = [*_parameters_at_bounds(solution), *_limits_reached(solution)]
     for phase in solution.phases.values():
         limited = [(name, shares, phase.bounds[name]) for name, shares in phase.saturation.items()]
         limited += [(f"path constraint '{n}'", at, phase.path_limits[n]) for n, at in phase.path_saturation.items()]
@@ -144,6 +147,28 @@ def _saturated(solution: Solution) -> Iterator[str]:
         ]
     if saturated:
         yield f"On bounds: {'; '.join(saturated)}."
+
+
+def _parameters_at_bounds(solution: Solution) -> Iterator[str]:
+    for name, end in solution.at_bound.items():
+        low, high = solution.parameter_bounds[name]
+        if end in ("low", "high") and low < high:
+            word, bound = ("lower", low) if end == "low" else ("upper", high)
+            unit = f" {solution.parameter_units.get(name, '')}".rstrip()
+            yield f"{name} is at its {word} bound of {bound:.6g}{unit}"
+
+
+def _limits_reached(solution: Solution) -> Iterator[str]:
+    """Constraints between ends that are at a limit."""
+    constraints = solution.constraints
+    for number, block in enumerate(constraints.blocks):
+        for k, name in enumerate(block.names if block.kind == "ends" else ()):
+            row = int(block.rows[0, k])
+            value, low, high = constraints.values[row], constraints.low[row], constraints.high[row]
+            limit = min((low, high), key=lambda end: abs(value - end))
+            if low < high and abs(value - limit) <= KEPT * max(1.0, abs(limit)):
+                unit = f" {constraints.units[number]}".rstrip()
+                yield f"constraint '{name}' is at its limit of {limit:.6g}{unit}"
 
 
 def _conditioning(solution: Solution) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,15 +12,21 @@ import numpy as np
 from designopt.collocation.solution.solution import PhaseSolution, Solution
 from designopt.collocation.solution.verification.equations import is_determined
 from designopt.collocation.solution.verification.resimulate import resimulate
-from designopt.collocation.solution.verification.violation import violation_between_points
+from designopt.collocation.solution.verification.violation import (
+    NOTICEABLE,
+    Violation,
+    oscillations,
+    violations_between_points,
+)
 from designopt.collocation.solve.attempts import persist
 from designopt.collocation.solve.guess.multistart import solve_from_starts, spread
 from designopt.collocation.solve.guess.rollout import rollout
+from designopt.collocation.solve.outcomes import against_ringing
 from designopt.collocation.solve.program import Program, check_arguments
 from designopt.collocation.solve.refine import refine, with_errors
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
-from designopt.collocation.statement.problem import TrajectoryProblem
+from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.interrupts import HostHandlers
@@ -54,8 +60,8 @@ def solve(
     solution = solve_from_starts(program, guess, roll=options.rollout)
     if options.persistent:
         solution = persist(program, problem, guess, solution)
-    if solution.success and options.refine is not None:
-        solution = refine(program, solution, options.refine, begin)
+    if solution.success and options.refinement is not None:
+        solution = refine(program, solution, options.refinement, begin)
     if solution.starts:
         solution = replace(solution, message=f"{solution.message} {spread(solution.starts)}")
     if solution.success and options.check:
@@ -67,22 +73,25 @@ def checked(problem: TrajectoryProblem, statement: ProblemFunctions, solution: S
     """The solution of `problem` with all accuracy checks, also in its message.
 
     The error estimate of each interval, re-simulations with its controls, violations between the points: see
-    `interval_errors`, `Resimulation` and `violation_between_points`.
+    `interval_errors`, `Resimulation` and `violations_between_points`.
     """
     begin = time.perf_counter()
     solution = with_errors(problem, solution)
     phases: dict[str, PhaseSolution] = {}
     ends: list[str] = []
+    between: list[str] = []
     for phase, point in zip(problem.phases, statement.points, strict=True):
         solved = solution.phases[phase.name]
         resimulated = resimulate(phase, solved, solution.parameters)
         if resimulated.end < resimulated.times[-1]:
             ends.append(f" It diverges in {phase.name} after {resimulated.end:.6g} s.")
+        violations = violations_between_points(phase, point, solved, solution.parameters)
+        between += [*_beyond(phase, violations), *_oscillating(solved)]
         phases[phase.name] = replace(
             solved,
             segment_errors=resimulated.segment_errors,
             resimulation_error=resimulated.error,
-            path_violation_between_points=violation_between_points(phase, point, solved, solution.parameters),
+            path_violation_between_points=max((v.share for v in violations.values()), default=0.0),
         )
     largest = max(phase.resimulation_error for phase in phases.values())
     segments = max(float(phase.segment_errors.max()) for phase in phases.values())
@@ -115,7 +124,7 @@ def checked(problem: TrajectoryProblem, statement: ProblemFunctions, solution: S
         for phase in problem.phases
         if not is_determined(phase.system)
     )
-    doubts += tuple(_not_finite(solution))
+    doubts += (*_not_finite(solution), *between)
     timing = {**solution.timing, "check": time.perf_counter() - begin}
     return replace(
         solution,
@@ -133,6 +142,30 @@ def _optimisation_error(solution: Solution) -> str:
         size = abs(solution.objective) or 1.0
         return f"The cost is zero to within its optimisation error of {error * size:.1e}."
     return f"Optimisation error {error:.1e}."
+
+
+def _beyond(phase: Phase, violations: Mapping[str, Violation]) -> Iterator[str]:
+    """Warnings about limits that are violated between the points of the mesh."""
+    units = {v.name: v.unit for v in phase.system.states}
+    units |= {f"path constraint '{name}'": constraint.unit for name, constraint in phase.path.items()}
+    for name, violation in violations.items():
+        if NOTICEABLE < violation.share < math.inf:
+            amount = f"{violation.amount:.3g} {units[name]}".rstrip()
+            yield (
+                f"between_points: {name} of {phase.name} is violated by up to {amount} at {violation.time:.6g} s,"
+                " between the points of the mesh, where no limit is imposed: take more intervals, or refine"
+            )
+
+
+def _oscillating(solved: PhaseSolution) -> Iterator[str]:
+    """Warnings about controls that oscillate with the mesh."""
+    for o in oscillations(solved):
+        unit = f" {solved.units[o.control]}".rstrip()
+        more = f", and exceeds its bounds between the points by up to {o.beyond:.3g}{unit}" if o.beyond > 0.0 else ""
+        yield (
+            f"oscillating_control: {o.control} of {solved.name} turns in nearly every interval from {o.begin:.6g} to"
+            f" {o.end:.6g} s, by up to {o.swing:.3g}{unit}{more}: {against_ringing(solved, [o.control])}"
+        )
 
 
 def _not_finite(solution: Solution) -> Iterator[str]:

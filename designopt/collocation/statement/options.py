@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Literal
+from typing import Any, Literal
 
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.scheme import DEGREES, SCHEMES, Scheme, SchemeName
@@ -27,6 +27,8 @@ CHOICES = {
 
 #: Maximum number of starts.
 MOST_STARTS = 10_000
+#: Maximum number of refinements of a mesh that fails its check.
+CHECK_ROUNDS = 5
 
 
 def _check_integer(name: str, value: object) -> None:
@@ -80,8 +82,9 @@ class Options:
 
     `rollout` starts from the motion caused by the guessed controls. `starts` solves from several guesses, all but the
     first perturbed with random numbers of `seed`, and keeps the best. `persistent` tries alternatives after a failure,
-    in a fixed order (`solve.attempts`). `refine` then refines the mesh. `check` assesses the accuracy of the result:
-    error estimate, re-simulation and violations between the points.
+    in a fixed order (`solve.attempts`). `refine` then refines the mesh; without it, a mesh with a larger error than
+    `mesh_check` is refined until it is below, in at most five rounds (0: never). `check` assesses the accuracy of the
+    result: error estimate, re-simulation and violations between the points.
 
     Raises `ValueError` for invalid numbers and `ProblemError` (bad_statement) for settings of other schemes.
     """
@@ -93,6 +96,7 @@ class Options:
     defects: Literal["integral", "differential"] = "integral"
     form: Literal["auto", "explicit", "residual"] = "auto"
     refine: Refinement | None = None
+    mesh_check: float = 0.0
     tolerance: float = 1e-8
     acceptable_tolerance: float = 1e-6
     max_iterations: int = 1000
@@ -120,8 +124,9 @@ class Options:
                 raise ValueError(f"{name} must be at most {most}, not {getattr(self, name)}")
         for name in ("tolerance", "acceptable_tolerance"):
             _check_positive(name, getattr(self, name))
-        if self.time_limit is not None:
-            _check_positive("time_limit", self.time_limit)
+        for name, value in (("time_limit", self.time_limit), ("mesh_check", self.mesh_check or None)):
+            if value is not None:
+                _check_positive(name, value)
         if self.degree is not None:
             _check_integer("degree", self.degree)
             if self.degree not in DEGREES:
@@ -131,6 +136,29 @@ class Options:
         if not isinstance(self.refine, Refinement | None):
             raise ValueError(f"refine must be a Refinement(...), not {self.refine!r}")
         self._check_scheme()
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> Options:
+        """Options with the `settings` of a study by name, as plain data: a refinement is a mapping. Others are at their
+        defaults. Raises as the constructor does."""
+        settings, refinement = dict(settings), settings.get("refine")
+        # IPOPT accepts only integers for its counts, and integers for real options
+        ipopt = settings.get("ipopt", {}).items()
+        return cls(
+            **settings
+            | {
+                "refine": None if refinement is None else Refinement(**refinement),
+                "acceptable_tolerance": max(cls.acceptable_tolerance, settings.get("tolerance", cls.tolerance)),
+                "ipopt": {n: int(v) if isinstance(v, float) and v.is_integer() else v for n, v in ipopt},
+            }
+        )
+
+    @property
+    def refinement(self) -> Refinement | None:
+        """The refinement of a solved mesh: the stated one, or that of the mesh check."""
+        if self.refine is None and self.mesh_check > 0.0:
+            return Refinement(self.mesh_check, rounds=CHECK_ROUNDS)
+        return self.refine
 
     def _check_scheme(self) -> None:
         """Checks that every setting belongs to the scheme in use."""

@@ -26,6 +26,8 @@ def differences(a: StudyDefinition, b: StudyDefinition) -> list[str]:
     relations = [{str(r.text) for r in s.relations} for s in (a, b)]
     clauses += [f"without the relation {r}" for r in sorted(relations[0] - relations[1])]
     clauses += [f"with the relation {r}" for r in sorted(relations[1] - relations[0])]
+    if not clauses and a.evaluation_options != b.evaluation_options:  # of a store from before evaluations shared them
+        clauses = [f"evaluations with the mesh of the solver ({_settings_text(b)}), not with {_settings_text(a)}"]
     return clauses[:MOST] + ([f"and {len(clauses) - MOST} more differences"] if len(clauses) > MOST else [])
 
 
@@ -41,6 +43,10 @@ def _use(what: str, a: Use[Plugin], b: Use[Plugin]) -> Iterator[str]:
         new, old = new_settings.get(name), old_settings.get(name)
         if plain(new) != plain(old):
             yield f"{what} with {name} {_as_text(new)} instead of {_as_text(old)}"
+
+
+def _settings_text(study: StudyDefinition) -> str:
+    return ", ".join(f"{n} {value_text(v)}" for n, v in study.evaluation_options.items()) or "the default mesh"
 
 
 def _as_text(value: Any) -> str:

@@ -186,8 +186,8 @@ class Dispatcher:
             self._flight[self._chunks] = work
             programs = work.kind == "program"
             seeds = self._seeds(work)
-            cheap = work.kind == "cheap"
-            chunk = Chunk(self._chunks, work.X, self._scenarios(work), arrays, seeds, work.alone, programs, cheap)
+            cheap, left = work.kind == "cheap", queue.left()
+            chunk = Chunk(self._chunks, work.X, self._scenarios(work), arrays, seeds, work.alone, programs, cheap, left)
             self._executor.submit(chunk)
             self._describe()
         return True

@@ -17,7 +17,6 @@ from designopt.collocation import (
     Options,
     ProblemError,
     Program,
-    Refinement,
     Solution,
     TrajectoryProblem,
     inference,
@@ -39,9 +38,6 @@ from designopt.collocation.transcription.functions.functions import state, with_
 from designopt.problem import Solved
 from designopt.solvers.collocation.trajectory import StudyTrajectory
 
-#: Maximum number of refinements of a mesh that fails its error check.
-CHECK_ROUNDS = 5
-
 
 class ChainState:
     """The start of the next program of a chain: a solution and the iterations of a cold solve."""
@@ -55,8 +51,7 @@ class StudyPrograms:
     number.
 
     `deviations` are standard deviations of numbers by name; their effect on each optimum is computed. `confidence` is
-    the level of the intervals of estimated parameters. Without a refinement in the options, a mesh with an error above
-    `mesh_check` is refined until it is below (0: never).
+    the level of the intervals of estimated parameters.
     """
 
     def __init__(
@@ -66,13 +61,10 @@ class StudyPrograms:
         expected: int,
         deviations: Mapping[str, float] = MappingProxyType({}),
         confidence: float = 0.95,
-        mesh_check: float = 0.0,
     ) -> None:
         self._study, self._expected = study, expected
         self._options = options
         self._deviations, self._confidence = deviations, confidence
-        checked = Refinement(mesh_check, rounds=CHECK_ROUNDS) if mesh_check > 0.0 else None
-        self._refinement = checked if options.refine is None else options.refine
 
     def check(self) -> None:
         """Raises `ProblemError` for mistakes in the statement of the model or of the study; nothing is solved."""
@@ -138,9 +130,10 @@ class StudyPrograms:
 
     def _finished(self, problem: TrajectoryProblem, solution: Solution) -> Solution:
         """Refined, with all accuracy checks."""
-        if solution.success and self._refinement is not None:
+        refinement = self._options.refinement
+        if solution.success and refinement is not None:
             program = Program(problem, self._options, statement=self._program.statement)
-            solution = refine(program, solution, self._refinement, self._guess(problem, solution.seed))
+            solution = refine(program, solution, refinement, self._guess(problem, solution.seed))
         return checked(problem, self._program.statement, solution) if solution.success else solution
 
     def _inherited(self, problem: TrajectoryProblem, solution: Solution) -> tuple[dict[str, float], tuple[str, ...]]:

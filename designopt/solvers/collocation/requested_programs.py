@@ -87,7 +87,7 @@ def compared(
         text = (
             f"the model evaluates '{objective.name}' of {_counted(int((apart > APART).sum()), len(model_objectives))} "
             f"differently from the program, by up to {model_objectives[worst]:.6g} instead of {objectives[worst]:.6g}: "
-            "refine the mesh; or one of the two found another local optimum, or the model minimises "
+            f"{_cause(problem)}; or one of the two found another local optimum, or the model minimises "
             "another objective over its motions than the study"
         )
         if controls:
@@ -101,6 +101,17 @@ def compared(
         )
         events.append(("limits_differ", text))
     return events
+
+
+def _cause(problem: Problem) -> str:
+    """The most likely cause of a difference, and what to do."""
+    if not problem.model.plugin.takes_options:
+        return "the model's evaluation does not use the solver's mesh: refine both (see the settings of the model)"
+    if problem.evaluation_options:
+        return "the mesh, which both share, is too coarse: refine it"
+    return (
+        "the mesh is too coarse: state 'refine' or 'intervals' of the solver, which evaluations of the model then share"
+    )
 
 
 def _counted(some: int, total: int) -> str:

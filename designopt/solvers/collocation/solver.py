@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.collocation import Options, ProblemError, Refinement
+from designopt.canonical_form import plain
+from designopt.collocation import Options, ProblemError
 from designopt.collocation.estimation.fitting import is_measured
 from designopt.collocation.postoptimal.directions import all_names
 from designopt.collocation.statement.options import MOST_STARTS
@@ -27,6 +28,22 @@ from designopt.solvers.collocation.trajectory import StudyTrajectory, study_traj
 
 #: Settings that the options of a program may reject.
 SETTINGS = ("form", "degree", "midpoint_control", "refine", "ipopt")
+#: Settings that the model's own evaluations share with the programs: what decides the accuracy of one solve.
+OF_EVALUATIONS = (
+    "scheme",
+    "intervals",
+    "degree",
+    "midpoint_control",
+    "form",
+    "refine",
+    "mesh_check",
+    "tolerance",
+    "max_iterations",
+    "hessian",
+    "scales",
+    "ipopt",
+    "rollout",
+)
 #: Confidence level of the intervals of an estimate.
 USUAL_LEVEL = 0.95
 
@@ -55,6 +72,7 @@ class Collocation:
     """
 
     uses_start: ClassVar[bool] = True
+    needs_parameters: ClassVar[bool] = False
     objectives: ClassVar[Literal["one", "several", "any"]] = "one"
     later_settings: ClassVar[tuple[str, ...]] = (
         "ipopt",
@@ -181,35 +199,26 @@ class Collocation:
 
     def options(self) -> Options:
         """Options of each program."""
-        refine = self.refine
-        if refine is not None:
-            refinement_settings = refine if isinstance(refine, Mapping) else vars(refine)
-            refinement = Refinement(**refinement_settings)
-        return Options(
-            scheme=self.scheme,
-            intervals=self.intervals,
-            degree=self.degree,
-            midpoint_control=self.midpoint_control,
-            form=self.form,
-            refine=None if refine is None else refinement,
-            tolerance=self.tolerance,
-            acceptable_tolerance=max(1e-6, self.tolerance),
-            max_iterations=self.max_iterations,
-            time_limit=self.time_limit,
-            hessian=self.hessian,
-            compile=self.compile,
-            scales=dict(self.scales),
-            # IPOPT accepts only integers for its counts, and integers for real options
-            ipopt={n: int(v) if isinstance(v, float) and v.is_integer() else v for n, v in self.ipopt.items()},
-            rollout=self.rollout,
-            persistent=self.persistent,
+        return Options.from_settings(
+            {name: plain(getattr(self, name)) for name in (*OF_EVALUATIONS, "time_limit", "compile", "persistent")}
         )
+
+    def evaluation_options(self) -> dict[str, Any]:
+        """Settings for the solves of the model's own evaluations, so that these agree with the programs; none if they
+        are the defaults."""
+        usual = type(self)()
+        changed = {
+            name: plain(getattr(self, name)) for name in OF_EVALUATIONS if getattr(self, name) != getattr(usual, name)
+        }
+        if not changed or changed == {"mesh_check": 0.0}:  # by default an evaluation checks no mesh
+            return {}
+        return changed if self.refine is not None else {**changed, "mesh_check": self.mesh_check}
 
     def program(self, problem: Problem) -> StudyPrograms:
         """The object that solves the programs on a worker."""
         study, points = self._points(problem)
         count = len(points) * self.starts + min(self.verify, len(points))
-        return StudyPrograms(study, self.options(), count, self.deviations, self.confidence, self.mesh_check)
+        return StudyPrograms(study, self.options(), count, self.deviations, self.confidence)
 
     def _points(self, problem: Problem) -> tuple[StudyTrajectory, Floats]:
         """The trajectory problem, and the points of the sweep (n, d) along their path; stated once for a problem."""

@@ -88,6 +88,7 @@ class Evaluator:
     required_outputs: tuple[str, ...] = ()
     cheap: Evaluator | None = None
     code: str = "the model"
+    options: Mapping[str, Any] = field(default_factory=dict)
     keeps_failed: tuple[str, ...] = ()
 
     @classmethod
@@ -138,6 +139,7 @@ class Evaluator:
             if problem.cheap is None
             else cls.build(problem.cheap, required_outputs=required_outputs, permission=permission),
             code=code_of(model.plugin),
+            options=problem.evaluation_options,
             keeps_failed=permission.keeps_failed,
         )
 
@@ -172,7 +174,16 @@ class Evaluator:
                 design, self.scenarios[scenario].values, *array_names, **self._special(scenario, seed)
             )
 
-        return self._evaluation(answer, design, scenario, arrays, seed, recording)
+        with self._with_options():
+            return self._evaluation(answer, design, scenario, arrays, seed, recording)
+
+    def _with_options(self) -> contextlib.AbstractContextManager[None]:
+        """Within it, solves of the model have the options of the study's programs."""
+        if not self.options:
+            return contextlib.nullcontext()
+        from designopt.collocation.design import with_study_settings
+
+        return with_study_settings(self.options)
 
     def _special(self, scenario: int, seed: int | None) -> dict[str, Any]:
         """Named arguments of a model's methods: the prepared data of the scenario, and random numbers."""
@@ -326,7 +337,8 @@ class Evaluator:
             ready = self.prepared
             special = {} if ready is None else {"prepared": [ready.for_scenario(s) for s in scenarios]}
             conditions = [self.scenarios[s].values for s in scenarios]
-            answers = list(self.model.batch(designs, conditions, *array_names, **special))
+            with self._with_options():
+                answers = list(self.model.batch(designs, conditions, *array_names, **special))
         except Break:
             raise
         except BaseException:
@@ -335,7 +347,8 @@ class Evaluator:
             return None
         wall, cpu = (time.perf_counter() - wall) / len(answers), (time.process_time() - cpu) / len(answers)
         rows = zip(answers, designs, scenarios, strict=True)
-        evaluations = [self._evaluation(_returning(a), design, s, arrays, None, True) for a, design, s in rows]
+        with self._with_options():
+            evaluations = [self._evaluation(_returning(a), design, s, arrays, None, True) for a, design, s in rows]
         return [dataclasses.replace(one, wall=one.wall + wall, cpu=one.cpu + cpu) for one in evaluations]
 
     @property

@@ -127,6 +127,7 @@ def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMIS
             for p in space.parameters
             if p.name in values
         )
+        at = at or "the design, which has no parameters"
         if relation_violation > 0.0:
             lines.append(f"{at}: invalid, a relation is broken")
             statuses.append("invalid")

@@ -62,6 +62,7 @@ class Delivery:
     declared: tuple[Mapping[str, Field], Mapping[str, Array]] | None = None
     required_outputs: tuple[str, ...] = ()
     fidelity: Fidelity | None = None
+    evaluation_options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     permission: Permission = NO_PERMISSION
 
     @classmethod
@@ -96,6 +97,7 @@ class Delivery:
             declared=_declared(study.model.plugin),
             required_outputs=requested_by(problem),
             fidelity=problem.fidelity,
+            evaluation_options=problem.evaluation_options,
             permission=permission,
         )
 
@@ -134,6 +136,7 @@ class Delivery:
             figures=figures,
             gradients=self.gradients,
             fidelity=self.fidelity,
+            evaluation_options=self.evaluation_options,
         )
         return Evaluator.build(
             problem, programs=solve, required_outputs=self.required_outputs, permission=self.permission

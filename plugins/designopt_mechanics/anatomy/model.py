@@ -88,6 +88,8 @@ class WirePatterns:
     of tensions relative to their maxima; reserve moments have a large weight in the cost.
     """
 
+    own_options = True
+
     geometry: InputFile | None = None
     companion: InputFile | None = None
 

@@ -80,6 +80,8 @@ class AndrewsSqueezer:
     As a trajectory problem the crank turns by `turn` from rest to rest with the least integral of its squared torque.
     """
 
+    own_options = True
+
     turn: Annotated[float, Q("rad", "of the crank in the trajectory problem")] = 2.0 * math.pi
     max_torque: Annotated[float, Q("N m", "to both sides in the trajectory problem", gt=0)] = 0.5
     method: Annotated[Literal["auto", "rosenbrock4", "lsoda"], Q("", "integrator")] = "auto"

@@ -93,6 +93,8 @@ class CableRobot:
     least integral of squared tensions.
     """
 
+    own_options = True
+
     kind: Annotated[Literal["planar", "spatial"], Q("", "four cables in a plane, or eight in space")] = "planar"
     min_tension: Annotated[float, Q("N", "of a cable", ge=0)] = 5.0
     max_tension: Annotated[float, Q("N", "of a cable", gt=0)] = 300.0

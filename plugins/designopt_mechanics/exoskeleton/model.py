@@ -83,6 +83,8 @@ class ExoskeletonGait:
     result.
     """
 
+    own_options = True
+
     later_settings = ("max_compression", "feed_forward", "intervals")
 
     rods: Annotated[Literal[5, 11], Q("", "of the model")] = 5

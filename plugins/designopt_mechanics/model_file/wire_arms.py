@@ -81,6 +81,8 @@ class WireArms:
     with the least integral of its square.
     """
 
+    own_options = True
+
     mechanism: Annotated[str, Q("", "bundled model file; not used with `file`")] = "knee_patella"
     file: InputFile | None = None
     wire: Annotated[str, Q("", "name of the wire")] = "quadriceps"

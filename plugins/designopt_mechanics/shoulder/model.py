@@ -84,6 +84,8 @@ class ShoulderRhythm:
     torques, its elevation within 0.2 rad of the ends.
     """
 
+    own_options = True
+
     rtol: Annotated[float, Q("", "relative tolerance of the simulation", gt=0, le=1e-3)] = 1e-8
 
     def prepare(self) -> None:

@@ -62,6 +62,8 @@ class MechanismModel:
     any other number of the file by its path, such as ``frames.rod.body.mass``.
     """
 
+    own_options = True
+
     file: Annotated[InputFile, Quantity("", "mechanism file (YAML), or a robot file (URDF, MJCF)")]
     task: Annotated[
         Literal["inverse_dynamics", "simulation", "equilibrium", "trajectory", "kinematics"],

@@ -81,6 +81,8 @@ class AmputeeWalk:
     press a foot with more than 4 body weights, have no result (``implausible``).
     """
 
+    own_options = True
+
     model: Annotated[InputFile | None, Q("", "OpenSim model of a planar walker; the bundled one if none")] = None
     side: Annotated[Literal["r", "l"], Q("", "amputated: right or left")] = "r"
     knee: Annotated[Literal["single_axis", "four_bar"], Q("", "of the prosthesis")] = "single_axis"

@@ -81,6 +81,8 @@ class WalkPredict:
     weights, have no result (``implausible``). The bundled model is not for research or clinical use.
     """
 
+    own_options = True
+
     model: Annotated[InputFile | None, Q("", "OpenSim model (.osim) of a walker; the bundled planar one if none")] = (
         None
     )

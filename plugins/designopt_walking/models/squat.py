@@ -67,6 +67,8 @@ class SquatToStand:
     activations at the start would be free of charge on ever finer meshes.
     """
 
+    own_options = True
+
     model: Annotated[
         InputFile | None, Q("", "OpenSim model (.osim) of a leg with one hip, knee and ankle; the bundled one if none")
     ] = None

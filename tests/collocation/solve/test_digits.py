@@ -14,12 +14,14 @@ from benchmark_problems import point_mass, system
 from singular_arcs import catalyst, damped_to_rest
 
 from designopt.collocation import (
+    Constraint,
     Integral,
     Options,
     Phase,
     ProblemError,
     Program,
     Rate,
+    Solution,
     Status,
     TrajectoryProblem,
     load_solution,
@@ -75,7 +77,7 @@ def test_a_singular_arc_is_named_with_its_control_and_times() -> None:
     assert arc.begin == pytest.approx(1.415, abs=0.15)  # where |u| = 1 ends
     [warning] = [w for w in solution.warnings if w.startswith("singular_arc")]
     assert "does not bend with u of motion" in warning
-    assert warning.endswith("limit or penalise its rate (with_rates)")
+    assert "limit or penalise its rate (rates of the solver collocation, with_rates in Python)" in warning
 
 
 def test_a_limited_rate_that_oscillates_gets_no_advice_to_limit_it() -> None:
@@ -98,9 +100,37 @@ def test_a_rocket_has_a_singular_arc_between_full_thrust_and_none() -> None:
     assert 0.07 < arc.end < 0.08
 
 
+def _kinds(solution: Solution) -> set[str]:
+    return {warning.split(":")[0] for warning in solution.warnings}
+
+
+def test_a_control_that_rings_on_its_singular_arc_and_a_limit_broken_between_the_points_are_told() -> None:
+    problem = benchmark_problems.goddard()
+    [phase] = problem.phases
+    full = Constraint(lambda v: v["thrust"] - 3.5, high=0.0)
+    bounded = replace(
+        problem, phases=[replace(phase, bounds={**phase.bounds, "thrust": (0.0, 5.0)}, path={"full": full})]
+    )
+    ringing = solve(bounded)
+    assert {"singular_arc", "oscillating_control", "between_points"} <= _kinds(ringing)
+    [oscillating] = [w for w in ringing.warnings if w.startswith("oscillating_control")]
+    assert "thrust of motion" in oscillating
+    assert "state midpoint_control: linear, or limit or penalise its rate" in oscillating
+    [broken] = [w for w in ringing.warnings if w.startswith("between_points")]
+    times = np.linspace(ringing.phase.t0, ringing.phase.tf, 20001)
+    highest = float(ringing.interpolate(times)["thrust"].max())
+    amount = float(broken.split("by up to ")[1].split()[0])
+    assert "path constraint 'full'" in broken
+    assert amount == pytest.approx(highest - 3.5, rel=0.05)  # the warning has three digits, its grid ten places
+    smooth = solve(bounded, Options(midpoint_control="linear"))
+    assert not {"oscillating_control", "between_points"} & _kinds(smooth)
+
+
 @pytest.mark.parametrize("name", ["double_integrator", "cart_pole", "van_der_pol", "quarter_car", "linear_tangent"])
 def test_switches_and_regular_controls_are_not_singular(name: str) -> None:
-    assert Program(getattr(benchmark_problems, name)()).solve().singular_arcs == ()
+    solution = solve(getattr(benchmark_problems, name)())
+    assert solution.singular_arcs == ()
+    assert not {"oscillating_control", "between_points"} & _kinds(solution)
 
 
 def test_curvature_beyond_all_sizes_is_no_arc_and_no_warning() -> None:

@@ -105,10 +105,27 @@ def test_an_infeasible_problem_names_the_five_worst_constraints_with_times_and_w
 
     assert solution.status is Status.LOCALLY_INFEASIBLE
     assert not solution.success
-    worst = solution.message.split("Worst constraints: ")[1].split(". On bounds")[0].split("; ")
+    worst = solution.message.split("Worst constraints: ")[1].split("; ")
     assert len(worst) == 5
     assert all(text.startswith("rate of 'x' of motion at 0.") for text in worst)
     assert re.search("u of motion is at 1 for (49|50|51) % of the time", solution.message)
+
+
+def test_an_infeasible_problem_names_the_parameters_and_limits_that_are_at_their_ends():
+    x, v, u, duration = (ca.SX.sym(name) for name in ("x", "v", "u", "duration"))
+    cart = System.from_expressions(
+        "cart",
+        states=[(Variable("x", "m"), x, v), (Variable("v", "m/s"), v, u)],
+        controls=[(Variable("u", "m/s^2", -1.0, 1.0), u)],
+        parameters=[(Variable("duration", "s"), duration)],
+    )
+    move = Phase(cart, tf=(0.1, 10.0), initial={"x": 0.0, "v": 0.0}, final={"x": 1.0, "v": 0.0})  # takes 2 s
+    limits = {"duration": Constraint(lambda e: e.duration - e["duration"], 0.0, 0.0, "s")}
+    short = TrajectoryProblem([move], lambda e: e.duration, constraints=limits, parameters={"duration": (0.5, 1.5)})
+    assert "less. On bounds: duration is at its upper bound of 1.5 s" in solve(short, intervals=20).message
+    limits["hurry"] = Constraint(lambda e: e.duration, high=1.5, unit="s")
+    late = replace(short, constraints=limits, parameters={"duration": (0.5, 5.0)})
+    assert "less. On bounds: constraint 'hurry' is at its limit of 1.5 s" in solve(late, intervals=20).message
 
 
 def test_an_infeasible_path_constraint_is_named_with_its_limit_and_unit():

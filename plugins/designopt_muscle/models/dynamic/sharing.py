@@ -99,6 +99,8 @@ class DynamicSharingModel:
     optimised together with the motion.
     """
 
+    own_options = True
+
     model: Annotated[InputFile | None, Q("", "OpenSim model (.osim); the bundled planar leg if none")] = None
     window: Annotated[tuple[float, float] | None, Q("s", "first and last time; the whole motion if not given")] = None
     margin: Annotated[
