@@ -24,10 +24,18 @@ THEMED: Mapping[str, tuple[str, str]] = {
     "@middle": ("#2a788e", "#7fe3bd"),
     "@high": ("#5ab02f", "#f7f0a0"),
     "@veil": ("rgba(255,255,255,0.82)", "rgba(22,27,34,0.82)"),
+    "@blue": ("#0072b2", "#4ba6e0"),
+    "@vermilion": ("#d55e00", "#ff8c42"),
+    "@green": ("#009e73", "#2fc79b"),
+    "@purple": ("#cc79a7", "#e39cc4"),
+    "@orange": ("#e69f00", "#f2bc3d"),
+    "@sky": ("#56b4e9", "#9ad6f7"),
+    "@grey": ("#7f7f7f", "#a3a9b0"),
+    "@brown": ("#a6761d", "#cf9f4e"),
 }
 
-#: Colours of categories, in the order of use; readable on light and dark background.
-CATEGORIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#a6761d")
+#: Names of the colours of categories, in the order of use.
+CATEGORIES = ("@blue", "@vermilion", "@green", "@purple", "@orange", "@sky", "@grey", "@brown")
 
 #: Colour scale of ordered values: uniform in lightness, so that it also works in grey and for colour-blind readers.
 ORDERED = "Viridis"
@@ -43,7 +51,7 @@ DECADES = 1e3
 
 
 def category(i: int) -> str:
-    """Colour of category number `i`."""
+    """Name of the themed colour of category number `i`."""
     return CATEGORIES[i % len(CATEGORIES)]
 
 

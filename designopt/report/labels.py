@@ -49,6 +49,11 @@ def number(value: Any, digits: int = 4) -> str:
     return _trim(f"{value:.{max(0, digits - 1 - math.floor(math.log10(size)))}f}")
 
 
+def answer_digits(result: Result) -> int:
+    """Significant digits of the answer: solved trajectory programs have as many as published values."""
+    return 6 if result.programs() else 4
+
+
 def _trim(text: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -56,6 +61,12 @@ def _trim(text: str) -> str:
 def with_unit(name: str, unit: str) -> str:
     """``name [unit]``, or the name alone for a plain number."""
     return f"{name} [{unit}]" if unit else name
+
+
+def per(unit: str, by: str) -> str:
+    """The unit of a quantity in `unit` per `by`."""
+    divisor = f"({by})" if re.search(r"[ */]", by) else by
+    return f"{unit or '1'}/{divisor}" if by else unit
 
 
 def plain(text: str) -> str:
@@ -173,8 +184,7 @@ def displayed_figures(result: Result) -> dict[str, tuple[str, Floats]]:
     for p in problem.space.free:
         for name in [name for name in figures if derivative_name(name, p.name) in figures]:
             factor, unit = scales[name]
-            by = f"({p.unit})" if re.search(r"[ */]", p.unit) else p.unit
-            scales[derivative_name(name, p.name)] = factor * p.factor, f"{unit or '1'}/{by}" if by else unit
+            scales[derivative_name(name, p.name)] = factor * p.factor, per(unit, p.unit)
     return {
         name: (scales[name][1], values if scales[name][0] == 1.0 else scales[name][0] * values)
         for name, values in figures.items()

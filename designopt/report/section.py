@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,12 +48,6 @@ class Figure:
     designs: Mapping[int, NDArray[np.intp]] = field(default_factory=dict)
     brushed: Table | None = None
 
-    @property
-    def has_columns(self) -> bool:
-        """Whether subplots are side by side, which a narrow screen scrolls."""
-        layout = self.plot.get("layout", {}) if isinstance(self.plot, Mapping) else {}
-        return self.width > 0 and "xaxis3" in layout
-
     def plotly(self, *, dark: bool = False) -> Any:
         """The figure as Plotly's own (`designopt.report.plotly_figure`)."""
         from designopt.report.plotly_figure import as_plotly
@@ -65,8 +59,8 @@ class Figure:
 class Table:
     """A table, with a download of all its rows as CSV in full precision.
 
-    The page shows the first `shown` rows. Rows whose number is in `marked` are highlighted. `designs` are the result
-    rows of the table rows.
+    The page shows the first `visible_rows` rows, numbers with `digits` significant digits. Rows whose number is in
+    `marked` are highlighted. `designs` are the result rows of the table rows.
     """
 
     title: str
@@ -76,6 +70,15 @@ class Table:
     visible_rows: int = 25
     marked: frozenset[int] = frozenset()
     designs: tuple[int, ...] = ()
+    digits: int = 4
+
+
+def with_a_value(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]]
+) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
+    """The columns and rows of a table without the columns that are empty in every row."""
+    some = [k for k in range(len(columns)) if any(row[k] == row[k] and row[k] != "" for row in rows)]
+    return tuple(columns[k] for k in some), tuple(tuple(row[k] for k in some) for row in rows)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from designopt.counts import count, plural
 from designopt.printable import one_line
 from designopt.problem import ENDED_WITH_CAUSE
 from designopt.report.labels import (
+    answer_digits,
     chosen_once,
     design_names,
     design_values,
@@ -62,11 +63,11 @@ def summary_table(result: Result) -> str:
     near = result.tolerated()
     if near is not None:
         head.append("neighbours feasible")
-    values = objective_values(result)
+    values, digits = objective_values(result), answer_digits(result)
     lines = [head]
     recommended = result.recommended() if len(chosen) > 1 else None
     for label, row in chosen.items():
-        cells = [number(v) for v in design_values(result, row)] + [number(float(v)) for v in values[row]]
+        cells = [number(v, digits) for v in (*design_values(result, row), *map(float, values[row]))]
         broken = "" if result.outcomes.feasible[row] else " (violates limits)"
         if near is not None:
             cells.append(near.words(row))

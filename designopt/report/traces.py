@@ -6,7 +6,11 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from designopt.report.colours import axis
+from designopt.report.labels import number
 from designopt.report.page.data import as_plain
 from designopt.report.section import Figure, Selector
 
@@ -112,13 +116,29 @@ def above(count: int, gap: float) -> list[list[float]]:
     return [[max(1.0 - right, 0.0), 1.0 - left] for left, right in beside(count, gap)]
 
 
+def constant_axis(values: ArrayLike, digits: int = 4) -> dict[str, Any]:
+    """Attributes of an axis for `values` that differ by rounding errors only, into which Plotly would zoom: a tick at
+    their value; none for other values."""
+    finite = np.asarray(values, dtype=float)
+    finite = finite[np.isfinite(finite)]
+    if not finite.size or np.ptp(finite) > 1e-6 * np.abs(finite).max():
+        return {}
+    value = float(finite[-1])
+    room = abs(value) or 1.0
+    return {
+        "range": [value - room, value + room],
+        "tickvals": [value],
+        "ticktext": [number(value, digits).replace("-", "−")],
+    }
+
+
 def stacked_axes(rows: Sequence[tuple[str, Trace]], *, gap: float = 0.06) -> tuple[list[str], dict[str, Trace]]:
     """Axes one above the other, the first on top, over one x axis: their names in traces, and their layout.
 
     `rows` are titles with further attributes of the axes; the x axis belongs to the last one (``anchor``).
     """
-    numbers = ["", *map(str, range(2, len(rows) + 1))]
+    suffixes = ["", *map(str, range(2, len(rows) + 1))]
     axes = {}
-    for number, domain, (title, more) in zip(numbers, above(len(rows), gap), rows, strict=True):
-        axes[f"yaxis{number}"] = axis(title, domain=domain, **more)
-    return [f"y{number}" for number in numbers], axes
+    for suffix, domain, (title, more) in zip(suffixes, above(len(rows), gap), rows, strict=True):
+        axes[f"yaxis{suffix}"] = axis(title, domain=domain, **more)
+    return [f"y{suffix}" for suffix in suffixes], axes

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from browser import errors, headless_browser, open_page, wait_until
 from given_results import GivenResult, at_most, grid, maximize, minimize
 
 from designopt.report import Figure, Section, Table, write_report
+from designopt.report.drawing import DrawnMotion, draw
 from designopt.report.page.page import render
 from designopt.report.parts.designs.front import front
 from designopt.report.parts.designs.map import map_figures
@@ -322,3 +324,45 @@ def test_hovering_tells_the_values_of_a_design(browser: Any, tmp_path: Path) -> 
     row = int(result.front()[0])
     expected = [row, *result.outcomes.X[row], *result.outcomes.objectives[row]]
     assert first[:5] == pytest.approx(expected, rel=1e-6)  # single precision
+
+
+def test_on_a_narrow_screen_buttons_do_not_cover_the_time_nor_names_of_axes_each_other(
+    browser: Any, tmp_path: Path
+) -> None:
+    time = np.linspace(0.0, 1.0, 5)
+    motion = draw(DrawnMotion(time, {"body": np.stack([np.stack([time, time], axis=1)] * 2, axis=1)}))
+    moving = Section("Moves", figures=(Figure("It", motion),))
+    path = tmp_path / "report.html"
+    parts = [section for section in (moving, parallel(grid())) if section is not None]
+    path.write_text(render(grid(), parts), encoding="utf-8")
+    above = """const boxes = name => [...document.querySelectorAll(name)].map(e => e.getBoundingClientRect());
+        const [time] = boxes('.slider-group > text'), [rail] = boxes('.slider-rail-rect');
+        return boxes('.updatemenu-button').map(button => Math.min(time.top, rail.top) - button.bottom)"""
+    try:
+        sized(browser, 420, 900)
+        browser.get(path.as_uri())
+        browser.execute_script("document.querySelectorAll('figure').forEach(f => f.scrollIntoView())")
+        wait_until(lambda: count(browser, "figure:not([data-drawn])") == 0, "every figure is drawn")
+        assert count(browser, ".modebar") == 0  # it would cover legends
+        distances = browser.execute_script(above)
+        assert len(distances) == 2
+        assert min(distances) >= 0.0
+        angles = browser.execute_script(
+            "return [...document.querySelectorAll('.parcoords .axis-title')].map(e => e.getAttribute('transform'))"
+        )
+        assert angles
+        assert all("rotate(-35)" in angle for angle in angles)
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_no_line_breaks_between_a_number_and_its_unit(browser: Any, tmp_path: Path) -> None:
+    table = Table("Tolerances", ("",), (("1 %",),), note="at 5 N/mm in 3 sessions")
+    command = "designopt show 3 km"
+    section = Section("A", introduction="It bears 12 kN.", findings=("7 %",), tables=(table,), notes=(command,))
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [section]), encoding="utf-8")
+    browser.get(path.as_uri())
+    text = browser.execute_script("return document.querySelector('main').textContent")
+    for words in ("1\u00a0%", "12\u00a0kN.", "7\u00a0%", "5\u00a0N/mm in 3 sessions", command):
+        assert words in text

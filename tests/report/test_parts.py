@@ -12,7 +12,7 @@ from designopt.counts import plural
 from designopt.plugin import Use, find
 from designopt.problem import Problem
 from designopt.report import summary_table
-from designopt.report.colours import ORDERED_LINES, THEMED
+from designopt.report.colours import CATEGORIES, ORDERED_LINES, THEMED
 from designopt.report.labels import hover_columns, listed, number, plain, thinned
 from designopt.report.parts.answer.best import best
 from designopt.report.parts.answer.limits import limits
@@ -21,6 +21,7 @@ from designopt.report.parts.answer.problem import problem
 from designopt.report.parts.answer.ranking import MOST, ranking
 from designopt.report.parts.designs.convergence import convergence, hypervolume_history
 from designopt.report.parts.designs.front import _box, _overlap, _spread, front, view
+from designopt.report.parts.designs.map import map_figures
 from designopt.report.parts.designs.parallel import parallel, wrapped
 from designopt.study.study import DesignVariable, Stage
 
@@ -304,6 +305,47 @@ def test_every_colour_of_the_lines_stands_out_from_the_ground_of_its_theme(theme
         assert (light + 0.05) / (dark + 0.05) > 2.5
 
 
+def test_colours_of_categories_stand_out_from_a_dark_ground() -> None:
+    ground = luminance(THEMED["@surface"][1])
+    assert min((luminance(THEMED[name][1]) + 0.05) / (ground + 0.05) for name in CATEGORIES) > 4.5
+
+
+def test_with_one_objective_there_is_no_word_of_a_front() -> None:
+    X = [(10.0, 0.5), (20.0, 0.5)]
+    options = {"objectives": (minimize("mass", "kg"),), "constraints": (at_most("sag", 9.5, "mm"),)}
+    at_its_bound = beam_result(X, {"mass": [1, 2], "sag": [9.5, 8]}, **options)
+    section = limits(at_its_bound)
+    assert section is not None
+    assert section.findings == (
+        "width is at its lower bound (10 mm) in the best design.",
+        "The upper limit of sag (9.5 mm) is active in the best design.",
+    )
+    texts = (section.introduction, *section.tables[0].columns, *best(at_its_bound).findings)
+    assert "front" not in " ".join(texts)
+    beside = limits(beam_result([(10.3, 0.5), (20.0, 0.5)], {"mass": [1, 2], "sag": [2, 8]}, **options))
+    assert beside is not None
+    assert beside.findings == (
+        "No bound of the space and no limit is active in the best design.",
+        "Inactive: the upper limit of sag (9.5 mm; the best design reaches 2).",
+    )
+
+
+def test_names_of_stages_that_begin_near_each_other_are_one_label() -> None:
+    stages = tuple(Stage(name, Use(find("solver", "sobol"), {"samples": 4})) for name in ("baseline", "search"))
+    X = [(10.0 + i, 0.5) for i in range(60)]
+    names = ["baseline"] * 2 + ["search"] * 58
+    result = beam_result(X, {"mass": range(60), "sag": range(60, 0, -1)}, stages=stages, stage=names)
+    texts = [a["text"] for a in convergence(result).figures[0].plot["layout"]["annotations"]]  # type: ignore[union-attr]
+    assert "baseline, search" in texts
+    assert "search" not in texts
+
+
+def test_a_single_design_has_no_progress_and_no_map() -> None:
+    result = beam_result([(10.0, 0.5)], {"mass": [1], "sag": [2]})
+    assert convergence(result) is None
+    assert map_figures(result) is None
+
+
 def test_the_best_designs_stand_side_by_side() -> None:
     section = best(six_designs())
     table = section.tables[0]
@@ -314,7 +356,7 @@ def test_the_best_designs_stand_side_by_side() -> None:
 
 def test_the_overview_asks_the_question_and_counts() -> None:
     section = overview(six_designs())
-    assert "Which width and height of report_test_model minimize mass and sag" in section.introduction
+    assert "Which width and height of beam minimize mass and sag" in section.introduction
     facts = dict(section.facts)
     assert (facts["distinct designs"], facts["feasible designs"], facts["on the Pareto front"]) == ("6", "5", "4")
     assert facts["computing time"] == "1.5 s"

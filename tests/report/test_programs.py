@@ -14,6 +14,7 @@ from designopt.report.labels import number
 from designopt.report.parts.motion.programs import programs
 from designopt.report.parts.motion.solving import solving
 from designopt.report.parts.motion.trajectories import activity, trajectories
+from designopt.report.traces import constant_axis
 
 
 def swing_up(length, **scenario):
@@ -43,7 +44,7 @@ def record(solution, **start):
 
 
 def result(*records, sign=1.0):
-    problem = SimpleNamespace(objectives=[SimpleNamespace(sign=sign)])
+    problem = SimpleNamespace(objectives=[SimpleNamespace(sign=sign, unit="s")])
     return SimpleNamespace(programs=lambda: records, problem=problem)
 
 
@@ -64,6 +65,17 @@ def test_states_and_controls_are_drawn_over_time_with_their_limits(solutions):
     assert curve["x"][[0, -1]].tolist() == pytest.approx([0.0, solutions[1].phase.tf])
     dashed = sorted(float(trace["y"][0]) for trace in force if trace.get("line", {}).get("dash") == "dash")
     assert dashed == [-12.0, 12.0]
+    # A costate has the unit of the objective (s) by that of its state.
+    costates = figures["Costates"].plot["layout"]["annotations"]
+    assert "<b>costate of cart [s/m]</b>" in [note["text"] for note in costates]
+
+
+def test_a_constant_has_its_value_at_its_axis() -> None:
+    constant = constant_axis([-0.0992881, -0.0992881 + 1e-10], 5)
+    assert constant["ticktext"] == ["−0.099288"]
+    low, high = constant["range"]
+    assert low < -0.0992881 < high
+    assert constant_axis([0.0, 1e-3]) == {}
 
 
 def test_several_programs_are_chosen_from(solutions):
@@ -120,8 +132,8 @@ def test_different_local_optima_of_several_starts_are_reported(solutions):
 def test_the_best_of_what_is_maximised_is_the_largest(solutions):
     records = [record(s, pole_length=at) for s, at in zip(solutions, (0.5, 0.6), strict=True)]
     least, largest = sorted(s.objective for s in solutions)
-    assert programs(result(*records)).facts[2] == ("best objective", number(least))
-    assert programs(result(*records, sign=-1.0)).facts[2] == ("best objective", number(largest))
+    assert programs(result(*records)).facts[2] == ("best objective", number(least, 6))
+    assert programs(result(*records, sign=-1.0)).facts[2] == ("best objective", number(largest, 6))
 
 
 def test_a_sweep_is_answered_by_the_best_program_of_each_of_its_points(solutions):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.report.colours import category
+from designopt.report.colours import THEMED, category
 from designopt.report.labels import number, plain
 from designopt.report.traces import trace
 
@@ -32,5 +32,6 @@ def median_with_band(x: Sequence[float], curves: Floats, name: str, i: int) -> l
         "hoverinfo": "skip",
         "legendgroup": f"g{i}",
     }
-    fill = f"rgba({','.join(str(int(colour[k : k + 2], 16)) for k in (1, 3, 5))},0.18)"
+    light = THEMED[colour][0]
+    fill = f"rgba({','.join(str(int(light[k : k + 2], 16)) for k in (1, 3, 5))},0.18)"
     return [trace(x, low, **edge), trace(x, high, **edge, fill="tonexty", fillcolor=fill), line]

@@ -38,16 +38,29 @@
     };
     const space = {...axis, backgroundcolor: c("@surface"), showbackground: true};
     return {layout: {
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", colorway: CATEGORIES,
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", colorway: CATEGORIES.map(c),
       font: {family: "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif", size: 13, color: c("@ink")},
       hoverlabel: {bgcolor: c("@surface"), bordercolor: c("@faint"), font: {color: c("@ink"), size: 12}, align: "left"},
       xaxis: axis, yaxis: axis, scene: {xaxis: space, yaxis: space, zaxis: space},
-      legend: {bgcolor: "rgba(0,0,0,0)"}, colorway: CATEGORIES,
+      legend: {bgcolor: "rgba(0,0,0,0)"},
       modebar: {bgcolor: "rgba(0,0,0,0)", color: c("@faint"), activecolor: c("@accent")},
       updatemenudefaults: {bgcolor: c("@surface"), bordercolor: c("@faint"), font: {color: c("@ink")}},
       sliderdefaults: {bgcolor: c("@grid"), activebgcolor: c("@accent"), bordercolor: c("@faint"), tickcolor: c("@faint"),
                        font: {color: c("@muted")}},
     }};
+  }
+
+  // On a narrow screen a time slider is below its buttons, and names of parallel axes are tilted.
+  const narrow = () => !printing && innerWidth <= 640;
+  function fitNarrow(plot) {
+    const lower = (control, by) => { control.pad = {...control.pad, t: (control.pad?.t ?? 0) + by}; };
+    for (const menu of plot.layout.updatemenus ?? []) lower(menu, 16);
+    for (const slider of plot.layout.sliders ?? []) { Object.assign(slider, {x: 0, len: 1}); lower(slider, 64); }
+    for (const trace of plot.data) {
+      if (trace.type !== "parcoords") continue;
+      Object.assign(trace, {labelangle: -35, line: {...trace.line, showscale: false}});
+      Object.assign(plot.layout, {margin: {...plot.layout.margin, l: 40, r: 40, t: 110}});
+    }
   }
 
   // The bytes of a text that the page holds (base85 of zlib).
@@ -103,13 +116,14 @@
     }
     for (const trace in spec.designs) plot.data[trace].customdata ??= Array.from(numbers(spec.designs[trace]), hoverValues);
     const shown = resolved(plot, dark() ? 1 : 0);
+    if (narrow()) fitNarrow(shown);
     shown.layout.template = template();
     shown.layout.autosize = !printing;
     // A page of paper: the browser does not ask figures to fit it.
     if (printing) Object.assign(shown.layout, {width: 680, height: figure.plot.clientHeight});
     shown.layout.separators = ".\u202f";
     const config = {
-      responsive: true, displaylogo: false, showSendToCloud: false, plotlyServerURL: "", showTips: false,
+      responsive: true, displaylogo: false, ...(narrow() ? {displayModeBar: false} : {}), showSendToCloud: false, plotlyServerURL: "", showTips: false,
       modeBarButtonsToRemove: ["select2d", "lasso2d", "sendChartToCloud"],
       toImageButtonOptions: {format: "svg", filename: spec.name},
     };
@@ -312,6 +326,14 @@
     redraw();
   });
   label();
+
+  // No line breaks between a number and its unit; commands stay as they are, to be copied.
+  const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const text = texts.currentNode;
+    if (/\d [%a-zµ°]/i.test(text.data) && !text.data.includes("designopt ") && !text.parentElement.closest("pre"))
+      text.data = text.data.replace(/(\d) (?=%|[a-zµ°]{1,4}(?![a-z]))/gi, "$1\u00a0");
+  }
 
   // The table of contents shows where the reader is.
   const links = new Map([...document.querySelectorAll("nav a")].map(a => [a.hash.slice(1), a]));

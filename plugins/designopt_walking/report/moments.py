@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,7 @@ from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, line, missing, selectable, stored_arrays
 from designopt.report.section import Section
 from designopt.store.result import Result
-from designopt_walking.report.panels import panel_height, panels
+from designopt_walking.report.panels import SIDES, WIDTH, by_quantity, panel_height, panels
 
 _PARTS = {"muscle_moments": "muscles", "device_moments": "device", "contact_moments": "ground"}
 _PELVIS = "pelvis_"
@@ -26,22 +27,30 @@ def walking_moments(result: Result) -> Section | None:
     if not motions:
         return missing(title, *needed) if len(result.outcomes.X) else None
     first = next(iter(motions.values()))
-    joints = [k for k, name in enumerate(first["coordinates"]) if not str(name).startswith(_PELVIS)]
+    names = [str(name) for name in first["coordinates"]]
+    turned = {k for arrays in motions.values() for part in _PARTS for k in _acting(arrays, part)}
+    joints = {
+        f"{quantity.replace('_', ' ')}{f', {SIDES[side]}' if side else ''}": k
+        for quantity, columns in by_quantity(names).items()
+        for side, k in columns.items()
+        if k in turned and not names[k].startswith(_PELVIS)
+    }
     note = "In N m, positive as the coordinates: hip flexion, knee extension, toe up. The rest is weight and inertia."
-    plot = partial(_moments, joints=joints)
-    return Section(title, figures=(selectable(title, motions, plot, height=panel_height(len(joints)), note=note),))
+    plot, height = partial(_moments, joints=joints), panel_height(len(joints))
+    return Section(title, figures=(selectable(title, motions, plot, height=height, width=WIDTH, note=note),))
 
 
-def _moments(arrays: Arrays, *, joints: list[int]) -> Plot:
+def _moments(arrays: Arrays, *, joints: Mapping[str, int]) -> Plot:
+    columns = list(joints.values())
+
     def draw(i: int) -> list[dict[str, Any]]:
-        traces = []
-        for n, (name, label) in enumerate(_PARTS.items()):
-            values = np.asarray(arrays[name], dtype=float)[:, joints[i]]
-            if np.abs(np.nan_to_num(values)).max(initial=0.0) > 1e-9:
-                traces.append(line(arrays["percent"], values, label, line={"color": category(n), "width": 1.8}))
-        return traces
+        return [
+            line(arrays["percent"], arrays[part][:, columns[i]], label, line={"color": category(n), "width": 1.8})
+            for n, (part, label) in enumerate(_PARTS.items())
+            if columns[i] in _acting(arrays, part)
+        ]
 
-    return panels([str(arrays["coordinates"][k]).replace("_", " ") for k in joints], draw)
+    return panels(list(joints), draw)
 
 
 @report("walking_device", version=1)
@@ -51,7 +60,7 @@ def walking_device(result: Result) -> Section | None:
     motions = stored_arrays(result, *needed)
     if not motions:
         return missing(title, *needed) if len(result.outcomes.X) else None
-    if not any(_acting(arrays) for arrays in motions.values()):
+    if not any(_acting(arrays, "device_moments") for arrays in motions.values()):
         return Section(title, introduction="No device acts on this walker.")
     around = "A loop run through clockwise takes energy from the joint; a spring alone is a line."
     return Section(
@@ -63,8 +72,9 @@ def walking_device(result: Result) -> Section | None:
     )
 
 
-def _acting(arrays: Arrays) -> list[int]:
-    size = np.abs(np.nan_to_num(np.asarray(arrays["device_moments"], dtype=float))).max(axis=0)
+def _acting(arrays: Arrays, part: str) -> list[int]:
+    """Columns of the joints that a part turns at any time."""
+    size = np.abs(np.nan_to_num(np.asarray(arrays[part], dtype=float))).max(axis=0, initial=0.0)
     return [int(k) for k in np.flatnonzero(size > 1e-9)]
 
 
@@ -72,7 +82,7 @@ def _over_angle(arrays: Arrays) -> Plot:
     angle, torque = (np.asarray(arrays[name], dtype=float) for name in ("positions", "device_moments"))
     data = [
         line(np.degrees(angle[:, k]), torque[:, k], _name(arrays, k), line={"color": category(n), "width": 2})
-        for n, k in enumerate(_acting(arrays))
+        for n, k in enumerate(_acting(arrays, "device_moments"))
     ]
     return {"data": data, "layout": layout(xaxis=axis("angle [deg]"), yaxis=axis("torque [N m]"))}
 
@@ -81,7 +91,7 @@ def _power(arrays: Arrays) -> Plot:
     rate, torque = (np.asarray(arrays[name], dtype=float) for name in ("speeds", "device_moments"))
     data = [
         line(arrays["percent"], rate[:, k] * torque[:, k], _name(arrays, k), line={"color": category(n), "width": 2})
-        for n, k in enumerate(_acting(arrays))
+        for n, k in enumerate(_acting(arrays, "device_moments"))
     ]
     return {"data": data, "layout": layout(xaxis=axis("cycle [%]", range=[0, 100]), yaxis=axis("power [W]"))}
 

@@ -12,6 +12,8 @@ from designopt.report.designs import Plot
 COLUMNS = 3
 #: Pixels between two rows, for tick labels and titles, and of the margins above and below all.
 GAP, MARGIN = 48, 116
+#: Least width of a figure in pixels: a narrower screen scrolls it.
+WIDTH = 640
 #: Style of the lines of the right side, the left side and what has no side.
 STYLES = {
     "r": {"color": "@accent", "width": 2},
@@ -22,12 +24,12 @@ SIDES = {"r": "right", "l": "left", "": ""}
 
 
 def by_quantity(names: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Columns of each quantity by side ("r", "l" or ""), from names such as ``hip_flexion_r``."""
+    """Columns of each quantity by side ("r", "l" or "", in this order), from names such as ``hip_flexion_r``."""
     columns: dict[str, dict[str, int]] = {}
     for k, name in enumerate(names):
         side = name[-1] if name[-2:] in ("_r", "_l") else ""
         columns.setdefault(name[:-2] if side else name, {})[side] = k
-    return columns
+    return {name: {side: of_side[side] for side in STYLES if side in of_side} for name, of_side in columns.items()}
 
 
 def panels(titles: Sequence[str], draw: Callable[[int], Sequence[dict[str, Any]]], **axes_of: Any) -> Plot:

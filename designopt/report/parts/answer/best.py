@@ -5,6 +5,7 @@ from __future__ import annotations
 from designopt.counts import count
 from designopt.plugin import report
 from designopt.report.labels import (
+    answer_digits,
     baseline_label,
     chosen_once,
     design_rows,
@@ -61,7 +62,7 @@ def best(result: Result) -> Section | None:
         introduction=introduction + ".",
         findings=tuple(findings),
         tables=(
-            Table("Chosen designs", head, tuple(rows), visible_rows=200),
+            Table("Chosen designs", head, tuple(rows), visible_rows=200, digits=answer_digits(result)),
             Table(
                 "Commands to recompute them",
                 ("design", "row", "command"),
@@ -101,13 +102,14 @@ def describe(result: Result, row: int) -> str:
     """A design in words: its parameters and objectives."""
     problem = result.problem
     values = problem.space.values(result.outcomes.X[row].tolist())
-    free = [f"{p.name} {_quantity(values[p.name], p.unit)}" for p in problem.space.free if p.name in values]
-    objective_row = objective_values(result)[row]
-    aims = [f"{o.name} {_quantity(float(v), o.unit)}" for o, v in zip(problem.objectives, objective_row, strict=True)]
+    digits = answer_digits(result)
+    free = [f"{p.name} {_quantity(values[p.name], p.unit, digits)}" for p in problem.space.free if p.name in values]
+    objective_row = zip(problem.objectives, objective_values(result)[row], strict=True)
+    aims = [f"{o.name} {_quantity(float(v), o.unit, digits)}" for o, v in objective_row]
     if len(free) > MAX_LISTED:
         return f"its {count(len(free))} parameters give {listed(aims)}"
     return f"{listed(free)} give {listed(aims)}" if len(free) > 1 else f"{listed(free)} gives {listed(aims)}"
 
 
-def _quantity(value: object, unit: str) -> str:
-    return f"{number(value)} {unit}".strip()
+def _quantity(value: object, unit: str, digits: int) -> str:
+    return f"{number(value, digits)} {unit}".strip()

@@ -37,24 +37,25 @@ def limits(result: Result) -> Section | None:
     if not len(front):  # nor is there one without objectives
         return _broken(result)
     findings = [sentence(c) for c in (*attained_bounds(result, front), *active_limits(result, front))]
+    best = _best(result, front)
     if not findings:
-        findings = ["No bound of the space and no limit is active on the front."]
+        findings = [f"No bound of the space and no limit is active {'on' if best == _FRONT else 'in'} {best}."]
     idle = inactive_limits(result, front)
     if idle:
-        findings.append(f"Inactive for the whole front: {listed(idle)}.")
+        findings.append(f"Inactive{' for the whole front' if best == _FRONT else ''}: {listed(idle)}.")
     rows = [_row(result, c, front) for c in stated_constraints(result.problem)]
     tables: tuple[Table, ...] = ()
     if rows:
-        head = ("limit", "violated by", "share of results", "smallest on front", "largest on front")
+        where = "on front" if best == _FRONT else f"of {best}"
+        head = ("limit", "violated by", "share of results", f"smallest {where}", f"largest {where}")
         tables = (Table("Limits", head, tuple(rows)),)
     return Section(
         "Bounds and limits",
         introduction=(
             "Beyond an active bound of the space there may be better designs; at an active limit, "
-            f"the limit determines the front. A bound is active when the value is within {_share(NEAR)} "
-            f"of the parameter's range, a limit when it is within {_share(NEAR)} of the limit's size (of "
-            "the range of feasible values when "
-            "the limit is 0)."
+            f"the limit determines {best}. A bound is active when the value is within "
+            f"{number(100.0 * _near(result))} % of the parameter's range, a limit when it is within {_share(NEAR)} of "
+            "the limit's size (of the range of feasible values when the limit is 0)."
         ),
         findings=tuple(findings),
         tables=tables,
@@ -89,19 +90,20 @@ def sentence(clause: str) -> str:
 def attained_bounds(
     result: Result, front: NDArray[np.intp], least: float = MIN_SHARE, *, choices: bool = True
 ) -> list[str]:
-    """Clauses about free parameters at a bound in a share of at least `least` of the front's designs."""
+    """Clauses about free parameters at a bound in a share of at least `least` of the front's designs (with one
+    objective, of the best)."""
     clauses = {p.name: list[str]() for p in result.problem.space.free}
     for p, attained in _attained(result, front):
-        where = "the designs of the front that have it" if p.when else "the front"
         if attained.share >= least:
-            text = f"{p.name} is at its {_bound(p, attained.side)} in {_share(attained.share)} of {where}{_why(p)}"
-            clauses[p.name].append(text)
+            where = _in_share(result, front, attained.share, having=bool(p.when))
+            clauses[p.name].append(f"{p.name} is at its {_bound(p, attained.side)} in {where}{_why(p)}")
     if choices:
         X = result.outcomes.X[front]
         active = result.problem.space.active(X)
         for j, p in enumerate(result.problem.space.free):
             if p.kind == "choice" and len(p.values) > 1 and active[:, j].all() and np.all(X[:, j] == X[0, j]):
-                clauses[p.name].append(f"{p.name} is {number(p.values[int(X[0, j])])} in every design of the front")
+                every = "every design of the front" if len(front) > 1 else _best(result, front)
+                clauses[p.name].append(f"{p.name} is {number(p.values[int(X[0, j])])} in {every}")
     return [text for texts in clauses.values() for text in texts]
 
 
@@ -114,7 +116,8 @@ def fewer_bounds(result: Result) -> list[str]:
         for p, a in attained
         if MIN_SHARE <= a.share < WARNED
     ]
-    return [f"the front reaches {'; '.join(reached)}"] if reached else []
+    best = _best(result, front)
+    return [f"{best} reach{'es' if best == _FRONT else ''} {'; '.join(reached)}"] if reached else []
 
 
 def recommended_bounds(result: Result, *, below: float = np.inf) -> list[str]:
@@ -133,11 +136,37 @@ def recommended_bounds(result: Result, *, below: float = np.inf) -> list[str]:
 
 
 def _attained(
-    result: Result, rows: NDArray[np.intp], near: float = NEAR, *, swept: bool = False
+    result: Result, rows: NDArray[np.intp], near: float | None = None, *, swept: bool = False
 ) -> list[tuple[DesignVariable, Attained]]:
     """The active bounds of designs; those of parameters set by a sweep only if `swept`."""
+    near = _near(result) if near is None else near
     free, left_out = {p.name: p for p in result.problem.space.free}, set[str]() if swept else _swept(result)
     return [(free[a.parameter], a) for a in result.attained_bounds(rows, near) if a.parameter not in left_out]
+
+
+def _near(result: Result) -> float:
+    """The relative distance from a bound within which it is active: a front ends near it, the best design at it."""
+    return NEAR if len(result.problem.objectives) > 1 else AT_BOUND
+
+
+_FRONT = "the front"
+
+
+def _best(result: Result, front: NDArray[np.intp]) -> str:
+    """The designs of the front in words; with one objective there is no front."""
+    if len(result.problem.objectives) > 1:
+        return _FRONT
+    return "the best designs" if len(front) > 1 else "the best design"
+
+
+def _in_share(result: Result, front: NDArray[np.intp], share: float, *, having: bool = False) -> str:
+    """``25 % of the front``, or the best design; of those `having` a conditional parameter."""
+    best = _best(result, front)
+    if best == "the best design":
+        return best
+    if having:
+        best = f"the {'designs of the front' if best == _FRONT else 'best designs'} that have it"
+    return f"{_share(share)} of {best}"
 
 
 def _bound(p: DesignVariable, side: str) -> str:
@@ -158,7 +187,7 @@ def _swept(result: Result) -> set[str]:
 def active_limits(result: Result, front: NDArray[np.intp], least: float = MIN_SHARE) -> list[str]:
     """Clauses about limits active for a share of at least `least` of the front's designs."""
     shares = [(text, float(np.mean(limit.active[front]))) for text, limit in _one_sided(result)]
-    return [f"{text}) is active in {_share(share)} of the front" for text, share in shares if share >= least]
+    return [f"{text}) is active in {_in_share(result, front, share)}" for text, share in shares if share >= least]
 
 
 def inactive_limits(result: Result, front: NDArray[np.intp]) -> list[str]:
@@ -169,7 +198,10 @@ def inactive_limits(result: Result, front: NDArray[np.intp]) -> list[str]:
         if not limit.active[front].any() and np.isfinite(margin).all():
             nearest = float(limit.values[front][int(np.argmin(margin))])
             if nearest != limit.limit:  # integers meet a limit by their nature
-                clauses.append(f"{text}; the front reaches {number(nearest)})")
+                best = _best(result, front)
+                clauses.append(
+                    f"{text}; {best} {'reaches' if best != 'the best designs' else 'reach'} {number(nearest)})"
+                )
     return clauses
 
 

@@ -122,9 +122,9 @@ def _question(result: Result) -> str:
     where = f" in {plural(len(problem.scenarios), 'scenario')}" if len(problem.scenarios) > 1 else ""
     if not problem.objectives:
         for_designs = f" for {plural(len(result.outcomes), 'design')}" if problem.space.free else ""
-        return f"What does {problem.model.plugin.name} give{for_designs}{where}{limits}?"
+        return f"What does {result.study.name} give{for_designs}{where}{limits}?"
     names = [p.name for p in problem.space.free]
     free = listed(names) if len(names) <= MAX_LISTED else f"{len(names)} parameters"
     verb_end = "s" if len(names) == 1 else ""
     aim = " and ".join(f"{direction}{verb_end} {listed(some)}" for direction, some in aims.items())
-    return f"Which {free} of {problem.model.plugin.name} {aim}{limits}{where}?"
+    return f"Which {free} of {result.study.name} {aim}{limits}{where}?"

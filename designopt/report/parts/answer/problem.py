@@ -12,7 +12,7 @@ from designopt.counts import count, plural
 from designopt.plugin import InputFile, Plugin, Use, report
 from designopt.report.labels import number, stage_label, with_unit
 from designopt.report.parts.answer.overview import duration
-from designopt.report.section import Section, Table
+from designopt.report.section import Section, Table, with_a_value
 from designopt.store.provenance import recorded_remarks
 from designopt.store.result import Result
 from designopt.store.views.table import stated_constraints
@@ -40,26 +40,32 @@ def problem(result: Result) -> Section:
         tables=(
             *_parameters(result),
             *_aims(result),
-            Table(
-                "Stages",
-                ("stage", "solver", "starts from", "budget", "asked for", "new designs"),
-                tuple(
-                    (
-                        stage_label(s, result.problem),
-                        _use(s.solver),
-                        _start(s),
-                        _budget(s),
-                        len(result.designs_of(s.name)),
-                        int(np.sum(result.stage == s.name)),
-                    )
-                    for s in study.stages
-                ),
-                note="A design proposed by several stages counts for the first one." + (f" {saved}" if saved else ""),
-            ),
+            _stages(result, saved),
             *_scenarios(result),
+        ),
+        details=(
+            ("All settings of the solvers", "\n".join(f"{s.name}: {_use(s.solver, full=True)}" for s in study.stages)),
         ),
         notes=tuple(recorded_remarks(result.path)),
     )
+
+
+def _stages(result: Result, saved: str) -> Table:
+    """The stages with the settings of their solvers that differ from the defaults."""
+    rows = [
+        (
+            stage_label(s, result.problem),
+            _use(s.solver),
+            _start(s),
+            _budget(s),
+            len(result.designs_of(s.name)),
+            int(np.sum(result.stage == s.name)),
+        )
+        for s in result.study.stages
+    ]
+    columns, lines = with_a_value(("stage", "solver", "starts from", "budget", "asked for", "new designs"), rows)
+    first = "A design proposed by several stages counts for the first one." if len(rows) > 1 else ""
+    return Table("Stages", columns, lines, note=" ".join(filter(None, (first, saved))))
 
 
 def _parameters(result: Result) -> tuple[Table, ...]:
@@ -112,9 +118,16 @@ def limit_text(c: StudyConstraint) -> str:
     return f"{low}{c.expression.text}{high}"
 
 
-def _use(use: Use[Plugin]) -> str:
-    settings = ", ".join(f"{k}: {value_text(v)}" for k, v in use.settings.items())
+def _use(use: Use[Plugin], *, full: bool = False) -> str:
+    """A plugin with those of its settings that are not at their defaults, or with all."""
+    stated = {k: v for k, v in use.settings.items() if full or _differs(use.plugin, k, v)}
+    settings = ", ".join(f"{k}: {value_text(v)}" for k, v in stated.items())
     return f"{use.plugin.name} ({settings})" if settings else use.plugin.name
+
+
+def _differs(plugin: Plugin, name: str, value: Any) -> bool:
+    field = plugin.settings.get(name)
+    return field is None or value_text(field.default) != value_text(value)
 
 
 def value_text(value: Any) -> str:
@@ -125,7 +138,7 @@ def value_text(value: Any) -> str:
     if is_dataclass(value) and not isinstance(value, type):
         value = {f.name: entry for f in fields(value) if (entry := getattr(value, f.name)) is not None}
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{k}: {value_text(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{k}: {value_text(v)}" for k, v in value.items() if v is not None) + "}"
     if isinstance(value, (list, tuple)) and len(value) > LISTED:
         return f"[{', '.join(value_text(v) for v in value[:LISTED])}, ... {len(value) - LISTED} more]"
     if isinstance(value, (list, tuple)):

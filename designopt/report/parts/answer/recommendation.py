@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.report.labels import baseline_label, listed, number, objective_values, recompute
+from designopt.report.labels import answer_digits, baseline_label, listed, number, objective_values, recompute
 from designopt.report.section import Table
 from designopt.store.provenance import versions
 from designopt.store.result import Result
@@ -43,9 +43,9 @@ def _values(result: Result, label: str, row: int) -> Table:
         if p.name in values:
             rest = [design.get(p.name, "–") for design in of_baseline]
             rows.append([p.name, values[p.name], _tolerance(tolerances.get(p.name)), p.unit, *rest])
-    objectives = objective_values(result)
+    objectives, digits = objective_values(result), answer_digits(result)
     for j, o in enumerate(problem.objectives):
-        rest = [_against(float(objectives[row, j]), float(objectives[i, j])) for i in baseline.values()]
+        rest = [_against(float(objectives[row, j]), float(objectives[i, j]), digits) for i in baseline.values()]
         rows.append([f"{o.name} ({o.direction})", float(objectives[row, j]), "", o.unit, *rest])
     feasible = result.outcomes.feasible
     marks = ["" if feasible[i] else ", violates limits" for i in baseline.values()]
@@ -54,7 +54,8 @@ def _values(result: Result, label: str, row: int) -> Table:
     columns = [k for k in range(len(head)) if k in (0, 1) or any(line[k] != "" for line in rows)]
     kept_rows = tuple(tuple(line[k] for k in columns) for line in rows)
     note = "In brackets: the change from this design to the recommended one." if baseline else ""
-    return Table("Recommended design", tuple(head[k] for k in columns), kept_rows, visible_rows=40, note=note)
+    head = [head[k] for k in columns]
+    return Table("Recommended design", tuple(head), kept_rows, visible_rows=40, note=note, digits=digits)
 
 
 def _tolerance(tolerance: Tolerance | None) -> str:
@@ -64,14 +65,14 @@ def _tolerance(tolerance: Tolerance | None) -> str:
     return f"{size} (standard deviation)" if tolerance.normal else size
 
 
-def _against(value: float, baseline: float) -> str:
+def _against(value: float, baseline: float, digits: int) -> str:
     """The baseline's value of an objective, and the change from it."""
     if not np.isfinite(baseline) or baseline == 0.0:
-        return number(baseline)
+        return number(baseline, digits)
     change = (value - baseline) / abs(baseline)
     if abs(change) < _SAME:
-        return number(baseline)
-    return f"{number(baseline)} ({'+' if change > 0 else '−'}{abs(change):.0%})".replace("%", " %")
+        return number(baseline, digits)
+    return f"{number(baseline, digits)} ({'+' if change > 0 else '−'}{abs(change):.0%})".replace("%", " %")
 
 
 def _limits(result: Result, row: int) -> Table | None:
@@ -133,6 +134,7 @@ def changes(result: Result) -> list[str]:
     """Sentences on what would change the answer: the limits that are nearest, or none that is near."""
     recommendation = result.recommended()
     sides = _sides(result, recommendation[1]) if recommendation is not None else []
+    sides = [side for side in sides if side[3] != side[2] or not side[3].is_integer()]  # counts meet limits by nature
     if not sides:
         return []
     close = [c.name for c, _, _, _, margin in sides if margin <= CLOSE]

@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 
 from designopt.report.colours import axis, layout, scale_for
-from designopt.report.labels import chosen_once, number, objective_labels, objective_values, plain, thinned, wrapped
+from designopt.report.labels import (
+    answer_digits,
+    chosen_once,
+    number,
+    objective_labels,
+    objective_values,
+    plain,
+    thinned,
+    wrapped,
+)
 from designopt.report.parts.answer.best import describe
 from designopt.report.section import Figure, Table
 from designopt.store.result import Result
@@ -43,9 +52,10 @@ def _instead(result: Result) -> str:
 
 
 def table(result: Result) -> Table | None:
-    """The chosen designs with their objectives, and the number of neighbours that meet the limits."""
+    """The chosen designs with their objectives, and the number of neighbours that meet the limits; None if there is
+    only one, which is recommended."""
     chosen, near = chosen_once(result), result.tolerated()
-    if not chosen:
+    if len(chosen) < 2:
         return None
     values = objective_values(result)
     head = ["design", *objective_labels(result.problem), *(["neighbours feasible"] if near is not None else [])]
@@ -56,7 +66,8 @@ def table(result: Result) -> Table | None:
         if near is not None:
             cells.append(near.words(row))
         rows.append(tuple(cells))
-    return Table("In short", tuple(head), tuple(rows), designs=tuple(chosen.values()))
+    digits = answer_digits(result)
+    return Table("In short", tuple(head), tuple(rows), designs=tuple(chosen.values()), digits=digits)
 
 
 def front(result: Result) -> Figure | None:

@@ -58,25 +58,30 @@ def analysis(result: Result) -> Section | None:
     facts = (("evaluations with a result", f"{count(int(ok.sum()))} of {count(ok.size)}"),)
     title = "Figures of every design" + (" in every scenario" if several else "")
     upright = len(head) > WIDE and len(lines) <= FEW  # columns beside each other would not fit on paper
-    tables = [_upright(title, head, lines) if upright else Table(title, tuple(head), lines, visible_rows=SHOWN)]
+    tables = [_upright(result, title, head, lines) if upright else Table(title, tuple(head), lines, visible_rows=SHOWN)]
     if ok.size > 1:
         tables.append(_spread(result, figures))
     return Section(
         "Analysis",
-        introduction=f"What {plural(len(rows), 'design')} gave"
+        introduction=f"Results of {plural(len(rows), 'design')}"
         + (f" in {plural(len(problem.scenarios), 'scenario')}." if several else "."),
         facts=facts,
         tables=tuple(tables),
     )
 
 
-def _upright(title: str, head: list[str], lines: tuple[tuple[Any, ...], ...]) -> Table:
-    """The table with a row for each of its columns, and a column for each of its few rows."""
+def _upright(result: Result, title: str, head: list[str], lines: tuple[tuple[Any, ...], ...]) -> Table:
+    """The table with a row for each of its columns that has a value, and a column for each of its few rows."""
     labels = [name for name in ("design", "scenario") if name in head]
     telling = [name for name in labels if len({line[head.index(name)] for line in lines}) > 1] or labels[:1]
     columns = [", ".join(str(line[head.index(name)]) for name in telling) for line in lines]
-    rows = tuple((name, *(line[k] for line in lines)) for k, name in enumerate(head) if name not in telling)
-    return Table(title, ("", *columns), rows, visible_rows=200)
+    columns = ["value"] if len(lines) == 1 and not result.named else columns
+    rows = []
+    for k, name in enumerate(head):
+        values, figure = [line[k] for line in lines], name.partition(" [")[0]
+        if name not in telling and any(value == value for value in values):
+            rows.append((name, *values, figure_meaning(result.problem, figure) if k > head.index("status") else ""))
+    return Table(title, ("", *columns, "meaning"), tuple(rows), visible_rows=200)
 
 
 def _spread(result: Result, figures: dict[str, tuple[str, Floats]]) -> Table:

@@ -12,9 +12,11 @@ from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout, category, scale_for
 from designopt.report.labels import number, plain, stage_label, with_unit
 from designopt.report.section import Figure, Section
-from designopt.report.traces import above, trace
+from designopt.report.traces import above, constant_axis, trace
 from designopt.store.result import Result
 
+#: Room for a letter of a stage's name, as a share of the axis on a narrow screen.
+LETTER = 0.02
 #: Maximum number of objectives for the hypervolume.
 OBJECTIVES = 5
 
@@ -23,7 +25,7 @@ OBJECTIVES = 5
 def convergence(result: Result) -> Section | None:
     """The best value of each objective, and the hypervolume with a fixed reference point, over the evaluations."""
     outcomes, problem = result.outcomes, result.problem
-    if not outcomes.feasible.any() or not problem.objectives:
+    if not outcomes.feasible.any() or not problem.objectives or len(outcomes) < 2:
         return None
     figures, notes = [], []
     m = len(problem.objectives)
@@ -72,7 +74,7 @@ def reference_words(result: Result) -> str:
 def _volume(result: Result, places: NDArray[np.intp], volume: Floats) -> Figure:
     hover = "after %{x} designs: <b>%{y:.2%}</b>"
     curve = trace(places, volume, mode="lines+markers", colour="@accent", width=2, marker={"size": 4}, hover=hover)
-    axes = {"xaxis": axis("designs asked for"), "yaxis": axis("share of the final hypervolume", tickformat=".0%")}
+    axes = {"xaxis": axis("designs asked for"), "yaxis": axis("share of the final value", tickformat=".0%")}
     return Figure(
         "Hypervolume of the front",
         {"data": [curve], "layout": bare_layout(**axes, **_stages(result))},
@@ -128,15 +130,11 @@ def _best(result: Result) -> Figure:
 
 def _ticks(values: Floats) -> dict[str, Any]:
     """A few ticks; for a constant value that value only, because Plotly would zoom into its rounding errors."""
-    if not len(values) or float(np.ptp(values)) > 1e-9 * float(np.abs(values).max()):
-        return scale_for(values) or {"nticks": 5}
-    value = float(values[-1])
-    room = abs(value) or 1.0
-    return {"range": [value - room, value + room], "tickvals": [value], "ticktext": [number(value)]}
+    return constant_axis(values) or scale_for(values) or {"nticks": 5}
 
 
 def _stages(result: Result) -> dict[str, Any]:
-    """Dashed lines at the start of each stage, with its name."""
+    """Dashed lines at the start of each stage, with its name, or with those of stages that are near."""
     names = result.stage
     if not len(names):
         return {}
@@ -156,9 +154,17 @@ def _stages(result: Result) -> dict[str, Any]:
         }
         for s in starts[1:]
     ]
+    texts: dict[int, str] = {}
+    for s in starts.tolist():
+        text = labels.get(str(names[s]), str(names[s]))
+        before = max(texts, default=-1)
+        if before >= 0 and s - before < LETTER * len(names) * len(texts[before]):
+            texts[before] += f", {text}"
+        else:
+            texts[s] = text
     annotations = [
         {
-            "text": plain(labels.get(str(names[s]), str(names[s]))),
+            "text": plain(text),
             "x": float(s) + 0.5,
             "y": 1,
             "yref": "paper",
@@ -167,6 +173,6 @@ def _stages(result: Result) -> dict[str, Any]:
             "showarrow": False,
             "font": {"size": 11, "color": "@muted"},
         }
-        for s in starts
+        for s, text in texts.items()
     ]
     return {"shapes": shapes, "annotations": annotations}

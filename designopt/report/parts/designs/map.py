@@ -54,7 +54,7 @@ def map_figures(result: Result) -> Section | None:
     """Every figure over the space: a heat map on a grid, else coloured points, by pairs of parameters."""
     free = result.problem.space.free
     rows = np.flatnonzero(~result.outcomes.failed)
-    if not free:
+    if not free or len(result.outcomes) == 1:
         return None
     if not len(rows):
         return Section("Maps", introduction="No evaluation gave a result, so there is nothing to map.")

@@ -16,12 +16,14 @@ from designopt.report.parts.motion.trajectories import (
     fixed,
     program_words,
 )
-from designopt.report.section import Section, Table
+from designopt.report.section import Section, Table, with_a_value
 from designopt.store.result import Result
 
 if TYPE_CHECKING:
     from designopt.store.views.programs import ProgramRecord
 
+#: Significant digits of optima, as of published values.
+DIGITS = 6
 #: Maximum number of shown messages.
 MESSAGES = 50
 #: Relative difference below which objectives belong to the same optimum.
@@ -56,7 +58,7 @@ def _facts(records: Sequence[ProgramRecord], sign: float) -> tuple[tuple[str, st
     best = _best(records, sign)
     facts = [("programs", str(len(records))), ("solved", str(sum(record.status == "solved" for record in records)))]
     if best is not None:
-        facts += [("best objective", number(_figure(best, "objective")))]
+        facts += [("best objective", number(_figure(best, "objective"), DIGITS))]
         facts += [("error estimate", number(_figure(best, "error_estimate")))]
     return tuple(facts)
 
@@ -78,11 +80,11 @@ def _findings(records: Sequence[ProgramRecord], sign: float) -> list[str]:
         low, high = min(objectives), max(objectives)
         if high - low > SAME * max(abs(low), abs(high)):
             sentences.append(
-                f"{plural(len(objectives), 'start')} ended in different local optima: objectives from {number(low)} to "
-                f"{number(high)}."
+                f"{plural(len(objectives), 'start')} ended in different local optima: objectives from "
+                f"{number(low, DIGITS)} to {number(high, DIGITS)}."
             )
         else:
-            sentences.append(f"{plural(len(objectives), 'start')} ended in the same optimum, {number(low)}.")
+            sentences.append(f"{plural(len(objectives), 'start')} ended in the same optimum, {number(low, DIGITS)}.")
     best = _best(records, sign)
     if best is not None and best.solution is not None:
         sentences += list(best.solution.warnings)
@@ -114,26 +116,31 @@ def _optima(records: Sequence[ProgramRecord], best: Mapping[int, int]) -> tuple[
         )
         for i in sorted(best)
     ]
-    return (Table("The best of each point", (*names, "objective", *released, "program"), tuple(rows)),)
+    return (Table("The best of each point", (*names, "objective", *released, "program"), tuple(rows), digits=DIGITS),)
 
 
 def _outcomes(records: Sequence[ProgramRecord], best: Mapping[int, int]) -> Table:
     rows = []
     for i, record in enumerate(records):
-        at = ", ".join(f"{name} {number(value)}" for name, value in fixed(record).items()) or "–"
-        iterations = _figure(record, "iterations")
+        at = ", ".join(f"{name} {number(value)}" for name, value in fixed(record).items())
         rows.append((
-            i + 1, record.stage, at, record.status, number(_figure(record, "objective")) if record.ok else "–",
-            int(iterations) if math.isfinite(iterations) else "–", number(_figure(record, "error_estimate")),
-            number(_figure(record, "resimulation_error")), f"{record.wall:.3f}",
+            i + 1, record.stage, at, record.status, _figure(record, "objective") if record.ok else math.nan,
+            _figure(record, "iterations"), _rounded(_figure(record, "error_estimate")),
+            _rounded(_figure(record, "resimulation_error")), _rounded(record.wall),
         ))  # fmt: skip
-    columns = ("program", "stage", "fixed at", "status", "objective", "iterations", "error estimate",
-               "re-simulation error", "took [s]")  # fmt: skip
+    head = ("program", "stage", "fixed at", "status", "objective", "iterations", "error estimate",
+            "re-simulation error", "took [s]")  # fmt: skip
     note = (
         "Highlighted: the best of its point. Points solved from several starts or verified cold are listed repeatedly."
     )
     marked = frozenset(best) if len(best) < len(records) else frozenset()
-    return Table("Outcomes", columns, tuple(rows), note=note if marked else "", marked=marked)
+    columns, lines = with_a_value(head, rows)
+    return Table("Outcomes", columns, lines, note=note if marked else "", marked=marked, digits=DIGITS)
+
+
+def _rounded(value: float) -> float:
+    """An error or a time with the digits that it has."""
+    return float(f"{value:.3e}")
 
 
 def _parameters(programs: Sequence[DrawnProgram]) -> tuple[Table, ...]:
@@ -147,12 +154,14 @@ def _parameters(programs: Sequence[DrawnProgram]) -> tuple[Table, ...]:
             at = {"low": "lower bound", "high": "upper bound"}.get(s.at_bound[name], "")
             unit = s.parameter_units.get(name, "")
             rows.append(
-                (program.number, with_unit(name, unit), value, low, high, at, number(s.parameter_multipliers[name]))
+                (program.number, with_unit(name, unit), value, low, high, at, _rounded(s.parameter_multipliers[name]))
             )
     if not rows:
         return ()
-    columns = ("program", "parameter", "value", "lower bound", "upper bound", "at", "multiplier")
-    return (Table("Static parameters", columns, tuple(rows), note="For the programs drawn above."),)
+    head = ("program", "parameter", "value", "lower bound", "upper bound", "at", "multiplier")
+    columns, lines = with_a_value(head, rows)
+    note = "For the drawn programs." if len(programs) > 1 else ""
+    return (Table("Static parameters", columns, lines, note=note, digits=DIGITS),)
 
 
 def _inherited(programs: Sequence[DrawnProgram]) -> tuple[Table, ...]:

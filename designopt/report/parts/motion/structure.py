@@ -28,14 +28,14 @@ _NOTE = (
 def structure(records: Sequence[ProgramRecord]) -> tuple[Figure, ...]:
     """The figure of the first program with stored sparsity; none without any."""
     sparsity = next((s for record in records if (s := record.sparsity) is not None), None)
-    return () if sparsity is None else (Figure("Structure of the program", _plot(sparsity), _NOTE, 420),)
+    return () if sparsity is None else (Figure("Structure of the program", _plot(sparsity), _NOTE, 420, width=640),)
 
 
 def _plot(sparsity: Sparsity) -> dict[str, Any]:
     data: list[dict[str, Any]] = []
     axes: dict[str, Any] = {}
     for k, (name, pattern, domain) in enumerate(
-        (("Jacobian", sparsity.jacobian, [0.0, 0.42]), ("Hessian", sparsity.hessian, [0.6, 1.0]))
+        (("Jacobian", sparsity.jacobian, [0.0, 0.46]), ("Hessian", sparsity.hessian, [0.54, 1.0]))
     ):
         suffix = "" if k == 0 else "2"
         data.append(_map(name, pattern, suffix))
@@ -43,7 +43,7 @@ def _plot(sparsity: Sparsity) -> dict[str, Any]:
         axes[f"xaxis{suffix}"] = axis(
             f"{name}: {size}", domain=domain, tickangle=20, **_ticks(pattern.columns, pattern.shape[1])
         )
-        rows = _ticks(pattern.rows, pattern.shape[0])
+        rows = _ticks(pattern.rows, pattern.shape[0]) if k == 0 else {"showticklabels": False}  # it is symmetric
         axes[f"yaxis{suffix}"] = axis("", autorange="reversed", anchor=f"x{suffix}", **rows)
     return {"data": data, "layout": layout(**axes)}
 

@@ -12,16 +12,18 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.plugin import Quantity, report
 from designopt.report.colours import axis, bare_layout, category
-from designopt.report.labels import number, plain, with_unit
+from designopt.report.labels import number, per, plain, with_unit
 from designopt.report.parts.motion.plane_path import ENDS, SAMPLES, Obstacle, path_names, plane
 from designopt.report.section import Figure, Section, Selector, Table
-from designopt.report.traces import above
+from designopt.report.traces import above, constant_axis
 from designopt.store.result import Result
 
 if TYPE_CHECKING:
     from designopt.collocation.solution.solution import PhaseSolution, Solution
     from designopt.store.views.programs import ProgramRecord
 
+#: Significant digits of a constant on its axis.
+CONSTANT_DIGITS = 5
 #: Maximum number of drawn programs.
 DRAWN = 12
 
@@ -47,7 +49,8 @@ def trajectories(
         figures.append(choosable(f"Path of {names[0]} and {names[1]}", plots, choices, 460, ENDS))
     for group in _timelines(programs[0].solution):
         phases = [[program.solution.phases[name] for name in group] for program in programs]
-        figures += _figures_over_time(phases, choices, len(programs[0].solution.phases) == len(group))
+        only = len(programs[0].solution.phases) == len(group)
+        figures += _figures_over_time(phases, choices, only, result.problem.objectives[0].unit)
     return Section(
         "Trajectories",
         introduction="Optimal motions of the programs, evaluated with the polynomials of their schemes. Limits "
@@ -79,9 +82,10 @@ def _timelines(solution: Solution) -> list[list[str]]:
 
 
 def _figures_over_time(
-    phases: Sequence[Sequence[PhaseSolution]], choices: tuple[Selector, ...], only: bool
+    phases: Sequence[Sequence[PhaseSolution]], choices: tuple[Selector, ...], only: bool, unit: str
 ) -> list[Figure]:
-    """The figures of one timeline, whose phases are given for each program; `only` if there is no other."""
+    """The figures of one timeline, whose phases are given for each program; `only` if there is no other. `unit` is that
+    of the objective."""
     first = phases[0]
     title = "" if only else f" of {first[0].name}" if len(first) == 1 else f" from {first[0].name} to {first[-1].name}"
     figures = []
@@ -94,7 +98,7 @@ def _figures_over_time(
         plots = [_path(several, names) for several in phases]
         figures.append(choosable(f"Path constraints{title}", plots, choices, 150 * len(names) + 60, ""))
     if names := [n for n in dict.fromkeys(n for phase in first for n in phase.costates) if _is_finite(first, n)]:
-        plots = [_costates(several, names) for several in phases]
+        plots = [_costates(several, names, unit) for several in phases]
         figures.append(choosable(f"Costates{title}", plots, choices, 150 * len(names) + 60, _COSTATES))
     return figures
 
@@ -176,7 +180,7 @@ def fixed(record: ProgramRecord) -> dict[str, Any]:
 def program_words(record: ProgramRecord, n: int) -> str:
     """A program in words: its number, fixed values, and status."""
     at = ", ".join(f"{name} {number(value)}" for name, value in fixed(record).items())
-    value = f", {number(record.figures['program(objective)'])}" if record.ok else ""
+    value = f", {number(record.figures['program(objective)'], 6)}" if record.ok else ""
     return f"{n}{f': {at}' if at else ''} ({record.status}{value})"
 
 
@@ -197,7 +201,9 @@ def stacked(rows: Sequence[tuple[str, str, Sequence[dict[str, Any]]]], x_title: 
     axes: dict[str, Any] = {"xaxis": axis(x_title, anchor=f"y{m}" if m > 1 else "y")}
     for j, (name, unit, traces) in enumerate(rows):
         suffix = "" if j == 0 else str(j + 1)
-        axes[f"yaxis{suffix}"] = axis("", domain=domains[j], nticks=5)
+        values = [np.asarray(trace["y"], dtype=float) for trace in traces]
+        steady = constant_axis(np.concatenate(values), CONSTANT_DIGITS) if values else {}
+        axes[f"yaxis{suffix}"] = axis("", domain=domains[j], **(steady or {"nticks": 5}))
         data += [{**trace, "yaxis": f"y{suffix}"} for trace in traces]
         notes.append({
             "text": f"<b>{plain(with_unit(name, unit))}</b>", "x": 0, "y": domains[j][1], "xref": "paper",
@@ -274,7 +280,7 @@ def _path(phases: Sequence[PhaseSolution], names: Sequence[str]) -> dict[str, An
     return _with_changes(stacked(rows, "time [s]"), phases) if rows else {"data": [], "layout": {}}
 
 
-def _costates(phases: Sequence[PhaseSolution], names: Sequence[str]) -> dict[str, Any]:
+def _costates(phases: Sequence[PhaseSolution], names: Sequence[str], unit: str) -> dict[str, Any]:
     rows = []
     for j, name in enumerate(names):
         traces = []
@@ -283,7 +289,8 @@ def _costates(phases: Sequence[PhaseSolution], names: Sequence[str]) -> dict[str
             is_finite = np.isfinite(values)
             if is_finite.any():
                 traces.append(line(phase.times[is_finite], values[is_finite], category(j)))
-        rows.append((f"costate of {name}", "", traces))
+        by = next((phase.units.get(name, "") for phase in phases if name in phase.costates), "")
+        rows.append((f"costate of {name}", per(unit, by), traces))
     return _with_changes(stacked(rows, "time [s]"), phases)
 
 
