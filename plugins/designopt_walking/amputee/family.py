@@ -22,7 +22,7 @@ SPEED_STEP, LEVEL_STEP = 0.1, 0.25
 
 @dataclass(frozen=True, eq=False)
 class ContinuedWalk:
-    """A solved walk, the `way` to it ("warm" or "cold"), and the number of `solves`."""
+    """A walk, solved or not, the `way` to it ("warm" or "cold"), and the number of `solves`."""
 
     solution: Solution
     way: str
@@ -52,14 +52,15 @@ class WalkFamily:
     def __init__(self, start: AmputeeStart, intervals: int, middle_device: Mapping[str, float]) -> None:
         self.start, self.programs, self.intervals = start, start.programs, intervals
         self.middle_device = middle_device
+        self.name = ", ".join(f"{name} {value:g}" for name, value in middle_device.items())
         self._middles: dict[float, Solution] = {}
         self._waypoints: dict[tuple[float, tuple[int, ...]], Solution] = {}
 
     def walk(self, speed: float, values: Mapping[str, float]) -> ContinuedWalk:
-        """The walk at `speed` (m/s) with these `values` of all device parameters: warm from a waypoint, else cold.
+        """The walk at `speed` (m/s) with these `values` of all device parameters: warm from a waypoint, else cold; it
+        need not be solved.
 
-        Raises `Diverged` with the status of the last solve where neither is solved, and where the way to the middle
-        device at this speed ends before.
+        Raises `Diverged` where the way to the middle device at this speed ends before.
         """
         levels = (level(values[name], middle) / LEVEL_STEP for name, middle in self.middle_device.items())
         near = self._waypoint(speed, tuple(map(int, levels)))
@@ -67,8 +68,6 @@ class WalkFamily:
         if solution.success:
             return ContinuedWalk(solution, "warm", 1)
         solution = self.programs.solve(self.programs.problem(speed, values), Guess.from_solution(near), self.intervals)
-        if not solution.success:
-            raise unsolved(solution)
         return ContinuedWalk(solution, "cold", 2)
 
     def middle(self, speed: float) -> Solution:
@@ -133,8 +132,9 @@ class WalkFamily:
 
     def _shared(self, which: str, speed: float, solve: Callable[[], Solution]) -> Solution:
         """A solution on the way at `speed` (m/s) that another worker or run has computed, else that of `solve`."""
-        device = ", ".join(f"{name} {value:g}" for name, value in self.middle_device.items())
-        return self.start.shared.solution(f"{which} from {device}, {speed:.6f} m/s, {self.intervals} intervals", solve)
+        return self.start.shared.solution(
+            f"{which} from {self.name}, {speed:.6f} m/s, {self.intervals} intervals", solve
+        )
 
     def _continued(self, previous: Solution, speed: float, values: Mapping[str, float]) -> Solution:
         program = self._first[2]

@@ -50,7 +50,7 @@ class AmputeeResults(WalkOutputs):
 
     peak_stop_torque: Annotated[float, Q("N m", "largest, of the extension stop of the knee")]
     warm: Annotated[float, Q("", "1 where the walk was solved from a neighbouring one with its multipliers")]
-    attempts: Annotated[float, Q("", "number of solves")]
+    attempts: Annotated[float, Q("", "number of solves from waypoints and starts, failed ones among them")]
     agreeing_starts: Annotated[float, Q("", "number of starts that end in the least objective")]
     start_spread: Annotated[float, Q("", "of the objectives of all starts, relative to the least")]
 
@@ -140,6 +140,7 @@ class AmputeeWalk:
         walk = SolvedWalk(walks.programs.walker, predicted.solution, half=False, durations=DURATION)
         outputs = cast(AmputeeOutputs, {**self._outputs(walk, predicted), **confirmation})
         every = walk_arrays(walk, self._recording)
+        every["notes"] = np.array([*predicted.failures, *every["notes"]], dtype=str)
         stored = {name: every[name] for name in arrays}
         refuse_implausible(outputs, stored)
         return outputs, stored
