@@ -32,16 +32,21 @@ def solved(problem: TrajectoryProblem, intervals: int = 25) -> Solution:
 
 
 @pytest.mark.parametrize(
-    ("drive", "parameters", "cost", "stiffness"),
+    ("drive", "parameters", "intervals", "cost", "stiffness"),
     [
-        ("torques", {"knee_stiffness": 0.0}, 0.2292160, 0.0),
-        ("torques", {}, 0.1051563, 82.955),
-        ("muscles", {}, 0.1470708, 74.99),
+        ("torques", {"knee_stiffness": 0.0}, 25, 0.2292160, 0.0),
+        ("torques", {}, 25, 0.1051563, 82.955),
+        ("muscles", {"knee_stiffness": 0.0}, 50, 0.1974966, 0.0),
+        ("muscles", {}, 25, 0.1470708, 74.99),
     ],
 )
-def test_costs_and_springs_are_those_of_the_reference(drive, parameters, cost: float, stiffness: float) -> None:  # type: ignore[no-untyped-def]
-    solution = solved(stated(Squat(drive=drive), **parameters))
-    assert solution.objective == pytest.approx(cost, rel=1e-3)
+def test_costs_and_springs_are_those_of_the_reference(  # type: ignore[no-untyped-def]
+    drive, parameters, intervals: int, cost: float, stiffness: float
+) -> None:
+    """A1 without and with a chosen spring, A2, A3; costs may be lower where the constraints hold (A2: by 0.11 %)."""
+    solution = solved(stated(Squat(drive=drive), **parameters), intervals)
+    assert 0.998 * cost < solution.objective < 1.001 * cost
+    assert solution.violation < 1e-5
     assert solution.parameters["knee_stiffness"] == pytest.approx(stiffness, rel=5e-3)
 
 
