@@ -9,7 +9,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from designopt_walking.amputee import model as amputee_model
 from designopt_walking.amputee.family import ContinuedWalk, level, value_at
+from designopt_walking.amputee.model import AmputeeWalk
 from designopt_walking.amputee.walks import AmputeeWalks
 from designopt_walking.models.predict import WalkPredict
 from designopt_walking.programs.predictor import WalkPredictor
@@ -203,6 +205,23 @@ def test_a_chosen_device_starts_from_the_walks_of_all_families_and_is_polished(m
     with pytest.raises(Diverged) as unsolved:
         amputee.best_device(0.9, {})
     assert unsolved.value.reason == "iteration_limit"
+
+
+def test_on_a_slope_the_first_walk_of_a_family_starts_from_the_same_family_nearer_to_level(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    level_ground = walks(monkeypatch, middles=(MIDDLE, STIFF))
+    uphill = AmputeeWalks(level_ground.start, 40, level_ground)
+    guesses = [family._guess(0.9) for family in uphill._families]
+    assert [guess.objective for guess in guesses] == [1.0, 2.0]  # type: ignore[attr-defined]
+    assert uphill.walk(1.0, SOFT).solution.objective == 1.0
+
+
+def test_walks_are_taken_to_steep_ground_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(amputee_model, "_start", lambda *arguments: arguments[-1])
+    monkeypatch.setattr(amputee_model, "AmputeeWalks", lambda slope, _, nearer: (slope, nearer))
+    assert AmputeeWalk()._walks(0.0) == (0.0, None)
+    assert AmputeeWalk()._walks(-0.12) == (-0.12, (-0.1, (-0.05, (0.0, None))))
 
 
 def test_an_interrupted_way_is_not_continued(monkeypatch: pytest.MonkeyPatch) -> None:

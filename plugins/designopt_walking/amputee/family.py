@@ -42,15 +42,22 @@ def value_at(level: float, middle: float) -> float:
 class WalkFamily:
     """Walks on a mesh of `intervals`, continued from the first walk of one `middle_device`.
 
-    The first has the middle device at one of `SPEEDS`, and is solved from the walk with help of `start`. From it the
-    middle device is taken to other speeds in steps of `SPEED_STEP`, warm or else cold, and at
-    a speed to other devices in steps of `LEVEL_STEP`: waypoints, which are solved once, each from the one before with
-    its multipliers. A design is solved from the last waypoint before it. Waypoints do not depend on designs: results
-    are the same in any order, on any number of workers, which share them through files (`SharedWalks`).
+    The first has the middle device at one of `SPEEDS`, and is solved from the walk with help of `start`, on a slope
+    from the walk with this device on ground `nearer` to level. From it the middle device is taken to other speeds in
+    steps of `SPEED_STEP`, warm or else cold, and at a speed to other devices in steps of `LEVEL_STEP`: waypoints, which
+    are solved once, each from the one before with its multipliers. A design is solved from the last waypoint before it.
+    Waypoints do not depend on designs: results are the same in any order, on any number of workers, which share them
+    through files (`SharedWalks`).
     """
 
-    def __init__(self, start: AmputeeStart, intervals: int, middle_device: Mapping[str, float]) -> None:
-        self.start, self.programs, self.intervals = start, start.programs, intervals
+    def __init__(
+        self,
+        start: AmputeeStart,
+        intervals: int,
+        middle_device: Mapping[str, float],
+        nearer: WalkFamily | None = None,
+    ) -> None:
+        self.start, self.programs, self.intervals, self.nearer = start, start.programs, intervals, nearer
         self.middle_device = middle_device
         self.name = ", ".join(f"{name} {value:g}" for name, value in middle_device.items())
         self._middles: dict[float, Solution] = {}
@@ -86,12 +93,16 @@ class WalkFamily:
         """The first walk (its speed, and the last attempt where none is solved) and the program of warm starts."""
         for speed in SPEEDS:
             problem = self.programs.problem(speed, self.middle_device)
-            guess = Guess.from_solution(self.start.helped(speed))
+            guess = self._guess(speed)
             solution = self._shared("first", speed, partial(self.programs.solve, problem, guess, self.intervals))
             if solution.success:
                 break
         # the same guess makes the same scales, those of the solution's multipliers
         return speed, solution, self.programs.program(problem, guess, self.intervals, WARM_ITERATIONS)
+
+    def _guess(self, speed: float) -> Guess:
+        """Where the first walk starts, whose program has the scales of all."""
+        return Guess.from_solution(self.start.helped(speed) if self.nearer is None else self.nearer.middle(speed))
 
     def _at_speed(self, speed: float) -> Solution:
         """The walk with the middle device, or the first on the way to it that is not solved."""
@@ -113,8 +124,7 @@ class WalkFamily:
         if solution.success:
             return solution
         problem = self.programs.problem(speed, self.middle_device)
-        scales = Guess.from_solution(self.start.helped(self._first[0]))
-        program = self.programs.program(problem, scales, self.intervals)
+        program = self.programs.program(problem, self._guess(self._first[0]), self.intervals)
         return uninterrupted(program.solve(problem, Guess.from_solution(previous)))
 
     def _waypoint(self, speed: float, levels: tuple[int, ...]) -> Solution:

@@ -46,11 +46,15 @@ class Predicted:
 
 class AmputeeWalks:
     """Walks on a mesh of `intervals`: of each design the one with the least objective among the `WalkFamily` of every
-    middle device in `MIDDLES`. Families differ in their gait, and stay in it."""
+    middle device in `MIDDLES`. Families differ in their gait, and stay in it; on a slope each continues that on ground
+    `nearer` to level."""
 
-    def __init__(self, start: AmputeeStart, intervals: int) -> None:
+    def __init__(self, start: AmputeeStart, intervals: int, nearer: AmputeeWalks | None = None) -> None:
         self.start, self.programs, self.intervals = start, start.programs, intervals
-        self._families = [WalkFamily(start, intervals, device) for device in self.programs.devices(MIDDLES)]
+        devices = self.programs.devices(MIDDLES)
+        before = nearer._families if nearer is not None else [None] * len(devices)
+        pairs = zip(devices, before, strict=True)
+        self._families = [WalkFamily(start, intervals, device, family) for device, family in pairs]
 
     def free_problem(self, speed: float) -> TrajectoryProblem:
         """The program in which all device parameters are unknowns, which starts from the middle walk."""
