@@ -178,7 +178,7 @@ def test_a_design_has_the_cheapest_walk_of_all_families_that_reach_it(monkeypatc
 
 def test_solves_of_a_family_without_a_walk_count_and_its_status_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     amputee = walks(monkeypatch, middles=(MIDDLE, STIFF))
-    second = amputee._families[1]
+    second = amputee.families[1]
     monkeypatch.setattr(second, "walk", lambda *_: ContinuedWalk(Walk((), False), "cold", 2))  # type: ignore[arg-type]
     predicted = amputee.walk(1.0, SOFT)
     assert (predicted.way, predicted.attempts, predicted.objectives) == ("warm", 3, (1.0,))
@@ -212,7 +212,7 @@ def test_on_a_slope_the_first_walk_of_a_family_starts_from_the_same_family_neare
 ) -> None:
     level_ground = walks(monkeypatch, middles=(MIDDLE, STIFF))
     uphill = AmputeeWalks(level_ground.start, 40, level_ground)
-    guesses = [family._guess(0.9) for family in uphill._families]
+    guesses = [family._guess(0.9) for family in uphill.families]
     assert [guess.objective for guess in guesses] == [1.0, 2.0]  # type: ignore[attr-defined]
     assert uphill.walk(1.0, SOFT).solution.objective == 1.0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -52,20 +52,20 @@ class AmputeeWalks:
     def __init__(self, start: AmputeeStart, intervals: int, nearer: AmputeeWalks | None = None) -> None:
         self.start, self.programs, self.intervals = start, start.programs, intervals
         devices = self.programs.devices(MIDDLES)
-        before = nearer._families if nearer is not None else [None] * len(devices)
+        before: Sequence[WalkFamily | None] = [None] * len(devices) if nearer is None else nearer.families
         pairs = zip(devices, before, strict=True)
-        self._families = [WalkFamily(start, intervals, device, family) for device, family in pairs]
+        self.families: list[WalkFamily] = [WalkFamily(start, intervals, device, family) for device, family in pairs]
 
     def free_problem(self, speed: float) -> TrajectoryProblem:
         """The program in which all device parameters are unknowns, which starts from the middle walk."""
         stated = self.programs.problem(speed, {})
         (phase,) = stated.phases
         starting = replace(phase, start=lambda _values, _rng: self.middle(speed).phase)
-        return replace(stated, phases=[starting], guess=self._families[0].middle_device)
+        return replace(stated, phases=[starting], guess=self.families[0].middle_device)
 
     def middle(self, speed: float) -> Solution:
         """The walk of the first family with its middle device. Raises `Diverged` where it is not reached."""
-        return self._families[0].middle(speed)
+        return self.families[0].middle(speed)
 
     def walk(self, speed: float, values: Mapping[str, float]) -> Predicted:
         """The walk at `speed` (m/s) with these `values` of all device parameters.
@@ -74,7 +74,7 @@ class AmputeeWalks:
         """
         continued: list[ContinuedWalk] = []
         failures: dict[str, Diverged] = {}
-        for family in self._families:
+        for family in self.families:
             try:
                 walk = family.walk(speed, values)
             except Diverged as error:
@@ -100,7 +100,7 @@ class AmputeeWalks:
         """
         problem = self.programs.problem(speed, fixed)
         starts: dict[str, Callable[[], Solution]] = {"help torques": partial(self.start.helped, speed)}
-        starts |= {family.name: partial(family.middle, speed) for family in self._families}
+        starts |= {family.name: partial(family.middle, speed) for family in self.families}
         solved: list[tuple[Solution, str]] = []
         failures: dict[str, Diverged] = {}
         attempts = 0
