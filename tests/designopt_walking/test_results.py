@@ -89,8 +89,8 @@ def test_fore_aft_forces_do_not_alternate_with_the_points_of_the_mesh(walk: Solv
     phase = replace(walk.phase, values={**walk.phase.values, "pelvis_tx_speed": speed + off})
     alternating = replace(walk, solution=replace(walk.solution, phase=phase))
     at_points = alternating.points.observed.ground_force - walk.points.observed.ground_force
-    drawn = walk_arrays(alternating)["ground_force"] - walk_arrays(walk)["ground_force"]
-    assert np.abs(drawn[:, :, 0]).mean() < 0.03 * np.abs(at_points[:, :, 0]).mean()
+    in_arrays = walk_arrays(alternating)["ground_force"] - walk_arrays(walk)["ground_force"]
+    assert np.abs(in_arrays[:, :, 0]).mean() < 0.03 * np.abs(at_points[:, :, 0]).mean()
     arrays = walk_arrays(walk)
     forces, moments = arrays["ground_force"][:, :, 0].sum(axis=1), arrays["contact_moments"]
     np.testing.assert_allclose(moments[:, walk.walker.coordinates.index("pelvis_tx")], forces, atol=1e-9)
