@@ -18,6 +18,7 @@ from designopt_walking.programs.track import WalkTables, recorded_guess, tracked
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.outputs import walk_outputs
 from designopt_walking.walker import Walker, walker_of
+from single_intervals import interval_differences
 
 from designopt.collocation import Guess, Program, Solution
 from designopt.plugin import InputFile
@@ -97,6 +98,14 @@ def test_a_walk_from_the_synthetic_start_is_that_of_the_reference(predictor: Wal
     assert outputs["failed_checks"] == 0.0
     assert outputs["early_peak_r"] == pytest.approx(1.56, rel=0.03)
     assert outputs["net_cost_of_transport"] == pytest.approx(2.377, rel=0.02)
+
+
+def test_motions_of_single_intervals_are_within_the_error_estimate(predictor: WalkPredictor) -> None:
+    """Section 10.4, on each of 25 intervals, with LSODA at a relative error of 1e-9."""
+    solution = predictor.checked(1.2, predictor.solve(1.2))
+    differences = interval_differences(predictor.walker, solution.phase, {})
+    assert (differences <= solution.phase.error).all()
+    assert solution.phase.segment_errors == pytest.approx(differences, rel=1e-4, abs=1e-6)
 
 
 @pytest.mark.timeout(3600)

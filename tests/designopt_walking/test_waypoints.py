@@ -9,7 +9,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from designopt_walking.amputee.family import level, value_at
+from designopt_walking.amputee import model as amputee_model
+from designopt_walking.amputee.family import ContinuedWalk, level, value_at
+from designopt_walking.amputee.model import AmputeeWalk
 from designopt_walking.amputee.walks import AmputeeWalks
 from designopt_walking.models.predict import WalkPredict
 from designopt_walking.programs.predictor import WalkPredictor
@@ -167,8 +169,59 @@ def test_a_design_has_the_cheapest_walk_of_all_families_that_reach_it(monkeypatc
     assert cheapest.agreeing == 1
     second = walks(monkeypatch, lambda _, values: values == MIDDLE, middles).walk(1.0, SOFT)
     assert second.solution.objective == 2.0
+    assert second.failures == (
+        "from damper_stiffness 20000, damper_damping 2500, ankle_stiffness 400: no walk (start_iteration_limit)",
+    )
     with pytest.raises(Diverged):
         walks(monkeypatch, lambda _, values: values in middles, middles).walk(1.0, SOFT)
+
+
+def test_solves_of_a_family_without_a_walk_count_and_its_status_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    amputee = walks(monkeypatch, middles=(MIDDLE, STIFF))
+    second = amputee.families[1]
+    monkeypatch.setattr(second, "walk", lambda *_: ContinuedWalk(Walk((), False), "cold", 2))  # type: ignore[arg-type]
+    predicted = amputee.walk(1.0, SOFT)
+    assert (predicted.way, predicted.attempts, predicted.objectives) == ("warm", 3, (1.0,))
+    assert predicted.failures == (f"from {second.name}: no walk (iteration_limit)",)
+
+
+def test_a_chosen_device_starts_from_the_walks_of_all_families_and_is_polished(monkeypatch: pytest.MonkeyPatch) -> None:
+    amputee = walks(monkeypatch, middles=(MIDDLE, STIFF))
+    amputee.walk(0.9, MIDDLE)
+    guesses = []
+    results = iter([Walk((), False), Walk((), objective=0.7), Walk((), objective=0.6), Walk((), objective=0.6)])
+
+    def solve(_: Problem, guess: Walk, *__: object) -> Walk:
+        guesses.append(guess)
+        return next(results)
+
+    monkeypatch.setattr(amputee.programs, "solve", solve)
+    predicted = amputee.best_device(0.9, {})
+    assert [guess.objective for guess in guesses] == [1.0, 1.0, 2.0, 0.6]
+    assert predicted.solution.objective == 0.6
+    assert (predicted.attempts, predicted.objectives) == (4, (0.7, 0.6, 0.6))
+    assert predicted.failures == ("from help torques: no walk (iteration_limit)",)
+    monkeypatch.setattr(amputee.programs, "solve", lambda *_: Walk((), False))
+    with pytest.raises(Diverged) as unsolved:
+        amputee.best_device(0.9, {})
+    assert unsolved.value.reason == "iteration_limit"
+
+
+def test_on_a_slope_the_first_walk_of_a_family_starts_from_the_same_family_nearer_to_level(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    level_ground = walks(monkeypatch, middles=(MIDDLE, STIFF))
+    uphill = AmputeeWalks(level_ground.start, 40, level_ground)
+    guesses = [family._guess(0.9) for family in uphill.families]
+    assert [guess.objective for guess in guesses] == [1.0, 2.0]  # type: ignore[attr-defined]
+    assert uphill.walk(1.0, SOFT).solution.objective == 1.0
+
+
+def test_walks_are_taken_to_steep_ground_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(amputee_model, "_start", lambda *arguments: arguments[-1])
+    monkeypatch.setattr(amputee_model, "AmputeeWalks", lambda slope, _, nearer: (slope, nearer))
+    assert AmputeeWalk()._walks(0.0) == (0.0, None)
+    assert AmputeeWalk()._walks(-0.12) == (-0.12, (-0.1, (-0.05, (0.0, None))))
 
 
 def test_an_interrupted_way_is_not_continued(monkeypatch: pytest.MonkeyPatch) -> None:

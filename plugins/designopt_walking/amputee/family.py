@@ -22,7 +22,7 @@ SPEED_STEP, LEVEL_STEP = 0.1, 0.25
 
 @dataclass(frozen=True, eq=False)
 class ContinuedWalk:
-    """A solved walk, the `way` to it ("warm" or "cold"), and the number of `solves`."""
+    """A walk, solved or not, the `way` to it ("warm" or "cold"), and the number of `solves`."""
 
     solution: Solution
     way: str
@@ -42,24 +42,32 @@ def value_at(level: float, middle: float) -> float:
 class WalkFamily:
     """Walks on a mesh of `intervals`, continued from the first walk of one `middle_device`.
 
-    The first has the middle device at one of `SPEEDS`, and is solved from the walk with help of `start`. From it the
-    middle device is taken to other speeds in steps of `SPEED_STEP`, warm or else cold, and at
-    a speed to other devices in steps of `LEVEL_STEP`: waypoints, which are solved once, each from the one before with
-    its multipliers. A design is solved from the last waypoint before it. Waypoints do not depend on designs: results
-    are the same in any order, on any number of workers, which share them through files (`SharedWalks`).
+    The first has the middle device at one of `SPEEDS`, and is solved from the walk with help of `start`, on a slope
+    from the walk with this device on ground `nearer` to level. From it the middle device is taken to other speeds in
+    steps of `SPEED_STEP`, warm or else cold, and at a speed to other devices in steps of `LEVEL_STEP`: waypoints, which
+    are solved once, each from the one before with its multipliers. A design is solved from the last waypoint before it.
+    Waypoints do not depend on designs: results are the same in any order, on any number of workers, which share them
+    through files (`SharedWalks`).
     """
 
-    def __init__(self, start: AmputeeStart, intervals: int, middle_device: Mapping[str, float]) -> None:
-        self.start, self.programs, self.intervals = start, start.programs, intervals
+    def __init__(
+        self,
+        start: AmputeeStart,
+        intervals: int,
+        middle_device: Mapping[str, float],
+        nearer: WalkFamily | None = None,
+    ) -> None:
+        self.start, self.programs, self.intervals, self.nearer = start, start.programs, intervals, nearer
         self.middle_device = middle_device
+        self.name = ", ".join(f"{name} {value:g}" for name, value in middle_device.items())
         self._middles: dict[float, Solution] = {}
         self._waypoints: dict[tuple[float, tuple[int, ...]], Solution] = {}
 
     def walk(self, speed: float, values: Mapping[str, float]) -> ContinuedWalk:
-        """The walk at `speed` (m/s) with these `values` of all device parameters: warm from a waypoint, else cold.
+        """The walk at `speed` (m/s) with these `values` of all device parameters: warm from a waypoint, else cold; it
+        need not be solved.
 
-        Raises `Diverged` with the status of the last solve where neither is solved, and where the way to the middle
-        device at this speed ends before.
+        Raises `Diverged` where the way to the middle device at this speed ends before.
         """
         levels = (level(values[name], middle) / LEVEL_STEP for name, middle in self.middle_device.items())
         near = self._waypoint(speed, tuple(map(int, levels)))
@@ -67,8 +75,6 @@ class WalkFamily:
         if solution.success:
             return ContinuedWalk(solution, "warm", 1)
         solution = self.programs.solve(self.programs.problem(speed, values), Guess.from_solution(near), self.intervals)
-        if not solution.success:
-            raise unsolved(solution)
         return ContinuedWalk(solution, "cold", 2)
 
     def middle(self, speed: float) -> Solution:
@@ -87,12 +93,16 @@ class WalkFamily:
         """The first walk (its speed, and the last attempt where none is solved) and the program of warm starts."""
         for speed in SPEEDS:
             problem = self.programs.problem(speed, self.middle_device)
-            guess = Guess.from_solution(self.start.helped(speed))
+            guess = self._guess(speed)
             solution = self._shared("first", speed, partial(self.programs.solve, problem, guess, self.intervals))
             if solution.success:
                 break
         # the same guess makes the same scales, those of the solution's multipliers
         return speed, solution, self.programs.program(problem, guess, self.intervals, WARM_ITERATIONS)
+
+    def _guess(self, speed: float) -> Guess:
+        """Where the first walk starts, whose program has the scales of all."""
+        return Guess.from_solution(self.start.helped(speed) if self.nearer is None else self.nearer.middle(speed))
 
     def _at_speed(self, speed: float) -> Solution:
         """The walk with the middle device, or the first on the way to it that is not solved."""
@@ -114,8 +124,7 @@ class WalkFamily:
         if solution.success:
             return solution
         problem = self.programs.problem(speed, self.middle_device)
-        scales = Guess.from_solution(self.start.helped(self._first[0]))
-        program = self.programs.program(problem, scales, self.intervals)
+        program = self.programs.program(problem, self._guess(self._first[0]), self.intervals)
         return uninterrupted(program.solve(problem, Guess.from_solution(previous)))
 
     def _waypoint(self, speed: float, levels: tuple[int, ...]) -> Solution:
@@ -133,8 +142,9 @@ class WalkFamily:
 
     def _shared(self, which: str, speed: float, solve: Callable[[], Solution]) -> Solution:
         """A solution on the way at `speed` (m/s) that another worker or run has computed, else that of `solve`."""
-        device = ", ".join(f"{name} {value:g}" for name, value in self.middle_device.items())
-        return self.start.shared.solution(f"{which} from {device}, {speed:.6f} m/s, {self.intervals} intervals", solve)
+        return self.start.shared.solution(
+            f"{which} from {self.name}, {speed:.6f} m/s, {self.intervals} intervals", solve
+        )
 
     def _continued(self, previous: Solution, speed: float, values: Mapping[str, float]) -> Solution:
         program = self._first[2]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Set
 from dataclasses import field
 from functools import cached_property, lru_cache
-from typing import Annotated, Any, Literal, TypedDict, cast
+from typing import Annotated, Any, ClassVar, Literal, TypedDict, cast
 
 import numpy as np
 from designopt_mechanics.robot_files.xml import ModelError
@@ -26,13 +27,17 @@ from designopt_walking.amputee.walks import AmputeeWalks, Predicted
 from designopt_walking.bundled import planar_walker
 from designopt_walking.devices.four_bar import FourBar
 from designopt_walking.devices.joint_springs import stop_torque
-from designopt_walking.models.predict import Walking
+from designopt_walking.models.predict import WalkingOnSlope
 from designopt_walking.programs.gait import GaitError, check_contact
 from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.outputs import CONFIRM, MESH_OUTPUTS, WalkOutputs, mesh_outputs, walk_outputs
 from designopt_walking.results.physics import refuse_implausible
 from designopt_walking.results.recording import recorded_cycle
+from designopt_walking.walker import on_slope
+
+#: Steps in which walks are taken to steeper ground, rise over run.
+SLOPE_STEP = 0.05
 
 
 class AmputeeDesign(TypedDict, total=False):
@@ -50,7 +55,7 @@ class AmputeeResults(WalkOutputs):
 
     peak_stop_torque: Annotated[float, Q("N m", "largest, of the extension stop of the knee")]
     warm: Annotated[float, Q("", "1 where the walk was solved from a neighbouring one with its multipliers")]
-    attempts: Annotated[float, Q("", "number of solves")]
+    attempts: Annotated[float, Q("", "number of solves from waypoints and starts, failed ones among them")]
     agreeing_starts: Annotated[float, Q("", "number of starts that end in the least objective")]
     start_spread: Annotated[float, Q("", "of the objectives of all starts, relative to the least")]
 
@@ -70,18 +75,19 @@ class AmputeeWalk:
     """Predicted walk of a transfemoral amputee with a prosthetic knee and an elastic ankle.
 
     Skeleton, muscles, ground contact and device are one program: J = (10/d) times the integral of the squared
-    excitations, plus `asymmetry_weight` times the squared asymmetry of the vertical impulses, at least over a full
-    cycle at the speed of the scenario. On the amputated side the muscles of knee and ankle are missing, and the mass
-    below the knee is 0.65 of the healthy one.
+    excitations, plus `asymmetry_weight` times the squared asymmetry of the vertical impulses, plus `metabolic_weight`
+    times the metabolic cost of transport, at least over a full cycle at the speed of the scenario. On the amputated
+    side the muscles of knee and ankle are missing, and the mass below the knee is 0.65 of the healthy one.
 
-    Every design is continued, in small steps of speed and device, from one walk with a middle device, which takes a few
-    minutes: a symmetric walk, then one with help torques, then without. Workers of a machine and later runs share these
-    walks through files of the cache. The single axis has a soft and a stiff middle device, whose gaits differ; the
-    cheaper of both walks is the result. It is a local optimum. Walks that sink into the ground by more than 30 mm, or
-    press a foot with more than 4 body weights, have no result (``implausible``).
+    Every design is continued, in small steps of slope, speed and device, from one walk with a middle device, which
+    takes a few minutes: a symmetric walk, then one with help torques, then without. Workers of a machine and later runs
+    share these walks through files of the cache. The single axis has a soft and a stiff middle device, whose gaits
+    differ; the cheaper of both walks is the result. It is a local optimum. Walks that sink into the ground by more than
+    30 mm, or press a foot with more than 4 body weights, have no result (``implausible``).
     """
 
     own_options = True
+    later_settings: ClassVar[tuple[str, ...]] = ("metabolic_weight",)
 
     model: Annotated[InputFile | None, Q("", "OpenSim model of a planar walker; the bundled one if none")] = None
     side: Annotated[Literal["r", "l"], Q("", "amputated: right or left")] = "r"
@@ -92,6 +98,9 @@ class AmputeeWalk:
     linkage_rise: Annotated[float, Q("m", "of the linkage's upper front joint above the healthy knee's axis")] = 0.0
     myodesis: Annotated[bool, Q("", "hamstrings and rectus femoris stay, fixed to the femur")] = False
     asymmetry_weight: Annotated[float, Q("", "of the squared asymmetry of the vertical impulses", ge=0)] = 1.0
+    metabolic_weight: Annotated[
+        float, Q("kg m/J", "of the metabolic cost of transport beside the excitations in the cost", ge=0)
+    ] = 0.0
     max_swing_flexion: Annotated[float, Q("rad", "of the prosthetic knee", gt=0.2, le=2.0)] = float(np.radians(80.0))
     max_stop_torque: Annotated[float | None, Q("N m", "of the extension stop; default: no limit", ge=1)] = None
     choose: Annotated[list[str], Q("", "device parameters that the program chooses, instead of the design")] = field(
@@ -129,11 +138,11 @@ class AmputeeWalk:
         return Declared(outputs=MESH_OUTPUTS if self.confirm else {})
 
     def evaluate(
-        self, design: AmputeeDesign, scenario: Walking, arrays: Set[str] = frozenset()
+        self, design: AmputeeDesign, scenario: WalkingOnSlope, arrays: Set[str] = frozenset()
     ) -> tuple[AmputeeOutputs, dict[str, NDArray[Any]]]:
         """The walk with this device. Raises `InvalidDesign` for values of another knee, `Diverged` without a walk."""
-        values, speed = self._values(design), filled(Walking, scenario)["speed"]
-        walks = self._walks
+        ground = filled(WalkingOnSlope, scenario)
+        values, speed, walks = self._values(design), ground["speed"], self._walks(ground["slope"])
         predicted = walks.best_device(speed, values) if self.choose else walks.walk(speed, values)
         confirmation: dict[str, float] = {}
         if self.confirm:
@@ -142,6 +151,7 @@ class AmputeeWalk:
         walk = SolvedWalk(walks.programs.walker, predicted.solution, half=False, durations=DURATION)
         outputs = cast(AmputeeOutputs, {**self._outputs(walk, predicted), **confirmation})
         every = walk_arrays(walk, self._recording)
+        every["notes"] = np.array([*predicted.failures, *every["notes"]], dtype=str)
         stored = {name: every[name] for name in arrays}
         refuse_implausible(outputs, stored)
         return outputs, stored
@@ -152,7 +162,8 @@ class AmputeeWalk:
         Raises `InvalidSetting` for an unusable model.
         """
         self.check()
-        return self._walks.free_problem(filled(Walking, scenario)["speed"])
+        ground = filled(WalkingOnSlope, scenario)
+        return self._walks(ground["slope"]).free_problem(ground["speed"])
 
     # ---------------------------------------------------------------------------------------------------------- parts
 
@@ -178,10 +189,22 @@ class AmputeeWalk:
         return KneeLimits(self.max_swing_flexion, self.max_stop_torque)
 
     @cached_property
-    def _walks(self) -> AmputeeWalks:
-        settings = SolveSettings(self.tolerance, self.max_iterations)
-        cost = AmputeeCost(self.asymmetry_weight)
-        return AmputeeWalks(_start(self._file, self._prosthesis, self._limits, cost, settings), self.intervals)
+    def _on_slopes(self) -> dict[float, AmputeeWalks]:
+        return {}
+
+    def _walks(self, slope: float) -> AmputeeWalks:
+        """Walks on a slope, which continue those on ground a `SLOPE_STEP` nearer to level."""
+        if slope not in self._on_slopes:
+            settings, cost = (
+                SolveSettings(self.tolerance, self.max_iterations),
+                AmputeeCost(self.asymmetry_weight, self.metabolic_weight),
+            )
+            start = _start(self._file, self._prosthesis, self._limits, cost, settings, slope)
+            steps = math.ceil(round(abs(slope) / SLOPE_STEP, 6))
+            before = round((steps - 1) * math.copysign(SLOPE_STEP, slope), 6) or 0.0  # no negative zero
+            nearer = self._walks(before) if steps else None
+            self._on_slopes[slope] = AmputeeWalks(start, self.intervals, nearer)
+        return self._on_slopes[slope]
 
     def _values(self, design: Mapping[str, Any]) -> dict[str, float]:
         """Values of the device's parameters that the design fixes."""
@@ -207,12 +230,17 @@ class AmputeeWalk:
         return cast(AmputeeOutputs, outputs)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _start(
-    file: InputFile, prosthesis: Prosthesis, limits: KneeLimits, cost: AmputeeCost, settings: SolveSettings
+    file: InputFile,
+    prosthesis: Prosthesis,
+    limits: KneeLimits,
+    cost: AmputeeCost,
+    settings: SolveSettings,
+    slope: float,
 ) -> AmputeeStart:
-    """The start of walks, which is common to all meshes."""
-    osim = read_model(file.content)
+    """The start of walks on a slope, which is common to all meshes."""
+    osim = on_slope(read_model(file.content), slope)
     programs = AmputeePrograms(amputee_walker(osim, prosthesis, limits), prosthesis, cost, settings)
-    shared = SharedWalks(repr((file.digest, prosthesis, limits, cost, settings)))
+    shared = SharedWalks(repr((file.digest, prosthesis, limits, cost, settings, slope)))
     return AmputeeStart(programs, lambda speed: symmetric_walk(osim, speed, settings.tolerance), shared)

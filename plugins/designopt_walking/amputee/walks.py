@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from designopt.collocation import Guess, Solution, TrajectoryProblem
 from designopt.plugin import Diverged
@@ -21,13 +22,15 @@ AGREE = 1e-3
 class Predicted:
     """A solved walk, the `way` to it ("warm", "cold" or the name of its start), and the number of solves.
 
-    `objectives` are those of all starts that were solved, the result's among them.
+    `objectives` are those of all starts that were solved, the result's among them; `failures` are sentences on the
+    starts that were not.
     """
 
     solution: Solution
     way: str
     attempts: int
     objectives: tuple[float, ...]
+    failures: tuple[str, ...] = ()
 
     @property
     def spread(self) -> float:
@@ -43,22 +46,26 @@ class Predicted:
 
 class AmputeeWalks:
     """Walks on a mesh of `intervals`: of each design the one with the least objective among the `WalkFamily` of every
-    middle device in `MIDDLES`. Families differ in their gait, and stay in it."""
+    middle device in `MIDDLES`. Families differ in their gait, and stay in it; on a slope each continues that on ground
+    `nearer` to level."""
 
-    def __init__(self, start: AmputeeStart, intervals: int) -> None:
+    def __init__(self, start: AmputeeStart, intervals: int, nearer: AmputeeWalks | None = None) -> None:
         self.start, self.programs, self.intervals = start, start.programs, intervals
-        self._families = [WalkFamily(start, intervals, device) for device in self.programs.devices(MIDDLES)]
+        devices = self.programs.devices(MIDDLES)
+        before: Sequence[WalkFamily | None] = [None] * len(devices) if nearer is None else nearer.families
+        pairs = zip(devices, before, strict=True)
+        self.families: list[WalkFamily] = [WalkFamily(start, intervals, device, family) for device, family in pairs]
 
     def free_problem(self, speed: float) -> TrajectoryProblem:
         """The program in which all device parameters are unknowns, which starts from the middle walk."""
         stated = self.programs.problem(speed, {})
         (phase,) = stated.phases
         starting = replace(phase, start=lambda _values, _rng: self.middle(speed).phase)
-        return replace(stated, phases=[starting], guess=self._families[0].middle_device)
+        return replace(stated, phases=[starting], guess=self.families[0].middle_device)
 
     def middle(self, speed: float) -> Solution:
         """The walk of the first family with its middle device. Raises `Diverged` where it is not reached."""
-        return self._families[0].middle(speed)
+        return self.families[0].middle(speed)
 
     def walk(self, speed: float, values: Mapping[str, float]) -> Predicted:
         """The walk at `speed` (m/s) with these `values` of all device parameters.
@@ -66,48 +73,63 @@ class AmputeeWalks:
         Raises `Diverged` with the reason of the first family where none is solved.
         """
         continued: list[ContinuedWalk] = []
-        failures: list[Diverged] = []
-        for family in self._families:
+        failures: dict[str, Diverged] = {}
+        for family in self.families:
             try:
-                continued.append(family.walk(speed, values))
+                walk = family.walk(speed, values)
             except Diverged as error:
-                failures.append(error)
-        if not continued:
-            raise failures[0]
-        best = min(continued, key=lambda walk: walk.solution.objective)
-        objectives = tuple(walk.solution.objective for walk in continued)
+                failures[family.name] = error
+                continue
+            continued.append(walk)
+            if not walk.solution.success:
+                failures[family.name] = unsolved(walk.solution)
+        solved = [walk for walk in continued if walk.solution.success]
+        if not solved:
+            raise next(iter(failures.values()))
+        best = min(solved, key=lambda walk: walk.solution.objective)
+        objectives = tuple(walk.solution.objective for walk in solved)
         problem, solves = self.programs.problem(speed, values), sum(walk.solves for walk in continued)
-        return self._result(problem, best.solution, best.way, solves, objectives)
+        result = Predicted(best.solution, best.way, solves, objectives, sentences(failures))
+        return self._checked(problem, result)
 
     def best_device(self, speed: float, fixed: Mapping[str, float]) -> Predicted:
-        """The walk whose program chooses all device parameters that are not `fixed`: from three starts (the walk with
-        help, the middle walk, the better of both results), polished until the objective stops falling.
+        """The walk whose program chooses all device parameters that are not `fixed`: from the walk with help and those
+        of all families with their middle devices; the best result is polished until the objective stops falling.
 
-        Raises `Diverged` where no start is solved.
+        Raises `Diverged` with the reason of the first start where none is solved.
         """
         problem = self.programs.problem(speed, fixed)
-        objectives: list[float] = []
-        best: tuple[Solution, str] | None = None
-        starts = {"help": self.start.helped(speed), "middle walk": self.middle(speed)}
-        attempts = len(starts)
+        starts: dict[str, Callable[[], Solution]] = {"help torques": partial(self.start.helped, speed)}
+        starts |= {family.name: partial(family.middle, speed) for family in self.families}
+        solved: list[tuple[Solution, str]] = []
+        failures: dict[str, Diverged] = {}
+        attempts = 0
         for name, start in starts.items():
-            last = self.programs.solve(problem, Guess.from_solution(start), self.intervals)
-            if last.success:
-                objectives.append(last.objective)
-                if best is None or last.objective < best[0].objective:
-                    best = last, name
-        if best is None:
-            raise unsolved(last)
+            try:
+                guess = Guess.from_solution(start())
+            except Diverged as error:
+                failures[name] = error
+                continue
+            solution = self.programs.solve(problem, guess, self.intervals)
+            attempts += 1
+            if solution.success:
+                solved.append((solution, name))
+            else:
+                failures[name] = unsolved(solution)
+        if not solved:
+            raise next(iter(failures.values()))
+        objectives = [solution.objective for solution, _ in solved]
+        best, way = min(solved, key=lambda start: start[0].objective)
         gain = 1.0
         while gain > POLISHED:
-            polished = self.programs.solve(problem, Guess.from_solution(best[0]), self.intervals)
+            polished = self.programs.solve(problem, Guess.from_solution(best), self.intervals)
             attempts += 1
-            gain = 1.0 - polished.objective / best[0].objective if polished.success else 0.0
+            gain = 1.0 - polished.objective / best.objective if polished.success else 0.0
             if polished.success:
                 objectives.append(polished.objective)
             if gain > 0.0:
-                best = polished, f"{best[1]}, polished"
-        return self._result(problem, best[0], best[1], attempts, tuple(objectives))
+                best, way = polished, f"{way}, polished"
+        return self._checked(problem, Predicted(best, way, attempts, tuple(objectives), sentences(failures)))
 
     def confirmed(self, speed: float, values: Mapping[str, float], predicted: Predicted) -> Predicted:
         """The walk with these `values` on twice the intervals, from the `predicted` one; it need not be solved."""
@@ -115,7 +137,10 @@ class AmputeeWalks:
         finer = self.programs.solve(problem, Guess.from_solution(predicted.solution), 2 * self.intervals)
         return replace(predicted, solution=self.programs.checked(problem, finer) if finer.success else finer)
 
-    def _result(
-        self, problem: TrajectoryProblem, solution: Solution, way: str, attempts: int, objectives: tuple[float, ...]
-    ) -> Predicted:
-        return Predicted(self.programs.checked(problem, solution), way, attempts, objectives)
+    def _checked(self, problem: TrajectoryProblem, predicted: Predicted) -> Predicted:
+        return replace(predicted, solution=self.programs.checked(problem, predicted.solution))
+
+
+def sentences(failures: Mapping[str, Diverged]) -> tuple[str, ...]:
+    """On starts that were not solved, by their names."""
+    return tuple(f"from {name}: no walk ({error.reason})" for name, error in failures.items())

@@ -42,7 +42,7 @@ WALK_ARRAYS: Mapping[str, Array] = {
     "mean_activations": Array(("muscle",), "", "over the cycle"),
     "bounds": Array(("bound",), "", "of coordinates, speeds and drives that the walk touches", dtype="str"),
     "bound_shares": Array(("bound",), "", "share of the time that it spends at each of these bounds"),
-    "notes": Array(("note",), "", "fibres outside the range of their curves", dtype="str"),
+    "notes": Array(("note",), "", "starts without a walk, and fibres outside the range of their curves", dtype="str"),
     "skeleton": Array(("time", "vertex", "axis"), "m", "drawing of trunk and right leg; NaN between lines"),
     "left_leg": Array(("time", "vertex", "axis"), "m", "drawing of the left leg"),
     "ground_arrows": Array(("time", "foot", "end", "axis"), "", "point of application (m) and force (N)"),
@@ -66,12 +66,13 @@ def walk_arrays(walk: SolvedWalk, recording: TimeTable | None = None) -> dict[st
 
     excitations, activations = columns("excitation_{}", muscles), columns("activation_{}", muscles)
     effort = samples.integral(excitations**2)
-    force = observed.ground_force
+    fore_aft, ground_moments = walk.friction_samples
+    force = np.stack([fore_aft, observed.ground_force[:, :, 1]], axis=2)
     centre = np.where(force[:, :, 1] > _LIFTED, observed.pressure_centre, np.nan)
     applied = np.stack([centre, np.where(np.isfinite(centre), 0.0, np.nan)], axis=2)
     bounds = touched_bounds(walk)
     rotations = [c.name for c in walker.state.tree.coordinates if c.unit == "rad"]
-    moments = {name: observed.moments[:, i] for i, name in enumerate(ORIGINS)}
+    moments = {name: observed.moments[:, i] for i, name in enumerate(ORIGINS)} | {"contacts": ground_moments}
     return {
         "time": samples.time,
         "percent": 100.0 * samples.time / walk.stride_time,

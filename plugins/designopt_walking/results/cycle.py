@@ -10,14 +10,20 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.collocation import PhaseSolution, Solution
+from designopt.collocation.statement.scheme import lagrange
 from designopt_walking.programs.gait import FORWARD, mirrored
-from designopt_walking.results.observables import Observables, observables
+from designopt_walking.results.observables import ORIGINS, Observables, observables
 from designopt_walking.walker import Walker
 
 #: Vertical force of a foot, in body weights, from which on it stands.
 CONTACT = 0.05
 #: Instants of the arrays of a cycle, its end included.
 SAMPLES = 201
+#: Gauss points of an interval of length 1.
+GAUSS = 0.5 + np.array([-0.5, 0.5]) / np.sqrt(3.0)
+
+#: The row of the ground's moments.
+CONTACTS = ORIGINS.index("contacts")
 
 Values = Mapping[str, Floats]
 
@@ -115,6 +121,32 @@ class SolvedWalk:
         weights = np.full(SAMPLES, cycle / (SAMPLES - 1))
         weights[[0, -1]] *= 0.5
         return WalkPoints(time, weights, values, self._observed(values))
+
+    @cached_property
+    def friction_samples(self) -> tuple[Floats, Floats]:
+        """At the times of `samples`: fore-aft forces (`SAMPLES`, 2) N on the feet, and moments (`SAMPLES`, m) of the
+        ground at the coordinates.
+
+        Friction at the feet is stiff (a foot stops sliding within a millisecond), and Hermite-Simpson does not damp
+        stiff parts (Hairer and Wanner, Solving ODE II, 1996, section IV.5: Lobatto IIIA, |R(inf)| = 1): after a heel
+        strike what depends on sliding is off by d at the nodes and by -d/2 at midpoints. The parabola through the three
+        points is free of this part at the two Gauss points, where it is read here; it is linear between them.
+        """
+        phase, observed = self.phase, self.samples.observed
+        scheme, m = phase.mesh.schemes[0], observed.moments.shape[2]
+        if scheme.name != "hermite_simpson":
+            return observed.ground_force[:, :, 0], observed.moments[:, CONTACTS]
+        at_points = self.points.observed
+        values = np.concatenate([at_points.ground_force[:, :, 0], at_points.moments[:, CONTACTS]], axis=1)
+        parts = values.reshape(-1, phase.mesh.slots, 2 + m)  # one, or two halves
+        intervals = np.stack([parts[:, :-1:2], parts[:, 1::2], parts[:, 2::2]])
+        readings = np.einsum("gp,phik->higk", lagrange(scheme.points, GAUSS), intervals).reshape(-1, 2 + m)
+        duration = phase.tf - phase.t0
+        within = duration * (phase.mesh.nodes[:-1, None] + phase.mesh.widths[:, None] * GAUSS).ravel()
+        times = np.concatenate([within + i * duration for i in range(len(parts))])
+        later = self.samples.time + self.stances[0].strike
+        sampled = [np.interp(later, times, column, period=self.stride_time) for column in readings.T]
+        return np.stack(sampled[:2], axis=1), np.stack(sampled[2:], axis=1)
 
     def _second(self, values: Values) -> list[Floats]:
         """The values of the second half of a half cycle, in the order of `values`."""
