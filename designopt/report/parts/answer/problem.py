@@ -113,7 +113,7 @@ def limit_text(c: StudyConstraint) -> str:
 
 
 def _use(use: Use[Plugin]) -> str:
-    settings = ", ".join(f"{k}: {value_text(v)}" for k, v in use.settings.items())
+    settings = ", ".join(f"{k}: {value_text(v)}" for k, v in use.settings.items() if v is not None)
     return f"{use.plugin.name} ({settings})" if settings else use.plugin.name
 
 
