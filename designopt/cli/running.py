@@ -215,6 +215,7 @@ def _finish(result: Result) -> int:
     from designopt.report.no_design import most_frequent_end, without_number
     from designopt.report.tables import broken_limits, most_frequent_failure
     from designopt.store.errors import resume_command
+    from designopt.study.remarks import study_remarks
 
     feasible = bool(result.outcomes.feasible.any())
     if feasible or (not result.problem.objectives and len(result.outcomes)):
@@ -233,7 +234,14 @@ def _finish(result: Result) -> int:
         cause = result.never_finite() or "see failures and limits in the report"
         echo(f"\n{nothing}: {cause}.", err=True)
         limits = broken_limits(result) if result.problem.objectives else []  # the table of an analysis has them
-        for line in (without_number(result), *limits, most_frequent_failure(result), most_frequent_end(result)):
+        doubts = [f"note: {text}" for text in study_remarks(result.study)]
+        for line in (
+            without_number(result),
+            *limits,
+            most_frequent_failure(result),
+            most_frequent_end(result),
+            *doubts,
+        ):
             if line:
                 echo(line, err=True)
         return NOTHING_FEASIBLE

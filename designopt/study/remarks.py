@@ -188,19 +188,21 @@ def _condition_units(conditions: Mapping[str, Any], fields: Mapping[str, Field])
 
 def _objectives(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Assumption]:
     """Objectives that a plain factor may have converted to another unit than the model's, which they keep."""
-    sections = [check(section_type("objectives"), section, NO_FILES)[0] for section in data.get("objectives") or ()]
-    in_unit = {section.get("name") for section in sections if section and "unit" in section}
-    for objective in study.objectives:
-        bare = objective.unit and objective.name not in in_unit
-        if bare and Expression.parse(objective.expression.text).has_bare_factor:
-            yield f"objective {objective.name}", objective.unit
+    factored = {
+        o.name: o.unit for o in study.objectives if o.unit and Expression.parse(o.expression.text).has_bare_factor
+    }
+    for section in (data.get("objectives") or ()) if factored else ():
+        objective = check(section_type("objectives"), section, NO_FILES)[0]
+        if objective and "unit" not in objective and objective.get("name") in factored:
+            yield f"objective {objective['name']}", factored[objective["name"]]
 
 
 def _limits(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Assumption]:
+    units = {c.name: c.unit for c in study.constraints}
     for section in data.get("constraints") or ():
         constraint = check(section_type("constraints"), section, NO_FILES)[0]
         if not constraint or "unit" in constraint:
             continue
-        unit = next((c.unit for c in study.constraints if c.name == constraint.get("name")), "")
+        unit = units.get(constraint.get("name", ""), "")
         if unit and any(_has_bare(constraint.get(key)) for key in ("min", "max", "equals")):
             yield f"limit {constraint['name']}", unit

@@ -251,7 +251,8 @@ def _bound(
         return None
     reason = out_of_range(units.convert(value, parameter.unit, quantity.unit), quantity) if quantity else ""
     if key == "low" and parameter.scale == "log" and value <= 0.0:
-        ctx.add(bound_path, f"a log scale needs low above 0, not {value:g}")
+        way = ": it cannot contain 0; take scale: linear from 0" if value == 0.0 else ""
+        ctx.add(bound_path, f"a log scale needs low above 0, not {value:g}{way}")
     elif reason and not ctx.unknown_key(path):
         ctx.add(bound_path, f"outside the range of the model: {reason}")
     return value
