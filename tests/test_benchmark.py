@@ -20,7 +20,7 @@ import designopt
 from designopt.benchmarking import processes
 from designopt.benchmarking.file import read_benchmark
 from designopt.benchmarking.ranks import behind_best, pair_tests, ranks
-from designopt.benchmarking.table import failed_runs
+from designopt.benchmarking.table import failed_runs, score_text
 from designopt.cli import main
 from designopt.report.labels import number
 from designopt.store.errors import StoreError
@@ -232,6 +232,11 @@ def test_the_ranks_are_those_of_the_published_example() -> None:
     first = pair_tests(DEMSAR)[0]
     assert (first.won, first.lost) == (2, 10)
     assert first.p < 0.05
+
+
+def test_scores_near_the_best_show_their_distance_from_it() -> None:
+    texts = [score_text(score) for score in (0.25, 0.9991, 1.0 - 2e-7, 1.0 - 3.2e-10, 1.0)]
+    assert texts == ["0.250", "0.999", "1−2e−7", "1−3e−10", "1.000"]
 
 
 def test_a_solver_is_behind_only_if_its_runs_show_it() -> None:

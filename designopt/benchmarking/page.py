@@ -11,7 +11,7 @@ import numpy as np
 
 from designopt.benchmarking.ranks import Ranks, pair_tests, ranks
 from designopt.benchmarking.scores import NAMED, POINTS, BenchmarkScores, ProblemScores
-from designopt.benchmarking.table import MedianTable, failed_runs, tables
+from designopt.benchmarking.table import MedianTable, failed_runs, quartiles_text, score_text, tables
 from designopt.counts import first_of, plural
 from designopt.report.colours import axis, category, layout
 from designopt.report.comparison.bands import median_with_band
@@ -26,6 +26,8 @@ from designopt.study.study import Objective
 DRAWN = 3
 #: Maximum number of problems with a figure each of the score over the designs; more have one with a choice.
 FIGURES = 6
+#: Least drawn distance of a score from 1: rounding of the score itself.
+SMALLEST = 1e-16
 #: The first part, which is no decision: all parts are printed.
 _FIRST = "Ranks and medians"
 #: Problems below which tests over problems say little (Demsar 2006, section 3.2.2).
@@ -74,7 +76,7 @@ def _overview(
         figures.append(_rank_figure(ranked, scores.solvers, last.evaluations))
     notes = [
         "A score is the share of the known hypervolume that the designs of a run dominate; with one objective, the "
-        "share of the way from the reference value to the best known value. 1 is the best.",
+        "share of the way from the reference value to the best known value. 1 is the best; 1−2e−7 is 2e−7 below it.",
         "In the tables: median (first to third quartile) over the runs; ● marks the largest median of a problem, ○ a "
         f"solver that is not significantly worse (Mann and Whitney, one-sided, with Holm's correction, level {LEVEL}).",
     ]
@@ -100,8 +102,9 @@ def _medians(table: MedianTable) -> Table:
         cells = []
         for s in spreads:
             mark = "" if s is None else "\u00a0●" if s.best else "\u00a0○" if s.equal else ""
-            band = "" if s is None or s.runs < 2 else f" ({s.low:.3f}\u2060–\u2060{s.high:.3f})"
-            cells.append("" if s is None else f"{s.median:.3f}{band}{mark}")
+            quartiles = "" if s is None else quartiles_text(s, "\u2060–\u2060").replace(" ", "\u00a0")
+            band = "" if s is None or s.runs < 2 else f"\u00a0({quartiles})"
+            cells.append("" if s is None else f"{score_text(s.median)}{band}{mark}")
         rows.append((problem, *cells))
     if not any(map(math.isnan, table.average)):
         over = "" if table.ranked == len(rows) else f" over {table.ranked} problems"
@@ -171,16 +174,35 @@ def _curves(scores: BenchmarkScores) -> list[Section]:
     bands = {p.problem.name: _bands(p, scores.solvers) for p in scores.problems}
     names = list(bands)
     last = max(len(run.F) for p in scores.problems for run in p.runs)
-    axes = {"xaxis": axis("designs", range=[0, last]), "yaxis": axis("score", rangemode="tozero")}
+    y_axes = [_score_axis(p) for p in scores.problems]
+    x = axis("designs", range=[0, last])
     if len(names) <= FIGURES:
-        figures = tuple(Figure(name, {"data": bands[name], "layout": layout(**axes)}, height=380) for name in names)
+        plots = [
+            {"data": bands[name], "layout": layout(xaxis=x, yaxis=y)} for name, y in zip(names, y_axes, strict=True)
+        ]
+        figures = tuple(Figure(name, plot, height=380) for name, plot in zip(names, plots, strict=True))
     else:
         figure = selected(
-            "Score over the designs", {"problem": names}, lambda i: bands[names[i]], layout(**axes), height=460
-        )
+            "Score over the designs", {"problem": names}, lambda i: bands[names[i]], layout(xaxis=x),
+            view=lambda i: {"yaxis": y_axes[i]}, height=460,
+        )  # fmt: skip
         figures = (figure,)
     note = "Line: the median of the runs. Band: between the first and the third quartile."
+    if any(map(_resolved, scores.problems)):
+        note += " Where the best value is known, the distance of the score from 1 is drawn."
     return [Section("Score over the designs", figures=figures, notes=(note,))]
+
+
+def _resolved(p: ProblemScores) -> bool:
+    """Whether scores near 1 differ by orders of magnitude: the best value of the only objective is known."""
+    return len(p.objectives) == 1 and p.problem.best is not None
+
+
+def _score_axis(p: ProblemScores) -> dict[str, Any]:
+    """The axis of the score, or of its distance from 1."""
+    if _resolved(p):
+        return axis("1 − score", type="log", exponentformat="power")
+    return axis("score", rangemode="tozero", type="linear")
 
 
 def _bands(p: ProblemScores, solvers: Sequence[str]) -> list[Trace]:
@@ -188,9 +210,10 @@ def _bands(p: ProblemScores, solvers: Sequence[str]) -> list[Trace]:
     places = np.unique(np.linspace(1, longest, min(POINTS, longest)).round().astype(int)).tolist()
     traces: list[Trace] = []
     for i, solver in enumerate(solvers):
-        curves = [p.curve(run, places) for run in p.runs if run.cell.solver == solver]
-        if curves:
-            traces += median_with_band(places, np.array(curves), solver, i)
+        curves = np.array([p.curve(run, places) for run in p.runs if run.cell.solver == solver])
+        if len(curves):
+            curves = np.maximum(1.0 - curves, SMALLEST) if _resolved(p) else curves
+            traces += median_with_band(places, curves, solver, i)
     return traces
 
 

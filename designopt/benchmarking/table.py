@@ -15,6 +15,8 @@ from designopt.benchmarking.ranks import behind_best, ranks
 from designopt.benchmarking.scores import BenchmarkScores
 from designopt.counts import plural
 
+#: Distance from the score 1 below which it is written out.
+CLOSE = 5e-4
 #: Files of the table with their formats.
 FILES = ("table.csv", "table.md", "table.tex")
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "&%$#_{}"} | {"~": "\\textasciitilde{}", "^": "\\textasciicircum{}"})
@@ -124,19 +126,34 @@ def as_latex(several: Sequence[MedianTable]) -> str:
         lines = [f"\\begin{{tabular}}{{l{'r' * len(table.solvers)}}}", "\\toprule"]
         lines += [f"{table.evaluations} evaluations & {names} \\\\", "\\midrule"]
         for problem, spreads in table.rows:
-            cells = " & ".join(_cell(s, "\\textbf{{{}}}", "\\emph{{{}}}", "--") for s in spreads)
+            cells = " & ".join(_cell(s, "\\textbf{{{}}}", "\\emph{{{}}}", "$-$", "--") for s in spreads)
             lines.append(f"{problem.translate(_SPECIAL)} & {cells} \\\\")
         lines += [f"\\midrule\naverage rank & {' & '.join(cells)} \\\\" for cells in _ranks(table)]
         parts.append("\n".join([*lines, "\\bottomrule", "\\end{tabular}"]) + "\n")
     return "\n".join(parts)
 
 
-def _cell(s: ScoreSpread | None, best: str, equal: str, dash: str = "–") -> str:
+def score_text(score: float) -> str:
+    """A score with three decimals, or with its distance from 1 if these would not show it: ``1−2e−7``."""
+    left = 1.0 - score
+    if not 0.0 < left < CLOSE:
+        return f"{score:.3f}"
+    mantissa, exponent = f"{left:.0e}".split("e")
+    return f"1−{mantissa}e−{-int(exponent)}"
+
+
+def quartiles_text(s: ScoreSpread, dash: str) -> str:
+    """The quartiles with a `dash` between them, or a word where their own signs would hide it."""
+    low, high = score_text(s.low), score_text(s.high)
+    return f"{low} to {high}" if "−" in low + high else f"{low}{dash}{high}"
+
+
+def _cell(s: ScoreSpread | None, best: str, equal: str, minus: str = "−", dash: str = "–") -> str:
     if s is None:
         return ""
-    median = f"{s.median:.3f}"
+    median = score_text(s.median)
     median = best.format(median) if s.best else equal.format(median) if s.equal else median
-    return f"{median} ({s.low:.3f}{dash}{s.high:.3f})" if s.runs > 1 else median
+    return (f"{median} ({quartiles_text(s, dash)})" if s.runs > 1 else median).replace("−", minus)
 
 
 def _ranks(table: MedianTable) -> list[list[str]]:

@@ -14,15 +14,18 @@ from designopt.problem import Problem
 from designopt.report import summary_table
 from designopt.report.colours import CATEGORIES, ORDERED_LINES, THEMED
 from designopt.report.labels import hover_columns, listed, number, plain, thinned
+from designopt.report.page.page import sections
 from designopt.report.parts.answer.best import best
 from designopt.report.parts.answer.limits import limits
 from designopt.report.parts.answer.overview import duration, overview
 from designopt.report.parts.answer.problem import problem
 from designopt.report.parts.answer.ranking import MOST, ranking
+from designopt.report.parts.answer.recommendation import changes
 from designopt.report.parts.designs.convergence import convergence, hypervolume_history
 from designopt.report.parts.designs.front import _box, _overlap, _spread, front, view
 from designopt.report.parts.designs.map import map_figures
 from designopt.report.parts.designs.parallel import parallel, wrapped
+from designopt.report.section import Section
 from designopt.study.study import DesignVariable, Stage
 
 
@@ -338,6 +341,19 @@ def test_names_of_stages_that_begin_near_each_other_are_one_label() -> None:
     texts = [a["text"] for a in convergence(result).figures[0].plot["layout"]["annotations"]]  # type: ignore[union-attr]
     assert "baseline, search" in texts
     assert "search" not in texts
+
+
+def test_a_note_of_several_parts_stands_once_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = [(name, lambda result, name=name: Section(name, notes=("not for use", name))) for name in "abc"]
+    monkeypatch.setattr("designopt.report.page.page._parts", lambda result: parts)
+    assert [section.notes for section in sections(six_designs())] == [("not for use", "a"), ("b",), ("c",)]
+
+
+def test_a_counted_limit_is_met_by_nature_and_does_not_decide() -> None:
+    counted = (at_most("count", 0.0), at_most("sag", 10.0, "mm"))
+    figures = {"mass": [1, 2], "sag": [2, 1], "count": [0, 0]}
+    (change,) = changes(beam_result([(30.0, 0.5), (40.0, 0.6)], figures, constraints=counted))
+    assert change == "The nearest limit is sag (2 ≤ 10 mm), with a margin of 80 %."
 
 
 def test_a_single_design_has_no_progress_and_no_map() -> None:

@@ -59,7 +59,7 @@
     for (const trace of plot.data) {
       if (trace.type !== "parcoords") continue;
       Object.assign(trace, {labelangle: -35, line: {...trace.line, showscale: false}});
-      Object.assign(plot.layout, {margin: {...plot.layout.margin, l: 40, r: 40, t: 110}});
+      Object.assign(plot.layout, {margin: {...plot.layout.margin, l: 56, r: 72, t: 110}});
     }
   }
 

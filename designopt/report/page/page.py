@@ -8,7 +8,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
@@ -117,12 +117,16 @@ def part_names(result: Result) -> list[str]:
 
 
 def sections(result: Result, only: Collection[str] | None = None) -> Iterable[Section]:
-    """The sections of the report of `result`, in order, of the parts named `only` if given; empty parts are omitted."""
-    result = result.in_stated_units
+    """The sections of the report of `result`, in order, of the parts named `only` if given; empty parts are omitted.
+
+    A note that several parts have is in the first of them.
+    """
+    result, notes = result.in_stated_units, set[str]()
     for name, part in _parts(result):
         section = _section(name, part, result) if only is None or name in only else None
         if section is not None:
-            yield section
+            yield replace(section, notes=tuple(note for note in section.notes if note not in notes))
+            notes.update(section.notes)
 
 
 def _parts(result: Result) -> list[tuple[str, Part]]:

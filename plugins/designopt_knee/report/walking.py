@@ -19,6 +19,8 @@ from designopt_knee.report.angle import design_words, reservations
 
 #: Designs drawn side by side.
 SIDE_BY_SIDE = 4
+#: Least pixels of a design beside others: a narrow screen scrolls them.
+PANEL = 230
 #: Frames per gait cycle in the animation.
 FRAMES = 40
 #: Milliseconds of a frame at the speed of life.
@@ -71,6 +73,7 @@ def leg_walking(result: Result) -> Section | None:
                 next(iter(plots.values())),
                 note="Drawn to scale. Zoom in on the linkage while it moves.",
                 height=660,
+                width=PANEL * len(designs) if len(designs) > 1 else 0,
                 choices=tuple(choices) if len(plots) > 1 else (),
                 variants=plots if len(plots) > 1 else {},
                 loop=True,

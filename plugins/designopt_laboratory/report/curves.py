@@ -12,7 +12,8 @@ from designopt.plugin import Quantity as Q
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, missing, stored_arrays
-from designopt.report.section import Figure, Section, Table
+from designopt.report.labels import listed
+from designopt.report.section import Figure, Section, Table, with_a_value
 from designopt.report.traces import Trace, selected
 from designopt.store.result import Result
 from designopt_laboratory.curves.pool import NEEDED, CurveSet, PooledCurves, normal_walk, pooled
@@ -92,9 +93,10 @@ def _unmatched(reference: ReferenceFile, curves: Mapping[str, list[PooledCurves]
 def _counts(curves: Mapping[str, list[PooledCurves]]) -> str:
     first = next(some for some in curves.values() if some)[0]
     parts = [
-        f"{label(one)}: {plural(len(one.curves), 'subject' if one.of_subjects else 'cycle')}" for one in first.sets
+        f"{plural(len(one.curves), 'subject' if one.of_subjects else 'cycle')} ({label(one)})".removesuffix(" (all)")
+        for one in first.sets
     ]
-    return f"Curves of {first.name}: {', '.join(parts)}."
+    return f"The curves of {first.name} are of {listed(parts)}."
 
 
 def label(curves: CurveSet | ReferenceCurve) -> str:
@@ -207,11 +209,11 @@ def _grid(names: Sequence[str], units: Mapping[str, str]) -> dict[str, Any]:
             x_title = "cycle [%]" if row == len(_ROWS) - 1 else ""
             y_title = f"{kind} [{units[kind]}]" if column == 0 else ""
             axes[f"xaxis{number}"] = axis(
-                x_title, domain=[left, left + width * 0.8], anchor=f"y{number}", range=[0, 100], dtick=50
+                x_title, domain=[left, left + width * 0.76], anchor=f"y{number}", range=[0, 100], dtick=50
             )
             axes[f"yaxis{number}"] = axis(y_title, domain=[max(bottom, 0.0), top], anchor=f"x{number}")
     captions = [
-        {"text": name.replace("_", " "), "x": (column + 0.4) * width, "y": 1.0, "xref": "paper", "yref": "paper",
+        {"text": name.replace("_", " "), "x": (column + 0.38) * width, "y": 1.0, "xref": "paper", "yref": "paper",
          "xanchor": "center", "yanchor": "bottom", "showarrow": False}
         for column, name in enumerate(names)
     ]  # fmt: skip
@@ -283,4 +285,5 @@ def _peaks(curves: Mapping[str, list[PooledCurves]]) -> Table:
         "at [%]",
         "curves",
     )
-    return Table("Extremes over the cycle", columns, tuple(rows), note="Means over the extremes of the curves.")
+    head, lines = with_a_value(columns, rows)
+    return Table("Extremes over the cycle", head, lines, note="Means over the extremes of the curves.")

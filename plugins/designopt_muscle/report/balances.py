@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -66,7 +67,16 @@ def _balance(arrays: Arrays, *, row: int) -> Plot:
         stacked(arrays["reserves"][:, row], "reserve", "@ink")
     needed = {"color": "@ink", "width": 2, "dash": "dash"}
     data.append(line(time, arrays["net_moments"][:, row], "needed", line=needed))
-    return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("moment [N m or N]"))}
+    return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis(_load(str(arrays["coordinates"][row]))))}
+
+
+def _load(coordinate: str) -> str:
+    """What acts along a coordinate, with its unit: its name tells turns and slides apart, if anything does."""
+    if re.search(r"_t[xyz](_[rl])?$", coordinate):
+        return "force [N]"
+    if re.search("angle|flexion|extension|tilt|list|rotation|bending|duction|version|deviation|supination", coordinate):
+        return "moment [N m]"
+    return "moment [N m] or force [N]"
 
 
 def _helped(motions: Mapping[tuple[str, str], Arrays]) -> bool:

@@ -72,7 +72,7 @@ def decision(result: Result) -> Section | None:
         facts=(*volume, ("designs to choose from", count(len(front)))),
         findings=tuple(findings),
         figures=figures,
-        tables=(_table(result, front, picked), *tables),
+        tables=(*_table(result, front, picked), *tables),
         notes=words,
     )
 
@@ -129,7 +129,8 @@ def _volume(result: Result, F: Floats) -> tuple[tuple[tuple[str, str], ...], tup
     return (("hypervolume", number(rules.hypervolume(F, reference))),), (note,)
 
 
-def _table(result: Result, front: Rows, picked: dict[str, int | None]) -> Table:
+def _table(result: Result, front: Rows, picked: dict[str, int | None]) -> tuple[Table, ...]:
+    """The designs of the front that rules select, if any."""
     problem = result.problem
     values = objective_values(result)
     rows = []
@@ -139,7 +140,7 @@ def _table(result: Result, front: Rows, picked: dict[str, int | None]) -> Table:
         row = int(front[index])
         rows.append((label, row, *design_values(result, row), *(float(v) for v in values[row])))
     head = ("rule", "design", *(parameter_label(p) for p in problem.space.free), *objective_labels(problem))
-    return Table("Selections of the rules", head, tuple(rows))
+    return (Table("Selections of the rules", head, tuple(rows)),) if rows else ()
 
 
 def _weights(

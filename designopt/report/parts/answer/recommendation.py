@@ -137,13 +137,21 @@ def changes(result: Result) -> list[str]:
     sides = [side for side in sides if side[3] != side[2] or not side[3].is_integer()]  # counts meet limits by nature
     if not sides:
         return []
-    close = [c.name for c, _, _, _, margin in sides if margin <= CLOSE]
+    close = [_in_words(side) for side in sides if side[4] <= CLOSE]
     if close:
-        return [f"Another value of the limit of {listed(list(dict.fromkeys(close)))} would change the answer."]
-    c, sign, limit, value, margin = min(sides, key=lambda side: side[4])
-    text = f"{c.name} ({number(value)} {sign} {number(limit)} {c.unit}".rstrip() + ")"
+        which = "limit" if len(close) == 1 else "limits"
+        return [f"Another value of the {which} {listed(close)} would change the answer."]
+    nearest = min(sides, key=lambda side: side[4])
+    _, _, limit, _, margin = nearest
+    text = _in_words(nearest)
     share = f", with a margin of {margin:.0%}".replace("%", " %") if limit else ""
     return [f"The nearest limit is {text}{share}."]
+
+
+def _in_words(side: tuple[StudyConstraint, str, float, float, float]) -> str:
+    """A limit with the value of the recommended design."""
+    c, sign, limit, value, _ = side
+    return f"{c.name} ({number(value)} {sign} {number(limit)} {c.unit}".rstrip() + ")"
 
 
 def reproduce(result: Result) -> str:
