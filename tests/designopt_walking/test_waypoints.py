@@ -12,6 +12,7 @@ import pytest
 from designopt_walking.amputee import model as amputee_model
 from designopt_walking.amputee.family import ContinuedWalk, level, value_at
 from designopt_walking.amputee.model import AmputeeWalk
+from designopt_walking.amputee.start import AmputeeStart
 from designopt_walking.amputee.walks import AmputeeWalks
 from designopt_walking.models.predict import WalkPredict
 from designopt_walking.programs.predictor import WalkPredictor
@@ -89,6 +90,11 @@ def walks(
     shared = Files({} if files is None else files)
     start = SimpleNamespace(programs=Programs(fail, middles), helped=lambda _: Walk(()), shared=shared)
     return AmputeeWalks(start, 40)  # type: ignore[arg-type]
+
+
+def replace_shared(start: AmputeeStart) -> AmputeeStart:
+    """The start with files of its own."""
+    return SimpleNamespace(programs=start.programs, helped=start.helped, shared=Files({}))  # type: ignore[return-value]
 
 
 def way(amputee: AmputeeWalks, speed: float, values: Mapping[str, float]) -> list[tuple[float, ...]]:
@@ -207,14 +213,22 @@ def test_a_chosen_device_starts_from_the_walks_of_all_families_and_is_polished(m
     assert unsolved.value.reason == "iteration_limit"
 
 
-def test_on_a_slope_the_first_walk_of_a_family_starts_from_the_same_family_nearer_to_level(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_on_a_slope_a_family_continues_the_same_family_nearer_to_level(monkeypatch: pytest.MonkeyPatch) -> None:
     level_ground = walks(monkeypatch, middles=(MIDDLE, STIFF))
-    uphill = AmputeeWalks(level_ground.start, 40, level_ground)
-    guesses = [family._guess(0.9) for family in uphill.families]
-    assert [guess.objective for guess in guesses] == [1.0, 2.0]  # type: ignore[attr-defined]
-    assert uphill.walk(1.0, SOFT).solution.objective == 1.0
+    uphill = AmputeeWalks(replace_shared(level_ground.start), 40, level_ground)
+    levels = [family.middle(0.9) for family in level_ground.families]
+    previous = []
+    solve = uphill.programs.solve
+
+    def recorded(problem: Problem, *guess: object, **settings: object) -> Walk:
+        previous.append(settings.get("previous"))
+        return solve(problem, *guess, **settings)  # type: ignore[arg-type, return-value]
+
+    monkeypatch.setattr(uphill.programs, "solve", recorded)
+    assert uphill.walk(0.9, SOFT).solution.objective == 1.0
+    assert all(any(walk is nearer for walk in previous) for nearer in levels)
+    steep = AmputeeWalks(replace_shared(level_ground.start), 40, uphill)
+    assert steep.families[1].middle(1.0).objective == 2.0
 
 
 def test_walks_are_taken_to_steep_ground_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,7 @@ class WalkFamily:
     """Walks on a mesh of `intervals`, continued from the first walk of one `middle_device`.
 
     The first has the middle device at one of `SPEEDS`, and is solved from the walk with help of `start`, on a slope
-    from the walk with this device on ground `nearer` to level. From it the middle device is taken to other speeds in
+    warm or else cold from that on ground `nearer` to level. From it the middle device is taken to other speeds in
     steps of `SPEED_STEP`, warm or else cold, and at a speed to other devices in steps of `LEVEL_STEP`: waypoints, which
     are solved once, each from the one before with its multipliers. A design is solved from the last waypoint before it.
     Waypoints do not depend on designs: results are the same in any order, on any number of workers, which share them
@@ -89,24 +89,37 @@ class WalkFamily:
         return solution
 
     @cached_property
-    def _first(self) -> tuple[float, Solution, Program]:
-        """The first walk (its speed, and the last attempt where none is solved) and the program of warm starts."""
+    def _first(self) -> tuple[float, Solution]:
+        """The speed of the first walk, and the walk; the last attempt where none is solved."""
+        if self.nearer is not None:
+            speed, solution = self.nearer._first
+            if solution.success:
+                solution = self._shared("first", speed, partial(self._middle_at, speed, solution))
+            return speed, solution
         for speed in SPEEDS:
             problem = self.programs.problem(speed, self.middle_device)
-            guess = self._guess(speed)
+            guess = Guess.from_solution(self.start.helped(speed))
             solution = self._shared("first", speed, partial(self.programs.solve, problem, guess, self.intervals))
             if solution.success:
                 break
-        # the same guess makes the same scales, those of the solution's multipliers
-        return speed, solution, self.programs.program(problem, guess, self.intervals, WARM_ITERATIONS)
+        return speed, solution
 
-    def _guess(self, speed: float) -> Guess:
-        """Where the first walk starts, whose program has the scales of all."""
-        return Guess.from_solution(self.start.helped(speed) if self.nearer is None else self.nearer.middle(speed))
+    @cached_property
+    def _scales(self) -> Guess:
+        """The guess of the first walk on level ground: it makes the same scales, those of all multipliers."""
+        if self.nearer is not None:
+            return self.nearer._scales
+        return Guess.from_solution(self.start.helped(self._first[0]))
+
+    @cached_property
+    def _warm_program(self) -> Program:
+        speed = (self.nearer or self)._first[0]
+        problem = self.programs.problem(speed, self.middle_device)
+        return self.programs.program(problem, self._scales, self.intervals, WARM_ITERATIONS)
 
     def _at_speed(self, speed: float) -> Solution:
         """The walk with the middle device, or the first on the way to it that is not solved."""
-        first_speed, first, _ = self._first
+        first_speed, first = self._first
         steps = math.ceil(round(abs(speed - first_speed) / SPEED_STEP, 6))
         if steps == 0:
             return first
@@ -118,13 +131,13 @@ class WalkFamily:
         return self._middles[speed]
 
     def _middle_at(self, speed: float, previous: Solution) -> Solution:
-        """The walk with the middle device from the `previous` one at a nearer speed: warm, else cold with the scales
-        of the program of warm starts, which others continue from it."""
+        """The walk with the middle device from the `previous` one at a nearer speed, or on ground nearer to level:
+        warm, else cold with the scales of the program of warm starts, which others continue from it."""
         solution = self._continued(previous, speed, self.middle_device)
         if solution.success:
             return solution
         problem = self.programs.problem(speed, self.middle_device)
-        program = self.programs.program(problem, self._guess(self._first[0]), self.intervals)
+        program = self.programs.program(problem, self._scales, self.intervals)
         return uninterrupted(program.solve(problem, Guess.from_solution(previous)))
 
     def _waypoint(self, speed: float, levels: tuple[int, ...]) -> Solution:
@@ -147,8 +160,8 @@ class WalkFamily:
         )
 
     def _continued(self, previous: Solution, speed: float, values: Mapping[str, float]) -> Solution:
-        program = self._first[2]
-        return uninterrupted(program.solve(self.programs.problem(speed, values), warm="full", previous=previous))
+        problem = self.programs.problem(speed, values)
+        return uninterrupted(self._warm_program.solve(problem, warm="full", previous=previous))
 
 
 def unsolved(solution: Solution) -> Diverged:
