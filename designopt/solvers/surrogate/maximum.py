@@ -12,7 +12,7 @@ from designopt.arrays import Floats
 from designopt.lazy import scipy
 from designopt.solvers.surrogate.coordinates import Coordinates
 from designopt.solvers.surrogate.matern import squared_distances
-from designopt.solvers.surrogate.model import Processes
+from designopt.solvers.surrogate.processes import Processes
 
 #: Lower and upper corner (d,) in coordinates from 0 to 1.
 Bounds = tuple[Floats, Floats]

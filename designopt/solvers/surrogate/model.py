@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats
 from designopt.lazy import moocore
-from designopt.problem import EQUAL, Outcomes, Problem
+from designopt.problem import EQUAL, Problem
 from designopt.solvers.surrogate.cokriging import CoKriging, better
 from designopt.solvers.surrogate.coordinates import Coordinates
 from designopt.solvers.surrogate.gaussian_process import (
@@ -21,21 +20,12 @@ from designopt.solvers.surrogate.gaussian_process import (
     first_guess,
     fitted,
 )
-from designopt.solvers.surrogate.improvement import (
-    Boxes,
-    expected_improvement,
-    feasibility_slopes,
-    improvement_slopes,
-    log_feasibility,
-)
+from designopt.solvers.surrogate.improvement import Boxes
 from designopt.solvers.surrogate.matern import Slopes
+from designopt.solvers.surrogate.observations import Observations
+from designopt.solvers.surrogate.processes import Process, Processes
 from designopt.solvers.surrogate.scale import Scale
-from designopt.solvers.surrogate.stack import Together
 
-Process = GaussianProcess | CoKriging
-
-#: Lower bound of gains before the logarithm.
-TINY = 1e-200
 #: Processes of success: their length scales over the root of the number of parameters, and their noise.
 SUCCESS_LENGTHS = (0.2, 0.1, 0.05, 0.025)
 SUCCESS_NOISE = 0.02
@@ -43,8 +33,6 @@ SUCCESS_NOISE = 0.02
 SOON = 100
 #: Number of observations per parameter from which short length scales are tried.
 MANY = 10
-#: Number of observations per parameter from which jumps are distinguished from curvature.
-JUMPS = 50
 #: Share of designs that meet an equality from which it is a classification: its process is that of success.
 OFTEN = 0.1
 #: Noise relative to the variance of a process from which its mean, not the observation, represents a design.
@@ -63,182 +51,9 @@ BEYOND, SHORT = 0.1, 0.25
 LITTLE, MUCH = 0.01, 0.1
 
 
-@dataclass(frozen=True)
-class Observations:
-    """Evaluated designs: `objectives` (n, m), minimised, `limits` (n, k), at most 0, or equal to 0, in a feasible
-    design, and `failed` (n,) for those without numbers. If the model provides them, `slopes` (n, m + k, d) are the
-    derivatives of objectives and limits with respect to the parameters' coordinates, NaN where missing."""
-
-    X: Floats
-    objectives: Floats
-    limits: Floats
-    feasible: NDArray[np.bool_]
-    failed: NDArray[np.bool_]
-    slopes: Floats | None = None
-
-    @classmethod
-    def from_outcomes(cls, problem: Problem, outcomes: Sequence[Outcomes], slopes: bool = False) -> Observations:
-        """The observations in `outcomes`; with `slopes` also their derivatives. Designs that violate a relation are
-        left out: the solver checks relations before it proposes a design."""
-        valid_outcomes = [(o, problem.space.relation_violation(o.X) <= 0.0) for o in outcomes]
-        valid_outcomes = [(o, valid) for o, valid in valid_outcomes if valid.any()]
-        rows = [
-            (o.X[valid], o.objectives[valid], _limit_values(problem, o)[valid], o.feasible[valid],
-             (o.failed | o.invalid)[valid])
-            for o, valid in valid_outcomes
-        ]  # fmt: skip
-        if not rows:
-            d, m, k = len(problem.space.free), len(problem.objectives), len(problem.limits)
-            none = np.zeros(0, dtype=bool)
-            return cls(np.empty((0, d)), np.empty((0, m)), np.empty((0, k)), none, none)
-        X, objectives, limits, feasible, failed = (np.concatenate(part) for part in zip(*rows, strict=True))
-        lost = failed | ~np.isfinite(limits).all(axis=1) | ~np.isfinite(objectives).all(axis=1)
-        of_outcomes = np.concatenate([_slopes(problem, o)[valid] for o, valid in valid_outcomes]) if slopes else None
-        return cls(X, objectives, limits, feasible & ~lost, lost, of_outcomes)
-
-    @classmethod
-    def together(cls, parts: Sequence[Observations]) -> Observations:
-        """The union of `parts`, at least one."""
-        slopes = [part.slopes for part in parts if part.slopes is not None and len(part.X)]
-        return cls(
-            np.concatenate([part.X for part in parts]),
-            np.concatenate([part.objectives for part in parts]),
-            np.concatenate([part.limits for part in parts]),
-            np.concatenate([part.feasible for part in parts]),
-            np.concatenate([part.failed for part in parts]),
-            np.concatenate(slopes) if slopes else None,
-        )
-
-
-@dataclass(frozen=True)
-class Processes:
-    """The present processes: `objectives` with their `scales`, `limits` over `limit_sizes`.
-
-    If evaluations have failed, the process of success is the last of `limits`: failed designs have 1/2, the others
-    -1/2. The same applies to an equality that many designs meet and whose values repeat, such as integers. Their
-    `limit_sizes` are infinite.
-    """
-
-    scales: tuple[Scale, ...]
-    objectives: tuple[Process, ...]
-    limits: tuple[Process, ...]
-    equality: NDArray[np.bool_]
-    limit_sizes: Floats
-    boxes: Boxes | None
-    front: Floats
-    """Designs of the present front, or of the smallest violation as long as none is feasible."""
-    front_values: Floats
-    """Their objectives (k, m), as transformed for the processes."""
-    hypervolume: float
-    ends: Floats
-    """The minimum (m,) of each objective on the front, including pending designs."""
-    widths: Floats
-    """The width (m,) of the front in each objective, or the range between the 10 % and 90 % quantiles of all values if
-    the front is much shorter."""
-
-    def along_front(self, rng: np.random.Generator) -> int:
-        """The index of a design of the front: the one nearest to a random value of a random objective.
-
-        Isolated designs are drawn more often.
-        """
-        values = self.front_values[:, int(rng.integers(self.front_values.shape[1]))]
-        return int(np.argmin(np.abs(values - rng.uniform(values.min(), values.max()))))
-
-    def toward_end(self, j: int) -> Processes:
-        """The model of objective `j` alone: designs are compared by the expected decrease below the end of the
-        front."""
-        end = self.ends[j : j + 1]
-        return replace(self, objectives=self.objectives[j : j + 1], boxes=Boxes.above(end[None], end))
-
-    def cheap_share(self, feature: Floats) -> float:
-        """The share of the variance at `feature` (e,) that a cheap evaluation would remove, mean of all outputs."""
-        varying = [
-            p for p, size in zip((*self.objectives, *self.limits), self._sizes, strict=True) if np.isfinite(size)
-        ]
-        shares = [float(p.share(feature[None])[0]) if isinstance(p, CoKriging) else 0.0 for p in varying]
-        return float(np.mean(shares)) if shares else 0.0
-
-    @property
-    def jump(self) -> bool:
-        """Whether values jump, so that an expected gain may be spurious."""
-        return any(isinstance(p, GaussianProcess) and p.jumps > 0.0 for p in (*self.objectives, *self.limits))
-
-    @property
-    def _sizes(self) -> Floats:
-        return np.append(np.ones(len(self.objectives)), self.limit_sizes)
-
-    def near(self, feature: Floats, count: int) -> Processes:
-        """The model from the `count` designs nearest to `feature` (e,) alone, for local behaviour.
-
-        Processes of success stay global. With enough designs values may jump.
-        """
-
-        def model_of_surroundings(p: Process) -> Process:
-            if isinstance(p, CoKriging):
-                return p.near(feature, count)
-            return p.near(feature, count, jumps=len(p.points) >= JUMPS * p.points.shape[1])
-
-        return replace(
-            self,
-            objectives=tuple(map(model_of_surroundings, self.objectives)),
-            limits=tuple(
-                p if np.isinf(size) else model_of_surroundings(p)
-                for p, size in zip(self.limits, self.limit_sizes, strict=True)
-            ),
-        )
-
-    def acquisition(self, features: Floats) -> Floats:
-        """The log acquisition (n,) at designs with `features` (n, e); the next design maximises it."""
-        total = np.zeros(len(features))
-        if self.boxes is not None:
-            mean, sd = _stacked(self.objectives, features)
-            total += np.log(np.maximum(expected_improvement(mean, sd, self.boxes), TINY))
-        if self.limits:
-            mean, sd = _stacked(self.limits, features)
-            total += log_feasibility(mean, sd, self.equality, EQUAL / self.limit_sizes)
-        return total
-
-    def acquisition_slopes(self, feature: Floats) -> tuple[float, Floats]:
-        """`acquisition` of one design and its derivatives (e,) with respect to its features."""
-        total, slopes = 0.0, np.zeros(len(feature))
-        all_slopes, m = self._together.slopes(feature), len(self.objectives)
-        if self.boxes is not None:
-            mean, sd, d_mean, d_sd = (part[:m] for part in all_slopes)
-            gain, by_mean, by_sd = improvement_slopes(mean, sd, self.boxes)
-            total += float(np.log(max(gain, TINY)))
-            if gain > TINY:
-                slopes += (by_mean @ d_mean + by_sd @ d_sd) / gain
-        if self.limits:
-            mean, sd, d_mean, d_sd = (part[m:] for part in all_slopes)
-            value, by_mean, by_sd = feasibility_slopes(mean, sd, self.equality, EQUAL / self.limit_sizes)
-            total += value
-            slopes += by_mean @ d_mean + by_sd @ d_sd
-        return total, slopes
-
-    @cached_property
-    def _together(self) -> Together:
-        return Together.from_processes((*self.objectives, *self.limits))
-
-
-def _limit_values(problem: Problem, outcomes: Outcomes) -> Floats:
-    return problem.constraint_values(outcomes.figures) if problem.limits else np.empty((len(outcomes), 0))
-
-
 def _repeat(values: Floats) -> bool:
     """Whether `values` (n,) repeat, like integers: at most half of them are distinct."""
     return len(np.unique(np.round(values / EQUAL))) <= max(0.5 * len(values), 1.0)
-
-
-def _slopes(problem: Problem, outcomes: Outcomes) -> Floats:
-    """Derivatives (n, m + k, d) of objectives and limits with respect to coordinates."""
-    X, figures = outcomes.X, outcomes.figures
-    slopes = [problem.objective_gradients(X, figures), problem.constraint_gradients(X, figures)]
-    return np.asarray(np.concatenate(slopes, axis=1) * Coordinates(problem.space).stretch(X)[:, None, :])
-
-
-def _stacked(processes: Sequence[Process], features: Floats) -> tuple[Floats, Floats]:
-    mean, sd = zip(*(p.predict(features) for p in processes), strict=True)
-    return np.column_stack(mean), np.column_stack(sd)
 
 
 class Surrogate:
@@ -269,7 +84,9 @@ class Surrogate:
         fitted_objectives = [
             self._with_cheap(
                 f"objective {j}",
-                self._process(f"objective {j}", features[good], values, Scale.choices(values, feasible), slopes[j]),
+                self._process(
+                    f"objective {j}", _Sample(features[good], values, slopes[j]), Scale.choices(values, feasible)
+                ),
                 _with_result(cheap, cheap.objectives[:, j]) if cheap else None,
             )
             for j, values in enumerate(objective_values.T)
@@ -277,7 +94,9 @@ class Surrogate:
         fitted_limits = [
             self._with_cheap(
                 f"limit {j}",
-                self._process(f"limit {j}", features[good], values, Scale.choices_of_limit(values), slopes[m + j]),
+                self._process(
+                    f"limit {j}", _Sample(features[good], values, slopes[m + j]), Scale.choices_of_limit(values)
+                ),
                 _with_result(cheap, cheap.limits[:, j]) if cheap else None,
             )
             for j, values in enumerate(observations.limits[good].T)
@@ -405,11 +224,11 @@ class Surrogate:
         if cheap is None or len(full.values) < LEAST or np.ptp(full.values) == 0.0 or np.ptp(cheap[1]) == 0.0:
             return scale, full
         X, values = cheap
-        _, level = self._process(f"cheap {name}", self.coordinates.features(X), values, [scale], None)
+        _, level = self._process(f"cheap {name}", _Sample(self.coordinates.features(X), values), [scale])
 
         def differences_model(differences: Floats) -> Hyperparameters:
             identity = Scale(np.inf, 1.0)
-            return self._process(f"difference {name}", full.points, differences, [identity], None)[1].hyperparameters
+            return self._process(f"difference {name}", _Sample(full.points, differences), [identity])[1].hyperparameters
 
         combined = CoKriging.fitted_to(level, replace(full, observed_slopes=None), differences_model)
         return scale, combined if better(combined, full) else full
@@ -421,18 +240,16 @@ class Surrogate:
         lengths = (0.5, 0.1) if count >= MANY * d else (0.5,)
         return [first_guess(d, self.noisy, length) for length in lengths]
 
-    def _process(
-        self, name: str, features: Floats, values: Floats, scales: Sequence[Scale], slopes: Slopes | None
-    ) -> tuple[Scale, GaussianProcess]:
-        """The process of `values` (n,), on one of `scales`, and of the known `slopes`."""
-        groups, n = self.coordinates.groups, len(values)
+    def _process(self, name: str, sample: _Sample, scales: Sequence[Scale]) -> tuple[Scale, GaussianProcess]:
+        """The process of a `sample`, on one of `scales`."""
+        features, values, groups, n = sample.features, sample.values, self.coordinates.groups, len(sample.values)
         chosen = self._chosen.get(name)
         if np.ptp(values) == 0.0:
             return scales[0], GaussianProcess(features, scales[0].scaled(values), groups, self._guesses(0)[0])
         if chosen is None or n >= 1.5 * chosen.chosen_at:
             chosen = min(
                 (
-                    _Chosen.fitted_on(i, features, scale, values, groups, start, slopes)
+                    _Chosen.fitted_on(i, scale, sample, groups, start)
                     for i, scale in enumerate(scales)
                     for start in self._guesses(n)
                 ),
@@ -440,14 +257,10 @@ class Surrogate:
             )
             self._chosen[name] = chosen
         elif n >= (1.1 if chosen.fitted_at < SOON else 1.2) * chosen.fitted_at:
-            scale = scales[chosen.scale]
-            chosen = replace(
-                _Chosen.fitted_on(chosen.scale, features, scale, values, groups, chosen.hyperparameters, slopes),
-                chosen_at=chosen.chosen_at,
-            )
-            self._chosen[name] = chosen
+            refitted = _Chosen.fitted_on(chosen.scale, scales[chosen.scale], sample, groups, chosen.hyperparameters)
+            self._chosen[name] = chosen = replace(refitted, chosen_at=chosen.chosen_at)
         scale = scales[chosen.scale]
-        seen_slopes = _scaled_slopes(scale, values, slopes)
+        seen_slopes = sample.scaled_slopes(scale)
         reusable = self._factors.get(name, ())
         process = GaussianProcess(features, scale.scaled(values), groups, chosen.hyperparameters, seen_slopes, reusable)
         self._factors[name] = process.factors
@@ -460,9 +273,19 @@ def _with_result(cheap: Observations, values: Floats) -> tuple[Floats, Floats] |
     return (cheap.X[has_result], values[has_result]) if int(has_result.sum()) >= LEAST else None
 
 
-def _scaled_slopes(scale: Scale, values: Floats, slopes: Slopes | None) -> Slopes | None:
-    """The slopes after the transformation of `values` by `scale`."""
-    return None if slopes is None else replace(slopes, values=slopes.values * scale.slopes(values)[slopes.rows, None])
+@dataclass(frozen=True)
+class _Sample:
+    """The `values` (n,) of a quantity at designs with the `features` (n, e), and its known `slopes`."""
+
+    features: Floats
+    values: Floats
+    slopes: Slopes | None = None
+
+    def scaled_slopes(self, scale: Scale) -> Slopes | None:
+        """The slopes after the transformation of the values by `scale`."""
+        if self.slopes is None:
+            return None
+        return replace(self.slopes, values=self.slopes.values * scale.slopes(self.values)[self.slopes.rows, None])
 
 
 @dataclass(frozen=True)
@@ -478,20 +301,13 @@ class _Chosen:
 
     @classmethod
     def fitted_on(
-        cls,
-        index: int,
-        features: Floats,
-        scale: Scale,
-        values: Floats,
-        groups: NDArray[np.int64],
-        start: Hyperparameters,
-        slopes: Slopes | None,
+        cls, index: int, scale: Scale, sample: _Sample, groups: NDArray[np.int64], start: Hyperparameters
     ) -> _Chosen:
-        """Fitted on a scale; `badness` is the negative logarithm of the posterior density of the values themselves, and
-        of their slopes."""
-        hyperparameters, negative = fitted(
-            features, scale.scaled(values), groups, start, _scaled_slopes(scale, values, slopes)
-        )
+        """Fitted to a `sample` on a `scale`; `badness` is the negative logarithm of the posterior density of the values
+        themselves, and of their slopes."""
+        values, slopes = sample.values, sample.slopes
+        scaled_slopes = sample.scaled_slopes(scale)
+        hyperparameters, negative = fitted(sample.features, scale.scaled(values), groups, start, scaled_slopes)
         density = scale.log_slopes(values)
         if slopes is not None:
             density += len(slopes.columns) * scale.log_slopes(values[slopes.rows])

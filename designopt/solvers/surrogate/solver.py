@@ -15,7 +15,9 @@ from designopt.problem import Evaluate, Outcomes, Problem, StageEnded
 from designopt.solvers.surrogate.candidates import TrustRegion, candidates
 from designopt.solvers.surrogate.coordinates import Coordinates
 from designopt.solvers.surrogate.maximum import Bounds, Crowd, Maximum, apart, maximum
-from designopt.solvers.surrogate.model import Observations, Processes, Surrogate
+from designopt.solvers.surrogate.model import Surrogate
+from designopt.solvers.surrogate.observations import Observations
+from designopt.solvers.surrogate.processes import Processes
 
 #: Maximum number of objectives: more have too many boxes beside their front.
 OBJECTIVES = 4

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from designopt.solvers.surrogate.model import Observations, Surrogate
+from designopt.solvers.surrogate.model import Surrogate
+from designopt.solvers.surrogate.observations import Observations
 from designopt.solvers.surrogate.scale import Scale
 from designopt.study.study import DesignVariable
 from designopt.testing import InProcess, problem_from

@@ -10,7 +10,8 @@ from designopt.problem import StageEnded
 from designopt.solvers.surrogate.candidates import TrustRegion, candidates
 from designopt.solvers.surrogate.coordinates import Coordinates
 from designopt.solvers.surrogate.maximum import Crowd
-from designopt.solvers.surrogate.model import Observations, Surrogate, _proper
+from designopt.solvers.surrogate.model import Surrogate, _proper
+from designopt.solvers.surrogate.observations import Observations
 from designopt.solvers.surrogate.solver import GaussianProcessSearch, _Search
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import DesignVariable, StudyConstraint

@@ -18,7 +18,9 @@ from designopt.report.traces import Trace, selected
 from designopt.solvers.auto import Auto
 from designopt.solvers.surrogate.candidates import candidates
 from designopt.solvers.surrogate.coordinates import Coordinates
-from designopt.solvers.surrogate.model import Observations, Process, Processes, Surrogate
+from designopt.solvers.surrogate.model import Surrogate
+from designopt.solvers.surrogate.observations import Observations
+from designopt.solvers.surrogate.processes import Process, Processes
 from designopt.store.result import Result
 
 #: Number of designs from which fitting takes seconds; a search with the processes rarely has more.
