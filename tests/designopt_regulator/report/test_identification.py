@@ -134,8 +134,8 @@ def test_a_record_without_named_plots_shows_the_fit_and_all_responses_with_their
     (section,) = sections(result, only=["step_responses"])
     record, responses = section.figures
     assert trace(record, "measured")
-    drawn = {t["name"].split(":")[0] for t in responses.plot["data"] if len(t["x"])}
-    assert drawn == {"reference", "best iae, simc", "lambda"}
+    curves = {t["name"].split(":")[0] for t in responses.plot["data"] if len(t["x"])}
+    assert curves == {"reference", "best iae, simc", "lambda"}
     units = [responses.plot["layout"][name]["title"]["text"] for name in ("yaxis", "yaxis2")]
     assert units == ["output [degC]", "command [%]"]
     assert {"iae_setpoint [degC s]", "overshoot [%]", "tv [%]"} <= {*section.tables[2].columns}
