@@ -44,8 +44,8 @@ def write_benchmark_page(
     sections = [_overview(scores, several, failures), *_curves(scores), *_attainment(scores), *_tests(scores, several)]
     sections.append(_runs(scores, failures, command))
     banners: tuple[str, ...] = ()
-    if scores.incomplete:
-        count = f"{len(scores.incomplete)} of {plural(len(benchmark.cells), 'run')}"
+    if unfinished := [cell for cell in scores.incomplete if cell.key not in failures]:
+        count = f"{len(unfinished)} of {plural(len(benchmark.cells), 'run')}"
         banners = (f"{count} are not complete; give the command again to continue.",)
     about = f"{plural(len(scores.problem_names), 'problem')}, {plural(len(scores.solvers), 'solver')}"
     return write_page(page(PageHead(benchmark.name, benchmark.title, about, banners), sections), path)

@@ -289,12 +289,15 @@ HEATED = LinearPlant(type="fopdt", gain=0.1, time_constant=60.0, delay=5.0, unit
     [
         ({"plant": HEATED}, {"kp": "(l/min)/degC", "ki": "(l/min)/(degC s)", "kd": "(l/min) s/degC"}),
         ({"plant": HEATED, "inner_plant": INNER, "sample_time": 1.0}, {"kp_inner": "%/(l/min)", "command": "%"}),
-        ({"plant": replace(HEATED, units=None)}, {"kp": "", "output": ""}),
+        ({"plant": HEATED}, {"iae_load": "degC s", "tv": "l/min", "effort": "l^2 s/min^2", "gs_peak": "degC/(l/min)"}),
+        ({"plant": HEATED}, {"noise_gain": "(l/min)/degC", "overshoot": "", "residual_error": "", "rise": "s"}),
+        ({"plant": replace(HEATED, units=None)}, {"kp": "", "output": "", "iae_load": "s"}),
     ],
 )
 def test_gains_and_signals_have_units_where_those_of_the_plant_are_stated(settings, units):
     plugin = with_declared(Use(find("model", "linear_loop"), settings)).plugin
-    quantities = {**{name: field.quantity for name, field in plugin.inputs.items()}, **plugin.arrays}
+    numbers = {**plugin.inputs, **plugin.outputs}
+    quantities = {**{name: field.quantity for name, field in numbers.items()}, **plugin.arrays}
     assert {name: quantities[name].unit for name in units} == units
 
 
@@ -302,11 +305,13 @@ def test_a_gain_in_another_unit_than_that_of_its_plant_is_an_error():
     text = """study: heater
 model: {use: linear_loop, plant: {type: fopdt, gain: 1, time_constant: 10, delay: 1, units: [bar, degC]}}
 space: {kp: {low: 0.1, high: 1, unit: bar/K}, ti: {low: 5, high: 20, unit: s}}
-objectives: [{name: error, minimize: iae_load, unit: s}]
+objectives: [{name: error, minimize: iae_load, unit: K min}]
 solver: {use: sobol, samples: 2}
 """
     study = study_from_text(text, "heater.yaml")
     assert study.space[0].unit == "bar/K"
+    with pytest.raises(StudyError, match="'degC s' cannot be converted to 's'"):
+        study_from_text(text.replace("K min", "s"), "heater.yaml")
     with pytest.raises(StudyError, match="unit"):
         study_from_text(text.replace("bar/K", "bar"), "heater.yaml")
     with pytest.raises(StudyError, match="two units"):

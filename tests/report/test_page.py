@@ -336,3 +336,14 @@ def test_values_of_designs_stand_on_the_page_once(tmp_path: Path) -> None:
     width = np.frombuffer(base64.b64decode(page.designs["columns"][1]["bdata"]), page.designs["columns"][1]["dtype"])
     np.testing.assert_allclose(width, result.outcomes.X[rows, 0], rtol=1e-6)
     assert not [t for f in page.figures for t in f["plot"]["data"] if "customdata" in t and t["type"] == "scatter"]
+
+
+def test_an_unknown_part_that_a_model_proposes_fails_alone(grid_result: GivenResult) -> None:
+    model = grid_result.problem.model
+    proposing = Use(replace(model.plugin, plots=("limits", "limmits")), model.settings)
+    result = replace(
+        grid_result, problem=replace(grid_result.problem, model=proposing), study=replace(grid_result.study, plots=())
+    )
+    texts = {section.title: section.introduction for section in sections(result)}
+    assert "no plugin named 'limmits'" in texts["limmits"]
+    assert "Bounds and limits" in texts

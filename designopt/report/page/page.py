@@ -132,8 +132,8 @@ def sections(result: Result, only: Collection[str] | None = None) -> Iterable[Se
 def _parts(result: Result) -> list[tuple[str, Part]]:
     plots = [(use.plugin.name, use.build()) for use in result.study.plots]
     if not plots:
-        proposed = {name: find("report", name).build({}) for name in result.problem.model.plugin.plots}
-        plots = [*proposed.items(), *GENERIC.items()]
+        proposed = result.problem.model.plugin.plots
+        plots = [*((name, functools.partial(_proposed, name)) for name in proposed), *GENERIC.items()]
     plots += [item for item in _implied(result).items() if item[0] not in {name for name, _ in plots}]
     named = {name for name, _ in plots}
     first = [(name, part) for name, part in FIRST.items() if name not in named]
@@ -157,6 +157,12 @@ def _section(name: str, part: Part, result: Result) -> Section | None:
             introduction=f"This part of the report failed: {error_line(error)}",
             notes=("The other parts and the store are not affected.",),
         )
+
+
+def _proposed(name: str, result: Result) -> Section | None:
+    """The section of a part that the model proposes. Raises `PluginError` for an unknown one."""
+    section: Section | None = find("report", name).build({})(result)
+    return section
 
 
 def _implied(result: Result) -> Mapping[str, Part]:
