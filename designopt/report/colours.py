@@ -94,4 +94,5 @@ def bare_layout(**more: Any) -> dict[str, Any]:
 
 def colour_bar(title: str, **more: Any) -> dict[str, Any]:
     """A Plotly colour bar on the right with its title along it."""
-    return {"title": {"text": title, "side": "right"}, "thickness": 14, "outlinewidth": 0, "len": 1.0, **more}
+    look = {"thickness": 14, "outlinewidth": 0, "len": 1.0, "exponentformat": "power"}
+    return {"title": {"text": title, "side": "right"}, **look, **more}

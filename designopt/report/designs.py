@@ -29,6 +29,12 @@ def design_label(result: Result, row: int) -> str:
     return values_in_words(result, row)
 
 
+def short_label(result: Result, row: int) -> str:
+    """The label of a design in a table: its name in the study, the rules that choose it, or its number."""
+    names = [label for label, chosen in {**result.named, **result.chosen()}.items() if chosen == row]
+    return ", ".join(names) or f"design {row}"
+
+
 def stored_arrays(result: Result, *names: str) -> dict[tuple[str, str], Arrays]:
     """The arrays of designs that have all of `names` in every scenario, by design and scenario.
 

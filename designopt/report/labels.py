@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from designopt.store.result import Result
     from designopt.study.study import DesignVariable, Stage, StudyConstraint
 
+#: The label of the design of a study without free parameters.
+ONLY_DESIGN = "the design"
 #: Maximum letters per line of a wrapped name, and maximum lines.
 MIN_WIDTH, LINES = 9, 2
 
@@ -136,7 +138,7 @@ def values_in_words(
     ]
     if most and len(words) > most:
         words = [*words[:most], "…"]
-    return ", ".join(words) or "the design"
+    return ", ".join(words) or ONLY_DESIGN
 
 
 def design_values(result: Result, row: int) -> list[Any]:

@@ -13,7 +13,7 @@ from designopt.plugin import Use, find
 from designopt.problem import Problem
 from designopt.report import summary_table
 from designopt.report.colours import CATEGORIES, ORDERED_LINES, THEMED
-from designopt.report.labels import hover_columns, listed, number, plain, thinned
+from designopt.report.labels import ONLY_DESIGN, hover_columns, listed, number, plain, thinned
 from designopt.report.page.page import sections
 from designopt.report.parts.answer.best import best
 from designopt.report.parts.answer.limits import limits
@@ -25,7 +25,7 @@ from designopt.report.parts.designs.convergence import convergence, hypervolume_
 from designopt.report.parts.designs.front import _box, _overlap, _spread, front, view
 from designopt.report.parts.designs.map import map_figures
 from designopt.report.parts.designs.parallel import parallel, wrapped
-from designopt.report.section import Section
+from designopt.report.section import Figure, Section, Table
 from designopt.study.study import DesignVariable, Stage
 
 
@@ -347,6 +347,27 @@ def test_a_note_of_several_parts_stands_once_on_the_page(monkeypatch: pytest.Mon
     parts = [(name, lambda result, name=name: Section(name, notes=("not for use", name))) for name in "abc"]
     monkeypatch.setattr("designopt.report.page.page._parts", lambda result: parts)
     assert [section.notes for section in sections(six_designs())] == [("not for use", "a"), ("b",), ("c",)]
+
+
+def test_an_answer_without_a_front_has_a_figure_of_the_subject_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    figures = (Figure("All angles", {"data": []}, height=900), Figure("Knee", {"data": []}, note="Zoom in."))
+    parts = [("overview", overview), ("map", map_figures), ("walk", lambda result: Section("Walk", figures=figures))]
+    monkeypatch.setattr("designopt.report.page.page._parts", lambda result: parts)
+    X, one = [(10.0, 0.5), (20.0, 0.5)], (minimize("mass", "kg"),)
+    answer = sections(beam_result(X, {"mass": [1, 2], "sag": [2, 1]}, objectives=one))[0]
+    assert [(figure.title, figure.note) for figure in answer.figures] == [("Walk: Knee", "")]
+    assert [figure.title for figure in sections(six_designs())[0].figures] == [
+        "The front, with the chosen designs as stars"
+    ]
+
+
+def test_tables_of_the_only_design_do_not_name_it_in_every_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = Table("Frames", ("design", "frames"), ((ONLY_DESIGN, 3), (ONLY_DESIGN, 4)))
+    parts = [("frames", lambda result: Section("Frames", tables=(table, replace(table, rows=(("a", 3),)))))]
+    monkeypatch.setattr("designopt.report.page.page._parts", lambda result: parts)
+    alone, named = sections(six_designs())[0].tables
+    assert (alone.columns, alone.rows) == (("frames",), ((3,), (4,)))
+    assert named.columns == ("design", "frames")
 
 
 def test_a_counted_limit_is_met_by_nature_and_does_not_decide() -> None:

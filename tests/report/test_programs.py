@@ -119,6 +119,14 @@ def test_a_program_without_a_result_is_reported_with_its_reason(solutions):
     assert any("1 program of 2 failed" in finding for finding in section.findings)
 
 
+def test_hints_for_the_author_of_the_model_are_folded(solutions):
+    hint, warning = "nonsmooth_model: the equation has fmax", "singular_arc: from 0 to 1 s the cost does not bend"
+    section = programs(result(record(replace(solutions[0], warnings=(hint, warning)))))
+    assert warning in section.findings
+    assert hint not in section.findings
+    assert ("How the model is written", hint) in section.details
+
+
 def test_different_local_optima_of_several_starts_are_reported(solutions):
     records = []
     for solution in (solutions[0], replace(solutions[0], objective=1.2 * solutions[0].objective)):

@@ -316,8 +316,10 @@
     printing = true;
     root.classList.add("printing");
     figures.filter(f => onPaper(f.element)).forEach(draw);
-    for (const table of document.querySelectorAll(".scroll > table"))
-      if (onPaper(table) && table.offsetWidth > 686) table.style.zoom = 686 / table.offsetWidth;
+    for (const table of [...document.querySelectorAll(".scroll > table")].filter(onPaper)) {
+      table.classList.toggle("tight", table.offsetWidth > 1.2 * 686);
+      if (table.offsetWidth > 686) table.style.zoom = 686 / table.offsetWidth;
+    }
   });
   addEventListener("afterprint", () => {
     printing = false;

@@ -7,7 +7,7 @@ import logging
 import math
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib.resources import files
@@ -20,11 +20,11 @@ from designopt.plugin import find
 from designopt.plugin.calling import value_text
 from designopt.plugin.error_location import error_line
 from designopt.report.colours import CATEGORIES, THEMED
-from designopt.report.labels import hover_columns, number
+from designopt.report.labels import ONLY_DESIGN, hover_columns, number
 from designopt.report.page.data import as_plain, csv_link, figure_data, is_number, script_json
 from designopt.report.page.packing import Packing, packed
 from designopt.report.parts import failures, record
-from designopt.report.parts.answer import best, decision, limits, overview, problem, tolerances, validation
+from designopt.report.parts.answer import best, decision, limits, overview, problem, summary, tolerances, validation
 from designopt.report.parts.designs import (
     analysis,
     convergence,
@@ -37,7 +37,7 @@ from designopt.report.parts.designs import (
     surrogate,
 )
 from designopt.report.parts.motion import estimation, frames, programs, solving, trajectories
-from designopt.report.section import Section
+from designopt.report.section import Figure, Section, Table
 from designopt.report.tables import unfinished
 from designopt.store.safe_files import replacing
 
@@ -84,6 +84,9 @@ GENERIC: Mapping[str, Part] = {
     "surrogate": surrogate.surrogate,
 }
 
+#: Height of the highest figure that still shows its curves beside the answer.
+BESIDE = 520
+
 # No external resources, except the plotting library from a server; the browser enforces it for all plots.
 _POLICY = (
     "default-src 'none'; script-src {scripts}'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
@@ -99,7 +102,7 @@ def write_report(result: Result, path: Path | str, refresh: float | None = None)
     If a part raises, a section with the error replaces it. With `refresh` (s) the page of an active run reloads itself.
     The file is replaced as a whole, never partly written. Raises `OSError` if it cannot be written.
     """
-    return write_page(render(result, list(sections(result)), refresh), path)
+    return write_page(render(result, sections(result), refresh), path)
 
 
 def write_page(text: str, path: Path | str) -> Path:
@@ -116,17 +119,46 @@ def part_names(result: Result) -> list[str]:
     return [name for name, _ in _parts(result)]
 
 
-def sections(result: Result, only: Collection[str] | None = None) -> Iterable[Section]:
+def sections(result: Result, only: Collection[str] | None = None) -> list[Section]:
     """The sections of the report of `result`, in order, of the parts named `only` if given; empty parts are omitted.
 
-    A note that several parts have is in the first of them.
+    A note that several parts have is in the first of them. An answer without a front has the first figure of the
+    subject beside it.
     """
     result, notes = result.in_stated_units, set[str]()
+    parts: list[tuple[str, Section]] = []
     for name, part in _parts(result):
         section = _section(name, part, result) if only is None or name in only else None
         if section is not None:
-            yield replace(section, notes=tuple(note for note in section.notes if note not in notes))
+            once = tuple(note for note in section.notes if note not in notes)
+            tables = tuple(_of_one_design(table) for table in section.tables)
+            parts.append((name, replace(section, notes=once, tables=tables)))
             notes.update(section.notes)
+    return [
+        replace(section, figures=_of_subject(parts)[:1])
+        if name == "overview" and section.tables and not section.figures
+        else section
+        for name, section in parts
+    ]
+
+
+def _of_one_design(table: Table) -> Table:
+    """The table without its column of designs, if the study has only one."""
+    if table.columns[:1] != ("design",) or {row[0] for row in table.rows} != {ONLY_DESIGN}:
+        return table
+    return replace(table, columns=table.columns[1:], rows=tuple(row[1:] for row in table.rows))
+
+
+def _of_subject(parts: Sequence[tuple[str, Section]]) -> tuple[Figure, ...]:
+    """Figures of the parts that belong to the subject of a study, of those that fit beside its answer."""
+    general = {*FIRST, *GENERIC, *LAST} - {"trajectories", "frames"}
+    return tuple(
+        replace(figure, title=f"{section.title}: {figure.title}", note="", height=min(figure.height, summary.HEIGHT))
+        for name, section in parts
+        if name not in general
+        for figure in section.figures
+        if figure.height <= BESIDE and not figure.width and "frames" not in figure.plot
+    )
 
 
 def _parts(result: Result) -> list[tuple[str, Part]]:
@@ -229,7 +261,7 @@ def page(
         "json": lambda data: Markup(script_json(data)),  # it contains no "<"
         "paragraphs": lambda text: [p for p in re.split(r"\n\s*\n", text) if p.strip()],
     }
-    environment.tests |= {"numeric": is_number, "all_numbers": lambda cells: all(is_number(cell) for cell in cells)}
+    environment.tests |= {"numeric": is_number, "any_number": lambda cells: any(is_number(cell) for cell in cells)}
     environment.tests["gappy"] = lambda rows: any(number(cell) in ("–", "-") for row in rows for cell in row)
     template = environment.from_string((resources / "page.html.jinja").read_text(encoding="utf-8"))
     return template.render(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from datetime import datetime
+from typing import Any
 
 from designopt.counts import plural
 from designopt.plugin import report
@@ -17,7 +19,7 @@ from designopt.store.result import Result
 def record(result: Result) -> Section:
     """Number of records, model settings, sessions and versions, and the study file."""
     study, problem = result.study, result.problem
-    settings = tuple((name, value_text(value)) for name, value in problem.model.settings.items() if value is not None)
+    settings = tuple((name, text) for name, value in problem.model.settings.items() if (text := _stated(value)))
     return Section(
         title="Record",
         introduction=f"Model {problem.model.plugin.name}, version {problem.model.plugin.version}; seed {study.seed}; "
@@ -29,11 +31,21 @@ def record(result: Result) -> Section:
                 tuple((n, figure_unit(problem, n), figure_meaning(problem, n)) for n in problem.output_names),
                 visible_rows=100,
             ),
-            *((Table("Settings of the model", ("setting", "value"), settings, visible_rows=100),) if settings else ()),
+            *((_settings(settings),) if settings else ()),
             *_sessions(result),
         ),
         details=(("The study file", study.text),) if study.text else (),
     )
+
+
+def _settings(settings: tuple[tuple[str, str], ...]) -> Table:
+    note = "Settings without a value are left out."
+    return Table("Settings of the model", ("setting", "value"), settings, visible_rows=100, note=note)
+
+
+def _stated(value: Any) -> str:
+    """A setting in words; "" for none and for what is empty."""
+    return "" if value is None or (isinstance(value, Sized) and not value) else value_text(value)
 
 
 def _sessions(result: Result) -> tuple[Table, ...]:

@@ -11,7 +11,7 @@ from designopt_mechanics.sharing.status import SharingStatus
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, line, selectable
 from designopt.report.labels import number
-from designopt.report.section import Figure, Table
+from designopt.report.section import Figure, Table, with_a_value
 
 #: Colours of the statuses: solved, to be checked, infeasible, without solution.
 _COLOURS = {
@@ -21,12 +21,13 @@ _COLOURS = {
     SharingStatus.INFEASIBLE: "@ink",
 }
 
+_SHORT = SharingStatus.INFEASIBLE
 _KINDS = {int(kind): kind for kind in SharingStatus}
 
 
 def short_frames(motions: Mapping[tuple[str, str], Arrays]) -> Figure | None:
     """Shortfall and strength on the time axis of the motions that have frames beyond the muscles; None without one."""
-    some = {key: arrays for key, arrays in motions.items() if (np.asarray(arrays["status"]) >= 100).any()}
+    some = {key: arrays for key, arrays in motions.items() if (np.asarray(arrays["status"]) == _SHORT).any()}
     if not some:
         return None
     return selectable(
@@ -87,8 +88,8 @@ def frame_table(motions: Mapping[tuple[str, str], Arrays]) -> Table:
             lack = _lack(arrays, frame_numbers) if value >= 100 else ""
             rows.append((design, scenario, words(_KINDS[value]), f"{len(frame_numbers)} of {len(status)}", when, lack))
     note = "; ".join(f"{words(kind)}: {kind.sentence}" for kind in SharingStatus if words(kind) in {r[2] for r in rows})
-    columns = ("design", "scenario", "status", "frames", "time [s]", "lack")
-    return Table("Frames by status", columns, tuple(rows), note=note)
+    columns, lines = with_a_value(("design", "scenario", "status", "frames", "time [s]", "lack"), rows)
+    return Table("Frames by status", columns, lines, note=note)
 
 
 def _lack(arrays: Arrays, frames: Any) -> str:

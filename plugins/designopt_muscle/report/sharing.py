@@ -123,7 +123,8 @@ def reaction_figure(motions: Mapping[tuple[str, str], Arrays]) -> Figure | None:
         return None
     return selectable(
         "Joint reactions", motions, _reactions, height=360,
-        note="Force of the parent on the child, size and components in the axes of the settings.",
+        note="Force of the parent on the child, in the axes of the settings: size in full lines, component x dotted, "
+        "y dashed, z dash-dotted.",
     )  # fmt: skip
 
 
@@ -136,7 +137,7 @@ def _reactions(arrays: Arrays) -> Plot:
         )
         for part, dash in zip(range(3), ("dot", "dash", "dashdot"), strict=True):
             thin = {"color": category(n), "width": 1, "dash": dash}
-            data.append(line(time, force[:, n, part], f"{joint} {'xyz'[part]}", line=thin))
+            data.append(line(time, force[:, n, part], f"{joint} {'xyz'[part]}", line=thin, showlegend=False))
     return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("force [N]"))}
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.plugin import report
-from designopt.report.designs import design_label, stored_arrays
-from designopt.report.labels import listed, number
+from designopt.report.designs import short_label, stored_arrays
+from designopt.report.labels import listed
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
 from designopt_walking.results.physics import ENERGY_ERROR, FORCE_ERROR, IMPULSE_ERROR, MESH_CHANGE
@@ -93,7 +93,7 @@ def _table(result: Result, rows: Sequence[int], title: str, columns: dict[str, s
         for s, scenario in enumerate(result.problem.scenarios):
             values = [float(figures[name][row, s]) for name in columns]
             reason = str(result.reason[row, s]) or str(result.status[row, s])
-            entries.append((design_label(result, row), scenario.name, reason, *map(number, values)))
+            entries.append((short_label(result, row), scenario.name, reason, *values))
     return Table(title, ("design", "scenario", "status", *columns.values()), tuple(entries))
 
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from designopt.plugin import report
 from designopt.report.colours import axis, layout
-from designopt.report.designs import Arrays, Plot, design_label, missing, selectable, stored_arrays
-from designopt.report.labels import number
+from designopt.report.designs import Arrays, Plot, missing, selectable, short_label, stored_arrays
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
 from designopt_walking.report.panels import STYLES, by_quantity
@@ -65,7 +64,7 @@ def walking_asymmetry(result: Result) -> Section | None:
     if not compared or not rows:
         return None
     table = [
-        (design_label(result, row), scenario.name, *(number(float(figures[name][row, s])) for name in compared))
+        (short_label(result, row), scenario.name, *(float(figures[name][row, s]) for name in compared))
         for row in rows
         for s, scenario in enumerate(result.problem.scenarios)
     ]

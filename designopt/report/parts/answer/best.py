@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from designopt.counts import count
+from designopt.counts import count, plural
 from designopt.plugin import report
 from designopt.report.labels import (
     answer_digits,
@@ -37,7 +37,8 @@ def best(result: Result) -> Section | None:
     head = ("", *chosen, "meaning")
     if not any(row[-1] for row in rows):
         head, rows = head[:-1], [row[:-1] for row in rows]
-    introduction = "The chosen designs: the best of each objective"
+    several = len(result.problem.objectives) > 1
+    introduction = "The chosen designs: the best of each objective" if several else "The chosen designs: the best one"
     baseline_rows, named = set(result.baseline.values()), result.chosen()
     if result.study.choose:
         introduction += ", and the selections of the study's rules"
@@ -91,10 +92,11 @@ def _compared(result: Result, name: str, row: int) -> str:
     F = outcomes.objectives
     if not outcomes.feasible[row]:
         return f"{baseline_label(name)} violates a limit: {describe(result, row)}."
-    better = outcomes.feasible & (F[row] >= F).all(axis=1) & (F[row] > F).any(axis=1)
-    standing = (
-        "is on the front" if not better.any() else f"is dominated by {count(int(better.sum()))} evaluated designs"
-    )
+    better = int((outcomes.feasible & (F[row] >= F).all(axis=1) & (F[row] > F).any(axis=1)).sum())
+    if F.shape[1] > 1:
+        standing = f"is dominated by {plural(better, 'evaluated design')}" if better else "is on the front"
+    else:
+        standing = f"is worse than {plural(better, 'evaluated design')}" if better else "is the best design"
     return f"{baseline_label(name)} {standing}: {describe(result, row)}."
 
 

@@ -76,9 +76,8 @@ def _findings(result: Result, chosen: dict[str, int], layers: dict[str, Floats],
             sentences.append(f"{o.name} is worst in scenario {worst_in[0]} for every chosen design.")
         else:
             parts = [f"{names[w]} for {design}" for design, w, k in zip(chosen, worst, has_value, strict=True) if k]
-            sentences.append(
-                f"{o.name} is worst in scenario {'; in '.join(parts[:4])}{' …' if len(parts) > 4 else ''}."
-            )
+            more = "; the table has all" if len(parts) > 4 else ""
+            sentences.append(f"{o.name} is worst in scenario {'; in '.join(parts[:4])}{more}.")
     for name, holds in holding.items():
         for design, line in zip(chosen, holds, strict=True):
             if not line.all():

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Significant digits of optima, as of published values.
 DIGITS = 6
+#: Warnings for the author of a model, which are folded: they do not concern the result of a program that is solved.
+OF_MODEL = ("nonsmooth_model", "badly_scaled: entries")
 #: Maximum number of shown messages.
 MESSAGES = 50
 #: Relative difference below which objectives belong to the same optimum.
@@ -50,7 +52,10 @@ def programs(result: Result) -> Section | None:
             *_parameters(shown_programs),
             *_inherited(shown_programs),
         ),
-        details=tuple((program_words(r, n), r.message) for n, r in _listed(records)),
+        details=(
+            *((program_words(r, n), r.message) for n, r in _listed(records)),
+            *((("How the model is written", hints),) if (hints := _hints(_best(records, sign))) else ()),
+        ),
     )
 
 
@@ -87,11 +92,17 @@ def _findings(records: Sequence[ProgramRecord], sign: float) -> list[str]:
             sentences.append(f"{plural(len(objectives), 'start')} ended in the same optimum, {number(low, DIGITS)}.")
     best = _best(records, sign)
     if best is not None and best.solution is not None:
-        sentences += list(best.solution.warnings)
+        sentences += [text for text in best.solution.warnings if not text.startswith(OF_MODEL)]
     failed = [r for r in records if not r.ok]
     if failed:
         sentences.append(f"{plural(len(failed), 'program')} of {len(records)} failed; the last lines give the reasons.")
     return sentences
+
+
+def _hints(best: ProgramRecord | None) -> str:
+    """What the author of the model may improve, a line each."""
+    warnings = () if best is None or best.solution is None else best.solution.warnings
+    return "\n".join(text for text in warnings if text.startswith(OF_MODEL))
 
 
 def _listed(records: Sequence[ProgramRecord]) -> list[tuple[int, ProgramRecord]]:
