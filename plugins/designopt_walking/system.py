@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from designopt.dynamics.system import System, Variable
-from designopt.lazy import casadi as ca
-from designopt_walking.metabolics import BASAL, ROUNDING, metabolic_rates
 from designopt_walking.walker import Walker
 
 #: Speeds without a range of their own: rad/s or m/s.
@@ -60,12 +58,6 @@ def walking_system(walker: Walker, outputs: Entries = (), data: Entries = ()) ->
         data=data,
         outputs=[*ground_outputs(walker), *outputs],
     )
-
-
-def metabolic_output(walker: Walker) -> tuple[Variable, Any]:
-    """The metabolic rate by body mass (W/kg) with the basal one, and with smooth corners, as a cost needs it."""
-    heat = ca.sum1(metabolic_rates(walker.muscles, rounding=ROUNDING)) / walker.mass + BASAL
-    return Variable("metabolic_rate", "W/kg"), heat
 
 
 def ground_outputs(walker: Walker) -> Iterator[tuple[Variable, Any]]:

@@ -162,6 +162,13 @@ def test_a_charge_on_metabolic_energy_lowers_the_cost_of_transport() -> None:
     assert after < 0.9 * before
 
 
+def test_a_walk_is_solved_where_metabolic_energy_is_nearly_all_of_its_cost() -> None:
+    solution = WalkPredictor(walker(), effort=Effort(metabolic=10.0), mesh=PredictionMesh(12)).solve(1.2)
+    assert solution.success, solution.message
+    assert solution.figures["effort"] < 0.02 * solution.objective
+    assert walk_outputs(SolvedWalk(walker(), solution, half=True))["cost_of_transport"] < 2.8
+
+
 def test_walking_uphill_costs_more_and_downhill_less() -> None:
     """Uphill, muscles also lift the body: 9.81 J/(kg m) times the sine, at an efficiency of at most 1."""
     model = WalkPredict(intervals=12)

@@ -291,3 +291,17 @@ def test_a_predicted_walk_is_continued_from_the_usual_speed_without_springs_then
     way = predictor.solve(speed, values).way  # type: ignore[attr-defined]
     assert [entry[0] for entry in way] == steps
     assert [entry[1:] for entry in way] == [least] * (len(steps) - bool(spring)) + [spring] * bool(spring)
+
+
+def test_a_walk_with_a_large_metabolic_weight_starts_from_that_with_a_smaller_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(WalkPredictor, "solve", lambda self, *_: SimpleNamespace(phase=self.effort.metabolic))
+    predictor = WalkPredict(metabolic_weight=10.0)._predictor(0.0)[0]
+    start = predictor.problem(1.2).phases[0].start
+    assert start is not None
+    assert start({}, None) == 2.5  # type: ignore[comparison-overlap]
+    assert predictor._lighter is not None
+    lightest = predictor._lighter._lighter
+    assert lightest is not None
+    assert (lightest.effort.metabolic, lightest._lighter) == (1.0, None)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Set
 from dataclasses import field
 from functools import cached_property, lru_cache
-from typing import Annotated, Any, ClassVar, Literal, TypedDict, cast
+from typing import Annotated, Any, Literal, TypedDict, cast
 
 import numpy as np
 from designopt_mechanics.robot_files.xml import ModelError
@@ -75,9 +75,9 @@ class AmputeeWalk:
     """Predicted walk of a transfemoral amputee with a prosthetic knee and an elastic ankle.
 
     Skeleton, muscles, ground contact and device are one program: J = (10/d) times the integral of the squared
-    excitations, plus `asymmetry_weight` times the squared asymmetry of the vertical impulses, plus `metabolic_weight`
-    times the metabolic cost of transport, at least over a full cycle at the speed of the scenario. On the amputated
-    side the muscles of knee and ankle are missing, and the mass below the knee is 0.65 of the healthy one.
+    excitations, plus `asymmetry_weight` times the squared asymmetry of the vertical impulses, at least over a full
+    cycle at the speed of the scenario. On the amputated side the muscles of knee and ankle are missing, and the mass
+    below the knee is 0.65 of the healthy one.
 
     Every design is continued, in small steps of slope, speed and device, from one walk with a middle device, which
     takes a few minutes: a symmetric walk, then one with help torques, then without. Workers of a machine and later runs
@@ -87,7 +87,6 @@ class AmputeeWalk:
     """
 
     own_options = True
-    later_settings: ClassVar[tuple[str, ...]] = ("metabolic_weight",)
 
     model: Annotated[InputFile | None, Q("", "OpenSim model of a planar walker; the bundled one if none")] = None
     side: Annotated[Literal["r", "l"], Q("", "amputated: right or left")] = "r"
@@ -98,9 +97,6 @@ class AmputeeWalk:
     linkage_rise: Annotated[float, Q("m", "of the linkage's upper front joint above the healthy knee's axis")] = 0.0
     myodesis: Annotated[bool, Q("", "hamstrings and rectus femoris stay, fixed to the femur")] = False
     asymmetry_weight: Annotated[float, Q("", "of the squared asymmetry of the vertical impulses", ge=0)] = 1.0
-    metabolic_weight: Annotated[
-        float, Q("kg m/J", "of the metabolic cost of transport beside the excitations in the cost", ge=0)
-    ] = 0.0
     max_swing_flexion: Annotated[float, Q("rad", "of the prosthetic knee", gt=0.2, le=2.0)] = float(np.radians(80.0))
     max_stop_torque: Annotated[float | None, Q("N m", "of the extension stop; default: no limit", ge=1)] = None
     choose: Annotated[list[str], Q("", "device parameters that the program chooses, instead of the design")] = field(
@@ -197,7 +193,7 @@ class AmputeeWalk:
         if slope not in self._on_slopes:
             settings, cost = (
                 SolveSettings(self.tolerance, self.max_iterations),
-                AmputeeCost(self.asymmetry_weight, self.metabolic_weight),
+                AmputeeCost(self.asymmetry_weight),
             )
             start = _start(self._file, self._prosthesis, self._limits, cost, settings, slope)
             steps = math.ceil(round(abs(slope) / SLOPE_STEP, 6))

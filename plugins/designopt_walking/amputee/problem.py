@@ -18,7 +18,7 @@ from designopt_walking.devices.amputation import amputated, with_four_bar
 from designopt_walking.devices.four_bar import FourBar
 from designopt_walking.devices.joint_springs import ROUNDING, STOP, elastic_ankle, single_axis_knee
 from designopt_walking.programs.gait import ACCELERATION_SIZE, FORWARD, SPEED_SIZE, distance
-from designopt_walking.system import metabolic_output, walking_system
+from designopt_walking.system import walking_system
 from designopt_walking.walker import DeviceForces, Walker, walker_of
 
 #: Ranges of the coordinates (deg; m for the pelvis' position) of a walker amputated on the right.
@@ -103,18 +103,16 @@ def help_names(side: str) -> tuple[str, ...]:
     return tuple(f"help_{name}_{side}" for name in HELPED)
 
 
+def amputee_system(walker: Walker) -> System:
+    """The equations of the walker."""
+    return walking_system(walker)
+
+
 @dataclass(frozen=True)
 class AmputeeCost:
-    """J = (10/d) int (sum e^2 + (tau/100)^2) dt + `asymmetry_weight` A^2 + `metabolic` C; A: asymmetry of the vertical
-    impulses, C: metabolic cost of transport in J/(kg m), with smooth corners."""
+    """J = (10/d) int (sum e^2 + (tau/100)^2) dt + `asymmetry_weight` A^2; A: asymmetry of the vertical impulses."""
 
     asymmetry_weight: float = 1.0
-    metabolic: float = 0.0
-
-
-def amputee_system(walker: Walker, cost: AmputeeCost) -> System:
-    """The equations of the walker, with the metabolic rate as an output where it is charged."""
-    return walking_system(walker, [metabolic_output(walker)] if cost.metabolic else [])
 
 
 def amputee_problem(
@@ -150,7 +148,6 @@ def amputee_problem(
             "help": Integral(lambda v: sum(v[n] ** 2 for n in helps), unit="s"),
             "impulse_r": Integral(lambda v: v["ground_y_r"], unit="N s"),
             "impulse_l": Integral(lambda v: v["ground_y_l"], unit="N s"),
-            **({"metabolic": Integral(lambda v: v["metabolic_rate"], unit="J/kg")} if cost.metabolic else {}),
         },
     )
 
@@ -163,8 +160,6 @@ def amputee_problem(
         "asymmetry": lambda e: e["asymmetry_weight"] * imbalance(e) ** 2,
         "help": lambda e: e["help_price"] * e.integral["help"] / distance(e),
     }
-    if cost.metabolic:
-        terms["metabolic"] = lambda e: cost.metabolic * e.integral["metabolic"] / distance(e)
 
     def cost_of(e: Ends) -> Any:
         return sum(term(e) for term in terms.values())

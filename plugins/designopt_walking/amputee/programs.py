@@ -32,7 +32,7 @@ class AmputeePrograms:
 
     def __init__(self, walker: Walker, prosthesis: Prosthesis, cost: AmputeeCost, settings: SolveSettings) -> None:
         self.walker, self.prosthesis, self.settings = walker, prosthesis, settings
-        self.system = amputee_system(walker, cost)
+        self.system = amputee_system(walker)
         self._cost = cost
         self._statement: ProblemFunctions | None = None
 

@@ -67,7 +67,7 @@ class PredictedOutputs(WalkOutputs):
     path_error: Annotated[float, Q("m", "largest, of polynomials for the lengths of muscle paths")]
 
 
-@model("walk_predict", version=3, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 15}, 0.6))
+@model("walk_predict", version=4, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 15}, 0.6))
 class WalkPredict:
     """Predicted walk of a musculoskeletal model with contact: the motion is the answer, not a recording.
 

@@ -11,6 +11,7 @@ import numpy as np
 from designopt.collocation import Constraint, Ends, Integral, Phase, PhaseGuess, Symbols, TrajectoryProblem
 from designopt.dynamics.system import Variable
 from designopt.lazy import casadi as ca
+from designopt_walking.metabolics import BASAL, ROUNDING, metabolic_rates
 from designopt_walking.programs.gait import (
     GaitRanges,
     bounds_and_scales,
@@ -23,7 +24,7 @@ from designopt_walking.programs.gait import (
     mirror_constraints,
     powered,
 )
-from designopt_walking.system import metabolic_output, walking_system
+from designopt_walking.system import walking_system
 from designopt_walking.walker import Walker
 
 #: First trajectories for values of the parameters; with a random generator, other ones.
@@ -69,7 +70,8 @@ def predicted_walk(
     integrals = {"effort": Integral(effort.rate(walker), unit="s")}
     outputs: list[tuple[Variable, Any]] = []
     if effort.metabolic:
-        outputs.append(metabolic_output(walker))
+        heat = ca.sum1(metabolic_rates(walker.muscles, rounding=ROUNDING)) / walker.mass + BASAL
+        outputs.append((Variable("metabolic_rate", "W/kg"), heat))
         integrals["metabolic"] = Integral(lambda v: v["metabolic_rate"], unit="J/kg")
     system = walking_system(walker, outputs, ((Variable("speed", "m/s"), ca.SX.sym("speed")),))
     bounds, scales = bounds_and_scales(walker, gait)

@@ -23,6 +23,8 @@ WARM, MOST = 150, 500
 SAME = 1e-3
 #: The speed (m/s) at which walks are solved from a tracked walk, and the steps in which they are taken to others.
 USUAL_SPEED, SPEED_STEP = 1.2, 0.1
+#: The metabolic weight (kg m/J) up to which walks are solved from a tracked walk, and the factor between heavier ones.
+LIGHT_CHARGE, CHARGE_STEP = 1.0, 4.0
 #: Most intervals of a tracked walk: it is a rough start, and would take longer than the prediction on a fine mesh.
 TRACKED = 25
 
@@ -40,11 +42,12 @@ class PredictionMesh:
 class WalkPredictor:
     """Predicted walks of a `walker`; one program serves all speeds and parameters of its devices.
 
-    The first trajectories are `first` (such as a recorded walk), else a synthetic walk that is tracked first. Without
-    `first`, walks at other speeds than `USUAL_SPEED` start warm, with multipliers, from the one a `SPEED_STEP` nearer
-    to it: from tracked walks fast ones end in dearer optima (at 1.4 m/s by 2 %). A design starts warm from the walk
-    with the least parameters at the same speed. These neighbours are solved once; where a warm start fails, a cold one
-    follows. The result depends on the design alone, not on those before it.
+    The first trajectories are `first` (such as a recorded walk), else a synthetic walk that is tracked first, and with
+    a metabolic weight above `LIGHT_CHARGE` the walk with a smaller one. Without `first`, walks at other speeds than
+    `USUAL_SPEED` start warm, with multipliers, from the one a `SPEED_STEP` nearer to it: from tracked walks fast ones
+    end in dearer optima (at 1.4 m/s by 2 %). A design starts warm from the walk with the least parameters at the same
+    speed. These neighbours are solved once; where a warm start fails, a cold one follows. The result depends on the
+    design alone, not on those before it.
     """
 
     walker: Walker
@@ -72,6 +75,15 @@ class WalkPredictor:
         return replace(self, mesh=replace(self.mesh, intervals=2 * self.mesh.intervals))
 
     @cached_property
+    def _lighter(self) -> WalkPredictor | None:
+        """The predictor with a smaller metabolic weight, whose walks start those of this one: tracked walks do not lead
+        to walks whose excitations count next to nothing."""
+        weight = self.effort.metabolic
+        if weight <= LIGHT_CHARGE:
+            return None
+        return replace(self, effort=replace(self.effort, metabolic=max(LIGHT_CHARGE, weight / CHARGE_STEP)))
+
+    @cached_property
     def _stated(self) -> TrajectoryProblem:
         """The statement of which all problems have the system and the functions."""
         return predicted_walk(self.walker, self.gait, self.effort, 1.0)
@@ -90,6 +102,8 @@ class WalkPredictor:
         def start(parameters: Mapping[str, float], rng: np.random.Generator | None) -> PhaseGuess:
             if rng is None and self.first is not None:
                 return self.first
+            if rng is None and self._lighter is not None:
+                return self._lighter.solve(speed, parameters).phase
             return self.start(speed, rng).phase
 
         return start
