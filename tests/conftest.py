@@ -31,8 +31,8 @@ if os.path.isdir(MEMORY) and os.access(MEMORY, os.W_OK):
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Twice as many processes as processors: many a test waits for processes that it starts."""
-    return 2 * (os.cpu_count() or 1)
+    """Three times as many processes as processors: many a test waits for processes that it starts."""
+    return 3 * (os.cpu_count() or 1)
 
 
 # While tests are collected nothing but them is made, and it stays: there is no garbage to look for among it, then or

@@ -264,7 +264,15 @@ def test_the_reserve_that_marks_a_frame_is_a_setting():
 # ----------------------------------------------------------------------------------------------------------- rate limit
 
 
-@pytest.mark.parametrize("criterion", [Power(2.0), Power(3.0), MinMax(), SoftSaturation()])
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        Power(2.0),
+        pytest.param(Power(3.0), marks=pytest.mark.slow),
+        MinMax(),
+        pytest.param(SoftSaturation(), marks=pytest.mark.slow),
+    ],
+)
 def test_a_loose_rate_limit_changes_nothing_and_a_tight_one_is_kept(opensim, criterion):
     problem = case(opensim, "gait10dof18musc")
     alone = share(problem.balance, problem.muscles, Terms(criterion), problem.reserves)
