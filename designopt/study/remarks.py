@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -55,7 +56,7 @@ def remarks(study: StudyDefinition) -> list[str]:
     words = ", ".join([*assumed[:NAMED], *more])
     notes = [f"note: no unit given, the model's is assumed: {words}"] if assumed else []
     of_model = [*study_remarks(study), *model_remarks(study)]
-    return [*notes, *_mixed(study), *(f"note: {remark}" for remark in of_model)]
+    return [*notes, *_mixed(study), *_loose_limits(study), *(f"note: {remark}" for remark in of_model)]
 
 
 def study_remarks(study: StudyDefinition) -> list[str]:
@@ -104,6 +105,18 @@ def _mixed(study: StudyDefinition) -> Iterator[str]:
         if texts and any(is_number(value) for value in condition_values.values()):
             where, value = texts[0]
             yield f"note: condition {name} is the text '{value}' in scenario {where}, but a number in others"
+
+
+def _loose_limits(study: StudyDefinition) -> Iterator[str]:
+    """Limits on an output beyond its usual range, such as 5 for a share that is to be 5 %."""
+    for limit in study.constraints:
+        output = (study.model.plugin.outputs or {}).get(limit.expression.text)
+        usual = output.quantity.usual if output and output.quantity else None
+        if usual is None or not (limit.maximum or -math.inf) > usual[1]:
+            continue
+        unit = f" {limit.unit}" if limit.unit else ""
+        percent = "" if limit.unit else f" (a share: write {limit.maximum:g} % for {limit.maximum:g} hundredths)"
+        yield f"note: limit {limit.name} is above the usual {usual[0]:g} to {usual[1]:g}{unit} of its output{percent}"
 
 
 def _settings(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Assumption]:

@@ -59,6 +59,14 @@ def test_a_study_names_rules_as_baselines(tmp_path) -> None:
     assert study.run(tmp_path / "s").baseline.keys() == {"simc", "by_hand"}
 
 
+def test_a_direct_acting_controller_has_the_rules_for_the_size_of_the_gain(tmp_path) -> None:
+    from designopt import load
+
+    (tmp_path / "rules.yaml").write_text(STUDY.replace("gain: 1", "gain: -1"))
+    simc, _ = load(tmp_path / "rules.yaml").definition.baseline.solver.settings["designs"]
+    assert simc == {"name": "simc", "kp": 4.0, "ti": pytest.approx(8000.0)}
+
+
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [

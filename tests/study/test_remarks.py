@@ -41,7 +41,7 @@ class Ride(TypedDict):
     """What comes out."""
 
     travel: Annotated[float, Q("m")]
-    loss: Annotated[float, Q("")]
+    loss: Annotated[float, Q("", usual=(0.0, 1.0))]
 
 
 @designopt.model("noted_ride", version=1)
@@ -127,6 +127,13 @@ def test_columns_of_a_table_of_scenarios_without_a_unit_are_noted(
     (tmp_path / "roads.csv").write_text(f"name,{head}\nslow,{cell}\n")
     for scenarios in ({"use": "table", "file": "roads.csv"}, [{"use": "table", "file": "roads.csv"}]):
         assert assumed_units_of(base=tmp_path, scenarios=scenarios) == expected
+
+
+def test_a_limit_beyond_the_usual_range_of_its_output_is_noted() -> None:
+    limits = [{"name": "loss", "of": "loss", "max": 5}]
+    assert remarks(designopt.define(**{**SOUND, "constraints": limits}).definition) == [
+        "note: limit loss is above the usual 0 to 1 of its output (a share: write 5 % for 5 hundredths)"
+    ]
 
 
 def test_the_note_is_one_line_in_the_order_of_the_file() -> None:

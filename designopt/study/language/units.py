@@ -61,7 +61,7 @@ KNOWN: dict[str, tuple[float, Dimension]] = {
 
 _NUMBER = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _ALLOWED = re.compile(r"[\w%°µμΩ·*/^ ().+-]{1,60}")
-_FACTOR = re.compile(r"\s*([*/·]?)\s*([^\W\d_]\w*|%|°|1(?![.\d]))(?:(?:\^|\*\*)\(?([-+]?\d(?:\.\d+)?)\)?)?\s*")
+_FACTOR = re.compile(r"\s*([*/·]?)\s*([^\W\d_]\w*|%|°[CF]?|1(?![.\d]))(?:(?:\^|\*\*)\(?([-+]?\d(?:\.\d+)?)\)?)?\s*")
 
 #: Pint evaluates any power, even 9**9**9: here exponents have one digit and no exponent of their own, and 1 is the only
 #: other number.

@@ -73,7 +73,9 @@ class LinearOutputs(TypedDict):
     iae_load: NotRequired[Annotated[float, Q("s", "integral of the error's size after the load")]]
     ise_setpoint: NotRequired[Annotated[float, Q("s", "integral of the squared error after the set-point")]]
     ise_load: NotRequired[Annotated[float, Q("s", "integral of the squared error after the load")]]
-    overshoot: Annotated[float, Q("", "farthest beyond the final value after the set-point, as a share of it")]
+    overshoot: Annotated[
+        float, Q("", "farthest beyond the final value after the set-point, as a share of it", usual=(0.0, 1.0))
+    ]
     effort: Annotated[float, Q("s", "integral of the squared command, less its final value, after the set-point")]
     tv: Annotated[float, Q("", "total variation of the command after the set-point")]
     tv_load: Annotated[float, Q("", "total variation of the command after the load")]

@@ -134,11 +134,13 @@ class LinearLoop:
 
     def baselines(self, parameters: Collection[str]) -> Mapping[str, Mapping[str, float]]:
         """Settings by `controllers.rules`, of a PID if the design has `td`, for a plant of one or two lags, or an
-        integrator, with delay. A sampled loop counts half a sample as delay."""
+        integrator, with delay. A sampled loop counts half a sample as delay, a direct-acting one the size of the
+        gain."""
         if self.inner_plant is not None or (numbers := self.plant.numbers_of_rules) is None:
             return {}
         half_sample = 0.5 * (self.sample_time or 0.0)
-        return settings_by_rules({**numbers, "delay": numbers.get("delay", 0.0) + half_sample}, pid="td" in parameters)
+        numbers = {**numbers, "gain": abs(numbers["gain"]), "delay": numbers.get("delay", 0.0) + half_sample}
+        return settings_by_rules(numbers, pid="td" in parameters)
 
     @property
     def _ends(self) -> tuple[float, float] | None:

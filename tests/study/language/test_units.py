@@ -125,6 +125,7 @@ def test_text_that_is_not_a_number_with_a_unit_is_refused(bad) -> None:
         ("m", "m", -1, ""),
         ("", "", 1, ""),
         ("m^2", "s", -1, "m^2/s"),
+        ("°C", "s", 1, "°C s"),
     ],
 )
 def test_units_of_products(a, b, power, expected) -> None:
