@@ -41,7 +41,7 @@ def read_columns(
         if columns is None:
             name = title.lower()
             if name not in names:
-                heads = ", ".join(text.strip() for text in head)
+                heads = ", ".join(text.partition("[")[0].strip() for text in head)
                 hint = (
                     f"; state the heads of the columns for {', '.join(names)}, in this order: columns: [{heads}]"
                     if "time" in names

@@ -94,6 +94,8 @@ def test_a_record_in_the_way_of_a_spreadsheet_is_read():
     assert data.units == ("%", "degC")
     with pytest.raises(BadData, match=r"column 'input' \('Heater'; the file has Nr, Zeit \[min\], .*\) is missing"):
         read_step(file, ("Zeit", "Heater", "PT 100"))
+    with pytest.raises(BadData, match=r"in this order: columns: \[Nr, Zeit, Heizung, PT 100\]"):
+        read_step(file)
     tabs = InputFile(
         "log.txt", ("time\tinput\toutput\n" + "\n".join(f"{i}\t{int(i > 3)}\t{i},5" for i in range(12))).encode()
     )
