@@ -13,6 +13,7 @@ from designopt.plugin import Use, find
 from designopt.problem import Problem
 from designopt.report import summary_table
 from designopt.report.colours import CATEGORIES, ORDERED_LINES, THEMED
+from designopt.report.designs import missing
 from designopt.report.labels import ONLY_DESIGN, hover_columns, listed, number, plain, thinned
 from designopt.report.page.page import sections
 from designopt.report.parts.answer.best import best
@@ -359,6 +360,16 @@ def test_an_answer_without_a_front_has_a_figure_of_the_subject_beside_it(monkeyp
     assert [figure.title for figure in sections(six_designs())[0].figures] == [
         "The front, with the chosen designs as stars"
     ]
+
+
+def test_parts_without_arrays_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = [("a", lambda result: missing("Walk", "time", "skeleton")), ("b", lambda result: Section("Front"))]
+    parts.append(("c", lambda result: missing("Force", "time", "force")))
+    monkeypatch.setattr("designopt.report.page.page._parts", lambda result: parts)
+    joined, last = sections(six_designs())
+    assert joined.introduction.startswith("The store contains no arrays for these parts: Walk and Force. Run the study")
+    assert "{arrays: {time: all, skeleton: all, force: all}}" in joined.introduction
+    assert last.title == "Front"
 
 
 def test_tables_of_the_only_design_do_not_name_it_in_every_row(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -318,8 +318,8 @@ def _end_costates(programs: Sequence[DrawnProgram], unit: str) -> tuple[Table, .
             for name, values in phase.costates.items():
                 finite = values[np.isfinite(values)]
                 if len(finite):
-                    place = (program.number if len(programs) > 1 else "", phase_name if len(phases) > 1 else "", name)
-                    rows.append((*place, float(finite[0]), float(finite[-1]), per(unit, phase.units.get(name, ""))))
+                    labels = (program.number if len(programs) > 1 else "", phase_name if len(phases) > 1 else "", name)
+                    rows.append((*labels, float(finite[0]), float(finite[-1]), per(unit, phase.units.get(name, ""))))
     columns, lines = with_a_value(("program", "phase", "costate of", "at the start", "at the end", "unit"), rows)
     return (Table("Costates at the ends", columns, lines, digits=6),) if rows else ()
 
