@@ -97,9 +97,9 @@ def report(path: Path, only: Sequence[str], changes: Sequence[str]) -> str:
     `Refused`."""
     result = _result(path, changes)
     try:
-        names = LIVE if "live" in only else only or part_names(result)
-        page_sections = [section for name in names for section in sections(result, (name,))]
-        return render(result, page_sections, plotly=PLOTLY)
+        names = LIVE if "live" in only else only
+        parts = [part for name in names for part in sections(result, (name,))] if names else sections(result)
+        return render(result, parts, plotly=PLOTLY)
     except StoreError as error:
         raise Refused(str(error)) from None
 
@@ -190,9 +190,7 @@ def rescored(path: Path, text: str, store: Path) -> str:
     """The page of `store` scored by the study `text` of the file at `path`. Raises `Refused`."""
     try:
         result = _edited(path, text, store).rescored()
-        return render(
-            result, [section for name in part_names(result) for section in sections(result, (name,))], plotly=PLOTLY
-        )
+        return render(result, sections(result), plotly=PLOTLY)
     except StoreError as error:
         raise Refused(str(error)) from None
 

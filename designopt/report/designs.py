@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.report.labels import values_in_words
+from designopt.report.labels import listed, values_in_words
 from designopt.report.section import Figure, Section, Selector
 from designopt.store.result import Result
 
@@ -62,12 +62,23 @@ def stored_arrays(result: Result, *names: str) -> dict[tuple[str, str], Arrays]:
 
 def missing(title: str, *names: str) -> Section:
     """A section that names the missing arrays and explains how to store them."""
-    entries = ", ".join(f"{n}: all" for n in names)
+    return Section(title, introduction=f"The store contains no arrays for this part. {_store(names)}", needs=names)
+
+
+def all_missing(parts: Sequence[Section]) -> Section:
+    """One section for several parts without arrays."""
+    names = dict.fromkeys(name for part in parts for name in part.needs)
+    titles = listed([part.title for part in parts])
     return Section(
-        title,
-        introduction="The store contains no arrays for this part. Run the study with execution: "
-        f"{{arrays: {{{entries}}}}} "
-        "(or front instead of all: those of the front and of the chosen designs, stored when the run ends).",
+        "Parts without arrays", introduction=f"The store contains no arrays for these parts: {titles}. {_store(names)}"
+    )
+
+
+def _store(names: Iterable[str]) -> str:
+    entries = ", ".join(f"{name}: all" for name in names)
+    return (
+        f"Run the study with execution: {{arrays: {{{entries}}}}} "
+        "(or front instead of all: those of the front and of the chosen designs, stored when the run ends)."
     )
 
 

@@ -87,7 +87,8 @@ class Section:
 
     `introduction` is plain text, paragraphs separated by an empty line; `facts` are (name, value) pairs in large type;
     `findings` are sentences in a list; `notes` are in small type at the end; `details` are (summary, text) pairs,
-    folded. All strings are plain text: the page escapes them.
+    folded. `needs` are the arrays without which the part shows nothing. All strings are plain text: the page escapes
+    them.
     """
 
     title: str
@@ -98,3 +99,4 @@ class Section:
     tables: tuple[Table, ...] = ()
     notes: tuple[str, ...] = ()
     details: tuple[tuple[str, str], ...] = ()
+    needs: tuple[str, ...] = ()

@@ -13,6 +13,7 @@ from designopt.plugin import Use, find
 from designopt.problem import Problem
 from designopt.report import summary_table
 from designopt.report.colours import CATEGORIES, ORDERED_LINES, THEMED
+from designopt.report.designs import missing
 from designopt.report.labels import ONLY_DESIGN, hover_columns, listed, number, plain, thinned
 from designopt.report.page.page import sections
 from designopt.report.parts.answer.best import best
@@ -21,6 +22,7 @@ from designopt.report.parts.answer.overview import duration, overview
 from designopt.report.parts.answer.problem import problem
 from designopt.report.parts.answer.ranking import MOST, ranking
 from designopt.report.parts.answer.recommendation import changes
+from designopt.report.parts.designs.analysis import analysis
 from designopt.report.parts.designs.convergence import convergence, hypervolume_history
 from designopt.report.parts.designs.front import _box, _overlap, _spread, front, view
 from designopt.report.parts.designs.map import map_figures
@@ -359,6 +361,25 @@ def test_an_answer_without_a_front_has_a_figure_of_the_subject_beside_it(monkeyp
     assert [figure.title for figure in sections(six_designs())[0].figures] == [
         "The front, with the chosen designs as stars"
     ]
+
+
+def test_parts_without_arrays_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = [("a", lambda result: missing("Walk", "time", "skeleton")), ("b", lambda result: Section("Front"))]
+    parts.append(("c", lambda result: missing("Force", "time", "force")))
+    monkeypatch.setattr("designopt.report.page.page._parts", lambda result: parts)
+    joined, last = sections(six_designs())
+    assert joined.introduction.startswith("The store contains no arrays for these parts: Walk and Force. Run the study")
+    assert "{arrays: {time: all, skeleton: all, force: all}}" in joined.introduction
+    assert last.title == "Front"
+
+
+def test_an_analysis_of_few_designs_has_a_row_for_each_figure_with_a_value() -> None:
+    figures = {f"f{i}": [float(i)] if i else [np.nan] for i in range(14)}
+    section = analysis(beam_result([(10.0, 0.5)], figures, objectives=()))
+    assert section is not None
+    (table,) = section.tables
+    assert table.columns == ("", "value")
+    assert [row[0] for row in table.rows] == ["width [mm]", "height [m]", "status", *(f"f{i}" for i in range(1, 14))]
 
 
 def test_tables_of_the_only_design_do_not_name_it_in_every_row(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,6 +68,11 @@ def test_states_and_controls_are_drawn_over_time_with_their_limits(solutions):
     # A costate has the unit of the objective (s) by that of its state.
     costates = figures["Costates"].plot["layout"]["annotations"]
     assert "<b>costate of cart [s/m]</b>" in [note["text"] for note in costates]
+    (ends,) = [table for table in section.tables if table.title == "Costates at the ends"]
+    assert ends.columns == ("costate of", "at the start", "at the end", "unit")
+    phase = solutions[1].phase
+    finite = phase.costates["cart"][np.isfinite(phase.costates["cart"])]
+    assert ("cart", finite[0], finite[-1], "s/m") in ends.rows
 
 
 def test_a_constant_has_its_value_at_its_axis() -> None:

@@ -20,6 +20,7 @@ from designopt.plugin import find
 from designopt.plugin.calling import value_text
 from designopt.plugin.error_location import error_line
 from designopt.report.colours import CATEGORIES, THEMED
+from designopt.report.designs import all_missing
 from designopt.report.labels import ONLY_DESIGN, hover_columns, number
 from designopt.report.page.data import as_plain, csv_link, figure_data, is_number, script_json
 from designopt.report.page.packing import Packing, packed
@@ -122,8 +123,8 @@ def part_names(result: Result) -> list[str]:
 def sections(result: Result, only: Collection[str] | None = None) -> list[Section]:
     """The sections of the report of `result`, in order, of the parts named `only` if given; empty parts are omitted.
 
-    A note that several parts have is in the first of them. An answer without a front has the first figure of the
-    subject beside it.
+    A note that several parts have is in the first of them, several parts without arrays are one. An answer without a
+    front has the first figure of the subject beside it.
     """
     result, notes = result.in_stated_units, set[str]()
     parts: list[tuple[str, Section]] = []
@@ -134,11 +135,16 @@ def sections(result: Result, only: Collection[str] | None = None) -> list[Sectio
             tables = tuple(_of_one_design(table) for table in section.tables)
             parts.append((name, replace(section, notes=once, tables=tables)))
             notes.update(section.notes)
+    empty = [section for _, section in parts if section.needs]
+    if len(empty) > 1:
+        first = next(k for k, (_, section) in enumerate(parts) if section.needs)
+        parts[first] = ("", all_missing(empty))
     return [
         replace(section, figures=_of_subject(parts)[:1])
         if name == "overview" and section.tables and not section.figures
         else section
         for name, section in parts
+        if len(empty) < 2 or not section.needs
     ]
 
 

@@ -17,7 +17,7 @@ from designopt.report.labels import (
     parameter_label,
     with_unit,
 )
-from designopt.report.section import Section, Table
+from designopt.report.section import Section, Table, with_a_value
 from designopt.solvers.listed_designs import listed_names
 from designopt.store.result import Result
 
@@ -80,8 +80,11 @@ def _upright(result: Result, title: str, head: list[str], lines: tuple[tuple[Any
     for k, name in enumerate(head):
         values, figure = [line[k] for line in lines], name.partition(" [")[0]
         if name not in telling and any(value == value for value in values):
-            rows.append((name, *values, figure_meaning(result.problem, figure) if k > head.index("status") else ""))
-    return Table(title, ("", *columns, "meaning"), tuple(rows), visible_rows=200)
+            # With several evaluations the spread of the figures has their meaning.
+            is_alone = len(lines) == 1 and k > head.index("status")
+            rows.append((name, *values, figure_meaning(result.problem, figure) if is_alone else ""))
+    shown_columns, shown_rows = with_a_value(("", *columns, "meaning"), rows)
+    return Table(title, shown_columns, shown_rows, visible_rows=200)
 
 
 def _spread(result: Result, figures: dict[str, tuple[str, Floats]]) -> Table:

@@ -14,7 +14,7 @@ from designopt.plugin import Quantity, report
 from designopt.report.colours import axis, bare_layout, category
 from designopt.report.labels import number, per, plain, with_unit
 from designopt.report.parts.motion.plane_path import ENDS, SAMPLES, Obstacle, path_names, plane
-from designopt.report.section import Figure, Section, Selector, Table
+from designopt.report.section import Figure, Section, Selector, Table, with_a_value
 from designopt.report.traces import above, constant_axis
 from designopt.store.result import Result
 
@@ -56,7 +56,7 @@ def trajectories(
         introduction="Optimal motions of the programs, evaluated with the polynomials of their schemes. Limits "
         "are dashed.",
         figures=tuple(figures),
-        tables=_activity(programs),
+        tables=(*_activity(programs), *_end_costates(programs, result.problem.objectives[0].unit)),
         findings=tuple(
             f"Program {program.number} has no result ({program.record.status}): its last iterate is drawn."
             for program in programs
@@ -307,6 +307,21 @@ def _activity(programs: Sequence[DrawnProgram]) -> tuple[Table, ...]:
         note="A variable is at a limit within 1e-4 of the range between its limits, or of its size.",
     )
     return (table,) if rows else ()
+
+
+def _end_costates(programs: Sequence[DrawnProgram], unit: str) -> tuple[Table, ...]:
+    """The costates at the first and the last time at which they are known, to compare with published ones."""
+    rows: list[tuple[Any, ...]] = []
+    for program in programs:
+        phases = program.solution.phases
+        for phase_name, phase in phases.items():
+            for name, values in phase.costates.items():
+                finite = values[np.isfinite(values)]
+                if len(finite):
+                    labels = (program.number if len(programs) > 1 else "", phase_name if len(phases) > 1 else "", name)
+                    rows.append((*labels, float(finite[0]), float(finite[-1]), per(unit, phase.units.get(name, ""))))
+    columns, lines = with_a_value(("program", "phase", "costate of", "at the start", "at the end", "unit"), rows)
+    return (Table("Costates at the ends", columns, lines, digits=6),) if rows else ()
 
 
 def activity(solution: Solution) -> list[tuple[str, str, float, float]]:
