@@ -112,3 +112,32 @@ def test_integral_and_differential_radau_forms_reach_the_same_optimum(problem, d
     assert integral.success
     assert differential.objective == pytest.approx(integral.objective, rel=1e-8)
     assert differential.parameters == pytest.approx(integral.parameters, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "factor"),
+    [
+        ({"scheme": "hermite_simpson"}, lambda z: (1 + z / 2 + z**2 / 12) / (1 - z / 2 + z**2 / 12)),
+        (
+            {"scheme": "radau", "degree": 3},
+            lambda z: (1 + 2 * z / 5 + z**2 / 20) / (1 - 3 * z / 5 + 3 * z**2 / 20 - z**3 / 60),
+        ),
+    ],
+    ids=["hermite_simpson", "radau"],
+)
+def test_stiff_parts_that_the_mesh_does_not_resolve_follow_the_stability_function(options, factor):
+    """x' = z x from 1 on unit intervals (Hairer and Wanner, Solving ODE II, 1996, section IV.5): Lobatto IIIA does not
+    damp them, and has -1/2 at the midpoint, Radau IIA does."""
+    z = -200.0
+    phase = Phase(
+        problems.system("stiff", {"x": lambda s: z * s["x"] + 0.0 * s["u"]}, ["u"]),
+        tf=3.0,
+        initial={"x": 1.0},
+        integrals={"cost": Integral(lambda v: v["u"] ** 2)},
+    )
+    problem = TrajectoryProblem([phase], cost=lambda e: e.integral["cost"])
+    phase_solution = Program(problem, Options(intervals=3, **options)).solve().phase
+    x = phase_solution.values["x"]
+    assert x[phase_solution.mesh.bases] == pytest.approx(factor(z) ** np.arange(4), abs=1e-7)
+    if options["scheme"] == "hermite_simpson":
+        assert x[1] == pytest.approx(-0.5, abs=0.05)
