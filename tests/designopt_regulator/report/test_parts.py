@@ -173,16 +173,16 @@ def test_the_reader_selects_a_scenario_or_a_design(course: Result) -> None:
 def test_a_page_made_again_has_the_responses_that_the_model_proposes_of_neighbours_too(tmp_path: Path) -> None:
     space = {"kp": {"low": 2.0, "high": 4.0, "tolerance": "20 %"}, "ti": "8 s"}
     result = run(tmp_path, LINEAR, space=space, robust=1, execution={})
-    again = Result.open(result.path)
+    reopened = Result.open(result.path)
     assert "step_responses" in part_names(result)
-    assert part_names(again) == part_names(result)
-    section = step_responses(again)
+    assert part_names(reopened) == part_names(result)
+    section = step_responses(reopened)
     assert section is not None
     chart = section.figures[0]
-    _, neighbour = again.problem.scenarios
-    row = again.chosen()["best iae"]
-    (x,) = again.problem.space.shifted(again.outcomes.X[[row]], neighbour.shift).tolist()
-    expected = LinearLoop(**again.problem.model.settings).evaluate(again.problem.space.design(x), {}, {"output"})[1]
+    _, neighbour = reopened.problem.scenarios
+    row = reopened.chosen()["best iae"]
+    (x,) = reopened.problem.space.shifted(reopened.outcomes.X[[row]], neighbour.shift).tolist()
+    expected = LinearLoop(**reopened.problem.model.settings).evaluate(reopened.problem.space.design(x), {}, {"output"})[1]
     assert any(np.array_equal(trace_of(chart, k, 1)["y"], expected["output"]) for k in range(2))
 
 
