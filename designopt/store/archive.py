@@ -176,7 +176,8 @@ def _setting(item: Any, file: Callable[[str, str], InputFile]) -> Any:
         if isinstance(plugin, ModelPlugin) and plugin.has_declares:  # not called: its files may be missing
             declared = _outputs(item)
             outputs = {name: plugin.outputs.get(name, field) for name, field in declared.items()}
-            plugin = dataclasses.replace(plugin, outputs=outputs, arrays=_arrays(item))
+            plots = tuple(item.get("plots", ()))
+            plugin = dataclasses.replace(plugin, outputs=outputs, arrays=_arrays(item), plots=plots)
             plugin = in_units(plugin, {name: field.quantity.unit for name, field in declared.items() if field.quantity})
         hints = {name: f.annotation for name, f in plugin.settings.items()}
         settings = item["settings"]
@@ -227,7 +228,7 @@ def _abilities(use: Use[Plugin]) -> dict[str, Any]:
     if isinstance(p, ModelPlugin):
         cheap = p.fidelity
         fidelity = {"settings": cheap.settings, "cost": cheap.cost} if cheap else None
-        has = {"takes_rng": p.takes_rng, "has_gradient": p.has_gradient, "fidelity": fidelity}
+        has = {"takes_rng": p.takes_rng, "has_gradient": p.has_gradient, "fidelity": fidelity, "plots": list(p.plots)}
     elif isinstance(p, SolverPlugin):
         has = {"wants_gradient": p.wants_gradient(use.settings), "wants_cheap": p.wants_cheap(use.settings)}
     return {name: value for name, value in has.items() if value}

@@ -166,7 +166,7 @@ def _checked_study(
         except PluginError as error:
             unloaded.append(Issue("", None, None, None, "", str(error)))
     file = root
-    for override in overrides:
+    for override in sorted(overrides, key=lambda text: not text.startswith("stages=")):  # which remove a budget
         try:
             root = _overridden(root, override)
         except StudyError as error:

@@ -66,6 +66,7 @@ def study_remarks(study: StudyDefinition) -> list[str]:
     free = [p.name for p in study.space if p.kind != "fixed"]
     expressions = [o.expression for o in study.objectives] + [c.expression for c in study.constraints]
     judged = frozenset[str]().union(*(expression.names for expression in expressions))
+    judged |= {name for figure in judged & study.figures.keys() for name in study.figures[figure].plugin.needs}
     with calling(study.model.plugin):
         return [str(text) for text in study.model.build().study_remarks(free, judged)]
 

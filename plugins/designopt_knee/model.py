@@ -231,10 +231,11 @@ class FourBarKnee:
         return self._remarked.get(key, [])
 
     def study_remarks(self, parameters: Collection[str], judged: Collection[str]) -> list[str]:
-        """Whether the leg can keep a limit of its toe above the ground."""
+        """Whether the leg can keep a limit of its toe above the ground, on the bundled walk."""
         leg = PARAMETER_SETS[self.parameter_set]
         if (
             self.parameter_set != "substitute_v1"
+            or self.gait is not None
             or "toe_clearance" not in judged
             or {*parameters, *self.parameters} & {*leg}
         ):

@@ -244,6 +244,8 @@ def test_a_limit_that_the_leg_keeps_with_no_damper_is_a_remark():
     assert FourBarKnee().study_remarks(["stiffness", "foot_length"], ["toe_clearance"]) == []
     assert FourBarKnee(parameters={"foot_length": 0.2}).study_remarks([], ["toe_clearance"]) == []
     assert FourBarKnee(parameter_set="substitute_v2").study_remarks([], ["toe_clearance"]) == []
+    another_walk = InputFile("gait.csv", bundled_text().encode())
+    assert FourBarKnee(gait=another_walk).study_remarks([], ["toe_clearance"]) == []
 
 
 def test_a_hip_whose_forward_motion_is_reversed_is_a_remark():

@@ -396,6 +396,9 @@ def test_a_counted_limit_is_met_by_nature_and_does_not_decide() -> None:
     figures = {"mass": [1, 2], "sag": [2, 1], "count": [0, 0]}
     (change,) = changes(beam_result([(30.0, 0.5), (40.0, 0.6)], figures, constraints=counted))
     assert change == "The nearest limit is sag (2 ≤ 10 mm), with a margin of 80 %."
+    measured = {"mass": [1, 2], "sag": [10, 9.5], "count": [0, 0]}
+    (change,) = changes(beam_result([(30.0, 0.5), (40.0, 0.6)], measured, constraints=counted))
+    assert change == "Another value of the limit sag (10 ≤ 10 mm) would change the answer."
 
 
 def test_a_single_design_has_no_progress_and_no_map() -> None:

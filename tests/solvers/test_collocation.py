@@ -15,6 +15,7 @@ from scipy.optimize import minimize, minimize_scalar
 from designopt import define
 from designopt.plugin import load_file
 from designopt.problem import SolvedPrograms
+from designopt.report.parts.answer.overview import overview
 from designopt.solvers.collocation.requested_programs import compared
 from designopt.solvers.collocation.symbolic import symbolic
 from designopt.store.journal.writer import Journal
@@ -95,6 +96,10 @@ def test_a_study_whose_parameters_are_all_fixed_is_one_program(tmp_path):
     assert (record.status, record.optimum) == ("solved", {"damping": 2.0})
     assert best(result) == ({"damping": 2.0}, error(2.0))
     assert Result.open(result.path).outcomes.objectives.tolist() == [[error(2.0)]]
+    section = overview(result)
+    (objective,) = result.problem.objectives
+    assert f"Which {objective.name} does {result.study.name} reach?" in section.introduction
+    assert f": {objective.name} " in section.findings[0]
 
 
 def test_units_and_logarithms_of_a_study_are_its_own_affair(tmp_path):

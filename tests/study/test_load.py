@@ -222,8 +222,9 @@ def test_a_mistake_that_an_option_causes_elsewhere_names_that_option(load, overr
 def test_stages_that_are_set_take_the_place_of_the_only_stage(load) -> None:
     stages = "stages=[{name: other, solver: {use: test_search}, budget: {evaluations: 7}}]"
     assert [(s.name, s.budget.evaluations) for s in load(SMALL, overrides=[stages]).stages] == [("other", 7)]
-    with pytest.raises(StudyError, match="belongs to a study without 'stages'"):
-        load(SMALL, overrides=[stages, "solver.use=test_search"])
+    for overrides in ([stages, "budget.evaluations=9"], ["budget.evaluations=9", stages]):
+        with pytest.raises(StudyError, match="belongs to a study without 'stages'"):
+            load(SMALL, overrides=overrides)
 
 
 def test_set_changes_one_of_several_uses_of_an_anchor(load) -> None:

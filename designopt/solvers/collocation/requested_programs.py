@@ -84,14 +84,13 @@ def compared(
     apart[comparable] = difference[comparable] / size[comparable]
     if (apart > APART).any():
         worst = int(apart.argmax())
+        causes = ["the model's own motions do not include the solver's 'rates' and 'held'"] if controls else []
         text = (
             f"the model evaluates '{objective.name}' of {_counted(int((apart > APART).sum()), len(model_objectives))} "
             f"differently from the program, by up to {model_objectives[worst]:.6g} instead of {objectives[worst]:.6g}: "
-            f"{_cause(problem)}; or one of the two found another local optimum, or the model minimises "
-            "another objective over its motions than the study"
+            f"{'; or '.join([*causes, _cause(problem)])}; or one of the two found another local optimum, or the model "
+            "minimises another objective over its motions than the study"
         )
-        if controls:
-            text += "; the model's own motions do not include the solver's 'rates' and 'held'"
         events.append(("objective_differs", text))
     if (broken := comparable & (outcomes.violation > 0.0)).any():
         text = (

@@ -31,8 +31,11 @@ DelayMargin = Annotated[float, Q("s", "smallest further delay that makes the loo
 Crossover = Annotated[float, Q("rad/s", "highest frequency at which the loop's gain is 1; -inf if unstable")]
 StabilityDegree = Annotated[float, Q("1/s", "of a sampled loop: -ln(spectral_radius) / sample time")]
 
-#: Figures that say how busy the command is, with noise or without.
-_ACTIVITY = ("noise_gain", "ks_peak", "tv", "tv_load", "effort", "energy", "sat_fraction")
+#: Figures that say how busy the command is, with noise or without, and the command itself.
+_ACTIVITY = (
+    "noise_gain", "noise_command", "ks_peak", "tv", "tv_load", "effort", "energy", "sat_fraction", "command",
+    "course_command",
+)  # fmt: skip
 
 
 def noise_remarks(parameters: Collection[str], judged: Collection[str], measure: str) -> list[str]:

@@ -162,9 +162,10 @@ def _stored_or_simulated(
     stored = result.arrays(row, scenario)
     if set(names) <= stored.keys() or not isinstance(model, LinearLoop) or result.status[row, scenario] != "ok":
         return stored
-    design = result.problem.space.design(result.outcomes.X[row].tolist())
-    conditions = result.problem.scenarios[scenario].values
-    return model.evaluate(cast(LinearDesign, design), cast(LinearConditions, conditions), set(names))[1]
+    space, evaluated = result.problem.space, result.problem.scenarios[scenario]
+    (x,) = space.shifted(result.outcomes.X[[row]], evaluated.shift).tolist()
+    design, conditions = cast(LinearDesign, space.design(x)), cast(LinearConditions, evaluated.values)
+    return model.evaluate(design, conditions, set(names))[1]
 
 
 def _signals(result: Result, model: Regulated) -> tuple[DrawnSignal, ...]:

@@ -25,7 +25,7 @@ from designopt.collocation import (
     solve,
 )
 from designopt.collocation.solution.verification.resimulate import Resimulation, resimulate
-from designopt.collocation.solution.verification.violation import violation_between_points
+from designopt.collocation.solution.verification.violation import violations_between_points
 from designopt.collocation.statement.scheme import hermite_simpson, radau
 from designopt.dynamics.system import System, Variable
 
@@ -265,10 +265,12 @@ def test_path_constraints_are_looked_at_between_the_points() -> None:
     assert times == pytest.approx([0.0, 0.5, 1.0, 1.5, 2.0])
     fine = np.linspace(0.0, 1.0, 4001)
     top = bent.at(fine)["x"].max()
-    violation = violation_between_points(peak, program.statement.points[0], bent, {})
+    violation = violations_between_points(peak, program.statement.points[0], bent, {})["path constraint 'height'"]
     expected = (3.0 * top - 1.0) / (1.0 + 3.0 * top)
     assert 3.0 * top > 1.2
-    assert violation == pytest.approx(expected, rel=1e-3)  # the grid is fine, not continuous
+    assert violation.share == pytest.approx(expected, rel=1e-3)  # the grid is fine, not continuous
+    assert violation.amount == pytest.approx(3.0 * top - 1.0, rel=1e-3)
+    assert violation.time == pytest.approx(2.0 * fine[bent.at(fine)["x"].argmax()], abs=0.1)
 
 
 def test_states_that_leave_their_bounds_between_the_points_are_found() -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
+from designopt_regulator.carrier.model import TrackedCarrier
+from designopt_regulator.linear_loop.model import LinearLoop
 from designopt_regulator.report.loops import loop_sensitivity
 from designopt_regulator.report.responses import DRAWN, step_responses
 
 import designopt
+from designopt.report.page.page import part_names
 from designopt.report.parts.answer.overview import overview
 from designopt.report.section import Figure, Section
 from designopt.store.result import Result
@@ -40,6 +43,11 @@ LINEAR = {
     "solver": {"use": "full_factorial", "levels": 2},
     "execution": {"arrays": ["time", "output", "command"]},
 }
+
+
+@designopt.objective("largest_command", version=1)
+def largest_command(command) -> Annotated[float, designopt.Quantity("")]:
+    return float(np.abs(command).max())
 
 
 def run(folder: Path, study: dict[str, Any], **changes: Any) -> Result:
@@ -109,6 +117,9 @@ def test_a_free_derivative_that_nothing_holds_back_is_reported(tmp_path: Path) -
     assert is_reported("free")
     assert not is_reported("limited", constraints=[{"name": "calm", "of": "tv", "max": 50}])
     assert not is_reported("fixed", space={**space, "td": "0.2 s"})
+    assert not is_reported("figure", figures={"calm": {"use": "largest_command"}}, objectives=[{"minimize": "calm"}])
+    assert TrackedCarrier().study_remarks(["td"], ["iae"])
+    assert not TrackedCarrier().study_remarks(["td"], ["iae", "noise_command"])
 
 
 PARTS = (step_responses, loop_sensitivity)
@@ -157,6 +168,22 @@ def test_the_reader_selects_a_scenario_or_a_design(course: Result) -> None:
     by_design = figure(section, "One design in all scenarios: course")
     assert [t["name"] for t in by_design.plot["data"][1::2]] == ["turf_2", "snow_road_5"]
     assert len(by_design.choices[0].options) == len(set(course.chosen().values())) == 2
+
+
+def test_a_page_made_again_has_the_responses_that_the_model_proposes_of_neighbours_too(tmp_path: Path) -> None:
+    space = {"kp": {"low": 2.0, "high": 4.0, "tolerance": "20 %"}, "ti": "8 s"}
+    result = run(tmp_path, LINEAR, space=space, robust=1, execution={})
+    reopened = Result.open(result.path)
+    assert "step_responses" in part_names(result)
+    assert part_names(reopened) == part_names(result)
+    section = step_responses(reopened)
+    assert section is not None
+    chart = section.figures[0]
+    _, neighbour = reopened.problem.scenarios
+    row = reopened.chosen()["best iae"]
+    (x,) = reopened.problem.space.shifted(reopened.outcomes.X[[row]], neighbour.shift).tolist()
+    expected = LinearLoop(**reopened.problem.model.settings).evaluate(reopened.problem.space.design(x), {}, {"output"})[1]
+    assert any(np.array_equal(trace_of(chart, k, 1)["y"], expected["output"]) for k in range(2))
 
 
 def test_without_arrays_it_says_how_to_keep_them(tmp_path: Path) -> None:

@@ -46,14 +46,6 @@ class PeakViolation:
     time: float
 
 
-def violation_between_points(
-    phase: Phase, point: CollocationPoint, solution: PhaseSolution, parameters: Mapping[str, float]
-) -> float:
-    """The largest share of `violations_between_points`."""
-    violations = violations_between_points(phase, point, solution, parameters).values()
-    return max((violation.share for violation in violations), default=0.0)
-
-
 def violations_between_points(
     phase: Phase, point: CollocationPoint, solution: PhaseSolution, parameters: Mapping[str, float]
 ) -> dict[str, PeakViolation]:

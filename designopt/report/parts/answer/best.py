@@ -110,6 +110,8 @@ def describe(result: Result, row: int) -> str:
     aims = [f"{o.name} {_quantity(float(v), o.unit, digits)}" for o, v in objective_row]
     if len(free) > MAX_LISTED:
         return f"its {count(len(free))} parameters give {listed(aims)}"
+    if not free:
+        return listed(aims)
     return f"{listed(free)} give {listed(aims)}" if len(free) > 1 else f"{listed(free)} gives {listed(aims)}"
 
 

@@ -124,6 +124,8 @@ def _question(result: Result) -> str:
         for_designs = f" for {plural(len(result.outcomes), 'design')}" if problem.space.free else ""
         return f"What does {result.study.name} give{for_designs}{where}{limits}?"
     names = [p.name for p in problem.space.free]
+    if not names:
+        return f"Which {listed([o.name for o in problem.objectives])} does {result.study.name} reach{limits}{where}?"
     free = listed(names) if len(names) <= MAX_LISTED else f"{len(names)} parameters"
     verb_end = "s" if len(names) == 1 else ""
     aim = " and ".join(f"{direction}{verb_end} {listed(some)}" for direction, some in aims.items())

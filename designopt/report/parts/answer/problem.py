@@ -120,7 +120,7 @@ def limit_text(c: StudyConstraint) -> str:
 
 def _use(use: Use[Plugin], *, full: bool = False) -> str:
     """A plugin with those of its settings that are not at their defaults, or with all."""
-    stated = {k: v for k, v in use.settings.items() if v is not None and (full or _differs(use.plugin, k, v))}
+    stated = {k: v for k, v in use.settings.items() if _differs(use.plugin, k, v) or (full and v is not None)}
     settings = ", ".join(f"{k}: {value_text(v)}" for k, v in stated.items())
     return f"{use.plugin.name} ({settings})" if settings else use.plugin.name
 

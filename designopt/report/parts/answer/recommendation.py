@@ -134,7 +134,9 @@ def changes(result: Result) -> list[str]:
     """Sentences on what would change the answer: the limits that are nearest, or none that is near."""
     recommendation = result.recommended()
     sides = _sides(result, recommendation[1]) if recommendation is not None else []
-    sides = [side for side in sides if side[3] != side[2] or not side[3].is_integer()]  # counts meet limits by nature
+    sides = [
+        side for side in sides if side[3] != side[2] or not _is_count(result, side[0])
+    ]  # it meets limits by nature
     if not sides:
         return []
     close = [_in_words(side) for side in sides if side[4] <= CLOSE]
@@ -146,6 +148,12 @@ def changes(result: Result) -> list[str]:
     text = _in_words(nearest)
     share = f", with a margin of {margin:.0%}".replace("%", " %") if limit else ""
     return [f"The nearest limit is {text}{share}."]
+
+
+def _is_count(result: Result, c: StudyConstraint) -> bool:
+    """Whether what `c` limits is an integer in every design."""
+    values = np.concatenate(result.problem.limited(c, result.outcomes.figures, len(result.outcomes)))
+    return all(value.is_integer() for value in values[np.isfinite(values)].tolist())
 
 
 def _in_words(side: tuple[StudyConstraint, str, float, float, float]) -> str:
