@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -209,12 +209,9 @@ class Collocation:
         are the defaults."""
         usual = type(self)()
         rates = {f"{name}{OF_RATE}" for name in self.rates}  # controls of the programs only
-        shared = replace(self, scales={name: scale for name, scale in self.scales.items() if name not in rates})
-        changed = {
-            name: plain(getattr(shared, name))
-            for name in OF_EVALUATIONS
-            if getattr(shared, name) != getattr(usual, name)
-        }
+        scales = {name: scale for name, scale in self.scales.items() if name not in rates}
+        shared = {name: getattr(self, name) for name in OF_EVALUATIONS} | {"scales": scales}
+        changed = {name: plain(value) for name, value in shared.items() if value != getattr(usual, name)}
         if not changed or changed == {"mesh_check": 0.0}:  # by default an evaluation checks no mesh
             return {}
         return changed if self.refine is not None else {**changed, "mesh_check": self.mesh_check}
