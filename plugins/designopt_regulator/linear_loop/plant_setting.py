@@ -240,7 +240,7 @@ class LinearPlant:
     def _columns(self) -> tuple[str, ...] | None:
         if self.columns is not None and len(self.columns) != 3:
             raise _wrong("columns", "name three columns: those of time, input and output")
-        return self.columns
+        return None if self.columns is None else tuple(self.columns)  # a list in a store
 
     def _from_file(self, read: Callable[[InputFile], T]) -> T:
         if self.file is None:

@@ -120,6 +120,8 @@ def test_the_fitted_plant_is_a_remark_with_its_intervals():
     assert "delay 25 ± 10 s" in fitted
     assert "up to 10 s before the sample that shows it" in delay
     assert "from rest (input 40 %, output 60 degC): the command may lie between 0 and 100 %" in rest
+    from_store = LinearPlant(type="data", file=file, columns=["t", "u", "T"])  # JSON has lists only
+    assert from_store.numbers_of_rules == plant.numbers_of_rules
     piecewise_constant = LinearPlant(type="data", file=file, columns=("t", "u", "T"), between="held")
     assert len(LinearLoop(plant=piecewise_constant).remarks({})) == 1
     with pytest.raises(InvalidSetting, match="name three columns"):
