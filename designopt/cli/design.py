@@ -189,7 +189,7 @@ def compared(result: Result, row: int, k: int, evaluation: Evaluation) -> list[s
         was, recomputed = float(figures[row, k]), float(evaluation.outputs.get(name, np.nan))
         if was != recomputed and (
             np.isfinite(was) or np.isfinite(recomputed)
-        ):  # values that are not finite are recorded as missing
+        ):  # former stores have none that are infinite
             size = f" ({abs(recomputed - was) / abs(was):.2g} of it)" if was and np.isfinite(recomputed - was) else ""
             clauses.append(f"{name} was {was!r}, now {recomputed!r}{size}")
     return clauses

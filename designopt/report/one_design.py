@@ -87,7 +87,7 @@ def output_rows(result: Result, row: int) -> list[list[str]]:
     scenarios = result.problem.scenarios
     rows = [["figure", *(s.name if len(scenarios) > 1 else "value" for s in scenarios), "unit"]]
     for name, (unit, values) in displayed_figures(result).items():
-        cells = [_exact(float(v)) if np.isfinite(v) else "no value" for v in values[row]]
+        cells = ["no value" if np.isnan(v) else _exact(float(v)) for v in values[row]]
         rows.append([name, *cells, unit])
     return rows
 

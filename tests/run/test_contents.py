@@ -1,11 +1,15 @@
 """A run reads its journal once: what it knows at its end is what a reader of its store finds."""
 
 import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Annotated, NotRequired, TypedDict
 
 import numpy as np
 import pytest
 from run_cases import listed, make_study, use
 
+import designopt
 from designopt.problem import Problem
 from designopt.run.runner import run_study
 from designopt.store.journal import reader, schema
@@ -87,3 +91,33 @@ def test_a_resume_verifies_each_evaluation_once_and_computes_no_key(tmp_path, mo
     assert result.counts["evaluations"] == 100
     assert len(verified) == 100
     assert not keys
+
+
+class Life(TypedDict):
+    """A figure that may be infinite."""
+
+    life: NotRequired[Annotated[float, designopt.Quantity("s")]]
+
+
+@designopt.model("endless_life", version=1)
+class EndlessLife:
+    """Lives for ever beyond 0.5."""
+
+    def evaluate(self, design: Mapping[str, float], scenario: Mapping[str, float]) -> Life:
+        """Life of a design."""
+        return {"life": math.inf if design["x"] > 0.5 else design["x"]}
+
+
+def test_an_infinite_figure_is_infinite_in_the_store_and_limited_in_an_expression(tmp_path):
+    study = designopt.define(
+        study="life",
+        model={"use": "endless_life"},
+        space={"x": [0.0, 1.0]},
+        objectives=[{"name": "life", "maximize": "min(life, 10)"}],
+        solver={"use": "full_factorial", "levels": 3},
+        execution={"executor": "serial"},
+    )
+    live = study.run(tmp_path / "s")
+    for result in (live, designopt.open_store(tmp_path / "s")):
+        assert result.outcomes.figures["life"].ravel().tolist() == [0.0, 0.5, math.inf]
+        assert result.outcomes.objectives.ravel().tolist() == [0.0, -0.5, -10.0]

@@ -393,7 +393,8 @@ def _place_of_work(store: Path, executor: str, workers: int, *, continued: bool)
 
 
 def _json(names: tuple[str, ...], values: Floats) -> list[str | None]:
-    """Figures of each evaluation as JSON text; null for values that are not finite; None without figures."""
+    """Figures of each evaluation as JSON text; null for NaN, ``Infinity`` as Python writes it; None without
+    figures."""
     if not names:
         return [None] * len(values)
     form = "{" + ",".join(json.dumps(name).replace("%", "%%") + ":%r" for name in names) + "}"
@@ -405,6 +406,6 @@ def _json(names: tuple[str, ...], values: Floats) -> list[str | None]:
 
 def _json_with_gaps(names: tuple[str, ...], row: list[float]) -> str | None:
     data: Mapping[str, float | None] = {
-        name: value if np.isfinite(value) else None for name, value in zip(names, row, strict=True)
+        name: None if np.isnan(value) else value for name, value in zip(names, row, strict=True)
     }
     return json.dumps(data, separators=(",", ":")) if any(v is not None for v in data.values()) else None

@@ -179,7 +179,6 @@ class Ledger:
         """What a reader of the journal would read; None if some of it is lost, or it may have further figures."""
         some = self.status != PENDING
         origin, figures = self._origin.rows[some], self.figures[some]
-        figures[~np.isfinite(figures)] = np.nan
         of_designs = origin[:, 0] == KIND_CODE["scenario"]
         has_value = ~np.isnan(figures[of_designs]).all(axis=0)
         self._figures_of_designs.update(name for name, j in self.columns.items() if has_value[j])
