@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from designopt.counts import plural
@@ -14,7 +14,7 @@ from designopt.study.language.checking.values import check, members_of
 from designopt.study.language.files import NO_FILES
 from designopt.study.language.tables import read_table
 from designopt.study.language.units import Amount, UnitError, parse_amount
-from designopt.study.language.yaml import parse
+from designopt.study.language.yaml import locate, parse
 from designopt.study.sections.context import unit_of
 from designopt.study.sections.schema import section_type
 from designopt.study.sections.space import has_unit
@@ -51,7 +51,37 @@ def remarks(study: StudyDefinition) -> list[str]:
     more = [f"{len(assumed) - NAMED} more"] if len(assumed) > NAMED else []
     words = ", ".join([*assumed[:NAMED], *more])
     notes = [f"note: no unit given, the model's is assumed: {words}"] if assumed else []
-    return [*notes, *_mixed(study), *(f"note: {remark}" for remark in model_remarks(study))]
+    return [*notes, *_mixed(study), *_empty_parts(study), *(f"note: {remark}" for remark in model_remarks(study))]
+
+
+def _empty_parts(study: StudyDefinition) -> Iterator[str]:
+    """Parts of the report for which the run would keep nothing, with their positions in the file."""
+    kept = {name for name, keep in study.execution.arrays.items() if keep != "failed"}
+    for position, use in enumerate(study.plots):
+        part, declared = use.plugin, study.model.plugin.arrays
+        absent = [name for name in part.arrays if name not in kept]
+        foreign = [name for name in absent if name not in declared]
+        if foreign:
+            reason = f"model '{study.model.plugin.name}' has no {_arrays(foreign)}"
+        elif absent:
+            reason = (
+                f"it draws the {_arrays(absent)}; add {'it' if len(absent) == 1 else 'them'} to 'execution: arrays'"
+            )
+        else:
+            reason = part.lacks(study) if part.lacks is not None else ""
+        if reason:
+            yield f"{_place(study, ('report', 'plots', position))}note: part '{part.name}' will be empty: {reason}"
+
+
+def _arrays(names: Sequence[str]) -> str:
+    return f"{'array' if len(names) == 1 else 'arrays'} {', '.join(names)}"
+
+
+def _place(study: StudyDefinition, path: Sequence[str | int]) -> str:
+    """``study.yaml:4:10: ``, the position of a key in the file; "" for a study that is not as in a file."""
+    _, node = locate(parse(study.text, ""), path)
+    as_written = study.path is not None and not study.text.startswith("{")
+    return f"{study.path}:{node.span.line + 1}:{node.span.column + 1}: " if as_written and node is not None else ""
 
 
 def model_remarks(study: StudyDefinition) -> list[str]:
