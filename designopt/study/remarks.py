@@ -56,10 +56,10 @@ def remarks(study: StudyDefinition) -> list[str]:
 
 def _empty_parts(study: StudyDefinition) -> Iterator[str]:
     """Parts of the report for which the run would keep nothing, with their positions in the file."""
-    kept = {name for name, keep in study.execution.arrays.items() if keep != "failed"}
-    for position, use in enumerate(study.plots):
+    stored = {name for name, keep in study.execution.arrays.items() if keep != "failed"}
+    for number, use in enumerate(study.plots):
         part, declared = use.plugin, study.model.plugin.arrays
-        absent = [name for name in part.arrays if name not in kept]
+        absent = [name for name in part.arrays if name not in stored]
         foreign = [name for name in absent if name not in declared]
         if foreign:
             reason = f"model '{study.model.plugin.name}' has no {_arrays(foreign)}"
@@ -70,14 +70,14 @@ def _empty_parts(study: StudyDefinition) -> Iterator[str]:
         else:
             reason = part.lacks(study) if part.lacks is not None else ""
         if reason:
-            yield f"{_place(study, ('report', 'plots', position))}note: part '{part.name}' will be empty: {reason}"
+            yield f"{_position(study, ('report', 'plots', number))}note: part '{part.name}' will be empty: {reason}"
 
 
 def _arrays(names: Sequence[str]) -> str:
     return f"{'array' if len(names) == 1 else 'arrays'} {', '.join(names)}"
 
 
-def _place(study: StudyDefinition, path: Sequence[str | int]) -> str:
+def _position(study: StudyDefinition, path: Sequence[str | int]) -> str:
     """``study.yaml:4:10: ``, the position of a key in the file; "" for a study that is not as in a file."""
     _, node = locate(parse(study.text, ""), path)
     as_written = study.path is not None and not study.text.startswith("{")
