@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from designopt.plugin.declared import check_sentences
@@ -307,9 +307,15 @@ def aggregation(name: str, *, version: int, weights: Callable[..., Any] | None =
     return _declare(AggregationPlugin, name, version, weights=weights)
 
 
-def report(name: str, *, version: int) -> Callable[[T], T]:
-    """Declare a part of the report: ``f(result, *, settings...)`` that returns a `designopt.report.Section` or None."""
-    return _declare(ReportPlugin, name, version)
+def report(
+    name: str, *, version: int, arrays: Sequence[str] = (), lacks: Callable[[Any], str] | None = None
+) -> Callable[[T], T]:
+    """Declare a part of the report: ``f(result, *, settings...)`` that returns a `designopt.report.Section` or None.
+
+    Without one of the stored `arrays` of the model it is empty; ``lacks(study)`` returns what else a study lacks for
+    it, in a clause ("" if nothing). A study that names the part is then remarked on before it runs.
+    """
+    return _declare(ReportPlugin, name, version, arrays=tuple(arrays), lacks=lacks)
 
 
 def exporter(name: str, *, version: int, packages: tuple[str, ...] = (), extra: str = "") -> Callable[[T], T]:

@@ -161,9 +161,12 @@ class AggregationPlugin(Plugin):
 
 @dataclass(frozen=True)
 class ReportPlugin(Plugin):
-    """A part of the report."""
+    """A part of the report. It draws the `arrays`; `lacks` returns what else a study lacks for it, in a clause, "" if
+    nothing: a note before a run tells of both."""
 
     kind = "report"
+    arrays: tuple[str, ...] = ()
+    lacks: Callable[[Any], str] | None = None
 
 
 @dataclass(frozen=True)

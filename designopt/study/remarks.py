@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from designopt.counts import plural
@@ -16,7 +16,7 @@ from designopt.study.language.expressions.expression import Expression
 from designopt.study.language.files import NO_FILES
 from designopt.study.language.tables import read_table
 from designopt.study.language.units import Amount, UnitError, parse_amount
-from designopt.study.language.yaml import parse
+from designopt.study.language.yaml import locate, parse
 from designopt.study.sections.context import unit_of
 from designopt.study.sections.schema import section_type
 from designopt.study.sections.space import has_unit
@@ -56,7 +56,8 @@ def remarks(study: StudyDefinition) -> list[str]:
     words = ", ".join([*assumed[:NAMED], *more])
     notes = [f"note: no unit given, the model's is assumed: {words}"] if assumed else []
     of_model = [*study_remarks(study), *model_remarks(study)]
-    return [*notes, *_mixed(study), *_loose_limits(study), *(f"note: {remark}" for remark in of_model)]
+    lines = [*_mixed(study), *_loose_limits(study), *_empty_parts(study)]
+    return [*notes, *lines, *(f"note: {remark}" for remark in of_model)]
 
 
 def study_remarks(study: StudyDefinition) -> list[str]:
@@ -69,6 +70,36 @@ def study_remarks(study: StudyDefinition) -> list[str]:
     judged |= {name for figure in judged & study.figures.keys() for name in study.figures[figure].plugin.needs}
     with calling(study.model.plugin):
         return [str(text) for text in study.model.build().study_remarks(free, judged)]
+
+
+def _empty_parts(study: StudyDefinition) -> Iterator[str]:
+    """Parts of the report for which the run would keep nothing, with their positions in the file."""
+    stored = {name for name, keep in study.execution.arrays.items() if keep != "failed"}
+    for number, use in enumerate(study.plots):
+        part, declared = use.plugin, study.model.plugin.arrays
+        absent = [name for name in part.arrays if name not in stored]
+        foreign = [name for name in absent if name not in declared]
+        if foreign:
+            reason = f"model '{study.model.plugin.name}' has no {_arrays(foreign)}"
+        elif absent:
+            reason = (
+                f"it draws the {_arrays(absent)}; add {'it' if len(absent) == 1 else 'them'} to 'execution: arrays'"
+            )
+        else:
+            reason = part.lacks(study) if part.lacks is not None else ""
+        if reason:
+            yield f"{_position(study, ('report', 'plots', number))}note: part '{part.name}' will be empty: {reason}"
+
+
+def _arrays(names: Sequence[str]) -> str:
+    return f"{'array' if len(names) == 1 else 'arrays'} {', '.join(names)}"
+
+
+def _position(study: StudyDefinition, path: Sequence[str | int]) -> str:
+    """``study.yaml:4:10: ``, the position of a key in the file; "" for a study that is not as in a file."""
+    _, node = locate(parse(study.text, ""), path)
+    as_written = study.path is not None and not study.text.startswith("{")
+    return f"{study.path}:{node.span.line + 1}:{node.span.column + 1}: " if as_written and node is not None else ""
 
 
 def model_remarks(study: StudyDefinition) -> list[str]:

@@ -17,14 +17,17 @@ from designopt_motion.arm_equations import MUSCLES
 _COLUMNS, _ROWS = 2, 3
 
 
-@report("arm_reach", version=1)
+_NAMES = ("time", "path", "excitations", "activations", "torques")
+
+
+@report("arm_reach", version=1, arrays=_NAMES)
 def arm_reach(result: Result) -> Section | None:
     """Movements of an arm: its path, excitation and activation of each muscle, torques at the joints."""
     note = "Excitations are lines, activations dashed."
     return motion_section(
         result,
         "The reaching arm",
-        ("time", "path", "excitations", "activations", "torques"),
+        _NAMES,
         ("Way of the arm", _way, {"height": 480, "note": "Drawn to scale, at equal times."}),
         ("The arm in motion", _motion, {"height": 480, "note": "Drawn to scale."}),
         ("Excitation and activation of the muscles", _muscles, {"height": 560, "note": note}),

@@ -16,13 +16,16 @@ _STANCE = tuple(JOINTS.index(name) for name in ("stance_foot", "stance_knee", "h
 _SWING = tuple(JOINTS.index(name) for name in ("hip", "swing_knee", "swing_foot"))
 
 
-@report("walking_step", version=1)
+_NAMES = ("time", "figure", "torques", "ground_force")
+
+
+@report("walking_step", version=1, arrays=_NAMES)
 def walking_step(result: Result) -> Section | None:
     """Steps of a walker: stick figures, torques of the joints and force of the ground over time."""
     return motion_section(
         result,
         "The walking step",
-        ("time", "figure", "torques", "ground_force"),
+        _NAMES,
         ("Stick figures", _figures, {"height": 480, "note": _STICKS}),
         ("The step in motion", _motion, {"height": 480, "note": "Drawn to scale."}),
         ("Torques of the joints", _torques, {"height": 420}),

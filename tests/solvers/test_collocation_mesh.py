@@ -14,6 +14,7 @@ from designopt.plugin import find, load_file
 from designopt.problem import Problem
 from designopt.report.comparison.differences import differences
 from designopt.report.comparison.edited import same_search
+from designopt.run.evaluations.recall import evaluations_with_same_keys
 from designopt.run.runner import run_study
 from designopt.store.folder import read_study
 from designopt.store.result import Result
@@ -128,6 +129,8 @@ def test_a_store_from_before_keeps_its_mesh_and_its_keys(tmp_path: Path) -> None
     definition = study({"intervals": 12, "mesh_check": 0}).definition
     before = dataclasses.replace(definition, evaluation_options={})
     result = run_study(before, tmp_path / "s")
+    assert evaluations_with_same_keys(result.path, Problem.from_study(before)) == (1, 1)  # the program is no evaluation
+    assert evaluations_with_same_keys(result.path, Problem.from_study(definition)) == (0, 1)
     stored = read_study(result.path)
     assert Result.open(result.path).keys() == Problem.from_study(before).keys(result.outcomes.X)
     assert not same_search(stored, definition)

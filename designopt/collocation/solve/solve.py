@@ -14,7 +14,7 @@ from designopt.collocation.solution.verification.equations import is_determined
 from designopt.collocation.solution.verification.resimulate import resimulate
 from designopt.collocation.solution.verification.violation import (
     NOTICEABLE,
-    PeakViolation,
+    ViolationBetweenPoints,
     oscillations,
     violations_between_points,
 )
@@ -144,7 +144,7 @@ def _optimisation_error(solution: Solution) -> str:
     return f"Optimisation error {error:.1e}."
 
 
-def _beyond(phase: Phase, violations: Mapping[str, PeakViolation]) -> Iterator[str]:
+def _beyond(phase: Phase, violations: Mapping[str, ViolationBetweenPoints]) -> Iterator[str]:
     """Warnings about limits that are violated between the points of the mesh."""
     units = {v.name: v.unit for v in phase.system.states}
     units |= {f"path constraint '{name}'": constraint.unit for name, constraint in phase.path.items()}

@@ -63,10 +63,11 @@ class OtherStore:
 
 def evaluations_with_same_keys(store: Path, problem: Problem) -> tuple[int, int]:
     """How many evaluations of `store` a run of `problem` would take over if it asked for all their designs, and the
-    number of those that are valid elsewhere. Raises `StoreError`."""
+    number of those that are valid elsewhere, without programs, which are solved again. Raises `StoreError`."""
     result = Result.open(store)
     with reading(store), contextlib.closing(JournalReader.read(store, result.problem)) as journal:
-        recorded_keys = {key for key, status in journal.evaluations("key, status") if status in TAKEN}
+        rows = journal.evaluations("key, status, kind")
+        recorded_keys = {key for key, status, kind in rows if status in TAKEN and kind != "program"}
     try:
         X = translated(result.outcomes.X, result.problem.space, problem.space)
     except units.UnitError:

@@ -31,7 +31,7 @@ from designopt.report.parts.designs.map import scale_of
 from designopt.report.section import Section, Table
 from designopt.report.traces import Trace, scenario_names, selected, trace
 from designopt.store.result import Result
-from designopt.study.study import DesignVariable
+from designopt.study.study import DesignVariable, StudyDefinition
 
 #: At most this many damping ratios are offered by a selector.
 RATIOS = 24
@@ -108,6 +108,13 @@ def no_scan(title: str) -> Section:
     )
 
 
+def lacks_scan(study: StudyDefinition) -> str:
+    """What a study lacks for parts that draw a scan, in a clause; "" if nothing."""
+    if any(stage.solver.plugin.name in ("full_factorial", "evaluate") for stage in study.stages):
+        return ""
+    return "it needs a scan of stiffness and damping_ratio, a stage of full_factorial"
+
+
 def scan_choices(result: Result, grid: Grid) -> tuple[dict[str, list[str]], list[int]]:
     """The selectors of a scan (damping ratio and scenario), and the rows of the grid for each choice."""
     ratios = ratio_names(result, grid)
@@ -125,7 +132,11 @@ def scenario_table(
     return Table(title, (*(("scenario",) if several else ()), *columns), named, visible_rows=60)
 
 
-@report("knee_angle", version=1)
+#: Arrays of `knee_angle`.
+_ANGLES = ("phase", "knee_angle", "knee_angle_recorded")
+
+
+@report("knee_angle", version=1, arrays=_ANGLES)
 def knee_angle(
     result: Result, *, band: Annotated[float, Quantity("deg", "half the width of the healthy band", gt=0)] = 5.0
 ) -> Section | None:
@@ -137,7 +148,7 @@ def knee_angle(
     traces_of = [(name, _angles(result, designs, s, band)) for s, name in enumerate(scenario_names(result))]
     nonempty = {name: traces for name, traces in traces_of if traces}
     if not nonempty:
-        return missing(title, "phase", "knee_angle", "knee_angle_recorded")
+        return missing(title, *_ANGLES)
     plots = list(nonempty.values())
     axes = {
         "xaxis": axis("gait cycle [%], heel strike to heel strike", range=[0, 100]),

@@ -13,7 +13,7 @@ from designopt.report.labels import plain, thinned, with_unit
 from designopt.report.section import Section
 from designopt.report.traces import Trace, scenario_names, selected, trace
 from designopt.store.result import Result
-from designopt_knee.report.angle import no_scan, ratio_names, reservations, scan, stiffness_axis
+from designopt_knee.report.angle import lacks_scan, no_scan, ratio_names, reservations, scan, stiffness_axis
 
 #: Figures of the model that are drawn, with their titles and units.
 _CURVES = (
@@ -27,7 +27,7 @@ _CURVES = (
 FAMILIES = 8
 
 
-@report("damper_families", version=1)
+@report("damper_families", version=1, lacks=lacks_scan)
 def damper_families(result: Result) -> Section | None:
     """Agreement, flexion and clearance over stiffness for each damping ratio; joined points have period T."""
     title = "Damping by damping"

@@ -17,6 +17,7 @@ from designopt.report.section import Figure, Section
 from designopt.report.traces import Trace, scenario_names, selected, stacked_axes, trace
 from designopt.store.result import Result
 from designopt_knee.report.angle import (
+    lacks_scan,
     no_scan,
     ratio_names,
     reservations,
@@ -32,7 +33,7 @@ PERIODS = ("#7f7f7f", "#009e73", "#e69f00", "#cc79a7", "#0072b2")
 PERIOD_NAMES = ("longer or irregular", "T", "2T", "3T", "4T")
 
 
-@report("period_map", version=1)
+@report("period_map", version=1, lacks=lacks_scan)
 def period_map(result: Result) -> Section | None:
     """Period of the response in gait cycles over stiffness and damping, and the peaks over stiffness."""
     title = "Period of the response"
@@ -149,7 +150,7 @@ def _cycles(result: Result, grid: Grid, q: int, s: int) -> list[Trace]:
     ]
 
 
-@report("critical_stiffness", version=1)
+@report("critical_stiffness", version=1, lacks=lacks_scan)
 def critical_stiffness(result: Result) -> Section | None:
     """Smallest stiffness from which on every scanned one has a response of one gait cycle, for each damping ratio."""
     title = "Critical stiffness"
@@ -213,7 +214,7 @@ def critical_value(stiffness: Floats, period: Floats) -> tuple[float, float]:
     return critical, float(stiffness[first - 1]) if first else float("nan")
 
 
-@report("hip_hiking", version=1)
+@report("hip_hiking", version=1, lacks=lacks_scan)
 def hip_hiking(result: Result) -> Section | None:
     """Agreement, peak and period over stiffness, scenario against scenario (a raised hip, usually)."""
     title = "Hip hiking"

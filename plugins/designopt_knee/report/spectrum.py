@@ -31,7 +31,7 @@ FAINTEST = 0.01
 _NAMES = ("spectrum_frequency", "spectrum_amplitude")
 
 
-@report("spectrum", version=1)
+@report("spectrum", version=1, arrays=_NAMES)
 def spectrum(result: Result) -> Section | None:
     """Spectrum of the knee angle over stiffness for each damping ratio, and of the chosen designs."""
     title = "Spectrum of the knee angle"

@@ -39,7 +39,7 @@ _LINES = {
 }
 
 
-@report("leg_walking", version=1)
+@report("leg_walking", version=1, arrays=("walk",))
 def leg_walking(result: Result) -> Section | None:
     """The leg of the chosen designs walking over the ground, side by side, with the knee angle below."""
     title = "The leg walking"

@@ -35,7 +35,7 @@ def trials_by_design(result: Result, *names: str) -> dict[str, list[Arrays]]:
     return by_design
 
 
-@report("laboratory_curves", version=1)
+@report("laboratory_curves", version=1, arrays=NEEDED)
 def laboratory_curves(
     result: Result,
     *,

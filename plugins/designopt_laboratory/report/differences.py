@@ -25,7 +25,7 @@ Test = tuple[PooledCurves, tuple[CurveSet, CurveSet], CurveDifference]
 _KINDS = ("angle", "moment", "power", "joint force")
 
 
-@report("laboratory_differences", version=1)
+@report("laboratory_differences", version=1, arrays=NEEDED)
 def laboratory_differences(
     result: Result,
     *,

@@ -22,7 +22,7 @@ SENTENCES = {int(member): member.sentence for member in TrialStatus}
 _MOST_NOTES = 60
 
 
-@report("laboratory_markers", version=1)
+@report("laboratory_markers", version=1, arrays=_NAMES)
 def laboratory_markers(result: Result) -> Section | None:
     """Errors of markers over time and by marker, statuses of frames, and what was noted about the files."""
     title = "Markers and frames"

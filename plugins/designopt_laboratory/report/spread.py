@@ -22,7 +22,7 @@ _KINDS = ("angle", "moment", "power", "activation", "joint force", "metabolic ra
 _OFFERED, _LEAST = 80, 5
 
 
-@report("laboratory_spread", version=1)
+@report("laboratory_spread", version=1, arrays=NEEDED)
 def laboratory_spread(
     result: Result, *, share: Annotated[float, Quantity("", "of the samples within a band", gt=0, lt=1)] = 0.9
 ) -> Section | None:

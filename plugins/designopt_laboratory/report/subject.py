@@ -11,7 +11,7 @@ from designopt.store.result import Result
 from designopt_laboratory.exports import SUBJECT_ARRAYS
 
 
-@report("laboratory_subject", version=1)
+@report("laboratory_subject", version=1, arrays=SUBJECT_ARRAYS)
 def laboratory_subject(result: Result) -> Section | None:
     """Scale factors and masses of the bodies, and errors of the markers in the static pose, of each subject."""
     title = "Subjects"

@@ -17,14 +17,17 @@ from designopt_mechanics.andrews.mechanism import ANGLES, END
 _TURNING = ("beta", "Theta")
 
 
-@report("andrews_angles", version=1)
+_NAMES = ("time", "angles", "gap")
+
+
+@report("andrews_angles", version=1, arrays=_NAMES)
 def andrews_angles(result: Result) -> Section | None:
     """Angles over time as in figures 4 and 5 of Ehsani et al. (2016), with the reference at 30 ms, and the gaps."""
     note = "Largest distance between points that are one in the closed mechanism; there is none with joint functions."
     return motion_section(
         result,
         "Angles of the mechanism",
-        ("time", "angles", "gap"),
+        _NAMES,
         ("Crank and coupler", partial(_angles, turning=True), {"height": 380}),
         ("Angles that swing", partial(_angles, turning=False), {"height": 420}),
         ("Gap of the loops", _gap, {"height": 340, "note": note}),

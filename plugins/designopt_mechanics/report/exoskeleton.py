@@ -11,15 +11,17 @@ from designopt.report.section import Section
 from designopt.store.result import Result
 from designopt_mechanics.exoskeleton.anthropometry import build
 
+_NAMES = ("time", "moments", "stretch", "distance")
 
-@report("exoskeleton_support", version=1)
+
+@report("exoskeleton_support", version=1, arrays=_NAMES)
 def exoskeleton_support(result: Result) -> Section | None:
     """Moments, stretch and distance over the single support of an exoskeleton."""
     note = "Root mean square of hip, stance knee and swing ankle."
     return motion_section(
         result,
         "The single support",
-        ("time", "moments", "stretch", "distance"),
+        _NAMES,
         ("Moments of the drives in the sagittal plane", _moments, {"height": 400}),
         ("Lengthening of the links", _stretch, {"height": 380}),
         ("Distance from the recorded motion", _distance, {"height": 320, "note": note}),

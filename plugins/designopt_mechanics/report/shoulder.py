@@ -11,14 +11,16 @@ from designopt.report.section import Section
 from designopt.store.result import Result
 from designopt_mechanics.shoulder.chain import COORDINATES
 
+_NAMES = ("time", "torques", "reference", "errors")
 
-@report("shoulder_torques", version=1)
+
+@report("shoulder_torques", version=1, arrays=_NAMES)
 def shoulder_torques(result: Result) -> Section | None:
     """Torques over time as in figures 6 and 7 of Ehsani et al. (2016), and the errors of the controlled arm."""
     return motion_section(
         result,
         "Torques of the shoulder",
-        ("time", "torques", "reference", "errors"),
+        _NAMES,
         ("Torques", _torques, {"height": 420}),
         ("Errors of the controlled arm", _errors, {"height": 340}),
         introduction="Full lines are computed with the design's rhythm, dashed ones with the original.",

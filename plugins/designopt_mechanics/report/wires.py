@@ -9,8 +9,11 @@ from designopt.report.section import Section
 from designopt.store.result import Result
 from designopt_mechanics.model_file.wire_arms import WireArms
 
+_OF_WIRE = ("time", "arm", "length", "tension")
+_OF_WIRES = ("time", "tensions", "moments")
 
-@report("wire_moment_arm", version=1)
+
+@report("wire_moment_arm", version=1, arrays=_OF_WIRE)
 def wire_moment_arm(result: Result) -> Section | None:
     """Moment arm, length and tension of a wire over a coordinate of its mechanism."""
     model = result.problem.model.build()
@@ -18,20 +21,20 @@ def wire_moment_arm(result: Result) -> Section | None:
     return motion_section(
         result,
         "Moment arm of the wire",
-        ("time", "arm", "length", "tension"),
+        _OF_WIRE,
         ("Moment arm", lambda a: _curve(a, over, "arm", "moment arm [mm]", 1e3), {"height": 360}),
         ("Length", lambda a: _curve(a, over, "length", "length [mm]", 1e3), {"height": 320}),
         ("Tension that holds the weight", lambda a: _curve(a, over, "tension", "tension [N]", 1.0), {"height": 320}),
     )
 
 
-@report("wire_tensions", version=1)
+@report("wire_tensions", version=1, arrays=_OF_WIRES)
 def wire_tensions(result: Result) -> Section | None:
     """Tensions of all wires, and their moments on the joints, over the sweep of a coordinate."""
     return motion_section(
         result,
         "Tensions of the wires",
-        ("time", "tensions", "moments"),
+        _OF_WIRES,
         ("Tensions", lambda a: _curves(a, "tensions", "wire", "tension [N]"), {"height": 380}),
         ("Moments on the joints", lambda a: _curves(a, "moments", "joint", "moment [N m]"), {"height": 340}),
         introduction="Wires and joints are numbered in the order of the files.",

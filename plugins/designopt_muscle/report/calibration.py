@@ -20,7 +20,7 @@ _RISE, _WIDE = 0.01, 0.5
 _PART = 0.1
 
 
-@report("muscle_calibration", version=1)
+@report("muscle_calibration", version=1, arrays=("factors", "information"))
 def muscle_calibration(result: Result) -> Section | None:
     """Factors on muscle parameters with their ranges, and the information of the trials on each: alone and with the
     others.

@@ -21,7 +21,7 @@ _NAMES = ("time", "muscles", "excitations", "activations", "forces")
 _FIBRES = {"fibre_lengths", "fibre_speeds", "tendon_forces"}
 
 
-@report("muscle_excitations", version=2)
+@report("muscle_excitations", version=2, arrays=_NAMES)
 def muscle_excitations(result: Result) -> Section | None:
     """Excitations with measured signals, activations, tendon forces, and fibres on their curves, over a motion.
 

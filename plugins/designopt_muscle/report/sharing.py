@@ -26,7 +26,7 @@ _NAMES = (
 )  # fmt: skip
 
 
-@report("muscle_sharing", version=2)
+@report("muscle_sharing", version=2, arrays=_NAMES)
 def muscle_sharing(result: Result) -> Section | None:
     """Activations (with measured ones), balances stacked by muscle, reserves, fibre ranges, frames and their shortfall.
 

@@ -19,13 +19,13 @@ _LENGTHS = ("pelvis_tx", "pelvis_ty")
 _BAND = "Shaded: mean of the recorded cycles ± 1 and 2 standard deviations."
 
 
-@report("walking_angles", version=1)
+@report("walking_angles", version=1, arrays=("percent", "coordinates", "positions"))
 def walking_angles(result: Result) -> Section | None:
     """Angles of pelvis, trunk and joints over the cycle, with bands of a recording where the model has one."""
     return _curves(result, "Angles", "coordinates", "positions", "recorded_positions")
 
 
-@report("walking_activations", version=1)
+@report("walking_activations", version=1, arrays=("percent", "muscles", "activations"))
 def walking_activations(result: Result) -> Section | None:
     """Activations of all muscles over the cycle, with bands of a recording where the model has one."""
     return _curves(result, "Activations", "muscles", "activations", "recorded_activations")

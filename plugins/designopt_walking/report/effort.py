@@ -24,13 +24,16 @@ ASYMMETRIES = {
 }
 
 
-@report("effort_shares", version=1)
+_NAMES = ("muscles", "effort_shares", "peak_activations")
+
+
+@report("effort_shares", version=1, arrays=_NAMES)
 def effort_shares(result: Result) -> Section | None:
     """Share of each muscle in the integral of the squared excitations, right and left."""
-    title, needed = "Effort by muscle", ("muscles", "effort_shares", "peak_activations")
-    motions = stored_arrays(result, *needed)
+    title = "Effort by muscle"
+    motions = stored_arrays(result, *_NAMES)
     if not motions:
-        return missing(title, *needed) if len(result.outcomes.X) else None
+        return missing(title, *_NAMES) if len(result.outcomes.X) else None
     count = max(len(by_quantity([str(n) for n in arrays["muscles"]])) for arrays in motions.values())
     note = "Share in the integral of the squared excitations of all muscles. The pointer shows peak activations."
     return Section(title, figures=(selectable(title, motions, _shares, height=120 + 32 * count, note=note),))

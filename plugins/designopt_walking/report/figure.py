@@ -21,13 +21,17 @@ FEET = ("right", "left")
 _STYLES = ({"color": "@accent", "width": 2}, {"color": "@mark", "width": 2})
 
 
-@report("walking_figure", version=1)
+_OF_WALK = ("time", "skeleton", "left_leg", "ground_arrows")
+_OF_FORCE = ("percent", "ground_force")
+
+
+@report("walking_figure", version=1, arrays=_OF_WALK)
 def walking_figure(result: Result) -> Section | None:
     """The walker in motion with the forces of the ground as arrows, over one cycle with a time slider."""
     return motion_section(
         result,
         "The walk",
-        ("time", "skeleton", "left_leg", "ground_arrows"),
+        _OF_WALK,
         ("One cycle", _motion, {"height": 520, "loop": True, "note": _SCALE}),
         notes=ASSUMPTIONS,
     )
@@ -36,13 +40,13 @@ def walking_figure(result: Result) -> Section | None:
 _SCALE = "Drawn to scale. Arrows are the forces of the ground, all with one scale."
 
 
-@report("ground_force", version=1)
+@report("ground_force", version=1, arrays=_OF_FORCE)
 def ground_force(result: Result) -> Section | None:
     """Vertical and fore-aft force of the ground on each foot over the cycle."""
     return motion_section(
         result,
         "Ground force",
-        ("percent", "ground_force"),
+        _OF_FORCE,
         ("Vertical force", _vertical, {"height": 340}),
         ("Fore-aft force", _fore_aft, {"height": 300, "note": "Positive pushes forward; braking is negative."}),
         introduction="0 % is right heel strike: the vertical force rises through 5 % of body weight.",

@@ -19,13 +19,16 @@ _PARTS = {"muscle_moments": "muscles", "device_moments": "device", "contact_mome
 _PELVIS = "pelvis_"
 
 
-@report("walking_moments", version=1)
+_OF_MOMENTS = ("percent", "coordinates", *_PARTS)
+
+
+@report("walking_moments", version=1, arrays=_OF_MOMENTS)
 def walking_moments(result: Result) -> Section | None:
     """Moments about every joint over the cycle: of the muscles, of the device and of the ground force."""
-    title, needed = "Joint moments", ("percent", "coordinates", *_PARTS)
-    motions = stored_arrays(result, *needed)
+    title = "Joint moments"
+    motions = stored_arrays(result, *_OF_MOMENTS)
     if not motions:
-        return missing(title, *needed) if len(result.outcomes.X) else None
+        return missing(title, *_OF_MOMENTS) if len(result.outcomes.X) else None
     first = next(iter(motions.values()))
     names = [str(name) for name in first["coordinates"]]
     turned = {k for arrays in motions.values() for part in _PARTS for k in _acting(arrays, part)}
@@ -53,13 +56,16 @@ def _moments(arrays: Arrays, *, joints: Mapping[str, int]) -> Plot:
     return panels(list(joints), draw)
 
 
-@report("walking_device", version=1)
+_OF_DEVICE = ("percent", "coordinates", "positions", "speeds", "device_moments")
+
+
+@report("walking_device", version=1, arrays=_OF_DEVICE)
 def walking_device(result: Result) -> Section | None:
     """Torque of the device over the angle, and its power over the cycle, for every joint on which it acts."""
-    title, needed = "The device", ("percent", "coordinates", "positions", "speeds", "device_moments")
-    motions = stored_arrays(result, *needed)
+    title = "The device"
+    motions = stored_arrays(result, *_OF_DEVICE)
     if not motions:
-        return missing(title, *needed) if len(result.outcomes.X) else None
+        return missing(title, *_OF_DEVICE) if len(result.outcomes.X) else None
     if not any(_acting(arrays, "device_moments") for arrays in motions.values()):
         return Section(title, introduction="No device acts on this walker.")
     around = "A loop run through clockwise takes energy from the joint; a spring alone is a line."

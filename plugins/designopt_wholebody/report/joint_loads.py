@@ -34,7 +34,7 @@ _DRAWN = 8
 VIOLATIONS = ("raw_violations_by_type", "violations_by_type")
 
 
-@report("joint_loads", version=2)
+@report("joint_loads", version=2, arrays=NAMES)
 def joint_loads(result: Result) -> Section | None:
     """Trials of the whole body: scene, joint torques and forces, cycles, residuals, violations, agreement, frames.
 

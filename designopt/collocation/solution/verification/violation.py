@@ -15,7 +15,7 @@ from designopt.collocation.transcription.mesh.points import CollocationPoint
 
 #: Refinement of the grid relative to the collocation points.
 FINER = 10
-#: Violation of a limit, as a share of its size, that is reported.
+#: ViolationBetweenPoints of a limit, as a share of its size, that is reported.
 NOTICEABLE = 0.01
 #: A control oscillates with the mesh if it turns this many times with hardly more than an interval between turns, each
 #: time by more than this share of its range.
@@ -37,7 +37,7 @@ class Oscillation:
 
 
 @dataclass(frozen=True)
-class PeakViolation:
+class ViolationBetweenPoints:
     """Largest violation of one limit between the points: the `amount` in its unit, at a `time` (s), and the `share` of
     1 + the largest absolute value."""
 
@@ -48,7 +48,7 @@ class PeakViolation:
 
 def violations_between_points(
     phase: Phase, point: CollocationPoint, solution: PhaseSolution, parameters: Mapping[str, float]
-) -> dict[str, PeakViolation]:
+) -> dict[str, ViolationBetweenPoints]:
     """Largest violations by the interpolated states of their bounds and of the limits of path constraints, by their
     names, on a grid ten times finer than the collocation points.
 
@@ -79,13 +79,13 @@ def violations_between_points(
     return violations
 
 
-def _outside(values: Floats, low: float, high: float, times: Floats) -> PeakViolation:
+def _outside(values: Floats, low: float, high: float, times: Floats) -> ViolationBetweenPoints:
     beyond = np.maximum(np.maximum(low - values, values - high), 0.0)
     beyond[np.isnan(beyond)] = np.inf
     worst = int(beyond.argmax())
     amount = float(beyond[worst])
     share = amount / (1.0 + float(np.abs(values).max())) if np.isfinite(amount) else np.inf
-    return PeakViolation(share, amount, float(times[worst]))
+    return ViolationBetweenPoints(share, amount, float(times[worst]))
 
 
 def oscillations(solution: PhaseSolution) -> Iterator[Oscillation]:
