@@ -50,11 +50,17 @@ def solve_design(problem: TrajectoryProblem, design: Mapping[str, float], option
         text = f"the design has no value for it; it has {', '.join(design) or 'none'}"
         raise ProblemError("bad_bounds", f"parameters.{missing[0]}", text)
     fixed = {v.name: float(design[v.name]) for v in problem.variables if v.name in design}
-    once = replace(options or Options.from_settings(_study_settings.get()), persistent=False)
     stated = replace(problem, parameters={**problem.parameters, **fixed})
+    once = replace(options or _of_study(stated), persistent=False)
     solution = solve(stated, once)
     if solution.status is Status.CANCELLED:
         raise KeyboardInterrupt(solution.message)
     if not solution.success:
         raise Diverged(solution.message, reason=solution.status.name.lower())
     return solution
+
+
+def _of_study(problem: TrajectoryProblem) -> Options:
+    """The options of the study, without scales of variables that only its programs have, such as rates of controls."""
+    options, names = Options.from_settings(_study_settings.get()), problem.scaled_names
+    return replace(options, scales={name: scale for name, scale in options.scales.items() if name in names})

@@ -107,13 +107,15 @@ def test_settings_at_their_defaults_change_no_key() -> None:
     assert [options_of(solver) for solver in ({}, {"intervals": 50}, {"mesh_check": 0}, {"starts": 3})] == [{}] * 4
     assert options_of({"intervals": 80}) == {"intervals": 80, "mesh_check": 1e-4}
     assert options_of({"refine": {}})["refine"]["tolerance"] == Refinement().tolerance
-    of_rate = {"rates": {"u": {"low": -1.0, "high": 1.0}}, "scales": {"u_rate": 1.0}}  # only programs have this control
-    assert options_of(of_rate) == {}
-    assert options_of({**of_rate, "scales": {"u_rate": 1.0, "x1": 2.0}})["scales"] == {"x1": 2.0}
     finer = study({"intervals": 80}).problem
     x = usual.space.from_search([[0.5]])
     assert finer.keys(x) != usual.keys(x)
     assert finer.digest != usual.digest
+
+
+def test_a_scale_of_a_variable_that_only_programs_have_is_not_in_the_way_of_evaluations() -> None:
+    of_rate = {"rates": {"u": {"low": -1.0, "high": 1.0}}, "scales": {"u_rate": 2.0, "x1": 2.0}, "intervals": 12}
+    assert study(of_rate).evaluate(DESIGN).status == "ok"
 
 
 def test_a_model_with_a_mesh_of_its_own_keeps_its_keys() -> None:

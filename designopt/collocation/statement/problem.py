@@ -263,6 +263,14 @@ class TrajectoryProblem:
         """The range of each parameter: the stated one, else that of its variable."""
         return {v.name: ends(self.parameters.get(v.name, (v.low, v.high))) for v in self.variables}
 
+    @property
+    def scaled_names(self) -> tuple[str, ...]:
+        """Names of all variables that have a scale."""
+        names = [name for phase in self.phases for name in phase.ranges]
+        limits = [(n, r) for phase in self.phases for n, r in (("t0", phase.t0_range), ("tf", phase.tf_range))]
+        times = [name for name, range_ in limits if range_ is not None and range_[0] != range_[1]]
+        return tuple(dict.fromkeys((*names, *self.parameter_ranges, *times)))
+
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
         """The parameters of all systems, each once, then the extra ones."""

@@ -14,7 +14,6 @@ from designopt.canonical_form import plain
 from designopt.collocation import Options, ProblemError
 from designopt.collocation.estimation.fitting import is_measured
 from designopt.collocation.postoptimal.directions import all_names
-from designopt.collocation.solve.outcomes import OF_RATE
 from designopt.collocation.statement.options import MOST_STARTS
 from designopt.collocation.statement.scheme import SchemeName
 from designopt.collocation.statement.stated_values import MOST_INTERVALS
@@ -170,7 +169,7 @@ class Collocation:
                 f"{sweep.MOST_POINTS} are allowed"
             )
             raise InvalidSetting("starts", text)
-        variables = study.variables
+        variables = study.base.scaled_names
         if unknown := [name for name in self.scales if name not in variables]:
             text = f"the trajectory problem has no such variable; known: {', '.join(variables)}"
             raise InvalidSetting(f"scales.{unknown[0]}", text)
@@ -208,10 +207,9 @@ class Collocation:
         """Settings for the solves of the model's own evaluations, so that these agree with the programs; none if they
         are the defaults."""
         usual = type(self)()
-        rates = {f"{name}{OF_RATE}" for name in self.rates}  # controls of the programs only
-        scales = {name: scale for name, scale in self.scales.items() if name not in rates}
-        shared = {name: getattr(self, name) for name in OF_EVALUATIONS} | {"scales": scales}
-        changed = {name: plain(value) for name, value in shared.items() if value != getattr(usual, name)}
+        changed = {
+            name: plain(getattr(self, name)) for name in OF_EVALUATIONS if getattr(self, name) != getattr(usual, name)
+        }
         if not changed or changed == {"mesh_check": 0.0}:  # by default an evaluation checks no mesh
             return {}
         return changed if self.refine is not None else {**changed, "mesh_check": self.mesh_check}

@@ -74,14 +74,6 @@ class StudyTrajectory:
         """The cost of control rates in a solution of the problem."""
         return self.controls.penalty(solution, len(self.problem.scenarios))
 
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """Names of all scaled variables."""
-        names = [name for phase in self.base.phases for name in phase.ranges]
-        limits = [(n, r) for phase in self.base.phases for n, r in (("t0", phase.t0_range), ("tf", phase.tf_range))]
-        times = [name for name, range_ in limits if range_ is not None and range_[0] != range_[1]]
-        return tuple(dict.fromkeys((*names, *self.base.parameter_ranges, *times)))
-
     @cached_property
     def _column(self) -> dict[str, int]:
         return {p.name: j for j, p in enumerate(self.problem.space.free)}

@@ -182,8 +182,8 @@ def test_a_page_made_again_has_the_responses_that_the_model_proposes_of_neighbou
     _, neighbour = reopened.problem.scenarios
     row = reopened.chosen()["best iae"]
     (x,) = reopened.problem.space.shifted(reopened.outcomes.X[[row]], neighbour.shift).tolist()
-    model = LinearLoop(**reopened.problem.model.settings)
-    expected = model.evaluate(reopened.problem.space.design(x), {}, {"output"})[1]
+    model, design = LinearLoop(**reopened.problem.model.settings), reopened.problem.space.design(x)
+    expected = model.evaluate(design, {}, {"output"})[1]
     assert any(np.array_equal(trace_of(chart, k, 1)["y"], expected["output"]) for k in range(2))
 
 
