@@ -88,6 +88,21 @@ def unusual(result: Result) -> list[str]:
     return clauses
 
 
+def notable_of_recommended(result: Result) -> list[str]:
+    """Clauses on the notable outputs of the recommended design that are above 0."""
+    recommendation, problem, clauses = result.recommended(), result.problem, []
+    for name, output in problem.model.plugin.outputs.items() if recommendation is not None else ():
+        if output.quantity is None or not output.quantity.notable or name not in result.outcomes.figures:
+            continue
+        values = np.nan_to_num(result.outcomes.figures[name][recommendation[1]])
+        worst = int(np.argmax(values))
+        if values[worst] > 0.0:
+            where = f" in {problem.scenarios[worst].name}" if len(problem.scenarios) > 1 else ""
+            value = number(float(values[worst]))
+            clauses.append(f"the recommended design has {name} {value}{where}: {output.quantity.description}")
+    return clauses
+
+
 def sentences(result: Result, row: int) -> Iterator[str]:
     """What the notable outputs of one design count, a sentence each after the name of its scenario."""
     arrays = [o.quantity.listed_by for o in result.problem.model.plugin.outputs.values() if o.quantity]

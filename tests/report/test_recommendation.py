@@ -62,12 +62,13 @@ class Thickness(TypedDict):
 class Beam(TypedDict):
     mass: Annotated[float, Quantity("kg", "of the beam")]
     slope: Annotated[float, Quantity("rad", "small below 1", usual=(0.0, 1.0))]
+    cracks: Annotated[float, Quantity("", "the beam is not to be used", notable=True)]
 
 
 @model("leaning", version=1)
 def leaning(design: Thickness, scenario: Mapping[str, Any]) -> Beam:
     """Light beams lean."""
-    return {"mass": design["t"], "slope": 3.0 / design["t"]}
+    return {"mass": design["t"], "slope": 3.0 / design["t"], "cracks": float(design["t"] < 3.0)}
 
 
 def test_an_unusual_output_of_the_recommended_design_and_a_search_without_gain_are_named(tmp_path: Path) -> None:
@@ -79,6 +80,7 @@ def test_an_unusual_output_of_the_recommended_design_and_a_search_without_gain_a
         in summary_table(result)
     )
     assert "no design of the search" not in summary_table(result)  # it has the same one
+    assert "The recommended design has cracks 1: the beam is not to be used." in overview(result).findings
     common |= {"solver": {"use": "random", "samples": 3}, "baseline": {"name": "present", "t": 2.01}}
     findings = overview(study(**common).run(tmp_path / "lost")).findings
     assert any(text.startswith("No design of the search is better than 'present' of the base") for text in findings)
