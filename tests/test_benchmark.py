@@ -104,6 +104,15 @@ def test_equal_runs_of_all_seeds_and_a_start_at_the_best_value_are_named(tmp_pat
     assert at_start.startswith("simplex: the first design is the best value of hit,")
 
 
+def test_runs_that_end_early_and_a_best_value_that_cannot_be_are_named(tmp_path: Path) -> None:
+    solvers = {"short": {"use": "halton", "samples": 6}, "chance": {"use": "random"}}
+    study = {"model": {"use": "bowl"}, "space": {"x": [0, 1], "y": [0, 1]}, "objectives": [{"minimize": "left"}]}
+    stated = sections(solvers=solvers, problems={"hit": {"study": study, "best": 50}})
+    early, beaten = designopt.benchmark(stated, tmp_path / "small").scores.cautions
+    assert early.startswith("short: runs have fewer than 24 different designs on hit (6);")
+    assert beaten.startswith("hit: the stated best value is not beyond every run")
+
+
 def test_a_second_call_computes_nothing_and_more_seeds_only_those(tmp_path: Path) -> None:
     first = designopt.benchmark(sections(), tmp_path / "small")
     journals = sorted((tmp_path / "small").rglob("journal.db"))

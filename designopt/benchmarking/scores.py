@@ -23,6 +23,8 @@ from designopt.study.study import Objective
 BEYOND = 0.1
 #: Score of a first design that is the best value, and problems in a sentence.
 _AT_BEST, NAMED = 0.9999, 4
+#: Excess of a score over 1 that is rounding.
+_SAME_SCORE = 1e-9
 #: Maximum number of points of a curve.
 POINTS = 40
 
@@ -154,16 +156,23 @@ class BenchmarkScores:
 
     @cached_property
     def cautions(self) -> tuple[str, ...]:
-        """Sentences on solvers whose numbers mean less than they seem: equal runs of all seeds, and a first design that
-        is the best value, where the search starts."""
+        """Sentences on scores that mean less than they seem: equal runs of all seeds, a first design that is the best
+        value, where the search starts, runs that end before their budget, and stated best values that cannot be."""
         equal: dict[str, list[str]] = {}
         at_start: dict[str, list[str]] = {}
+        short: dict[str, list[str]] = {}
+        beaten: list[str] = []
+        budget = self.benchmark.budgets[-1]
         for p in self.problems:
+            if p.volume <= 0.0 or max((p.score(run, budget) for run in p.runs), default=0.0) > 1.0 + _SAME_SCORE:
+                beaten.append(p.problem.name)
             for solver in self.solvers:
                 runs = [run for run in p.runs if run.cell.solver == solver]
                 if len(runs) > 1 and all(np.array_equal(run.F, runs[0].F) for run in runs):
                     equal.setdefault(solver, []).append(p.problem.name)
-                if runs and min(p.score(run, 1) for run in runs) > _AT_BEST:
+                if fewest := min((len(run.F) for run in runs if len(run.F) < budget), default=0):
+                    short.setdefault(solver, []).append(f"{p.problem.name} ({fewest})")
+                if runs and p.problem.name not in beaten and min(p.score(run, 1) for run in runs) > _AT_BEST:
                     at_start.setdefault(solver, []).append(p.problem.name)
         return (
             *(
@@ -175,6 +184,15 @@ class BenchmarkScores:
                 f"{solver}: the first design is the best value of {first_of(names, NAMED)}, so its score tells where "
                 "the search starts, not how it searches: shift the space."
                 for solver, names in at_start.items()
+            ),
+            *(
+                f"{solver}: runs have fewer than {budget} different designs on {first_of(names, NAMED)}; later scores "
+                "are those of the last one."
+                for solver, names in short.items()
+            ),
+            *(
+                f"{name}: the stated best value is not beyond every run and the reference: its scores mean nothing."
+                for name in beaten
             ),
         )
 
