@@ -28,10 +28,7 @@ def notable(result: Result) -> list[str]:
     """Notes on the outputs declared as notable, wherever they are above 0, with the sentences that explain them; where
     the model evaluates optima differently from their programs; and the warnings of the best program."""
     problem = result.problem
-    notes = [
-        f"note: {event['text']}" for event in result.events if event["kind"] in ("objective_differs", "limits_differ")
-    ]
-    notes = [*dict.fromkeys(notes), *(f"note: {text}" for text in _of_best_program(result)[:WARNINGS])]
+    notes = [f"note: {text}" for text in (*program_differences(result), *_of_best_program(result)[:WARNINGS])]
     for name, output in problem.model.plugin.outputs.items():
         quantity = output.quantity
         if quantity is None or not quantity.notable or name not in result.outcomes.figures:
@@ -48,6 +45,12 @@ def notable(result: Result) -> list[str]:
             if quantity.listed_by:
                 notes += _explained(result, some, quantity.listed_by)
     return notes
+
+
+def program_differences(result: Result) -> list[str]:
+    """How the model's evaluations of optima differ from their programs, a sentence each."""
+    kinds = ("objective_differs", "limits_differ")
+    return list(dict.fromkeys(str(event["text"]) for event in result.events if event["kind"] in kinds))
 
 
 def _of_best_program(result: Result) -> tuple[str, ...]:

@@ -183,6 +183,7 @@ def test_a_model_that_evaluates_the_optimum_otherwise_is_reported(tmp_path):
     result = study(model={"use": "damped_start", "bias": 1.01}).run(tmp_path / "s")
     (text,) = events_of(result, "objective_differs")
     assert "'decay' of the optimum differently from the program, by up to 1.01 instead of 1" in text
+    assert any(finding[1:].startswith(text[1:]) for finding in overview(result).findings)
     result = study(
         model={"use": "damped_start", "bias": 1.01}, constraints=[{"name": "l", "of": "error", "max": 1.005}]
     ).run(tmp_path / "t")
