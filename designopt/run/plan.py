@@ -8,7 +8,6 @@ from designopt.counts import of_number, plural
 from designopt.problem import Problem
 from designopt.run.progress import duration
 from designopt.solvers.auto import Auto
-from designopt.store.errors import resume_command
 from designopt.study.stated_units import in_stated_units
 from designopt.study.study import DesignVariable, Objective, StartFrom, StudyDefinition
 
@@ -47,8 +46,8 @@ def plan(study: StudyDefinition, store: Path) -> str:
     execution = study.execution
     timeout = f", time-out {duration(execution.timeout)}" if execution.timeout is not None else ""
     lines.append(f"executor   {execution.executor}, workers {execution.workers or 'one per core'}{timeout}")
-    exists = (store / "journal.db").exists()
-    lines.append(f"store      {store}" + (f" (exists; continue it with: {resume_command(store)})" if exists else ""))
+    remark = " (exists; the run continues it, or lists what was edited)" if (store / "journal.db").exists() else ""
+    lines.append(f"store      {store}{remark}")
     return "\n".join(lines)
 
 
