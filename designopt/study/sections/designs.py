@@ -120,7 +120,9 @@ def by_rules(
             way = "widen the range"
             if free[name].scale == "log" and by_rule[name] <= 0.0:
                 way = "a logarithmic range cannot hold it, use a linear one from 0"
-            text = f"the rule gives {name} = {values_text.rstrip()}: {way}, or leave the rule out"
+            text = (
+                f"the rule gives {name} = {values_text.rstrip()}: {way}, state {name} beside the rule, or leave it out"
+            )
             ctx.add((*row.path, "rule"), text)
         if not outside:
             completed.append(replace(row, values=by_rule | values))
