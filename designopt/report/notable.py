@@ -94,7 +94,9 @@ def unusual(result: Result) -> list[str]:
 def notable_of_recommended(result: Result) -> list[str]:
     """Clauses on the notable outputs of the recommended design that are above 0."""
     recommendation, problem, clauses = result.recommended(), result.problem, []
-    for name, output in problem.model.plugin.outputs.items() if recommendation is not None else ():
+    if recommendation is None:
+        return []
+    for name, output in problem.model.plugin.outputs.items():
         if output.quantity is None or not output.quantity.notable or name not in result.outcomes.figures:
             continue
         values = np.nan_to_num(result.outcomes.figures[name][recommendation[1]])

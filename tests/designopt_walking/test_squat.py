@@ -50,7 +50,7 @@ def test_costs_and_springs_are_those_of_the_reference(  # type: ignore[no-untype
     assert solution.parameters["knee_stiffness"] == pytest.approx(stiffness, rel=5e-3)
 
 
-@pytest.mark.parametrize("drive", ["torques", "muscles"])
+@pytest.mark.parametrize("drive", ["torques", pytest.param("muscles", marks=pytest.mark.slow)])
 def test_the_slope_of_the_cost_is_its_difference_between_springs(drive) -> None:  # type: ignore[no-untyped-def]
     problem = stated(Squat(drive=drive), knee_stiffness=40.0)
     program = Program(problem, program_options(25, 1e-8))
@@ -59,7 +59,9 @@ def test_the_slope_of_the_cost_is_its_difference_between_springs(drive) -> None:
     assert slope == pytest.approx(high.objective - low.objective, rel=1e-2)
 
 
-@pytest.mark.parametrize(("drive", "meshes"), [("torques", (25, 50)), ("muscles", (25,))])
+@pytest.mark.parametrize(
+    ("drive", "meshes"), [("torques", (25, 50)), pytest.param("muscles", (25,), marks=pytest.mark.slow)]
+)
 def test_motions_of_single_intervals_are_within_the_error_estimate(drive, meshes) -> None:  # type: ignore[no-untyped-def]
     """Section 10.4, with LSODA at a relative error of 1e-9. The estimate of an interval in which a control leaves its
     bound is optimistic, here by up to 1.41; twice the intervals reduce the largest error to a fourth and less."""

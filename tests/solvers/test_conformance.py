@@ -14,10 +14,7 @@ from designopt.testing import check_solver
 SETTINGS = {
     "auto": [{"evaluations": 400}, {"evaluations": 9, "cost": 0.001}],
     "cma_es": [{}, {"population": 8, "restarts": 1}],
-    "collocation": [
-        {"intervals": 8, "persistent": False},
-        {"intervals": 8, "starts": 2, "chain": 2, "verify": 1, "persistent": False},
-    ],
+    "collocation": [{"intervals": 8, "starts": 2, "chain": 2, "verify": 1, "persistent": False}],
     "differential_evolution": [{"population": 8}, {"strategy": "rand1exp", "polish": True}],
     "full_factorial": [{"levels": 3}],
     "genetic": [{"population": 8}],
