@@ -15,7 +15,7 @@ from designopt.collocation.transcription.mesh.points import CollocationPoint
 
 #: Refinement of the grid relative to the collocation points.
 FINER = 10
-#: ViolationBetweenPoints of a limit, as a share of its size, that is reported.
+#: Violation of a limit, as a share of its size, that is reported.
 NOTICEABLE = 0.01
 #: A control oscillates with the mesh if it turns this many times with hardly more than an interval between turns, each
 #: time by more than this share of its range.
