@@ -102,3 +102,10 @@ def test_without_a_feasible_design_there_is_no_recommendation(tmp_path: Path) ->
     assert "designopt show" not in recommendation.reproduce(result)
     assert designopt(tmp_path, "report", "s").returncode == 0
     assert len(open_store(tmp_path / "s").outcomes) > 100
+
+
+def test_an_equality_is_among_the_limits_of_the_recommended_design(tmp_path: Path) -> None:
+    limits = [{"name": "balanced", "of": "0 * mass", "equals": 0}, {"name": "stiff", "of": "sag", "max": 1e9}]
+    _, table = recommendation.tables(study(constraints=limits).run(tmp_path / "s"))
+    assert [row[0] for row in table.rows] == ["stiff", "balanced"]
+    assert table.rows[1][1:3] == (0.0, "= 0")

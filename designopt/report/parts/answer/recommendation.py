@@ -80,6 +80,10 @@ def _limits(result: Result, row: int) -> Table | None:
         (c.name, value, f"{sign} {number(limit)}", c.unit, f"{margin:.0%}".replace("%", " %") if limit else "–")
         for c, sign, limit, value, margin in _sides(result, row)
     ]
+    for c in stated_constraints(result.problem):
+        if c.equals is not None:  # met within its tolerance, without a margin
+            values, _ = result.problem.limited(c, result.outcomes.figures, len(result.outcomes))
+            rows.append((c.name, float(values[row]), f"= {number(c.equals)}", c.unit, "–"))
     return Table("Its limits", ("limit", "value", "limit value", "unit", "margin"), tuple(rows)) if rows else None
 
 
