@@ -38,6 +38,7 @@ _MIN_SAMPLES = 20
 _TIME_TOLERANCE = 0.25
 _SAME_PERIOD = 0.05  # relative difference of a stated period from the times of the samples
 _CLOSED_ANGLE, _CLOSED_LENGTH = 2.0, 5e-3  # deg, m: a cycle ends where it began
+_HIGHEST_HIP, _MILLIMETRES = 10.0, 300.0  # m: of a hip in other units; above, in millimetres
 _INCONSISTENT_ANGLE = 5.0  # deg between a joint's angle and the difference of its links'
 _LEAST_FLEXION = 15.0  # deg: a knee that bends less in the whole cycle does not walk
 _HIP_HEIGHT = (0.3, 1.3)  # m
@@ -162,6 +163,7 @@ def _from_cycle(rows: list[list[str]], harmonics: int | None, period: float | No
         where = f"; sample {late[0] + 2} is not after the one before" if len(late) else ""
         raise _refused(f"phase must increase from 0 in the first row to 1 in the last{where}")
     _check_times(columns["time_s"], phase, period)
+    _check_lengths(columns)
     warnings = _check_angles(columns)
     use = DEFAULT_HARMONICS if harmonics is None else harmonics
     if 2 * use + 2 > len(phase) - 1:
@@ -230,6 +232,17 @@ def _trend(values: Floats, phase: Floats, harmonics: int) -> float:
     """Advance per cycle: the slope fitted together with the series, so that the series does not lean on it."""
     basis = np.column_stack([_basis(phase, harmonics), phase])
     return float(np.linalg.lstsq(basis, values, rcond=None)[0][-1])
+
+
+def _check_lengths(columns: Mapping[str, Floats]) -> None:
+    """A hip higher than any person's is one in other units than metres."""
+    height = float(np.abs(columns["hip_y_m"]).mean())
+    if height > _HIGHEST_HIP:
+        unit, factor = ("millimetres", 1000) if height > _MILLIMETRES else ("centimetres", 100)
+        raise _refused(
+            f"column 'hip_y_m' is {height:.4g} on average, but a hip is about 0.9 m above the ground; convert hip_x_m"
+            f" and hip_y_m from {unit} (divide by {factor})"
+        )
 
 
 def _check_angles(columns: Mapping[str, Floats]) -> tuple[str, ...]:

@@ -171,6 +171,14 @@ REFUSED = {
     "moving hip on a treadmill": (lambda g: bad(g, "hip_x_m", -1, 0.60), "hip_x_m moves"),
     "angle too large": (lambda g: bad(g, "shank_deg", 9, 190.0), "column 'shank_deg': an angle of more than 180"),
     "hip too high": (lambda g: cycle(g, hip_y_m=cycle(g)["hip_y_m"] + 0.4), "hip height 1.3"),
+    "lengths in millimetres": (
+        lambda g: {n: v * 1000.0 if n.endswith("_m") else v for n, v in cycle(g).items()},
+        r"column 'hip_y_m' is 9\d\d\S* on average, .* from millimetres \(divide by 1000\)",
+    ),
+    "lengths in centimetres": (
+        lambda g: {n: v * 100.0 if n.endswith("_m") else v for n, v in cycle(g).items()},
+        r"from centimetres \(divide by 100\)",
+    ),
     "hip too low": (lambda g: cycle(g, hip_y_m=cycle(g)["hip_y_m"] - 0.7), "hip height 0.2"),
 }
 
