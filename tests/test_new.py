@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from designopt import load, templates
 from designopt.cli import main
+from designopt.study.remarks import remarks
 
 
 @pytest.fixture(autouse=True)
@@ -58,6 +59,7 @@ def test_the_damper_template_is_a_valid_study_with_the_name_that_is_given(work_f
     assert answer.output.splitlines()[0] == "wrote  my_knee.yaml"
     assert "  designopt run my_knee.yaml" in answer.output.splitlines()
     assert load("my_knee.yaml").name == "my_knee"
+    assert not any("will be empty" in note for note in remarks(load("my_knee.yaml").definition))
     assert designopt("new", "damper", "--name", "other").exit_code == 0
     assert load("other.yaml").name == "other"
 
