@@ -8,23 +8,21 @@ import numpy as np
 import pytest
 from given_results import POINTS, at_most, beam_result, grid, maximize, minimize, six_designs
 
-from designopt.counts import plural
 from designopt.plugin import Use, find
 from designopt.problem import Problem
 from designopt.report import summary_table
-from designopt.report.colours import CATEGORIES, ORDERED_LINES, THEMED
 from designopt.report.designs import missing
-from designopt.report.labels import ONLY_DESIGN, hover_columns, listed, number, plain, thinned
+from designopt.report.labels import ONLY_DESIGN, hover_columns
 from designopt.report.page.page import sections
 from designopt.report.parts.answer.best import best
 from designopt.report.parts.answer.limits import limits
-from designopt.report.parts.answer.overview import duration, overview
+from designopt.report.parts.answer.overview import overview
 from designopt.report.parts.answer.problem import problem
 from designopt.report.parts.answer.ranking import MOST, ranking
 from designopt.report.parts.answer.recommendation import changes
 from designopt.report.parts.designs.analysis import analysis
 from designopt.report.parts.designs.convergence import convergence, hypervolume_history
-from designopt.report.parts.designs.front import _box, _overlap, _spread, front, view
+from designopt.report.parts.designs.front import front, view
 from designopt.report.parts.designs.map import map_figures
 from designopt.report.parts.designs.parallel import parallel, wrapped
 from designopt.report.section import Figure, Section, Table
@@ -297,24 +295,6 @@ def test_names_above_narrow_axes_are_wrapped(label: str, text: str) -> None:
     assert wrapped(label, 10) == text
 
 
-def luminance(colour: str) -> float:
-    red, green, blue = ((int(colour[k : k + 2], 16) / 255) ** 2.2 for k in (1, 3, 5))
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-@pytest.mark.parametrize("theme", [0, 1])
-def test_every_colour_of_the_lines_stands_out_from_the_ground_of_its_theme(theme: int) -> None:
-    ground = luminance(THEMED["@surface"][theme])
-    for _, name in ORDERED_LINES:
-        dark, light = sorted((ground, luminance(THEMED[name][theme])))
-        assert (light + 0.05) / (dark + 0.05) > 2.5
-
-
-def test_colours_of_categories_stand_out_from_a_dark_ground() -> None:
-    ground = luminance(THEMED["@surface"][1])
-    assert min((luminance(THEMED[name][1]) + 0.05) / (ground + 0.05) for name in CATEGORIES) > 4.5
-
-
 def test_with_one_objective_there_is_no_word_of_a_front() -> None:
     X = [(10.0, 0.5), (20.0, 0.5)]
     options = {"objectives": (minimize("mass", "kg"),), "constraints": (at_most("sag", 9.5, "mm"),)}
@@ -523,68 +503,6 @@ def test_the_sentences_of_a_notable_figure_are_printed_with_those_that_are_alike
 
 def test_the_summary_states_why_there_is_no_choice() -> None:
     assert "Nothing has been evaluated yet" in summary_table(beam_result(np.empty((0, 2)), {"mass": [], "sag": []}))
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.0, "0"),
-        (16421.3, "16421"),
-        (0.98602, "0.986"),
-        (0.0001234, "0.0001234"),
-        (1.5e-7, "1.5e-7"),
-        (2.0e9, "2e9"),
-        (-3.14159, "-3.142"),
-        (float("nan"), "–"),
-        (float("-inf"), "−∞"),
-        (7, "7"),
-        (True, "true"),
-        ("word", "word"),
-    ],
-)
-def test_numbers_are_short_and_readable(value: object, text: str) -> None:
-    assert number(value) == text
-
-
-def test_words_are_put_together() -> None:
-    assert listed(["a"]) == "a"
-    assert listed(["a", "b", "c"]) == "a, b and c"
-    assert plural(1, "design") == "1 design"
-    assert plural(1200, "design") == "1\u202f200 designs"
-    assert duration(59.0) == "59 s"
-    assert duration(7200.0) == "2 h"
-    assert plain("a<b> %{x}") == "a&lt;b&gt; % {x}"
-
-
-def test_thinning_keeps_both_ends_and_is_always_the_same() -> None:
-    rows = np.arange(1000)
-    sample = thinned(rows, 10)
-    assert (sample[0], sample[-1], len(sample)) == (0, 999, 10)
-    np.testing.assert_array_equal(sample, thinned(rows, 10))
-    assert thinned(rows, 2000) is rows
-
-
-def test_labels_of_neighbours_on_the_front_cover_each_other_nowhere() -> None:
-    points = [(0.50 + 0.004 * k, 0.50 - 0.004 * k) for k in range(8)]
-    labels = [
-        {"text": f"topsis with weights {k}<br>nearest to {k}", "x": x, "y": y, "xref": "x", "yref": "y"}
-        for k, (x, y) in enumerate(points)
-    ]
-    frame = ((0.0, 1.0), (0.0, 1.0), 820.0, 420.0)
-    boxes = [
-        _box(a["x"] * 820.0, (1.0 - a["y"]) * 420.0, (a["ax"], a["ay"]), a["text"])
-        for a in _spread(labels, {"x": frame})
-    ]
-    assert [_overlap(a, b) for i, a in enumerate(boxes) for b in boxes[:i] if _overlap(a, b) > 0.0] == []
-    assert all(left >= 0.0 and right <= 820.0 and top >= 0.0 and bottom <= 420.0 for left, top, right, bottom in boxes)
-
-
-def test_a_label_at_the_edge_of_the_plot_stands_on_its_inner_side() -> None:
-    frame = ((0.0, 1.0), (0.0, 1.0), 820.0, 420.0)
-    (label,) = _spread([{"text": "compromise", "x": 0.99, "y": 0.02, "xref": "x", "yref": "y"}], {"x": frame})
-    assert label["ax"] < 0
-    assert label["xanchor"] == "right"
-    assert label["ay"] < 0
 
 
 def test_a_parameter_that_every_stage_sweeps_is_not_called_at_its_bound() -> None:
