@@ -12,6 +12,7 @@ import numpy as np
 from designopt.counts import after, count, plural
 from designopt.printable import one_line
 from designopt.report.labels import design_names, listed, number
+from designopt.report.parts.motion.trajectories import best_of_each
 from designopt.store.errors import StoreError
 
 if TYPE_CHECKING:
@@ -55,11 +56,10 @@ def program_differences(result: Result) -> list[str]:
 
 def _of_best_program(result: Result) -> tuple[str, ...]:
     """Warnings of the program with the best objective."""
-    solved = [record for record in result.programs() if record.ok]
-    if not solved:
+    ranks = best_of_each(result)
+    if not ranks:
         return ()
-    sign = result.problem.objectives[0].sign
-    best = min(solved, key=lambda record: sign * record.figures.get("program(objective)", np.inf))
+    best = result.programs()[min(ranks, key=ranks.__getitem__)]
     try:
         solution = best.solution
     except StoreError:  # the report and `designopt show` name it
