@@ -82,8 +82,13 @@ class KneeOutputs(TypedDict):
     toe_clearance: Annotated[float, Q("m", "lowest toe above the ground in the recorded swing")]
     mean_normal_force: Annotated[float, Q("N", "heel and toe together, mean")]
     contact_duty: Annotated[float, Q("", "share of the time with the foot on the ground")]
-    max_stop_force: Annotated[float, Q("N", "largest force of the stop of the straight knee")]
-    hip_moment_peak: Annotated[float, Q("N m", "largest moment of the hip on the leg below the thigh, in size")]
+    max_stop_force: Annotated[
+        float, Q("N", "largest force of the stop of the straight knee; no prediction, the hip is driven")
+    ]
+    hip_moment_peak: Annotated[
+        float,
+        Q("N m", "largest moment of the hip on the leg below the thigh, in size; no prediction, the hip is driven"),
+    ]
     hip_work: Annotated[float, Q("J", "positive work of hip and trunk on the leg below the thigh, per cycle")]
     damper_work: Annotated[float, Q("J", "dissipated by the damper per cycle")]
     centre_height: Annotated[float, Q("m", "instant centre of the straight knee above A")]

@@ -250,7 +250,10 @@ def test_files_are_read_next_to_the_study(folder) -> None:
         ("../outside.csv", "lies outside the study's folder"),
         ("sub/../../outside.csv", "lies outside the study's folder"),
         ("link.csv", "lies outside the study's folder"),
-        ("/etc/passwd", "is not a file name relative to the study file"),
+        (
+            "/etc/passwd",
+            "relative to the study file; for a file elsewhere write NAME:file, and give --data NAME=FOLDER",
+        ),
         ("'C:\\x'", "is not a file name relative to the study file"),
         ("''", "is not a file name relative to the study file"),
         ("sub", "is a folder, not a file"),

@@ -118,7 +118,8 @@ class FolderFiles:
         relative = name[len(root) + 1 :] if root else name
         outside = not relative or "\0" in name or "\\" in name or Path(relative).is_absolute()
         if outside or re.match(r"^[A-Za-z]:", name):
-            raise ValueError(f"{name!r} is not a file name relative to the study file")
+            elsewhere = "; for a file elsewhere write NAME:file, and give --data NAME=FOLDER" if name else ""
+            raise ValueError(f"{name!r} is not a file name relative to the study file{elsewhere}")
         if not root:
             return self._base.resolve(), relative
         if root not in self._roots:

@@ -17,7 +17,7 @@ from designopt.report.colours import axis, category, layout
 from designopt.report.designs import missing
 from designopt.report.grid import Grid, grid_over, scan_over
 from designopt.report.labels import (
-    chosen_once,
+    drawn_designs,
     figure_unit,
     listed,
     number,
@@ -49,7 +49,8 @@ def reservations(result: Result) -> tuple[str, ...]:
         f"Linkage geometry, masses and the damper's lever are a substitute set ({parameters}): plausible values chosen "
         "because the tables of Lü et al. (2020) were not available. Agreement with that paper is in pattern, not in "
         "numbers.",
-        "Ground forces are not predictions: the hip follows a recorded path, so nothing makes the leg carry the body.",
+        "Ground forces are not predictions: the hip follows a recorded path, so nothing makes the leg carry the body. "
+        "Nor are the hip's moment and the force of the stop.",
     )
 
 
@@ -58,7 +59,7 @@ def _scuffing(result: Result) -> tuple[str, ...]:
     clearance = result.outcomes.figures.get("toe_clearance")
     if clearance is None:
         return ()
-    names = [label for label, row in chosen_once(result).items() if (clearance[row] < SCUFFS).any()]
+    names = [label for label, row in drawn_designs(result).items() if (clearance[row] < SCUFFS).any()]
     if not names:
         return ()
     return (
@@ -142,7 +143,7 @@ def knee_angle(
 ) -> Section | None:
     """Knee angle of the chosen designs over the gait cycle against the recorded one with a band around it."""
     title = "Knee angle over the gait cycle"
-    designs = chosen_once(result)
+    designs = drawn_designs(result)
     if not designs:
         return None
     traces_of = [(name, _angles(result, designs, s, band)) for s, name in enumerate(scenario_names(result))]
