@@ -98,8 +98,3 @@ def coordinate_forces(state: TreeState, laws: Mapping[str, CoordinateLaw]) -> An
         i = state.tree.names.index(name)
         forces[i] = law.force(state.z[i], state.dz[i])
     return forces
-
-
-def coordinate_energy(state: TreeState, laws: Mapping[str, CoordinateLaw]) -> Any:
-    """J that the laws' springs and stops store."""
-    return sum((law.energy(state.z[state.tree.names.index(name)]) for name, law in laws.items()), ca.SX(0.0))

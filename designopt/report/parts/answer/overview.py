@@ -18,8 +18,6 @@ from designopt.study.remarks import study_remarks
 
 #: Maximum number of parameters named in the question.
 MAX_LISTED = 8
-#: Maximum number of shown elements of a list in a setting.
-LISTED = 30
 
 
 @report("overview", version=1)
