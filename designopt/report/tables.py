@@ -19,15 +19,15 @@ from designopt.report.labels import (
     objective_values,
     with_unit,
 )
-from designopt.report.no_design import without_feasible, without_number
+from designopt.report.no_design import failed_baselines, without_feasible, without_number
 from designopt.report.notable import LINES, notable, unusual
 from designopt.report.parts.answer import summary, violated_limits
 from designopt.report.parts.answer.limits import WARNED, fewer_bounds, recommended_bounds, warnings
 from designopt.report.parts.answer.recommendation import search_without_gain
-from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, untried
+from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, untried, without_robust_choice
+from designopt.report.parts.answer.validation import rarely_valid
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.parts.motion.estimation import undetermined
-from designopt.solvers.listed_designs import listed_names
 from designopt.store.errors import resume_command
 from designopt.study.remarks import study_remarks
 
@@ -79,7 +79,14 @@ def summary_table(result: Result) -> str:
         else []
     )
     first += [f"warning: {text}" for text in result.code_differences]
-    first += [f"note: {clause}" for clause in (*fragile_in_short(result), *narrow_front(result), *undetermined(result))]
+    clauses = (
+        *fragile_in_short(result),
+        *without_robust_choice(result),
+        *rarely_valid(result),
+        *narrow_front(result),
+        *undetermined(result),
+    )
+    first += [f"note: {clause}" for clause in clauses]
     last = [
         *unusual(result),
         *search_without_gain(result),
@@ -115,12 +122,7 @@ def _failed(result: Result) -> list[str]:
             f"note: {number(100 * lost / total, 3)} % of {plural(total, 'evaluation')} failed: {how}{more}"
             f"{first_message(result, *next(iter(failures)))}"
         )
-    stage = result.study.baseline
-    for name in listed_names(stage.solver) if stage is not None else ():
-        row = result.named.get(name)
-        if row is not None and result.outcomes.failed[row]:
-            status = next(str(s) for s in result.status[row] if s != "ok")
-            notes.append(f"note: {name}, of the baseline, has no result: {status}")
+    notes += [f"note: {clause}" for clause in failed_baselines(result)]
     return notes
 
 

@@ -247,7 +247,7 @@ class Result:
 
     @cached_property
     def _choices(self) -> Choices:
-        return Choices(self.study, self.problem, self.outcomes, self.tolerated)
+        return Choices(self.study, self.problem, self.outcomes, self.tolerated, frozenset(self.baseline.values()))
 
     def compromise(self) -> int | None:
         """The row of the front nearest to its ideal point, with each objective's range on the front scaled to 1."""
@@ -270,8 +270,9 @@ class Result:
         """The recommended design, label and row: the selection of the study's first rule of choice, the compromise
         without rules, the best design of a single objective.
 
-        If fewer than `ENOUGH` of its neighbours within the tolerances meet all limits, it is the most robust design,
-        provided that more of that one's neighbours do. None without a feasible design; see also `first_choice`.
+        If fewer than `ENOUGH` of its neighbours within the tolerances meet all limits, it is the most robust design
+        other than the baseline, provided that more of that one's neighbours do. None without a feasible design; see
+        also `first_choice`.
         """
         return self._choices.recommended()
 

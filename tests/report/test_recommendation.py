@@ -55,6 +55,35 @@ def test_values_stand_with_tolerances_beside_the_baseline_and_limits_with_their_
     assert recommendation.reproduce(result).startswith("To reproduce: the study with seed 0 and designopt ")
 
 
+def test_a_sturdy_baseline_is_not_recommended_in_place_of_a_lighter_design(tmp_path: Path) -> None:
+    """The search ends at the limit, where half of the neighbours lie beyond; all of the baseline's are within."""
+    result = study(constraints=[{"name": "stiff", "of": "sag", "max": 0.745}]).run(tmp_path / "s")
+    near, best = result.tolerated(), result.chosen()["best mass"]
+    assert near.share[near.index_of(best)] < 0.9
+    assert near.share[near.index_of(result.baseline["present"])] == 1.0
+    assert result.recommended() == ("best mass", best)
+    text = summary_table(result)
+    assert "note: 'report: {choose: [robust]}' looks for a design whose neighbours satisfy the limits" in text
+    assert "no design of the search" not in text
+
+
+def test_few_validation_scenarios_within_the_limits_are_named_with_the_answer(tmp_path: Path) -> None:
+    def loaded(design: Mapping[str, float], scenario: Mapping[str, float]) -> Mapping[str, float]:
+        load = scenario.get("load", 1.0)
+        return {"mass": design["t"], "sag": load / design["t"], "heat": load - 1.0}
+
+    limits = [{"name": "cool", "of": "heat", "max": 1.0}, {"name": "stiff", "of": "sag", "max": 0.5}]
+    result = study(
+        model=loaded, space={"t": [1, 4]}, baseline={"name": "present", "t": 3.0}, constraints=limits,
+        report={"validate": {"scenarios": [{"name": f"load_{x}", "load": x} for x in (0.5, 1.0, 1.5, 2.5)]}},
+    ).run(tmp_path / "s")  # fmt: skip
+    (best,) = (result.validation().rows == result.recommended()[1]).nonzero()[0]
+    assert {name: share[best] for name, share in result.validation().violated.items()} == {"cool": 0.25, "stiff": 0.5}
+    clause = "best mass satisfies all limits in only 50 % of 4 validation scenarios; stiff is violated in 50 %"
+    assert f"note: {clause}" in summary_table(result)
+    assert f"{clause[0].upper()}{clause[1:]}." in overview(result).findings
+
+
 class Thickness(TypedDict):
     t: Annotated[float, Quantity("mm", "of the beam", gt=0)]
 

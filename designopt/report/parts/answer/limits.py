@@ -84,7 +84,8 @@ def warnings(result: Result) -> list[str]:
 
 def sentence(clause: str) -> str:
     """`clause` as a sentence; names of parameters keep their letters."""
-    return (clause[0].upper() + clause[1:] if clause.startswith(("the ", "no ")) else clause) + "."
+    capital = clause.startswith(("the ", "no ", "best "))
+    return (clause[0].upper() + clause[1:] if capital else clause) + "."
 
 
 def attained_bounds(

@@ -78,6 +78,18 @@ def fragile_in_short(result: Result) -> list[str]:
     ]
 
 
+def without_robust_choice(result: Result) -> list[str]:
+    """A clause on the rule that looks for more robust designs, if neighbours of the recommended one violate limits and
+    no rule of choice does; else none."""
+    recommendation, near = result.recommended(), result.tolerated()
+    index = near.index_of(recommendation[1]) if near is not None and recommendation is not None else None
+    if near is None or index is None or near.share[index] >= ENOUGH or not result.problem.constraints:
+        return []
+    if any(choice.method == "robust" for choice in result.study.choose):
+        return []
+    return ["'report: {choose: [robust]}' looks for a design whose neighbours satisfy the limits"]
+
+
 def untried(result: Result) -> list[str]:
     """A clause if a completed run had too few designs for an evaluation of neighbours; else none."""
     tolerances, chosen = (result.original or result).study.tolerances, set(result.chosen().values())

@@ -14,6 +14,7 @@ from designopt.report.labels import listed, number, objective_labels, objective_
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, selected, trace
 from designopt.store.result import Result
+from designopt.store.views.tolerances import ENOUGH
 
 #: Maximum number of drawn scenarios per design; quantiles use all.
 DRAWN = 2000
@@ -83,6 +84,24 @@ def _findings(result: Result, validated: Any, levels: tuple[float, ...], failed:
             text += f"; no result in {plural(int(failed[i].sum()), 'scenario')}"
         sentences.append(text + ".")
     return sentences
+
+
+def rarely_valid(result: Result) -> list[str]:
+    """A clause if the recommended design satisfies the limits in fewer than `ENOUGH` of the validation scenarios, with
+    the limit that most of them violate; else none."""
+    recommendation, validated = result.recommended(), result.validation()
+    if recommendation is None or validated is None or not result.problem.constraints:
+        return []
+    indices = np.flatnonzero(validated.rows == recommendation[1])
+    if not len(indices) or not validated.feasible_share[indices[0]] < ENOUGH:
+        return []
+    i = int(indices[0])
+    total = plural(int((validated.statuses[i] != "").sum()), "validation scenario")
+    shares = {name: float(share[i]) for name, share in validated.violated.items()}
+    worst = max(shares, key=shares.__getitem__)
+    most = f"; {worst} is violated in {_percent(shares[worst])}" if shares[worst] > 0.0 else ""
+    share = _percent(float(validated.feasible_share[i]))
+    return [f"{recommendation[0]} satisfies all limits in only {share} of {total}{most}"]
 
 
 def _capital(label: str) -> str:
