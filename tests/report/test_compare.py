@@ -12,8 +12,8 @@ import pytest
 from given_results import WORST, GivenResult, at_most, beam_result, grid, maximize, minimize
 from page_data import figures_of
 
-from designopt.plugin import Use, find
-from designopt.report.comparison.differences import differences
+from designopt.plugin import InputFile, Use, find
+from designopt.report.comparison.differences import differences, file_difference
 from designopt.report.comparison.page import write_comparison
 from designopt.report.notebook import plot
 from designopt.study.language.expressions.expression import Expression
@@ -151,6 +151,19 @@ def test_differences_of_the_studies_are_described_in_words() -> None:
         "with the relation width <= 60",
     ]
     assert differences(a, a) == []
+
+
+def test_a_changed_file_is_named_with_the_first_line_that_differs() -> None:
+    old = Use(
+        find("solver", "random"),
+        {"samples": 2, "decks": [InputFile("a.inp", b"x"), InputFile("b.inp", b"1\n-500 N\n")]},
+    )
+    new = Use(old.plugin, {"samples": 2, "decks": [InputFile("a.inp", b"x"), InputFile("b.inp", b"1\n-800 N\n")]})
+    a, b = (replace(FIRST.study, stages=(Stage("sweep", use),)) for use in (old, new))
+    assert differences(a, b) == [
+        "stage sweep: solver with another content of b.inp (line 2: '-800 N' instead of '-500 N')"
+    ]
+    assert file_difference(InputFile("c.bin", b"\xff"), InputFile("c.bin", b"\xfe")) == "c.bin"
 
 
 def use_solver(name: str, **settings: Any) -> Use:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from typing import Any
 
 from designopt.canonical_form import plain
 from designopt.plugin import InputFile, Plugin, Use
+from designopt.printable import one_line
 from designopt.report.labels import listed, number
 from designopt.report.parts.answer.problem import limit_text, range_text, value_text
 from designopt.store.views.table import stated_constraints
 from designopt.study.stated_units import in_stated_units
 from designopt.study.study import DesignVariable, Objective, StudyConstraint, StudyDefinition
 
-#: Maximum number of listed differences of one kind.
-MOST = 40
+#: Maximum number of listed differences of one kind, and of letters of a line of a file.
+MOST, LINE = 40, 60
 
 
 def differences(a: StudyDefinition, b: StudyDefinition) -> list[str]:
@@ -41,8 +43,37 @@ def _use(what: str, a: Use[Plugin], b: Use[Plugin]) -> Iterator[str]:
     new_settings, old_settings = settings_of(b), settings_of(a)
     for name in [*old_settings, *(n for n in new_settings if n not in old_settings)]:
         new, old = new_settings.get(name), old_settings.get(name)
-        if plain(new) != plain(old):
+        if plain(new) == plain(old):
+            continue
+        files = [file_difference(f, g) for f, g in zip(_files(old), _files(new), strict=False) if f != g]
+        if files and value_text(new) == value_text(old):
+            yield f"{what} with another content of {listed(files)}"
+        else:
             yield f"{what} with {name} {_as_text(new)} instead of {_as_text(old)}"
+
+
+def _files(value: Any) -> list[InputFile]:
+    """The files in a setting, in their order."""
+    if isinstance(value, InputFile):
+        return [value]
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    return [file for entry in value for file in _files(entry)] if isinstance(value, (list, tuple)) else []
+
+
+def file_difference(old: InputFile, new: InputFile) -> str:
+    """``beam.inp (line 3: '2, 5' instead of '2, 4')``: the first line that differs; the name alone of a file that is
+    not text, or not available."""
+    try:
+        lines, earlier = new.text().splitlines(), old.text().splitlines()
+    except (OSError, UnicodeDecodeError):
+        return new.name
+    for k, (line, was) in enumerate(zip_longest(lines, earlier, fillvalue=""), 1):
+        if line != was:
+            return (
+                f"{new.name} (line {k}: '{one_line(line.strip())[:LINE]}' instead of '{one_line(was.strip())[:LINE]}')"
+            )
+    return new.name
 
 
 def _settings_text(study: StudyDefinition) -> str:
