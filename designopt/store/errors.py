@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from designopt.plugin import plugin_file_of
+from designopt.plugin import PluginError, PluginFailed, plugin_file_of
 from designopt.printable import printable
 from designopt.store import safe_files
 
@@ -108,6 +108,18 @@ def reading(path: Path, file: str = "journal.db", cause: StoreError | None = Non
     ) as error:
         text = f"{path}: {file} is damaged: {type(error).__name__}: {error}; put back a copy, or run the study again"
         raise cause or StoreError(text, path) from error
+
+
+@contextlib.contextmanager
+def scoring(path: Path) -> Iterator[None]:
+    """Context that scores records of the store `path`, which may need a missing plugin."""
+    try:
+        yield
+    except PluginError as error:
+        way_out = "install it, or declare it before opening the store"
+        if isinstance(error, PluginFailed):
+            way_out = "correct it, then open the store again: all evaluations are stored"
+        raise StoreError(f"{path}: cannot be scored here: {error}; {way_out}", path) from error
 
 
 def refuse_foreign(path: Path, *, thoroughly: bool = False) -> None:

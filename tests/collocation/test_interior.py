@@ -126,7 +126,7 @@ def test_the_same_solve_gives_the_same_bits():
 
 
 @needs_compiler
-def test_a_search_goes_on_with_its_own_derivatives_after_another_one():
+def test_a_search_keeps_its_derivatives_after_another_one():
     program = Program(problems.cart_pole(), Options(intervals=20))
     transcription = program.transcription
     limits = boxes(program.statement, program.problem, transcription.layout, transcription.blocks)
@@ -155,7 +155,7 @@ def test_it_stops_at_the_limit_of_iterations_and_keeps_the_iterate():
 
 
 @needs_compiler
-def test_more_iterations_than_a_c_int_holds_are_as_many_as_it_holds():
+def test_the_limit_of_iterations_is_cut_to_the_range_of_a_c_int():
     solution = solve(problems.block_move(), Options(intervals=10, max_iterations=10**12, check=False))
 
     assert solution.solver.startswith(NAME)

@@ -20,7 +20,7 @@ from run_cases import Recorder, listed, make_study
 from designopt.run.runner import run_study
 from designopt.workers.pools import forking, local
 from designopt.workers.pools.forking import forked
-from designopt.workers.pools.shared_changes import SharedChanges
+from designopt.workers.pools.local import SharedChanges
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="workers are forked on Linux alone")
 
