@@ -58,7 +58,7 @@ static int factors_of_descent(Interior *t) {
         if (found == -1 && shift_equations == 0.0) {
             more_equations = 1e-8 * pow(t->mu, 0.25), next = shift;
         } else if (shift == 0.0) {
-            next = t->last_shift == 0.0 ? FIRST_SHIFT : fmax(MIN_SHIFT, t->last_shift / 3.0);
+            next = t->last_shift == 0.0 ? FIRST_SHIFT : larger(MIN_SHIFT, t->last_shift / 3.0);
         } else {
             next = shift * (t->last_shift == 0.0 ? 100.0 : 8.0);
         }
@@ -78,7 +78,7 @@ static int solved_for(Interior *t, const double *side, double *found) {
         times(t, found, t->left);
         for (int i = 0; i < size; i++) t->left[i] = side[i] - t->left[i];
         double of_found = largest_of(found, size), of_left = largest_of(t->left, size);
-        double ratio = of_left / (fmin(of_found, 1e6 * of_side) + of_side);
+        double ratio = of_left / (smaller(of_found, 1e6 * of_side) + of_side);
         if (!isfinite(of_found)) return 0;
         if (of_left == 0.0 || ratio <= EXACT) return 1;
         if (round == REFINEMENTS || ratio > 0.9 * before) return ratio <= GOOD_ENOUGH;
@@ -119,7 +119,7 @@ static int find_step(Interior *t) {
     if (!factors_of_descent(t)) return 0;
     while (!solved_for(t, t->side, t->step)) { /* with larger pivots */
         if (t->threshold >= 1e-2) return 0;
-        t->threshold = fmin(1e-2, 100.0 * t->threshold);
+        t->threshold = smaller(1e-2, 100.0 * t->threshold);
         if (factors(t) != 1 && !factors_of_descent(t)) return 0;
     }
     return 1;
@@ -139,8 +139,8 @@ static void find_limit_steps(Interior *t) {
 static double longest(const Interior *t, const double *step) {
     double found = 1.0;
     for (int i = 0; i < t->g.n; i++) {
-        if (step[i] < 0.0 && has_low(t, i)) found = fmin(found, -t->tau * (t->g.x[i] - t->g.low[i]) / step[i]);
-        if (step[i] > 0.0 && has_up(t, i)) found = fmin(found, t->tau * (t->g.up[i] - t->g.x[i]) / step[i]);
+        if (step[i] < 0.0 && has_low(t, i)) found = smaller(found, -t->tau * (t->g.x[i] - t->g.low[i]) / step[i]);
+        if (step[i] > 0.0 && has_up(t, i)) found = smaller(found, t->tau * (t->g.up[i] - t->g.x[i]) / step[i]);
     }
     return found;
 }
@@ -148,8 +148,8 @@ static double longest(const Interior *t, const double *step) {
 static double longest_of_limits(const Interior *t) {
     double found = 1.0;
     for (int i = 0; i < t->g.n; i++) {
-        if (t->dzl[i] < 0.0) found = fmin(found, -t->tau * t->g.zl[i] / t->dzl[i]);
-        if (t->dzu[i] < 0.0) found = fmin(found, -t->tau * t->g.zu[i] / t->dzu[i]);
+        if (t->dzl[i] < 0.0) found = smaller(found, -t->tau * t->g.zl[i] / t->dzl[i]);
+        if (t->dzu[i] < 0.0) found = smaller(found, -t->tau * t->g.zu[i] / t->dzu[i]);
     }
     return found;
 }
