@@ -11,6 +11,7 @@ from designopt import Quantity, define, open_store
 from designopt.plugin import model
 from designopt.report import summary_table
 from designopt.report.parts.answer import recommendation
+from designopt.report.parts.answer.limits import limits
 from designopt.report.parts.answer.overview import overview
 
 
@@ -138,3 +139,33 @@ def test_an_equality_is_among_the_limits_of_the_recommended_design(tmp_path: Pat
     _, table = recommendation.tables(study(constraints=limits).run(tmp_path / "s"))
     assert [row[0] for row in table.rows] == ["stiff", "balanced"]
     assert table.rows[1][1:3] == (0.0, "= 0")
+
+
+class Place(TypedDict, total=False):
+    load: Annotated[float, Quantity("N", default=1.0)]
+
+
+class Sag(TypedDict):
+    sag: Annotated[float, Quantity("mm", "at the end")]
+
+
+@model("loaded_place", version=1)
+def loaded_place(design: Mapping[str, float], scenario: Place) -> Sag:
+    """A deflection that only the scenario decides."""
+    return {"sag": 2.0 * float(scenario.get("load", 1.0))}
+
+
+def test_without_a_free_parameter_the_answer_is_the_result_in_each_scenario(tmp_path: Path) -> None:
+    result = define(
+        study="places",
+        model=loaded_place,
+        scenarios=[{"name": "calm", "load": 1.0}, {"name": "storm", "load": 3.0}],
+        objectives=[{"name": "bend", "minimize": "sag", "unit": "mm"}],
+        solver={"use": "evaluate"},
+        execution={"executor": "serial"},
+    ).run(tmp_path / "s")
+    assert overview(result).findings == ("The result is bend 6 mm, over 2 scenarios: worst.",)
+    (table,) = recommendation.tables(result)
+    assert (table.title, table.columns) == ("Result in each scenario", ("", "calm", "storm", "unit"))
+    assert table.rows == (("bend (minimize)", 2.0, 6.0, "mm"),)
+    assert limits(result) is None

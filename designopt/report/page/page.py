@@ -140,7 +140,7 @@ def sections(result: Result, only: Collection[str] | None = None) -> list[Sectio
         first = next(k for k, (_, section) in enumerate(parts) if section.needs)
         parts[first] = ("", all_missing(empty))
     return [
-        replace(section, figures=_of_subject(parts)[:1])
+        replace(section, figures=(_of_subject(parts) or _motion(result, parts))[:1])
         if name == "overview" and section.tables and not section.figures
         else section
         for name, section in parts
@@ -165,6 +165,11 @@ def _of_subject(parts: Sequence[tuple[str, Section]]) -> tuple[Figure, ...]:
         for figure in section.figures
         if figure.height <= BESIDE and not figure.width and "frames" not in figure.plot
     )
+
+
+def _motion(result: Result, parts: Sequence[tuple[str, Section]]) -> tuple[Figure, ...]:
+    """The beginning of the trajectories, if the page has them."""
+    return trajectories.in_short(result, summary.HEIGHT) if "trajectories" in dict(parts) else ()
 
 
 def _parts(result: Result) -> list[tuple[str, Part]]:

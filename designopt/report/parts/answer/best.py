@@ -54,6 +54,8 @@ def best(result: Result) -> Section | None:
         for label, row in chosen.items()
         if not label.startswith("best ") and row not in baseline_rows
     ]
+    if len(result.outcomes) == 1:
+        introduction = "The only design" if result.problem.space.free else "All results"
     if baseline_rows:
         introduction += "; and the study's baseline"
         findings += [_compared(result, name, row) for name, row in result.baseline.items()]

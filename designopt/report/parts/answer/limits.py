@@ -36,6 +36,8 @@ def limits(result: Result) -> Section | None:
     front = np.asarray(result.front(), dtype=np.intp)
     if not len(front):  # nor is there one without objectives
         return _broken(result)
+    if not result.problem.space.free and not result.problem.constraints:
+        return None
     findings = [sentence(c) for c in (*attained_bounds(result, front), *active_limits(result, front))]
     best = _best(result, front)
     if not findings:

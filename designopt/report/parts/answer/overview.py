@@ -53,8 +53,7 @@ def overview(result: Result) -> Section:
     elif not evaluated:
         findings.append("Every proposed design violates a relation of the space; none was evaluated.")
     else:
-        lead = summary.recommended(result)
-        findings += [f"The recommended design is {lead}."] if lead else []
+        findings += summary.sentence(result)
         findings += [
             sentence(clause)
             for clause in (

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from designopt.report.labels import answer_digits, baseline_label, listed, number, objective_values, recompute
-from designopt.report.section import Table
+from designopt.report.parts.designs.scenarios import values_in_scenarios
+from designopt.report.section import Table, with_a_value
 from designopt.store.provenance import versions
 from designopt.store.result import Result
 from designopt.store.views.table import stated_constraints
@@ -16,6 +17,8 @@ from designopt.study.study import StudyConstraint, Tolerance
 
 #: Relative margin below which a limit decides about the answer.
 CLOSE = 0.05
+#: Most scenarios in the table of a result.
+SCENARIOS = 8
 #: Change of an objective that is none.
 _SAME = 0.0005
 
@@ -26,7 +29,21 @@ def tables(result: Result) -> tuple[Table, ...]:
     if recommendation is None:
         return ()
     label, row = recommendation
-    return tuple(table for table in (_values(result, label, row), _limits(result, row)) if table is not None)
+    by_scenario = not result.problem.space.free and 1 < len(result.problem.scenarios) <= SCENARIOS
+    values = _in_scenarios(result, row) if by_scenario else _values(result, label, row)
+    return tuple(table for table in (values, _limits(result, row)) if table is not None)
+
+
+def _in_scenarios(result: Result, row: int) -> Table:
+    """The objectives of the only design in each scenario."""
+    problem, names = result.problem, [scenario.name for scenario in result.problem.scenarios]
+    figures = {name: v[[row]] for name, v in result.outcomes.figures.items()}
+    rows = tuple(
+        (f"{o.name} ({o.direction})", *values_in_scenarios(o, figures, (1, len(names)))[0].tolist(), o.unit)
+        for o in problem.objectives
+    )
+    columns, kept_rows = with_a_value(("", *names, "unit"), rows)
+    return Table("Result in each scenario", columns, kept_rows, digits=answer_digits(result))
 
 
 def _values(result: Result, label: str, row: int) -> Table:
@@ -55,7 +72,8 @@ def _values(result: Result, label: str, row: int) -> Table:
     kept_rows = tuple(tuple(line[k] for k in columns) for line in rows)
     note = "In brackets: the change from this design to the recommended one." if baseline else ""
     head = [head[k] for k in columns]
-    return Table("Recommended design", tuple(head), kept_rows, visible_rows=40, note=note, digits=digits)
+    title = "Recommended design" if problem.space.free else "Result"
+    return Table(title, tuple(head), kept_rows, visible_rows=40, note=note, digits=digits)
 
 
 def _tolerance(tolerance: Tolerance | None) -> str:

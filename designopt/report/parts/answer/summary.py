@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from designopt.counts import plural
 from designopt.report.colours import axis, layout, scale_for
 from designopt.report.labels import (
     answer_digits,
     chosen_once,
+    listed,
     number,
     objective_labels,
     objective_values,
@@ -27,6 +29,18 @@ DRAWN, HEIGHT = 300, 340
 ROOM = 34
 #: Letters of the title of an upright axis, which is shorter on paper.
 UPRIGHT = 20
+
+
+def sentence(result: Result) -> list[str]:
+    """The recommended design in a sentence, or the objectives where nothing is free; none without a feasible design."""
+    recommendation, problem = result.recommended(), result.problem
+    if recommendation is None:
+        return []
+    if problem.space.free:
+        return [f"The recommended design is {recommended(result)}."]
+    rules = listed(list(dict.fromkeys(o.over.plugin.name for o in problem.objectives)))
+    over = f", over {plural(len(problem.scenarios), 'scenario')}: {rules}" if len(problem.scenarios) > 1 else ""
+    return [f"The result is {describe(result, recommendation[1])}{over}."]
 
 
 def recommended(result: Result) -> str:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Significant digits of a constant on its axis.
 CONSTANT_DIGITS = 5
+#: States beside the answer.
+IN_SHORT = 3
 #: Maximum number of drawn programs.
 DRAWN = 12
 
@@ -66,6 +68,16 @@ def trajectories(
         if len(programs) < len(result.programs())
         else (),
     )
+
+
+def in_short(result: Result, height: int) -> tuple[Figure, ...]:
+    """The first states of the best program over time, for the beginning of a page; none without programs."""
+    programs = drawn_programs(result)
+    if not programs or not programs[0].record.ok:
+        return ()
+    phases = [programs[0].solution.phases[name] for name in _timelines(programs[0].solution)[0]]
+    names = list(dict.fromkeys(name for phase in phases for name in phase.of_kind("state")))[:IN_SHORT]
+    return (Figure("Trajectories: first states", _values_to_draw(phases, names), height=height),) if names else ()
 
 
 def _timelines(solution: Solution) -> list[list[str]]:
