@@ -18,7 +18,7 @@ from designopt.arrays import Floats
 from designopt.counts import plural
 from designopt.printable import one_line
 from designopt.problem import Outcomes, Problem
-from designopt.solvers.listed_designs import listed_names
+from designopt.solvers.listed_designs import listed_names, rows_by_name
 from designopt.store.disk.arrays import read_arrays
 from designopt.store.errors import RunError, StoreError, reading, scoring
 from designopt.store.folder import read_study
@@ -65,7 +65,14 @@ class Result:
 
     def __str__(self) -> str:
         """The chosen designs as a table, their number, and the command for all designs."""
-        return presentation.text(self)
+        verdict = self.recommended(), self.first_choice()
+        return self._summary().text(self.path, *verdict, self.code_differences, self.never_finite())
+
+    def _summary(self) -> presentation.Summary:
+        stated, title = self.in_stated_units, self.study.title or self.study.name
+        free = stated.problem.space.names
+        columns = [c for c in stated.columns() if c.role == "objective" or (c.role == "parameter" and c.of in free)]
+        return presentation.Summary(title, self.counts, len(self.front()), columns, self.chosen())
 
     @classmethod
     def open(
@@ -275,13 +282,7 @@ class Result:
     @cached_property
     def named(self) -> dict[str, int]:
         """Rows of the designs that the study gives by name, as far as complete."""
-        row_of: dict[str, int] = {}
-        for stage in self.study.stages:
-            design_rows = self.designs_of(stage.name)
-            for name, row in zip(listed_names(stage.solver), design_rows.tolist(), strict=False):
-                if name and row >= 0:
-                    row_of.setdefault(name, row)
-        return row_of
+        return rows_by_name([(stage.solver, self.designs_of(stage.name)) for stage in self.study.stages])
 
     def attained_bounds(self, rows: Rows | None = None, near: float = activity.NEAR) -> list[Attained]:
         """Bounds of the space that designs (default: the front) have reached, within the share `near` of the range:
@@ -381,10 +382,8 @@ class Result:
     def hypervolume(self, rows: Rows | None = None) -> float | None:
         """The hypervolume that designs (default: the front) dominate with respect to `reference`, in the objectives'
         units."""
-        reference = self.reference()
-        return (
-            None if reference is None else decision.hypervolume(self.outcomes.objectives[self._some(rows)], reference)
-        )
+        objectives, reference = self.outcomes.objectives[self._some(rows)], self.reference()
+        return None if reference is None else decision.hypervolume(objectives, reference)
 
     def hypervolume_history(self) -> tuple[NDArray[np.int64], Floats]:
         """Numbers of designs during the run, and the hypervolume at these times. Empty without a `reference`."""
@@ -393,22 +392,28 @@ class Result:
     # --------------------------------------------------------------------------------------------- bookkeeping
 
     @property
+    def _ended(self) -> tuple[NDArray[np.str_], NDArray[np.object_]]:
+        """Status and reason (n, k) in the scenarios with evaluations of their own."""
+        columns = sorted(set(self.recorded_problem.first_occurrence))
+        return self.status[:, columns], self.reason[:, columns]
+
+    @property
     def counts(self) -> dict[str, int]:
         """Numbers of points (proposals), designs, feasible designs, evaluations, and evaluations by status."""
         return {
             "points": sum(map(len, self._recorded.points.values())),
             "designs": len(self.outcomes),
             "feasible": int(self.outcomes.feasible.sum()),
-            **statuses.counts(self),
+            **statuses.counts(*self._ended),
         }
 
     def failures(self) -> dict[tuple[str, str], int]:
         """Number of failed evaluations by status and reason, most frequent first."""
-        return statuses.failures(self)
+        return statuses.failures(*self._ended)
 
     def never_finite(self) -> str:
         """The output that was not finite in any evaluation, in a clause; "" if some ended otherwise."""
-        return statuses.never_finite(self)
+        return statuses.never_finite(*self._ended)
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:
@@ -459,11 +464,12 @@ class Result:
         The default `part` is the front, for one objective its convergence. Raises `ValueError` if the part has nothing
         to show or fewer figures, `PluginError` for an unknown part and `TypeError` for an unknown setting.
         """
-        return presentation.figure(self, part, number, dark, settings)
+        part = part or ("front" if len(self.problem.objectives) > 1 else "convergence")
+        return presentation.figure(self.in_stated_units, part, number, dark, settings)
 
     def _repr_html_(self) -> str:
         """The chosen designs as a table, for notebooks."""
-        return presentation.html(self)
+        return self._summary().html()
 
     # ------------------------------------------------------------------------------------------------- reading
 

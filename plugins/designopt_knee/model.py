@@ -154,8 +154,8 @@ class FourBarKnee:
         self._gait_of({})
 
     def remarks(self, conditions: KneeConditions) -> list[str]:
-        """What does not fit in the recorded walk of a scenario, in itself and with the leg; a sample of scenarios is
-        looked at as far as `_WALKS` different ones."""
+        """Contradictions in the recorded walk of a scenario, and between it and the leg; at most `_WALKS` different
+        scenarios of a sample are checked."""
         key = tuple(sorted((name, getattr(value, "digest", value)) for name, value in conditions.items()))
         if key not in self._remarked and len(self._remarked) < _WALKS:
             gait = self._gait_of(conditions)

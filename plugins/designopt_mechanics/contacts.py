@@ -149,6 +149,11 @@ def sphere_loads(state: TreeState, spheres: Sequence[SphereContact]) -> list[Loa
     return loads
 
 
+def gaps(state: TreeState, contacts: Sequence[Contact]) -> Any:
+    """(k, 1) m between points and planes, negative where they press."""
+    return ca.vertcat(ca.SX(0, 1), *(_gap(state, contact)[0] for contact in contacts))
+
+
 def contact_forces(state: TreeState, contacts: Sequence[Contact]) -> Any:
     """(3, k) N on the points, in the axes of the ground. Raises `ValueError` for a state without rates."""
     return ca.horzcat(ca.SX(3, 0), *(_force(state, contact) for contact in contacts))

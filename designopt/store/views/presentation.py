@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import html as markup
-from collections.abc import Mapping
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from designopt.counts import plural
@@ -14,46 +16,61 @@ from designopt.store.views import table
 if TYPE_CHECKING:
     import plotly.graph_objects
 
-    from designopt.store.result import Result
 
+@dataclass(frozen=True)
+class Summary:
+    """The chosen designs of a result: their rows by label in the table `columns`, and its `counts` (`Result.counts`),
+    of which `front` designs are on the front."""
 
-def text(result: Result) -> str:
-    """The chosen designs as a table, their number, the recommended one, and the command for all designs."""
-    chosen = result.chosen()
-    nothing = ": ".join(filter(None, ["no design has a result within all limits", result.never_finite()]))
-    chosen_text = table.as_text(_columns(result), chosen) if chosen else nothing
-    act, first = result.recommended(), result.first_choice()
-    if act is not None and first is not None:
-        why = "" if act == first else f", because {first[0]} violates limits within its tolerances"
-        chosen_text += f"\nrecommended: {act[0]}{why}"
-    lines = [
-        f"{_title(result)}: {_numbers(result)}",
-        *(f"warning: {changed}" for changed in result.code_differences),
-        chosen_text,
-        f"full report: designopt report {result.path}",
-    ]
-    return printable("\n".join(lines))
+    title: str
+    counts: Mapping[str, int]
+    front: int
+    columns: Sequence[table.Column]
+    chosen: Mapping[str, int]
 
+    def text(
+        self,
+        path: Path,
+        recommended: tuple[str, int] | None,
+        first_choice: tuple[str, int] | None,
+        code_differences: Sequence[str],
+        never_finite: str,
+    ) -> str:
+        """The chosen designs as a table, their number, the recommended one, and the command for all designs."""
+        nothing = ": ".join(filter(None, ["no design has a result within all limits", never_finite]))
+        lines = [
+            f"{self.title}: {self._numbers}",
+            *(f"warning: {difference}" for difference in code_differences),
+            table.as_text(self.columns, self.chosen) if self.chosen else nothing,
+        ]
+        if recommended is not None and first_choice is not None:
+            is_first = recommended == first_choice
+            why = "" if is_first else f", because {first_choice[0]} violates limits within its tolerances"
+            lines.append(f"recommended: {recommended[0]}{why}")
+        return printable("\n".join([*lines, f"full report: designopt report {path}"]))
 
-def html(result: Result) -> str:
-    """The chosen designs as a table with their number above it."""
-    chosen = result.chosen()
-    head = f"<b>{markup.escape(_title(result))}</b>: {_numbers(result)}"
-    return head + (table.as_html(_columns(result), chosen) if chosen else "")
+    def html(self) -> str:
+        """The chosen designs as a table with their number above it."""
+        head = f"<b>{html.escape(self.title)}</b>: {self._numbers}"
+        return head + (table.as_html(self.columns, self.chosen) if self.chosen else "")
+
+    @property
+    def _numbers(self) -> str:
+        designs = plural(self.counts["designs"], "design")
+        return f"{designs}, {self.counts['feasible']} feasible, {self.front} on the front"
 
 
 def figure(
-    result: Result, part: str, number: int, dark: bool, settings: Mapping[str, Any]
+    result: object, part: str, number: int, dark: bool, settings: Mapping[str, Any]
 ) -> plotly.graph_objects.Figure:
-    """Figure `number` of a report part: see `Result.plot`."""
-    part = part or ("front" if len(result.problem.objectives) > 1 else "convergence")
+    """Figure `number` of a report part of a `Result`: see `Result.plot`."""
     plugin = find("report", part)
     for name in settings.keys() - plugin.settings.keys():
         near = closest(name, plugin.settings)
         setting_names = ", ".join(plugin.settings) or "none"
         hint = f"did you mean '{near}'?" if near else f"it has: {setting_names}"
         raise TypeError(f"plot(): the part '{part}' has no setting '{name}'; {hint}")
-    section = Use(plugin, settings).build()(result.in_stated_units)
+    section = Use(plugin, settings).build()(result)
     figures = section.figures if section is not None else ()
     if not figures:
         reason = f": {section.introduction}" if section is not None and section.introduction else ""
@@ -61,20 +78,3 @@ def figure(
     if not 0 <= number < len(figures):
         raise ValueError(f"the part '{part}' has {len(figures)} figures here, numbered from 0; there is no {number}")
     return figures[number].plotly(dark=dark)
-
-
-def _title(result: Result) -> str:
-    return result.study.title or result.study.name
-
-
-def _numbers(result: Result) -> str:
-    counts = result.counts
-    designs = plural(counts["designs"], "design")
-    return f"{designs}, {counts['feasible']} feasible, {len(result.front())} on the front"
-
-
-def _columns(result: Result) -> list[table.Column]:
-    """The free parameters and the objectives, in the units of the study."""
-    stated = result.in_stated_units
-    free = stated.problem.space.names
-    return [c for c in stated.columns() if c.role == "objective" or (c.role == "parameter" and c.of in free)]

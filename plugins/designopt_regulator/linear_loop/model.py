@@ -128,7 +128,7 @@ class LinearLoop:
         return sentences
 
     def study_remarks(self, parameters: Collection[str], judged: Collection[str]) -> list[str]:
-        """Whether anything holds the derivative back."""
+        """A sentence if no objective and no limit penalises the noise that the derivative amplifies."""
         return noise_remarks(parameters, judged, "ks_peak" if self.sample_time is None else "noise_gain")
 
     def baselines(self, parameters: Collection[str]) -> Mapping[str, Mapping[str, float]]:
