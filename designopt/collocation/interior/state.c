@@ -54,7 +54,8 @@ typedef struct {
     double *before, *c_before, *c_soc, *soc, *row_scale;
     double f, cost_scale, mu, tau, theta_max, theta_min, last_shift, threshold, step_size, alpha, asked;
     Reals filter, history;
-    int iterations, begun, tiny; /* steps that were too small, one after the other */
+    int iterations, begun;
+    int tiny, singular; /* steps that were too small, matrices that were singular, one after the other */
 } Interior;
 
 static const double HUGE_NUMBER = 1e19;

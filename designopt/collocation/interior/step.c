@@ -2,7 +2,8 @@
 
 static const double FIRST_SHIFT = 1e-4, MIN_SHIFT = 1e-20, MAX_SHIFT = 1e20; /* section 3.1 */
 static const double EXACT = 1e-10, GOOD_ENOUGH = 1e-5;
-enum { REFINEMENTS = 10 };
+/* Iterations with a singular matrix, one after the other, from which on its equations are shifted at once (IPOPT's). */
+enum { REFINEMENTS = 10, DEGENERATE = 3 };
 
 /* The matrix (n + m, n + m) times a vector, from its lower triangle. */
 static void times(const Interior *t, const double *v, double *result) {
@@ -44,19 +45,25 @@ static void shift_diagonal(Interior *t, double of_variables, double of_equations
     for (int i = t->g.n; i < t->g.n + t->g.m; i++) t->k[t->g.diagonal[i]] -= of_equations;
 }
 
-/* Factors of the matrix that is shifted until its inertia is right (algorithm IC); 0 if none is found. */
-static int factors_of_descent(Interior *t) {
-    double shift = 0.0, shift_equations = 0.0;
+/* Factors of the matrix that is shifted until its inertia is right (algorithm IC); 0 if none is found. A `first` matrix
+   has no shift yet. Dependent equations make it singular in every iteration: then that is no longer tried. */
+static int factors_of_descent(Interior *t, int first) {
+    double shift = 0.0, shift_equations = 0.0, of_singular = 1e-8 * pow(t->mu, 0.25);
+    if (first && t->singular >= DEGENERATE) {
+        shift_equations = of_singular;
+        shift_diagonal(t, 0.0, shift_equations);
+    }
     for (int tries = 0;; tries++) {
         int found = factors(t);
         if (found == 1) {
             if (shift > 0.0) t->last_shift = shift;
+            if (first && shift_equations == 0.0) t->singular = 0;
             return 1;
         }
         if (found == -2) return 0;
         double more_equations = 0.0, next;
         if (found == -1 && shift_equations == 0.0) {
-            more_equations = 1e-8 * pow(t->mu, 0.25), next = shift;
+            more_equations = of_singular, next = shift, t->singular += first;
         } else if (shift == 0.0) {
             next = t->last_shift == 0.0 ? FIRST_SHIFT : larger(MIN_SHIFT, t->last_shift / 3.0);
         } else {
@@ -116,11 +123,11 @@ static int find_step(Interior *t) {
         t->side[i] = -(t->dual[i] + barrier_slope(t, i));
     }
     for (int i = 0; i < g->m; i++) t->side[g->n + i] = -t->c[i];
-    if (!factors_of_descent(t)) return 0;
+    if (!factors_of_descent(t, 1)) return 0;
     while (!solved_for(t, t->side, t->step)) { /* with larger pivots */
         if (t->threshold >= 1e-2) return 0;
         t->threshold = smaller(1e-2, 100.0 * t->threshold);
-        if (factors(t) != 1 && !factors_of_descent(t)) return 0;
+        if (factors(t) != 1 && !factors_of_descent(t, 0)) return 0;
     }
     return 1;
 }
