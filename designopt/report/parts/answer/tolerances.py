@@ -27,7 +27,8 @@ def tolerances(result: Result) -> Section | None:
         label: index for label, row in chosen_once(result).items() if (index := tolerated.index_of(row)) is not None
     }
     named = {index: label for label, index in chosen.items()}
-    order = [*named, *(i for i in range(len(tolerated)) if i not in named)]
+    several = len(result.problem.objectives) > 1  # else all others are worse
+    order = [*named, *(i for i in range(len(tolerated)) if several and i not in named)]
     further = len(order) - len(named)
     most = plural(int(tolerated.is_recorded.sum(axis=1).max()), "neighbour")
     findings = [f"{clause[:1].upper()}{clause[1:]}." for clause in (*fragile(result), *narrow_front(result))]
