@@ -10,6 +10,7 @@ from designopt.report.labels import chosen_once, listed, number, objective_label
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
 from designopt.store.views.tolerances import ENOUGH, ToleranceResults, enough_for
+from designopt.study.sections.tolerances import ASSUMED
 from designopt.study.study import Tolerance
 
 
@@ -51,7 +52,7 @@ def tolerances(result: Result) -> Section | None:
 def fragile(result: Result) -> list[str]:
     """A clause for each chosen design with too few neighbours within the limits."""
     return [
-        f"{label} {_lost(violated, without)} of {total} neighbours within its tolerances{_because(name)}"
+        f"{label} {_lost(violated, without)} of {total} neighbours within its tolerances{_size(result)}{_because(name)}"
         for label, violated, without, total, name in _fragile(result)
     ]
 
@@ -73,10 +74,14 @@ def fragile_in_short(result: Result) -> list[str]:
         ]
     )
     names = dict.fromkeys(name for *_, name in fragile_designs if name)
-    return [
-        f"{len(fragile_designs)} of the chosen designs {what} in some neighbours within their tolerances: {each}"
-        + _because(listed(list(names)))
-    ]
+    where = f"in some neighbours within their tolerances{_size(result)}"
+    return [f"{len(fragile_designs)} of the chosen designs {what} {where}: {each}" + _because(listed(list(names)))]
+
+
+def _size(result: Result) -> str:
+    """`` (±1 % assumed)``, or "" for tolerances that the study states."""
+    stated = (result.original or result).study.tolerances
+    return f" (±{number(100.0 * ASSUMED)} % assumed)" if stated is not None and stated.assumed else ""
 
 
 def untried(result: Result) -> list[str]:

@@ -143,7 +143,7 @@ def _boxes(result: Result, validated: Any) -> Figure:
 
 
 def _scale(values: Floats, study_values: Floats, framed: Mask) -> dict[str, Any]:
-    """The axis of `values` (designs, scenarios), without those far from the boxes and `study_values` of `framed` designs."""
+    """The axis of `values` (designs, scenarios), without those far from the boxes of `framed` designs."""
     scale = scale_for(values)
     finite_values = [x[np.isfinite(x)] for x in values]
     if scale or not any(len(x) for x in finite_values):
@@ -153,20 +153,20 @@ def _scale(values: Floats, study_values: Floats, framed: Mask) -> dict[str, Any]
         return {"type": "linear"}
     quartiles = np.array([np.percentile(x, (25, 75)) for x in boxes])
     length = np.ptp(quartiles, axis=1)
-    drawn = [
+    reaches = [
         *(quartiles[:, 0] - 3 * length),
         *(quartiles[:, 1] + 3 * length),
         *study_values[framed & np.isfinite(study_values)],
     ]
-    ends = np.array([min(drawn), max(drawn)])
+    ends = np.array([min(reaches), max(reaches)])
     smallest, largest = (
         float(end(x)) for end, x in ((np.min, np.hstack(finite_values)), (np.max, np.hstack(finite_values)))
     )
     room = FAR * float(np.ptp(ends))
     if smallest >= ends[0] - room and largest <= ends[1] + room:
         return {"type": "linear"}
-    shown = np.clip([smallest, largest], *ends)
-    return {"type": "linear", "range": [float(v) for v in shown + 0.04 * np.ptp(shown) * np.array([-1.0, 1.0])]}
+    limits = np.clip([smallest, largest], *ends)
+    return {"type": "linear", "range": [float(v) for v in limits + 0.04 * np.ptp(limits) * np.array([-1.0, 1.0])]}
 
 
 def _quantiles(result: Result, validated: Any, levels: tuple[float, ...]) -> Table:
