@@ -55,9 +55,9 @@ def start_of(study: Study, store: Path, way: Way) -> RunStart:
     if not edited.differences:
         _name_failures(edited)
         return RunStart(store, resume=True)
-    if way is None:
-        fail(_advice(edited), STORE)
     exists = (edited.beside / "journal.db").exists()
+    if way is None and not exists:
+        fail(_advice(edited), STORE)
     echo(f"{'continuing' if exists else 'new store'} {edited.beside}, beside {store}", err=True)
     return RunStart(edited.beside, resume=exists, recall=edited.sources)
 
@@ -78,15 +78,21 @@ def _name_failures(edited: Edited) -> None:
 def rescore(study: Study, store: Path) -> int:
     """The table and the page of the results in `store`, scored by `study`."""
     from designopt.report import summary_table
+    from designopt.store.errors import StoreError
 
-    result = _edited(study, store).rescored()
+    edited = _edited(study, store)
+    try:
+        result = edited.rescored()
+    except StoreError as error:
+        fail(f"{error}\n{_advice(edited)}", STORE)
     _ = result.outcomes  # scored here, where a failing aggregation can be reported
     page = write_page(result, store / "report-set.html")
     if result.problem.objectives and not result.outcomes.feasible.any():
         echo(f"report       {page}")
         echo(f"{store}: no design satisfies the present limits", err=True)
         return NOTHING_FEASIBLE
-    echo(f"{summary_table(result)}\n\nreport       {page}")
+    note = "note: no design was searched for the edited question; a run with --beside may find better ones"
+    echo(f"{summary_table(result)}\n{note}\n\nreport       {page}")
     return DONE
 
 

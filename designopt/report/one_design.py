@@ -83,12 +83,13 @@ def _limit(c: StudyConstraint) -> str:
 
 
 def output_rows(result: Result, row: int) -> list[list[str]]:
-    """Every recorded figure, scenario by scenario, with its unit."""
+    """Every recorded figure that some design has, scenario by scenario, with its unit."""
     scenarios = result.problem.scenarios
     rows = [["figure", *(s.name if len(scenarios) > 1 else "value" for s in scenarios), "unit"]]
     for name, (unit, values) in displayed_figures(result).items():
         cells = ["no value" if np.isnan(v) else _exact(float(v)) for v in values[row]]
-        rows.append([name, *cells, unit])
+        if np.isfinite(values).any():
+            rows.append([name, *cells, unit])
     return rows
 
 

@@ -110,9 +110,13 @@ def test_one_common_objective_is_compared_by_its_best(tmp_path: Path) -> None:
     a, b = store("a", [(3, 0), (2, 0)], objectives=one), store("b", [(5, 0), (1, 0)], objectives=one)
     page = compared(a, b, path=tmp_path)
     assert [f["name"].split("-")[0] for f in figures_of(page)] == ["best"]
-    assert rows(page, "Best value of each store") == [["a", "2", "1.0e+00"], ["b", "1", "0.0e+00"]]
+    assert rows(page, "Best value of each store") == [["a", "2", "100 %"], ["b", "1", "0"]]
     assert "b has the best mass, 1." in page
     assert "a is worse by 100 %." in page
+    assert "The stores answer different questions" not in page
+    limited = store("limited", [(5, 0), (1, 0)], objectives=one, constraints=(at_most("mass", 4.0, "kg"),))
+    assert "The stores answer different questions" in compared(a, limited, path=tmp_path)
+    assert [row[-3] for row in rows(compared(a, limited, path=tmp_path), "Side by side")] == ["met", "met"]
     alike = compared(a, replace(a, path=Path("c.study")), path=tmp_path)
     assert "a and c have the same best mass to within a millionth." in alike
 
@@ -143,8 +147,9 @@ def test_differences_of_the_studies_are_described_in_words() -> None:
         "parameter height left out",
         "scenario gale added",
         "wind 3 instead of none in scenario nominal",
-        "objective mass is minimize mass [kg] over scenarios: mean instead of minimize mass [kg] over scenarios: worst",
-        "limit cost (cost ≤ 9 over scenarios: worst) added",
+        "objective mass is minimize mass in kg, over scenarios: mean instead of "
+        "minimize mass in kg, over scenarios: worst",
+        "limit cost (cost ≤ 9, over scenarios: worst) added",
         "stage sweep: solver with samples 50 instead of 20",
         "stage late (random) added",
         "seed 4 instead of 0",

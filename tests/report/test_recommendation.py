@@ -8,8 +8,9 @@ import pytest
 from command import designopt
 
 from designopt import Quantity, define, open_store
-from designopt.plugin import model
-from designopt.report import summary_table
+from designopt.plugin import model, report
+from designopt.report import Figure, Section, summary_table
+from designopt.report.page.page import sections
 from designopt.report.parts.answer import recommendation
 from designopt.report.parts.answer.limits import limits
 from designopt.report.parts.answer.overview import overview
@@ -169,3 +170,22 @@ def test_without_a_free_parameter_the_answer_is_the_result_in_each_scenario(tmp_
     assert (table.title, table.columns) == ("Result in each scenario", ("", "calm", "storm", "unit"))
     assert table.rows == (("bend (minimize)", 2.0, 6.0, "mm"),)
     assert limits(result) is None
+
+
+def test_the_figure_beside_the_answer_has_short_names_and_its_upper_panel_alone(tmp_path: Path) -> None:
+    @report("two_panels", version=1)
+    def two_panels(result: Any) -> Section:
+        """A response above its command."""
+        curve = {"type": "scatter", "x": [0, 1], "y": [0, 1]}
+        data = [{**curve, "name": "best mass: t 3 mm"}, {**curve, "name": "command: 1", "yaxis": "y2"}]
+        axes = {"xaxis": {"anchor": "y2"}, "yaxis": {"domain": [0.4, 1.0]}, "yaxis2": {"domain": [0.0, 0.3]}}
+        return Section("Response", figures=(Figure("Output", {"data": data, "layout": axes}),))
+
+    result = study(report={"plots": [two_panels]}).run(tmp_path / "s")
+    answer = sections(result)[0]
+    (figure,) = answer.figures
+    upper, lower = figure.plot["data"]
+    assert (upper["name"], upper.get("visible", True), lower["visible"]) == ("best mass", True, False)
+    assert figure.plot["layout"]["yaxis"]["domain"] == [0.0, 1.0]
+    (below,) = next(section for section in sections(result) if section.title == "Response").figures
+    assert below.plot["data"][0]["name"] == "best mass: t 3 mm"

@@ -123,7 +123,8 @@ class LinearLoop:
                 low, high = (f"{at_rest + end:.4g}" for end in ends)
                 sentences.append(
                     f"limits, set-point and overshoot count from rest (input {at_rest:.4g} {unit}, output "
-                    f"{data.output[0]:.4g} {data.units[1]}): the command may lie between {low} and {high} {unit}"
+                    f"{data.output[0]:.4g} {data.units[1]}): the command may lie between {low} and {high} {unit}; "
+                    "steps of set-point and load are of 1: for larger ones divide the limits by their size"
                 )
         return sentences
 

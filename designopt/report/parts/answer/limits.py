@@ -84,10 +84,13 @@ def warnings(result: Result) -> list[str]:
     return [*attained_bounds(result, front, WARNED, choices=False), *active_limits(result, front, WARNED)]
 
 
+#: Beginnings of clauses that are no names of the study.
+_WORDS = ("the ", "no ", "over ", "best ", "compromise ", "knee ", "robust ", "utopia ", "topsis ")
+
+
 def sentence(clause: str) -> str:
     """`clause` as a sentence; names of parameters keep their letters."""
-    capital = clause.startswith(("the ", "no ", "best "))
-    return (clause[0].upper() + clause[1:] if capital else clause) + "."
+    return (clause[0].upper() + clause[1:] if clause.startswith(_WORDS) else clause) + "."
 
 
 def attained_bounds(

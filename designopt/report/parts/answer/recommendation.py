@@ -12,11 +12,10 @@ from designopt.report.parts.designs.scenarios import values_in_scenarios
 from designopt.report.section import Table, with_a_value
 from designopt.store.provenance import versions
 from designopt.store.result import Result
+from designopt.store.views.activity import NEAR
 from designopt.store.views.table import stated_constraints
 from designopt.study.study import StudyConstraint, Tolerance
 
-#: Relative margin below which a limit decides about the answer.
-CLOSE = 0.05
 #: Most scenarios in the table of a result.
 SCENARIOS = 8
 #: Change of an objective that is none.
@@ -95,13 +94,13 @@ def _against(value: float, baseline: float, digits: int) -> str:
 
 def _limits(result: Result, row: int) -> Table | None:
     rows = [
-        (c.name, value, f"{sign} {number(limit)}", c.unit, f"{margin:.0%}".replace("%", " %") if limit else "–")
+        (c.name, value, f"{sign} {number(limit)}", c.unit, f"{margin:.0%}".replace("%", " %") if limit else "")
         for c, sign, limit, value, margin in _sides(result, row)
     ]
     for c in stated_constraints(result.problem):
         if c.equals is not None:  # met within its tolerance, without a margin
             values, _ = result.problem.limited(c, result.outcomes.figures, len(result.outcomes))
-            rows.append((c.name, float(values[row]), f"= {number(c.equals)}", c.unit, "–"))
+            rows.append((c.name, float(values[row]), f"= {number(c.equals)}", c.unit, "met"))
     return Table("Its limits", ("limit", "value", "limit value", "unit", "margin"), tuple(rows)) if rows else None
 
 
@@ -161,7 +160,7 @@ def changes(result: Result) -> list[str]:
     ]  # it meets limits by nature
     if not sides:
         return []
-    close = [_in_words(side) for side in sides if side[4] <= CLOSE]
+    close = [_in_words(side) for side in sides if side[4] <= NEAR]
     if close:
         which = "limit" if len(close) == 1 else "limits"
         return [f"Another value of the {which} {listed(close)} would change the answer."]

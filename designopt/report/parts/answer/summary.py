@@ -67,8 +67,9 @@ def _instead(result: Result) -> str:
 
 def table(result: Result) -> Table | None:
     """The chosen designs with their objectives, and the number of neighbours that meet the limits; None if there is
-    only one, which is recommended."""
-    chosen, near = chosen_once(result), result.tolerated()
+    only one, which is recommended. Those of the baseline stand beside the recommended one."""
+    baseline, near = set(result.baseline.values()), result.tolerated()
+    chosen = {label: row for label, row in chosen_once(result).items() if row not in baseline}
     if len(chosen) < 2:
         return None
     values = objective_values(result)

@@ -21,6 +21,7 @@ from designopt.report.labels import (
     titled,
     with_unit,
 )
+from designopt.report.parts.designs.map import colour_limits
 from designopt.report.section import Figure, Section, Table, with_a_value
 from designopt.report.traces import Trace, selected
 from designopt.store.result import Result
@@ -65,7 +66,7 @@ def scenarios(result: Result) -> Section | None:
         .replace("`", "“", 1)
         .replace("`", "”", 1),
         findings=tuple(_findings(result, chosen, layers, holding)),
-        figures=(_heat_map(names, list(chosen), layers | limited | raw),),
+        figures=(_heat_map(names, list(chosen), layers | limited | raw, result.outcomes.feasible[rows]),),
         tables=(
             _worst(names, list(chosen), layers, bad),
             _all(result.problem, list(chosen), layers | limited | raw, holding),
@@ -100,7 +101,7 @@ def _findings(result: Result, chosen: dict[str, int], layers: dict[str, Floats],
     return sentences
 
 
-def _heat_map(names: list[str], designs: list[str], layers: dict[str, Floats]) -> Figure:
+def _heat_map(names: list[str], designs: list[str], layers: dict[str, Floats], feasible: Mask) -> Figure:
     """Designs over scenarios, coloured by the selected value."""
     layers = {k: v for k, v in layers.items() if np.isfinite(v).any()}
     short = [plain(n if len(n) <= 24 else n[:23] + "…") for n in names]
@@ -117,7 +118,9 @@ def _heat_map(names: list[str], designs: list[str], layers: dict[str, Floats]) -
     }
     maps = []
     for label, v in layers.items():
-        maps.append({**shared, "z": v, "colorbar": colour_bar(titled(label, 12 + 4 * len(designs)))})
+        low, high = colour_limits(v.ravel(), np.repeat(feasible, len(names)))
+        bar = colour_bar(titled(label, 12 + 4 * len(designs)))
+        maps.append({**shared, "z": v, "colorbar": bar, "zmin": low, "zmax": high})
         if len(names) <= 12:
             maps[-1] |= {"text": [[number(float(z), 3) for z in line] for line in v], "texttemplate": "%{text}"}
     turned = {"tickangle": -40} if len(names) > 5 else {}
@@ -174,10 +177,10 @@ def _by_figure(problem: Problem, designs: list[str], layers: dict[str, Floats], 
         for i, s in places
     ]
     rows: list[tuple[Any, ...]] = [
-        (label, *(float(v[place]) for place in places), figure_meaning(problem, label.partition(" [")[0]))
+        (label, *(float(v[i, s]) for i, s in places), figure_meaning(problem, label.partition(" [")[0]))
         for label, v in layers.items()
     ]
-    rows += [(f"{name} holds", *("yes" if h[place] else "no" for place in places), "") for name, h in holding.items()]
+    rows += [(f"{name} holds", *("yes" if h[i, s] else "no" for i, s in places), "") for name, h in holding.items()]
     head, kept_rows = with_a_value(("", *columns, "meaning"), rows)
     return Table("Chosen designs in every scenario", head, kept_rows, visible_rows=200)
 
