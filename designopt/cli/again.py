@@ -49,6 +49,7 @@ def start_of(study: Study, store: Path, way: Way) -> RunStart:
     """How a run of `study` begins. Ends the command if `store` has another search and no `way` was chosen."""
     if not (store / "journal.db").exists():
         return RunStart(store)
+    _refuse_made_elsewhere(store)
     if way == "replace":
         return RunStart(store, replace=True)
     edited = _edited(study, store)
@@ -60,6 +61,14 @@ def start_of(study: Study, store: Path, way: Way) -> RunStart:
         fail(_advice(edited), STORE)
     echo(f"{'continuing' if exists else 'new store'} {edited.beside}, beside {store}", err=True)
     return RunStart(edited.beside, resume=exists, recall=edited.sources)
+
+
+def _refuse_made_elsewhere(store: Path) -> None:
+    """No way of a run continues a study of a laboratory, and `--replace` would delete its results."""
+    from designopt.store.errors import refuse_made_elsewhere
+    from designopt.store.result import Result
+
+    refuse_made_elsewhere(Result.open(store).sessions, store)
 
 
 def _name_failures(edited: Edited) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from designopt.counts import after
 from designopt.problem import unequal
-from designopt.report.labels import displayed_figures
+from designopt.report.labels import displayed_figures, failure_class
 from designopt.report.notable import sentences
 from designopt.store.errors import StoreError
 from designopt.store.views.table import stated_constraints
@@ -100,9 +100,7 @@ def evaluation_rows(result: Result, row: int) -> list[list[str]]:
     for k, scenario in enumerate(result.problem.scenarios):
         status, reason = str(result.status[row, k]), str(result.reason[row, k])
         wall = float(result.wall[row, k])
-        rows.append(
-            [scenario.name, f"{status} ({reason})" if reason else status, f"{wall:.3g} s" if wall else "", keys[k]]
-        )
+        rows.append([scenario.name, failure_class(result, status, reason), f"{wall:.3g} s" if wall else "", keys[k]])
     return rows
 
 

@@ -8,7 +8,7 @@ import os
 import shlex
 import sqlite3
 import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -54,6 +54,24 @@ def allow_options(path: Path) -> str:
 def resume_command(path: Path) -> str:
     """The command that continues the run in the store `path`, with the plugin files and allowed programs."""
     return f"designopt resume {shlex.quote(str(path))}{plugin_options(path)}{allow_options(path)}"
+
+
+def ask_and_tell(path: Path) -> str:
+    """The commands that continue a study whose evaluations are made elsewhere, in the store `path`."""
+    store, files = shlex.quote(str(path)), plugin_options(path)
+    return f"designopt ask {store}{files}, then designopt tell {store} FILE{files}"
+
+
+def made_elsewhere(sessions: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether a session of a store has asked for evaluations to be made in a laboratory or by another program."""
+    return any(session.get("executor") == "outside" for session in sessions)
+
+
+def refuse_made_elsewhere(sessions: Iterable[Mapping[str, Any]], path: Path) -> None:
+    """Raises `StoreError` for a store whose evaluations are made elsewhere: a run would evaluate its model instead."""
+    if made_elsewhere(sessions):
+        text = "its evaluations are made elsewhere, and a run would take those of the model instead"
+        raise StoreError(f"{path}: {text}; nothing was run. Continue with: {ask_and_tell(path)}", path)
 
 
 class RunError(Exception):

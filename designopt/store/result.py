@@ -20,7 +20,7 @@ from designopt.printable import one_line
 from designopt.problem import Outcomes, Problem
 from designopt.solvers.listed_designs import listed_names, rows_by_name
 from designopt.store.disk.arrays import read_arrays
-from designopt.store.errors import RunError, StoreError, reading, scoring
+from designopt.store.errors import RunError, StoreError, made_elsewhere, reading, scoring
 from designopt.store.folder import read_study
 from designopt.store.journal import recorded_designs
 from designopt.store.journal.reader import JournalReader
@@ -437,6 +437,11 @@ class Result:
         runs."""
         last = self.sessions[-1] if self.sessions else {}
         return str(last.get("reason") or "not ended")
+
+    @property
+    def made_elsewhere(self) -> bool:
+        """Whether evaluations were asked for, to be made in a laboratory or by another program."""
+        return made_elsewhere(self.sessions)
 
     def _records(self, name: str) -> list[dict[str, Any]]:
         with self._journal() as journal:

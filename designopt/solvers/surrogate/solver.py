@@ -244,7 +244,11 @@ class _Search:
     def tell(self, outcomes: Outcomes) -> None:
         """Called with the outcome (1 row) of the first pending design."""
         self._tells += 1
-        self._pending = [x for x in self._pending if x.tobytes() != (outcomes.X[0] + 0.0).tobytes()]
+        left = [x for x in self._pending if x.tobytes() != (outcomes.X[0] + 0.0).tobytes()]
+        if len(left) == len(self._pending):  # made in its place, before a result was corrected
+            left = left[1:]
+            self._requested.add((outcomes.X[0] + 0.0).tobytes())
+        self._pending = left
         better = self._better(outcomes)
         if (way := self._chosen.pop((outcomes.X[0] + 0.0).tobytes(), None)) is not None:
             self._worth[way] += better, 1.0

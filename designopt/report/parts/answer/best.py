@@ -60,17 +60,18 @@ def best(result: Result) -> Section | None:
         introduction += "; and the study's baseline"
         findings += [_compared(result, name, row) for name, row in result.baseline.items()]
     findings += [sentence(clause) for clause in warnings(result)]
+    commands = Table(
+        "Commands to recompute them",
+        ("design", "row", "command"),
+        tuple((label, row, recompute(result, row)) for label, row in chosen.items()),
+    )
     return Section(
         "Best designs",
         introduction=introduction + ".",
         findings=tuple(findings),
         tables=(
             Table("Chosen designs", head, tuple(rows), visible_rows=200, digits=answer_digits(result)),
-            Table(
-                "Commands to recompute them",
-                ("design", "row", "command"),
-                tuple((label, row, recompute(result, row)) for label, row in chosen.items()),
-            ),
+            *((commands,) if not result.made_elsewhere else ()),
         ),
     )
 

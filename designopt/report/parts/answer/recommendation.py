@@ -186,8 +186,8 @@ def _in_words(side: tuple[StudyConstraint, str, float, float, float]) -> str:
 def reproduce(result: Result) -> str:
     """How to repeat the recommended design and the study."""
     recommendation = result.recommended()
-    command = f": {recompute(result, recommendation[1])}" if recommendation is not None else ""
+    command = recompute(result, recommendation[1]) if recommendation is not None else ""
     return (
         f"To reproduce: the study with seed {result.study.seed} and designopt {versions()['designopt']}, in the store"
-        f" as study.yaml{command}"
+        f" as study.yaml{f': {command}' if command else ''}"
     )
