@@ -377,16 +377,31 @@ def test_points_that_end_elsewhere_when_they_are_solved_cold_are_reported():
     assert [kind for kind, _ in same.notes if kind == "programs_differ"] == []
 
 
+def compared_decays(model_decays, decays, errors, *, takes_options=False):
+    model = SimpleNamespace(plugin=SimpleNamespace(takes_options=takes_options))
+    objectives = [SimpleNamespace(name="decay", sign=1.0)]
+    problem = SimpleNamespace(objectives=objectives, model=model, evaluation_options={})
+    outcomes = SimpleNamespace(objectives=np.array(model_decays)[:, None], violation=np.zeros(len(decays)))
+    return compared(problem, outcomes, np.array(decays), errors=np.array(errors), starts=2)
+
+
 def test_evaluations_without_a_result_are_compared_with_nothing():
     # warnings are errors here: infinite and missing numbers are passed over in silence
-    model = SimpleNamespace(plugin=SimpleNamespace(takes_options=False))
-    problem = SimpleNamespace(objectives=[SimpleNamespace(name="decay", sign=1.0)], model=model)
-    outcomes = SimpleNamespace(objectives=np.array([[math.inf], [math.nan], [1.1], [1.0]]), violation=np.zeros(4))
-    ((kind, text),) = compared(problem, outcomes, np.array([math.inf, 1.0, 1.0, 1.0]))
+    ((kind, text),) = compared_decays([math.inf, math.nan, 1.1, 1.0], [math.inf, 1.0, 1.0, 1.0], [math.nan] * 4)
     assert kind == "objective_differs"
     assert text.startswith(
         "the model evaluates 'decay' of 1 of 4 optima differently from the program, by up to 1.1 instead"
     )
+
+
+def test_a_difference_that_the_mesh_cannot_explain_is_that_of_two_optima():
+    ((_, text),) = compared_decays([1.1], [1.0], [1e-5], takes_options=True)
+    assert "instead of 1: the two are different local optima: raise 'starts' of the solver (2 here), which" in text
+    assert "mesh" not in text
+    ((_, text),) = compared_decays([1.1], [1.0], [1e-5])
+    assert "different local optima: give the model a better guess, or more starts (see its settings)" in text
+    ((_, text),) = compared_decays([1.1], [1.0], [1e-2], takes_options=True)
+    assert "instead of 1: the mesh is too coarse: state 'refine' or 'intervals'" in text
 
 
 def test_a_refined_mesh_is_as_fine_as_it_was_asked_for(tmp_path):

@@ -104,7 +104,8 @@ def test_every_way_to_an_evaluation_has_the_mesh_of_the_study(tmp_path: Path) ->
 
 def test_settings_at_their_defaults_change_no_key() -> None:
     usual = study({}).problem
-    assert [options_of(solver) for solver in ({}, {"intervals": 50}, {"mesh_check": 0}, {"starts": 3})] == [{}] * 4
+    assert [options_of(solver) for solver in ({}, {"intervals": 50}, {"mesh_check": 0}, {"starts": 1})] == [{}] * 4
+    assert options_of({"starts": 3}) == {"starts": 3, "mesh_check": 1e-4}
     assert options_of({"intervals": 80}) == {"intervals": 80, "mesh_check": 1e-4}
     assert options_of({"refine": {}})["refine"]["tolerance"] == Refinement().tolerance
     finer = study({"intervals": 80}).problem
