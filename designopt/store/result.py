@@ -31,7 +31,7 @@ from designopt.store.views import activity, importance, table, volume
 from designopt.store.views.activity import Activity, Attained
 from designopt.store.views.cheap import read_cheap
 from designopt.store.views.choices import ROBUST, Choices
-from designopt.store.views.programs import ProgramRecord, read_programs
+from designopt.store.views.programs import ProgramRecord, best_program, better_motions, read_programs
 from designopt.store.views.tolerances import ToleranceResults, read_neighbours
 from designopt.store.views.validation import ValidationResults, read_validation
 from designopt.study.stated_units import in_stated_units, stated_designs, stated_value
@@ -76,6 +76,13 @@ class Result:
         if act is not None and first is not None:
             why = "" if act == first else f", because {first[0]} violates limits within its tolerances"
             text += f"\nrecommended: {act[0]}{why}"
+        objectives = self.problem.objectives
+        text += "".join(
+            f"\n{label}: its program found a better motion, with {objectives[0].name}"
+            f" {self.better_motions[row]:.6g} {objectives[0].unit}".rstrip()
+            for label, row in chosen.items()
+            if row in self.better_motions
+        )
         text = "\n".join([*(f"warning: {changed}" for changed in self.code_differences), text])
         return printable(f"{head}\n{text}\nfull report: designopt report {self.path}")
 
@@ -375,6 +382,24 @@ class Result:
             return tuple(replace(record, start=start) for record, start in zip(programs, starts, strict=True))
         with self._journal() as journal:
             return read_programs(journal, self.recorded_problem, (self.original or self).study, self.path)
+
+    def best_program(self) -> ProgramRecord | None:
+        """The program with the best objective; None without a solved one."""
+        programs = self.programs()
+        return best_program(programs, self.problem.objectives[0].sign) if programs else None
+
+    @cached_property
+    def better_motions(self) -> Mapping[int, float]:
+        """By row, the objective of the motion that a program found for a design, where it is better than that of the
+        model's own evaluation; none after `with_changes`, for which programs have other objectives."""
+        if self.stored is not None:
+            return self.stored.better_motions
+        programs = self.programs()
+        if self.original is not None or not programs:
+            return {}
+        stages = {program.stage for program in programs}
+        rows = [row for stage in stages for row in self.designs_of(stage).tolist() if row >= 0]
+        return better_motions(programs, self.problem, self.outcomes, rows)
 
     # --------------------------------------------------------------------------------------------- hypervolume
 

@@ -15,7 +15,9 @@ from scipy.optimize import minimize, minimize_scalar
 from designopt import define
 from designopt.plugin import load_file
 from designopt.problem import SolvedPrograms
+from designopt.report.labels import answer_digits
 from designopt.report.parts.answer.overview import overview
+from designopt.report.tables import summary_table
 from designopt.solvers.collocation.requested_programs import compared
 from designopt.solvers.collocation.symbolic import symbolic
 from designopt.store.journal.writer import Journal
@@ -179,11 +181,50 @@ def test_a_program_without_a_solution_tells_why_and_leaves_its_last_iterate(tmp_
     assert events_of(result, "solver_ended") == ["stage 'collocation': 1 program: 1 locally_infeasible"]
 
 
+def test_the_end_of_a_run_without_a_solution_says_why_beside_the_baseline(tmp_path):
+    result = study(solver={"intervals": 10, "max_iterations": 1, "persistent": False}, baseline={"damping": 0.5}).run(
+        tmp_path / "s"
+    )
+    assert answer_digits(result) == 4
+    text = summary_table(result)
+    assert (
+        "note: no program has a result. Most frequent end of a program: iteration_limit, 1 of 1, the first: The" in text
+    )
+    assert "in a study state more max_iterations, or starts." in text
+    assert "note: violated at the last iterate, the worst first: " in text
+    assert "is better than" not in text  # it has found none
+    assert any(finding.startswith("No program has a result.") for finding in overview(result).findings)
+
+
+def test_an_answer_has_no_more_digits_than_its_error_allows(tmp_path):
+    result = study(solver={"intervals": 4, "mesh_check": 1e-9, "refine": {"rounds": 1, "tolerance": 1e-9}}).run(
+        tmp_path / "s"
+    )
+    (record,) = result.programs()
+    error = record.figures["program(error_estimate)"]
+    assert record.status == "mesh_unresolved"
+    assert 1e-4 < error < 1.0
+    assert answer_digits(result) == max(2, 1 - math.floor(math.log10(error)))
+    note = f"note: the best program ended as mesh_unresolved with an error estimate of {error:.1e}: Solved, but"
+    assert note in summary_table(result)
+
+
 def test_a_model_that_evaluates_the_optimum_otherwise_is_reported(tmp_path):
     result = study(model={"use": "damped_start", "bias": 1.01}).run(tmp_path / "s")
     (text,) = events_of(result, "objective_differs")
     assert "'decay' of the optimum differently from the program, by up to 1.01 instead of 1" in text
     assert any(finding[1:].startswith(text[1:]) for finding in overview(result).findings)
+    ((row, decay),) = result.better_motions.items()
+    assert (row, decay) == (0, pytest.approx(1.0, rel=ACCURACY))
+    lines = summary_table(result).splitlines()
+    assert lines[1].split()[-1] == "1.01"
+    assert lines[2].split()[:3] == ["its", "program", "found"]
+    assert float(lines[2].split()[-1]) == pytest.approx(1.0, rel=ACCURACY)
+    assert "\nbest decay: its program found a better motion, with decay 1" in str(result)
+    assert "decay 1.01 m^2 s (its program found 1" in overview(result).findings[0]
+    (recommended,) = [table for table in overview(result).tables if table.title == "Recommended design"]
+    assert recommended.note.startswith("A better motion is known: its program found 1")
+    assert study(model={"use": "damped_start", "bias": 0.99}).run(tmp_path / "u").better_motions == {}
     result = study(
         model={"use": "damped_start", "bias": 1.01}, constraints=[{"name": "l", "of": "error", "max": 1.005}]
     ).run(tmp_path / "t")

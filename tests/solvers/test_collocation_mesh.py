@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from designopt import Study, define
-from designopt.collocation import Options, Refinement, solve_design
+from designopt.collocation import Options, Refinement, Solution, TrajectoryProblem, solve, solve_design
 from designopt.plugin import find, load_file
 from designopt.problem import Problem
 from designopt.report.comparison.differences import differences
@@ -112,6 +112,19 @@ def test_settings_at_their_defaults_change_no_key() -> None:
     x = usual.space.from_search([[0.5]])
     assert finer.keys(x) != usual.keys(x)
     assert finer.digest != usual.digest
+
+
+def test_evaluations_search_from_as_many_guesses_as_the_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    starts = []
+
+    def counted(problem: TrajectoryProblem, options: Options) -> Solution:
+        starts.append(options.starts)
+        return solve(problem, options)
+
+    monkeypatch.setattr("designopt.collocation.design.solve", counted)
+    assert study({"starts": 3, "intervals": 12}).evaluate(DESIGN).status == "ok"
+    assert study({"intervals": 12}).evaluate(DESIGN).status == "ok"
+    assert starts == [3, 1]
 
 
 def test_a_scale_of_a_variable_that_only_programs_have_is_not_in_the_way_of_evaluations() -> None:
