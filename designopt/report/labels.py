@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from designopt.store.result import Result
     from designopt.study.study import DesignVariable, Stage, StudyConstraint
 
+#: Limits of the significant digits of an answer from programs.
+LEAST_DIGITS, MOST_DIGITS = 2, 6
 #: The label of the design of a study without free parameters.
 ONLY_DESIGN = "the design"
 #: Maximum letters per line of a wrapped name, and maximum lines.
@@ -53,8 +55,23 @@ def number(value: Any, digits: int = 4) -> str:
 
 
 def answer_digits(result: Result) -> int:
-    """Significant digits of the answer: solved trajectory programs have as many as published values."""
-    return 6 if result.programs() else 4
+    """Significant digits of the answer: solved trajectory programs have as many as published values, without those
+    that their error estimate takes away."""
+    best = result.best_program()
+    if best is None:
+        return 4
+    error = best.figures.get("program(error_estimate)", math.inf)  # infinite ones are not recorded
+    if error <= 0.0:
+        return MOST_DIGITS
+    return int(min(max(1 - math.floor(math.log10(min(error, 1.0))), LEAST_DIGITS), MOST_DIGITS))
+
+
+def motion_of_program(result: Result, row: int) -> str:
+    """``its program found 34.126 N^2 s``: a motion that is better than that of the model's evaluation; "" without."""
+    value = result.better_motions.get(row)
+    if value is None:
+        return ""
+    return f"its program found {number(value, answer_digits(result))} {result.problem.objectives[0].unit}".rstrip()
 
 
 def _trim(text: str) -> str:

@@ -79,8 +79,13 @@ def most_frequent_end(result: Result) -> str:
         return ""
     ((status, number),) = Counter(record.status for record in failed).most_common(1)
     message = next((record.message for record in failed if record.status == status), "")
-    sentences = re.split(r"(?<=\.) (?=[A-Z])", message)
-    complete = [n for n in range(1, len(sentences)) if len(" ".join(sentences[:n])) <= LONGEST]
-    first = " ".join(sentences[: max([1, *complete])])
+    first = first_sentences(message, LONGEST)
     share = f"{number} of {len(result.programs())}"
     return f"Most frequent end of a program: {status}, {share}" + (f", the first: {first}" if first else "")
+
+
+def first_sentences(message: str, length: int) -> str:
+    """The first sentences of a program's message, at least one, in about `length` letters."""
+    sentences = re.split(r"(?<=\.) (?=[A-Z])", message)
+    complete = [n for n in range(1, len(sentences) + 1) if len(" ".join(sentences[:n])) <= length]
+    return " ".join(sentences[: max([1, *complete])])

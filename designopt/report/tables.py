@@ -21,7 +21,7 @@ from designopt.report.labels import (
     with_unit,
 )
 from designopt.report.no_design import failed_baselines, without_feasible, without_number
-from designopt.report.notable import LINES, notable, unusual
+from designopt.report.notable import LINES, diagnosis, notable, unusual
 from designopt.report.parts.answer import summary, violated_limits
 from designopt.report.parts.answer.limits import WARNED, fewer_bounds, recommended_bounds, warnings
 from designopt.report.parts.answer.recommendation import search_without_gain
@@ -55,7 +55,7 @@ def summary_table(result: Result) -> str:
     chosen = chosen_once(result)
     if not chosen:
         why = [without_feasible(result), *broken_limits(result), most_frequent_failure(result)]
-        notes = [f"note: {text}" for text in study_remarks(result.study)]
+        notes = [f"note: {text}" for text in (*diagnosis(result), *study_remarks(result.study))]
         return "\n".join([*filter(None, why), *notes])
     problem = result.problem
     head = ["design"]
@@ -65,15 +65,19 @@ def summary_table(result: Result) -> str:
     if near is not None:
         head.append("neighbours feasible")
     values, digits = objective_values(result), answer_digits(result)
-    lines = [head]
+    lines, better = [head], result.better_motions
     recommended = result.recommended() if len(chosen) > 1 else None
     for label, row in chosen.items():
-        cells = [number(v, digits) for v in (*design_values(result, row), *map(float, values[row]))]
+        parameters = [number(v, max(digits, 4)) for v in design_values(result, row)]
+        cells = [*parameters, *(number(v, digits) for v in map(float, values[row]))]
         broken = "" if result.outcomes.feasible[row] else " (violates limits)"
         if near is not None:
             cells.append(near.words(row))
         marked = " (recommended)" if recommended is not None and row == recommended[1] else ""
         lines.append([label + marked + broken, *cells])
+        if row in better:
+            motion = ["  its program found", *parameters, number(better[row], digits)]
+            lines.append([*motion, *([""] if near is not None else [])])
     first = (
         [f"the recommended design is {summary.recommended(result)}"]
         if result.recommended() != result.first_choice()

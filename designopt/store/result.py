@@ -29,7 +29,7 @@ from designopt.store.views import activity, importance, presentation, statuses, 
 from designopt.store.views.activity import Activity, Attained
 from designopt.store.views.cheap import read_cheap
 from designopt.store.views.choices import ROBUST, Choices
-from designopt.store.views.programs import ProgramRecord, read_programs
+from designopt.store.views.programs import ProgramRecord, best_program, better_motions, read_programs
 from designopt.store.views.tolerances import ToleranceResults, read_neighbours
 from designopt.store.views.validation import ValidationResults, read_validation
 from designopt.study.stated_units import in_stated_units, stated_designs, stated_value
@@ -66,7 +66,16 @@ class Result:
     def __str__(self) -> str:
         """The chosen designs as a table, their number, and the command for all designs."""
         verdict = self.recommended(), self.first_choice()
-        return self._summary().text(self.path, *verdict, self.code_differences, self.never_finite())
+        motions = {
+            label: self.better_motions[row] for label, row in self.chosen().items() if row in self.better_motions
+        }
+        objective = self.problem.objectives[0] if motions else None
+        notes = [
+            f"{label}: its program found a better motion, with {objective.name} {value:.6g} {objective.unit}".rstrip()
+            for label, value in motions.items()
+            if objective is not None
+        ]
+        return self._summary().text(self.path, *verdict, self.code_differences, self.never_finite(), notes)
 
     def _summary(self) -> presentation.Summary:
         stated, title = self.in_stated_units, self.study.title or self.study.name
@@ -360,6 +369,24 @@ class Result:
             return tuple(replace(record, start=start) for record, start in zip(programs, starts, strict=True))
         with self._journal() as journal:
             return read_programs(journal, self.recorded_problem, (self.original or self).study, self.path)
+
+    def best_program(self) -> ProgramRecord | None:
+        """The program with the best objective; None without a solved one."""
+        programs = self.programs()
+        return best_program(programs, self.problem.objectives[0].sign) if programs else None
+
+    @cached_property
+    def better_motions(self) -> Mapping[int, float]:
+        """By row, the objective of the motion that a program found for a design, where it is better than that of the
+        model's own evaluation; none after `with_changes`, for which programs have other objectives."""
+        if self.stored is not None:
+            return self.stored.better_motions
+        programs = self.programs()
+        if self.original is not None or not programs:
+            return {}
+        stages = {program.stage for program in programs}
+        rows = [row for stage in stages for row in self.designs_of(stage).tolist() if row >= 0]
+        return better_motions(programs, self.problem, self.outcomes, rows)
 
     # --------------------------------------------------------------------------------------------- hypervolume
 

@@ -9,12 +9,14 @@ import pytest
 from designopt_motion.cart_pole import CartPole
 
 from designopt.collocation import Integral, Options, Phase, Program, TrajectoryProblem, linked, solve
+from designopt.collocation.solution.status import Status
 from designopt.dynamics.system import System, Variable
 from designopt.report.labels import number
 from designopt.report.parts.motion.programs import programs
 from designopt.report.parts.motion.solving import solving
 from designopt.report.parts.motion.trajectories import activity, trajectories
 from designopt.report.traces import constant_axis
+from designopt.store.views.programs import best_program
 
 
 def swing_up(length, **scenario):
@@ -43,9 +45,14 @@ def record(solution, **start):
     )  # fmt: skip
 
 
-def result(*records, sign=1.0):
-    problem = SimpleNamespace(objectives=[SimpleNamespace(sign=sign, unit="s")])
-    return SimpleNamespace(programs=lambda: records, problem=problem)
+def result(*records, sign=1.0, better_motions=None):
+    problem = SimpleNamespace(objectives=[SimpleNamespace(name="effort", sign=sign, unit="s")])
+    return SimpleNamespace(
+        programs=lambda: records,
+        best_program=lambda: best_program(records, sign),
+        better_motions=better_motions or {},
+        problem=problem,
+    )
 
 
 def test_a_study_without_programs_has_neither_part():
@@ -81,6 +88,29 @@ def test_a_constant_has_its_value_at_its_axis() -> None:
     low, high = constant["range"]
     assert low < -0.0992881 < high
     assert constant_axis([0.0, 1e-3]) == {}
+
+
+def test_a_motion_that_is_not_that_of_the_answer_says_so(solutions):
+    one = record(solutions[0], pole_length=0.5)
+    titles = [figure.title for figure in trajectories(result(one)).figures]
+    assert titles[0] == "States"
+    better = {3: solutions[0].objective}
+    titles = [figure.title for figure in trajectories(result(one, better_motions=better)).figures]
+    assert titles[0] == f"States, motion of the program (effort {number(solutions[0].objective, 6)} s)"
+    failed = record(replace(solutions[0], status=Status.ITERATION_LIMIT), pole_length=0.5)
+    failed.ok = False
+    section = trajectories(result(failed))
+    assert [figure.title.split(", ")[1] for figure in section.figures] == [
+        "last iterate of a program that is not solved"
+    ] * len(section.figures)
+    assert programs(result(failed)).facts == (("programs", "1"), ("iteration_limit", "1"))
+
+
+def test_costates_of_a_maximised_objective_are_of_the_minimised_cost(solutions):
+    for sign, quantity in ((1.0, "objective"), (-1.0, "minimised cost, minus the objective,")):
+        section = trajectories(result(record(solutions[0]), sign=sign))
+        (costates,) = [figure for figure in section.figures if figure.title == "Costates"]
+        assert costates.note.startswith(f"Derivatives of the {quantity} by the states")
 
 
 def test_several_programs_are_chosen_from(solutions):

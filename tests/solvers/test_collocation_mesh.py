@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from designopt import Study, define
-from designopt.collocation import Options, Refinement, solve_design
+from designopt.collocation import Options, Refinement, Solution, TrajectoryProblem, solve, solve_design
 from designopt.plugin import find, load_file
 from designopt.problem import Problem
 from designopt.report.comparison.differences import differences
@@ -104,13 +104,27 @@ def test_every_way_to_an_evaluation_has_the_mesh_of_the_study(tmp_path: Path) ->
 
 def test_settings_at_their_defaults_change_no_key() -> None:
     usual = study({}).problem
-    assert [options_of(solver) for solver in ({}, {"intervals": 50}, {"mesh_check": 0}, {"starts": 3})] == [{}] * 4
+    assert [options_of(solver) for solver in ({}, {"intervals": 50}, {"mesh_check": 0}, {"starts": 1})] == [{}] * 4
+    assert options_of({"starts": 3}) == {"starts": 3, "mesh_check": 1e-4}
     assert options_of({"intervals": 80}) == {"intervals": 80, "mesh_check": 1e-4}
     assert options_of({"refine": {}})["refine"]["tolerance"] == Refinement().tolerance
     finer = study({"intervals": 80}).problem
     x = usual.space.from_search([[0.5]])
     assert finer.keys(x) != usual.keys(x)
     assert finer.digest != usual.digest
+
+
+def test_evaluations_search_from_as_many_guesses_as_the_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    starts = []
+
+    def counted(problem: TrajectoryProblem, options: Options) -> Solution:
+        starts.append(options.starts)
+        return solve(problem, options)
+
+    monkeypatch.setattr("designopt.collocation.design.solve", counted)
+    assert study({"starts": 3, "intervals": 12}).evaluate(DESIGN).status == "ok"
+    assert study({"intervals": 12}).evaluate(DESIGN).status == "ok"
+    assert starts == [3, 1]
 
 
 def test_evaluations_ignore_the_scale_of_a_variable_that_only_programs_have() -> None:

@@ -35,8 +35,10 @@ class Summary:
         first_choice: tuple[str, int] | None,
         code_differences: Sequence[str],
         never_finite: str,
+        notes: Sequence[str],
     ) -> str:
-        """The chosen designs as a table, their number, the recommended one, and the command for all designs."""
+        """The chosen designs as a table, their number, the recommended one, `notes`, and the command for all
+        designs."""
         nothing = ": ".join(filter(None, ["no design has a result within all limits", never_finite]))
         lines = [
             f"{self.title}: {self._numbers}",
@@ -47,7 +49,7 @@ class Summary:
             is_first = recommended == first_choice
             why = "" if is_first else f", because {first_choice[0]} violates limits within its tolerances"
             lines.append(f"recommended: {recommended[0]}{why}")
-        return printable("\n".join([*lines, f"full report: designopt report {path}"]))
+        return printable("\n".join([*lines, *notes, f"full report: designopt report {path}"]))
 
     def html(self) -> str:
         """The chosen designs as a table with their number above it."""

@@ -11,6 +11,7 @@ from designopt.report.labels import (
     design_rows,
     figure_meaning,
     listed,
+    motion_of_program,
     number,
     objective_values,
     recompute,
@@ -108,9 +109,12 @@ def describe(result: Result, row: int) -> str:
     problem = result.problem
     values = problem.space.values(result.outcomes.X[row].tolist())
     digits = answer_digits(result)
-    free = [f"{p.name} {_quantity(values[p.name], p.unit, digits)}" for p in problem.space.free if p.name in values]
+    active = [p for p in problem.space.free if p.name in values]
+    free = [f"{p.name} {_quantity(values[p.name], p.unit, max(digits, 4))}" for p in active]
     objective_row = zip(problem.objectives, objective_values(result)[row], strict=True)
     aims = [f"{o.name} {_quantity(float(v), o.unit, digits)}" for o, v in objective_row]
+    if motion := motion_of_program(result, row):  # of a study with one objective
+        aims[0] += f" ({motion})"
     if len(free) > MAX_LISTED:
         return f"its {count(len(free))} parameters give {listed(aims)}"
     if not free:

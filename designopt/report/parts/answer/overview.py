@@ -8,7 +8,7 @@ from designopt.counts import count, plural
 from designopt.plugin import report
 from designopt.report.labels import listed, number
 from designopt.report.no_design import failed_baselines
-from designopt.report.notable import notable_of_recommended, program_differences, unusual
+from designopt.report.notable import notable_of_recommended, program_differences, uncertain_programs, unusual
 from designopt.report.parts.answer import recommendation, summary, violated_limits
 from designopt.report.parts.answer.limits import recommended_bounds, sentence
 from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, untried
@@ -58,6 +58,7 @@ def overview(result: Result) -> Section:
             sentence(clause)
             for clause in (
                 *program_differences(result),
+                *uncertain_programs(result),
                 *notable_of_recommended(result),
                 *unusual(result),
                 *study_remarks(study),

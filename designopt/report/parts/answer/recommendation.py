@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from designopt.report.labels import answer_digits, baseline_label, listed, number, objective_values, recompute
+from designopt.report.labels import (
+    answer_digits,
+    baseline_label,
+    listed,
+    motion_of_program,
+    number,
+    objective_values,
+    recompute,
+)
 from designopt.report.parts.designs.scenarios import values_in_scenarios
 from designopt.report.section import Table, with_a_value
 from designopt.store.provenance import versions
@@ -69,10 +77,11 @@ def _values(result: Result, label: str, row: int) -> Table:
     head = ["", label, "±", "unit", *labels]
     columns = [k for k in range(len(head)) if k in (0, 1) or any(line[k] != "" for line in rows)]
     kept_rows = tuple(tuple(line[k] for k in columns) for line in rows)
-    note = "In brackets: the change from this design to the recommended one." if baseline else ""
+    notes = ["In brackets: the change from this design to the recommended one."] if baseline else []
+    notes += [f"A better motion is known: {motion}."] if (motion := motion_of_program(result, row)) else []
     head = [head[k] for k in columns]
     title = "Recommended design" if problem.space.free else "Result"
-    return Table(title, tuple(head), kept_rows, visible_rows=40, note=note, digits=digits)
+    return Table(title, tuple(head), kept_rows, visible_rows=40, note=" ".join(notes), digits=digits)
 
 
 def _tolerance(tolerance: Tolerance | None) -> str:
@@ -140,6 +149,8 @@ def search_without_gain(result: Result) -> list[str]:
     recommendation, stages = result.recommended(), result.study.stages
     searches = [stage for stage in stages if not stage.baseline and not stage.solver.plugin.takes_designs]
     if recommendation is None or len(result.problem.objectives) != 1 or not searches or result.ended != "done":
+        return []
+    if result.programs() and result.best_program() is None:  # it has found nothing: see its programs
         return []
     name = next((name for name, row in result.baseline.items() if row == recommendation[1]), "")
     rows = np.concatenate([result.designs_of(stage.name) for stage in searches])

@@ -12,6 +12,7 @@ from designopt.report.labels import (
     answer_digits,
     chosen_once,
     listed,
+    motion_of_program,
     number,
     objective_labels,
     objective_values,
@@ -82,7 +83,9 @@ def table(result: Result) -> Table | None:
             cells.append(near.words(row))
         rows.append(tuple(cells))
     digits = answer_digits(result)
-    return Table("In short", tuple(head), tuple(rows), designs=tuple(chosen.values()), digits=digits)
+    motions = {label: motion for label, row in chosen.items() if (motion := motion_of_program(result, row))}
+    note = " ".join(f"{label}: {motion}." for label, motion in motions.items())
+    return Table("In short", tuple(head), tuple(rows), designs=tuple(chosen.values()), digits=digits, note=note)
 
 
 def front(result: Result) -> Figure | None:
