@@ -12,9 +12,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from designopt_mechanics.anatomy.companion import Anatomy
+from designopt_mechanics.anatomy.companion import Anatomy, Muscle
 from designopt_mechanics.anatomy.equilibrium import tensions_and_potential
-from designopt_mechanics.anatomy.laws import Muscle
 from designopt_mechanics.dynamics.recursion import efforts, inverse_dynamics
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.wires import lengths, pulls
