@@ -29,8 +29,8 @@ _AIMED, _ACCEPTED = 1e-13, 1e-8
 
 @dataclass(frozen=True, eq=False)
 class Posture:
-    """Of n frames: `pose` (n, c) of the links and whether it was `found` (n,); generalised forces `moments` (n, m) of
-    all wires on the joints and their `slopes` (n, m, k) by the muscle tensions; `tensions` (n, w) N of all wires."""
+    """Of n frames: `pose` (n, c) of the links and whether it has `converged` (n,); generalised forces `moments` (n, m)
+    of all wires on the joints and their `slopes` (n, m, k) by the muscle tensions; `tensions` (n, w) N of all wires."""
 
     pose: Floats
     converged: Mask

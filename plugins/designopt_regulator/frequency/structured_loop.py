@@ -32,7 +32,7 @@ _INTEGRATES = 1e-12  # 1/s: poles of a smaller magnitude are integrators
 class Closed(NamedTuple):
     """The closed loop ``x' = M x + noise e``, ``u = command x + direct e`` of measurement noise e.
 
-    The last `own` states are those of the controller.
+    The last `controller_states` states are those of the controller.
     """
 
     M: Floats
