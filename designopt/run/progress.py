@@ -33,8 +33,8 @@ Mode = Literal["auto", "line", "json", "none"]
 class Snapshot:
     """The state of a run.
 
-    `done` counts the stage's recorded designs, of `total` if available; `invalid` ones violate a relation and cost no
-    budget. `evaluations` counts those computed by this session, `failures` those without a result. `rate` is in
+    `completed` counts the stage's recorded designs, of `total` if available; `invalid` ones violate a relation and cost
+    no budget. `evaluations` counts those computed by this session, `failures` those without a result. `rate` is in
     evaluations per second, `elapsed` and `left` in seconds (None if unknown). `best` is the best feasible value of each
     objective by name. `running` are evaluations that report progress: the design's number, a share and a text.
     """

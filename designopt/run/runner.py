@@ -193,7 +193,7 @@ def _named_as_typed(typed_path: Path) -> Iterator[None]:
 
 
 class _Start:
-    """Starts the executor, and states whether that was `done`.
+    """Starts the executor, and states whether it has `started`.
 
     Objects loaded by then are exempt from garbage collection, which the records of a run trigger, until `end`.
     """

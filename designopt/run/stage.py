@@ -32,7 +32,7 @@ SETTLED = (3.0, 5)
 class StageRun:
     """The `Evaluate` for the solver of `stage`. `number` is the stage's place (from 1) in `stages`.
 
-    `asked` counts the designs requested by the solver, `told` those whose outcomes it has received.
+    `asks` counts the designs requested by the solver, `tells` those whose outcomes it has received.
     """
 
     def __init__(self, stage: Stage, number: int, stages: int, dispatcher: Dispatcher) -> None:

@@ -36,7 +36,7 @@ PUSH, BARRIER = {False: 1e-2, True: 1e-8}, {False: 0.1, True: 1e-5}
 
 
 class Interior:
-    """The method for the program `made`."""
+    """The method for a program, with the compiled `code`."""
 
     def __init__(self, transcription: Transcription, code: ctypes.CDLL) -> None:
         self.transcription, self.code = transcription, code
@@ -54,7 +54,7 @@ class Interior:
 
 
 class Run:
-    """One search with the limits `given` from scaled variables `x`, with or without `multipliers`, to one tolerance and
+    """One search within `program_bounds` from scaled variables `x`, with or without `multipliers`, to one tolerance and
     then to a smaller one."""
 
     def __init__(self, method: Interior, program_bounds: ProgramBounds, x: Floats, multipliers: Iterate | None) -> None:

@@ -82,7 +82,8 @@ class Integral:
 
 @dataclass(frozen=True)
 class Peak:
-    """The largest value of `value(symbols)` along a `phase`, the smallest, or the largest `size`, by `of`.
+    """The `extremum` of `value(symbols)` along a `phase`: the largest, the smallest, or the largest magnitude
+    (``size``).
 
     The maximum is over the samples `at`, by default over all collocation points. A figure that a problem may include
     (`with_peaks`, which names its `state`). `unit` is that of the value. Raises `ValueError` for another word.

@@ -20,8 +20,7 @@ from designopt_regulator.controllers.nested import leaves, with_structure
 from designopt_regulator.controllers.pid import Law, Limits, Memory
 from designopt_regulator.controllers.structure import Structure, StructureMemory
 from designopt_regulator.frequency.grid import finer, grid
-from designopt_regulator.frequency.margins import Margins, margins, no_margins
-from designopt_regulator.frequency.peaks import peaks
+from designopt_regulator.frequency.margins import Margins, margins, no_margins, peaks
 from designopt_regulator.frequency.sampled_loop import LoopMeasures, damping_ratio, largest, rates, variance_of
 from designopt_regulator.plants.sampled_plant import SampledPlant
 
@@ -33,7 +32,7 @@ _INTEGRATES = 1e-12  # 1/s: poles of a smaller magnitude are integrators
 class Closed(NamedTuple):
     """The closed loop ``x' = M x + noise e``, ``u = command x + direct e`` of measurement noise e.
 
-    The last `own` states are those of the controller.
+    The last `controller_states` states are those of the controller.
     """
 
     M: Floats

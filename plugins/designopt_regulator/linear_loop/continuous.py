@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from designopt.arrays import Floats
 from designopt_regulator.controllers.sections import Transfer
 from designopt_regulator.frequency.grid import near
-from designopt_regulator.frequency.margins import Margins, margins
-from designopt_regulator.frequency.peaks import peaks, peaks_at_rest
+from designopt_regulator.frequency.margins import Margins, margins, peaks, peaks_at_rest
 from designopt_regulator.linear_loop.chebyshev import points
 from designopt_regulator.plants.linear import Plant
 

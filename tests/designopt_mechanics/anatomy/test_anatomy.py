@@ -10,10 +10,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-from designopt_mechanics.anatomy.companion import BUNDLED, Anatomy, bundled, bundled_geometry, read_companion
+from designopt_mechanics.anatomy.companion import BUNDLED, Anatomy, Elastic, bundled, bundled_geometry, read_companion
 from designopt_mechanics.anatomy.equilibrium import Equilibrium
 from designopt_mechanics.anatomy.geometry import FixedPoint, Geometry, Strand
-from designopt_mechanics.anatomy.laws import Elastic
 from designopt_mechanics.anatomy.model import WirePatterns
 from designopt_mechanics.anatomy.vrml import read_vrml
 from designopt_mechanics.report.wires import wire_tensions
