@@ -17,7 +17,7 @@ from designopt.arrays import Floats
 from designopt.collocation.solution.solution import Attempt, PhaseSolution, Round, Solution
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solution.verification.error import interval_errors, pulse_errors
-from designopt.collocation.solution.verification.resimulate import resimulate
+from designopt.collocation.solution.verification.resimulate import segment_errors
 from designopt.collocation.solve.program import Program
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Refinement
@@ -64,7 +64,7 @@ def verified(problem: TrajectoryProblem, statement: ProblemFunctions, solution: 
     phases = {}
     for phase, point in zip(problem.phases, statement.points, strict=True):
         solved = solution.phases[phase.name]
-        segments = resimulate(phase, solved, solution.parameters).segment_errors
+        segments = segment_errors(phase, solved, solution.parameters)
         observed = np.maximum(segments, pulse_errors(phase, point, solved, solution.parameters))
         error = np.where(observed > AGREES * tolerance, np.maximum(solved.error, observed), solved.error)
         phases[phase.name] = replace(solved, error=error)

@@ -11,9 +11,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from designopt.collocation import Guess, PhaseGuess, Program, Solution, StartRecord, TrajectoryProblem, checked
+from designopt.collocation import Guess, PhaseGuess, Program, Solution, StartRecord, TrajectoryProblem
 from designopt.collocation.solution.status import Status
-from designopt_walking.programs.gait import GaitError, GaitRanges, check_speed, forward_range, program_options
+from designopt_walking.programs.gait import (
+    GaitError,
+    GaitRanges,
+    check_speed,
+    forward_range,
+    program_options,
+    with_interval_errors,
+)
 from designopt_walking.programs.predict import Effort, predicted_walk
 from designopt_walking.programs.synthetic import SyntheticWalk, track_synthetic
 from designopt_walking.walker import Walker
@@ -166,9 +173,8 @@ class WalkPredictor:
         return solutions
 
     def checked(self, speed: float, solution: Solution) -> Solution:
-        """`solution` with its error estimate and re-simulations of all intervals."""
-        problem = self.problem(speed)
-        return checked(problem, self._program(problem, MOST).statement, solution)
+        """`solution` with the errors of its intervals."""
+        return with_interval_errors(self.problem(speed), solution)
 
     def _least(self, problem: TrajectoryProblem) -> dict[str, float]:
         """The least parameters of the devices."""

@@ -61,21 +61,38 @@ class Resimulation:
 
 def resimulate(phase: Phase, solution: PhaseSolution, parameters: Mapping[str, float]) -> Resimulation:
     """Simulate a solved phase with its interpolated controls, clipped to their bounds, at a relative error of 1e-9."""
-    equations = EquationsAlong(phase, solution, parameters)
-    mesh, names = solution.mesh, [v.name for v in phase.system.states]
-    solved = np.stack([solution.values[name][mesh.bases] for name in names])
-    size = 1.0 + np.abs(np.stack([solution.values[name] for name in names])).max(axis=1)
-    segments = _Segments(equations, size)
-    # behind the states: how far the algebraic variables are from those of the solution
-    starts = np.vstack([solved, np.zeros((len(phase.system.algebraic), solved.shape[1]))])
-    ends, steps = segments.run(starts[:, :-1], np.arange(len(mesh)))
-    simulated = segments.chain(starts[:, 0], steps)[: len(names)]
+    restarted = _Restarted(phase, solution, parameters)
+    simulated = restarted.segments.chain(restarted.starts[:, 0], restarted.steps)[: len(restarted.solved)]
     return Resimulation(
-        times=solution.times[mesh.bases],
-        states=dict(zip(names, simulated, strict=True)),
-        error=float((np.abs(simulated - solved) / size[:, None]).max()),
-        segment_errors=(np.abs(ends[: len(names)] - solved[:, 1:]) / size[:, None]).max(axis=0),
+        times=solution.times[solution.mesh.bases],
+        states=dict(zip((v.name for v in phase.system.states), simulated, strict=True)),
+        error=float(restarted.differences(simulated, restarted.solved).max()),
+        segment_errors=restarted.errors,
     )
+
+
+def segment_errors(phase: Phase, solution: PhaseSolution, parameters: Mapping[str, float]) -> Floats:
+    """`Resimulation.segment_errors` (intervals,) alone, without the run over the whole phase, which takes most of the
+    time where segments are stiff."""
+    return _Restarted(phase, solution, parameters).errors
+
+
+class _Restarted:
+    """Runs over a solved phase that restart at every node from the states there, `solved` (nx, intervals + 1)."""
+
+    def __init__(self, phase: Phase, solution: PhaseSolution, parameters: Mapping[str, float]) -> None:
+        mesh, names = solution.mesh, [v.name for v in phase.system.states]
+        self.solved = np.stack([solution.values[name][mesh.bases] for name in names])
+        self._size = 1.0 + np.abs(np.stack([solution.values[name] for name in names])).max(axis=1)
+        self.segments = _Segments(EquationsAlong(phase, solution, parameters), self._size)
+        # behind the states: how far the algebraic variables are from those of the solution
+        self.starts = np.vstack([self.solved, np.zeros((len(phase.system.algebraic), self.solved.shape[1]))])
+        ends, self.steps = self.segments.run(self.starts[:, :-1], np.arange(len(mesh)))
+        self.errors: Floats = self.differences(ends[: len(names)], self.solved[:, 1:]).max(axis=0)
+
+    def differences(self, states: Floats, reference: Floats) -> Floats:
+        """Of states (nx, k) from a reference, relative to 1 + the largest absolute value of each."""
+        return np.asarray(np.abs(states - reference) / self._size[:, None])
 
 
 class _Segments:
