@@ -13,7 +13,7 @@ from designopt.benchmarking.ranks import Ranks, pair_tests, ranks
 from designopt.benchmarking.scores import NAMED, POINTS, BenchmarkScores, ProblemScores
 from designopt.benchmarking.table import MedianTable, failed_runs, quartiles_text, score_text, tables
 from designopt.counts import first_of, plural
-from designopt.report.colours import axis, category, layout
+from designopt.report.colours import axis, category, layout, log_ticks
 from designopt.report.comparison.bands import median_with_band
 from designopt.report.comparison.seeds import LEVEL, attainment
 from designopt.report.labels import listed, number, plain, with_unit
@@ -174,7 +174,7 @@ def _curves(scores: BenchmarkScores) -> list[Section]:
     bands = {p.problem.name: _bands(p, scores.solvers) for p in scores.problems}
     names = list(bands)
     last = max(len(run.F) for p in scores.problems for run in p.runs)
-    y_axes = [_score_axis(p) for p in scores.problems]
+    y_axes = [_score_axis(p, bands[p.problem.name]) for p in scores.problems]
     x = axis("designs", range=[0, last])
     if len(names) <= FIGURES:
         plots = [
@@ -198,10 +198,14 @@ def _resolved(p: ProblemScores) -> bool:
     return len(p.objectives) == 1 and p.problem.best is not None
 
 
-def _score_axis(p: ProblemScores) -> dict[str, Any]:
-    """The axis of the score, or of its distance from 1."""
+def _score_axis(p: ProblemScores, bands: Sequence[Trace]) -> dict[str, Any]:
+    """The axis of the score, or of its distance from 1, for the curves `bands`."""
     if _resolved(p):
-        return axis("1 − score", type="log", exponentformat="power")
+        y = np.concatenate([np.asarray(band["y"], dtype=float) for band in bands])
+        y = y[np.isfinite(y) & (y > 0.0)]
+        few_decades = y.size and 1.5 * y.min() < y.max() < 100.0 * y.min()
+        ticks = {"tickvals": log_ticks(float(y.min()), float(y.max()), 6)} if few_decades else {}
+        return axis("1 − score", type="log", exponentformat="power", **ticks)
     return axis("score", rangemode="tozero", type="linear")
 
 

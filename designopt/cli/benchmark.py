@@ -112,7 +112,7 @@ def _run(statement: Benchmark, folder: Path, mode: Mode, options: dict[str, Any]
             echo(str(error), err=True)
             code = INTERRUPTED
         result = read_result(statement, folder, failures)
-        files = result.write(shlex.join(["designopt", *sys.argv[1:]]))
+        files = result.write(shlex.join(["designopt", *(word for word in sys.argv[1:] if word != "--replace")]))
     except StoreError as error:
         fail(str(error), STORE)
     except OSError as error:

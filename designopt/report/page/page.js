@@ -320,6 +320,13 @@
   }, {rootMargin: "600px"});
   figures.forEach(f => watcher.observe(f.element));
 
+  // A figure follows the width of its place also where the window keeps its size.
+  const follower = new ResizeObserver(entries => {
+    for (const {target} of entries)
+      if (!printing && target._fullLayout && target.clientWidth !== target._fullLayout.width) Plotly.Plots.resize(target);
+  });
+  figures.forEach(f => follower.observe(f.plot));
+
   const redraw = () => figures.filter(f => f.drawn).forEach(draw);
   const button = document.getElementById("theme");
   const label = () => { button.textContent = dark() ? "Light" : "Dark"; };
@@ -356,8 +363,11 @@
 
   // The table of contents shows where the reader is.
   const links = new Map([...document.querySelectorAll("nav a")].map(a => [a.hash.slice(1), a]));
+  const visible = new Set(), sections = [...document.querySelectorAll("main > section")];
   const reader = new IntersectionObserver(entries => {
-    for (const entry of entries) links.get(entry.target.id)?.classList.toggle("here", entry.isIntersecting);
+    for (const entry of entries) visible[entry.isIntersecting ? "add" : "delete"](entry.target);
+    const first = sections.find(section => visible.has(section));
+    for (const [id, link] of links) link.classList.toggle("here", id === first?.id);
   }, {rootMargin: "-20% 0px -70% 0px"});
-  document.querySelectorAll("main > section").forEach(s => reader.observe(s));
+  sections.forEach(section => reader.observe(section));
 })();

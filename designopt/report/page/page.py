@@ -88,6 +88,9 @@ GENERIC: Mapping[str, Part] = {
 #: Height of the highest figure that still shows its curves beside the answer.
 BESIDE = 560
 
+#: Most letters of a name in its legend.
+LETTERS = 24
+
 # No external resources, except the plotting library from a server; the browser enforces it for all plots.
 _POLICY = (
     "default-src 'none'; script-src {scripts}'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
@@ -194,7 +197,10 @@ def _upper(plot: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _short_name(trace: Mapping[str, Any]) -> dict[str, Any]:
-    return {**trace, **({"name": trace["name"].partition(": ")[0]} if isinstance(trace.get("name"), str) else {})}
+    if not isinstance(trace.get("name"), str):
+        return dict(trace)
+    name = trace["name"].partition(": ")[0]
+    return {**trace, "name": name if len(name) <= LETTERS else f"{name[: LETTERS - 1].rstrip(' ,')}…"}
 
 
 def _motion(result: Result, parts: Sequence[tuple[str, Section]]) -> tuple[Figure, ...]:

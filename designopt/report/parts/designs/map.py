@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from designopt.arrays import Floats
 from designopt.counts import plural
 from designopt.plugin import report
-from designopt.report.colours import ORDERED, axis, colour_bar, layout, log_ticks
+from designopt.report.colours import ORDERED, ORDERED_LINES, axis, colour_bar, layout, log_ticks
 from designopt.report.grid import Grid, grid_over
 from designopt.report.labels import (
     active_values,
@@ -345,7 +345,7 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
             variants[(k, s) if several else (k,)] = {"data": {coloured: update}, "layout": change}
     low, high = colour_limits(values[0][0][rows], result.outcomes.feasible[rows])
     bar = colour_bar(titled(names[0], 48))
-    coloraxis = {"colorscale": ORDERED, "colorbar": bar, "showscale": bool(pairs), "cmin": low, "cmax": high}
+    coloraxis = {"colorscale": ORDERED_LINES, "colorbar": bar, "showscale": bool(pairs), "cmin": low, "cmax": high}
     return Figure(
         "Figures over the parameters",
         {"data": data, "layout": layout(**axes, coloraxis=coloraxis)},
