@@ -341,13 +341,13 @@ def test_a_design_improves_if_it_enters_the_front_though_it_is_worse_in_one_obje
 
 
 class _Recorded:
-    """A surrogate that appends its `name` to `asked` for each use."""
+    """A surrogate that appends its `name` to `uses` for each use."""
 
-    def __init__(self, surrogate, name, asked):
-        self.surrogate, self.name, self.asked = surrogate, name, asked
+    def __init__(self, surrogate, name, uses):
+        self.surrogate, self.name, self.uses = surrogate, name, uses
 
     def processes(self, *data):
-        self.asked.append(self.name)
+        self.uses.append(self.name)
         return self.surrogate.processes(*data)
 
 
@@ -356,16 +356,16 @@ def test_without_improvements_and_expected_gain_processes_of_independent_length_
     evaluate = InProcess(BRANIN, 40)
     start = evaluate(np.random.default_rng(0).random((30, 2)) * 15.0 - [5.0, 0.0])
     search = _Search(GaussianProcessSearch(), BRANIN, np.random.default_rng(0), start)
-    asked = []
-    monkeypatch.setattr(search, "_surrogate", _Recorded(search._surrogate, "likely", asked))
-    monkeypatch.setattr(search, "_independent", _Recorded(search._independent, "independent", asked))
+    uses = []
+    monkeypatch.setattr(search, "_surrogate", _Recorded(search._surrogate, "likely", uses))
+    monkeypatch.setattr(search, "_independent", _Recorded(search._independent, "independent", uses))
     expected = lambda *where: replace(_Search._searched(search, *where), value=np.log(gain))  # noqa: E731
     monkeypatch.setattr(search, "_searched", expected)
     for improvements in (10 * [True], 10 * [False], [*9 * [False], True]):
-        asked.clear()
+        uses.clear()
         search._recent.extend(improvements)
         search.ask()
-        assert asked == (["likely"] if any(improvements) else ways)
+        assert uses == (["likely"] if any(improvements) else ways)
 
 
 def test_evidence_decides_whether_length_scales_have_a_common_level():
