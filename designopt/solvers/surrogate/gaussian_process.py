@@ -3,7 +3,7 @@
 The kernel is Matern 5/2 with one length scale for each group of columns (Rasmussen & Williams 2006, equation 4.17 and
 section 5.1). Mean and amplitude of the process are eliminated by their estimates (Jones, Schonlau & Welch 1998,
 equations 5 and 6). The prior of the length scales grows with the square root of the dimension (Hvarfner, Hellsten &
-Nardi 2024); otherwise many parameters look important after few observations. It expects them near a common level;
+Nardi 2024); otherwise many parameters look important after few observations. It may expect them near a common level;
 otherwise single parameters look important or unimportant by chance. Slopes may be observed in addition to
 values (Morris, Mitchell & Ylvisaker 1993; Forrester, Sóbester & Keane 2008, chapter 7).
 """
@@ -47,7 +47,7 @@ JUMPY, SMOOTH = 0.1, 1e-5
 LENGTH_BOUNDS = (5e-3, 1e3)
 #: Prior of the logarithm of a length scale in d dimensions: mean LENGTH_PRIOR[0] + log(d)/2, standard deviation.
 LENGTH_PRIOR = (float(np.sqrt(2.0)), float(np.sqrt(3.0)))
-#: Its standard deviation about the level that all length scales of a process have in common.
+#: Its standard deviation about the level that all length scales of a process have in common, if they have one.
 ABOUT_LEVEL = 0.5
 
 
@@ -306,7 +306,7 @@ def _negative_posterior(
     about = ABOUT_LEVEL if start.common_level else LENGTH_PRIOR[1]
     covariance = np.diag(np.append(np.full(count, about**2), NOISE_PRIOR[1] ** 2))
     covariance[:count, :count] += LENGTH_PRIOR[1] ** 2 - about**2
-    precision = np.linalg.inv(covariance)
+    precision, normalizer = np.linalg.inv(covariance), 0.5 * float(np.linalg.slogdet(covariance)[1])
     columns = np.eye(count)[groups]  # (d, groups)
 
     def function(logarithms: Array) -> tuple[float, Array]:
@@ -329,7 +329,9 @@ def _negative_posterior(
         variance = max(float(residual @ weights) / size, 1e-300)
         off = logarithms - prior_mean
         pull = precision @ off
-        value = 0.5 * size * np.log(variance) + float(np.log(np.diag(factor)).sum()) + 0.5 * float(off @ pull)
+        value = (
+            0.5 * size * np.log(variance) + float(np.log(np.diag(factor)).sum()) + 0.5 * float(off @ pull) + normalizer
+        )
         W = inverse - np.outer(weights, weights) / variance
         along = along_length_scales(W, scaled, first, scales, slopes, h.noise)
         gradient = np.append(0.5 * along @ columns, 0.5 * h.noise * float((np.diag(W) * noise).sum()))

@@ -33,8 +33,7 @@ LEAST, CHEAP = 4, 20
 ENDS, END = 4, 0.01
 #: If fewer than half of this number of designs were improvements, about every other one is chosen by a local model.
 RECENT = 10
-#: If the expected gain is less than this share of the hypervolume, the next way is tried. With one objective, smaller
-#: gains, in ranges of the values, are no improvements.
+#: If the expected gain is less than this share of the hypervolume, the next way is tried.
 LITTLE = 1e-4
 #: The two ways: away from densely sampled regions, or around a design of the front.
 AWAY, NEAR = 0, 1
@@ -54,9 +53,10 @@ class GaussianProcessSearch:
     transformed to compress large ones if that increases the likelihood. If fewer than half of the last ten designs were
     improvements, about every other one is chosen by a local model; values that jump there, as between branches of a
     solution, get a second kernel of short length scales. The length scales of a process are expected near a common
-    level; if none of the last ten designs was an improvement, the next one is chosen by processes of independent length
-    scales, over the whole space. With several objectives every fourth design aims at an end of
-    the front. From 16 parameters on the search uses a trust region around the best designs (Eriksson et al. 2019).
+    level or independent of each other, whichever is more probable. If none of the last ten designs was an improvement
+    and the processes expect none anywhere, processes of independent length scales choose. With several objectives every
+    fourth design aims at an end of the front. From 16 parameters on the search uses a trust region around the best
+    designs (Eriksson et al. 2019).
 
     Designs are requested one by one, with `look_ahead` pending, which keeps as many workers busy; each is chosen with
     predictions in place of pending results (Ginsbourger, Le Riche & Carraro 2010). Designs of ``start_from`` are used
@@ -181,7 +181,7 @@ class _Search:
         self._rng = rng
         self._coordinates = Coordinates(problem.space)
         self._surrogate = Surrogate(problem, settings.noise)
-        self._independent = Surrogate(problem, settings.noise, common_level=False)
+        self._independent = Surrogate(problem, settings.noise, priors=(False,))
         self._outcomes = [start] if len(start) else []
         self._pending: list[Floats] = []
         self._requested = {x.tobytes() for x in start.X + 0.0}
@@ -271,9 +271,11 @@ class _Search:
             return self._random_design()
         cheap = Observations.together(self._cheap) if self._cheap else None
         pending = np.array(self._pending).reshape(len(self._pending), observations.X.shape[1])
-        surrogate = self._independent if self._exhausted else self._surrogate
-        processes = surrogate.processes(observations, pending, cheap)
+        processes = self._surrogate.processes(observations, pending, cheap)
         candidate = self._best_candidate(processes, observations.X[~observations.failed])
+        if self._exhausted and candidate is not None and np.exp(candidate.value) < LITTLE * processes.hypervolume:
+            processes = self._independent.processes(observations, pending, cheap)
+            candidate = self._searched(processes, None)
         if candidate is None:
             return self._random_design()
         best = observations.objectives[observations.feasible].min(axis=0, initial=np.inf)
@@ -378,18 +380,13 @@ class _Search:
         return near, (np.clip(u - reach, 0.0, 1.0), np.clip(u + reach, 0.0, 1.0))
 
     def _better(self, outcomes: Outcomes) -> bool:
-        """Whether a design enters the front, or has a smaller violation than all before while none is feasible.
-
-        With one objective, a gain below the share LITTLE of the range of feasible values is no improvement.
-        """
+        """Whether a design enters the front, or has a smaller violation than all before while none is feasible."""
         if not self._outcomes or outcomes.failed[0]:
             return not outcomes.failed[0]
         feasible = np.concatenate([o.feasible for o in self._outcomes])
         if not feasible.any():
             return bool(outcomes.rank_violation[0] < min(o.rank_violation.min() for o in self._outcomes))
         F = np.concatenate([o.objectives for o in self._outcomes])[feasible]
-        if F.shape[1] == 1 and outcomes.feasible[0]:
-            return bool(F.min() - outcomes.objectives[0, 0] > LITTLE * np.ptp(np.quantile(F, (0.1, 0.9))))
         return bool(outcomes.feasible[0] and not np.all(outcomes.objectives[0] >= F, axis=1).any())
 
     def _new(self, X: Floats) -> Floats:
