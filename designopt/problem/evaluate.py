@@ -84,3 +84,11 @@ class Evaluate(Protocol):
 
 class StageEnded(Exception):
     """The stage's budget is used up, or the run stops: not an error. Solvers need not catch it."""
+
+
+class EndIgnored(BaseException):
+    """A solver goes on after `StageEnded`. No `Exception`: such a solver catches all of them."""
+
+
+#: Number of requests after `StageEnded` at which `EndIgnored` is raised.
+AFTER_END = 100

@@ -31,7 +31,7 @@ from designopt.plugin import (
     refuse_while_loading,
 )
 from designopt.plugin.calling import calling
-from designopt.problem import Outcomes, Problem, StageEnded
+from designopt.problem import EndIgnored, Outcomes, Problem, StageEnded
 from designopt.run import start_from
 from designopt.run.changed_budgets import refuse_budgets, refuse_too_small, with_budgets
 from designopt.run.evaluations.dispatch import Dispatcher
@@ -370,6 +370,8 @@ def _run_stages(
             _note_end(dispatcher, stage, reason)
         except StageEnded:
             dispatcher.check()
+        except EndIgnored as error:
+            raise PluginFailed(str(error)) from None
         dispatcher.journal.commit()
         designs_of[stage.name] = run.designs()
         run.show(0, force=True)

@@ -44,7 +44,10 @@ def problem(result: Result) -> Section:
             *_scenarios(result),
         ),
         details=(
-            ("All settings of the solvers", "\n".join(f"{s.name}: {_use(s.solver, full=True)}" for s in study.stages)),
+            (
+                "All settings of the solvers",
+                "\n".join(f"{s.name}: {use_text(s.solver, full=True)}" for s in study.stages),
+            ),
         ),
         notes=tuple(recorded_remarks(result.path)),
     )
@@ -55,7 +58,7 @@ def _stages(result: Result, saved: str) -> Table:
     rows = [
         (
             stage_label(s, result.problem),
-            _use(s.solver),
+            use_text(s.solver),
             _start(s),
             _budget(s),
             len(result.designs_of(s.name)),
@@ -85,8 +88,8 @@ def _parameters(result: Result) -> tuple[Table, ...]:
 def _aims(result: Result) -> tuple[Table, ...]:
     """Objectives and limits, if any."""
     problem = result.problem
-    rows = [(o.name, f"{o.direction} {o.expression.text}", o.unit, _use(o.over)) for o in problem.objectives]
-    rows += [(c.name, limit_text(c), c.unit, _use(c.over)) for c in stated_constraints(problem)]
+    rows = [(o.name, f"{o.direction} {o.expression.text}", o.unit, use_text(o.over)) for o in problem.objectives]
+    rows += [(c.name, limit_text(c), c.unit, use_text(c.over)) for c in stated_constraints(problem)]
     head = ("name", "what", "unit", "over scenarios")
     share = (
         f"When at most {number(100 * problem.missing)} % of the scenarios have no result, the others score a design."
@@ -118,7 +121,7 @@ def limit_text(c: StudyConstraint) -> str:
     return f"{low}{c.expression.text}{high}"
 
 
-def _use(use: Use[Plugin], *, full: bool = False) -> str:
+def use_text(use: Use[Plugin], *, full: bool = False) -> str:
     """A plugin with those of its settings that are not at their defaults, or with all."""
     stated = {k: v for k, v in use.settings.items() if _differs(use.plugin, k, v) or (full and v is not None)}
     settings = ", ".join(f"{k}: {value_text(v) if full else short_text(v)}" for k, v in stated.items())
