@@ -32,7 +32,12 @@ def notable(result: Result) -> list[str]:
     """Notes on the outputs declared as notable, wherever they are above 0, with the sentences that explain them; where
     the model evaluates optima differently from their programs; and the warnings of the best program."""
     problem = result.problem
-    clauses = (*program_differences(result), *uncertain_programs(result), *_of_best_program(result)[:WARNINGS])
+    clauses = (
+        *program_differences(result),
+        *uncertain_programs(result),
+        *diagnosis(result),
+        *_of_best_program(result)[:WARNINGS],
+    )
     notes = [f"note: {text}" for text in clauses]
     for name, output in problem.model.plugin.outputs.items():
         quantity = output.quantity
@@ -59,17 +64,17 @@ def program_differences(result: Result) -> list[str]:
 
 
 def uncertain_programs(result: Result) -> list[str]:
-    """Clauses on programs without an accurate result: that of the answer, or the reasons why none has a result."""
+    """A clause on programs without an accurate result: that of the answer, or the reason why none has a result."""
     programs, best = result.programs(), result.best_program()
     if not programs:
         return []
     if best is None:
-        return [f"no program has a result. {most_frequent_end(result)}", *diagnosis(result)]
+        return [f"no program has a result. {most_frequent_end(result).rstrip('.')}"]
     if best.status == "solved":
         return []
     error = best.figures.get("program(error_estimate)")
     size = "" if error is None else f" with an error estimate of {error:.1e}"
-    return [f"the best program ended as {best.status}{size}: {first_sentences(best.message, LONGEST)}"]
+    return [f"the best program ended as {best.status}{size}: {first_sentences(best.message, LONGEST).rstrip('.')}"]
 
 
 def diagnosis(result: Result) -> list[str]:

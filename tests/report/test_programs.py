@@ -88,6 +88,18 @@ def test_a_constant_has_its_value_at_its_axis() -> None:
     low, high = constant["range"]
     assert low < -0.0992881 < high
     assert constant_axis([0.0, 1e-3]) == {}
+    assert constant_axis([2e-6, -2e-6], least=1e-5) == {"range": [-1e-5, 1e-5], "tickvals": [0.0], "ticktext": ["0"]}
+    assert constant_axis([0.5, 0.500004], least=1e-5)["ticktext"] == ["0.5"]
+
+
+def test_errors_of_a_constant_costate_are_not_zoomed_into(solutions):
+    noise = 1e-7 * np.array([1.0, -1.0])
+    phase = solutions[1].phase
+    rough = 1.0 + np.resize(noise, len(phase.times)) * np.nanmax(np.abs(phase.costates["cart"]))
+    noisy = replace(phase, costates={**phase.costates, "cart": rough})
+    section = trajectories(result(record(replace(solutions[1], phases={phase.name: noisy}))))
+    (costates,) = [figure for figure in section.figures if figure.title == "Costates"]
+    assert costates.plot["layout"]["yaxis"]["ticktext"] == ["1"]
 
 
 def test_a_motion_that_is_not_that_of_the_answer_says_so(solutions):

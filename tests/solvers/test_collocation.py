@@ -190,7 +190,7 @@ def test_the_end_of_a_run_without_a_solution_says_why_beside_the_baseline(tmp_pa
     assert (
         "note: no program has a result. Most frequent end of a program: iteration_limit, 1 of 1, the first: The" in text
     )
-    assert "in a study state more max_iterations, or starts." in text
+    assert "in a study state more max_iterations, or starts\n" in text
     assert "note: violated at the last iterate, the worst first: " in text
     assert "is better than" not in text  # it has found none
     assert any(finding.startswith("No program has a result.") for finding in overview(result).findings)

@@ -49,7 +49,7 @@ class Constraint:
     """``low <= value(symbols) <= high``; equal limits make an equality. `value` returns a scalar or a column.
 
     The argument of a path constraint is `Symbols`, between ends `Ends`; one of `Phase.samples` holds `at` these
-    samples. `unit` is that of the value and limits.
+    samples. `unit` is that of the value and limits. `states` are the states that its rows link, for messages.
     """
 
     value: Callable[[Any], Any]
@@ -57,6 +57,7 @@ class Constraint:
     high: float = math.inf
     unit: str = ""
     at: Samples | None = None
+    states: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check_limits(self.low, self.high)

@@ -147,6 +147,8 @@ def test_a_loaded_result_interpolates_explains_simulates_and_is_a_guess(tmp_path
     times = np.linspace(0.0, 2.0, 77)
     for name, trajectory in solution.phase.interpolate(times).items():
         assert loaded.interpolate(times)[name] == pytest.approx(trajectory, abs=0.0)
+    with pytest.raises(KeyError, match="there is no variable 'height'; known: "):
+        loaded.interpolate(times)["height"]
     assert (
         resimulate(problems.cart_pole().phases[0], loaded.phase, loaded.parameters).error
         == resimulate(problems.cart_pole().phases[0], solution.phase, solution.parameters).error

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from designopt.counts import plural
 from designopt.plugin import report
 from designopt.report.labels import number, with_unit
+from designopt.report.notable import diagnosis
 from designopt.report.parts.motion.trajectories import (
     DrawnProgram,
     best_of_each,
@@ -45,7 +46,10 @@ def programs(result: Result) -> Section | None:
         introduction="Each program is one solve of the trajectories and the free parameters together, by direct "
         "collocation.",
         facts=_facts(records, result.best_program()),
-        findings=tuple(_findings(records, result.best_program())),
+        findings=(
+            *_findings(records, result.best_program()),
+            *(f"{text[0].upper()}{text[1:]}." for text in diagnosis(result)),
+        ),
         tables=(
             *_optima(records, best_of_each(result)),
             _outcomes(records, best_of_each(result)),

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 CONSTANT_DIGITS = 5
 #: States beside the answer.
 IN_SHORT = 3
+#: Share of the largest effect of a costate below which a change of one is an error of the solver.
+COSTATE_ERROR = 1e-5
 #: Maximum number of drawn programs.
 DRAWN = 12
 
@@ -216,8 +218,11 @@ def choosable(
     return Figure(title, plots[0], height=height, choices=choices, variants=variants, note=note)
 
 
-def stacked(rows: Sequence[tuple[str, str, Sequence[dict[str, Any]]]], x_title: str) -> dict[str, Any]:
-    """Plots one above the other over one axis: (name, unit, traces) each."""
+def stacked(
+    rows: Sequence[tuple[str, str, Sequence[dict[str, Any]]]], x_title: str, least: Sequence[float] = ()
+) -> dict[str, Any]:
+    """Plots one above the other over one axis: (name, unit, traces) each. Changes below `least`, one per plot, are
+    errors."""
     m = len(rows)
     domains = above(m, 0.25 / m)
     data: list[dict[str, Any]] = []
@@ -226,7 +231,7 @@ def stacked(rows: Sequence[tuple[str, str, Sequence[dict[str, Any]]]], x_title: 
     for j, (name, unit, traces) in enumerate(rows):
         suffix = "" if j == 0 else str(j + 1)
         values = [np.asarray(trace["y"], dtype=float) for trace in traces]
-        steady = constant_axis(np.concatenate(values), CONSTANT_DIGITS) if values else {}
+        steady = constant_axis(np.concatenate(values), CONSTANT_DIGITS, least[j] if least else 0.0) if values else {}
         axes[f"yaxis{suffix}"] = axis("", domain=domains[j], **(steady or {"nticks": 5}))
         data += [{**trace, "yaxis": f"y{suffix}"} for trace in traces]
         notes.append({
@@ -315,7 +320,20 @@ def _costates(phases: Sequence[PhaseSolution], names: Sequence[str], unit: str) 
                 traces.append(line(phase.times[is_finite], values[is_finite], category(j)))
         by = next((phase.units.get(name, "") for phase in phases if name in phase.costates), "")
         rows.append((f"costate of {name}", per(unit, by), traces))
-    return _with_changes(stacked(rows, "time [s]"), phases)
+    return _with_changes(stacked(rows, "time [s]", _costate_errors(phases, names)), phases)
+
+
+def _costate_errors(phases: Sequence[PhaseSolution], names: Sequence[str]) -> list[float]:
+    """The change of each costate that is an error of the solver: its effect over the range of its state is a share
+    `COSTATE_ERROR` of the largest effect of a costate."""
+    sizes, ranges = [], []
+    for name in names:
+        costates = np.concatenate([phase.costates[name] for phase in phases if name in phase.costates])
+        states = np.concatenate([phase.values[name] for phase in phases if name in phase.costates])
+        sizes.append(float(np.abs(costates[np.isfinite(costates)]).max(initial=0.0)))
+        ranges.append(float(np.ptp(states)))
+    largest = max(size * span for size, span in zip(sizes, ranges, strict=True))
+    return [COSTATE_ERROR * largest / span if span > 0.0 else 0.0 for span in ranges]
 
 
 def _activity(programs: Sequence[DrawnProgram]) -> tuple[Table, ...]:
