@@ -28,8 +28,6 @@ _SAME_SCORE = 1e-9
 #: Maximum number of points of a curve.
 POINTS = 40
 
-Key = tuple[str, str, int]
-
 
 @dataclass(frozen=True)
 class BenchmarkRun:

@@ -7,9 +7,9 @@ value, a choice as the index of its value). All functions are vectorised over ro
 from designopt.problem.evaluate import Evaluate, Programs, Solved, SolvedPrograms, StageEnded
 from designopt.problem.gradients import derivative_name
 from designopt.problem.keys import evaluation_seed
-from designopt.problem.limit import EQUAL, Limit, unequal
 from designopt.problem.outcomes import ENDED_WITH_CAUSE, STATUSES, Outcomes
 from designopt.problem.problem import Problem, figure_meaning, figure_unit
+from designopt.problem.statement import EQUAL, Limit, unequal
 
 __all__ = [
     "ENDED_WITH_CAUSE",

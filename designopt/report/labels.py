@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from designopt.arrays import Floats
 from designopt.plugin import path_of
+from designopt.printable import one_line
 from designopt.problem import derivative_name
 from designopt.problem import figure_meaning as figure_meaning
 from designopt.problem import figure_unit as figure_unit
@@ -164,9 +165,22 @@ def design_values(result: Result, row: int) -> list[Any]:
     return [design.get(p.name, "–") for p in result.problem.space.free]
 
 
+def status_text(result: Result, status: str) -> str:
+    """The `status` of an evaluation in words: one of a laboratory has no result, where a model has diverged."""
+    return "no result" if status == "diverged" and result.made_elsewhere else status
+
+
+def failure_class(result: Result, status: str, reason: str) -> str:
+    """``nonfinite (travel)``; an evaluation made elsewhere has ``no result`` where a model has diverged."""
+    words = status_text(result, status)
+    return one_line(f"{words} ({reason})" if reason else words)
+
+
 def recompute(result: Result, row: int) -> str:
-    """The command that shows a design and evaluates it again, with its plugin files and allowed
-    programs."""
+    """The command that shows a design and evaluates it again, with its plugin files and allowed programs; "" if
+    evaluations are made elsewhere."""
+    if result.made_elsewhere:
+        return ""
     files = "".join(f" --plugin {shlex.quote(name)}" for name, _ in result.study.plugin_files if name == path_of(name))
     declared = plugin_options(result.path) or files  # a script that ran the study also declares plugins
     return f"designopt show {shlex.quote(f'{result.path}/{row}')} --evaluate{declared}{allow_options(result.path)}"

@@ -121,7 +121,7 @@ def unusual(result: Result) -> list[str]:
             unit = f" {output.quantity.unit}" if output.quantity and output.quantity.unit else ""
             meaning = output.quantity.description if output.quantity else ""
             clauses.append(
-                f"the recommended design has {name} {number(float(values[worst]))}{unit}{where}, beyond {low:g} to "
+                f"{_having(result, name)} {number(float(values[worst]))}{unit}{where}, beyond {low:g} to "
                 f"{high:g}{unit} ({meaning}): a limit of it leaves out such designs"
             )
     return clauses
@@ -140,8 +140,12 @@ def notable_of_recommended(result: Result) -> list[str]:
         if values[worst] > 0.0:
             where = f" in {problem.scenarios[worst].name}" if len(problem.scenarios) > 1 else ""
             value = number(float(values[worst]))
-            clauses.append(f"the recommended design has {name} {value}{where}: {output.quantity.description}")
+            clauses.append(f"{_having(result, name)} {value}{where}: {output.quantity.description}")
     return clauses
+
+
+def _having(result: Result, name: str) -> str:
+    return f"the recommended design has {name}" if result.problem.space.free else f"{name} is"
 
 
 def sentences(result: Result, row: int) -> Iterator[str]:

@@ -15,20 +15,21 @@ from designopt.report.labels import (
     design_names,
     design_values,
     displayed_figures,
+    failure_class,
     number,
     objective_values,
     with_unit,
 )
-from designopt.report.no_design import without_feasible, without_number
+from designopt.report.no_design import failed_baselines, without_feasible, without_number
 from designopt.report.notable import LINES, diagnosis, notable, unusual
 from designopt.report.parts.answer import summary, violated_limits
 from designopt.report.parts.answer.limits import WARNED, fewer_bounds, recommended_bounds, warnings
 from designopt.report.parts.answer.recommendation import search_without_gain
-from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, untried
+from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, untried, without_robust_choice
+from designopt.report.parts.answer.validation import rarely_valid
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.parts.motion.estimation import undetermined
-from designopt.solvers.listed_designs import listed_names
-from designopt.store.errors import resume_command
+from designopt.store.errors import ask_and_tell, resume_command
 from designopt.study.remarks import study_remarks
 
 if TYPE_CHECKING:
@@ -83,7 +84,14 @@ def summary_table(result: Result) -> str:
         else []
     )
     first += [f"warning: {text}" for text in result.code_differences]
-    first += [f"note: {clause}" for clause in (*fragile_in_short(result), *narrow_front(result), *undetermined(result))]
+    clauses = (
+        *fragile_in_short(result),
+        *without_robust_choice(result),
+        *rarely_valid(result),
+        *narrow_front(result),
+        *undetermined(result),
+    )
+    first += [f"note: {clause}" for clause in clauses]
     last = [
         *unusual(result),
         *search_without_gain(result),
@@ -113,24 +121,14 @@ def _failed(result: Result) -> list[str]:
     notes = [f"note: {reason}"] if (reason := without_number(result)) else []
     if failures:
         lost, total = sum(failures.values()), result.counts["evaluations"]
-        how = ", ".join(f"{failure_class(*key)} {count(n)}" for key, n in list(failures.items())[:CLASSES])
+        how = ", ".join(f"{failure_class(result, *key)} {count(n)}" for key, n in list(failures.items())[:CLASSES])
         more = ", ..." if len(failures) > CLASSES else ""
         notes.append(
             f"note: {number(100 * lost / total, 3)} % of {plural(total, 'evaluation')} failed: {how}{more}"
             f"{first_message(result, *next(iter(failures)))}"
         )
-    stage = result.study.baseline
-    for name in listed_names(stage.solver) if stage is not None else ():
-        row = result.named.get(name)
-        if row is not None and result.outcomes.failed[row]:
-            status = next(str(s) for s in result.status[row] if s != "ok")
-            notes.append(f"note: {name}, of the baseline, has no result: {status}")
+    notes += [f"note: {clause}" for clause in failed_baselines(result)]
     return notes
-
-
-def failure_class(status: str, reason: str) -> str:
-    """``nonfinite (travel)``."""
-    return one_line(f"{status} ({reason})" if reason else status)
 
 
 def first_message(result: Result, status: str, reason: str) -> str:
@@ -145,7 +143,8 @@ def most_frequent_failure(result: Result) -> str:
     """Class, reason, number and first message, in one line; "" if every evaluation gave a result."""
     for (status, reason), n in result.failures().items():
         message = first_message(result, status, reason)
-        return f"Most frequent failure: {failure_class(status, reason)}, {n} of {result.status.size}{message}"
+        kind = failure_class(result, status, reason)
+        return f"Most frequent failure: {kind}, {n} of {result.status.size}{message}"
     return ""
 
 
@@ -209,7 +208,7 @@ def state(result: Result) -> str:
     counts = result.counts
     designs = f"{plural(counts['designs'], 'design')}, {count(counts['feasible'])} of them feasible"
     failed = [
-        f"{failure_class(status, reason)} {count(n)}"
+        f"{failure_class(result, status, reason)} {count(n)}"
         for (status, reason), n in result.failures().items()
         if status != "invalid"
     ]
@@ -254,7 +253,9 @@ def unfinished(result: Result) -> str:
         why = f"Unfinished: the run is active or was killed; so far {far}{where}. If it is not active, continue"
     else:
         why = f"Unfinished: {_WHY.get(result.ended, result.ended)} after {far}{where}. Continue"
-    return f"{why} with: {resume_command(result.path)}"
+    if result.made_elsewhere:
+        why = f"Unfinished: evaluations are asked for; so far {far}{where}. Continue"
+    return f"{why} with: {ask_and_tell(result.path) if result.made_elsewhere else resume_command(result.path)}"
 
 
 #: Reasons for the end of a session, as clauses.

@@ -54,6 +54,7 @@ from designopt.store.errors import (
     WorkersError,
     WorkersNotStarted,
     reading,
+    refuse_made_elsewhere,
     resume_command,
 )
 from designopt.store.folder import Store, discard, read_study
@@ -136,6 +137,8 @@ def run_study(
             with opened as store, Signals() as signals, HostHandlers():
                 ledger = Ledger(problem)
                 with reading(store_path):
+                    if start is None:
+                        refuse_made_elsewhere(store.journal.records("session"), store_path)
                     repeated = baselines_with_errors(study, store) if resume else ""
                     if store.contents is not None:
                         ledger.recall(store.contents)

@@ -6,13 +6,18 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from designopt.arrays import Floats
 from designopt_knee import linkage
 from designopt_knee.gait import Gait
 
-#: Least and greatest depth (m) of the sole below the ground in the recorded posture, rigid ground taken away.
-_ABOVE, _BELOW = 5e-3, 0.05
+#: Least and greatest depth (m) of the sole below the ground in the recorded posture, rigid ground taken away. A slow
+#: walk ended with `linkage_limit` from 48 mm on with every damper tried, and up to 40 mm with none.
+_ABOVE, _BELOW = 5e-3, 0.045
+#: That depth (m) of the bundled walk with the legs of the parameter sets, and factors on lengths tried to reach it.
+_FITTING, _FACTORS = 8.5e-3, (0.6, 1.4)
 #: Share of the cycle in which the sole is lowest, and difference of its speed from that of the ground.
 _STANCE, _SPEED = 0.4, 0.35
+_KMH, _SAME_SPEED = 3.6, 0.2  # km/h in 1 m/s; relative difference of speeds that are the same in other units
 #: The foot's speed in stance varies less with the hip's forward motion reversed, by this factor, if its sign is wrong.
 _STEADIER = 0.7
 
@@ -24,34 +29,38 @@ def leg_remarks(gait: Gait, g: Mapping[str, float]) -> list[str]:
     where the sole is lowest it must move backward with the belt, at a speed that a reversed `hip_x` makes no steadier.
     """
     phase = np.linspace(0.0, 1.0, 201)
-    hip_x, hip_y, thigh, knee, ankle = (gait.series(s, phase) for s in ("hip_x", "hip_y", "thigh", "knee", "ankle"))
-    eta = linkage.eta_of_flexion(g, np.maximum(knee, 0.0))
-    ad, shank = linkage.relative_angles(g, eta)
-    hip = (hip_x, g["hip_hike"] * hip_y)
-    places = linkage.points(g, hip, thigh, thigh + shank, thigh + ad, thigh + eta, thigh + shank + ankle)
-    sole = np.minimum(places["heel"][1], places["toe"][1])
+    hip_x = gait.series("hip_x", phase)
+    places = _recorded_posture(gait, g, phase)
+    hip_y, sole = places["hip"][1], np.minimum(places["heel"][1], places["toe"][1])
     lowest = float(sole.min())
-    leg = float(np.hypot(places["ankle"][0] - hip[0], places["ankle"][1] - hip[1]).max())
-    lengths = f"hip to ankle {leg:.3f} m, hip height {hip[1].min():.3f} to {hip[1].max():.3f} m"
+    leg = float(np.hypot(places["ankle"][0] - places["hip"][0], places["ankle"][1] - hip_y).max())
+    lengths = f"hip to ankle {leg:.3f} m, hip height {hip_y.min():.3f} to {hip_y.max():.3f} m"
     if lowest > _ABOVE:
         return [
             f"gait: in the recorded posture the sole stays at least {1e3 * lowest:.0f} mm above the ground, so the leg"
-            f" never stands ({lengths}); lengthen shank_length or thigh_length, or correct hip_y_m"
+            f" never stands ({lengths}); {_fitting_lengths(gait, g, 'lengthen')}"
         ]
     remarks = []
     if lowest < -_BELOW:
         remarks.append(
-            f"gait: in the recorded posture the sole is up to {-1e3 * lowest:.0f} mm below the ground ({lengths});"
-            " shorten shank_length or thigh_length, or correct hip_y_m"
+            f"gait: in the recorded posture the sole is up to {-1e3 * lowest:.0f} mm below the ground ({lengths}), and"
+            " such a leg folded up with every damper tried (linkage_limit);"
+            f" {_fitting_lengths(gait, g, 'shorten')}"
         )
     stance = sole <= np.quantile(sole, _STANCE)
     ankle_x, of_reversed_hip = places["ankle"][0], places["ankle"][0] - 2.0 * hip_x
     speeds, reversed_speeds = (-np.gradient(x, phase * gait.period)[stance] for x in (ankle_x, of_reversed_hip))
     speed = float(speeds.mean())
     if abs(speed - gait.belt_speed) > _SPEED * max(gait.belt_speed, speed):
+        in_kmh = abs(gait.belt_speed - _KMH * speed) < _SAME_SPEED * gait.belt_speed
         remarks.append(
             f"gait: in stance the foot moves backward under the hip at {speed:.2f} m/s, but the walking speed is"
-            f" {gait.belt_speed:.2f} m/s; check belt_speed, period and the lengths of the leg"
+            f" {gait.belt_speed:.2f} m/s; "
+            + (
+                f"is it in km/h? Divide by 3.6: {gait.belt_speed / _KMH:.2f} m/s"
+                if in_kmh
+                else "check belt_speed, period and the lengths of the leg"
+            )
         )
     elif reversed_speeds.std() < _STEADIER * speeds.std():
         remarks.append(
@@ -59,3 +68,32 @@ def leg_remarks(gait: Gait, g: Mapping[str, float]) -> list[str]:
             f" {reversed_speeds.std():.2f} m/s with hip_x_m reversed; x is forward: is its sign wrong?"
         )
     return remarks
+
+
+def _recorded_posture(gait: Gait, g: Mapping[str, float], phase: Floats) -> dict[str, linkage.Point]:
+    """Positions of the joints (m) with the recorded hip, thigh, knee and ankle at `phase` (n,)."""
+    hip_x, hip_y, thigh, knee, ankle = (gait.series(s, phase) for s in ("hip_x", "hip_y", "thigh", "knee", "ankle"))
+    eta = linkage.eta_of_flexion(g, np.maximum(knee, 0.0))
+    ad, shank = linkage.relative_angles(g, eta)
+    hip = (hip_x, g["hip_hike"] * hip_y)
+    return linkage.points(g, hip, thigh, thigh + shank, thigh + ad, thigh + eta, thigh + shank + ankle)
+
+
+def _fitting_lengths(gait: Gait, g: Mapping[str, float], change: str) -> str:
+    """Lengths of thigh and shank, changed by one factor, with which the sole is as deep as in the bundled walk, as the
+    end of a sentence."""
+    phase = np.linspace(0.0, 1.0, 201)
+    low, high = _FACTORS
+    for _ in range(20):
+        factor = 0.5 * (low + high)
+        scaled = {**g, "thigh_length": factor * g["thigh_length"], "shank_length": factor * g["shank_length"]}
+        places = _recorded_posture(gait, scaled, phase)
+        deep = min(places["heel"][1].min(), places["toe"][1].min()) < -_FITTING
+        low, high = (low, factor) if deep else (factor, high)
+    if not _FACTORS[0] + 1e-3 < factor < _FACTORS[1] - 1e-3:
+        return f"{change} shank_length or thigh_length, or correct hip_y_m"
+    thigh, shank = (factor * g[name] for name in ("thigh_length", "shank_length"))
+    return (
+        f"thigh_length {thigh:.3f} m and shank_length {shank:.3f} m, both times {factor:.3f}, fit this hip height"
+        f" ({change} either), or correct hip_y_m"
+    )

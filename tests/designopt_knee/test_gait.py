@@ -145,10 +145,17 @@ def bad(gait, name, index, value):
     return columns
 
 
+def in_radians(gait, *names):
+    return {name: np.radians(v) if name in names else v for name, v in cycle(gait).items()}
+
+
 REFUSED = {
     "missing column": (lambda g: without(cycle(g), "foot_deg"), "column 'foot_deg' is missing"),
     "extra column": (lambda g: cycle(g, emg=np.zeros(101)), "column 'emg' is unknown"),
-    "NaN": (lambda g: bad(g, "knee_deg", 7, np.nan), "sample 8: a value is NaN"),
+    "NaN": (
+        lambda g: bad(g, "knee_deg", 7, np.nan),
+        r"sample 8 \(line 10\): knee_deg is 'nan', not a finite number; close gaps of the recording first",
+    ),
     "too few samples": (lambda g: cycle(g, samples=19), "19 samples; at least 20"),
     "phase not from 0": (lambda g: bad(g, "phase", 0, 0.005), "phase must increase"),
     "phase not to 1": (lambda g: bad(g, "phase", -1, 0.999), "phase must increase"),
@@ -179,6 +186,40 @@ REFUSED = {
         lambda g: {n: v * 100.0 if n.endswith("_m") else v for n, v in cycle(g).items()},
         r"from centimetres \(divide by 100\)",
     ),
+    "phase in percent": (lambda g: cycle(g, phase=100.0 * cycle(g)["phase"]), r"divide it by 100 \(it is in percent\)"),
+    "phase in samples": (lambda g: cycle(g, phase=50.0 * cycle(g)["phase"]), "it ends at 50: divide it by 50$"),
+    "thigh in radians": (
+        lambda g: in_radians(g, "thigh_deg"),
+        "thigh_deg stay below 3.2, and read as radians fit .*; convert to degrees",
+    ),
+    "shank in radians": (
+        lambda g: in_radians(g, "shank_deg"),
+        "shank_deg stay below 3.2, and read as radians fit .*; convert to degrees",
+    ),
+    "foot in radians": (
+        lambda g: in_radians(g, "foot_deg"),
+        "foot_deg stay below 3.2, and read as radians fit .*; convert to degrees",
+    ),
+    "knee in radians": (
+        lambda g: in_radians(g, "knee_deg"),
+        "knee_deg stay below 3.2, and read as radians fit .*; convert to degrees",
+    ),
+    "links in radians": (
+        lambda g: in_radians(g, "thigh_deg", "shank_deg", "foot_deg"),
+        "thigh_deg and shank_deg and foot_deg stay below 3.2, and read as radians fit .*; convert to degrees",
+    ),
+    "thigh reversed": (
+        lambda g: cycle(g, thigh_deg=-cycle(g)["thigh_deg"]),
+        "thigh_deg has the opposite sign: its lower end forward is positive; reverse it",
+    ),
+    "shank reversed": (
+        lambda g: cycle(g, shank_deg=-cycle(g)["shank_deg"]),
+        "shank_deg has the opposite sign: its lower end forward is positive; reverse it",
+    ),
+    "foot reversed": (
+        lambda g: cycle(g, foot_deg=-cycle(g)["foot_deg"]),
+        "foot_deg has the opposite sign: toe up is positive; reverse it",
+    ),
     "hip too low": (lambda g: cycle(g, hip_y_m=cycle(g)["hip_y_m"] - 0.7), "hip height 0.2"),
 }
 
@@ -189,6 +230,61 @@ def test_cycle_file_is_refused_by_name(gait, case):
     with pytest.raises(InvalidSetting, match=message) as caught:
         read_gait(text_of(columns(gait)))
     assert caught.value.name == "gait"
+
+
+def german(text, separator, decimal=","):
+    """`text` with other separators and decimal signs, as spreadsheets save it."""
+    head, *rows = text.replace(",", separator).split("\n", 2)
+    return "\n".join(line.replace(".", decimal) for line in (head, *rows))
+
+
+@pytest.mark.parametrize(("separator", "decimal"), [(";", ","), (";", "."), ("\t", ","), ("\t", ".")])
+def test_semicolons_tabs_and_decimal_commas_are_read(gait, separator, decimal):
+    read = read_gait(german(text_of(cycle(gait)), separator, decimal))
+    assert (read.period, read.belt_speed) == (PERIOD, SPEED)
+    for signal in SIGNALS:
+        assert read.coefficients[signal] == pytest.approx(gait.coefficients[signal], abs=1e-12)
+
+
+def test_empty_cells_at_the_end_and_spaces_in_a_comment_are_those_of_spreadsheets(gait):
+    comment = f"# period_s = {PERIOD}, belt_speed_m_s = {SPEED}"
+    padded = "\n".join(f"{line},,," for line in text_of(cycle(gait), comment).splitlines())
+    assert np.array_equal(read_gait(padded).data(), read_gait(text_of(cycle(gait))).data())
+
+
+FILES_REFUSED = {
+    "decimal commas between commas": (
+        lambda text: german(text, ",", ","),
+        r"sample 1 \(line 3\): 18 values, not 9; do numbers have decimal commas\? Then separate columns by semicolons",
+    ),
+    "columns separated by blanks": (
+        lambda text: text.replace(",", " "),
+        "the line 'phase time_s .*' names one column; separate columns by commas, semicolons or tabs",
+    ),
+    "empty cell": (
+        lambda text: re.sub(r"^(0\.07,.*,)[^,]+(,[^,]+)$", r"\1\2", text, flags=re.MULTILINE),
+        r"sample 8 \(line 10\): knee_deg is empty; close gaps of the recording first",
+    ),
+    "words": (lambda text: text.replace("\n0.0,0.0,", "\n0.0,start,"), r"sample 1 \(line 3\): time_s is 'start'"),
+    "time in ms without a period": (
+        lambda text: re.sub(r"^(\d\S*?),([^,]+)", lambda m: f"{m[1]},{1e3 * float(m[2])}", text, flags=re.MULTILINE)
+        .replace("period_s", "was"),
+        r"column 'time_s' \(s\): 1232 s is not the period of a gait cycle .* from milliseconds",
+    ),
+    "no speed": (
+        lambda text: text.replace("belt_speed", "was"),
+        r"belt_speed: .* set belt_speed \(m/s\), or write # belt_speed_m_s=\.\.\. into the file",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FILES_REFUSED)
+def test_a_file_that_cannot_be_read_names_line_column_and_remedy(gait, case):
+    changed, message = FILES_REFUSED[case]
+    text = text_of(cycle(gait))
+    assert changed(text) != text
+    with pytest.raises(InvalidSetting, match=message):
+        read_gait(changed(text))
 
 
 def test_backward_walk_is_refused(gait):
@@ -216,13 +312,19 @@ def test_more_harmonics_than_the_coefficient_file_holds_are_refused():
         ("knee,rad,", "knee,grad,", "row 'knee': unit 'grad'"),
         ("knee,rad,", "elbow,rad,", "row 'elbow' is unknown"),
         ("knee,rad,", "thigh,rad,", "row 'thigh' is unknown or given twice"),
-        ("3.77281866e-01", "nan", "row 'knee': a value is NaN"),
-        ("3.77281866e-01", "much", "row 'knee': could not convert"),
+        ("3.77281866e-01", "nan", "row 'knee': c0 is 'nan', not a finite number"),
+        ("3.77281866e-01", "much", "row 'knee': c0 is 'much', not a finite number"),
         ("3.77281866e-01,", "", "row 'knee': 16 values, not 17"),
         ("3.77281866e-01", "21.6", "more than 180 deg"),
         ("9.50855959e-01", "950.855959", "hip height"),
         ("period_s=1.232", "period_s=-1", "period: -1.0 must be greater than 0"),
-        ("period_s=1.232", "period_s=fast", "comment 'period_s'"),
+        ("period_s=1.232", "period_s=fast", r"line \d+: period_s is 'fast', not a finite number"),
+        (
+            "period_s=1.232",
+            "period_s=1232",
+            r"period: 1232 s is not the period .* from milliseconds \(divide by 1000\)",
+        ),
+        ("period_s=1.232", "period_s=60", r"period: 60 s is not the period of a gait cycle \(0.3 to 10 s\)$"),
         ("belt_speed_m_s=1.015", "belt_speed_m_s=-1", "belt_speed"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 from designopt_knee.gait import bundled_text
 from designopt_knee.linkage import JOINTS, LINKS
-from designopt_knee.model import ARRAYS, FourBarKnee, initial_states
+from designopt_knee.model import FourBarKnee, initial_states
+from designopt_knee.outputs import ARRAYS
 
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting
 
@@ -233,8 +235,14 @@ def test_a_leg_that_does_not_fit_the_recorded_walk_is_a_remark():
     assert "hip to ankle 0.942 m, hip height 0.932 to 0.969 m" in short
     (long,) = FourBarKnee().remarks({"shank_length": 0.53})
     assert "below the ground" in long
+    assert "folded up with every damper tried (linkage_limit); thigh_length 0.3" in long
+    fitting = {name: float(re.search(rf"{name} ([0-9.]+) m", long)[1]) for name in ("thigh_length", "shank_length")}
+    assert fitting["thigh_length"] / 0.385 == pytest.approx(fitting["shank_length"] / 0.53, rel=2e-3)
+    assert FourBarKnee().remarks(fitting) == []
     (slow,) = FourBarKnee().remarks({"gait_speed": 0.5})
-    assert "moves backward under the hip at 1.19 m/s, but the walking speed is 0.50 m/s" in slow
+    assert "moves backward under the hip at 1.19 m/s, but the walking speed is 0.50 m/s; check belt_speed" in slow
+    (in_kmh,) = FourBarKnee().remarks({"gait_speed": 3.6 * 1.015})
+    assert "the walking speed is 3.65 m/s; is it in km/h? Divide by 3.6: 1.01 m/s" in in_kmh
 
 
 def test_a_limit_that_the_leg_keeps_with_no_damper_is_a_remark():

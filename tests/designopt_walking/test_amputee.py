@@ -279,3 +279,9 @@ def test_designs_have_the_same_walk_in_any_order_or_a_reason() -> None:
     results = [result(one, design) for design in designs]
     assert all(results)
     assert [result(second_walk, design) for design in reversed(designs)] == results[::-1]
+
+
+def test_a_coarse_mesh_of_a_cycle_is_remarked() -> None:
+    assert AmputeeWalk(intervals=40).remarks({}) == []
+    (remark,) = AmputeeWalk(intervals=30).remarks({})
+    assert remark.startswith("on 30 intervals of a cycle the ground forces may alternate")

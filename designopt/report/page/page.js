@@ -63,6 +63,21 @@
     }
   }
 
+  // Panels of several columns stand in two on a narrow screen; `layout.meta.panels` has their columns, gaps and margins.
+  function inTwoColumns(layout, plot) {
+    const {columns, gap, margin} = layout.meta.panels, titles = layout.annotations;
+    const rowHeight = (plot.clientHeight - margin) / Math.ceil(titles.length / columns), rows = Math.ceil(titles.length / 2);
+    const inner = rows * rowHeight, space = gap / inner, height = (1 - space * (rows - 1)) / rows;
+    plot.style.height = `${inner + margin}px`;
+    titles.forEach((title, i) => {
+      const left = i % 2 ? 0.56 : 0, top = 1 - Math.floor(i / 2) * (height + space), number = i ? i + 1 : "";
+      Object.assign(layout[`xaxis${number}`], {domain: [left, left + 0.44], title: i + 2 < titles.length ? {} : layout[`xaxis${titles.length}`].title});
+      layout[`yaxis${number}`].domain = [top - height, top];
+      Object.assign(title, {x: left, y: top});
+    });
+    layout.legend.y = 1 + 0.5 * space;
+  }
+
   // The bytes of a text that the page holds (base85 of zlib).
   async function unpacked(id) {
     const text = document.getElementById(id).textContent, signs = new Map();
@@ -116,7 +131,9 @@
     }
     for (const trace in spec.designs) plot.data[trace].customdata ??= Array.from(numbers(spec.designs[trace]), hoverValues);
     const shown = resolved(plot, dark() ? 1 : 0);
+    figure.plot.style.height = figure.height ??= figure.plot.style.height;
     if (narrow()) fitNarrow(shown);
+    if (narrow() && shown.layout.meta?.panels?.columns > 2) inTwoColumns(shown.layout, figure.plot);
     shown.layout.template = template();
     shown.layout.autosize = !printing;
     // A page of paper: the browser does not ask figures to fit it.

@@ -33,7 +33,8 @@ LEAST, CHEAP = 4, 20
 ENDS, END = 4, 0.01
 #: If fewer than half of this number of designs were improvements, about every other one is chosen by a local model.
 RECENT = 10
-#: If the expected gain is less than this share of the hypervolume, the next way is tried.
+#: If the expected gain is less than this share of the hypervolume, the next way is tried. With one objective, smaller
+#: gains, in ranges of the values, are no improvements.
 LITTLE = 1e-4
 #: The two ways: away from densely sampled regions, or around a design of the front.
 AWAY, NEAR = 0, 1
@@ -41,7 +42,7 @@ AWAY, NEAR = 0, 1
 LEAST_NEAR, MOST_NEAR = 0.2, 0.5
 
 
-@solver("gp", version=5)
+@solver("gp", version=6)
 class GaussianProcessSearch:
     """Bayesian optimization with Gaussian processes, for 1 to 4 objectives and at most a few hundred evaluations.
 
@@ -52,7 +53,9 @@ class GaussianProcessSearch:
     Integers, choices and conditions are searched directly; noise is estimated for stochastic models. Values are
     transformed to compress large ones if that increases the likelihood. If fewer than half of the last ten designs were
     improvements, about every other one is chosen by a local model; values that jump there, as between branches of a
-    solution, get a second kernel of short length scales. With several objectives every fourth design aims at an end of
+    solution, get a second kernel of short length scales. The length scales of a process are expected near a common
+    level; if none of the last ten designs was an improvement, the next one is chosen by processes of independent length
+    scales, over the whole space. With several objectives every fourth design aims at an end of
     the front. From 16 parameters on the search uses a trust region around the best designs (Eriksson et al. 2019).
 
     Designs are requested one by one, with `look_ahead` pending, which keeps as many workers busy; each is chosen with
@@ -178,6 +181,7 @@ class _Search:
         self._rng = rng
         self._coordinates = Coordinates(problem.space)
         self._surrogate = Surrogate(problem, settings.noise)
+        self._independent = Surrogate(problem, settings.noise, common_level=False)
         self._outcomes = [start] if len(start) else []
         self._pending: list[Floats] = []
         self._requested = {x.tobytes() for x in start.X + 0.0}
@@ -216,6 +220,11 @@ class _Search:
     def _stuck(self) -> bool:
         return len(self._recent) == RECENT and sum(self._recent) < RECENT // 2
 
+    @property
+    def _exhausted(self) -> bool:
+        """Whether none of the last designs was an improvement, as around an optimum that is known."""
+        return len(self._recent) == RECENT and not any(self._recent) and self._region is None
+
     def ask(self) -> Floats:
         """The next design (1, d); (0, d) at the end of the search."""
         x = self._next()
@@ -235,7 +244,11 @@ class _Search:
     def tell(self, outcomes: Outcomes) -> None:
         """Called with the outcome (1 row) of the first pending design."""
         self._tells += 1
-        self._pending = [x for x in self._pending if x.tobytes() != (outcomes.X[0] + 0.0).tobytes()]
+        left = [x for x in self._pending if x.tobytes() != (outcomes.X[0] + 0.0).tobytes()]
+        if len(left) == len(self._pending):  # made in its place, before a result was corrected
+            left = left[1:]
+            self._requested.add((outcomes.X[0] + 0.0).tobytes())
+        self._pending = left
         better = self._better(outcomes)
         if (way := self._chosen.pop((outcomes.X[0] + 0.0).tobytes(), None)) is not None:
             self._worth[way] += better, 1.0
@@ -258,7 +271,8 @@ class _Search:
             return self._random_design()
         cheap = Observations.together(self._cheap) if self._cheap else None
         pending = np.array(self._pending).reshape(len(self._pending), observations.X.shape[1])
-        processes = self._surrogate.processes(observations, pending, cheap)
+        surrogate = self._independent if self._exhausted else self._surrogate
+        processes = surrogate.processes(observations, pending, cheap)
         candidate = self._best_candidate(processes, observations.X[~observations.failed])
         if candidate is None:
             return self._random_design()
@@ -284,7 +298,7 @@ class _Search:
         if self._region is not None:
             centre = processes.front[int(self._rng.integers(len(processes.front)))]
             return self._searched(processes, self._region.bounds(self._coordinates.coordinates(centre[None])[0]))
-        if processes.boxes is None or not self._stuck:
+        if processes.boxes is None or self._exhausted or not self._stuck:
             return self._searched(processes, None)
         best = None
         for turn, way in enumerate(self._ways(processes, X)):
@@ -364,13 +378,18 @@ class _Search:
         return near, (np.clip(u - reach, 0.0, 1.0), np.clip(u + reach, 0.0, 1.0))
 
     def _better(self, outcomes: Outcomes) -> bool:
-        """Whether a design enters the front, or has a smaller violation than all before while none is feasible."""
+        """Whether a design enters the front, or has a smaller violation than all before while none is feasible.
+
+        With one objective, a gain below the share LITTLE of the range of feasible values is no improvement.
+        """
         if not self._outcomes or outcomes.failed[0]:
             return not outcomes.failed[0]
         feasible = np.concatenate([o.feasible for o in self._outcomes])
         if not feasible.any():
             return bool(outcomes.rank_violation[0] < min(o.rank_violation.min() for o in self._outcomes))
         F = np.concatenate([o.objectives for o in self._outcomes])[feasible]
+        if F.shape[1] == 1 and outcomes.feasible[0]:
+            return bool(F.min() - outcomes.objectives[0, 0] > LITTLE * np.ptp(np.quantile(F, (0.1, 0.9))))
         return bool(outcomes.feasible[0] and not np.all(outcomes.objectives[0] >= F, axis=1).any())
 
     def _new(self, X: Floats) -> Floats:

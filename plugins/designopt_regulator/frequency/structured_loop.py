@@ -1,8 +1,8 @@
 """Robustness of sampled loops whose controller has more parts than a PID: sections, a Smith predictor, an inner loop.
 
 The closed loop's matrix is that of `Structure.sample`, the statement that is simulated, for unit states: nothing is
-linearised by hand. The loop is broken at the command of the plant; that of a cascade besides at the command of its
-outer controller, and its inner loop is looked at alone. One loop at a time.
+linearised by hand. The loop is broken at the command of the plant. A cascade is also broken at the command of its
+outer controller, and its inner loop is analysed alone. One loop at a time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from designopt_regulator.plants.sampled_plant import SampledPlant
 
 Complex = NDArray[np.complex128]
 
-_INTEGRATES = 1e-12  # 1/s, below which a pole is one at 0
+_INTEGRATES = 1e-12  # 1/s: poles of a smaller magnitude are integrators
 
 
 class Closed(NamedTuple):
@@ -104,7 +104,7 @@ class StructuredLoop:
         return StructuredLoop(self.inner_plant, Structure(self.structure.inner))
 
     def measures(self) -> LoopMeasures:
-        """Of the loop broken at the command of the plant, arrays (1,)."""
+        """Measures of the loop broken at the command of the plant, arrays (1,)."""
         closed = self.closed
         modes = np.linalg.eigvals(closed.M)[None]
         radius = largest(modes)
@@ -120,7 +120,7 @@ class StructuredLoop:
         )  # fmt: skip
 
     def outer_margins(self) -> Margins:
-        """Of the outer loop of a cascade that is stable."""
+        """Margins of the outer loop of a stable cascade."""
         return self._margins(self._outer)
 
     def sensitivity_peaks(self) -> tuple[float, float]:

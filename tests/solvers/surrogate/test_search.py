@@ -340,6 +340,33 @@ def test_a_design_improves_if_it_enters_the_front_though_it_is_worse_in_one_obje
         assert search._better(evaluate(np.array([x]))) is better
 
 
+def test_with_one_objective_a_gain_far_below_the_range_of_values_is_no_improvement():
+    problem = problem_from(lambda d, s: {"f": d["x"]}, SQUARE, minimize=["f"])
+    evaluate = InProcess(problem, 23)
+    start = evaluate(np.column_stack([np.linspace(0.1, 0.9, 21), np.full(21, 0.5)]))
+    search = _Search(GaussianProcessSearch(), problem, np.random.default_rng(0), start)
+    assert not search._better(evaluate(np.array([[0.1 - 1e-5, 0.5]])))
+    assert search._better(evaluate(np.array([[0.1 - 1e-3, 0.5]])))
+
+
+def test_ten_designs_without_an_improvement_are_followed_by_one_of_independent_length_scales(monkeypatch):
+    evaluate = InProcess(BRANIN, 40)
+    start = evaluate(np.random.default_rng(0).random((30, 2)) * 15.0 - [5.0, 0.0])
+    search = _Search(GaussianProcessSearch(), BRANIN, np.random.default_rng(0), start)
+    chosen_by = []
+
+    def searched(processes, bounds, crowd=None):
+        chosen_by.append(processes.objectives[0].hyperparameters.common_level)
+        return _Search._searched(search, processes, bounds, crowd)
+
+    monkeypatch.setattr(search, "_searched", searched)
+    for improvements in (10 * [True], 10 * [False], [*9 * [False], True]):
+        search._recent.extend(improvements)
+        search.ask()
+    assert chosen_by[:2] == [True, False]
+    assert all(chosen_by[2:])
+
+
 def test_an_equality_is_violated_on_both_sides_of_its_value():
     """Values of whole numbers are a classification: designs above and below belong to one class, those at the value to
     the other."""

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Floats, Indices, Mask
-from designopt.collocation.solution.solution import PhaseSolution, Solution
+from designopt.collocation.solution.solution import PhaseSolution
 from designopt.collocation.solution.verification.equations import EquationsAlong, explicit_rates
 from designopt.collocation.solution.verification.integrate import integrate, stage_places, step_functions
-from designopt.collocation.statement.problem import Phase, TrajectoryProblem
+from designopt.collocation.statement.problem import Phase
 
 #: Steps in the order of time: segments, starting places, widths.
 Steps = tuple[Indices, Floats, Floats]
@@ -57,11 +57,6 @@ class Resimulation:
         """The last node (s) that the run from the initial states reaches."""
         reached = np.isfinite(np.stack(list(self.states.values()))).all(axis=0)
         return float(self.times[np.flatnonzero(reached)[-1]])
-
-
-def resimulate_phases(solution: Solution, problem: TrajectoryProblem) -> dict[str, Resimulation]:
-    """The motions of `problem`, by phase, caused by the controls of a `solution`, and their distance from it."""
-    return {phase.name: resimulate(phase, solution.phases[phase.name], solution.parameters) for phase in problem.phases}
 
 
 def resimulate(phase: Phase, solution: PhaseSolution, parameters: Mapping[str, float]) -> Resimulation:

@@ -55,21 +55,24 @@ def best(result: Result) -> Section | None:
         for label, row in chosen.items()
         if not label.startswith("best ") and row not in baseline_rows
     ]
+    if len(result.outcomes) == 1:
+        introduction = "The only design" if result.problem.space.free else "All results"
     if baseline_rows:
         introduction += "; and the study's baseline"
         findings += [_compared(result, name, row) for name, row in result.baseline.items()]
     findings += [sentence(clause) for clause in warnings(result)]
+    commands = Table(
+        "Commands to recompute them",
+        ("design", "row", "command"),
+        tuple((label, row, recompute(result, row)) for label, row in chosen.items()),
+    )
     return Section(
         "Best designs",
         introduction=introduction + ".",
         findings=tuple(findings),
         tables=(
             Table("Chosen designs", head, tuple(rows), visible_rows=200, digits=answer_digits(result)),
-            Table(
-                "Commands to recompute them",
-                ("design", "row", "command"),
-                tuple((label, row, recompute(result, row)) for label, row in chosen.items()),
-            ),
+            *((commands,) if not result.made_elsewhere else ()),
         ),
     )
 

@@ -121,13 +121,20 @@ def limit_text(c: StudyConstraint) -> str:
 def _use(use: Use[Plugin], *, full: bool = False) -> str:
     """A plugin with those of its settings that are not at their defaults, or with all."""
     stated = {k: v for k, v in use.settings.items() if _differs(use.plugin, k, v) or (full and v is not None)}
-    settings = ", ".join(f"{k}: {value_text(v)}" for k, v in stated.items())
+    settings = ", ".join(f"{k}: {value_text(v) if full else short_text(v)}" for k, v in stated.items())
     return f"{use.plugin.name} ({settings})" if settings else use.plugin.name
 
 
 def _differs(plugin: Plugin, name: str, value: Any) -> bool:
     field = plugin.settings.get(name)
     return field is None or value_text(field.default) != value_text(value)
+
+
+def short_text(value: Any) -> str:
+    """`value_text`, of a list of designs or other mappings their number."""
+    if isinstance(value, (list, tuple)) and len(value) > 2 and all(isinstance(entry, Mapping) for entry in value):
+        return f"[{len(value)} entries]"
+    return value_text(value)
 
 
 def value_text(value: Any) -> str:

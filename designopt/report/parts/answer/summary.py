@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from designopt.counts import plural
 from designopt.report.colours import axis, layout, scale_for
 from designopt.report.labels import (
     answer_digits,
     chosen_once,
+    listed,
     motion_of_program,
     number,
     objective_labels,
@@ -28,6 +30,18 @@ DRAWN, HEIGHT = 300, 340
 ROOM = 34
 #: Letters of the title of an upright axis, which is shorter on paper.
 UPRIGHT = 20
+
+
+def sentence(result: Result) -> list[str]:
+    """The recommended design in a sentence, or the objectives where nothing is free; none without a feasible design."""
+    recommendation, problem = result.recommended(), result.problem
+    if recommendation is None:
+        return []
+    if problem.space.free:
+        return [f"The recommended design is {recommended(result)}."]
+    rules = listed(list(dict.fromkeys(o.over.plugin.name for o in problem.objectives)))
+    over = f", over {plural(len(problem.scenarios), 'scenario')}: {rules}" if len(problem.scenarios) > 1 else ""
+    return [f"The result is {describe(result, recommendation[1])}{over}."]
 
 
 def recommended(result: Result) -> str:
@@ -54,8 +68,9 @@ def _instead(result: Result) -> str:
 
 def table(result: Result) -> Table | None:
     """The chosen designs with their objectives, and the number of neighbours that meet the limits; None if there is
-    only one, which is recommended."""
-    chosen, near = chosen_once(result), result.tolerated()
+    only one, which is recommended. Those of the baseline stand beside the recommended one."""
+    baseline, near = set(result.baseline.values()), result.tolerated()
+    chosen = {label: row for label, row in chosen_once(result).items() if row not in baseline}
     if len(chosen) < 2:
         return None
     values = objective_values(result)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 CONSTANT_DIGITS = 5
 #: Share of the largest effect of a costate below which a change of one is an error of the solver.
 COSTATE_ERROR = 1e-5
+#: States beside the answer.
+IN_SHORT = 3
 #: Maximum number of drawn programs.
 DRAWN = 12
 
@@ -70,6 +72,17 @@ def trajectories(
         if len(programs) < len(result.programs())
         else (),
     )
+
+
+def in_short(result: Result, height: int) -> tuple[Figure, ...]:
+    """The first states of the best program over time, for the beginning of a page; none without programs."""
+    programs = drawn_programs(result)
+    if not programs or not programs[0].record.ok:
+        return ()
+    phases = [programs[0].solution.phases[name] for name in _timelines(programs[0].solution)[0]]
+    names = list(dict.fromkeys(name for phase in phases for name in phase.of_kind("state")))[:IN_SHORT]
+    title = f"Trajectories: first states{label_of_motion(result, programs[0])}"
+    return (Figure(title, _values_to_draw(phases, names), height=height),) if names else ()
 
 
 def label_of_motion(result: Result, program: DrawnProgram) -> str:
