@@ -14,7 +14,7 @@ from designopt.dynamics.system import System, Variable
 from designopt.report.labels import number
 from designopt.report.parts.motion.programs import programs
 from designopt.report.parts.motion.solving import solving
-from designopt.report.parts.motion.trajectories import activity, trajectories
+from designopt.report.parts.motion.trajectories import activity, in_short, trajectories
 from designopt.report.traces import constant_axis
 from designopt.store.views.programs import best_program
 
@@ -109,6 +109,8 @@ def test_a_motion_that_is_not_that_of_the_answer_says_so(solutions):
     better = {3: solutions[0].objective}
     titles = [figure.title for figure in trajectories(result(one, better_motions=better)).figures]
     assert titles[0] == f"States, motion of the program (effort {number(solutions[0].objective, 6)} s)"
+    (short,) = in_short(result(one, better_motions=better), 340)
+    assert short.title.endswith(titles[0].removeprefix("States"))
     failed = record(replace(solutions[0], status=Status.ITERATION_LIMIT), pole_length=0.5)
     failed.ok = False
     section = trajectories(result(failed))

@@ -101,7 +101,7 @@ def test_a_study_whose_parameters_are_all_fixed_is_one_program(tmp_path):
     section = overview(result)
     (objective,) = result.problem.objectives
     assert f"Which {objective.name} does {result.study.name} reach?" in section.introduction
-    assert f": {objective.name} " in section.findings[0]
+    assert section.findings[0].startswith(f"The result is {objective.name} ")
 
 
 def test_units_and_logarithms_of_a_study_are_its_own_affair(tmp_path):

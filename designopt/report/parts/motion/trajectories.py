@@ -81,7 +81,8 @@ def in_short(result: Result, height: int) -> tuple[Figure, ...]:
         return ()
     phases = [programs[0].solution.phases[name] for name in _timelines(programs[0].solution)[0]]
     names = list(dict.fromkeys(name for phase in phases for name in phase.of_kind("state")))[:IN_SHORT]
-    return (Figure("Trajectories: first states", _values_to_draw(phases, names), height=height),) if names else ()
+    title = f"Trajectories: first states{label_of_motion(result, programs[0])}"
+    return (Figure(title, _values_to_draw(phases, names), height=height),) if names else ()
 
 
 def label_of_motion(result: Result, program: DrawnProgram) -> str:
