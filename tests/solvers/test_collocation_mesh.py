@@ -113,7 +113,7 @@ def test_settings_at_their_defaults_change_no_key() -> None:
     assert finer.digest != usual.digest
 
 
-def test_a_scale_of_a_variable_that_only_programs_have_is_not_in_the_way_of_evaluations() -> None:
+def test_evaluations_ignore_the_scale_of_a_variable_that_only_programs_have() -> None:
     of_rate = {"rates": {"u": {"low": -1.0, "high": 1.0}}, "scales": {"u_rate": 2.0, "x1": 2.0}, "intervals": 12}
     assert study(of_rate).evaluate(DESIGN).status == "ok"
 
@@ -127,7 +127,7 @@ def test_a_model_with_a_mesh_of_its_own_keeps_its_keys() -> None:
     assert study({"intervals": 80}, **sections).definition.evaluation_options == {}
 
 
-def test_a_store_from_before_keeps_its_mesh_and_its_keys(tmp_path: Path) -> None:
+def test_a_store_of_an_earlier_version_keeps_its_mesh_and_its_keys(tmp_path: Path) -> None:
     definition = study({"intervals": 12, "mesh_check": 0}).definition
     before = dataclasses.replace(definition, evaluation_options={})
     result = run_study(before, tmp_path / "s")
