@@ -39,6 +39,7 @@ class SearchData(ctypes.Structure):
         ("calls", ctypes.c_void_p),
         ("barrier", ctypes.c_double),
         ("push", ctypes.c_double),
+        ("kappa_early", ctypes.c_double),
         ("warm", ctypes.c_int),
     )
 

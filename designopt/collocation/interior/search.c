@@ -2,6 +2,9 @@
 
 static const double KAPPA_EPSILON = 10.0, KAPPA_MU = 0.2, THETA_MU = 1.5, MIN_TAU = 0.99, KAPPA_SIGMA = 1e10;
 static const double S_MAX = 100.0, RUNS_AWAY = 1e10;
+/* Larger barriers are left at the multiple `kappa_early` of them: steps to their minimum are lost. The last ones are left
+   at KAPPA_EPSILON, which decides the last digits. */
+static const double LARGE_BARRIER = 1e-5;
 enum { PATIENCE = 15 };
 /* Without the scales of cost and equations nothing may be violated by more than this (IPOPT's constr_viol_tol,
    dual_inf_tol and compl_inf_tol, and those of its acceptable level): a small scale hides what is missed. */
@@ -136,11 +139,16 @@ static int record(Interior *t, Errors e) {
     return 1;
 }
 
+/* Whether the minimum with the barrier is near enough for the next one (equation 7). */
+static int is_left(const Interior *t, Errors e) {
+    return worst(e) <= (t->mu > LARGE_BARRIER ? t->g.kappa_early : KAPPA_EPSILON) * t->mu;
+}
+
 /* One iteration from an iterate that is not good enough; 1 to go on. */
 static int iterate(Interior *t, double least) {
     const SearchData *g = &t->g;
     Errors e = errors_of(t, t->mu);
-    for (int tiny = t->tiny; t->mu > least && (worst(e) <= KAPPA_EPSILON * t->mu || tiny); tiny = 0) {
+    for (int tiny = t->tiny; t->mu > least && (is_left(t, e) || tiny); tiny = 0) {
         new_barrier(t, larger(least, smaller(KAPPA_MU * t->mu, pow(t->mu, THETA_MU))));
         e = errors_of(t, t->mu);
     }

@@ -1,9 +1,9 @@
 """Solution of a program by the interior point method of this package, which needs a C compiler; otherwise by IPOPT.
 
-The iterations are those of IPOPT (published algorithm and defaults, except that limits are relaxed by a share of the
-barrier parameter and there is no restoration phase). An iteration takes a quarter to a half of the time: the matrix
-structure, the elimination order and the memory of a program are set up once, and functions write directly into the
-matrix. If the search fails, IPOPT starts from the same guess.
+The iterations are those of IPOPT (published algorithm and defaults), except that large barrier parameters are left
+earlier, limits are relaxed by a share of the barrier parameter, and there is no restoration phase. An iteration takes a
+quarter to a half of the time: the matrix structure, the elimination order and the memory of a program are set up once,
+and functions write directly into the matrix. If the search fails, IPOPT starts from the same guess.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ MOST = 2**31 - 1
 RECORDED = ("obj", "inf_pr", "inf_du", "mu", "d_norm", "alpha_pr")
 #: Initial distance from limits and initial barrier parameter, without and with multipliers.
 PUSH, BARRIER = {False: 1e-2, True: 1e-8}, {False: 0.1, True: 1e-5}
+#: Multiple of a barrier parameter above 1e-5 to which its optimality conditions are solved; IPOPT's is 10.
+KAPPA_EARLY = 100.0
 
 
 class Interior:
@@ -89,7 +91,8 @@ class Run:
             w_count=len(s.w_from), w_all=len(functions.hessian), j_count=len(s.j_from), j_all=len(functions.jacobian),
             **s.addresses, **functions.addresses,
             **{name: address + 8 * begin for name, begin in zip(library.OF_RUN, ends, strict=False)},
-            evaluate=method.evaluate, calls=functions.calls, barrier=BARRIER[warm], push=PUSH[warm], warm=warm,
+            evaluate=method.evaluate, calls=functions.calls,
+            barrier=BARRIER[warm], push=PUSH[warm], kappa_early=KAPPA_EARLY, warm=warm,
         )  # fmt: skip
         self._started = False
         self._state = method.code.interior_new(ctypes.byref(passed))

@@ -2,7 +2,7 @@
 
    Wächter, Biegler, On the implementation of an interior-point filter line-search algorithm for large-scale nonlinear
    programming, Mathematical Programming 106 (2006) 25: numbers of equations and sections are of this paper, constants
-   those of IPOPT's defaults. v are the variables that are not fixed and a slack for each row with two different
+   those of IPOPT's defaults but for `kappa_early`. v are the variables that are not fixed and a slack for each row with two different
    limits. There is no restoration phase: where one would begin, the search ends with LOST. */
 
 typedef int (*Evaluate)(int what);
@@ -40,6 +40,7 @@ typedef struct {
     Evaluate evaluate;
     const Call *calls;           /* compiled: cost, rows, gradient, Jacobian, Hessian; NULL where they are not */
     double barrier, push;        /* at the beginning */
+    double kappa_early;          /* in place of kappa_epsilon (equation 7) while the barrier is large */
     int warm;                    /* whether multipliers are given */
 } SearchData;
 

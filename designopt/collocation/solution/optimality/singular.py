@@ -60,7 +60,9 @@ def singular_arcs(
         fixed = _fixed_directions(transcription, bounds, i, x, phase_values, slopes[:, :, free] * scale[:, None, :])
         if _bends_everywhere(curvature[counted], fixed[counted]):
             continue
-        open_to = np.eye(fixed.shape[2]) - np.linalg.pinv(fixed, rcond=1e-9) @ fixed
+        # bounds alone are a projection already
+        onto_fixed = np.linalg.pinv(fixed, rcond=1e-9) @ fixed if slopes.shape[1] else fixed
+        open_to = np.eye(fixed.shape[2]) - onto_fixed
         bent = open_to @ curvature @ open_to + (np.eye(fixed.shape[2]) - open_to)
         if not np.isfinite(bent).all():
             continue
