@@ -74,7 +74,7 @@ def test_states_and_controls_are_drawn_over_time_with_their_limits(solutions):
     assert dashed == [-12.0, 12.0]
     # A costate has the unit of the objective (s) by that of its state.
     costates = figures["Costates"].plot["layout"]["annotations"]
-    assert "<b>costate of cart [s/m]</b>" in [note["text"] for note in costates]
+    assert "<b>cart [s/m]</b>" in [note["text"] for note in costates]
     (ends,) = [table for table in section.tables if table.title == "Costates at the ends"]
     assert ends.columns == ("costate of", "at the start", "at the end", "unit")
     phase = solutions[1].phase

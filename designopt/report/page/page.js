@@ -339,6 +339,12 @@
   addEventListener("beforeprint", () => {
     printing = true;
     root.classList.add("printing");
+    const answer = document.getElementById("overview-1"), paper = 960; // pixels of a page, without a margin for rounding
+    root.style.setProperty("--paper-height", "230px");
+    if (answer) {
+      const beyond = answer.getBoundingClientRect().bottom - document.querySelector("main").getBoundingClientRect().top - paper;
+      if (beyond > 0) root.style.setProperty("--paper-height", `${Math.max(150, 230 - beyond)}px`);
+    }
     figures.filter(f => onPaper(f.element)).forEach(draw);
     for (const table of [...document.querySelectorAll(".scroll > table")].filter(onPaper)) {
       table.classList.toggle("tight", table.offsetWidth > 1.2 * 686);

@@ -72,7 +72,7 @@ class AmputeeOutputs(AmputeeResults, total=False):
     chosen_ankle_stiffness: Annotated[float, Q("N m/rad", "of the ankle")]
 
 
-@model("amputee_walk", version=4, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 40}, 0.75))
+@model("amputee_walk", version=5, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 40}, 0.75))
 class AmputeeWalk:
     """Predicted walk of a transfemoral amputee with a prosthetic knee and an elastic ankle.
 

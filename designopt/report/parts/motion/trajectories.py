@@ -320,7 +320,7 @@ def _costates(phases: Sequence[PhaseSolution], names: Sequence[str], unit: str) 
             if is_finite.any():
                 traces.append(line(phase.times[is_finite], values[is_finite], category(j)))
         by = next((phase.units.get(name, "") for phase in phases if name in phase.costates), "")
-        rows.append((f"costate of {name}", per(unit, by), traces))
+        rows.append((name, per(unit, by), traces))
     return _with_changes(stacked(rows, "time [s]", _costate_errors(phases, names)), phases)
 
 
