@@ -347,7 +347,7 @@ class Mine:
 _DRAW = "evaluate(space.from_search(space.lower + (space.upper - space.lower) * rng.random((4, 2))))"
 
 
-def _own(tmp_path: Path, body: str, *options: str, file: str = "") -> subprocess.CompletedProcess[str]:
+def _benchmarked(tmp_path: Path, body: str, *options: str, file: str = "") -> subprocess.CompletedProcess[str]:
     """`designopt benchmark` with a solver of the user on a problem with the variables a and b in -1 to 1."""
     (tmp_path / "mine.py").write_text(_SOLVER.format(body=body))
     (tmp_path / "model.py").write_text(
@@ -394,7 +394,7 @@ def _own(tmp_path: Path, body: str, *options: str, file: str = "") -> subprocess
     ],
 )
 def test_a_solver_that_breaks_its_rules_is_named_and_is_in_no_table(tmp_path: Path, body: str, message: str) -> None:
-    completed = _own(tmp_path, body, "--workers", "2")
+    completed = _benchmarked(tmp_path, body, "--workers", "2")
     assert completed.returncode == 3, completed.stderr
     assert re.search(message, completed.stderr)
     assert "mine" not in completed.stdout.splitlines()[0]
@@ -402,8 +402,8 @@ def test_a_solver_that_breaks_its_rules_is_named_and_is_in_no_table(tmp_path: Pa
 
 
 def test_changed_code_of_a_solver_is_named_and_another_version_is_a_difference(tmp_path: Path) -> None:
-    assert _own(tmp_path, _DRAW).returncode == 0
-    changed = _own(tmp_path, f"x = 1.0 * rng.random()\n            {_DRAW}")
+    assert _benchmarked(tmp_path, _DRAW).returncode == 0
+    changed = _benchmarked(tmp_path, f"x = 1.0 * rng.random()\n            {_DRAW}")
     assert "note: the code of solver mine has changed since 1 run, but not its version" in changed.stdout
     (tmp_path / "mine.py").write_text(_SOLVER.replace("version=1", "version=2").format(body=_DRAW))
     command = [sys.executable, "-m", "designopt", "benchmark", "own.yaml", "--dry-run"]
