@@ -202,7 +202,7 @@ def test_an_edited_study_goes_on_beside_its_store_with_the_results_there(search)
     assert refused.returncode == 4
     assert "results/rig.study has another study than rig.yaml:\n  " in refused.stderr
     assert "delete" not in refused.stderr
-    assert "designopt ask rig.yaml --beside  go on in results/rig.2.study" in refused.stderr
+    assert "designopt ask rig.yaml --beside --plugin rig.py  go on in results/rig.2.study" in refused.stderr
     (search / "rig.yaml").write_text(SEARCH.replace("look_ahead: 2", "look_ahead: 3"))
     row = ask(search, "rig.yaml", "--beside", "-n", "9")[0]
     assert (search / "results/rig.2.study").is_dir()

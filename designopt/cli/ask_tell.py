@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -102,6 +103,7 @@ def _evaluations(
     """The evaluations that the rows may be results of: those that have one to `correct`, else the pending ones. Ends
     the command for a row of another one."""
     from designopt.run.ask_tell import recorded_evaluations
+    from designopt.store.errors import plugin_options
 
     recorded = {identity(one): (one, finished) for one, finished in recorded_evaluations(definition.definition, path)}
     if correct:
@@ -115,11 +117,13 @@ def _evaluations(
         where = f"error: {table.file}:{row.line}: design {number} in scenario '{scenario}'"
         if row.identity in recorded:
             day = time.strftime("%Y-%m-%d %H:%M", time.localtime(recorded[row.identity][1]))
-            way = f"to correct it: designopt tell {path} FILE --correct, with the rows to correct in FILE"
+            command = f"designopt tell {shlex.quote(str(path))} FILE --correct{plugin_options(path)}"
+            way = f"to correct it: {command}, with the rows to correct in FILE"
             fail(f"{where} is not pending: its result was recorded on {day}; {way}", WRONG_INPUT)
         if correct:
             fail(f"{where} has no result to correct; tell it without --correct", WRONG_INPUT)
-        fail(f"{where} was never asked for; designopt ask {path} -n 100 prints what is pending", WRONG_INPUT)
+        command = f"designopt ask {shlex.quote(str(path))} -n 100{plugin_options(path)}"
+        fail(f"{where} was never asked for; {command} prints what is pending", WRONG_INPUT)
     return by_identity
 
 
@@ -127,6 +131,7 @@ def _continued(definition: Study, typed: str, store: Path, beside: bool) -> tupl
     """The store in which the study goes on, and those whose results it takes over. Ends the command for a study file
     that was edited, unless it goes on `beside` its store."""
     from designopt.report.comparison.edited import Edited
+    from designopt.store.errors import plugin_options
 
     if Path(typed).is_dir() or not (store / "journal.db").exists():
         return store, []
@@ -136,9 +141,12 @@ def _continued(definition: Study, typed: str, store: Path, beside: bool) -> tupl
     if beside:
         return edited.beside, edited.sources
     beside_it = f"go on in {edited.beside}, with results of the same designs from {store}"
-    ways = [(f"designopt ask {typed} --beside", beside_it)]
-    ways += [(f"designopt run {typed} --rescore", text) for option, text in edited.ways() if option == "--rescore"]
-    ways.append((f"designopt ask {store}", "go on with the study as it was"))
+    file, files = shlex.quote(typed), plugin_options(store)
+    ways = [(f"designopt ask {file} --beside{files}", beside_it)]
+    ways += [
+        (f"designopt run {file} --rescore{files}", text) for option, text in edited.ways() if option == "--rescore"
+    ]
+    ways.append((f"designopt ask {shlex.quote(str(store))}{files}", "go on with the study as it was"))
     width = max(len(command) for command, _ in ways)
     lines = [f"{store} has another study than {typed}:", *(f"  {clause}" for clause in edited.differences)]
     lines += ["Nothing was changed; the results in it stay. Go on with one of:"]

@@ -181,7 +181,7 @@ def _scale(values: Floats, study_values: Floats, framed: Mask) -> dict[str, Any]
     smallest, largest = (
         float(end(x)) for end, x in ((np.min, np.hstack(finite_values)), (np.max, np.hstack(finite_values)))
     )
-    room = FAR * float(np.ptp(ends))
+    room = FAR * float(np.ptp(ends)) or np.inf
     if smallest >= ends[0] - room and largest <= ends[1] + room:
         return {"type": "linear"}
     limits = np.clip([smallest, largest], *ends)
