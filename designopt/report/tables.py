@@ -26,7 +26,7 @@ from designopt.report.parts.answer import summary, violated_limits
 from designopt.report.parts.answer.limits import WARNED, fewer_bounds, recommended_bounds, warnings
 from designopt.report.parts.answer.recommendation import search_without_gain
 from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, untried, without_robust_choice
-from designopt.report.parts.answer.validation import rarely_valid
+from designopt.report.parts.answer.validation import feasible_shares, rarely_valid
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.parts.motion.estimation import undetermined
 from designopt.store.errors import ask_and_tell, resume_command
@@ -61,9 +61,8 @@ def summary_table(result: Result) -> str:
     head = ["design"]
     head += [with_unit(p.name, p.unit) for p in problem.space.free]
     head += [with_unit(o.name, o.unit) for o in problem.objectives]
-    near = result.tolerated()
-    if near is not None:
-        head.append("neighbours feasible")
+    shares = feasible_shares(result)
+    head += shares
     values, digits = objective_values(result), answer_digits(result)
     lines, better = [head], result.better_motions
     recommended = result.recommended() if len(chosen) > 1 else None
@@ -71,13 +70,12 @@ def summary_table(result: Result) -> str:
         parameters = [number(v, max(digits, 4)) for v in design_values(result, row)]
         cells = [*parameters, *(number(v, digits) for v in map(float, values[row]))]
         broken = "" if result.outcomes.feasible[row] else " (violates limits)"
-        if near is not None:
-            cells.append(near.words(row))
+        cells += [words(row) for words in shares.values()]
         marked = " (recommended)" if recommended is not None and row == recommended[1] else ""
         lines.append([label + marked + broken, *cells])
         if row in better:
             motion = ["  its program found", *parameters, number(better[row], digits)]
-            lines.append([*motion, *([""] if near is not None else [])])
+            lines.append([*motion, *[""] * len(shares)])
     first = (
         [f"the recommended design is {summary.recommended(result)}"]
         if result.recommended() != result.first_choice()

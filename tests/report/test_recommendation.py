@@ -81,6 +81,8 @@ def test_few_validation_scenarios_within_the_limits_are_named_with_the_answer(tm
     ).run(tmp_path / "s")  # fmt: skip
     (best,) = (result.validation().rows == result.recommended()[1]).nonzero()[0]
     assert {name: share[best] for name, share in result.validation().violated.items()} == {"cool": 0.25, "stiff": 0.5}
+    head, row, *_ = [line for line in summary_table(result).splitlines() if not line.startswith("note")]
+    assert (head.split("  ")[-1], row.split("  ")[-1].strip()) == ("validation feasible", "50 %")
     clause = "best mass satisfies all limits in only 50 % of 4 validation scenarios; stiff is violated in 50 %"
     assert f"note: {clause}" in summary_table(result)
     assert f"{clause[0].upper()}{clause[1:]}." in overview(result).findings

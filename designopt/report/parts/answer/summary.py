@@ -21,6 +21,7 @@ from designopt.report.labels import (
     wrapped,
 )
 from designopt.report.parts.answer.best import describe
+from designopt.report.parts.answer.validation import feasible_shares
 from designopt.report.section import Figure, Table
 from designopt.store.result import Result
 
@@ -67,21 +68,18 @@ def _instead(result: Result) -> str:
 
 
 def table(result: Result) -> Table | None:
-    """The chosen designs with their objectives, and the number of neighbours that meet the limits; None if there is
-    only one, which is recommended. Those of the baseline stand beside the recommended one."""
-    baseline, near = set(result.baseline.values()), result.tolerated()
+    """The chosen designs with their objectives, and the shares of neighbours and of validation scenarios that meet the
+    limits; None if there is only one, which is recommended. Those of the baseline stand beside the recommended one."""
+    baseline, shares = set(result.baseline.values()), feasible_shares(result)
     chosen = {label: row for label, row in chosen_once(result).items() if row not in baseline}
     if len(chosen) < 2:
         return None
     values = objective_values(result)
-    head = ["design", *objective_labels(result.problem), *(["neighbours feasible"] if near is not None else [])]
+    head = ["design", *objective_labels(result.problem), *shares]
     rows: list[tuple[Any, ...]] = []
     for label, row in chosen.items():
         violates = "" if result.outcomes.feasible[row] else " (violates limits)"
-        cells: list[Any] = [label + violates, *(float(v) for v in values[row])]
-        if near is not None:
-            cells.append(near.words(row))
-        rows.append(tuple(cells))
+        rows.append((label + violates, *map(float, values[row]), *(words(row) for words in shares.values())))
     digits = answer_digits(result)
     motions = {label: motion for label, row in chosen.items() if (motion := motion_of_program(result, row))}
     note = " ".join(f"{label}: {motion}." for label, motion in motions.items())

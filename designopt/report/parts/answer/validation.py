@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,19 @@ def _findings(result: Result, validated: Any, levels: tuple[float, ...], failed:
             text += f"; no result in {plural(int(failed[i].sum()), 'scenario')}"
         sentences.append(text + ".")
     return sentences
+
+
+def feasible_shares(result: Result) -> dict[str, Callable[[int], str]]:
+    """By head the columns of the chosen designs: how many neighbours within the tolerances, and in which share of the
+    validation scenarios, a row of the result satisfies the limits; without those that were not evaluated."""
+    near, validated = result.tolerated(), result.validation()
+    columns: dict[str, Callable[[int], str]] = {}
+    if near is not None:
+        columns["neighbours feasible"] = near.words
+    if validated is not None and result.problem.constraints:
+        shares = dict(zip(validated.rows.tolist(), map(_percent, validated.feasible_share.tolist()), strict=True))
+        columns["validation feasible"] = lambda row: shares.get(row, "–")
+    return columns
 
 
 def rarely_valid(result: Result) -> list[str]:
