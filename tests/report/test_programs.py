@@ -16,7 +16,7 @@ from designopt.report.parts.motion.programs import programs
 from designopt.report.parts.motion.solving import solving
 from designopt.report.parts.motion.trajectories import activity, in_short, trajectories
 from designopt.report.traces import constant_axis
-from designopt.store.views.programs import best_program
+from designopt.store.views.programs import best_program, better_motions
 
 
 def swing_up(length, **scenario):
@@ -291,3 +291,16 @@ def test_the_path_lies_beside_its_obstacles(detour):
 def test_a_path_or_obstacle_that_is_none_is_refused(detour, settings, message):
     with pytest.raises(ValueError, match=message):
         trajectories(result(record(detour)), **settings)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_best_motion_of_several_programs_stands_beside_a_number_that_is_worse(sign):
+    """Objectives are minimised with the sign 1, maximised with -1."""
+    space = SimpleNamespace(values=lambda x: {"length": x[0]})
+    problem = SimpleNamespace(objectives=[SimpleNamespace(sign=sign)], space=space)
+    outcomes = SimpleNamespace(X=np.array([[1.0], [2.0]]), objectives=np.array([[5.0], [5.0]]))
+    several = [
+        SimpleNamespace(ok=True, optimum={"length": length}, figures={"program(objective)": sign * minimised})
+        for length, minimised in ((1.0, 4.0), (1.0, 3.0), (1.0, 3.5), (2.0, 6.0))
+    ]
+    assert better_motions(several, problem, outcomes, [0, 1]) == {0: sign * 3.0}

@@ -97,7 +97,8 @@ def better_motions(
             continue
         evaluated = float(outcomes.objectives[row, 0])
         size = max(abs(value), abs(evaluated))
-        if np.isfinite(evaluated) and sign * value < min(evaluated - BETTER * size, sign * better.get(row, np.inf)):
+        least = sign * better[row] if row in better else np.inf
+        if np.isfinite(evaluated) and sign * value < min(evaluated - BETTER * size, least):
             better[row] = value
     return better
 

@@ -105,13 +105,12 @@ def _violated(alone: Problem, once: Outcomes, succeeded: Mask) -> dict[str, Floa
     """For each limit of `alone` the share (n,) of the scenarios (n, s) that `succeeded` and violate it; `once` has a
     row for each design and scenario."""
     beyond = alone.constraint_values(once.figures)
-    shares: dict[str, Floats] = {}
+    violating: dict[str, Mask] = {}  # by either side
     for limit, values in zip(alone.limits, beyond.T, strict=True):
         excess = np.abs(values) - EQUAL if limit.equality else values
         violates = ~(excess <= 0.0).reshape(succeeded.shape) & succeeded
-        share = violates.sum(axis=1) / np.maximum(succeeded.sum(axis=1), 1)
-        shares[limit.constraint.name] = np.maximum(shares.get(limit.constraint.name, 0.0), share)
-    return shares
+        violating[limit.constraint.name] = violating.get(limit.constraint.name, False) | violates
+    return {name: rows.sum(axis=1) / np.maximum(succeeded.sum(axis=1), 1) for name, rows in violating.items()}
 
 
 def _quantiles(values: Floats, levels: tuple[float, ...]) -> Floats:
