@@ -174,10 +174,11 @@ def _correct(
         former = journal.evaluation(one.key, "status, reason, outputs")
         if former is None:
             raise ValueError(f"{where} has no result yet, so there is none to correct")
-        before, after = (_in_words(*result) for result in (former, record[4:7]))
+        results = former, record[4:7]
+        before, after = ((status, reason, json.loads(outputs or "{}")) for status, reason, outputs in results)
         if before != after:
             changed.append(record)
-            sentences.append(f"{where}: {after}, formerly {before}")
+            sentences.append(f"{where}: {_in_words(*results[1])}, formerly {_in_words(*results[0])}")
     for sentence in sentences:
         journal.add_event(CORRECTED, sentence)
     if changed:

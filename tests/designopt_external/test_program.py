@@ -145,7 +145,7 @@ def test_an_exit_code_is_an_error_and_the_printed_text_is_kept(folder: Path) -> 
         (("", "reading\n *ERROR reading elements:\n C3D9 is unknown\n CalculiX stops.\n"),
          "; it prints: *ERROR reading elements: C3D9 is unknown"),
         (("warning: old format\n", "fatal error 7\n"), "; it prints: fatal error 7"),
-        (("", "reading\nstopped\n"), "; its last line is: stopped"),
+        (("", "mesh: 0 errors\nrelative error 1e-5\nstopped\n"), "; its last line is: stopped"),
         (("", " \n"), ""),
     ],
 )  # fmt: skip

@@ -415,12 +415,16 @@ def _text(folder: Path, name: str) -> str:
         return ""
 
 
+#: A line that speaks of an error, not of its absence or of a numerical one.
+_ERROR = re.compile(r"(?<!no )(?<!\b0 )(?<!relative )(?<!absolute )errors?\b", re.IGNORECASE)
+
+
 def stated_cause(*texts: str) -> str:
     """``; it prints: *ERROR reading elements: ...``: the first lines of `texts` that speak of an error, else the last
     line; "" if all are empty."""
     lines = [[line.strip() for line in text.splitlines() if line.strip()] for text in texts]
     for some in lines:
-        k = next((k for k, line in enumerate(some) if "error" in line.lower()), None)
+        k = next((k for k, line in enumerate(some) if _ERROR.search(line)), None)
         if k is not None:
             return f"; it prints: {' '.join(some[k : k + 2])[:200]}"
     return next((f"; its last line is: {some[-1][:200]}" for some in lines if some), "")
