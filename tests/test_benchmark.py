@@ -312,15 +312,15 @@ def test_scores_and_curves_count_evaluated_designs(tmp_path: Path) -> None:
         "model": {"use": "bowl"}, "space": {"x": [-3, 3], "y": [-3, 3]}, "relations": ["x <= 1"],
         "objectives": [{"minimize": "left"}],
     }  # fmt: skip
-    problems = {"cut": {"study": study, "best": 0, "reference": {"left": 25}}}
-    stated = sections(problems=problems, solvers={"chance": {"use": "random"}}, seeds=1, budgets=[8, 24])
+    problems, nsga2 = {"cut": {"study": study, "best": 0, "reference": {"left": 25}}}, {"use": "nsga2", "population": 8}
+    stated = sections(problems=problems, solvers={"evolution": nsga2}, seeds=1, budgets=[8, 24])
     result = designopt.benchmark(stated, tmp_path / "small")
     (outcomes,) = _outcomes(result, tmp_path / "small", "cut")
     assert outcomes.invalid.sum() > 2
     (run,) = result.scores.problems[0].runs
     assert len(run.F) == 24
     best = outcomes.objectives[~outcomes.invalid][:8].min()
-    assert result.scores.values("cut", "chance", 8)[0] == pytest.approx((25.0 - best) / 25.0)
+    assert result.scores.values("cut", "evolution", 8)[0] == pytest.approx((25.0 - best) / 25.0)
 
 
 def test_the_page_states_what_was_compared(tmp_path: Path) -> None:

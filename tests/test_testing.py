@@ -1,5 +1,6 @@
 """The conformance tests for authors find what they are made to find, and say it in a sentence."""
 
+import contextlib
 import itertools
 import random
 from dataclasses import replace
@@ -222,6 +223,12 @@ def that_seeds_numpy(self, problem, evaluate, rng, start):
     evaluate(draws(rng, problem))
 
 
+def that_catches_all_for_ever(self, problem, evaluate, rng, start):
+    while True:
+        with contextlib.suppress(BaseException):
+            evaluate(draws(rng, problem))
+
+
 def that_returns_a_number(self, problem, evaluate, rng, start):
     evaluate(draws(rng, problem))
     return 3
@@ -263,6 +270,7 @@ def that_trips_over_failures(self, problem, evaluate, rng, start):
         (of_nothing, "asked for no design at all"),
         (that_never_ends, "batches did not spend a budget of 150 designs"),
         (that_goes_on_after_the_end, "evaluate was called again after it had raised StageEnded"),
+        (that_catches_all_for_ever, "swallows StageEnded; what evaluate raises has to pass through solve"),
         (that_catches_everything, "swallows StageEnded; what evaluate raises has to pass through solve"),
         (that_catches_what_comes_later, "swallows StageEnded; what evaluate raises has to pass through solve"),
         (that_changes_outcomes, "changes the objectives of the outcomes that it is given"),

@@ -86,6 +86,8 @@ def _unknown(result: Result, point: str, matches: int) -> str:
         return f"error: {matches} designs of {result.path} have a key starting with {point}"
     range_text = f"it has designs 0 to {count - 1}" if count else "it has no designs yet"
     labels = f"; chosen designs: {', '.join(repr(label) for label in chosen)}" if chosen else ""
+    if count and not result.outcomes.feasible.any():
+        labels += "; no design is feasible"
     near = plugin.closest(point, [*chosen, *result.named])
     hint = f"; did you mean '{near}'?" if near else labels
     return f"error: {result.path} has no design '{point}': {range_text}{hint}"

@@ -128,6 +128,14 @@ def chosen_once(result: Result) -> dict[str, int]:
     return {", ".join(names): row for row, names in labels.items()}
 
 
+def drawn_designs(result: Result) -> dict[str, int]:
+    """The designs that a figure shows: the chosen ones, and the one with the smallest violation if none is feasible."""
+    designs, least_violating = chosen_once(result), result.least_violating()
+    if least_violating is not None and least_violating not in designs.values():
+        designs["least violation, not feasible"] = least_violating
+    return designs
+
+
 def stage_label(stage: Stage, problem: Problem) -> str:
     """The name of a stage, with the choice of the solver `auto`: ``auto (gp)``."""
     if stage.solver.plugin.target is not Auto:

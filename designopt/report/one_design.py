@@ -67,12 +67,12 @@ def _limit_row(result: Result, row: int, c: StudyConstraint) -> list[str]:
     value = " ... ".join(dict.fromkeys(_exact(side) for side in sides or [low, high]))
     if c.equals is not None:
         off = float(unequal(np.array(low), np.array(high), c.equals))
-        return [c.name, value, c.unit, _limit(c), "kept" if off == 0.0 else f"passed by {off:.4g}"]
+        return [c.name, value, c.unit, _limit(c), "kept" if off == 0.0 else f"violated by {off:.4g}"]
     room = min(
         np.inf if c.maximum is None else c.maximum - high,
         np.inf if c.minimum is None else low - c.minimum,
     )
-    return [c.name, value, c.unit, _limit(c), f"margin {room:.4g}" if room >= 0.0 else f"passed by {-room:.4g}"]
+    return [c.name, value, c.unit, _limit(c), f"margin {room:.4g}" if room >= 0.0 else f"violated by {-room:.4g}"]
 
 
 def _limit(c: StudyConstraint) -> str:

@@ -182,11 +182,8 @@ def broken_limits(result: Result) -> list[str]:
     limits = violated_limits.broken_limits(result)
     rest = len(limits) - LINES
     more = [f"and {count(rest)} further limits, in the report"] if rest > 0 else []
-    return (
-        [*_aligned(violated_limits.lines(limits[:LINES]), 1), *more, *violated_limits.conflicts(limits)]
-        if limits
-        else []
-    )
+    sentences = [*violated_limits.conflicts(limits), *violated_limits.nearest(result)]
+    return [*_aligned(violated_limits.lines(limits[:LINES]), 1), *more, *sentences] if limits else []
 
 
 def _aligned(lines: list[list[str]], words: int) -> list[str]:

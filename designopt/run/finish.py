@@ -90,12 +90,13 @@ def progress_tick(what: str, study: StudyDefinition, dispatcher: Dispatcher, tot
 def keep_arrays_of_best(study: StudyDefinition, dispatcher: Dispatcher, result: Result) -> None:
     """Repeat evaluations of the chosen designs and the final front to store their arrays, as far as necessary.
 
-    For the chosen designs all arrays are stored, for the rest of the front those that are not restricted to the chosen
-    designs.
+    Without a feasible design the one with the smallest violation is among the chosen. For the chosen designs all arrays
+    are stored, for the rest of the front those that are not restricted to the chosen designs.
     """
     arrays = study.execution.arrays
     store, ledger = dispatcher.store, dispatcher.ledger
-    chosen = set(result.chosen().values())
+    least_violating = result.least_violating()
+    chosen = {*result.chosen().values(), *([] if least_violating is None else [least_violating])}
     front = set(result.front().tolist()) if "front" in arrays.values() else set()
     names = {
         **dict.fromkeys(front, tuple(name for name, keep in arrays.items() if keep in ("all", "front"))),

@@ -252,6 +252,11 @@ class Result:
         """The row of the front nearest to its ideal point, with each objective's range on the front scaled to 1."""
         return self._choices.compromise()
 
+    def least_violating(self) -> int | None:
+        """The row of the design with the smallest violation of the limits; None if a design is feasible, or none has a
+        result or an objective."""
+        return self._choices.least_violating()
+
     def chosen(self) -> dict[str, int]:
         """Labelled rows: the best design of each objective, those selected by the study's rules of choice, the
         baseline.

@@ -297,6 +297,11 @@ class StudyDefinition:
     evaluation_options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def lists_designs(self) -> bool:
+        """Whether the study itself lists all designs: then bounds of parameters are those of the list."""
+        return bool(self.stages) and all(stage.solver.plugin.takes_designs for stage in self.stages)
+
+    @property
     def baseline(self) -> Stage | None:
         """The stage that evaluates the designs for comparison, which comes first; None without any."""
         return next((stage for stage in self.stages if stage.baseline), None)

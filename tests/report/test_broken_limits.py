@@ -30,10 +30,12 @@ def test_a_limit_that_every_design_breaks_is_reported_with_the_best_value_and_it
         "limit         violated by  best value  design",
         "sag ≤ 1.5 mm       4 of 4        2 mm       3",
         "mass ≤ 3 kg        1 of 4        1 kg       0",
+        "Design 3 violates the limits least: width 13 mm, height 0.5 m.",
     ]
     assert overview(result).findings == (
         "No feasible design was found.",
         "Every design violates sag ≤ 1.5 mm: the best has 2 mm (design 3).",
+        "Design 3 violates the limits least: width 13 mm, height 0.5 m.",
     )
     section = limits(result)
     assert section is not None
@@ -45,21 +47,28 @@ def test_a_limit_that_every_design_breaks_is_reported_with_the_best_value_and_it
 
 def test_of_limits_that_every_design_breaks_the_one_that_is_farther_away_stands_first() -> None:
     result = limited(at_most("cost", 6.9), at_most("mass", 0.1, "kg"))
-    assert [line.split()[0] for line in summary_table(result).splitlines()[2:]] == ["mass", "cost"]
+    assert [line.split()[0] for line in summary_table(result).splitlines()[2:4]] == ["mass", "cost"]
 
 
 def test_two_limits_that_no_design_keeps_together_are_named() -> None:
     result = limited(at_most("mass", 2.0, "kg"), at_most("sag", 4.0, "mm"))
     sentence = "No evaluated design satisfies both mass ≤ 2 kg and sag ≤ 4 mm."
-    assert summary_table(result).splitlines()[-1] == sentence
-    assert overview(result).findings[-1] == sentence
-    assert limits(result).findings == (sentence,)  # type: ignore[union-attr]
+    nearest = "Design 1 violates the limits least: width 11 mm, height 0.5 m."
+    assert summary_table(result).splitlines()[-2:] == [sentence, nearest]
+    assert overview(result).findings[-2:] == (sentence, nearest)
+    assert limits(result).findings == (sentence, nearest)  # type: ignore[union-attr]
 
 
 def test_where_each_pair_is_kept_by_a_design_the_limit_that_most_break_is_named() -> None:
     result = limited(at_most("mass", 3.0, "kg"), at_most("sag", 4.0, "mm"), at_most("cost", 8.0))
-    assert overview(result).findings[-1] == "2 of 4 designs violate sag ≤ 4 mm, more than any other limit."
+    assert overview(result).findings[-2] == "2 of 4 designs violate sag ≤ 4 mm, more than any other limit."
     assert "both" not in summary_table(result)
+
+
+def test_of_designs_that_all_violate_the_limits_the_nearest_one_is_named() -> None:
+    assert limited(at_least("mass", 9.0, "kg")).least_violating() == 3
+    assert limited(at_most("mass", 0.5, "kg")).least_violating() == 0
+    assert limited(at_most("sag", 9.0, "mm")).least_violating() is None
 
 
 def test_designs_without_a_result_neither_keep_nor_break_a_limit() -> None:

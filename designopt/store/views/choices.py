@@ -49,6 +49,15 @@ class Choices:
         front = self.front
         return int(front[decision.utopia(self.outcomes.objectives[front])]) if len(front) else None
 
+    def least_violating(self) -> int | None:
+        """The row of the design with the smallest violation of the limits; None if a design is feasible, or none has a
+        result or an objective."""
+        outcomes = self.outcomes
+        rows = np.flatnonzero(~outcomes.failed & ~outcomes.invalid)
+        if not len(rows) or outcomes.feasible.any() or not self.problem.objectives:
+            return None
+        return int(rows[np.argmin(outcomes.violation[rows])])
+
     def picked(self) -> dict[str, int]:
         """The best design of each objective, and the selections of the rules of choice."""
         front = self.front

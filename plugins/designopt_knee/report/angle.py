@@ -17,7 +17,7 @@ from designopt.report.colours import axis, category, layout
 from designopt.report.designs import missing
 from designopt.report.grid import Grid, grid_over, scan_over
 from designopt.report.labels import (
-    chosen_once,
+    drawn_designs,
     figure_unit,
     listed,
     number,
@@ -58,7 +58,7 @@ def _scuffing(result: Result) -> tuple[str, ...]:
     clearance = result.outcomes.figures.get("toe_clearance")
     if clearance is None:
         return ()
-    names = [label for label, row in chosen_once(result).items() if (clearance[row] < SCUFFS).any()]
+    names = [label for label, row in drawn_designs(result).items() if (clearance[row] < SCUFFS).any()]
     if not names:
         return ()
     return (
@@ -142,7 +142,7 @@ def knee_angle(
 ) -> Section | None:
     """Knee angle of the chosen designs over the gait cycle against the recorded one with a band around it."""
     title = "Knee angle over the gait cycle"
-    designs = chosen_once(result)
+    designs = drawn_designs(result)
     if not designs:
         return None
     traces_of = [(name, _angles(result, designs, s, band)) for s, name in enumerate(scenario_names(result))]

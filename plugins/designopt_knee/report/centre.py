@@ -10,7 +10,7 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.plugin import InvalidDesign, report
 from designopt.report.colours import axis, layout
-from designopt.report.labels import chosen_once, plain
+from designopt.report.labels import drawn_designs, plain
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, trace
 from designopt.store.result import Result
@@ -101,7 +101,7 @@ def _legs(result: Result) -> dict[str, dict[str, float]]:
     named = PARAMETER_SETS[settings.get("parameter_set", "substitute_v1")]
     base = {name: stated.value for name, stated in named.items()} | dict(settings.get("parameters", {}))
     legs: dict[tuple[Any, ...], tuple[list[str], dict[str, float]]] = {}
-    for label, row in chosen_once(result).items():
+    for label, row in drawn_designs(result).items():
         design = {"stiffness": 1.0, **result.problem.space.design(result.outcomes.X[row].tolist())}
         try:
             g = complete(base, {}, design, allow_low_instant_centre=True)

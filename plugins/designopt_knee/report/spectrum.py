@@ -10,7 +10,7 @@ from designopt.plugin import report
 from designopt.report.colours import ORDERED, axis, bare_layout, category, colour_bar, layout
 from designopt.report.designs import missing
 from designopt.report.grid import Grid
-from designopt.report.labels import chosen_once, plain
+from designopt.report.labels import drawn_designs, plain
 from designopt.report.parts.designs.map import edges
 from designopt.report.section import Figure, Section
 from designopt.report.traces import Trace, selected, trace
@@ -143,7 +143,7 @@ def _subharmonics(result: Result, grid: Grid) -> Figure | None:
 def _lines(result: Result) -> Figure | None:
     """Line spectra of the chosen designs (first scenario)."""
     data = []
-    for k, (label, row) in enumerate(chosen_once(result).items()):
+    for k, (label, row) in enumerate(drawn_designs(result).items()):
         arrays = result.arrays(row, 0)
         if not set(_NAMES) <= arrays.keys():
             continue

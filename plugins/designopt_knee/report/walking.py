@@ -11,7 +11,7 @@ from designopt.plugin import report
 from designopt.report.animation import animation_frames, play_buttons, time_slider
 from designopt.report.colours import axis, layout
 from designopt.report.designs import missing
-from designopt.report.labels import chosen_once, plain
+from designopt.report.labels import drawn_designs, plain
 from designopt.report.section import Figure, Section, Selector
 from designopt.store.result import Result
 from designopt_knee.linkage import JOINTS
@@ -43,7 +43,7 @@ _LINES = {
 def leg_walking(result: Result) -> Section | None:
     """The leg of the chosen designs walking over the ground, side by side, with the knee angle below."""
     title = "The leg walking"
-    designs = dict(list(chosen_once(result).items())[:SIDE_BY_SIDE])
+    designs = dict(list(drawn_designs(result).items())[:SIDE_BY_SIDE])
     if not designs:
         return None
     plots: dict[tuple[int, ...], dict[str, Any]] = {}

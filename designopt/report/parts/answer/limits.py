@@ -144,7 +144,9 @@ def recommended_bounds(result: Result, *, below: float = np.inf) -> list[str]:
 def _attained(
     result: Result, rows: NDArray[np.intp], near: float | None = None, *, swept: bool = False
 ) -> list[tuple[DesignVariable, Attained]]:
-    """The active bounds of designs; those of parameters set by a sweep only if `swept`."""
+    """The active bounds of designs; those of parameters set by a sweep only if `swept`, none of a list of designs."""
+    if result.study.lists_designs:
+        return []
     near = _near(result) if near is None else near
     free, left_out = {p.name: p for p in result.problem.space.free}, set[str]() if swept else _swept(result)
     return [(free[a.parameter], a) for a in result.attained_bounds(rows, near) if a.parameter not in left_out]

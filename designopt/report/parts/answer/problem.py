@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Maximum number of shown elements of a list in a setting.
 LISTED = 30
+#: Maximum number of values of a parameter shown for a list of designs.
+LISTED_VALUES = 8
 
 
 @report("problem", version=1)
@@ -78,8 +80,16 @@ def _parameters(result: Result) -> tuple[Table, ...]:
         return ()
     conditional = any(p.when for p in space.parameters)
     head = ("parameter", "range or value", "unit", "scale", *(("active when",) if conditional else ()))
+    listed = result.study.lists_designs
     rows = tuple(
-        (p.name, range_text(p), p.unit, _scale(p), *((_when(p),) if conditional else ())) for p in space.parameters
+        (
+            p.name,
+            (_listed_values(result, p) if listed else "") or range_text(p),
+            p.unit,
+            _scale(p),
+            *((_when(p),) if conditional else ()),
+        )
+        for p in space.parameters
     )
     note = "Relations: " + "; ".join(r.text for r in space.relations) if space.relations else ""
     return (Table("Parameters", head, rows, visible_rows=60, note=note),)
@@ -95,6 +105,15 @@ def _aims(result: Result) -> tuple[Table, ...]:
         f"When at most {number(100 * problem.missing)} % of the scenarios have no result, the others score a design."
     )
     return (Table("Objectives and limits", head, tuple(rows), note=share if problem.missing else ""),) if rows else ()
+
+
+def _listed_values(result: Result, p: DesignVariable) -> str:
+    """The values of a parameter in a list of designs; "" for more than `LISTED_VALUES`."""
+    if p.kind not in ("real", "int"):
+        return ""
+    column = [free.name for free in result.problem.space.free].index(p.name)
+    values = np.unique(result.outcomes.X[:, column])
+    return ", ".join(number(float(v)) for v in values) if 0 < len(values) <= LISTED_VALUES else ""
 
 
 def range_text(p: DesignVariable) -> str:

@@ -101,7 +101,7 @@ def untried(result: Result) -> list[str]:
     tolerances, chosen = (result.original or result).study.tolerances, set(result.chosen().values())
     if tolerances is None or not tolerances.assumed or tolerances.neighbours is not None or result.ended != "done":
         return []
-    if result.programs():  # each is an optimum by itself, and few are meant
+    if result.programs() or result.study.lists_designs:  # few are meant
         return []
     designs, enough = len(result.outcomes), enough_for(len(chosen))
     if designs < 2 or designs >= enough or result.tolerated() is not None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from designopt.counts import count, plural
-from designopt.report.labels import number
+from designopt.report.labels import listed, number, values_in_words
 from designopt.report.section import Table
 from designopt.store.result import Result
 from designopt.store.views import activity
@@ -17,6 +17,8 @@ from designopt.store.views.table import stated_constraints
 
 #: Maximum number of named pairs, and of limits (the most violated) for pairs.
 PAIRS, PAIRED = 3, 50
+#: Maximum number of parameters in the words about a design.
+NAMED = 8
 
 _SIGNS = {"min": "≥", "max": "≤", "equals": "="}
 
@@ -84,7 +86,25 @@ def findings(result: Result) -> list[str]:
         sentences.append(
             f"{count(broken)} of {plural(evaluated, 'design')} violate {first.text}, more than any other limit."
         )
-    return sentences
+    return [*sentences, *nearest(result)]
+
+
+def nearest(result: Result) -> list[str]:
+    """A sentence about the design with the smallest violation, and one about the bounds that it has reached."""
+    row = result.least_violating()
+    if row is None:
+        return []
+    words = values_in_words(result, row, most=NAMED)
+    sentences = [f"Design {row} violates the limits least{f': {words}' if words else ''}."]
+    free = {p.name: p for p in result.problem.space.free}
+    bounds = [] if result.study.lists_designs else result.attained_bounds(np.array([row]))
+    places = [
+        f"the {'lower' if side == 'low' else 'upper'} bound of {name}"
+        f" ({number(free[name].low if side == 'low' else free[name].high)} {free[name].unit}".rstrip()
+        + ")"
+        for name, side, _ in bounds
+    ]
+    return [*sentences, *([f"It is at {listed(places)}: feasible designs may lie beyond."] if places else [])]
 
 
 def table(result: Result) -> Table | None:
