@@ -52,11 +52,11 @@ class GaussianProcessSearch:
     Integers, choices and conditions are searched directly; noise is estimated for stochastic models. Values are
     transformed to compress large ones if that increases the likelihood. If fewer than half of the last ten designs were
     improvements, about every other one is chosen by a local model; values that jump there, as between branches of a
-    solution, get a second kernel of short length scales. The length scales of a process are expected near a common
-    level or independent of each other, whichever is more probable. If none of the last ten designs was an improvement
-    and the processes expect none anywhere, processes of independent length scales choose. With several objectives every
-    fourth design aims at an end of the front. From 16 parameters on the search uses a trust region around the best
-    designs (Eriksson et al. 2019).
+    solution, get a second kernel of short length scales. With one objective, the length scales of a process are
+    expected near a common level or independent of each other, whichever is more probable; if none of the last ten
+    designs was an improvement and the processes expect none anywhere, processes of independent length scales choose.
+    With several objectives every fourth design aims at an end of the front. From 16 parameters on the search uses a
+    trust region around the best designs (Eriksson et al. 2019).
 
     Designs are requested one by one, with `look_ahead` pending, which keeps as many workers busy; each is chosen with
     predictions in place of pending results (Ginsbourger, Le Riche & Carraro 2010). Designs of ``start_from`` are used
@@ -180,7 +180,8 @@ class _Search:
         self._problem = problem
         self._rng = rng
         self._coordinates = Coordinates(problem.space)
-        self._surrogate = Surrogate(problem, settings.noise)
+        self._single = len(problem.objectives) == 1
+        self._surrogate = Surrogate(problem, settings.noise, priors=(True, False) if self._single else (False,))
         self._independent = Surrogate(problem, settings.noise, priors=(False,))
         self._outcomes = [start] if len(start) else []
         self._pending: list[Floats] = []
@@ -222,8 +223,8 @@ class _Search:
 
     @property
     def _exhausted(self) -> bool:
-        """Whether none of the last designs was an improvement, as around an optimum that is known."""
-        return len(self._recent) == RECENT and not any(self._recent) and self._region is None
+        """Whether none of the last designs improved the only objective, as around an optimum that is known."""
+        return self._single and len(self._recent) == RECENT and not any(self._recent) and self._region is None
 
     def ask(self) -> Floats:
         """The next design (1, d); (0, d) at the end of the search."""
