@@ -336,3 +336,11 @@ def test_the_global_generators_are_left_as_they_were():
 def test_objects_that_are_not_solvers_are_distinguished():
     with pytest.raises(AssertionError, match="int is not a solver plugin; decorate it"):
         check_solver(int)
+
+
+def test_a_value_beyond_a_bound_by_rounding_is_moved_to_it():
+    evaluate = InProcess(problem_from(line, SQUARE, minimize="fg"))
+    low, high = evaluate.problem.space.bounds
+    assert np.array_equal(evaluate(np.array([low - 1e-13, high + 1e-13])).X, [low, high])
+    with pytest.raises(ValueError, match=r"proposes . = 1\.00001, which is outside its range, 0 to 1"):
+        evaluate(np.array([high + 1e-5]))
