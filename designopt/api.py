@@ -153,18 +153,21 @@ class Study:
         return Edited(self.definition, Path(store) if store else self.default_store).rescored()
 
     @_briefly
-    def ask(self, count: int = 1, *, store: str | Path | None = None) -> list[PendingEvaluation]:
+    def ask(
+        self, count: int = 1, *, store: str | Path | None = None, recall: Sequence[str | Path] = ()
+    ) -> list[PendingEvaluation]:
         """Up to `count` pending evaluations to be carried out elsewhere: in a laboratory, by another program.
 
         >>> while asked := study.ask(4):                                              # doctest: +SKIP
         ...     study.tell(asked, [measure(one.values) for one in asked])
 
         Further calls return the same evaluations until they have results. The store holds the state, so another process
-        can continue. The list is empty when the study is complete. Raises the exceptions of `run`.
+        can continue. The list is empty when the study is complete. Results with the same keys in the stores `recall`
+        are taken over. Raises the exceptions of `run`.
         """
         from designopt.run.ask_tell import ask
 
-        return ask(self.definition, Path(store) if store else self.default_store, count)
+        return ask(self.definition, Path(store) if store else self.default_store, count, recall)
 
     @_briefly
     def tell(
@@ -174,9 +177,11 @@ class Study:
         *,
         store: str | Path | None = None,
         why: str = "",
-    ) -> None:
+        correct: bool = False,
+    ) -> list[str]:
         """Record results of evaluations from `ask`: for each, the model's outputs by name, in their units, or None
-        without a result (`why` gives the reason). The results are durable when the call returns.
+        without a result (`why` gives the reason). The results are durable when the call returns. With `correct` they
+        replace recorded ones, which the journal keeps as events; returns a sentence on each that changed.
 
         Raises `ValueError` for an output that is missing or not a number and for an evaluation that already has a
         result; `StoreError`.
@@ -185,7 +190,8 @@ class Study:
 
         several = [evaluations] if isinstance(evaluations, PendingEvaluation) else list(evaluations)
         several_results = [results] if results is None or isinstance(results, Mapping) else list(results)
-        tell(self.definition, Path(store) if store else self.default_store, several, several_results, why)
+        path = Path(store) if store else self.default_store
+        return tell(self.definition, path, several, several_results, why, correct=correct)
 
     @_briefly
     def result(self, store: str | Path | None = None) -> Result:

@@ -68,18 +68,6 @@ def hypervolume(F: Floats, reference: Floats) -> float:
     return float(moocore.hypervolume(inside, ref=reference))
 
 
-def contributions(F: Floats, reference: Floats) -> Floats:
-    """The decrease of the hypervolume (n,) when each design is removed."""
-    each = np.zeros(len(F))
-    rows = np.flatnonzero((reference > F).all(axis=1))
-    if F.shape[1] == 1:
-        total = hypervolume(F, reference)
-        each[rows] = [total - hypervolume(np.delete(F, row, axis=0), reference) for row in rows]
-    elif len(rows):
-        each[rows] = moocore.hv_contributions(F[rows], ref=reference, ignore_dominated=False)
-    return each
-
-
 # ---------------------------------------------------------------------------------------------------------- knee
 
 

@@ -37,7 +37,7 @@ class HostHandlers(ContextDecorator):
         if threading.current_thread() is threading.main_thread():
             for number in NUMBERS:
                 before = signal.getsignal(number)
-                if callable(before) and before is handler_of_host(number):
+                if callable(before) and not isinstance(before, _Deferring):
                     self._before[number] = before
                     signal.signal(number, _Deferring(before))
         return self
@@ -70,9 +70,8 @@ class _Deferring:
         _thread.interrupt_main(signal.Signals(number))
 
 
-def handler_of_host(number: int) -> Any:
-    """The handler of the signal `number` that was installed before `HostHandlers`."""
-    handler = signal.getsignal(number)
+def handler_of_host(handler: Any) -> Any:
+    """The handler of a signal that was installed before `HostHandlers`, from the present one."""
     return handler.host if isinstance(handler, _Deferring) else handler
 
 

@@ -49,6 +49,12 @@ class Space:
         return np.array([_search_bounds(p)[1] for p in self.free])
 
     @cached_property
+    def bounds(self) -> tuple[Floats, Floats]:
+        """Lower and upper bounds (d,) of the columns of ``X``."""
+        ranges = [_range(p) for p in self.free]
+        return np.array([low for low, _ in ranges]), np.array([high for _, high in ranges])
+
+    @cached_property
     def conditional(self) -> tuple[DesignVariable, ...]:
         """The parameters with a condition, each after those in its condition. Raises `ValueError` for circular
         conditions."""

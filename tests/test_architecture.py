@@ -326,15 +326,11 @@ MANY_ARGUMENTS = {
             "plugins/designopt_regulator/carrier/quality.py:quality",
             "plugins/designopt_regulator/controllers/pid.py:sample",
             "plugins/designopt_regulator/export/program.py:program",
-            "plugins/designopt_wholebody/consistency/positions.py:consistent_positions",
-            "plugins/designopt_wholebody/synthetic/pushup.py:pushup",
         ),
         OPTIONS,
     ),
     "plugins/designopt_regulator/carrier/cascade.py:_closed": "the matrices of one formula",
     "plugins/designopt_regulator/carrier/simulation.py:_setup": "the arguments of `simulate`, row by row",
-    "plugins/designopt_mechanics/tree_rows.py:__init__": "the arrays of a tree",
-    "plugins/designopt_mechanics/exoskeleton/anthropometry.py:_rod": "a row of the published table",
 }
 
 

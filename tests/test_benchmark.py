@@ -23,6 +23,7 @@ from designopt.benchmarking.ranks import behind_best, pair_tests, ranks
 from designopt.benchmarking.table import failed_runs, score_text
 from designopt.cli import main
 from designopt.report.labels import number
+from designopt.run.progress import line
 from designopt.store.errors import StoreError
 from designopt.study.language.errors import StudyError
 
@@ -99,7 +100,11 @@ def test_equal_runs_of_all_seeds_and_a_start_at_the_best_value_are_named(tmp_pat
     centred = designopt.define(study="hit", model=bowl, space=space, objectives=[{"minimize": "left"}], solver=solver)
     problems = {"hit": {"study": centred, "best": 0}}
     stated = sections(solvers={"simplex": {"use": "nelder_mead"}, "chance": {"use": "random"}}, problems=problems)
-    equal, at_start = designopt.benchmark(stated, tmp_path / "small").scores.cautions
+    relative, equal, at_start = designopt.benchmark(stated, tmp_path / "small").scores.cautions
+    assert relative == (
+        "The reference point of hit is taken from these runs, so that another solver or seed changes all scores there: "
+        "state 'reference'."
+    )
     assert equal.startswith("simplex: the runs of all seeds are the same on hit;")
     assert at_start.startswith("simplex: the first design is the best value of hit,")
 
@@ -108,7 +113,7 @@ def test_runs_that_end_early_and_a_best_value_that_cannot_be_are_named(tmp_path:
     solvers = {"short": {"use": "halton", "samples": 6}, "chance": {"use": "random"}}
     study = {"model": {"use": "bowl"}, "space": {"x": [0, 1], "y": [0, 1]}, "objectives": [{"minimize": "left"}]}
     stated = sections(solvers=solvers, problems={"hit": {"study": study, "best": 50}})
-    early, beaten = designopt.benchmark(stated, tmp_path / "small").scores.cautions
+    _, early, beaten = designopt.benchmark(stated, tmp_path / "small").scores.cautions
     assert early.startswith("short: runs have fewer than 24 different designs on hit (6);")
     assert beaten.startswith("hit: the stated best value is not beyond every run")
 
@@ -299,3 +304,132 @@ def test_a_time_limit_of_a_study_gets_a_worker(
         sections(problems={"timed": study}, solvers={"sobol": {"use": "sobol"}}, seeds=1), tmp_path / "b"
     )
     assert (calls[0]["executor"], calls[0]["workers"]) == (executor, workers)
+
+
+def test_scores_and_curves_count_evaluated_designs(tmp_path: Path) -> None:
+    """A third of the designs violates the relation and costs nothing: after 8 designs means 8 that were evaluated."""
+    study = {
+        "model": {"use": "bowl"}, "space": {"x": [-3, 3], "y": [-3, 3]}, "relations": ["x <= 1"],
+        "objectives": [{"minimize": "left"}],
+    }  # fmt: skip
+    problems, nsga2 = {"cut": {"study": study, "best": 0, "reference": {"left": 25}}}, {"use": "nsga2", "population": 8}
+    stated = sections(problems=problems, solvers={"evolution": nsga2}, seeds=1, budgets=[8, 24])
+    result = designopt.benchmark(stated, tmp_path / "small")
+    (outcomes,) = _outcomes(result, tmp_path / "small", "cut")
+    assert outcomes.invalid.sum() > 2
+    (run,) = result.scores.problems[0].runs
+    assert len(run.F) == 24
+    best = outcomes.objectives[~outcomes.invalid][:8].min()
+    assert result.scores.values("cut", "evolution", 8)[0] == pytest.approx((25.0 - best) / 25.0)
+
+
+def test_the_page_states_what_was_compared(tmp_path: Path) -> None:
+    designopt.benchmark(sections(seeds=[3, 5]), tmp_path / "small")
+    page = (tmp_path / "small" / "report.html").read_text(encoding="utf-8")
+    for text in ("nsga2 (population: 8)", "x -3 … 3; y -3 … 3", "minimize left; minimize right", "3 and 5"):
+        assert text in page
+
+
+_SOLVER = """
+import numpy as np
+from designopt import solver
+
+@solver("mine", version=1)
+class Mine:
+    "Draws designs."
+    needs_budget = True
+
+    def solve(self, problem, evaluate, rng, start):
+        space = problem.space
+        while True:
+            {body}
+"""
+_DRAW = "evaluate(space.from_search(space.lower + (space.upper - space.lower) * rng.random((4, 2))))"
+
+
+def _benchmarked(tmp_path: Path, body: str, *options: str, file: str = "") -> subprocess.CompletedProcess[str]:
+    """`designopt benchmark` with a solver of the user on a problem with the variables a and b in -1 to 1."""
+    (tmp_path / "mine.py").write_text(_SOLVER.format(body=body))
+    (tmp_path / "model.py").write_text(
+        "from typing import TypedDict\nfrom designopt import model\n\nclass Out(TypedDict):\n    f: float\n\n"
+        "@model('plane', version=1)\ndef plane(design, scenario) -> Out:\n"
+        "    'A plane.'\n    return {'f': design['a'] + design['b']}\n"
+    )
+    (tmp_path / "own.yaml").write_text(
+        "benchmark: own\nproblems:\n  plane:\n    study:\n      model: {use: plane}\n"
+        "      space: {a: [-1, 1], b: [-1, 1]}\n      objectives: [{minimize: f}]\n"
+        "solvers: {sobol: {use: sobol}, mine: {use: mine}}\nseeds: 1\nevaluations: 20\n"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "designopt",
+        "benchmark",
+        "own.yaml",
+        "--plugin",
+        "mine.py",
+        "--plugin",
+        "model.py",
+    ]
+    return subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            "evaluate(space.lower - rng.random((4, 2)))",
+            "ValueError: solver 'mine' proposes a = -1.[0-9]+, which is outside its range, -1 to 1",
+        ),
+        ("evaluate(np.full((1, 4), np.nan)[:, :2])", "proposes a = nan, which is outside its range"),
+        ("evaluate(space.lower)", r"designs are an array \(n, 2\), not one of shape \(2,\)"),
+        (
+            f"try: {_DRAW}\n            except Exception: pass",
+            "the solver 'mine' goes on after StageEnded: it must not catch what evaluate raises",
+        ),
+        (
+            f"try: {_DRAW}\n            except BaseException: pass",
+            "it must not catch what evaluate raises; all results are recorded",
+        ),
+    ],
+)
+def test_a_solver_that_breaks_its_rules_is_named_and_is_in_no_table(tmp_path: Path, body: str, message: str) -> None:
+    completed = _benchmarked(tmp_path, body, "--workers", "2")
+    assert completed.returncode == 3, completed.stderr
+    assert re.search(message, completed.stderr)
+    assert "mine" not in completed.stdout.splitlines()[0]
+    assert re.search(r"run \(2/2\): (\d+)/\1 designs", completed.stderr)  # what failed is no part of the total
+
+
+def test_changed_code_of_a_solver_is_named_and_another_version_is_a_difference(tmp_path: Path) -> None:
+    assert _benchmarked(tmp_path, _DRAW).returncode == 0
+    changed = _benchmarked(tmp_path, f"x = 1.0 * rng.random()\n            {_DRAW}")
+    assert "note: the code of solver mine has changed since 1 run, but not its version" in changed.stdout
+    (tmp_path / "mine.py").write_text(_SOLVER.replace("version=1", "version=2").format(body=_DRAW))
+    command = [sys.executable, "-m", "designopt", "benchmark", "own.yaml", "--dry-run"]
+    options = ["--plugin", "mine.py", "--plugin", "model.py"]
+    out = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+    assert "  1 made with another question or solver\n    plane, mine, seed 0: " in out
+    assert "solver mine in version 2 instead of 1" in out
+
+
+class _Snapshots:
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def update(self, snapshot: object) -> None:
+        self.notes.append(line(snapshot))  # type: ignore[arg-type]
+
+    def event(self, kind: str, text: str) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def test_the_progress_names_the_run_that_waits_longest(tmp_path: Path) -> None:
+    progress = _Snapshots()
+    designopt.benchmark(sections(seeds=1), tmp_path / "small", progress=progress)
+    assert any(note.endswith("two, nsga2, seed 0") for note in progress.notes)
+    assert progress.notes[-1].startswith("run (4/4): 96/96 designs")
+    assert "seed" not in progress.notes[-1]

@@ -402,7 +402,7 @@ execution: {executor: serial}
 """)
     completed = designopt(folder, "run", "ride.yaml")
     assert completed.returncode == 1, completed.stderr
-    end = "Most frequent end of a program: iteration_limit, 1 of 1, the first: The limit of iterations was reached; "
+    end = "Most frequent end of a program: iteration_limit, 1 of 1, the first: The limit of iterations was reached: "
     assert completed.stderr.splitlines()[-1].startswith(end)
     summary = designopt(folder, "show", "results/ride.study").stdout
     assert "\nprograms     1: iteration_limit 1\n" in summary

@@ -59,7 +59,7 @@ def test_a_study_is_carried_out_by_hand_to_its_end(folder):
     rows = ask(folder, "rig.yaml", "-n", "4")
     assert list(rows[0]) == ["design", "scenario", "kind", "load [kN]", "rain [mm/h]", "wear [mm]", "failed"]
     assert [(row["design"], row["scenario"], row["load [kN]"], row["rain [mm/h]"]) for row in rows] == [
-        ("0", "dry", "0.0", ""), ("0", "wet", "0.0", "5.0"), ("1", "dry", "2.0", ""), ("1", "wet", "2.0", "5.0")
+        ("0", "dry", "0", ""), ("0", "wet", "0", "5.0"), ("1", "dry", "2", ""), ("1", "wet", "2", "5.0")
     ]  # fmt: skip
     first = tell(folder, "design,scenario,wear [mm]\n0,dry,3.5\n0,wet,4\n1,dry,\n")
     assert first.returncode == 0, first.stderr
@@ -72,6 +72,9 @@ def test_a_study_is_carried_out_by_hand_to_its_end(folder):
     result = open_store(folder / "results/rig.study")
     assert result.outcomes.figures["wear"][1].tolist() == [2.5, 3.0]
     assert "broke" in str(result.reason[2, 0])
+    text = designopt(folder, "show", "results/rig.study", *PLUGIN).stdout
+    assert "no result (specimen broke)" in text
+    assert "diverged" not in text
     assert designopt(folder, "ask", "results/rig.study", *PLUGIN).stderr.endswith("the study is complete\n")
 
 
@@ -81,10 +84,22 @@ def test_a_study_is_carried_out_by_hand_to_its_end(folder):
         ("design,scenario\n0,dry\n", "results.csv:1: column 'wear' is missing; keep the head"),
         ("design,scenario,wear [N]\n0,dry,1\n", r"results.csv:1: column 'wear [N]': "),
         ("design,scenario,wear\n0,dry,much\n", "results.csv:2: column 'wear': 'much' is not a number"),
-        ("design,scenario,wear\n7,dry,1\n", "results.csv:2: design 7 in scenario 'dry' is not pending"),
+        ("design,scenario,wear\n7,dry,1\n", "results.csv:2: design 7 in scenario 'dry' was never asked for"),
+        ("design,scenario,wear\n0,dry,inf\n", "results.csv:2: column 'wear': 'inf' is no result"),
+        ("design,scenario,wear,failed\n0,dry,1,broke\n", "results.csv:2: column 'wear' has a result, and 'failed'"),
+        ("design,scenario,load [kN],wear\n0,dry,0.1,1\n", "results.csv:2: column 'load [kN]': 0.1, but design 0 in"),
+        ("design,scenario,load [mm],wear\n0,dry,,\n", "results.csv:1: column 'load [mm]': "),
+        (
+            "design,scenario,rain,wear\n0,wet,4,1\n",
+            "results.csv:2: column 'rain': 4, but design 0 in scenario 'wet' was",
+        ),
+        ("design,scenario,rain,wear\n0,dry,4,1\n", "'dry' was asked for with no value [mm/h]"),
         ("design,scenario,wear\nfirst,dry,1\n", "'first' is not the number of a design"),
         ("design,scenario,wear\n0,dry\n", "results.csv:2: has 2 values, the head has 3 columns"),
-        ("design,scenario,wear\n0,dry,1\n0,dry,2\n", "results.csv:3: design 0 in scenario 'dry' is not pending"),
+        (
+            "design,scenario,wear\n0,dry,1\n0,dry,2\n",
+            "results.csv:3: design 0 in scenario 'dry' is twice in this file (lines 2 and 3)",
+        ),
     ],
 )
 def test_results_that_do_not_fit_are_refused_with_their_place_and_nothing_is_recorded(folder, text, message):
@@ -100,3 +115,102 @@ def test_a_store_without_its_plugin_file_says_how_to_pass_it(folder):
     alone = designopt(folder, "ask", "results/rig.study")
     assert alone.returncode == 4
     assert "--plugin rig.py" in alone.stderr
+
+
+SEARCH = STUDY.replace(
+    "full_factorial, levels: 3}", "gp, startup: 3, look_ahead: 2}\nbudget: {evaluations: 8}"
+).replace("scenarios: [{name: dry}, {name: wet, rain: 5}]\n", "")
+
+
+@pytest.fixture
+def search(folder: Path) -> Path:
+    """A study whose solver chooses designs by their results."""
+    (folder / "rig.yaml").write_text(SEARCH)
+    return folder
+
+
+def measured(rows: list[dict[str, str]], wear: float) -> str:
+    return "design,scenario,wear\n" + "".join(f"{row['design']},{row['scenario']},{wear}\n" for row in rows)
+
+
+def test_values_to_set_are_rounded_and_accepted_as_printed_rounded_or_in_another_unit(search):
+    rows = ask(search, "rig.yaml", "-n", "2")
+    load = rows[1]["load [kN]"]
+    assert 1 <= len(load.replace(".", "").strip("0")) <= 6
+    newton = float(load) * 1e3
+    refused = tell(search, f"design,scenario,load [kN],wear\n1,nominal,{float(load) + 0.01},1\n")
+    assert refused.returncode == 2
+    assert f"was asked for with {load} [kN]; a result of another setting" in refused.stderr
+    accepted = tell(search, f"design,scenario,load [N],wear\n1,nominal,{newton:.0f},1\n0,nominal,,2\n")
+    assert accepted.returncode == 0, accepted.stderr
+
+
+def test_no_run_evaluates_a_study_of_a_laboratory(search):
+    rows = ask(search, "rig.yaml", "-n", "2")
+    assert tell(search, measured(rows[:1], 3.0)).returncode == 0
+    for command in (["resume", "results/rig.study"], ["run", "rig.yaml"], ["run", "rig.yaml", "--replace"]):
+        refused = designopt(search, *command, *PLUGIN)
+        assert refused.returncode == 4
+        assert "nothing was run. Continue with: designopt ask results/rig.study --plugin rig.py" in refused.stderr
+    assert [row["design"] for row in ask(search, "rig.yaml")] == ["1"]
+    text = designopt(search, "show", "results/rig.study", *PLUGIN).stdout
+    assert "Continue with: designopt ask results/rig.study --plugin rig.py, then designopt tell" in text
+    assert "resume" not in text
+    assert designopt(search, "report", "results/rig.study", *PLUGIN).returncode == 0
+    assert "--evaluate" not in (search / "results/rig.study/report.html").read_text()
+    assert "--evaluate" not in designopt(search, "show", "results/rig.study/0", *PLUGIN).stdout
+
+
+def test_a_result_is_corrected_with_its_former_value_in_the_journal_and_the_search_goes_on(search):
+    for wear in (3.0, 2.0, 1.0):  # the last ones are chosen by the results of the first
+        assert tell(search, measured(ask(search, "rig.yaml", "-n", "9"), wear)).returncode == 0
+    pending = [row["load [kN]"] for row in ask(search, "rig.yaml", "-n", "9")]
+    assert len(pending) == 2
+    before = open_store(search / "results/rig.study")
+    refused = tell(search, "design,scenario,wear\n0,nominal,30\n")
+    assert refused.returncode == 2
+    assert "results.csv:2: design 0 in scenario 'nominal' is not pending: its result was recorded on" in refused.stderr
+    assert "designopt tell results/rig.study FILE --correct" in refused.stderr
+    (search / "results.csv").write_text("design,scenario,wear\n0,nominal,30\n1,nominal,3\n")
+    corrected = designopt(search, "tell", "results/rig.study", "results.csv", "--correct", *PLUGIN)
+    assert corrected.returncode == 0, corrected.stderr
+    assert "design 0 in scenario 'nominal': wear = 30.0, formerly wear = 3.0" in corrected.stdout
+    assert "1 result corrected in results/rig.study, 1 unchanged" in corrected.stdout
+    result = open_store(search / "results/rig.study")
+    assert result.outcomes.figures["wear"][0].item() == 30.0
+    assert result.outcomes.X.tolist() == before.outcomes.X.tolist()
+    assert [e["text"] for e in result.events if e["kind"] == "corrected"] == [corrected.stdout.splitlines()[0]]
+    assert [row["load [kN]"] for row in ask(search, "rig.yaml", "-n", "9")] == pending
+    while rows := ask(search, "rig.yaml", "-n", "9"):
+        assert tell(search, measured(rows, 2.5)).returncode == 0
+    assert len(open_store(search / "results/rig.study").outcomes) == 8
+
+
+def test_only_a_recorded_result_is_corrected(search):
+    ask(search, "rig.yaml")
+    (search / "results.csv").write_text("design,scenario,wear\n0,nominal,30\n")
+    refused = designopt(search, "tell", "results/rig.study", "results.csv", "--correct", *PLUGIN)
+    assert refused.returncode == 2
+    assert "design 0 in scenario 'nominal' has no result to correct" in refused.stderr
+
+
+def test_an_edited_study_goes_on_beside_its_store_with_the_results_there(search):
+    rows = ask(search, "rig.yaml", "-n", "3")
+    assert tell(search, measured(rows, 3.0)).returncode == 0
+    (search / "rig.yaml").write_text(SEARCH.replace("high: 4", "high: 5"))
+    refused = designopt(search, "ask", "rig.yaml", *PLUGIN)
+    assert refused.returncode == 4
+    assert "results/rig.study has another study than rig.yaml:\n  " in refused.stderr
+    assert "delete" not in refused.stderr
+    assert "designopt ask rig.yaml --beside --plugin rig.py  go on in results/rig.2.study" in refused.stderr
+    (search / "rig.yaml").write_text(SEARCH.replace("look_ahead: 2", "look_ahead: 3"))
+    row = ask(search, "rig.yaml", "--beside", "-n", "9")[0]
+    assert (search / "results/rig.2.study").is_dir()
+    assert row["design"] == str(len(rows))
+    assert open_store(search / "results/rig.study").counts["evaluations"] == len(rows)
+
+
+def test_fewer_evaluations_than_were_asked_for_have_a_reason(search):
+    completed = designopt(search, "ask", "rig.yaml", "-n", "4", *PLUGIN)
+    assert len(completed.stdout.splitlines()) == 1 + 2
+    assert "2 of 4: there are no more before the solver has results of these" in completed.stderr

@@ -226,11 +226,14 @@ def test_exports_lie_beside_the_page_and_bear_its_name_when_it_is_not_the_stores
     assert (tmp_path / "rods.designs.csv").read_bytes() == (Path(STORE) / "designs.csv").read_bytes()
 
 
-def test_of_a_format_with_many_files_only_the_first_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_format_with_many_files_only_the_first_has_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = [tmp_path / f"walk{k}.sto" for k in range(6)]
     monkeypatch.setattr("designopt.exports.export", lambda *_, **__: files)
     answer = designopt("report", STORE, "--export", "sto")
-    assert answer.output.splitlines()[1:] == [str(files[0]), f"{tmp_path}: 5 more files of the format sto"]
+    assert answer.output.splitlines()[1:] == [
+        str(files[0]),
+        f"{tmp_path}: 5 more files of the format sto: walk1.sto, walk2.sto, walk3.sto, walk4.sto, walk5.sto",
+    ]
 
 
 def test_a_study_may_ask_for_exports_after_its_run(tmp_path: Path) -> None:

@@ -22,7 +22,12 @@ def test_a_sentence_has_the_name_of_its_scenario_once(sentence: str) -> None:
 
 
 def test_the_line_of_progress_has_the_nouns_of_its_numbers() -> None:
-    fields = {field.name: 1 for field in dataclasses.fields(Snapshot)} | {"stage": "s", "best": {}, "running": ()}
+    fields = {field.name: 1 for field in dataclasses.fields(Snapshot)} | {
+        "stage": "s",
+        "best": {},
+        "running": (),
+        "note": "",
+    }
     one = Snapshot(**{**fields, "invalid": 0, "rate": 0.0, "elapsed": 1.0, "left": None})  # type: ignore[arg-type]
     assert line(one) == "s (1/1): 1/1 design, 0:01 so far, 1 of 1 evaluation failed"
     more = dataclasses.replace(one, total=8, evaluations=2)

@@ -142,9 +142,11 @@ def test_a_run_beside_takes_over_evaluations_with_the_same_keys_and_counts_them(
     result = open_store(folder / "results/plate.2.study")
     assert len(result.outcomes) == 13
     assert any(event["kind"] == "recalled" for event in result.events)
-    hint = designopt(folder, "run", "plate.yaml", *PLUGIN)
-    assert "continue results/plate.2.study, which has this question" in hint.stderr
-    assert designopt(folder, "run", "plate.yaml", "--beside", *PLUGIN).returncode == 0
+    for options in ([], ["--beside"]):  # the store that has this question is continued
+        continued = designopt(folder, "run", "plate.yaml", *options, *PLUGIN)
+        assert continued.returncode == 0, continued.stderr
+        assert "continuing results/plate.2.study, beside results/plate.study" in continued.stderr
+    assert computed(folder) == 13 + 4
     edit(folder, "levels: 13", "levels: 25")
     third = designopt(folder, "run", "plate.yaml", "--beside", *PLUGIN)
     assert third.returncode == 0, third.stderr
@@ -160,6 +162,7 @@ def test_other_limits_are_answered_from_the_recorded_evaluations(folder):
     assert "limit sag is" in repeated.stderr
     scored = designopt(folder, "run", "plate.yaml", "--rescore", *PLUGIN)
     assert scored.returncode == 0, scored.stderr
+    assert "note: no design was searched for the edited question" in scored.stdout
     assert computed(folder) == 13
     page = (folder / "results/plate.study/report-set.html").read_text()
     assert "Re-scored with changes: limit sag is" in page
@@ -174,8 +177,9 @@ def test_a_changed_model_cannot_be_re_scored(folder):
     scored = designopt(folder, "run", "plate.yaml", "--rescore", *PLUGIN)
     assert scored.returncode == 4
     assert "its model, space or scenarios differ" in scored.stderr
+    assert "--beside" in scored.stderr
     repeated = designopt(folder, "run", "plate.yaml", *PLUGIN)
-    assert "model with load 50 instead of 100" in repeated.stderr
+    assert "model with load 50 N instead of 100 N" in repeated.stderr
     assert "nothing can be taken over" in repeated.stderr
 
 

@@ -67,7 +67,7 @@ def test_elsewhere_a_request_is_answered_at_once():
 def test_the_handler_of_the_host_is_known_and_put_back():
     with HostHandlers():
         assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
-        assert handler_of_host(signal.SIGINT) is signal.default_int_handler
+        assert handler_of_host(signal.getsignal(signal.SIGINT)) is signal.default_int_handler
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 

@@ -1,5 +1,6 @@
 """The conformance tests for authors find what they are made to find, and say it in a sentence."""
 
+import contextlib
 import itertools
 import random
 from dataclasses import replace
@@ -222,6 +223,12 @@ def that_seeds_numpy(self, problem, evaluate, rng, start):
     evaluate(draws(rng, problem))
 
 
+def that_catches_all_for_ever(self, problem, evaluate, rng, start):
+    while True:
+        with contextlib.suppress(BaseException):
+            evaluate(draws(rng, problem))
+
+
 def that_returns_a_number(self, problem, evaluate, rng, start):
     evaluate(draws(rng, problem))
     return 3
@@ -263,6 +270,7 @@ def that_trips_over_failures(self, problem, evaluate, rng, start):
         (of_nothing, "asked for no design at all"),
         (that_never_ends, "batches did not spend a budget of 150 designs"),
         (that_goes_on_after_the_end, "evaluate was called again after it had raised StageEnded"),
+        (that_catches_all_for_ever, "swallows StageEnded; what evaluate raises has to pass through solve"),
         (that_catches_everything, "swallows StageEnded; what evaluate raises has to pass through solve"),
         (that_catches_what_comes_later, "swallows StageEnded; what evaluate raises has to pass through solve"),
         (that_changes_outcomes, "changes the objectives of the outcomes that it is given"),
@@ -328,3 +336,11 @@ def test_the_global_generators_are_left_as_they_were():
 def test_objects_that_are_not_solvers_are_distinguished():
     with pytest.raises(AssertionError, match="int is not a solver plugin; decorate it"):
         check_solver(int)
+
+
+def test_a_value_beyond_a_bound_by_rounding_is_moved_to_it():
+    evaluate = InProcess(problem_from(line, SQUARE, minimize="fg"))
+    low, high = evaluate.problem.space.bounds
+    assert np.array_equal(evaluate(np.array([low - 1e-13, high + 1e-13])).X, [low, high])
+    with pytest.raises(ValueError, match=r"proposes . = 1\.00001, which is outside its range, 0 to 1"):
+        evaluate(np.array([high + 1e-5]))

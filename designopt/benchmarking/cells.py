@@ -98,7 +98,7 @@ class CellState(Enum):
     ABSENT = "not begun"
     BEGUN = "begun"
     COMPLETE = "complete"
-    DIFFERENT = "of another question"
+    DIFFERENT = "made with another question or solver"
 
 
 def state(cell: BenchmarkCell, folder: Path) -> tuple[CellState, Sequence[str]]:

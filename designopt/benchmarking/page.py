@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from designopt.benchmarking.ranks import Ranks, pair_tests, ranks
-from designopt.benchmarking.scores import NAMED, POINTS, BenchmarkScores, ProblemScores
+from designopt.benchmarking.scores import POINTS, BenchmarkScores, ProblemScores
 from designopt.benchmarking.table import MedianTable, failed_runs, quartiles_text, score_text, tables
-from designopt.counts import first_of, plural
-from designopt.report.colours import axis, category, layout
+from designopt.counts import plural
+from designopt.report.colours import axis, category, layout, log_ticks
 from designopt.report.comparison.bands import median_with_band
 from designopt.report.comparison.seeds import LEVEL, attainment
 from designopt.report.labels import listed, number, plain, with_unit
 from designopt.report.page.page import PageHead, page, write_page
-from designopt.report.section import Figure, Section, Table
+from designopt.report.parts.answer.problem import limit_text, range_text, use_text
+from designopt.report.section import Figure, Section, Table, with_a_value
 from designopt.report.traces import Trace, selected, trace
 from designopt.study.study import Objective
 
@@ -26,6 +27,8 @@ from designopt.study.study import Objective
 DRAWN = 3
 #: Maximum number of problems with a figure each of the score over the designs; more have one with a choice.
 FIGURES = 6
+#: Maximum number of listed seeds.
+SEEDS = 8
 #: Least drawn distance of a score from 1: rounding of the score itself.
 SMALLEST = 1e-16
 #: The first part, which is no decision: all parts are printed.
@@ -42,7 +45,7 @@ def write_benchmark_page(
     benchmark = scores.benchmark
     several = tables(scores)
     sections = [_overview(scores, several, failures), *_curves(scores), *_attainment(scores), *_tests(scores, several)]
-    sections.append(_runs(scores, failures, command))
+    sections += [_statement(scores), _runs(scores, failures, command)]
     banners: tuple[str, ...] = ()
     if unfinished := [cell for cell in scores.incomplete if cell.key not in failures]:
         count = f"{len(unfinished)} of {plural(len(benchmark.cells), 'run')}"
@@ -65,7 +68,7 @@ def _overview(
     facts = (
         ("problems", str(len(scores.problem_names))),
         ("solvers", str(len(scores.solvers))),
-        ("seeds", str(len(seeds))),
+        ("seeds", listed(list(map(str, seeds))) if len(seeds) <= SEEDS else f"{len(seeds)}: {seeds[0]} to {seeds[-1]}"),
         ("designs of a run", number(several[-1].evaluations)),
     )
     last = several[-1]
@@ -80,11 +83,6 @@ def _overview(
         "In the tables: median (first to third quartile) over the runs; ● marks the largest median of a problem, ○ a "
         f"solver that is not significantly worse (Mann and Whitney, one-sided, with Holm's correction, level {LEVEL}).",
     ]
-    names_of: dict[str, list[str]] = {}
-    for p in scores.problems:
-        for what in p.derived:
-            names_of.setdefault(what, []).append(p.problem.name)
-    notes += [f"The {what} of {first_of(names, NAMED)} is taken from these runs." for what, names in names_of.items()]
     return Section(
         _FIRST,
         introduction=benchmark.description,
@@ -103,10 +101,10 @@ def _medians(table: MedianTable) -> Table:
         for s in spreads:
             mark = "" if s is None else "\u00a0●" if s.best else "\u00a0○" if s.equal else ""
             quartiles = "" if s is None else quartiles_text(s, "\u2060–\u2060").replace(" ", "\u00a0")
-            band = "" if s is None or s.runs < 2 else f"\u00a0({quartiles})"
-            cells.append("" if s is None else f"{score_text(s.median)}{band}{mark}")
+            band = "" if s is None or s.runs < 2 else f"\n({quartiles})"
+            cells.append("" if s is None else f"{score_text(s.median)}{mark}{band}")
         rows.append((problem, *cells))
-    if not any(map(math.isnan, table.average)):
+    if table.ranked > 1 and not any(map(math.isnan, table.average)):
         over = "" if table.ranked == len(rows) else f" over {table.ranked} problems"
         rows.append((f"average rank{over}", *(f"{rank:.2f}" for rank in table.average)))
     title = f"Median scores after {table.evaluations} designs"
@@ -148,9 +146,11 @@ def _rank_figure(ranked: Ranks, solvers: Sequence[str], evaluations: int) -> Fig
     order = np.argsort(-ranked.average, kind="stable")
     names = [plain(solvers[j]) for j in order]
     half = ranked.critical_difference / 2.0
+    average = ranked.average[order]
+    reach = {"array": np.minimum(half, len(names) - average), "arrayminus": np.minimum(half, average - 1.0)}
     data = trace(
-        ranked.average[order], names, mode="markers", marker={"size": 10, "color": "@accent"},
-        error_x={"type": "constant", "value": half, "color": "@muted", "thickness": 1.5, "width": 6},
+        average, names, mode="markers", marker={"size": 10, "color": "@accent"},
+        error_x={"type": "data", "symmetric": False, **reach, "color": "@muted", "thickness": 1.5, "width": 6},
         hover="%{y}: average rank <b>%{x:.3~g}</b>",
     )  # fmt: skip
     plot = {
@@ -173,18 +173,18 @@ def _curves(scores: BenchmarkScores) -> list[Section]:
         return []
     bands = {p.problem.name: _bands(p, scores.solvers) for p in scores.problems}
     names = list(bands)
-    last = max(len(run.F) for p in scores.problems for run in p.runs)
-    y_axes = [_score_axis(p) for p in scores.problems]
-    x = axis("designs", range=[0, last])
+    y_axes = [_score_axis(p, bands[p.problem.name]) for p in scores.problems]
+    x_axes = [axis("designs", range=[0, max(len(run.F) for run in p.runs)]) for p in scores.problems]
     if len(names) <= FIGURES:
         plots = [
-            {"data": bands[name], "layout": layout(xaxis=x, yaxis=y)} for name, y in zip(names, y_axes, strict=True)
+            {"data": bands[name], "layout": layout(xaxis=x, yaxis=y)}
+            for name, x, y in zip(names, x_axes, y_axes, strict=True)
         ]
         figures = tuple(Figure(name, plot, height=380) for name, plot in zip(names, plots, strict=True))
     else:
         figure = selected(
-            "Score over the designs", {"problem": names}, lambda i: bands[names[i]], layout(xaxis=x),
-            view=lambda i: {"yaxis": y_axes[i]}, height=460,
+            "Score over the designs", {"problem": names}, lambda i: bands[names[i]], layout(xaxis=x_axes[0]),
+            view=lambda i: {"xaxis": x_axes[i], "yaxis": y_axes[i]}, height=460,
         )  # fmt: skip
         figures = (figure,)
     note = "Line: the median of the runs. Band: between the first and the third quartile."
@@ -198,10 +198,14 @@ def _resolved(p: ProblemScores) -> bool:
     return len(p.objectives) == 1 and p.problem.best is not None
 
 
-def _score_axis(p: ProblemScores) -> dict[str, Any]:
-    """The axis of the score, or of its distance from 1."""
+def _score_axis(p: ProblemScores, bands: Sequence[Trace]) -> dict[str, Any]:
+    """The axis of the score, or of its distance from 1, for the curves `bands`."""
     if _resolved(p):
-        return axis("1 − score", type="log", exponentformat="power")
+        y = np.concatenate([np.asarray(band["y"], dtype=float) for band in bands])
+        y = y[np.isfinite(y) & (y > 0.0)]
+        few_decades = y.size and 1.5 * y.min() < y.max() < 100.0 * y.min()
+        ticks = {"tickvals": log_ticks(float(y.min()), float(y.max()), 6)} if few_decades else {}
+        return axis("1 − score", type="log", exponentformat="power", **ticks)
     return axis("score", rangemode="tozero", type="linear")
 
 
@@ -299,6 +303,33 @@ def _tests(scores: BenchmarkScores, several: Sequence[MedianTable]) -> list[Sect
             notes=tuple(notes),
         )
     ]
+
+
+def _statement(scores: BenchmarkScores) -> Section:
+    """What was compared: the problems with their limits, the solvers with their settings."""
+    benchmark = scores.benchmark
+    problems = tuple(
+        (
+            p.name,
+            f"{use_text(p.study.model)}, version {p.study.model.plugin.version}",
+            "; ".join(f"{v.name} {range_text(v)} {v.unit}".rstrip() for v in p.study.space),
+            "; ".join(f"{o.direction} {o.expression.text}" for o in p.study.objectives),
+            "; ".join([*map(limit_text, p.study.constraints), *(r.text for r in p.study.relations)]),
+            len(p.study.scenarios),
+        )
+        for p in benchmark.problems
+    )
+    use_of = {cell.solver: cell.study.stages[-1].solver for cell in benchmark.cells}
+    solvers = tuple((name, use_text(use_of[name]), use_of[name].plugin.version) for name in benchmark.solvers)
+    head = ("problem", "model", "parameters", "objectives", "limits and relations", "scenarios")
+    columns, rows = with_a_value(head, problems)
+    return Section(
+        "Problems and solvers",
+        tables=(
+            Table("Problems", columns, rows, visible_rows=100),
+            Table("Solvers", ("solver", "plugin, with settings that differ from the defaults", "version"), solvers),
+        ),
+    )
 
 
 def _amount(objective: Objective, value: float) -> str:

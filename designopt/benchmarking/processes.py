@@ -47,7 +47,7 @@ class _OfCell:
         self._advance(snapshot.completed)
 
     def event(self, kind: str, text: str) -> None:
-        """Events are in the cell's store."""
+        """No effect: the cell's store has the events."""
 
     def close(self) -> None:
         """No effect."""
@@ -56,8 +56,8 @@ class _OfCell:
 def run_cell(
     cell: BenchmarkCell, folder: Path, options: RunOptions, advance: Callable[[int], None] = lambda designs: None
 ) -> str:
-    """Run or continue a cell; return "" or the reason why it has no end. Raises `Interrupted`, and `WorkersError` for a
-    scheduler that no cell can use."""
+    """Run or continue a cell; return "" or the reason why it did not end. Raises `Interrupted`, and `WorkersError` for
+    a scheduler that no cell can use."""
     store, before = cell.store(folder), state(cell, folder)[0]
     in_process = options.scheduler is None and cell.study.execution.timeout is None  # a time limit needs a worker
     replaced = replacing(store) if before is CellState.DIFFERENT else contextlib.nullcontext()

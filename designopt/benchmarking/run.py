@@ -9,11 +9,13 @@ from pathlib import Path
 
 from designopt.benchmarking.cells import Benchmark, BenchmarkCell, CellState, refuse_different, states
 from designopt.benchmarking.processes import CellProcess, RunOptions, next_messages, run_cell
-from designopt.run.progress import Progress, Silent, Snapshot
+from designopt.run.progress import Progress, Silent, Snapshot, duration
 from designopt.store.errors import Interrupted
 
 #: Interval of the display (s).
 SHOW = 0.5
+#: Time (s) without a new design after which it is shown.
+SILENT = 60.0
 
 
 def run_benchmark(
@@ -47,36 +49,51 @@ class _Count:
         self._each = max((c.study.stages[-1].budget.evaluations or 0 for c in benchmark.computed), default=0)
         self._complete, self._missing = complete, 0
         self._running: dict[tuple[str, str, int], int] = {}
+        self._label_of: dict[tuple[str, str, int], str] = {}
+        self._advanced: dict[tuple[str, str, int], float] = {}
         self._first: int | None = None
         self._began = time.monotonic()
         self._last_update = -SHOW
 
     def advance(self, cell: BenchmarkCell, designs: int) -> None:
-        self._running[cell.key] = designs
-        self._show()
+        new = cell.key not in self._running
+        if new or designs != self._running[cell.key]:
+            self._advanced[cell.key] = time.monotonic()
+        self._running[cell.key], self._label_of[cell.key] = designs, cell.label
+        self.show(force=new)
 
     def end(self, cell: BenchmarkCell, message: str) -> None:
         designs = self._running.pop(cell.key, 0)
+        self._advanced.pop(cell.key, None)
         self._complete += 1
         self._missing += self._each - designs if message else 0
         if message:
             self.progress.event("failed", f"{cell.label}: {message}")
-        self._show(force=True)
+        self.show(force=True)
 
-    def _show(self, *, force: bool = False) -> None:
+    def _present(self) -> str:
+        """The running cell that has waited longest for a design, which a solver that hangs shows."""
+        if not self._advanced:
+            return ""
+        key = min(self._advanced, key=lambda running: self._advanced[running])
+        silent = time.monotonic() - self._advanced[key]
+        return self._label_of[key] + (f" without a new design for {duration(silent)}" if silent >= SILENT else "")
+
+    def show(self, *, force: bool = False) -> None:
+        """Update the display, at most twice a second."""
         time_now = time.monotonic()
         if not force and time_now - self._last_update < SHOW:
             return
         self._last_update = time_now
         completed = self._complete * self._each - self._missing + sum(self._running.values())
-        total, elapsed = self._cells * self._each, time_now - self._began
+        total, elapsed = self._cells * self._each - self._missing, time_now - self._began
         if self._first is None:
             self._first = completed
         new = completed - self._first
         rate = new / elapsed if elapsed > 0.0 else 0.0
         left = (total - completed) / rate if new > 0 else None
         numbers = (min(self._complete + 1, self._cells), self._cells, completed, total, new, 0)
-        self.progress.update(Snapshot("run", *numbers, rate, elapsed, left))
+        self.progress.update(Snapshot("run", *numbers, rate, elapsed, left, note=self._present()))
 
 
 def _in_turn(
@@ -105,6 +122,7 @@ def _side_by_side(
         for process in processes:
             process.run(waiting.popleft())
         while busy := [process for process in processes if process.cell is not None]:
+            counted.show()
             for process, message in next_messages(busy, SHOW):
                 cell = process.cell
                 assert cell is not None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -13,8 +14,9 @@ import numpy as np
 from designopt import decision
 from designopt.arrays import Floats
 from designopt.benchmarking.cells import Benchmark, BenchmarkCell, CellState, ProblemStatement, RecordedScore, states
-from designopt.counts import first_of
+from designopt.counts import first_of, plural
 from designopt.problem import Problem
+from designopt.store.provenance import code_differences, plugin_code
 from designopt.store.result import Result
 from designopt.store.views.volume import study_reference_point
 from designopt.study.study import Objective
@@ -23,18 +25,19 @@ from designopt.study.study import Objective
 BEYOND = 0.1
 #: Score of a first design that is the best value, and problems in a sentence.
 _AT_BEST, NAMED = 0.9999, 4
+#: What of a problem may be taken from its runs, with the key of the benchmark file that states it.
+KEYS = {"reference point": "'reference'", "best value": "'best'", "largest hypervolume": "'best'"}
 #: Excess of a score over 1 that is rounding.
 _SAME_SCORE = 1e-9
 #: Maximum number of points of a curve.
 POINTS = 40
 
-Key = tuple[str, str, int]
-
 
 @dataclass(frozen=True)
 class BenchmarkRun:
-    """A complete run: minimised objectives (n, m) of its designs in their order, infinite where a limit is violated or
-    a result is missing, and the time of the search itself per design (ms)."""
+    """A complete run: minimised objectives (n, m) of its evaluated designs in their order, infinite where a limit is
+    violated or a result is missing, and the time of the search itself per design (ms). Designs that violate a relation
+    or are rejected by the model cost no evaluation and are not among them."""
 
     cell: BenchmarkCell
     F: Floats
@@ -51,7 +54,7 @@ def read_run(cell: BenchmarkCell, folder: Path) -> BenchmarkRun:
     """The run in the store of `cell`. Raises `StoreError`."""
     result = Result.open(cell.store(folder), cell.study)
     outcomes = result.outcomes
-    F = np.where(outcomes.feasible[:, None], outcomes.objectives, np.inf)
+    F = np.where(outcomes.feasible[:, None], outcomes.objectives, np.inf)[~outcomes.invalid]
     spans = [s["ended"] - s["started"] for s in result.sessions if s.get("started") and s.get("ended")]
     spent = max(0.0, sum(spans) - float(np.nansum(result.wall)))
     return BenchmarkRun(cell, F, 1e3 * spent / max(1, len(F)))
@@ -123,13 +126,14 @@ def _scored(problem: ProblemStatement, runs: tuple[BenchmarkRun, ...], least: in
 @dataclass(frozen=True)
 class BenchmarkScores:
     """All scores of a benchmark: `problems` with the runs in its folder, `records` of these and of runs made elsewhere,
-    and the cells without a complete run."""
+    the cells without a complete run, and by plugin the number of runs with `changed_code` of the same version."""
 
     benchmark: Benchmark
     folder: Path
     problems: tuple[ProblemScores, ...]
     records: tuple[RecordedScore, ...]
     incomplete: tuple[BenchmarkCell, ...]
+    changed_code: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def solvers(self) -> tuple[str, ...]:
@@ -156,14 +160,18 @@ class BenchmarkScores:
 
     @cached_property
     def cautions(self) -> tuple[str, ...]:
-        """Sentences on scores that mean less than they seem: equal runs of all seeds, a first design that is the best
-        value, where the search starts, runs that end before their budget, and stated best values that cannot be."""
+        """Sentences on scores that mean less than they seem: those of changed code, those relative to the runs
+        themselves, equal runs of all seeds, a first design that is the best value, where the search starts, runs that
+        end before their budget, and stated best values that cannot be."""
+        derived: dict[str, list[str]] = {}
         equal: dict[str, list[str]] = {}
         at_start: dict[str, list[str]] = {}
         short: dict[str, list[str]] = {}
         beaten: list[str] = []
         budget = self.benchmark.budgets[-1]
         for p in self.problems:
+            for what in p.derived:
+                derived.setdefault(what, []).append(p.problem.name)
             if p.volume <= 0.0 or max((p.score(run, budget) for run in p.runs), default=0.0) > 1.0 + _SAME_SCORE:
                 beaten.append(p.problem.name)
             for solver in self.solvers:
@@ -175,6 +183,16 @@ class BenchmarkScores:
                 if runs and p.problem.name not in beaten and min(p.score(run, 1) for run in runs) > _AT_BEST:
                     at_start.setdefault(solver, []).append(p.problem.name)
         return (
+            *(
+                f"the code of {name} has changed since {plural(count, 'run')}, but not its version: they count as runs "
+                "of the new code. Increase the version, and make them again with --replace."
+                for name, count in self.changed_code.items()
+            ),
+            *(
+                f"The {what} of {first_of(names, NAMED)} is taken from these runs, so that another solver or seed "
+                f"changes all scores there: state {KEYS[what]}."
+                for what, names in derived.items()
+            ),
             *(
                 f"{solver}: the runs of all seeds are the same on {first_of(names, NAMED)}; their quartiles, marks and "
                 "tests rest on one run."
@@ -222,8 +240,15 @@ def read_scores(benchmark: Benchmark, folder: Path) -> BenchmarkScores:
                 score = problem_scores.score(run, budget)
                 records[(*run.cell.key, budget)] = RecordedScore(*run.cell.key, budget, score, run.search_ms)
     finished = {cell.key for cell in complete}
+    changed_code = Counter(name for cell in complete for name in _changed_code(cell, folder))
     incomplete = tuple(cell for cell in benchmark.computed if cell.key not in finished)
     order = {name: i for i, name in enumerate(p.name for p in benchmark.problems)}
     rows = sorted(records.values(), key=lambda r: (order.get(r.problem, len(order)), r.problem, r.solver, r.seed))
     rows.sort(key=lambda r: (order.get(r.problem, len(order)), r.problem))
-    return BenchmarkScores(benchmark, folder, tuple(problems), tuple(rows), incomplete)
+    return BenchmarkScores(benchmark, folder, tuple(problems), tuple(rows), incomplete, changed_code)
+
+
+def _changed_code(cell: BenchmarkCell, folder: Path) -> list[str]:
+    """The plugins in files of the user whose code has changed since the run of the cell."""
+    facts = {"code": plugin_code(cell.study), "plugin_code": {}}
+    return code_differences(cell.store(folder), facts)[0]

@@ -49,17 +49,26 @@ def start_of(study: Study, store: Path, way: Way) -> RunStart:
     """How a run of `study` begins. Ends the command if `store` has another search and no `way` was chosen."""
     if not (store / "journal.db").exists():
         return RunStart(store)
+    _refuse_made_elsewhere(store)
     if way == "replace":
         return RunStart(store, replace=True)
     edited = _edited(study, store)
     if not edited.differences:
         _name_failures(edited)
         return RunStart(store, resume=True)
-    if way is None:
-        fail(_advice(edited), STORE)
     exists = (edited.beside / "journal.db").exists()
+    if way is None and not exists:
+        fail(_advice(edited), STORE)
     echo(f"{'continuing' if exists else 'new store'} {edited.beside}, beside {store}", err=True)
     return RunStart(edited.beside, resume=exists, recall=edited.sources)
+
+
+def _refuse_made_elsewhere(store: Path) -> None:
+    """No way of a run continues a study of a laboratory, and `--replace` would delete its results."""
+    from designopt.store.errors import refuse_made_elsewhere
+    from designopt.store.result import Result
+
+    refuse_made_elsewhere(Result.open(store).sessions, store)
 
 
 def _name_failures(edited: Edited) -> None:
@@ -78,15 +87,21 @@ def _name_failures(edited: Edited) -> None:
 def rescore(study: Study, store: Path) -> int:
     """The table and the page of the results in `store`, scored by `study`."""
     from designopt.report import summary_table
+    from designopt.store.errors import StoreError
 
-    result = _edited(study, store).rescored()
+    edited = _edited(study, store)
+    try:
+        result = edited.rescored()
+    except StoreError as error:
+        fail(f"{error}\n{_advice(edited)}", STORE)
     _ = result.outcomes  # scored here, where a failing aggregation can be reported
     page = write_page(result, store / "report-set.html")
     if result.problem.objectives and not result.outcomes.feasible.any():
         echo(f"report       {page}")
         echo(f"{store}: no design satisfies the present limits", err=True)
         return NOTHING_FEASIBLE
-    echo(f"{summary_table(result)}\n\nreport       {page}")
+    note = "note: no design was searched for the edited question; a run with --beside may find better ones"
+    echo(f"{summary_table(result)}\n{note}\n\nreport       {page}")
     return DONE
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
+import shlex
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ import click
 from designopt.cli.completion import stores, studies
 from designopt.cli.exit import STORE, WRONG_INPUT, echo, fail
 from designopt.cli.opening import data_option, load_or_fail, open_result, plugin_option, without_plugin
+from designopt.cli.result_table import Identity, ResultColumns, ResultRow, ResultTable, identity
 from designopt.counts import plural
 from designopt.plugin import PluginError
 
@@ -21,81 +22,135 @@ if TYPE_CHECKING:
     from designopt.api import Study
     from designopt.run.ask_tell import PendingEvaluation
 
-#: Columns that identify an evaluation, and the one for the reason why it has no result.
-IDENTITY = ("design", "scenario", "kind")
-FAILED = "failed"
-#: Design, scenario and kind of an evaluation.
-Identity = tuple[int, str, str]
-
 
 @click.command()
 @click.argument("study", type=click.Path(), shell_complete=studies)
 @click.option("-o", "--output", metavar="STORE", help="Store of the study in a file [default: results/NAME.study].")
 @click.option("-n", "--count", type=click.IntRange(min=1), default=1, show_default=True, help="Number of evaluations.")
+@click.option(
+    "--beside",
+    is_flag=True,
+    help="For an edited study: go on in NAME.2.study beside its store, with the results there.",
+)
 @plugin_option
 @data_option
-def ask(study: str, output: str | None, count: int, plugin_files: tuple[str, ...], data: dict[str, str]) -> None:
+def ask(
+    study: str, output: str | None, count: int, beside: bool, plugin_files: tuple[str, ...], data: dict[str, str]
+) -> None:
     """Print evaluations to make elsewhere as CSV.
 
     STUDY is a study file or the store of one. The columns of the outputs are empty: fill them in and give the file to
     `designopt tell`. The same evaluations are printed until they have results; nothing is printed when the study is
     complete.
     """
-    from designopt.study.stated_units import stated_value
-
+    if beside and Path(study).is_dir():
+        raise click.UsageError("--beside is for the file of an edited study, not for a store")
     definition, store = _study(study, output, plugin_files, data)
     with _sentences(store):
-        evaluations = definition.ask(count, store=store)
+        store, recall = _continued(definition, study, store, beside)
+        evaluations = definition.ask(count, store=store, recall=recall)
     if not evaluations:
         echo(f"{store}: the study is complete", err=True)
         return
-    outputs = [_head(name, unit) for name, (unit, _) in _outputs(definition).items()]
-    names = _names(definition, evaluations)
-    head = [*IDENTITY, *_inputs(definition, evaluations), *outputs, FAILED]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(head)
-    parameter_of = {p.name: p for p in definition.problem.space.parameters}
-    for one in evaluations:
-        values = {**one.conditions, **{name: stated_value(parameter_of[name], v) for name, v in one.values.items()}}
-        inputs = [values.get(name, "") for name in names]
-        writer.writerow([one.number, one.scenario, one.kind, *inputs, *[""] * (len(outputs) + 1)])
-    echo(text.getvalue().removesuffix("\n"))
+    echo(ResultColumns.of_study(definition).table(evaluations).removesuffix("\n"))
+    if len(evaluations) < count:
+        echo(f"{len(evaluations)} of {count}: there are no more before the solver has results of these", err=True)
 
 
 @click.command()
 @click.argument("store", type=click.Path(), shell_complete=stores)
 @click.argument("results", type=click.Path(exists=True, dir_okay=False))
+@click.option("--correct", is_flag=True, help="Replace recorded results; the journal keeps the former ones.")
 @plugin_option
 @data_option
-def tell(store: str, results: str, plugin_files: tuple[str, ...], data: dict[str, str]) -> None:
+def tell(store: str, results: str, correct: bool, plugin_files: tuple[str, ...], data: dict[str, str]) -> None:
     """Record the results of evaluations that `designopt ask` printed.
 
     RESULTS is the CSV of `ask` with the outputs filled in, in the units of its head. Rows without outputs stay pending;
-    a text in the column `failed` is the reason why an evaluation has no result.
+    a text in the column `failed` is the reason why an evaluation has no result. Parameters in the file must be those
+    that were asked for.
     """
     definition, path = _study(store, None, plugin_files, data)
-    rows = _rows(Path(results), _outputs(definition))
+    table = ResultTable(Path(results), ResultColumns.of_study(definition))
+    rows = table.rows()
     with _sentences(path):
-        pending = {(one.number, one.scenario, one.kind): one for one in definition.ask(2**31, store=path)}
-        reports: list[tuple[PendingEvaluation, Mapping[str, float] | None, str]] = []
-        for line, identity, values, why in rows:
-            if identity not in pending:
-                number, scenario, _ = identity
-                fail(
-                    f"{results}:{line}: design {number} in scenario '{scenario}' is not pending in {path}", WRONG_INPUT
-                )
-            reports.append((pending.pop(identity), values, why))
+        path, _ = _continued(definition, store, path, beside=False)
+        by_identity = _evaluations(definition, path, table, rows, correct)
+        reports = []
+        for row in rows:
+            table.check_settings(row, by_identity[row.identity])
+            reports.append((by_identity[row.identity], row.values, row.why))
+        changes = []
         successes = [(one, values) for one, values, _ in reports if values is not None]
         if successes:
-            definition.tell([one for one, _ in successes], [values for _, values in successes], store=path)
+            evaluations, outputs = (list(column) for column in zip(*successes, strict=True))
+            changes += definition.tell(evaluations, outputs, store=path, correct=correct)
         for one, values, why in reports:
             if values is None:
-                definition.tell(one, None, store=path, why=why)
+                changes += definition.tell(one, None, store=path, why=why, correct=correct)
+        for sentence in changes:
+            echo(sentence)
+        if correct:
+            echo(f"{plural(len(changes), 'result')} corrected in {path}, {len(reports) - len(changes)} unchanged")
         left = len(definition.ask(2**31, store=path))
-    echo(
-        f"{plural(len(reports), 'result')} recorded in {path}; {f'{left} pending' if left else 'the study is complete'}"
-    )
+    state = f"{left} pending" if left else "the study is complete"
+    echo(state if correct else f"{plural(len(reports), 'result')} recorded in {path}; {state}")
+
+
+def _evaluations(
+    definition: Study, path: Path, table: ResultTable, rows: Sequence[ResultRow], correct: bool
+) -> dict[Identity, PendingEvaluation]:
+    """The evaluations that the rows may be results of: those that have one to `correct`, else the pending ones. Ends
+    the command for a row of another one."""
+    from designopt.run.ask_tell import recorded_evaluations
+    from designopt.store.errors import plugin_options
+
+    recorded = {identity(one): (one, finished) for one, finished in recorded_evaluations(definition.definition, path)}
+    if correct:
+        by_identity = {key: one for key, (one, _) in recorded.items()}
+    else:
+        by_identity = {identity(one): one for one in definition.ask(2**31, store=path)}
+    for row in rows:
+        if row.identity in by_identity:
+            continue
+        number, scenario, _ = row.identity
+        where = f"error: {table.file}:{row.line}: design {number} in scenario '{scenario}'"
+        if row.identity in recorded:
+            day = time.strftime("%Y-%m-%d %H:%M", time.localtime(recorded[row.identity][1]))
+            command = f"designopt tell {shlex.quote(str(path))} FILE --correct{plugin_options(path)}"
+            way = f"to correct it: {command}, with the rows to correct in FILE"
+            fail(f"{where} is not pending: its result was recorded on {day}; {way}", WRONG_INPUT)
+        if correct:
+            fail(f"{where} has no result to correct; tell it without --correct", WRONG_INPUT)
+        command = f"designopt ask {shlex.quote(str(path))} -n 100{plugin_options(path)}"
+        fail(f"{where} was never asked for; {command} prints what is pending", WRONG_INPUT)
+    return by_identity
+
+
+def _continued(definition: Study, typed: str, store: Path, beside: bool) -> tuple[Path, Sequence[Path]]:
+    """The store in which the study goes on, and those whose results it takes over. Ends the command for a study file
+    that was edited, unless it goes on `beside` its store."""
+    from designopt.report.comparison.edited import Edited
+    from designopt.store.errors import plugin_options
+
+    if Path(typed).is_dir() or not (store / "journal.db").exists():
+        return store, []
+    edited = Edited(definition.definition, store)
+    if not edited.differences:
+        return store, []
+    if beside:
+        return edited.beside, edited.sources
+    beside_it = f"go on in {edited.beside}, with results of the same designs from {store}"
+    file, files = shlex.quote(typed), plugin_options(store)
+    ways = [(f"designopt ask {file} --beside{files}", beside_it)]
+    ways += [
+        (f"designopt run {file} --rescore{files}", text) for option, text in edited.ways() if option == "--rescore"
+    ]
+    ways.append((f"designopt ask {shlex.quote(str(store))}{files}", "go on with the study as it was"))
+    width = max(len(command) for command, _ in ways)
+    lines = [f"{store} has another study than {typed}:", *(f"  {clause}" for clause in edited.differences)]
+    lines += ["Nothing was changed; the results in it stay. Go on with one of:"]
+    return fail("\n".join([*lines, *(f"  {command:{width}}  {text}" for command, text in ways)]), STORE)
 
 
 def _study(path: str, output: str | None, plugin_files: tuple[str, ...], data: Mapping[str, str]) -> tuple[Study, Path]:
@@ -124,102 +179,3 @@ def _sentences(store: Path) -> Iterator[None]:
         fail(str(error), STORE)
     except (PluginError, ValueError) as error:
         fail(f"error: {store}: {error}", WRONG_INPUT)
-
-
-def _names(study: Study, evaluations: Sequence[PendingEvaluation]) -> list[str]:
-    """The parameters of the space, then the conditions of the evaluations."""
-    parameters = [p.name for p in study.problem.space.parameters]
-    return [*parameters, *dict.fromkeys(n for one in evaluations for n in one.conditions if n not in parameters)]
-
-
-def _inputs(study: Study, evaluations: Sequence[PendingEvaluation]) -> list[str]:
-    """The heads of parameters, in the units of the study, and of conditions, in those of the model."""
-    units = {p.name: p.stated or p.unit for p in study.problem.space.parameters}
-    for name, condition in (study.problem.model.plugin.conditions or {}).items():
-        units.setdefault(name, condition.quantity.unit if condition.quantity else "")
-    return [_head(name, units.get(name, "")) for name in _names(study, evaluations)]
-
-
-def _outputs(study: Study) -> dict[str, tuple[str, bool]]:
-    """Unit of each output of the model, and whether a result needs it; of undeclared ones those that are scored."""
-    problem = study.problem
-    declared = problem.model.plugin.outputs
-    if declared:
-        return {n: (f.quantity.unit if f.quantity else "", f.required) for n, f in declared.items()}
-    scored = [o.expression.names for o in problem.objectives] + [c.expression.names for c in problem.constraints]
-    return dict.fromkeys(sorted({name for names in scored for name in names} - problem.figures.keys()), ("", True))
-
-
-def _head(name: str, unit: str) -> str:
-    return f"{name} [{unit}]" if unit else name
-
-
-def _rows(
-    file: Path, outputs: Mapping[str, tuple[str, bool]]
-) -> list[tuple[int, Identity, Mapping[str, float] | None, str]]:
-    """Line, evaluation, outputs in the model's units (None without a result) and reason of each row with a result.
-
-    Ends the command for a file that is not such a table, with line and column.
-    """
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        fail(f"error: {file}: cannot be read as UTF-8 text: {error}", WRONG_INPUT)
-    first = next(iter(text.splitlines()), "")
-    separator = next((c for c in ";\t" if c in first), ",")
-    table = csv.reader(io.StringIO(text), delimiter=separator)
-    head = [cell.strip() for cell in next(table, [])]
-    columns = {name: (i, factor) for i, cell in enumerate(head) for name, factor in _columns(file, cell, outputs)}
-    missing = [n for n in IDENTITY[:2] if n not in head] + [
-        n for n, (_, r) in outputs.items() if r and n not in columns
-    ]
-    if missing:
-        fail(
-            f"error: {file}:1: column '{missing[0]}' is missing; keep the head that `designopt ask` prints", WRONG_INPUT
-        )
-    rows: list[tuple[int, Identity, Mapping[str, float] | None, str]] = []
-    for cells in table:
-        line = table.line_num
-        if not any(cell.strip() for cell in cells):
-            continue
-        if len(cells) != len(head):
-            fail(f"error: {file}:{line}: has {len(cells)} values, the head has {len(head)} columns", WRONG_INPUT)
-        row = dict(zip(head, (cell.strip() for cell in cells), strict=True))
-        if not row["design"].isdigit():
-            fail(f"error: {file}:{line}: column 'design': '{row['design']}' is not the number of a design", WRONG_INPUT)
-        identity = int(row["design"]), row["scenario"], row.get("kind") or "scenario"
-        filled = {name: cells[i].strip() for name, (i, _) in columns.items() if cells[i].strip()}
-        if row.get(FAILED):
-            rows.append((line, identity, None, row[FAILED]))
-        elif filled:
-            lacking = [name for name, (_, required) in outputs.items() if required and name not in filled]
-            if lacking:
-                fail(
-                    f"error: {file}:{line}: column '{lacking[0]}' is empty; without a result, say why in '{FAILED}'",
-                    WRONG_INPUT,
-                )
-            decimal = (lambda t: t.replace(",", ".")) if separator != "," else str
-            values = {n: _number(f"{file}:{line}", n, decimal(t)) * columns[n][1] for n, t in filled.items()}
-            rows.append((line, identity, values, ""))
-    return rows
-
-
-def _columns(file: Path, cell: str, outputs: Mapping[str, tuple[str, bool]]) -> list[tuple[str, float]]:
-    """The output of a column and the factor to the model's unit; none for another column."""
-    from designopt.study.language import units
-
-    name, bracket, unit = (part.strip(" ]") for part in cell.partition("["))
-    if name not in outputs:
-        return []
-    expected = outputs[name][0]
-    try:
-        return [(name, units.convert(1.0, unit, expected) if bracket and unit != expected else 1.0)]
-    except units.UnitError as error:
-        fail(f"error: {file}:1: column '{cell}': {error}", WRONG_INPUT)
-
-
-def _number(where: str, name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        fail(f"error: {where}: column '{name}': '{text}' is not a number", WRONG_INPUT)

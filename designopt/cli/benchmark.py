@@ -82,7 +82,7 @@ def _read_or_fail(file: str, plugin_files: tuple[str, ...], data: dict[str, str]
 
 
 def _plan(statement: Benchmark, folder: Path) -> None:
-    from designopt.benchmarking.cells import CellState, states
+    from designopt.benchmarking.cells import CellState, state, states
 
     by_state = states(statement.computed, folder)
     echo(f"{statement.name}: {plural(len(statement.cells), 'run')} in {folder}")
@@ -91,6 +91,8 @@ def _plan(statement: Benchmark, folder: Path) -> None:
     for each in CellState:
         if by_state[each]:
             echo(f"  {len(by_state[each])} {each.value}")
+    for cell in by_state[CellState.DIFFERENT][:1]:
+        echo(f"    {cell.label}: {'; '.join(state(cell, folder)[1])}")
 
 
 def _run(statement: Benchmark, folder: Path, mode: Mode, options: dict[str, Any]) -> int:
@@ -112,7 +114,7 @@ def _run(statement: Benchmark, folder: Path, mode: Mode, options: dict[str, Any]
             echo(str(error), err=True)
             code = INTERRUPTED
         result = read_result(statement, folder, failures)
-        files = result.write(shlex.join(["designopt", *sys.argv[1:]]))
+        files = result.write(shlex.join(["designopt", *(word for word in sys.argv[1:] if word != "--replace")]))
     except StoreError as error:
         fail(str(error), STORE)
     except OSError as error:

@@ -52,9 +52,10 @@ def show_design(
     if evaluate:
         echo()
         sys.exit(_recompute(result, row, array_file, plugin.Permission.from_options(allow)))
-    options = plugin_options(result.path) + allow_options(result.path)
-    array_option = " --arrays FILE.npz" if result.problem.model.plugin.arrays else ""
-    echo(f"\nrecompute it: designopt show {shlex.quote(f'{result.path}/{row}')}{options} --evaluate{array_option}")
+    if not result.made_elsewhere:
+        options = plugin_options(result.path) + allow_options(result.path)
+        array_option = " --arrays FILE.npz" if result.problem.model.plugin.arrays else ""
+        echo(f"\nrecompute it: designopt show {shlex.quote(f'{result.path}/{row}')}{options} --evaluate{array_option}")
     if damaged:
         sys.exit(STORE)
 

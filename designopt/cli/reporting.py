@@ -19,8 +19,8 @@ from designopt.plugin import ExportPlugin, Use
 if TYPE_CHECKING:
     from designopt.store.result import Result
 
-#: Of a format that writes several files only the first is named.
-LISTED = 4
+#: Of a format that writes more files only the first has a line, and at most so many others are named.
+LISTED, NAMED = 4, 12
 
 
 @click.command()
@@ -206,5 +206,6 @@ def write_exports(
         for file in listed:
             echo(f"{label}{file}")
         if len(listed) < len(files):
-            echo(f"{label}{files[-1].parent}: {len(files) - 1} more files of the format {name}")
+            named = ": " + ", ".join(file.name for file in files[1:]) if len(files) - 1 <= NAMED else ""
+            echo(f"{label}{files[-1].parent}: {len(files) - 1} more files of the format {name}{named}")
     return lacking

@@ -13,7 +13,7 @@ from designopt.collocation.solution.saving import load_solution, save_solution
 from designopt.collocation.solution.solution import PhaseSolution, Round, Solution, StartRecord
 from designopt.collocation.solution.sparsity import Pattern, Sparsity
 from designopt.collocation.solution.status import Status
-from designopt.collocation.solution.verification.resimulate import Resimulation, resimulate, resimulate_phases
+from designopt.collocation.solution.verification.resimulate import Resimulation, resimulate
 from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.guess.shift import shifted
 from designopt.collocation.solve.guess.warm import Difference, solve_chain, solve_near, verify
@@ -84,7 +84,6 @@ __all__ = [
     "radau",
     "read_measurements",
     "resimulate",
-    "resimulate_phases",
     "rollout",
     "sampled",
     "save_solution",

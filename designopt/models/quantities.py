@@ -115,7 +115,7 @@ class Integral(Output):
 
 @dataclass(frozen=True)
 class Peak(Output):
-    """The maximum magnitude of its equation over the samples of the motion, or with `of` its largest or smallest
+    """The `extremum` of its equation over the samples of the motion: the largest magnitude, largest or smallest
     value."""
 
     extremum: Literal["size", "largest", "smallest"] = field(default="size", kw_only=True)

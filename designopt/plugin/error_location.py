@@ -43,7 +43,7 @@ def raise_location(error: BaseException, source: Path | None = None) -> str:
 
 
 def error_line(error: BaseException, source: Path | None = None) -> str:
-    """An unexpected error in one line, with its `place`."""
+    """An unexpected error in one line, with its `raise_location`."""
     where = raise_location(error, source)
     text = " ".join(str(error).split())
     return f"{where + ': ' if where else ''}{type(error).__name__}{': ' + text if text else ''}"

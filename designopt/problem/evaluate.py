@@ -59,7 +59,8 @@ class Evaluate(Protocol):
 
         `ask` returns the next design (1, d), or (0, d) at the end; `tell` receives the outcomes (1 row) in the order of
         asking. Call i of `ask` always follows call i - `look_ahead` of `tell` and precedes the next one, for any number
-        of workers, so that the sequence of designs is fixed. Returns when all results are complete.
+        of workers, so that the sequence of designs is fixed. After a correction of results in a laboratory, the
+        outcomes are those of the designs that were made then. Returns when all results are complete.
         """
 
     def programs(self, X: Floats, chains: Sequence[int], seeds: Sequence[int]) -> SolvedPrograms:
@@ -83,3 +84,11 @@ class Evaluate(Protocol):
 
 class StageEnded(Exception):
     """The stage's budget is used up, or the run stops: not an error. Solvers need not catch it."""
+
+
+class EndIgnored(BaseException):
+    """A solver goes on after `StageEnded`. No `Exception`: such a solver catches all of them."""
+
+
+#: Number of requests after `StageEnded` at which `EndIgnored` is raised.
+AFTER_END = 100

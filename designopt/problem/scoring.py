@@ -10,9 +10,8 @@ import numpy as np
 from designopt.arrays import Floats, Mask
 from designopt.plugin import AggregationPlugin, Use
 from designopt.plugin.calling import calling, value_text, wrong_return
-from designopt.problem.limit import unequal
 from designopt.problem.outcomes import Outcomes
-from designopt.problem.statement import Statement
+from designopt.problem.statement import Statement, unequal
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Objective, StudyConstraint
 

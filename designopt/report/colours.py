@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -75,6 +76,25 @@ def over_decades(values: ArrayLike) -> bool:
 def scale_for(values: ArrayLike) -> dict[str, Any]:
     """Attributes of an axis for `values`: a log axis for positive ones that range over decades."""
     return {"type": "log", "exponentformat": "power"} if over_decades(values) else {}
+
+
+def log_ticks(low: float, high: float, most: int) -> list[float]:
+    """At most `most` round values from `low` to `high` on a log axis, where Plotly would show one or two.
+
+    They are 1, 2 and 5 of each decade, or 1 and 3, or powers of ten; over a short range they are evenly spaced.
+    """
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    within = (low * (1.0 - 1e-9), high * (1.0 + 1e-9))
+    for digits in ((1, 2, 5), (1, 3), (1,)):
+        ticks = [float(f"{digit}e{power}") for power in powers for digit in digits]
+        ticks = [tick for tick in ticks if within[0] <= tick <= within[1]]
+        if 3 <= len(ticks) <= most:
+            return ticks
+    if len(ticks) > most:
+        return ticks[:: -(-len(ticks) // most)]
+    step = 10.0 ** math.floor(math.log10((high - low) / most))
+    step *= next(f for f in (1, 2, 5, 10, 20) if (high - low) / (step * f) < most)
+    return [float(number) * step for number in range(math.ceil(low / step), math.floor(high / step) + 1) if number > 0]
 
 
 def layout(**more: Any) -> dict[str, Any]:

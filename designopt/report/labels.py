@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from designopt.arrays import Floats
 from designopt.plugin import path_of
+from designopt.printable import one_line
 from designopt.problem import derivative_name
 from designopt.problem import figure_meaning as figure_meaning
 from designopt.problem import figure_unit as figure_unit
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from designopt.store.result import Result
     from designopt.study.study import DesignVariable, Stage, StudyConstraint
 
+#: Limits of the significant digits of an answer from programs.
+LEAST_DIGITS, MOST_DIGITS = 2, 6
 #: The label of the design of a study without free parameters.
 ONLY_DESIGN = "the design"
 #: Maximum letters per line of a wrapped name, and maximum lines.
@@ -52,8 +55,23 @@ def number(value: Any, digits: int = 4) -> str:
 
 
 def answer_digits(result: Result) -> int:
-    """Significant digits of the answer: solved trajectory programs have as many as published values."""
-    return 6 if result.programs() else 4
+    """Significant digits of the answer: solved trajectory programs have as many as published values, without those
+    that their error estimate takes away."""
+    best = result.best_program()
+    if best is None:
+        return 4
+    error = best.figures.get("program(error_estimate)", math.inf)  # infinite ones are not recorded
+    if error <= 0.0:
+        return MOST_DIGITS
+    return int(min(max(1 - math.floor(math.log10(min(error, 1.0))), LEAST_DIGITS), MOST_DIGITS))
+
+
+def motion_of_program(result: Result, row: int) -> str:
+    """``its program found 34.126 N^2 s``: a motion that is better than that of the model's evaluation; "" without."""
+    value = result.better_motions.get(row)
+    if value is None:
+        return ""
+    return f"its program found {number(value, answer_digits(result))} {result.problem.objectives[0].unit}".rstrip()
 
 
 def _trim(text: str) -> str:
@@ -155,9 +173,22 @@ def design_values(result: Result, row: int) -> list[Any]:
     return [design.get(p.name, "–") for p in result.problem.space.free]
 
 
+def status_text(result: Result, status: str) -> str:
+    """The `status` of an evaluation in words: one of a laboratory has no result, where a model has diverged."""
+    return "no result" if status == "diverged" and result.made_elsewhere else status
+
+
+def failure_class(result: Result, status: str, reason: str) -> str:
+    """``nonfinite (travel)``; an evaluation made elsewhere has ``no result`` where a model has diverged."""
+    words = status_text(result, status)
+    return one_line(f"{words} ({reason})" if reason else words)
+
+
 def recompute(result: Result, row: int) -> str:
-    """The command that shows a design and evaluates it again, with its plugin files and allowed
-    programs."""
+    """The command that shows a design and evaluates it again, with its plugin files and allowed programs; "" if
+    evaluations are made elsewhere."""
+    if result.made_elsewhere:
+        return ""
     files = "".join(f" --plugin {shlex.quote(name)}" for name, _ in result.study.plugin_files if name == path_of(name))
     declared = plugin_options(result.path) or files  # a script that ran the study also declares plugins
     return f"designopt show {shlex.quote(f'{result.path}/{row}')} --evaluate{declared}{allow_options(result.path)}"

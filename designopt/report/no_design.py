@@ -9,6 +9,7 @@ import numpy as np
 
 from designopt.counts import plural
 from designopt.problem.scoring import aggregate
+from designopt.solvers.listed_designs import listed_names
 from designopt.store.result import Result
 from designopt.study.study import Objective, StudyConstraint
 
@@ -44,8 +45,31 @@ def without_number(result: Result) -> str:
         if wrong:
             share = f"{wrong} of {plural(len(result.outcomes.X), 'design')}"
             over = f" over '{item.over.plugin.name}'" if len(problem.scenarios) > 1 else ""
-            return f"'{item.name}'{over} is not a finite number for {share}, although their evaluations gave results"
+            bounded = f"; 'min({item.expression.text}, NUMBER)' gives them one" if (values == np.inf).any() else ""
+            return f"'{item.name}'{over} is not a finite number for {share}, although evaluations gave results{bounded}"
     return ""
+
+
+def failed_baselines(result: Result) -> list[str]:
+    """A clause for each design of the baseline without a result: the status of its first failed evaluation, or the
+    objective or limit that is not finite."""
+    stage = result.study.baseline
+    clauses = []
+    for name in listed_names(stage.solver) if stage is not None else ():
+        row = result.named.get(name)
+        if row is not None and result.outcomes.failed[row]:
+            status = next((str(s) for s in result.status[row] if s != "ok"), "")
+            reason = status or f"'{_not_finite(result, row)}' is not a finite number"
+            clauses.append(f"{name}, of the baseline, has no result: {reason}")
+    return clauses
+
+
+def _not_finite(result: Result, row: int) -> str:
+    """The name of the first objective or constraint of the design `row` that is not a finite number; "" without any."""
+    problem, outcomes = result.problem, result.outcomes
+    figures = {name: values[[row]] for name, values in outcomes.figures.items()}
+    items: tuple[Objective | StudyConstraint, ...] = (*problem.objectives, *problem.constraints)
+    return next((i.name for i in items if not np.isfinite(aggregate(problem, i, figures, 1, 1.0)).all()), "")
 
 
 def most_frequent_end(result: Result) -> str:
@@ -55,8 +79,13 @@ def most_frequent_end(result: Result) -> str:
         return ""
     ((status, number),) = Counter(record.status for record in failed).most_common(1)
     message = next((record.message for record in failed if record.status == status), "")
-    sentences = re.split(r"(?<=\.) (?=[A-Z])", message)
-    complete = [n for n in range(1, len(sentences)) if len(" ".join(sentences[:n])) <= LONGEST]
-    first = " ".join(sentences[: max([1, *complete])])
+    first = first_sentences(message, LONGEST)
     share = f"{number} of {len(result.programs())}"
     return f"Most frequent end of a program: {status}, {share}" + (f", the first: {first}" if first else "")
+
+
+def first_sentences(message: str, length: int) -> str:
+    """The first sentences of a program's message, at least one, in about `length` letters."""
+    sentences = re.split(r"(?<=\.) (?=[A-Z])", message)
+    complete = [n for n in range(1, len(sentences) + 1) if len(" ".join(sentences[:n])) <= length]
+    return " ".join(sentences[: max([1, *complete])])

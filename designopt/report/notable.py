@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from designopt.collocation.solution.explain import explain
 from designopt.counts import after, count, plural
 from designopt.printable import one_line
 from designopt.report.labels import design_names, listed, number
-from designopt.report.parts.motion.trajectories import best_of_each
+from designopt.report.no_design import LONGEST, first_sentences, most_frequent_end
 from designopt.store.errors import StoreError
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 LINES, _READ, _NAMED = 20, 100, 3
 #: Maximum number of warnings of a program.
 WARNINGS = 5
+#: Maximum number of violated constraints of a program without a result.
+VIOLATIONS = 3
 _NUMBER = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?")
 
 
@@ -29,7 +32,13 @@ def notable(result: Result) -> list[str]:
     """Notes on the outputs declared as notable, wherever they are above 0, with the sentences that explain them; where
     the model evaluates optima differently from their programs; and the warnings of the best program."""
     problem = result.problem
-    notes = [f"note: {text}" for text in (*program_differences(result), *_of_best_program(result)[:WARNINGS])]
+    clauses = (
+        *program_differences(result),
+        *uncertain_programs(result),
+        *diagnosis(result),
+        *_of_best_program(result)[:WARNINGS],
+    )
+    notes = [f"note: {text}" for text in clauses]
     for name, output in problem.model.plugin.outputs.items():
         quantity = output.quantity
         if quantity is None or not quantity.notable or name not in result.outcomes.figures:
@@ -54,14 +63,41 @@ def program_differences(result: Result) -> list[str]:
     return list(dict.fromkeys(str(event["text"]) for event in result.events if event["kind"] in kinds))
 
 
+def uncertain_programs(result: Result) -> list[str]:
+    """A clause on programs without an accurate result: that of the answer, or the reason why none has a result."""
+    programs, best = result.programs(), result.best_program()
+    if not programs:
+        return []
+    if best is None:
+        return [f"no program has a result. {most_frequent_end(result).rstrip('.')}"]
+    if best.status == "solved":
+        return []
+    error = best.figures.get("program(error_estimate)")
+    size = "" if error is None else f" with an error estimate of {error:.1e}"
+    return [f"the best program ended as {best.status}{size}: {first_sentences(best.message, LONGEST).rstrip('.')}"]
+
+
+def diagnosis(result: Result) -> list[str]:
+    """Clauses on the last iterate of the first program if none has a result: its warnings and worst violations."""
+    programs = result.programs()
+    if not programs or result.best_program() is not None:
+        return []
+    try:
+        solution = programs[0].solution
+    except StoreError:  # the report and `designopt show` name it
+        return []
+    if solution is None:
+        return []
+    groups = [str(group) for group in explain(solution).groups[:VIOLATIONS]]
+    worst = [f"violated at the last iterate, the worst first: {'; '.join(groups)}"] if groups else []
+    return [*worst, *solution.warnings[:WARNINGS]]
+
+
 def _of_best_program(result: Result) -> tuple[str, ...]:
     """Warnings of the program with the best objective."""
-    ranks = best_of_each(result)
-    if not ranks:
-        return ()
-    best = result.programs()[min(ranks, key=ranks.__getitem__)]
+    best = result.best_program()
     try:
-        solution = best.solution
+        solution = None if best is None else best.solution
     except StoreError:  # the report and `designopt show` name it
         return ()
     return solution.warnings if solution is not None else ()
@@ -85,7 +121,7 @@ def unusual(result: Result) -> list[str]:
             unit = f" {output.quantity.unit}" if output.quantity and output.quantity.unit else ""
             meaning = output.quantity.description if output.quantity else ""
             clauses.append(
-                f"the recommended design has {name} {number(float(values[worst]))}{unit}{where}, beyond {low:g} to "
+                f"{_having(result, name)} {number(float(values[worst]))}{unit}{where}, beyond {low:g} to "
                 f"{high:g}{unit} ({meaning}): a limit of it leaves out such designs"
             )
     return clauses
@@ -104,8 +140,12 @@ def notable_of_recommended(result: Result) -> list[str]:
         if values[worst] > 0.0:
             where = f" in {problem.scenarios[worst].name}" if len(problem.scenarios) > 1 else ""
             value = number(float(values[worst]))
-            clauses.append(f"the recommended design has {name} {value}{where}: {output.quantity.description}")
+            clauses.append(f"{_having(result, name)} {value}{where}: {output.quantity.description}")
     return clauses
+
+
+def _having(result: Result, name: str) -> str:
+    return f"the recommended design has {name}" if result.problem.space.free else f"{name} is"
 
 
 def sentences(result: Result, row: int) -> Iterator[str]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from designopt.counts import after
 from designopt.problem import unequal
-from designopt.report.labels import displayed_figures
+from designopt.report.labels import displayed_figures, failure_class
 from designopt.report.notable import sentences
 from designopt.store.errors import StoreError
 from designopt.store.views.table import stated_constraints
@@ -83,12 +83,13 @@ def _limit(c: StudyConstraint) -> str:
 
 
 def output_rows(result: Result, row: int) -> list[list[str]]:
-    """Every recorded figure, scenario by scenario, with its unit."""
+    """Every recorded figure that some design has, scenario by scenario, with its unit."""
     scenarios = result.problem.scenarios
     rows = [["figure", *(s.name if len(scenarios) > 1 else "value" for s in scenarios), "unit"]]
     for name, (unit, values) in displayed_figures(result).items():
         cells = ["no value" if np.isnan(v) else _exact(float(v)) for v in values[row]]
-        rows.append([name, *cells, unit])
+        if np.isfinite(values).any():
+            rows.append([name, *cells, unit])
     return rows
 
 
@@ -99,9 +100,7 @@ def evaluation_rows(result: Result, row: int) -> list[list[str]]:
     for k, scenario in enumerate(result.problem.scenarios):
         status, reason = str(result.status[row, k]), str(result.reason[row, k])
         wall = float(result.wall[row, k])
-        rows.append(
-            [scenario.name, f"{status} ({reason})" if reason else status, f"{wall:.3g} s" if wall else "", keys[k]]
-        )
+        rows.append([scenario.name, failure_class(result, status, reason), f"{wall:.3g} s" if wall else "", keys[k]])
     return rows
 
 

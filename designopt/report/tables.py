@@ -15,20 +15,21 @@ from designopt.report.labels import (
     design_names,
     design_values,
     displayed_figures,
+    failure_class,
     number,
     objective_values,
     with_unit,
 )
-from designopt.report.no_design import without_feasible, without_number
-from designopt.report.notable import LINES, notable, unusual
+from designopt.report.no_design import failed_baselines, without_feasible, without_number
+from designopt.report.notable import LINES, diagnosis, notable, unusual
 from designopt.report.parts.answer import summary, violated_limits
 from designopt.report.parts.answer.limits import WARNED, fewer_bounds, recommended_bounds, warnings
 from designopt.report.parts.answer.recommendation import search_without_gain
-from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, untried
+from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, untried, without_robust_choice
+from designopt.report.parts.answer.validation import feasible_shares, rarely_valid
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.parts.motion.estimation import undetermined
-from designopt.solvers.listed_designs import listed_names
-from designopt.store.errors import resume_command
+from designopt.store.errors import ask_and_tell, resume_command
 from designopt.study.remarks import study_remarks
 
 if TYPE_CHECKING:
@@ -54,32 +55,41 @@ def summary_table(result: Result) -> str:
     chosen = chosen_once(result)
     if not chosen:
         why = [without_feasible(result), *broken_limits(result), most_frequent_failure(result)]
-        notes = [f"note: {text}" for text in study_remarks(result.study)]
+        notes = [f"note: {text}" for text in (*diagnosis(result), *study_remarks(result.study))]
         return "\n".join([*filter(None, why), *notes])
     problem = result.problem
     head = ["design"]
     head += [with_unit(p.name, p.unit) for p in problem.space.free]
     head += [with_unit(o.name, o.unit) for o in problem.objectives]
-    near = result.tolerated()
-    if near is not None:
-        head.append("neighbours feasible")
+    shares = feasible_shares(result)
+    head += shares
     values, digits = objective_values(result), answer_digits(result)
-    lines = [head]
+    lines, better = [head], result.better_motions
     recommended = result.recommended() if len(chosen) > 1 else None
     for label, row in chosen.items():
-        cells = [number(v, digits) for v in (*design_values(result, row), *map(float, values[row]))]
+        parameters = [number(v, max(digits, 4)) for v in design_values(result, row)]
+        cells = [*parameters, *(number(v, digits) for v in map(float, values[row]))]
         broken = "" if result.outcomes.feasible[row] else " (violates limits)"
-        if near is not None:
-            cells.append(near.words(row))
+        cells += [words(row) for words in shares.values()]
         marked = " (recommended)" if recommended is not None and row == recommended[1] else ""
         lines.append([label + marked + broken, *cells])
+        if row in better:
+            motion = ["  its program found", *parameters, number(better[row], digits)]
+            lines.append([*motion, *[""] * len(shares)])
     first = (
         [f"the recommended design is {summary.recommended(result)}"]
         if result.recommended() != result.first_choice()
         else []
     )
     first += [f"warning: {text}" for text in result.code_differences]
-    first += [f"note: {clause}" for clause in (*fragile_in_short(result), *narrow_front(result), *undetermined(result))]
+    clauses = (
+        *fragile_in_short(result),
+        *without_robust_choice(result),
+        *rarely_valid(result),
+        *narrow_front(result),
+        *undetermined(result),
+    )
+    first += [f"note: {clause}" for clause in clauses]
     last = [
         *unusual(result),
         *search_without_gain(result),
@@ -109,24 +119,14 @@ def _failed(result: Result) -> list[str]:
     notes = [f"note: {reason}"] if (reason := without_number(result)) else []
     if failures:
         lost, total = sum(failures.values()), result.counts["evaluations"]
-        how = ", ".join(f"{failure_class(*key)} {count(n)}" for key, n in list(failures.items())[:CLASSES])
+        how = ", ".join(f"{failure_class(result, *key)} {count(n)}" for key, n in list(failures.items())[:CLASSES])
         more = ", ..." if len(failures) > CLASSES else ""
         notes.append(
             f"note: {number(100 * lost / total, 3)} % of {plural(total, 'evaluation')} failed: {how}{more}"
             f"{first_message(result, *next(iter(failures)))}"
         )
-    stage = result.study.baseline
-    for name in listed_names(stage.solver) if stage is not None else ():
-        row = result.named.get(name)
-        if row is not None and result.outcomes.failed[row]:
-            status = next(str(s) for s in result.status[row] if s != "ok")
-            notes.append(f"note: {name}, of the baseline, has no result: {status}")
+    notes += [f"note: {clause}" for clause in failed_baselines(result)]
     return notes
-
-
-def failure_class(status: str, reason: str) -> str:
-    """``nonfinite (travel)``."""
-    return one_line(f"{status} ({reason})" if reason else status)
 
 
 def first_message(result: Result, status: str, reason: str) -> str:
@@ -141,7 +141,8 @@ def most_frequent_failure(result: Result) -> str:
     """Class, reason, number and first message, in one line; "" if every evaluation gave a result."""
     for (status, reason), n in result.failures().items():
         message = first_message(result, status, reason)
-        return f"Most frequent failure: {failure_class(status, reason)}, {n} of {result.status.size}{message}"
+        kind = failure_class(result, status, reason)
+        return f"Most frequent failure: {kind}, {n} of {result.status.size}{message}"
     return ""
 
 
@@ -202,7 +203,7 @@ def state(result: Result) -> str:
     counts = result.counts
     designs = f"{plural(counts['designs'], 'design')}, {count(counts['feasible'])} of them feasible"
     failed = [
-        f"{failure_class(status, reason)} {count(n)}"
+        f"{failure_class(result, status, reason)} {count(n)}"
         for (status, reason), n in result.failures().items()
         if status != "invalid"
     ]
@@ -247,7 +248,9 @@ def unfinished(result: Result) -> str:
         why = f"Unfinished: the run is active or was killed; so far {far}{where}. If it is not active, continue"
     else:
         why = f"Unfinished: {_WHY.get(result.ended, result.ended)} after {far}{where}. Continue"
-    return f"{why} with: {resume_command(result.path)}"
+    if result.made_elsewhere:
+        why = f"Unfinished: evaluations are asked for; so far {far}{where}. Continue"
+    return f"{why} with: {ask_and_tell(result.path) if result.made_elsewhere else resume_command(result.path)}"
 
 
 #: Reasons for the end of a session, as clauses.

@@ -116,15 +116,15 @@ def above(count: int, gap: float) -> list[list[float]]:
     return [[max(1.0 - right, 0.0), 1.0 - left] for left, right in beside(count, gap)]
 
 
-def constant_axis(values: ArrayLike, digits: int = 4) -> dict[str, Any]:
-    """Attributes of an axis for `values` that differ by rounding errors only, into which Plotly would zoom: a tick at
-    their value; none for other values."""
+def constant_axis(values: ArrayLike, digits: int = 4, least: float = 0.0) -> dict[str, Any]:
+    """Attributes of an axis for `values` that differ by rounding errors or less than `least`, into which Plotly would
+    zoom: a tick at their value; none for other values."""
     finite = np.asarray(values, dtype=float)
     finite = finite[np.isfinite(finite)]
-    if not finite.size or np.ptp(finite) > 1e-6 * np.abs(finite).max():
+    if not finite.size or np.ptp(finite) > max(1e-6 * np.abs(finite).max(), least):
         return {}
-    value = float(finite[-1])
-    room = abs(value) or 1.0
+    value = float(finite[-1]) if np.abs(finite).max() > least else 0.0
+    room = abs(value) or least or 1.0
     return {
         "range": [value - room, value + room],
         "tickvals": [value],

@@ -6,6 +6,7 @@ receives the recorded results, as in any resumed run. The store is the only stat
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -17,11 +18,16 @@ from typing import Any
 
 import numpy as np
 
+from designopt.arrays import Floats
 from designopt.counts import plural
 from designopt.problem import Problem
+from designopt.run.evaluations.points import CORRECTED
 from designopt.run.evaluations.work import Waiting, Work
 from designopt.run.runner import run_study
+from designopt.store.errors import reading
 from designopt.store.folder import Store
+from designopt.store.journal.reader import JournalReader
+from designopt.store.journal.writer import Journal
 from designopt.study.study import Scenario, StudyDefinition
 from designopt.workers.ask_tell import AskTellExecutor
 
@@ -43,10 +49,11 @@ class PendingEvaluation:
     scenario_index: int = field(repr=False)
 
 
-def ask(study: StudyDefinition, store: Path, count: int) -> list[PendingEvaluation]:
+def ask(study: StudyDefinition, store: Path, count: int, recall: Sequence[str | Path] = ()) -> list[PendingEvaluation]:
     """Up to `count` pending evaluations of `study` in the folder `store`; none when the study is complete.
 
     They stay the same until they have results. Fewer than `count` if the solver needs results before it proposes more.
+    Results with the same keys in the stores `recall` are taken over.
     Raises the exceptions of `run_study`, and `ValueError` for a study whose solver has programs.
     """
     if count < 1:
@@ -54,7 +61,8 @@ def ask(study: StudyDefinition, store: Path, count: int) -> list[PendingEvaluati
     study = _without_assumptions(study)
     waiting: tuple[Work, ...] = ()
     try:
-        run_study(study, store, resume=(store / "journal.db").exists(), start=lambda expected: AskTellExecutor())
+        exists = (store / "journal.db").exists()
+        run_study(study, store, resume=exists, recall=recall, start=lambda expected: AskTellExecutor())
     except Waiting as wait:
         waiting = wait.works
     if any(work.kind == "program" for work in waiting):
@@ -70,17 +78,34 @@ def _without_assumptions(study: StudyDefinition) -> StudyDefinition:
 
 
 def _pending(study: StudyDefinition, problem: Problem, work: Work) -> list[PendingEvaluation]:
-    pending = []
-    for i, key in enumerate(work.keys):
-        scenario_index = int(work.numbers[i])
-        scenario = _scenario(study, problem, work.kind, scenario_index)
-        x = problem.space.shifted(work.X[[i]], scenario.shift)[0].tolist()
-        number = int(work.designs[i])
-        values = problem.space.values(x)
-        pending.append(
-            PendingEvaluation(number, values, scenario.name, dict(scenario.values), work.kind, key, scenario_index)
-        )
-    return pending
+    return [
+        _evaluation(study, problem, work.kind, int(work.designs[i]), int(work.numbers[i]), work.X[[i]], key)
+        for i, key in enumerate(work.keys)
+    ]
+
+
+def _evaluation(
+    study: StudyDefinition, problem: Problem, kind: str, design: int, index: int, X: Floats, key: bytes
+) -> PendingEvaluation:
+    """The evaluation `key` of the `design` with this number and values `X` (1, d), in a scenario of its `kind`."""
+    scenario = _scenario(study, problem, kind, index)
+    x = problem.space.shifted(X, scenario.shift)[0].tolist()
+    return PendingEvaluation(design, problem.space.values(x), scenario.name, dict(scenario.values), kind, key, index)
+
+
+def recorded_evaluations(study: StudyDefinition, store: Path) -> list[tuple[PendingEvaluation, float]]:
+    """The evaluations in the folder `store` that have a result, in any order, with the times when they were recorded
+    (s since 1970). Raises `StoreError`."""
+    study = _without_assumptions(study)
+    problem = Problem.from_study(study)
+    with reading(store), contextlib.closing(JournalReader.read(store.absolute(), problem)) as journal:
+        X, _ = journal.designs()
+        records = list(journal.evaluations("key, kind, design, number, finished"))
+    return [
+        (_evaluation(study, problem, kind, design, index, X[[design]], key), float(finished or 0.0))
+        for key, kind, design, index, finished in records
+        if kind in ("scenario", "validation", "neighbour")
+    ]
 
 
 def _scenario(study: StudyDefinition, problem: Problem, kind: str, index: int) -> Scenario:
@@ -96,9 +121,12 @@ def tell(
     evaluations: Sequence[PendingEvaluation],
     results: Sequence[Mapping[str, float] | None],
     why: str,
-) -> None:
+    *,
+    correct: bool = False,
+) -> list[str]:
     """Record results of `evaluations`: outputs of the model by name, or None without a result, with the reason `why`.
-    Durable on return.
+    Durable on return. With `correct` they replace recorded ones, which stay in the journal as events; returns a
+    sentence on each that changed.
 
     Raises `ValueError` for an output that is missing or not a number, for an evaluation that already has a result, and
     `StoreError`.
@@ -113,6 +141,11 @@ def tell(
     rows = [_row(problem, one, outputs, why) for one, outputs in zip(evaluations, results, strict=True)]
     with Store.resume(store.absolute(), study, problem) as opened:
         journal = opened.journal
+        journal.session = max((int(record["id"]) for record in journal.records("session")), default=0)
+        finished = time.time()
+        records = [(*row, None, 0.0, 0.0, 1, journal.session, "outside", finished, None) for row in rows]
+        if correct:
+            return _correct(journal, evaluations, records)
         X, _ = journal.designs()
         for one in evaluations:
             if not 0 <= one.number < len(X) or (
@@ -124,11 +157,41 @@ def tell(
             raise ValueError(
                 f"design {known_before[0].number} in scenario '{known_before[0].scenario}' already has a result"
             )
-        session = max((int(record["id"]) for record in journal.records("session")), default=0)
-        finished = time.time()
-        journal.add_evaluations([(*row, None, 0.0, 0.0, 1, session, "outside", finished, None) for row in rows])
+        journal.add_evaluations(records)
         journal.commit()
         journal.count()
+        return []
+
+
+def _correct(
+    journal: Journal, evaluations: Sequence[PendingEvaluation], records: Sequence[tuple[Any, ...]]
+) -> list[str]:
+    """Replace the results of `evaluations` by `records` where they differ; each former one becomes an event. Returns a
+    sentence on each. Raises `ValueError` for an evaluation without a result."""
+    changed, sentences = [], []
+    for one, record in zip(evaluations, records, strict=True):
+        where = f"design {one.number} in scenario '{one.scenario}'"
+        former = journal.evaluation(one.key, "status, reason, outputs")
+        if former is None:
+            raise ValueError(f"{where} has no result yet, so there is none to correct")
+        results = former, record[4:7]
+        before, after = ((status, reason, json.loads(outputs or "{}")) for status, reason, outputs in results)
+        if before != after:
+            changed.append(record)
+            sentences.append(f"{where}: {_in_words(*results[1])}, formerly {_in_words(*results[0])}")
+    for sentence in sentences:
+        journal.add_event(CORRECTED, sentence)
+    if changed:
+        journal.replace_evaluations(changed)
+        journal.commit()
+    return sentences
+
+
+def _in_words(status: str, reason: str | None, outputs: str | None) -> str:
+    """A recorded result: ``wear = 3.5``, or why there is none."""
+    if status == "ok":
+        return ", ".join(f"{name} = {value}" for name, value in json.loads(outputs or "{}").items())
+    return f"no result ({reason})" if reason else "no result"
 
 
 def _row(

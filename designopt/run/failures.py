@@ -26,7 +26,7 @@ FIX = (
 )
 #: Outcome of an attempt whose failure passes (`Retry`).
 PASSING = "passing"
-#: Defaults if the study does not define a policy, as in older stores.
+#: Defaults if the study does not define a policy.
 PLAIN = Execution()
 
 _FRAME = re.compile(r'^  File "(.+)", line (\d+), in ', re.MULTILINE)

@@ -90,8 +90,8 @@ def progress_tick(what: str, study: StudyDefinition, dispatcher: Dispatcher, tot
 def keep_arrays_of_best(study: StudyDefinition, dispatcher: Dispatcher, result: Result) -> None:
     """Repeat evaluations of the chosen designs and the final front to store their arrays, as far as necessary.
 
-    For the chosen designs all arrays are stored, for the rest of the front those that are not restricted to the chosen
-    designs. Without a feasible design the one with the smallest violation counts as chosen.
+    Without a feasible design the one with the smallest violation is among the chosen. For the chosen designs all arrays
+    are stored, for the rest of the front those that are not restricted to the chosen designs.
     """
     arrays = study.execution.arrays
     store, ledger = dispatcher.store, dispatcher.ledger

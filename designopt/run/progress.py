@@ -33,10 +33,11 @@ Mode = Literal["auto", "line", "json", "none"]
 class Snapshot:
     """The state of a run.
 
-    `done` counts the stage's recorded designs, of `total` if available; `invalid` ones violate a relation and cost no
-    budget. `evaluations` counts those computed by this session, `failures` those without a result. `rate` is in
+    `completed` counts the stage's recorded designs, of `total` if available; `invalid` ones violate a relation and cost
+    no budget. `evaluations` counts those computed by this session, `failures` those without a result. `rate` is in
     evaluations per second, `elapsed` and `left` in seconds (None if unknown). `best` is the best feasible value of each
-    objective by name. `running` are evaluations that report progress: the design's number, a share and a text.
+    objective by name. `running` are evaluations that report progress: the design's number, a share and a text. `note`
+    says what else is under way.
     """
 
     stage: str
@@ -52,6 +53,7 @@ class Snapshot:
     best: Mapping[str, float] = field(default_factory=dict)
     invalid: int = 0
     running: tuple[tuple[int, float, str], ...] = ()
+    note: str = ""
 
 
 class Progress(Protocol):
@@ -282,6 +284,8 @@ def line(s: Snapshot) -> str:
         number, share, words = max(s.running, key=lambda one: one[1])
         more = f" and {len(s.running) - 1} more" if len(s.running) > 1 else ""
         parts.append(f"design {number} at {100.0 * share:.0f} %{f' ({words})' if words else ''}{more}")
+    if s.note:
+        parts.append(s.note)
     if s.best:
         each = "best of each: " if len(s.best) > 1 else "best "
         parts.append(each + ", ".join(f"{name} {value:.5g}" for name, value in s.best.items()))

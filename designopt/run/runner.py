@@ -31,7 +31,7 @@ from designopt.plugin import (
     refuse_while_loading,
 )
 from designopt.plugin.calling import calling
-from designopt.problem import Outcomes, Problem, StageEnded
+from designopt.problem import EndIgnored, Outcomes, Problem, StageEnded
 from designopt.run import start_from
 from designopt.run.changed_budgets import refuse_budgets, refuse_too_small, with_budgets
 from designopt.run.evaluations.dispatch import Dispatcher
@@ -54,6 +54,7 @@ from designopt.store.errors import (
     WorkersError,
     WorkersNotStarted,
     reading,
+    refuse_made_elsewhere,
     resume_command,
 )
 from designopt.store.folder import Store, discard, read_study
@@ -136,6 +137,8 @@ def run_study(
             with opened as store, Signals() as signals, HostHandlers():
                 ledger = Ledger(problem)
                 with reading(store_path):
+                    if start is None:
+                        refuse_made_elsewhere(store.journal.records("session"), store_path)
                     repeated = baselines_with_errors(study, store) if resume else ""
                     if store.contents is not None:
                         ledger.recall(store.contents)
@@ -190,7 +193,7 @@ def _named_as_typed(typed_path: Path) -> Iterator[None]:
 
 
 class _Start:
-    """Starts the executor, and states whether that was `done`.
+    """Starts the executor, and states whether it has `started`.
 
     Objects loaded by then are exempt from garbage collection, which the records of a run trigger, until `end`.
     """
@@ -367,6 +370,8 @@ def _run_stages(
             _note_end(dispatcher, stage, reason)
         except StageEnded:
             dispatcher.check()
+        except EndIgnored as error:
+            raise PluginFailed(str(error)) from None
         dispatcher.journal.commit()
         designs_of[stage.name] = run.designs()
         run.show(0, force=True)

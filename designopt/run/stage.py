@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from designopt.arrays import Floats, Integers, Mask
-from designopt.problem import Outcomes, Problem, SolvedPrograms, StageEnded
+from designopt.problem import AFTER_END, EndIgnored, Outcomes, Problem, SolvedPrograms, StageEnded
 from designopt.run.budget import StageBudget
 from designopt.run.evaluations.batches import ARRAYS, CheapBatch, ProgramBatch, ticking
 from designopt.run.evaluations.dispatch import Dispatcher
@@ -25,6 +28,8 @@ from designopt.study.study import Stage
 BLOCK = 4096
 #: Records of results that took less than this time in all (s) are flushed to the disk together.
 AT_STAKE = 0.1
+#: Distance of a value beyond its bound, relative to the bound or the range, that is rounding.
+AT_BOUND = 1e-9
 #: Time (s) and evaluations before the remaining time is shown: the first ones include the start of workers.
 SETTLED = (3.0, 5)
 
@@ -32,7 +37,7 @@ SETTLED = (3.0, 5)
 class StageRun:
     """The `Evaluate` for the solver of `stage`. `number` is the stage's place (from 1) in `stages`.
 
-    `asked` counts the designs requested by the solver, `told` those whose outcomes it has received.
+    `asks` counts the designs requested by the solver, `tells` those whose outcomes it has received.
     """
 
     def __init__(self, stage: Stage, number: int, stages: int, dispatcher: Dispatcher) -> None:
@@ -47,6 +52,7 @@ class StageRun:
         self.asks = 0
         self.tells = 0
         self._valid = 0
+        self._requests_after_end = 0
         self._ending = self._ending_in_force()
         if self._ending is not None:
             self.points.missing = self._ending.missing
@@ -64,6 +70,28 @@ class StageRun:
 
     def __call__(self, X: Floats) -> Outcomes:
         """Outcomes of designs `X` (n, d), all durably recorded. Raises `StageEnded`."""
+        with self._ends_once():
+            return self._outcomes(X)
+
+    @contextlib.contextmanager
+    def _ends_once(self) -> Iterator[None]:
+        """A request of the solver. Raises `EndIgnored` for a solver that goes on after `StageEnded`, which would never
+        end; one that catches even this ends the process."""
+        name = self.stage.solver.plugin.name
+        if self._requests_after_end > AFTER_END:
+            text = f"the solver '{name}' goes on after StageEnded: it must not catch what evaluate raises"
+            if self._requests_after_end > 10 * AFTER_END:
+                print(f"error: {text}; all results are recorded", file=sys.stderr, flush=True)
+                os._exit(1)
+            self._requests_after_end += 1
+            raise EndIgnored(text)
+        try:
+            yield
+        except StageEnded:
+            self._requests_after_end += 1
+            raise
+
+    def _outcomes(self, X: Floats) -> Outcomes:
         X = self.admitted(X)
         relation_violation = self.problem.space.relation_violation(X)
         slots = np.full((len(X), len(self.problem.scenarios)), -1, np.int64)
@@ -89,13 +117,14 @@ class StageRun:
         and `ValueError` for an invalid `look_ahead`."""
         if look_ahead < 1:
             raise ValueError(f"look_ahead must be at least 1, not {look_ahead}")
-        self.dispatcher.check()
-        talk = LookAheadLoop(self, ask, tell, look_ahead)
-        self._dispatch(talk.work(), look_ahead, lambda: self.show(0), talk.missing)
-        if talk.ended:
-            if not talk.missing() and self.out_of_time():
-                self._end(frozenset())
-            raise StageEnded
+        with self._ends_once():
+            self.dispatcher.check()
+            talk = LookAheadLoop(self, ask, tell, look_ahead)
+            self._dispatch(talk.work(), look_ahead, lambda: self.show(0), talk.missing)
+            if talk.ended:
+                if not talk.missing() and self.out_of_time():
+                    self._end(frozenset())
+                raise StageEnded
 
     def programs(self, X: Floats, chains: Sequence[int], seeds: Sequence[int]) -> SolvedPrograms:
         """Solve programs of the stage's solver, all durably recorded (see `Evaluate`). They use time of the stage's
@@ -138,11 +167,28 @@ class StageRun:
         self._event_once(kind, f"stage {self.stage.name}: {text}")
 
     def admitted(self, X: Floats) -> Floats:
-        """Designs in the form of the space. Raises `ValueError` for another number of columns."""
-        X = np.array(X, dtype=float, ndmin=2) + 0.0
-        if X.shape[1] != len(self.problem.space.free):
-            raise ValueError(f"designs have {len(self.problem.space.free)} values, not {X.shape[1]}")
-        return self.problem.space.impute(X)
+        """Designs (n, d) in the form of the space; values beyond a bound by rounding are moved to it.
+
+        Raises `ValueError` for another shape and for a value outside its range, which would compete with those inside.
+        """
+        X, space = np.asarray(X, dtype=float) + 0.0, self.problem.space
+        if X.ndim != 2 or X.shape[1] != len(space.free):
+            raise ValueError(f"designs are an array (n, {len(space.free)}), not one of shape {X.shape}")
+        X = space.impute(X)
+        low, high = space.bounds
+        if ((low <= X) & (high >= X)).all():
+            return X
+        margin = AT_BOUND * np.maximum(high - low, np.maximum(np.abs(low), np.abs(high)))
+        outside = ~((low - margin <= X) & (high + margin >= X))  # NaN is outside, too
+        if outside.any():
+            row, j = (int(i) for i in np.argwhere(outside)[0])
+            p = space.free[j]
+            value = f"{X[row, j]:.10g} {p.unit}".rstrip()
+            raise ValueError(
+                f"solver '{self.stage.solver.plugin.name}' proposes {p.name} = {value}, which is outside its range, "
+                f"{low[j]:.10g} to {high[j]:.10g}"
+            )
+        return np.clip(X, low, high)
 
     def _evaluate(self, X: Floats, relation_violation: Floats, slots: Integers) -> Outcomes:
         """Outcomes of a batch within the budget; fills `slots`."""

@@ -13,7 +13,7 @@ from designopt.counts import of_number, plural
 from designopt.plugin import Quantity, Use, find, solver
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.evolution.many_objectives import PARTITIONS
-from designopt.study.sections.execution import fitting
+from designopt.study.sections.execution.stages import population
 
 #: Gaussian processes are used up to this number of evaluations and objectives, for evaluations longer than this (s),
 #: which justify their own computing time.
@@ -97,14 +97,14 @@ class Auto:
         facts = f"planned for {n} {of_number(n, 'design')}, {plural(m, 'objective')} and {plural(d, 'parameter')}"
         if self._few and 1 <= m <= FRONTS:
             return Chosen("gp", {}, f"{facts}: a surrogate search needs the fewest designs")
-        population = {"population": fitting.population(n, 100)}
+        settings = {"population": population(n, 100)}
         if m > 1:
             directions = sum(math.comb(m + p - 1, p) for p in PARTITIONS.get(m, ()))
             if m > 2 and directions and n >= MIN_GENERATIONS * directions:
                 return Chosen(
                     "nsga3", {}, f"{facts}: {directions} reference directions distribute designs along the front"
                 )
-            return Chosen("nsga2", population, f"{facts}: an evolutionary search that preserves diversity")
+            return Chosen("nsga2", settings, f"{facts}: an evolutionary search that preserves diversity")
         if d > 1 and not problem.space.conditional and all(p.kind == "real" for p in problem.space.free):
             return Chosen("cma_es", {}, f"{facts}, all of them real: covariance matrix adaptation")
         why = (
@@ -112,4 +112,4 @@ class Auto:
             if d == 1
             else "not all of them real and always active"
         )
-        return Chosen("genetic", population, f"{facts}, {why}")
+        return Chosen("genetic", settings, f"{facts}, {why}")

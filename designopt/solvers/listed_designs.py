@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from designopt.arrays import Floats
+from designopt.arrays import Floats, Integers
 from designopt.plugin import InputFile, Quantity, SolverPlugin, Use, solver
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.space import Space
@@ -48,6 +49,16 @@ def listed_names(use: Use[SolverPlugin]) -> tuple[str, ...]:
     if use.plugin.name != "evaluate":
         return ()
     return tuple(str(design.get("name", "")) for design in use.settings.get("designs", ()))
+
+
+def rows_by_name(stages: Sequence[tuple[Use[SolverPlugin], Integers]]) -> dict[str, int]:
+    """The row of each named design: stages with the rows of their designs, in their order, negative if incomplete."""
+    row_of: dict[str, int] = {}
+    for use, rows in stages:
+        for name, row in zip(listed_names(use), rows.tolist(), strict=False):
+            if name and row >= 0:
+                row_of.setdefault(name, row)
+    return row_of
 
 
 def _entry(design: dict[str, Any], p: Any) -> float:

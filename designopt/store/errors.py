@@ -8,11 +8,11 @@ import os
 import shlex
 import sqlite3
 import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from designopt.plugin import plugin_file_of
+from designopt.plugin import PluginError, PluginFailed, plugin_file_of
 from designopt.printable import printable
 from designopt.store import safe_files
 
@@ -54,6 +54,24 @@ def allow_options(path: Path) -> str:
 def resume_command(path: Path) -> str:
     """The command that continues the run in the store `path`, with the plugin files and allowed programs."""
     return f"designopt resume {shlex.quote(str(path))}{plugin_options(path)}{allow_options(path)}"
+
+
+def ask_and_tell(path: Path) -> str:
+    """The commands that continue a study whose evaluations are made elsewhere, in the store `path`."""
+    store, files = shlex.quote(str(path)), plugin_options(path)
+    return f"designopt ask {store}{files}, then designopt tell {store} FILE{files}"
+
+
+def made_elsewhere(sessions: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether a session of a store has asked for evaluations to be made in a laboratory or by another program."""
+    return any(session.get("executor") == "outside" for session in sessions)
+
+
+def refuse_made_elsewhere(sessions: Iterable[Mapping[str, Any]], path: Path) -> None:
+    """Raises `StoreError` for a store whose evaluations are made elsewhere: a run would evaluate its model instead."""
+    if made_elsewhere(sessions):
+        text = "its evaluations are made elsewhere, and a run would take those of the model instead"
+        raise StoreError(f"{path}: {text}; nothing was run. Continue with: {ask_and_tell(path)}", path)
 
 
 class RunError(Exception):
@@ -108,6 +126,18 @@ def reading(path: Path, file: str = "journal.db", cause: StoreError | None = Non
     ) as error:
         text = f"{path}: {file} is damaged: {type(error).__name__}: {error}; put back a copy, or run the study again"
         raise cause or StoreError(text, path) from error
+
+
+@contextlib.contextmanager
+def scoring(path: Path) -> Iterator[None]:
+    """Context that scores records of the store `path`, which may need a missing plugin."""
+    try:
+        yield
+    except PluginError as error:
+        way_out = "install it, or declare it before opening the store"
+        if isinstance(error, PluginFailed):
+            way_out = "correct it, then open the store again: all evaluations are stored"
+        raise StoreError(f"{path}: cannot be scored here: {error}; {way_out}", path) from error
 
 
 def refuse_foreign(path: Path, *, thoroughly: bool = False) -> None:

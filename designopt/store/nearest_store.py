@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -9,12 +10,18 @@ from designopt.plugin import closest
 
 #: Maximum number of suggestions, and of searched entries of a folder.
 NAMED, LOOKED_AT = 6, 2000
+#: Bytes of a study file in which its name is searched.
+HEAD = 8192
+_STUDY = re.compile(r"^study[ \t]*:[ \t]*(\S+)", re.MULTILINE)
 
 
 def nearest_store(path: Path) -> str:
     """``; did you mean 'results/one.study'?``, or the stores below or beside `path`; "" without any."""
     folders = [path] if path.is_dir() else [path.parent, path.parent / "results"]
     paths = {store.name: store for folder in folders for store in _stores(folder)}
+    of_study = [store for store in paths.values() if _study_name(store) == path.name.removesuffix(".study")]
+    if of_study:
+        return f"; the study '{path.name.removesuffix('.study')}' has the store '{of_study[0]}'"
     near = closest(path.name, paths)
     return suggestion("", map(str, paths.values())) if near is None else f"; did you mean '{paths[near]}'?"
 
@@ -26,6 +33,16 @@ def suggestion(name: str, stores: Iterable[str]) -> str:
         return f"; did you mean '{near}'?"
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return f"; stores here: {', '.join(names[:NAMED])}{more}" if names else ""
+
+
+def _study_name(store: Path) -> str:
+    """The name that the study file of a store states, "" if it cannot be read."""
+    try:
+        head = (store / "study.yaml").read_bytes()[:HEAD].decode(errors="replace")
+    except OSError:
+        return ""
+    match = _STUDY.search(head)
+    return match[1].strip("'\"") if match else ""
 
 
 def _stores(folder: Path) -> list[Path]:

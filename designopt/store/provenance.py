@@ -59,15 +59,19 @@ def provenance(study: StudyDefinition) -> dict[str, Any]:
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
         "versions": package_versions,
         "plugins": {_plugin_label(use.plugin): use.plugin.version for use in uses},
-        "code": {
-            _plugin_label(use.plugin): code_number(use.plugin.target) for use in uses if not is_installed(use.plugin)
-        },
+        "code": plugin_code(study),
         "plugin_code": {Path(name).name: _statements(content) for name, content in study.plugin_files},
         "plugin_files": {name: InputFile(name, content).digest for name, content in study.plugin_files},
         "revision": revision,
         "dirty": dirty,
         "remarks": model_remarks(study),
     }
+
+
+def plugin_code(study: StudyDefinition) -> dict[str, Any]:
+    """A number for the code of each plugin of `study` that is not installed."""
+    uses = [study.model, *study.figures.values(), *(stage.solver for stage in study.stages)]
+    return {_plugin_label(use.plugin): code_number(use.plugin.target) for use in uses if not is_installed(use.plugin)}
 
 
 def recorded_remarks(path: Path) -> list[str]:

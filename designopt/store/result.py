@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import html
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,21 +15,21 @@ from numpy.typing import NDArray
 
 from designopt import decision
 from designopt.arrays import Floats
-from designopt.plugin import PluginError, PluginFailed, Use, closest, find
-from designopt.printable import one_line, printable
+from designopt.counts import plural
+from designopt.printable import one_line
 from designopt.problem import Outcomes, Problem
-from designopt.solvers.listed_designs import listed_names
+from designopt.solvers.listed_designs import listed_names, rows_by_name
 from designopt.store.disk.arrays import read_arrays
-from designopt.store.errors import RunError, StoreError, reading
+from designopt.store.errors import RunError, StoreError, made_elsewhere, reading, scoring
 from designopt.store.folder import read_study
 from designopt.store.journal import recorded_designs
 from designopt.store.journal.reader import JournalReader
 from designopt.store.rescore import changed_study, same_evaluations, with_scores_of
-from designopt.store.views import activity, importance, table, volume
+from designopt.store.views import activity, importance, presentation, statuses, table, volume
 from designopt.store.views.activity import Activity, Attained
 from designopt.store.views.cheap import read_cheap
 from designopt.store.views.choices import ROBUST, Choices
-from designopt.store.views.programs import ProgramRecord, read_programs
+from designopt.store.views.programs import ProgramRecord, best_program, better_motions, read_programs
 from designopt.store.views.tolerances import ToleranceResults, read_neighbours
 from designopt.store.views.validation import ValidationResults, read_validation
 from designopt.study.stated_units import in_stated_units, stated_designs, stated_value
@@ -63,26 +61,27 @@ class Result:
     stored: Result | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     def __repr__(self) -> str:
-        return one_line(f"<Result of {self.study.name} in {self.path}: {_designs(len(self.outcomes))}>")
+        return one_line(f"<Result of {self.study.name} in {self.path}: {plural(len(self.outcomes), 'design')}>")
 
     def __str__(self) -> str:
         """The chosen designs as a table, their number, and the command for all designs."""
-        counts, chosen = self.counts, self.chosen()
-        head = f"{self.study.title or self.study.name}: {_designs(counts['designs'])}, {counts['feasible']} feasible, "
-        head += f"{len(self.front())} on the front"
-        nothing = ": ".join(filter(None, ["no design has a result within all limits", self.never_finite()]))
-        text = table.as_text(self.in_stated_units._table_columns(), chosen) if chosen else nothing
-        act, first = self.recommended(), self.first_choice()
-        if act is not None and first is not None:
-            why = "" if act == first else f", because {first[0]} violates limits within its tolerances"
-            text += f"\nrecommended: {act[0]}{why}"
-        text = "\n".join([*(f"warning: {changed}" for changed in self.code_differences), text])
-        return printable(f"{head}\n{text}\nfull report: designopt report {self.path}")
+        verdict = self.recommended(), self.first_choice()
+        motions = {
+            label: self.better_motions[row] for label, row in self.chosen().items() if row in self.better_motions
+        }
+        objective = self.problem.objectives[0] if motions else None
+        notes = [
+            f"{label}: its program found a better motion, with {objective.name} {value:.6g} {objective.unit}".rstrip()
+            for label, value in motions.items()
+            if objective is not None
+        ]
+        return self._summary().text(self.path, *verdict, self.code_differences, self.never_finite(), notes)
 
-    def _table_columns(self) -> list[table.Column]:
-        """The free parameters and the objectives."""
-        free = self.problem.space.names
-        return [c for c in self.columns() if c.role == "objective" or (c.role == "parameter" and c.of in free)]
+    def _summary(self) -> presentation.Summary:
+        stated, title = self.in_stated_units, self.study.title or self.study.name
+        free = stated.problem.space.names
+        columns = [c for c in stated.columns() if c.role == "objective" or (c.role == "parameter" and c.of in free)]
+        return presentation.Summary(title, self.counts, len(self.front()), columns, self.chosen())
 
     @classmethod
     def open(
@@ -247,7 +246,7 @@ class Result:
 
     @cached_property
     def _choices(self) -> Choices:
-        return Choices(self.study, self.problem, self.outcomes, self.tolerated)
+        return Choices(self.study, self.problem, self.outcomes, self.tolerated, frozenset(self.baseline.values()))
 
     def compromise(self) -> int | None:
         """The row of the front nearest to its ideal point, with each objective's range on the front scaled to 1."""
@@ -275,8 +274,9 @@ class Result:
         """The recommended design, label and row: the selection of the study's first rule of choice, the compromise
         without rules, the best design of a single objective.
 
-        If fewer than `ENOUGH` of its neighbours within the tolerances meet all limits, it is the most robust design,
-        provided that more of that one's neighbours do. None without a feasible design; see also `first_choice`.
+        If fewer than `ENOUGH` of its neighbours within the tolerances meet all limits, it is the most robust design
+        other than the baseline, provided that more of that one's neighbours do. None without a feasible design; see
+        also `first_choice`.
         """
         return self._choices.recommended()
 
@@ -296,13 +296,7 @@ class Result:
     @cached_property
     def named(self) -> dict[str, int]:
         """Rows of the designs that the study gives by name, as far as complete."""
-        row_of: dict[str, int] = {}
-        for stage in self.study.stages:
-            design_rows = self.designs_of(stage.name)
-            for name, row in zip(listed_names(stage.solver), design_rows.tolist(), strict=False):
-                if name and row >= 0:
-                    row_of.setdefault(name, row)
-        return row_of
+        return rows_by_name([(stage.solver, self.designs_of(stage.name)) for stage in self.study.stages])
 
     def attained_bounds(self, rows: Rows | None = None, near: float = activity.NEAR) -> list[Attained]:
         """Bounds of the space that designs (default: the front) have reached, within the share `near` of the range:
@@ -328,7 +322,7 @@ class Result:
         validation, X, chosen = self.study.validate, self.outcomes.X, self.chosen()
         if validation is None:
             return None
-        with self._journal() as journal, self._plugins():
+        with self._journal() as journal, scoring(self.path):
             return read_validation(journal, self.recorded_problem, self.problem, validation, X, chosen)
 
     @cached_property
@@ -339,7 +333,7 @@ class Result:
             return self.stored._stated(self.stored.cheap)
         if self.recorded_problem.fidelity is None:
             return None
-        with self._journal() as journal, self._plugins():
+        with self._journal() as journal, scoring(self.path):
             return read_cheap(journal, self.recorded_problem)
 
     def tolerated(self) -> ToleranceResults | None:
@@ -354,7 +348,7 @@ class Result:
         if study.tolerances is None:
             return None
         problems, rows = (self.recorded_problem, self.problem), self._recorded
-        with self._journal() as journal, self._plugins():
+        with self._journal() as journal, scoring(self.path):
             return read_neighbours(journal, *problems, study.tolerances, study.seed, rows.outcomes.X, rows.numbers)
 
     def most_robust(self) -> int | None:
@@ -381,6 +375,24 @@ class Result:
         with self._journal() as journal:
             return read_programs(journal, self.recorded_problem, (self.original or self).study, self.path)
 
+    def best_program(self) -> ProgramRecord | None:
+        """The program with the best objective; None without a solved one."""
+        programs = self.programs()
+        return best_program(programs, self.problem.objectives[0].sign) if programs else None
+
+    @cached_property
+    def better_motions(self) -> Mapping[int, float]:
+        """By row, the objective of the motion that a program found for a design, where it is better than that of the
+        model's own evaluation; none after `with_changes`, for which programs have other objectives."""
+        if self.stored is not None:
+            return self.stored.better_motions
+        programs = self.programs()
+        if self.original is not None or not programs:
+            return {}
+        stages = {program.stage for program in programs}
+        rows = [row for stage in stages for row in self.designs_of(stage).tolist() if row >= 0]
+        return better_motions(programs, self.problem, self.outcomes, rows)
+
     # --------------------------------------------------------------------------------------------- hypervolume
 
     @property
@@ -402,10 +414,8 @@ class Result:
     def hypervolume(self, rows: Rows | None = None) -> float | None:
         """The hypervolume that designs (default: the front) dominate with respect to `reference`, in the objectives'
         units."""
-        reference = self.reference()
-        return (
-            None if reference is None else decision.hypervolume(self.outcomes.objectives[self._some(rows)], reference)
-        )
+        objectives, reference = self.outcomes.objectives[self._some(rows)], self.reference()
+        return None if reference is None else decision.hypervolume(objectives, reference)
 
     def hypervolume_history(self) -> tuple[NDArray[np.int64], Floats]:
         """Numbers of designs during the run, and the hypervolume at these times. Empty without a `reference`."""
@@ -414,39 +424,28 @@ class Result:
     # --------------------------------------------------------------------------------------------- bookkeeping
 
     @property
-    def _evaluated(self) -> list[int]:
-        """The scenarios with evaluations of their own."""
-        return sorted(set(self.recorded_problem.first_occurrence))
+    def _ended(self) -> tuple[NDArray[np.str_], NDArray[np.object_]]:
+        """Status and reason (n, k) in the scenarios with evaluations of their own."""
+        columns = sorted(set(self.recorded_problem.first_occurrence))
+        return self.status[:, columns], self.reason[:, columns]
 
     @property
     def counts(self) -> dict[str, int]:
         """Numbers of points (proposals), designs, feasible designs, evaluations, and evaluations by status."""
-        each, reasons = self.status[:, self._evaluated], self.reason[:, self._evaluated]
-        status = Counter(each.ravel().tolist())
-        refused = int(((each == "invalid") & (reasons == "refused")).sum())
-        evaluations = len(each.ravel()) - status["invalid"] + refused
         return {
             "points": sum(map(len, self._recorded.points.values())),
             "designs": len(self.outcomes),
             "feasible": int(self.outcomes.feasible.sum()),
-            "evaluations": evaluations,
-            **dict(status.most_common()),
+            **statuses.counts(*self._ended),
         }
 
     def failures(self) -> dict[tuple[str, str], int]:
         """Number of failed evaluations by status and reason, most frequent first."""
-        each, reasons = self.status[:, self._evaluated], self.reason[:, self._evaluated]
-        bad = each != "ok"
-        pairs = zip(each[bad].tolist(), reasons[bad].tolist(), strict=True)
-        return dict(Counter((str(s), str(r)) for s, r in pairs).most_common())
+        return statuses.failures(*self._ended)
 
     def never_finite(self) -> str:
         """The output that was not finite in any evaluation, in a clause; "" if some ended otherwise."""
-        status, total = self.status[:, self._evaluated], len(self.outcomes)
-        if not total or not (status == "nonfinite").all() or len(self.failures()) != 1:
-            return ""
-        ((_, name),) = self.failures()
-        return f"output '{name}' is NaN or infinite in {'the only design' if total == 1 else f'all {total} designs'}"
+        return statuses.never_finite(*self._ended)
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:
@@ -470,6 +469,11 @@ class Result:
         runs."""
         last = self.sessions[-1] if self.sessions else {}
         return str(last.get("reason") or "not ended")
+
+    @property
+    def made_elsewhere(self) -> bool:
+        """Whether evaluations were asked for, to be made in a laboratory or by another program."""
+        return made_elsewhere(self.sessions)
 
     def _records(self, name: str) -> list[dict[str, Any]]:
         with self._journal() as journal:
@@ -498,29 +502,11 @@ class Result:
         to show or fewer figures, `PluginError` for an unknown part and `TypeError` for an unknown setting.
         """
         part = part or ("front" if len(self.problem.objectives) > 1 else "convergence")
-        plugin = find("report", part)
-        for name in settings.keys() - plugin.settings.keys():
-            near = closest(name, plugin.settings)
-            setting_names = ", ".join(plugin.settings) or "none"
-            hint = f"did you mean '{near}'?" if near else f"it has: {setting_names}"
-            raise TypeError(f"plot(): the part '{part}' has no setting '{name}'; {hint}")
-        section = Use(plugin, settings).build()(self.in_stated_units)
-        figures = section.figures if section is not None else ()
-        if not figures:
-            reason = f": {section.introduction}" if section is not None and section.introduction else ""
-            raise ValueError(f"the part '{part}' has no figure for this result{reason}")
-        if not 0 <= number < len(figures):
-            raise ValueError(
-                f"the part '{part}' has {len(figures)} figures here, numbered from 0; there is no {number}"
-            )
-        return figures[number].plotly(dark=dark)
+        return presentation.figure(self.in_stated_units, part, number, dark, settings)
 
     def _repr_html_(self) -> str:
         """The chosen designs as a table, for notebooks."""
-        chosen, counts = self.chosen(), self.counts
-        head = f"<b>{html.escape(self.study.title or self.study.name)}</b>: {_designs(counts['designs'])}, "
-        head += f"{counts['feasible']} feasible, {len(self.front())} on the front"
-        return head + (table.as_html(self.in_stated_units._table_columns(), chosen) if chosen else "")
+        return self._summary().html()
 
     # ------------------------------------------------------------------------------------------------- reading
 
@@ -533,24 +519,12 @@ class Result:
             finally:
                 journal.close()
 
-    @contextlib.contextmanager
-    def _plugins(self) -> Iterator[None]:
-        """Context for scoring, which may need a missing plugin."""
-        try:
-            yield
-        except PluginError as error:
-            way_out = "install it, or declare it before opening the store"
-            if isinstance(error, PluginFailed):
-                way_out = "correct it, then open the store again: all evaluations are stored"
-            text = f"{self.path}: cannot be scored here: {error}; {way_out}"
-            raise StoreError(text, self.path) from error
-
     @cached_property
     def _recorded(self) -> recorded_designs.RecordedDesigns:
         if self.stored is not None:
             recorded = self.stored._recorded
             return replace(recorded, outcomes=self.stored._stated(recorded.outcomes))
-        with self._journal() as journal, self._plugins():
+        with self._journal() as journal, scoring(self.path):
             contents = (self.original or self).contents or recorded_designs.read(journal, self.recorded_problem)
             return recorded_designs.combined(contents, journal.all_points(), self.recorded_problem, self.problem)
 
@@ -562,7 +536,3 @@ class Result:
 
 
 RunError.opener = Result.open
-
-
-def _designs(count: int) -> str:
-    return f"{count} design{'' if count == 1 else 's'}"

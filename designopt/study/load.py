@@ -199,8 +199,8 @@ def _checked_study(
 
 
 def _cause(overrides: Sequence[str], issue: Issue) -> str:
-    """The ``--set`` option that an issue elsewhere comes from: the one whose last key its text has, else the keys of
-    all."""
+    """The ``--set`` option that causes an issue in another place: the one whose last key the issue mentions, else the
+    keys of all."""
     keys = [override.partition("=")[0].strip() for override in overrides]
     words = set(re.findall(r"\w+", f"{issue.path} {issue.message}"))
     for override, key in zip(overrides, keys, strict=True):

@@ -1,8 +1,10 @@
-"""A problem around a plain function, and its evaluation in this process, for tests of solvers."""
+"""A problem around a plain function, and its evaluation in this process and in memory, for tests of solvers."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,15 +13,18 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.plugin import ModelPlugin, SolverPlugin, Use, find
 from designopt.problem import Outcomes, Problem, SolvedPrograms, StageEnded
+from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import Ledger
-from designopt.run.in_memory import in_memory
+from designopt.run.progress import Silent
 from designopt.run.stage import StageRun
+from designopt.run.stopping import Signals
 from designopt.space import Space
+from designopt.store.folder import Store
 from designopt.study.language.expressions.expression import Expression
-from designopt.study.study import Budget, DesignVariable, Objective, Scenario, Stage, StudyConstraint
+from designopt.study.study import Budget, DesignVariable, Execution, Objective, Scenario, Stage, StudyConstraint
 from designopt.workers.evaluation.evaluate import ERROR, Evaluator
 from designopt.workers.evaluation.programs import ProgramWorker
-from designopt.workers.executor import Chunk, ChunkResult
+from designopt.workers.executor import Chunk, ChunkResult, Completion, Uneventful
 
 
 def problem_from(
@@ -143,3 +148,41 @@ class InProcess(StageRun):
         finally:
             if batches is not None and len(batches) > before:
                 batches[before:] = [np.concatenate(batches[before:])]
+
+
+#: Returns the results of a chunk.
+Compute = Callable[[Chunk], ChunkResult]
+
+
+def in_memory(problem: Problem, compute: Compute) -> Dispatcher:
+    """The dispatcher of such a run. `compute` returns the results of evaluations and programs; arrays are not
+    stored."""
+    start = lambda expected: _InProcess(compute)  # noqa: E731
+    return Dispatcher(Store.in_memory(problem), Ledger(problem), Execution(), start, Signals(), Silent())
+
+
+class _InProcess(Uneventful):
+    """The executor of a run in memory."""
+
+    name = "here"
+    workers = 1
+    slots = 1
+    target = shortest = 1e9  # s: a batch is one chunk of any duration
+
+    def __init__(self, compute: Compute) -> None:
+        self._compute = compute
+        self._waiting: deque[Chunk] = deque()
+
+    def submit(self, chunk: Chunk) -> None:
+        """Accept a chunk."""
+        self._waiting.append(chunk)
+
+    def wait(self, timeout: float) -> Sequence[Completion]:
+        """Compute the next chunk, however long it takes."""
+        chunk = self._waiting.popleft()
+        result = self._compute(chunk)
+        return [Completion(chunk, self.name, dataclasses.replace(result, arrays={}) if result.arrays else result)]
+
+    def cancel(self) -> None:
+        """Drop pending chunks."""
+        self._waiting.clear()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import random
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.plugin import InvalidSetting, SolverPlugin, Use
-from designopt.problem import Outcomes, Problem, SolvedPrograms, StageEnded
+from designopt.problem import AFTER_END, Outcomes, Problem, SolvedPrograms, StageEnded
 from designopt.space import Space
 from designopt.testing.evaluation import InProcess, no_outcomes
 from designopt.testing.problems import conformance_problems
@@ -132,12 +133,30 @@ def _check_endings(name: str, use: Use[SolverPlugin], problem: Problem) -> None:
     for ending, batches in itertools.product((StageEnded, _Stopped), (0, 2)):
         solver = use.build()
         evaluate = _Watched(name, InProcess(problem, solver=solver), 10_000, ending=ending, batches=batches)
+        error = _ended_with(solver, problem, evaluate)
+        if isinstance(error, ending):
+            continue
+        if evaluate.raised and (error is None or evaluate.goes_on.is_set()):
+            raise AssertionError(f"{name} swallows {ending.__name__}; what evaluate raises has to pass through solve")
+        if error is not None:
+            raise error
+
+
+def _ended_with(solver: Any, problem: Problem, evaluate: _Watched) -> BaseException | None:
+    """The exception that ends `solver`, if any. It runs in a thread, which is left behind if it never ends."""
+    errors: list[BaseException] = []
+
+    def solve() -> None:
         try:
             solver.solve(problem, evaluate, np.random.default_rng(1), no_outcomes(problem))
-        except ending:
-            continue
-        if evaluate.raised:
-            raise AssertionError(f"{name} swallows {ending.__name__}; what evaluate raises has to pass through solve")
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            evaluate.over.set()
+
+    threading.Thread(target=solve, daemon=True).start()
+    evaluate.over.wait()
+    return errors[0] if errors else None
 
 
 def _requested(
@@ -186,6 +205,9 @@ class _Watched:
         self._calls, self._rows = 0, 0
         self._outcomes: list[tuple[Outcomes, list[bytes]]] = []
         self.raised = False
+        self._raised = 0
+        #: The solver has ended, or goes on after its end.
+        self.over, self.goes_on = threading.Event(), threading.Event()
 
     def __call__(self, X: Floats) -> Outcomes:
         self._check_outcome(X)
@@ -216,6 +238,11 @@ class _Watched:
     def _check_outcome(self, X: Floats) -> None:
         if self._ending and self._left == 0:
             self.raised = True
+            self._raised += 1
+            if self._raised > AFTER_END:
+                self.goes_on.set()
+                self.over.set()
+                threading.Event().wait()
             raise self._ending
         self._left -= 1
         _check_batch(self._name, self._inner.problem.space, X)

@@ -13,7 +13,8 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.plugin import Array, Diverged, InvalidSetting, Quantity, model
-from designopt_knee.model import FourBarKnee, KneeOutputs, initial_states, leg_conditions
+from designopt_knee.model import FourBarKnee, initial_states, leg_conditions
+from designopt_knee.outputs import KneeOutputs
 from designopt_knee.parameters import EQUATION_PARAMETERS, WALK, DampingDesign, KneeConditions, complete
 from designopt_knee.periodic import BODIES
 

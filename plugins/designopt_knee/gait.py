@@ -22,6 +22,7 @@ from designopt_knee.gait_checks import (
     check_gaps,
     check_lengths,
     check_phase,
+    check_stated_period,
     check_times,
 )
 from designopt_knee.gait_file import GaitFile, numbers, parse, refused
@@ -159,6 +160,8 @@ def _from_cycle(file: GaitFile, harmonics: int | None, period: float | None, bel
     phase = columns["phase"]
     check_phase(phase)
     check_times(columns["time_s"], phase, period)
+    if period is not None and period == file.stated.get("period_s"):
+        check_stated_period(columns["time_s"], period)
     check_lengths(columns)
     warnings = check_angles(columns)
     use = DEFAULT_HARMONICS if harmonics is None else harmonics

@@ -11,6 +11,7 @@ from designopt_knee.gait_file import refused
 
 #: Largest distance of a time from its phase, in median steps: room for rounded times.
 _TIME_TOLERANCE = 0.25
+_STATED_PERIOD = 0.01  # relative difference of the period in the comment of a file from the times of its samples
 _SAME_PERIOD = 0.05  # relative difference of a stated period from the times of the samples
 CLOSED_LENGTH, _CLOSED_ANGLE = 5e-3, 2.0  # m, deg: a cycle ends where it began
 _HIGHEST_HIP, _MILLIMETRES = 10.0, 300.0  # m: of a hip in other units; above, in millimetres
@@ -54,6 +55,13 @@ def check_times(time: Floats, phase: Floats, period: float | None) -> None:
             f"time_s does not advance with the phase: sample {row} is off by {off[row - 1]:.3g} s; phase is the share"
             " of the cycle's time"
         )
+
+
+def check_stated_period(time: Floats, stated: float) -> None:
+    """The period (s) that the file states in a comment is the time that its samples span."""
+    span = float(time[-1] - time[0])
+    if abs(span - stated) > _STATED_PERIOD * stated:
+        raise refused(f"time_s spans {span:g} s, but the file states period_s={stated:g}; correct one of them")
 
 
 def check_gaps(phase: Floats, harmonics: int) -> None:

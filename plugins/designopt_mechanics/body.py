@@ -17,13 +17,17 @@ _ROUNDED = 1e-9
 _NOTHING = 1e-15
 
 
-class BodyError(ValueError):
-    """A mass, centre or inertia that no body has; `field` names which."""
+class PartError(ValueError):
+    """A part that no mechanism has; `field` names the wrong value."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}")
         self.field = field
         self.message = message
+
+
+class BodyError(PartError):
+    """A mass, centre or inertia that no body has."""
 
 
 @dataclass(frozen=True, eq=False)

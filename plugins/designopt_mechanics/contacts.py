@@ -31,7 +31,7 @@ class ContactError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """A plane fixed in `frame` through `place` (3) m; its unit `normal` (3) points to the free side."""
+    """A plane fixed in `frame` through `position` (3) m; its unit `normal` (3) points to the free side."""
 
     frame: str = GROUND
     position: Any = (0.0, 0.0, 0.0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from designopt.lazy import casadi as ca
-from designopt_mechanics.body import is_not_zero, is_number
+from designopt_mechanics.body import PartError, is_not_zero, is_number
 from designopt_mechanics.springs import positive
 from designopt_mechanics.state import TreeState
 
@@ -16,13 +16,8 @@ from designopt_mechanics.state import TreeState
 _RELEASE = 1e-2
 
 
-class CoordinateLawError(ValueError):
-    """An impossible law; `field` names the wrong value."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(f"{field}: {message}")
-        self.field = field
-        self.message = message
+class CoordinateLawError(PartError):
+    """An impossible law."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +93,3 @@ def coordinate_forces(state: TreeState, laws: Mapping[str, CoordinateLaw]) -> An
         i = state.tree.names.index(name)
         forces[i] = law.force(state.z[i], state.dz[i])
     return forces
-
-
-def coordinate_energy(state: TreeState, laws: Mapping[str, CoordinateLaw]) -> Any:
-    """J that the laws' springs and stops store."""
-    return sum((law.energy(state.z[state.tree.names.index(name)]) for name, law in laws.items()), ca.SX(0.0))

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from designopt_mechanics.body import is_number, vector
+from designopt_mechanics.body import PartError, is_number, vector
 
 logger = logging.getLogger(__name__)
 
@@ -21,13 +21,8 @@ Value: TypeAlias = float | str | Callable[[Mapping[str, Any]], Any]
 _EXACT, _NEAR = 1e-6, 1e-2
 
 
-class MotionError(ValueError):
-    """An invalid axis; `field` names the wrong value."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(f"{field}: {message}")
-        self.field = field
-        self.message = message
+class MotionError(PartError):
+    """An invalid axis or place."""
 
 
 @dataclass(frozen=True)

@@ -51,10 +51,10 @@ class Coordinate:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A frame: fixed to its `parent` at `place` (3) m with the axes `turn` (3, 3), then moved by `motions` in order.
+    """A frame: fixed to its `parent` at `position` (3) m with the axes `turn` (3, 3), then moved by `motions` in order.
 
     The columns of `turn` are the axes in those of the parent. A frame without motions is welded. `body` is the body
-    that the frame carries; a frame without one has no mass. `place` may be a CasADi expression.
+    that the frame carries; a frame without one has no mass. `position` may be a CasADi expression.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Point:
-    """A point fixed in `frame` at `place` (3) m in its axes."""
+    """A point fixed in `frame` at `position` (3) m in its axes."""
 
     frame: str
     position: Any = (0.0, 0.0, 0.0)

@@ -16,7 +16,6 @@ from designopt_mechanics.contacts import Contact, contact_forces, contact_loads
 from designopt_mechanics.dynamics.recursion import NO_GRAVITY, efforts, inverse_dynamics
 from designopt_mechanics.loads import Load
 from designopt_mechanics.moment_balance import MomentBalance
-from designopt_mechanics.springs import Spring, spring_loads
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Point, Tree, TreeError
 from designopt_mechanics.wires import Wire, lengths, moment_arms
@@ -27,7 +26,7 @@ class TreeRows:
 
     Coordinates `z`, rates `dz` and accelerations `ddz` are (n, m) in the order of the tree's coordinates. `loaded`
     names the frames that loads act on; `loads` are then a mapping from each of them to (n, 6): force (N) and moment (N
-    m) about the origin of the ground, in its axes. The forces of `springs` and `contacts` act in addition. Each
+    m) about the origin of the ground, in its axes. The forces of `contacts` act in addition. Each
     function is compiled at its first call (see `Rows`). `couplers` states that what couples joints acts
     within them and closes no loop of bodies (see `efforts`): only then has such a tree joint forces.
 
@@ -41,13 +40,11 @@ class TreeRows:
         wires: Sequence[Wire] = (),
         loaded: Sequence[str] = (),
         compiled: Literal["auto"] | bool = "auto",
-        springs: Sequence[Spring] = (),
         contacts: Sequence[Contact] = (),
         couplers: bool = False,
     ) -> None:
         self.tree, self.gravity, self.wires, self.loaded = tree, gravity, tuple(wires), tuple(loaded)
-        self.springs, self.contacts = tuple(springs), tuple(contacts)
-        self.couplers = couplers
+        self.contacts, self.couplers = tuple(contacts), couplers
         self._compiled = compiled
         self._state = TreeState.symbols(tree)
         for frame in self.loaded:
@@ -164,7 +161,7 @@ class TreeRows:
         wrench_loads = [
             Load(frame, symbol[6 * i : 6 * i + 3], symbol[6 * i + 3 : 6 * i + 6]) for i, frame in enumerate(self.loaded)
         ]
-        attached = [*spring_loads(self._state, self.springs), *contact_loads(self._state, self.contacts)]
+        attached = contact_loads(self._state, self.contacts)
         return symbol, wrench_loads + attached
 
     def _loads(self, loads_by_frame: Mapping[str, ArrayLike] | None) -> Floats:

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 class RecordingError(ValueError):
     """A recording cannot be used.
 
-    `file` is the file as the user named it (empty for data from no file), `place` is a line of a text file ("line 7")
-    or a section of a binary one ("parameter POINT:RATE"), `message` states what is wrong and the way out.
+    `file` is the file as the user named it (empty for data from no file), `position` is a line of a text file ("line
+    7") or a section of a binary one ("parameter POINT:RATE"), `message` states what is wrong and the way out.
     """
 
     def __init__(self, message: str, *, file: str = "", position: str = "") -> None:

@@ -23,8 +23,6 @@ from throughput import Uniform, cases, rate
 
 pytestmark = pytest.mark.bench
 
-BEFORE = os.environ.get("DESIGNOPT_BEFORE")
-
 
 def _commits_per_second(tmp_path, count=1500):
     """Rate that SQLite itself reaches here with one small row for each durable transaction."""

@@ -7,12 +7,13 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from designopt.collocation import Constraint, Options, Program, solve
+from designopt.collocation import Constraint, Integral, Options, Phase, Program, Solution, TrajectoryProblem, solve
 from designopt.collocation.interior import library
 from designopt.collocation.interior.search import NAME, SOLVED, Interior, Run
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solve.ipopt import MIN_SECONDS, Start, limits
 from designopt.collocation.transcription.boxes import boxes
+from designopt.dynamics import System, Variable
 from designopt.dynamics.compile import find_compiler
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="no C compiler")
@@ -116,6 +117,32 @@ def test_a_solve_from_multipliers_takes_fewer_iterations():
 
 
 @needs_compiler
+def test_a_control_without_a_range_does_not_change_the_search():
+    """Its equations at midpoints have no variable left, so that the matrix is singular in every iteration."""
+    q, w, torque, brake = (ca.SX.sym(name) for name in ("angle", "rate", "torque", "brake"))
+    system = System.from_expressions(
+        "pendulum",
+        states=[
+            (Variable("angle", "rad", -3.0, 3.0), q, w),
+            (Variable("rate", "rad/s", -9.0, 9.0), w, torque + brake - ca.sin(q)),
+        ],
+        controls=[(Variable("torque", "N m", -0.5, 0.5), torque), (Variable("brake", "N m", -1.0, 1.0), brake)],
+    )
+    ends = {"initial": {"angle": 0.0, "rate": 0.0}, "final": {"angle": 2.0, "rate": 0.0}}
+    effort = {"effort": Integral(lambda v: v["torque"] ** 2)}
+
+    def swing(room: float) -> Solution:
+        phase = Phase(system, tf=6.0, bounds={"brake": (-room, room)}, integrals=effort, **ends)
+        problem = TrajectoryProblem([phase], cost=lambda e: e.integral["effort"])
+        return solve(problem, Options(intervals=20, check=False, scheme="hermite_simpson", midpoint_control="linear"))
+
+    fixed, narrow = swing(0.0), swing(1e-7)
+    assert fixed.solver.startswith(NAME)
+    assert fixed.iterations > 5
+    assert fixed.objective == pytest.approx(narrow.objective, rel=1e-5)
+
+
+@needs_compiler
 def test_the_same_solve_gives_the_same_bits():
     program = Program(problems.van_der_pol(), Options(intervals=30))
     first = program.solve()
@@ -126,7 +153,7 @@ def test_the_same_solve_gives_the_same_bits():
 
 
 @needs_compiler
-def test_a_search_goes_on_with_its_own_derivatives_after_another_one():
+def test_a_search_keeps_its_derivatives_after_another_one():
     program = Program(problems.cart_pole(), Options(intervals=20))
     transcription = program.transcription
     limits = boxes(program.statement, program.problem, transcription.layout, transcription.blocks)
@@ -155,7 +182,7 @@ def test_it_stops_at_the_limit_of_iterations_and_keeps_the_iterate():
 
 
 @needs_compiler
-def test_more_iterations_than_a_c_int_holds_are_as_many_as_it_holds():
+def test_the_limit_of_iterations_is_cut_to_the_range_of_a_c_int():
     solution = solve(problems.block_move(), Options(intervals=10, max_iterations=10**12, check=False))
 
     assert solution.solver.startswith(NAME)

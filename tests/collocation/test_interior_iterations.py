@@ -1,5 +1,6 @@
 """The interior point method on small programs with a known course: each iterate is that of IPOPT, which implements the
-same paper (Wächter & Biegler 2006); where it stops, the unscaled optimality conditions hold."""
+same paper (Wächter & Biegler 2006), if large barriers are left as late; where it stops, the unscaled optimality
+conditions hold."""
 
 from types import SimpleNamespace
 
@@ -7,7 +8,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from designopt.collocation.interior import library
+from designopt.collocation.interior import library, search
 from designopt.collocation.interior.search import NEAR, RECORDED, SOLVED, Interior, Run
 from designopt.collocation.solution.solution import Iterate
 from designopt.collocation.transcription.boxes import ProgramBounds
@@ -100,9 +101,10 @@ STARTS = np.random.default_rng(0).uniform(-2.0, 2.0, (12, 3))
     ],
     ids=["circle-0.5", "circle-1", "circle-2", "hs71", "waves", *(f"saddle-{k}" for k in (0, 3, 6, 10, 11))],
 )
-def test_every_iterate_is_that_of_ipopt(program, start):
+def test_every_iterate_is_that_of_ipopt(program, start, monkeypatch):
     """Steps, corrections of second order, filter, shifts of the diagonal, barrier: a difference in one of them gives
     other iterates. Limits are relaxed differently below a barrier of 1e-7, by less than 1e-8."""
+    monkeypatch.setattr(search, "KAPPA_EARLY", 10.0)
     status, run = program.searched(start)
     statistics, solution = program.by_ipopt(start)
 
@@ -115,6 +117,15 @@ def test_every_iterate_is_that_of_ipopt(program, start):
     iterate, _, _ = run.iterate()
     np.testing.assert_allclose(iterate.x, solution["x"], rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(iterate.constraint_multipliers, solution["lam_g"], rtol=1e-5, atol=1e-6)
+
+
+def test_large_barriers_are_left_early_on_the_way_to_the_same_optimum(monkeypatch):
+    _, early = hock_schittkowski_71().searched([1.0, 5.0, 5.0, 1.0])
+    monkeypatch.setattr(search, "KAPPA_EARLY", 10.0)
+    _, late = hock_schittkowski_71().searched([1.0, 5.0, 5.0, 1.0])
+
+    assert early.iterations < late.iterations
+    np.testing.assert_allclose(early.iterate()[0].x, late.iterate()[0].x, rtol=1e-7)
 
 
 @pytest.mark.parametrize("limits", [(1.0, 1.0), (1.0, FREE), (1.0, 3.0)])

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from designopt_external.program.model import ExternalProgram
+from designopt_external.program.model import ExternalProgram, stated_cause
 
 import designopt
 import designopt.report
@@ -135,15 +135,31 @@ def test_an_exit_code_is_an_error_and_the_printed_text_is_kept(folder: Path) -> 
         "stdout.txt, the end of what the program printed:",
         "cantilever 1.0",
         "*ERROR: no convergence at height 0.01",
-        "the program ended with exit code 3; its last line is: *ERROR: no convergence at height 0.01",
+        "the program ended with exit code 3; it prints: *ERROR: no convergence at height 0.01",
     ]
+
+
+@pytest.mark.parametrize(
+    ("texts", "cause"),
+    [
+        (("", "reading\n *ERROR reading elements:\n C3D9 is unknown\n CalculiX stops.\n"),
+         "; it prints: *ERROR reading elements: C3D9 is unknown"),
+        (("warning: old format\n", "fatal error 7\n"), "; it prints: fatal error 7"),
+        (("", "mesh: 0 errors\nrelative error 1e-5\nstopped\n"), "; its last line is: stopped"),
+        (("", " \n"), ""),
+    ],
+)  # fmt: skip
+def test_an_exit_code_is_explained_by_the_first_error_that_the_program_prints(
+    texts: tuple[str, str], cause: str
+) -> None:
+    assert stated_cause(*texts) == cause
 
 
 def test_a_failed_trial_shows_the_cause_before_what_the_program_printed(folder: Path) -> None:
     ends = ("  ends:\n    diverged: {text: '\\*ERROR: .*'}\n", "")
     study = with_text(folder, ("height: [20 mm, 90 mm]", "height: [5 mm, 6 mm]"), ends)
     (line, *printed), failed = trial(study.definition, 1, Permission.from_options(tuple(ALLOW)))
-    assert re.search(r"error in [0-9.e-]+ s: the program ended with exit code 3; its last line is: \*ERROR", line)
+    assert re.search(r"error in [0-9.e-]+ s: the program ended with exit code 3; it prints: \*ERROR", line)
     assert printed[:2] == ["    stdout.txt, the end of what the program printed:", "    cantilever 1.0"]
     assert failed == 1
 

@@ -165,6 +165,10 @@ REFUSED = {
         lambda g: cycle(g, time_s=1e3 * cycle(g)["time_s"]),
         "time_s spans 1232 and the period is 1.232 s; convert it from milliseconds",
     ),
+    "times of another period": (
+        lambda g: cycle(g, time_s=1.06 * cycle(g)["time_s"]),
+        r"time_s spans 1\.30592 s, but the file states period_s=1\.232; correct one of them",
+    ),
     "time apart from the phase": (
         lambda g: bad(g, "time_s", 5, cycle(g)["time_s"][[5, 6]].mean()),
         r"time_s does not advance .* sample 6 is",

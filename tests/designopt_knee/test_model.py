@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from designopt_knee.gait import bundled_text
 from designopt_knee.linkage import JOINTS, LINKS
-from designopt_knee.model import ARRAYS, FourBarKnee, initial_states
+from designopt_knee.model import FourBarKnee, initial_states
+from designopt_knee.outputs import ARRAYS
 
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from designopt_knee.model import ARRAYS, FourBarKnee
+from designopt_knee.model import FourBarKnee
+from designopt_knee.outputs import ARRAYS
 
 from designopt.plugin import Diverged
 

@@ -187,7 +187,7 @@ def test_a_plane_that_turns_toward_a_point_is_damped_by_the_rate_of_their_distan
         ({"plane": Plane("ball")}, "contact 'c', point: lies on 'ball' like the plane"),
     ],
 )
-def test_contacts_that_cannot_be_are_refused(settings: dict[str, Any], message: str) -> None:
+def test_impossible_contacts_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ContactError, match=message):
         Contact("c", Point("ball"), **settings)
     with pytest.raises(MotionError, match="has the length 2, not 1"):

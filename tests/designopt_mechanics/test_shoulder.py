@@ -48,8 +48,8 @@ def test_the_joint_of_the_humerus_is_where_it_was_published() -> None:
     [
         ("simplified", 10.0, 1.0336, 0.1238, 0.9927, 0.9996),
         ("simplified", 90.0, 0.1176, 0.4423, 0.9993, 0.8189),
-        ("distributed", 10.0, 1.0336, 0.1392, 0.9927, 0.9996),
-        ("distributed", 90.0, 0.1176, 0.8400, 0.9993, 0.8187),
+        pytest.param("distributed", 10.0, 1.0336, 0.1392, 0.9927, 0.9996, marks=pytest.mark.slow),
+        pytest.param("distributed", 90.0, 0.1176, 0.8400, 0.9993, 0.8187, marks=pytest.mark.slow),
     ],
 )
 def test_torques_differ_as_in_the_reference_run(

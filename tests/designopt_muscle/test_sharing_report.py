@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from designopt_muscle.report.balances import _balance
 from designopt_muscle.report.sharing import margin_figure, muscle_sharing
 
 import designopt
@@ -140,3 +141,18 @@ def test_trials_without_muscle_forces_have_no_part(monkeypatch):
     nothing = dict.fromkeys(("time", "muscles", "activations", "fibre_lengths"), np.zeros((0, 0)))
     monkeypatch.setattr("designopt_muscle.report.sharing.stored_arrays", lambda *_: {("usual", "walk"): nothing})
     assert muscle_sharing(SimpleNamespace()) is None
+
+
+def test_areas_of_a_balance_end_with_the_last_frame_that_has_a_solution() -> None:
+    moments = np.array([[[1.0, 2.0]], [[1.0, 2.0]], [[np.nan, np.nan]]])
+    arrays = {
+        "time": np.array([0.0, 0.1, 0.2]),
+        "muscle_moments": moments,
+        "muscles": np.array(["short", "long"]),
+        "reserves": np.zeros((3, 1)),
+        "net_moments": np.full((3, 1), 3.0),
+        "coordinates": np.array(["elbow_flexion"]),
+    }
+    *areas, needed = _balance(arrays, row=0)["data"]
+    assert [list(area["x"]) for area in areas] == [[0.0, 0.1], [0.0, 0.1]]
+    assert len(needed["x"]) == 3

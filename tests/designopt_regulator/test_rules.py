@@ -32,6 +32,12 @@ def test_a_rule_gives_the_settings_of_its_paper(rule, plant, pid, expected) -> N
     assert {name: settings[name] for name in expected} == pytest.approx(expected, rel=3e-3)
 
 
+def test_a_filter_without_a_derivative_lies_in_a_logarithmic_range() -> None:
+    plant = {"gain": 1.0, "time_constant": 10.0, "delay": 1.0}
+    assert settings_by_rules(plant, pid=True)["simc"]["td"] == 0.0
+    assert settings_by_rules(plant, pid=True)["simc"]["tf"] == pytest.approx(0.1 * 8.0)
+
+
 def test_without_delay_there_is_no_rule() -> None:
     assert settings_by_rules({"gain": 1.0, "time_constant": 1.0, "delay": 0.0}, pid=False) == {}
 
@@ -71,6 +77,7 @@ def test_a_direct_acting_controller_has_the_rules_for_the_size_of_the_gain(tmp_p
     ("before", "after", "message"),
     [
         ("rule: simc", "rule: smic", "there is no rule 'smic'; known rules: " + ", ".join(RULES)),
+        ("{rule: simc}", "{rul: simc}", "'rul' is not in space; did you mean 'rule'?\n"),
         ("delay: 1 s", "delay: 0 s", "the model 'linear_loop' has no rules for these settings"),
         (
             "kp: [0.1, 10]",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from designopt_muscle.osim.read import read_model
 from designopt_walking.amputee import model as amputee_model
+from designopt_walking.amputee import shared_walks
 from designopt_walking.amputee import start as amputee_start
 from designopt_walking.amputee.model import AmputeeWalk
 from designopt_walking.amputee.problem import (
@@ -279,3 +281,51 @@ def test_designs_have_the_same_walk_in_any_order_or_a_reason() -> None:
     results = [result(one, design) for design in designs]
     assert all(results)
     assert [result(second_walk, design) for design in reversed(designs)] == results[::-1]
+
+
+def test_a_coarse_mesh_of_a_cycle_is_remarked() -> None:
+    assert AmputeeWalk(intervals=40).remarks({}) == []
+    (remark,) = AmputeeWalk(intervals=30).remarks({})
+    assert remark.startswith("on 30 intervals of a cycle the ground forces may alternate")
+
+
+def outcomes(folder: Path) -> tuple[np.ndarray, Mapping[str, np.ndarray]]:
+    """Designs and figures of a search over the four-bar knee."""
+    study = designopt.define(
+        study="knees",
+        seed=4,
+        model={
+            "use": "amputee_walk", "knee": "four_bar", "intervals": 40,
+            "max_swing_flexion": float(np.radians(65.0)), "max_stop_torque": 40.0,
+        },
+        scenarios=[{"name": "slow", "speed": 0.9}],
+        space={
+            "damper_stiffness": {"low": 4e3, "high": 2e4, "unit": "N/m"},
+            "damper_damping": {"low": 400.0, "high": 3e3, "unit": "N s/m"},
+        },
+        objectives=[
+            {"name": "effort", "minimize": "effort"},
+            {"name": "asymmetry", "minimize": "abs(loading_asymmetry)"},
+        ],
+        solver={"use": "nsga2", "population": 6},
+        budget={"evaluations": 30},
+        execution={"executor": "serial"},
+    )  # fmt: skip
+    result = study.run(folder)
+    return result.outcomes.X, result.outcomes.figures
+
+
+@pytest.mark.timeout(7200)
+@pytest.mark.slow
+def test_a_search_over_thirty_knees_has_the_same_numbers_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Specification 10.7: no crash, a walk or a reason for each knee, and most walks from neighbouring ones. The second
+    search reads the waypoints of the first."""
+    monkeypatch.setattr(shared_walks, "cache_dir", lambda: tmp_path)
+    (designs, figures), (same_designs, same_figures) = (outcomes(tmp_path / name) for name in ("first", "again"))
+    assert len(designs) == 30
+    np.testing.assert_array_equal(same_designs, designs)
+    assert same_figures.keys() == figures.keys()
+    for name, values in figures.items():
+        np.testing.assert_array_equal(same_figures[name], values)
+    assert np.nanmean(figures["warm"]) > 0.5
+    assert np.isfinite(figures["effort"]).mean() > 0.5

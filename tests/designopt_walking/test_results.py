@@ -14,6 +14,7 @@ from designopt_recordings.errors import RecordingError
 from designopt_walking.amputee.model import AmputeeWalk
 from designopt_walking.amputee.problem import KneeLimits, Prosthesis, amputee_walker
 from designopt_walking.bundled import planar_walker
+from designopt_walking.devices import DEVICES
 from designopt_walking.models.predict import WalkPredict
 from designopt_walking.results.arrays import WALK_ARRAYS, touched_bounds, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
@@ -58,6 +59,16 @@ def test_the_reference_walk_passes_the_checks_of_physics(walk: SolvedWalk, outpu
     assert outputs["fibres_outside"] == 0.0
     assert outputs["braking_impulse"] == pytest.approx(outputs["propulsion_impulse"], rel=1e-4)
     assert fibre_warnings(walk) == []
+
+
+def test_a_chosen_parameter_at_an_end_of_its_range_is_a_bound_that_the_walk_touches(walk: SolvedWalk) -> None:
+    solution = replace(walk.solution, parameters={"spring_stiffness": 299.99995, "spring_rest": -0.3})
+    sprung = replace(walk, walker=walk.walker.with_device(DEVICES["ankle_springs"]), solution=solution)
+    assert not [name for name in touched_bounds(sprung) if name.startswith("spring")]
+    bounds = touched_bounds(replace(sprung, chosen=("spring_stiffness",)))
+    assert {name: share for name, share in bounds.items() if name.startswith("spring")} == {
+        "spring_stiffness, largest: 300 N m/rad": 1.0
+    }
 
 
 def test_a_half_cycle_and_its_mirror_image_are_symmetric(outputs: WalkOutputs) -> None:

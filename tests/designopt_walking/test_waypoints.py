@@ -283,7 +283,7 @@ def test_a_predicted_walk_is_continued_from_the_usual_speed_without_springs_then
         return Walk((*(near.way if near else ()), entry))
 
     monkeypatch.setattr(WalkPredictor, "_solved", solved)
-    monkeypatch.setattr(WalkPredictor, "_best", lambda _self, _problem, first, *_: first)
+    monkeypatch.setattr(WalkPredictor, "_best", lambda _self, _problem, solutions, *_: solutions[0])
     predictor = WalkPredict(device="hip_springs")._predictor(0.0)[0]
     least = (0.0, -0.3)
     values = dict(zip(("spring_stiffness", "spring_rest"), spring or least, strict=True))

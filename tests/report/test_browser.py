@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from browser import errors, headless_browser, open_page, wait_until
+from designopt_walking.report.panels import panel_height, panels
 from given_results import GivenResult, at_most, grid, maximize, minimize
 
 from designopt.report import Figure, Section, Table, write_report
@@ -208,6 +209,38 @@ def test_subplots_side_by_side_scroll_on_a_narrow_screen(browser: Any, tmp_path:
         assert browser.execute_script("return document.documentElement.scrollWidth") <= 420
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_panels_of_three_columns_stand_in_two_on_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
+    figure = panels(
+        ["hip", "knee", "ankle", "toe"],
+        lambda i: [{"type": "scatter", "x": [0, 100], "y": [i, i + 1], "name": "right"}],
+    )
+    path = tmp_path / "report.html"
+    angles = Section("Angles", figures=(Figure("Angles", figure, height=panel_height(4)),))
+    path.write_text(render(grid(), [angles]), encoding="utf-8")
+    read_panels = (
+        "const plot = document.querySelector('.plot'), layout = plot._fullLayout, height = plot.clientHeight;"
+        "return [height, ...[1, 2, 3, 4].map(i => [layout[`xaxis${i > 1 ? i : ''}`].domain, "
+        "layout[`yaxis${i > 1 ? i : ''}`].domain, layout[`xaxis${i > 1 ? i : ''}`].title.text]).flat()]"
+    )
+    places = {}
+    for width in (1400, 420):
+        try:
+            sized(browser, width, 900)
+            browser.get(path.as_uri())
+            wait_until(lambda: count(browser, "figure:not([data-drawn])") == 0, "every figure is drawn")
+            places[width] = browser.execute_script(read_panels)
+            assert browser.execute_script(
+                "const f = document.querySelector('figure'); return f.scrollWidth <= f.clientWidth"
+            )
+        finally:
+            browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert places[1400][0] == places[420][0] == panel_height(4)  # two rows in both
+    assert places[420][1] == places[420][7] == [0, 0.44]  # hip above ankle
+    assert places[420][4] == places[420][10] == [0.56, 1]  # knee above toe
+    assert places[420][2][0] > places[420][8][1]
+    assert [k for k in (3, 6, 9, 12) if places[420][k] == "cycle [%]"] == [9, 12]
 
 
 def test_no_table_is_wider_than_the_paper(browser: Any, tmp_path: Path) -> None:

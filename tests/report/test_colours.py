@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from designopt.report.colours import CATEGORIES, ORDERED_LINES, THEMED
+from designopt.report.colours import CATEGORIES, ORDERED_LINES, THEMED, log_ticks
 
 
 def luminance(colour: str) -> float:
@@ -23,3 +23,17 @@ def test_every_colour_of_the_lines_stands_out_from_the_ground_of_its_theme(theme
 def test_colours_of_categories_stand_out_from_a_dark_ground() -> None:
     ground = luminance(THEMED["@surface"][1])
     assert min((luminance(THEMED[name][1]) + 0.05) / (ground + 0.05) for name in CATEGORIES) > 4.5
+
+
+@pytest.mark.parametrize(
+    ("ends", "most", "ticks"),
+    [
+        ((0.2, 20.0), 8, [0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0]),
+        ((0.2, 20.0), 4, [0.3, 1.0, 3.0, 10.0]),
+        ((20.0, 600.0), 4, [30.0, 100.0, 300.0]),
+        ((1e-5, 1e5), 4, [1e-5, 1e-2, 10.0, 1e4]),
+        ((10.0, 14.0), 8, [10.0, 11.0, 12.0, 13.0, 14.0]),
+    ],
+)
+def test_a_log_axis_has_several_round_ticks(ends: tuple[float, float], most: int, ticks: list[float]) -> None:
+    assert log_ticks(*ends, most) == pytest.approx(ticks)

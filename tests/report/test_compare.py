@@ -12,8 +12,8 @@ import pytest
 from given_results import WORST, GivenResult, at_most, beam_result, grid, maximize, minimize
 from page_data import figures_of
 
-from designopt.plugin import Use, find
-from designopt.report.comparison.differences import differences
+from designopt.plugin import InputFile, Use, find
+from designopt.report.comparison.differences import differences, file_difference
 from designopt.report.comparison.page import write_comparison
 from designopt.report.notebook import plot
 from designopt.study.language.expressions.expression import Expression
@@ -110,9 +110,13 @@ def test_one_common_objective_is_compared_by_its_best(tmp_path: Path) -> None:
     a, b = store("a", [(3, 0), (2, 0)], objectives=one), store("b", [(5, 0), (1, 0)], objectives=one)
     page = compared(a, b, path=tmp_path)
     assert [f["name"].split("-")[0] for f in figures_of(page)] == ["best"]
-    assert rows(page, "Best value of each store") == [["a", "2", "1.0e+00"], ["b", "1", "0.0e+00"]]
+    assert rows(page, "Best value of each store") == [["a", "2", "100 %"], ["b", "1", "0"]]
     assert "b has the best mass, 1." in page
     assert "a is worse by 100 %." in page
+    assert "The stores answer different questions" not in page
+    limited = store("limited", [(5, 0), (1, 0)], objectives=one, constraints=(at_most("mass", 4.0, "kg"),))
+    assert "The stores answer different questions" in compared(a, limited, path=tmp_path)
+    assert [row[-3] for row in rows(compared(a, limited, path=tmp_path), "Side by side")] == ["met", "met"]
     alike = compared(a, replace(a, path=Path("c.study")), path=tmp_path)
     assert "a and c have the same best mass to within a millionth." in alike
 
@@ -143,14 +147,28 @@ def test_differences_of_the_studies_are_described_in_words() -> None:
         "parameter height left out",
         "scenario gale added",
         "wind 3 instead of none in scenario nominal",
-        "objective mass is minimize mass [kg] over scenarios: mean instead of minimize mass [kg] over scenarios: worst",
-        "limit cost (cost ≤ 9 over scenarios: worst) added",
+        "objective mass is minimize mass in kg, over scenarios: mean instead of "
+        "minimize mass in kg, over scenarios: worst",
+        "limit cost (cost ≤ 9, over scenarios: worst) added",
         "stage sweep: solver with samples 50 instead of 20",
         "stage late (random) added",
         "seed 4 instead of 0",
         "with the relation width <= 60",
     ]
     assert differences(a, a) == []
+
+
+def test_a_changed_file_is_named_with_the_first_line_that_differs() -> None:
+    old = Use(
+        find("solver", "random"),
+        {"samples": 2, "decks": [InputFile("a.inp", b"x"), InputFile("b.inp", b"1\n-500 N\n")]},
+    )
+    new = Use(old.plugin, {"samples": 2, "decks": [InputFile("a.inp", b"x"), InputFile("b.inp", b"1\n-800 N\n")]})
+    a, b = (replace(FIRST.study, stages=(Stage("sweep", use),)) for use in (old, new))
+    assert differences(a, b) == [
+        "stage sweep: solver with another content of b.inp (line 2: '-800 N' instead of '-500 N')"
+    ]
+    assert file_difference(InputFile("c.bin", b"\xff"), InputFile("c.bin", b"\xfe")) == "c.bin"
 
 
 def use_solver(name: str, **settings: Any) -> Use:

@@ -7,7 +7,7 @@ import pytest
 from given_results import POINTS, GivenResult, at_most, beam_result, grid, six_designs
 
 from designopt.report.grid import grid_over, scan_over
-from designopt.report.parts.designs.map import edges, map_figures
+from designopt.report.parts.designs.map import colour_limits, edges, map_figures
 from designopt.study.study import DesignVariable
 
 
@@ -98,3 +98,13 @@ def test_designs_on_a_grid_that_break_a_limit_are_crossed() -> None:
     assert cross["name"] == "violates a limit"
     np.testing.assert_array_less(40.0, np.array(cross["x"]) * (1 + np.array(cross["y"])))
     assert len(cross["x"]) == sum(w * (1 + h) > 40 for w in np.geomspace(10, 100, 7) for h in np.linspace(0, 1, 5))
+
+
+def test_colours_are_for_the_values_of_feasible_designs_and_end_near_them() -> None:
+    values = np.concatenate([np.linspace(1.0, 2.0, 20), [1e4, 2e4, np.nan]])
+    feasible = np.arange(len(values)) < 20
+    low, high = colour_limits(values, feasible)
+    assert low == 1.0
+    assert high == pytest.approx(1.95 + 0.9)
+    assert colour_limits(values[:20], feasible[:20]) == (1.0, 2.0)
+    assert colour_limits(np.array([np.nan]), np.array([True])) == (None, None)

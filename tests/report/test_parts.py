@@ -530,14 +530,3 @@ def test_the_values_of_a_choice_have_symbols_on_the_front() -> None:
     assert [t["name"] for t in traces[-2:]] == ["material steel", "material aluminium"]
     with pytest.raises(ValueError, match="'width' is no parameter with up to 8 values"):
         front(result, symbol="width")
-
-
-def test_a_list_of_designs_has_values_and_no_findings_on_bounds() -> None:
-    stages = (Stage("listed", Use(find("solver", "evaluate"), {"designs": [{}, {}]})),)
-    X, figures = [(10.0, 0.0), (40.0, 1.0)], {"mass": [1.0, 2.0], "sag": [2.0, 1.0]}
-    searched, listed = beam_result(X, figures), beam_result(X, figures, stages=stages)
-    assert "at its lower bound" in summary_table(searched)
-    assert "bound" not in summary_table(listed)
-    ranges = {row[0]: row[1] for row in problem(listed).tables[0].rows}
-    assert ranges == {"width": "10, 40", "height": "0, 1"}
-    assert {row[1] for row in problem(searched).tables[0].rows} == {"10 … 100", "0 … 1"}

@@ -9,12 +9,14 @@ import pytest
 from designopt_motion.cart_pole import CartPole
 
 from designopt.collocation import Integral, Options, Phase, Program, TrajectoryProblem, linked, solve
+from designopt.collocation.solution.status import Status
 from designopt.dynamics.system import System, Variable
 from designopt.report.labels import number
 from designopt.report.parts.motion.programs import programs
 from designopt.report.parts.motion.solving import solving
-from designopt.report.parts.motion.trajectories import activity, trajectories
+from designopt.report.parts.motion.trajectories import activity, in_short, trajectories
 from designopt.report.traces import constant_axis
+from designopt.store.views.programs import best_program, better_motions
 
 
 def swing_up(length, **scenario):
@@ -43,9 +45,14 @@ def record(solution, **start):
     )  # fmt: skip
 
 
-def result(*records, sign=1.0):
-    problem = SimpleNamespace(objectives=[SimpleNamespace(sign=sign, unit="s")])
-    return SimpleNamespace(programs=lambda: records, problem=problem)
+def result(*records, sign=1.0, better_motions=None):
+    problem = SimpleNamespace(objectives=[SimpleNamespace(name="effort", sign=sign, unit="s")])
+    return SimpleNamespace(
+        programs=lambda: records,
+        best_program=lambda: best_program(records, sign),
+        better_motions=better_motions or {},
+        problem=problem,
+    )
 
 
 def test_a_study_without_programs_has_neither_part():
@@ -67,7 +74,7 @@ def test_states_and_controls_are_drawn_over_time_with_their_limits(solutions):
     assert dashed == [-12.0, 12.0]
     # A costate has the unit of the objective (s) by that of its state.
     costates = figures["Costates"].plot["layout"]["annotations"]
-    assert "<b>costate of cart [s/m]</b>" in [note["text"] for note in costates]
+    assert "<b>cart [s/m]</b>" in [note["text"] for note in costates]
     (ends,) = [table for table in section.tables if table.title == "Costates at the ends"]
     assert ends.columns == ("costate of", "at the start", "at the end", "unit")
     phase = solutions[1].phase
@@ -81,6 +88,43 @@ def test_a_constant_has_its_value_at_its_axis() -> None:
     low, high = constant["range"]
     assert low < -0.0992881 < high
     assert constant_axis([0.0, 1e-3]) == {}
+    assert constant_axis([2e-6, -2e-6], least=1e-5) == {"range": [-1e-5, 1e-5], "tickvals": [0.0], "ticktext": ["0"]}
+    assert constant_axis([0.5, 0.500004], least=1e-5)["ticktext"] == ["0.5"]
+
+
+def test_errors_of_a_constant_costate_are_not_zoomed_into(solutions):
+    noise = 1e-7 * np.array([1.0, -1.0])
+    phase = solutions[1].phase
+    rough = 1.0 + np.resize(noise, len(phase.times)) * np.nanmax(np.abs(phase.costates["cart"]))
+    noisy = replace(phase, costates={**phase.costates, "cart": rough})
+    section = trajectories(result(record(replace(solutions[1], phases={phase.name: noisy}))))
+    (costates,) = [figure for figure in section.figures if figure.title == "Costates"]
+    assert costates.plot["layout"]["yaxis"]["ticktext"] == ["1"]
+
+
+def test_a_motion_that_is_not_that_of_the_answer_says_so(solutions):
+    one = record(solutions[0], pole_length=0.5)
+    titles = [figure.title for figure in trajectories(result(one)).figures]
+    assert titles[0] == "States"
+    better = {3: solutions[0].objective}
+    titles = [figure.title for figure in trajectories(result(one, better_motions=better)).figures]
+    assert titles[0] == f"States, motion of the program (effort {number(solutions[0].objective, 6)} s)"
+    (short,) = in_short(result(one, better_motions=better), 340)
+    assert short.title.endswith(titles[0].removeprefix("States"))
+    failed = record(replace(solutions[0], status=Status.ITERATION_LIMIT), pole_length=0.5)
+    failed.ok = False
+    section = trajectories(result(failed))
+    assert [figure.title.split(", ")[1] for figure in section.figures] == [
+        "last iterate of a program that is not solved"
+    ] * len(section.figures)
+    assert programs(result(failed)).facts == (("programs", "1"), ("iteration_limit", "1"))
+
+
+def test_costates_of_a_maximised_objective_are_of_the_minimised_cost(solutions):
+    for sign, quantity in ((1.0, "objective"), (-1.0, "minimised cost, minus the objective,")):
+        section = trajectories(result(record(solutions[0]), sign=sign))
+        (costates,) = [figure for figure in section.figures if figure.title == "Costates"]
+        assert costates.note.startswith(f"Derivatives of the {quantity} by the states")
 
 
 def test_several_programs_are_chosen_from(solutions):
@@ -247,3 +291,16 @@ def test_the_path_lies_beside_its_obstacles(detour):
 def test_a_path_or_obstacle_that_is_none_is_refused(detour, settings, message):
     with pytest.raises(ValueError, match=message):
         trajectories(result(record(detour)), **settings)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_best_motion_of_several_programs_stands_beside_a_number_that_is_worse(sign):
+    """Objectives are minimised with the sign 1, maximised with -1."""
+    space = SimpleNamespace(values=lambda x: {"length": x[0]})
+    problem = SimpleNamespace(objectives=[SimpleNamespace(sign=sign)], space=space)
+    outcomes = SimpleNamespace(X=np.array([[1.0], [2.0]]), objectives=np.array([[5.0], [5.0]]))
+    several = [
+        SimpleNamespace(ok=True, optimum={"length": length}, figures={"program(objective)": sign * minimised})
+        for length, minimised in ((1.0, 4.0), (1.0, 3.0), (1.0, 3.5), (2.0, 6.0))
+    ]
+    assert better_motions(several, problem, outcomes, [0, 1]) == {0: sign * 3.0}

@@ -8,9 +8,11 @@ import pytest
 from command import designopt
 
 from designopt import Quantity, define, open_store
-from designopt.plugin import model
-from designopt.report import summary_table
+from designopt.plugin import model, report
+from designopt.report import Figure, Section, summary_table
+from designopt.report.page.page import sections
 from designopt.report.parts.answer import recommendation
+from designopt.report.parts.answer.limits import limits
 from designopt.report.parts.answer.overview import overview
 
 
@@ -53,6 +55,37 @@ def test_values_stand_with_tolerances_beside_the_baseline_and_limits_with_their_
     (change,) = recommendation.changes(result)
     assert "stiff" in change
     assert recommendation.reproduce(result).startswith("To reproduce: the study with seed 0 and designopt ")
+
+
+def test_a_sturdy_baseline_is_not_recommended_in_place_of_a_lighter_design(tmp_path: Path) -> None:
+    """The search ends at the limit, where half of the neighbours lie beyond; all of the baseline's are within."""
+    result = study(constraints=[{"name": "stiff", "of": "sag", "max": 0.745}]).run(tmp_path / "s")
+    near, best = result.tolerated(), result.chosen()["best mass"]
+    assert near.share[near.index_of(best)] < 0.9
+    assert near.share[near.index_of(result.baseline["present"])] == 1.0
+    assert result.recommended() == ("best mass", best)
+    text = summary_table(result)
+    assert "note: 'report: {choose: [robust]}' looks for a design whose neighbours satisfy the limits" in text
+    assert "no design of the search" not in text
+
+
+def test_few_validation_scenarios_within_the_limits_are_named_with_the_answer(tmp_path: Path) -> None:
+    def loaded(design: Mapping[str, float], scenario: Mapping[str, float]) -> Mapping[str, float]:
+        load = scenario.get("load", 1.0)
+        return {"mass": design["t"], "sag": load / design["t"], "heat": load - 1.0}
+
+    limits = [{"name": "cool", "of": "heat", "max": 1.0}, {"name": "stiff", "of": "sag", "max": 0.5}]
+    result = study(
+        model=loaded, space={"t": [1, 4]}, baseline={"name": "present", "t": 3.0}, constraints=limits,
+        report={"validate": {"scenarios": [{"name": f"load_{x}", "load": x} for x in (0.5, 1.0, 1.5, 2.5)]}},
+    ).run(tmp_path / "s")  # fmt: skip
+    (best,) = (result.validation().rows == result.recommended()[1]).nonzero()[0]
+    assert {name: share[best] for name, share in result.validation().violated.items()} == {"cool": 0.25, "stiff": 0.5}
+    head, row, *_ = [line for line in summary_table(result).splitlines() if not line.startswith("note")]
+    assert (head.split("  ")[-1], row.split("  ")[-1].strip()) == ("validation feasible", "50 %")
+    clause = "best mass satisfies all limits in only 50 % of 4 validation scenarios; stiff is violated in 50 %"
+    assert f"note: {clause}" in summary_table(result)
+    assert f"{clause[0].upper()}{clause[1:]}." in overview(result).findings
 
 
 class Thickness(TypedDict):
@@ -109,3 +142,52 @@ def test_an_equality_is_among_the_limits_of_the_recommended_design(tmp_path: Pat
     _, table = recommendation.tables(study(constraints=limits).run(tmp_path / "s"))
     assert [row[0] for row in table.rows] == ["stiff", "balanced"]
     assert table.rows[1][1:3] == (0.0, "= 0")
+
+
+class Place(TypedDict, total=False):
+    load: Annotated[float, Quantity("N", default=1.0)]
+
+
+class Sag(TypedDict):
+    sag: Annotated[float, Quantity("mm", "at the end")]
+
+
+@model("loaded_place", version=1)
+def loaded_place(design: Mapping[str, float], scenario: Place) -> Sag:
+    """A deflection that only the scenario decides."""
+    return {"sag": 2.0 * float(scenario.get("load", 1.0))}
+
+
+def test_without_a_free_parameter_the_answer_is_the_result_in_each_scenario(tmp_path: Path) -> None:
+    result = define(
+        study="places",
+        model=loaded_place,
+        scenarios=[{"name": "calm", "load": 1.0}, {"name": "storm", "load": 3.0}],
+        objectives=[{"name": "bend", "minimize": "sag", "unit": "mm"}],
+        solver={"use": "evaluate"},
+        execution={"executor": "serial"},
+    ).run(tmp_path / "s")
+    assert overview(result).findings == ("The result is bend 6 mm, over 2 scenarios: worst.",)
+    (table,) = recommendation.tables(result)
+    assert (table.title, table.columns) == ("Result in each scenario", ("", "calm", "storm", "unit"))
+    assert table.rows == (("bend (minimize)", 2.0, 6.0, "mm"),)
+    assert limits(result) is None
+
+
+def test_the_figure_beside_the_answer_has_short_names_and_its_upper_panel_alone(tmp_path: Path) -> None:
+    @report("two_panels", version=1)
+    def two_panels(result: Any) -> Section:
+        """A response above its command."""
+        curve = {"type": "scatter", "x": [0, 1], "y": [0, 1]}
+        data = [{**curve, "name": "best mass: t 3 mm"}, {**curve, "name": "command: 1", "yaxis": "y2"}]
+        axes = {"xaxis": {"anchor": "y2"}, "yaxis": {"domain": [0.4, 1.0]}, "yaxis2": {"domain": [0.0, 0.3]}}
+        return Section("Response", figures=(Figure("Output", {"data": data, "layout": axes}),))
+
+    result = study(report={"plots": [two_panels]}).run(tmp_path / "s")
+    answer = sections(result)[0]
+    (figure,) = answer.figures
+    upper, lower = figure.plot["data"]
+    assert (upper["name"], upper.get("visible", True), lower["visible"]) == ("best mass", True, False)
+    assert figure.plot["layout"]["yaxis"]["domain"] == [0.0, 1.0]
+    (below,) = next(section for section in sections(result) if section.title == "Response").figures
+    assert below.plot["data"][0]["name"] == "best mass: t 3 mm"

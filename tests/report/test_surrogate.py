@@ -62,7 +62,7 @@ def test_where_nothing_is_feasible_slices_go_through_the_design_that_is_nearest(
     assert section.findings == ()
 
 
-def test_it_has_nothing_to_say_of_other_searches_and_of_a_few_designs():
+def test_the_part_is_left_out_for_other_searches_and_for_few_designs():
     assert surrogate(searched(3)) is None
     assert surrogate(beam_result([[20.0, 0.5]] * 5, {"mass": [1.0] * 5, "sag": [1.0] * 5})) is None
 

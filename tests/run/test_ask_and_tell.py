@@ -6,6 +6,7 @@ from run_cases import dump
 
 import designopt
 from designopt.run.runner import run_study
+from designopt.store.errors import ReplayError, StoreError
 
 
 def rig(design, scenario):
@@ -118,3 +119,51 @@ def test_results_of_another_store_and_duplicate_results_are_refused(tmp_path):
         one.tell([first, first], [result, result], store=tmp_path / "one")
     one.tell([first, second], [result, rig(second.values, {})], store=tmp_path / "one")
     assert len(one.ask(9, store=tmp_path / "one")) == 1
+
+
+@pytest.mark.parametrize("solver", [{"use": "nsga2", "population": 4, "look_ahead": 2}, {"use": "gp", "startup": 4}])
+def test_a_corrected_result_reaches_the_solver_and_designs_that_were_made_stay(tmp_path, solver):
+    manual, store = study(solver, 16), tmp_path / "s"
+    evaluated = []
+    while len(evaluated) < 8:
+        evaluations = manual.ask(2, store=store)
+        manual.tell(evaluations, [rig(one.values, {}) for one in evaluations], store=store)
+        evaluated += evaluations
+    pending = [one.key for one in manual.ask(9, store=store)]
+    X = manual.result(store).outcomes.X
+    (sentence,) = manual.tell(evaluated[0], {"wear": -9.0, "noise": -9.0}, store=store, correct=True)
+    assert sentence.startswith("design 0 in scenario 'nominal': wear = -9.0, noise = -9.0, formerly wear = ")
+    assert manual.tell(evaluated[0], {"wear": -9.0, "noise": -9.0}, store=store, correct=True) == []
+    assert [one.key for one in manual.ask(9, store=store)] == pending
+    play(manual, store, 2)
+    result = manual.result(store)
+    assert np.array_equal(result.outcomes.X[: len(X)], X)
+    assert len(result.outcomes) == 16
+    uncorrected = run_study(manual.definition, tmp_path / "ran")
+    assert not np.array_equal(result.outcomes.X, uncorrected.outcomes.X)  # the solver has learnt
+
+
+def test_a_search_of_generations_cannot_go_on_after_a_correction_and_says_what_to_do(tmp_path):
+    manual, store = study({"use": "nsga2", "population": 8}, 16), tmp_path / "s"
+    first = manual.ask(8, store=store)
+    manual.tell(first, [rig(one.values, {}) for one in first], store=store)
+    manual.ask(8, store=store)
+    manual.tell(first[0], {"wear": -9.0, "noise": -9.0}, store=store, correct=True)
+    with pytest.raises(ReplayError, match=r"results were corrected.* start_from: \{store: "):
+        manual.ask(8, store=store)
+    assert manual.result(store).outcomes.objectives[0].tolist() == [-9.0, -9.0]
+
+
+def test_a_result_that_is_not_recorded_cannot_be_corrected(tmp_path):
+    manual = study({"use": "sobol", "samples": 2}, 2)
+    (first,) = manual.ask(store=tmp_path / "s")
+    with pytest.raises(ValueError, match="design 0 in scenario 'nominal' has no result yet"):
+        manual.tell(first, rig(first.values, {}), store=tmp_path / "s", correct=True)
+
+
+def test_a_run_refuses_a_store_whose_evaluations_are_made_elsewhere(tmp_path):
+    manual = study({"use": "sobol", "samples": 2}, 2)
+    manual.ask(store=tmp_path / "s")
+    with pytest.raises(StoreError, match=r"nothing was run\. Continue with: designopt ask"):
+        manual.run(tmp_path / "s", resume=True)
+    assert len(manual.ask(2, store=tmp_path / "s")) == 2

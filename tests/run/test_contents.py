@@ -11,6 +11,8 @@ from run_cases import listed, make_study, use
 
 import designopt
 from designopt.problem import Problem
+from designopt.report import summary_table
+from designopt.report.parts.answer.overview import overview
 from designopt.run.runner import run_study
 from designopt.store.journal import reader, schema
 from designopt.store.result import Result
@@ -121,3 +123,22 @@ def test_an_infinite_figure_is_infinite_in_the_store_and_limited_in_an_expressio
     for result in (live, designopt.open_store(tmp_path / "s")):
         assert result.outcomes.figures["life"].ravel().tolist() == [0.0, 0.5, math.inf]
         assert result.outcomes.objectives.ravel().tolist() == [0.0, -0.5, -10.0]
+
+
+def test_a_baseline_whose_limited_figure_is_infinite_is_named_with_a_way_out(tmp_path):
+    study = designopt.define(
+        study="life",
+        model={"use": "endless_life"},
+        space={"x": [0.0, 1.0]},
+        objectives=[{"name": "x", "minimize": "min(life, 1)"}],
+        constraints=[{"name": "short", "of": "life", "max": 0.4}],
+        baseline=[{"name": "present", "x": 0.9}],
+        solver={"use": "full_factorial", "levels": 3},
+        execution={"executor": "serial"},
+    )
+    result = study.run(tmp_path / "s")
+    text = summary_table(result)
+    assert "note: present, of the baseline, has no result: 'short' is not a finite number" in text
+    assert "note: 'short' is not a finite number for 2 of 4 designs" in text
+    assert "'min(life, NUMBER)' gives them one" in text
+    assert "present, of the baseline, has no result: 'short' is not a finite number." in overview(result).findings

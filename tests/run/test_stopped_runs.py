@@ -86,7 +86,7 @@ def evaluations(store):
 @pytest.mark.parametrize(
     ("executor", "kills"),
     [
-        ("serial", 2),
+        pytest.param("serial", 2, marks=pytest.mark.slow),
         ("dask", 1),
         pytest.param("serial", 35, marks=pytest.mark.slow),
         pytest.param("dask", 15, marks=pytest.mark.slow),
@@ -176,7 +176,7 @@ def test_workers_do_not_outlive_a_killed_run(tmp_path):
         (signal.SIGTERM, "serial"),
         (signal.SIGINT, "dask"),
         (signal.SIGHUP, "serial"),
-        (signal.SIGXCPU, "serial"),
+        pytest.param(signal.SIGXCPU, "serial", marks=pytest.mark.slow),
         pytest.param(signal.SIGINT, "serial", marks=pytest.mark.slow),
         pytest.param(signal.SIGTERM, "dask", marks=pytest.mark.slow),
     ],

@@ -15,7 +15,9 @@ from scipy.optimize import minimize, minimize_scalar
 from designopt import define
 from designopt.plugin import load_file
 from designopt.problem import SolvedPrograms
+from designopt.report.labels import answer_digits
 from designopt.report.parts.answer.overview import overview
+from designopt.report.tables import summary_table
 from designopt.solvers.collocation.requested_programs import compared
 from designopt.solvers.collocation.symbolic import symbolic
 from designopt.store.journal.writer import Journal
@@ -99,7 +101,7 @@ def test_a_study_whose_parameters_are_all_fixed_is_one_program(tmp_path):
     section = overview(result)
     (objective,) = result.problem.objectives
     assert f"Which {objective.name} does {result.study.name} reach?" in section.introduction
-    assert f": {objective.name} " in section.findings[0]
+    assert section.findings[0].startswith(f"The result is {objective.name} ")
 
 
 def test_units_and_logarithms_of_a_study_are_its_own_affair(tmp_path):
@@ -179,11 +181,50 @@ def test_a_program_without_a_solution_tells_why_and_leaves_its_last_iterate(tmp_
     assert events_of(result, "solver_ended") == ["stage 'collocation': 1 program: 1 locally_infeasible"]
 
 
+def test_the_end_of_a_run_without_a_solution_says_why_beside_the_baseline(tmp_path):
+    result = study(solver={"intervals": 10, "max_iterations": 1, "persistent": False}, baseline={"damping": 0.5}).run(
+        tmp_path / "s"
+    )
+    assert answer_digits(result) == 4
+    text = summary_table(result)
+    assert (
+        "note: no program has a result. Most frequent end of a program: iteration_limit, 1 of 1, the first: The" in text
+    )
+    assert "in a study state more max_iterations, or starts\n" in text
+    assert "note: violated at the last iterate, the worst first: " in text
+    assert "is better than" not in text  # it has found none
+    assert any(finding.startswith("No program has a result.") for finding in overview(result).findings)
+
+
+def test_an_answer_has_no_more_digits_than_its_error_allows(tmp_path):
+    result = study(solver={"intervals": 4, "mesh_check": 1e-9, "refine": {"rounds": 1, "tolerance": 1e-9}}).run(
+        tmp_path / "s"
+    )
+    (record,) = result.programs()
+    error = record.figures["program(error_estimate)"]
+    assert record.status == "mesh_unresolved"
+    assert 1e-4 < error < 1.0
+    assert answer_digits(result) == max(2, 1 - math.floor(math.log10(error)))
+    note = f"note: the best program ended as mesh_unresolved with an error estimate of {error:.1e}: Solved, but"
+    assert note in summary_table(result)
+
+
 def test_a_model_that_evaluates_the_optimum_otherwise_is_reported(tmp_path):
     result = study(model={"use": "damped_start", "bias": 1.01}).run(tmp_path / "s")
     (text,) = events_of(result, "objective_differs")
     assert "'decay' of the optimum differently from the program, by up to 1.01 instead of 1" in text
     assert any(finding[1:].startswith(text[1:]) for finding in overview(result).findings)
+    ((row, decay),) = result.better_motions.items()
+    assert (row, decay) == (0, pytest.approx(1.0, rel=ACCURACY))
+    lines = summary_table(result).splitlines()
+    assert lines[1].split()[-1] == "1.01"
+    assert lines[2].split()[:3] == ["its", "program", "found"]
+    assert float(lines[2].split()[-1]) == pytest.approx(1.0, rel=ACCURACY)
+    assert "\nbest decay: its program found a better motion, with decay 1" in str(result)
+    assert "decay 1.01 m^2 s (its program found 1" in overview(result).findings[0]
+    (recommended,) = [table for table in overview(result).tables if table.title == "Recommended design"]
+    assert recommended.note.startswith("A better motion is known: its program found 1")
+    assert study(model={"use": "damped_start", "bias": 0.99}).run(tmp_path / "u").better_motions == {}
     result = study(
         model={"use": "damped_start", "bias": 1.01}, constraints=[{"name": "l", "of": "error", "max": 1.005}]
     ).run(tmp_path / "t")
@@ -377,16 +418,31 @@ def test_points_that_end_elsewhere_when_they_are_solved_cold_are_reported():
     assert [kind for kind, _ in same.notes if kind == "programs_differ"] == []
 
 
+def compared_decays(model_decays, decays, errors, *, takes_options=False):
+    model = SimpleNamespace(plugin=SimpleNamespace(takes_options=takes_options))
+    objectives = [SimpleNamespace(name="decay", sign=1.0)]
+    problem = SimpleNamespace(objectives=objectives, model=model, evaluation_options={})
+    outcomes = SimpleNamespace(objectives=np.array(model_decays)[:, None], violation=np.zeros(len(decays)))
+    return compared(problem, outcomes, np.array(decays), errors=np.array(errors), starts=2)
+
+
 def test_evaluations_without_a_result_are_compared_with_nothing():
     # warnings are errors here: infinite and missing numbers are passed over in silence
-    model = SimpleNamespace(plugin=SimpleNamespace(takes_options=False))
-    problem = SimpleNamespace(objectives=[SimpleNamespace(name="decay", sign=1.0)], model=model)
-    outcomes = SimpleNamespace(objectives=np.array([[math.inf], [math.nan], [1.1], [1.0]]), violation=np.zeros(4))
-    ((kind, text),) = compared(problem, outcomes, np.array([math.inf, 1.0, 1.0, 1.0]))
+    ((kind, text),) = compared_decays([math.inf, math.nan, 1.1, 1.0], [math.inf, 1.0, 1.0, 1.0], [math.nan] * 4)
     assert kind == "objective_differs"
     assert text.startswith(
         "the model evaluates 'decay' of 1 of 4 optima differently from the program, by up to 1.1 instead"
     )
+
+
+def test_a_difference_that_the_mesh_cannot_explain_is_that_of_two_optima():
+    ((_, text),) = compared_decays([1.1], [1.0], [1e-5], takes_options=True)
+    assert "instead of 1: the two are different local optima: raise 'starts' of the solver (2 here), which" in text
+    assert "mesh" not in text
+    ((_, text),) = compared_decays([1.1], [1.0], [1e-5])
+    assert "different local optima: give the model a better guess, or more starts (see its settings)" in text
+    ((_, text),) = compared_decays([1.1], [1.0], [1e-2], takes_options=True)
+    assert "instead of 1: the mesh is too coarse: state 'refine' or 'intervals'" in text
 
 
 def test_a_refined_mesh_is_as_fine_as_it_was_asked_for(tmp_path):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from designopt import Study, define
-from designopt.collocation import Options, Refinement, solve_design
+from designopt.collocation import Options, Refinement, Solution, TrajectoryProblem, solve, solve_design
 from designopt.plugin import find, load_file
 from designopt.problem import Problem
 from designopt.report.comparison.differences import differences
@@ -104,7 +104,8 @@ def test_every_way_to_an_evaluation_has_the_mesh_of_the_study(tmp_path: Path) ->
 
 def test_settings_at_their_defaults_change_no_key() -> None:
     usual = study({}).problem
-    assert [options_of(solver) for solver in ({}, {"intervals": 50}, {"mesh_check": 0}, {"starts": 3})] == [{}] * 4
+    assert [options_of(solver) for solver in ({}, {"intervals": 50}, {"mesh_check": 0}, {"starts": 1})] == [{}] * 4
+    assert options_of({"starts": 3}) == {"starts": 3, "mesh_check": 1e-4}
     assert options_of({"intervals": 80}) == {"intervals": 80, "mesh_check": 1e-4}
     assert options_of({"refine": {}})["refine"]["tolerance"] == Refinement().tolerance
     finer = study({"intervals": 80}).problem
@@ -113,7 +114,20 @@ def test_settings_at_their_defaults_change_no_key() -> None:
     assert finer.digest != usual.digest
 
 
-def test_a_scale_of_a_variable_that_only_programs_have_is_not_in_the_way_of_evaluations() -> None:
+def test_evaluations_search_from_as_many_guesses_as_the_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    starts = []
+
+    def counted(problem: TrajectoryProblem, options: Options) -> Solution:
+        starts.append(options.starts)
+        return solve(problem, options)
+
+    monkeypatch.setattr("designopt.collocation.design.solve", counted)
+    assert study({"starts": 3, "intervals": 12}).evaluate(DESIGN).status == "ok"
+    assert study({"intervals": 12}).evaluate(DESIGN).status == "ok"
+    assert starts == [3, 1]
+
+
+def test_evaluations_ignore_the_scale_of_a_variable_that_only_programs_have() -> None:
     of_rate = {"rates": {"u": {"low": -1.0, "high": 1.0}}, "scales": {"u_rate": 2.0, "x1": 2.0}, "intervals": 12}
     assert study(of_rate).evaluate(DESIGN).status == "ok"
 
@@ -127,7 +141,7 @@ def test_a_model_with_a_mesh_of_its_own_keeps_its_keys() -> None:
     assert study({"intervals": 80}, **sections).definition.evaluation_options == {}
 
 
-def test_a_store_from_before_keeps_its_mesh_and_its_keys(tmp_path: Path) -> None:
+def test_a_store_of_an_earlier_version_keeps_its_mesh_and_its_keys(tmp_path: Path) -> None:
     definition = study({"intervals": 12, "mesh_check": 0}).definition
     before = dataclasses.replace(definition, evaluation_options={})
     result = run_study(before, tmp_path / "s")

@@ -71,10 +71,15 @@ def of_equations():
 #: Problems for solvers that need more of a model than that it evaluates designs.
 PROBLEMS = {"collocation": of_equations}
 
-CASES = [(listed.name, settings) for listed in installed("solver") for settings in SETTINGS.get(listed.name, [{}])]
+#: Every solver by default, with further settings of it when slow tests are asked for.
+CASES = [
+    pytest.param(listed.name, settings, id=f"{listed.name}-{settings}", marks=[pytest.mark.slow] if further else [])
+    for listed in installed("solver")
+    for further, settings in enumerate(SETTINGS.get(listed.name, [{}]))
+]
 
 
-@pytest.mark.parametrize(("name", "settings"), CASES, ids=[f"{name}-{settings}" for name, settings in CASES])
+@pytest.mark.parametrize(("name", "settings"), CASES)
 def test_every_installed_solver_keeps_the_rules(name, settings):
     if name in EXTRAS:
         pytest.importorskip(EXTRAS[name])

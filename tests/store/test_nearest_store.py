@@ -23,6 +23,10 @@ def test_a_misspelt_store_is_answered_with_the_right_one_and_a_folder_with_what_
     assert nearest_store(Path("one.study")) == "; did you mean 'results/one.study'?"
     assert nearest_store(Path("results")) == "; stores here: results/one.study, results/two.study"
     assert nearest_store(Path("results/notes")) == ""
+    (folder / "results/one.study/study.yaml").write_text("# a mount\nstudy: engine_mount  # of 2026\n")
+    assert nearest_store(Path("results/engine_mount.study")) == (
+        "; the study 'engine_mount' has the store 'results/one.study'"
+    )
     assert nearest_store(Path("nowhere/at/all")) == ""
 
 

@@ -182,7 +182,7 @@ def test_settings_of_jobs_that_are_no_words_are_refused_from_python_too(state, t
     assert not list(state.glob("*.sh"))
 
 
-@pytest.mark.parametrize("use", ["slurm", "pbs"])
+@pytest.mark.parametrize("use", ["slurm", pytest.param("pbs", marks=pytest.mark.slow)])
 def test_a_python_whose_path_means_something_to_a_shell_is_started_and_no_job_leaves_temporary_files(
     state, tmp_path, monkeypatch, use
 ):

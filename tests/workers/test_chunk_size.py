@@ -21,11 +21,11 @@ def learned(seconds, together=1):
         (1.0, 0.003, 1),
     ],
 )
-def test_a_generation_is_shared_out_in_chunks_that_are_worth_their_way(seconds, shortest, size):
+def test_chunks_of_a_generation_take_longer_than_their_transport(seconds, shortest, size):
     assert min(learned(seconds).choose(0.3, shortest, 100, 4, 100), 100) == size
 
 
-def test_where_much_waits_chunks_take_the_target():
+def test_a_long_queue_is_cut_into_chunks_of_the_target_time():
     assert learned(1e-3).choose(0.3, 0.003, 100_000, 4, 100_000) == 300
     assert learned(1e-6).choose(0.3, 0.003, 10**6, 4, 10**6) == LARGEST_CHUNK
 

@@ -46,7 +46,7 @@ def trouble(kind, count=101, pause=0.0, width=0.5, **execution):
     )
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_the_journal_does_not_depend_on_the_workers(tmp_path, workers):
     serial = run_study(learning("serial"), tmp_path / "serial")
     parallel = run_study(learning("dask", workers=workers), tmp_path / "dask")
@@ -56,7 +56,11 @@ def test_the_journal_does_not_depend_on_the_workers(tmp_path, workers):
 
 
 @pytest.mark.parametrize(
-    ("kind", "how"), [("exit", "ended itself with exit code 7"), ("segfault", "was killed by SIGSEGV")]
+    ("kind", "how"),
+    [
+        pytest.param("exit", "ended itself with exit code 7", marks=pytest.mark.slow),
+        ("segfault", "was killed by SIGSEGV"),
+    ],
 )
 def test_a_design_that_kills_its_worker_is_recorded_as_crashed_and_its_neighbours_are_fine(tmp_path, kind, how):
     result = run_study(trouble(kind), tmp_path / "s")
@@ -98,7 +102,7 @@ def test_workers_that_die_often_are_not_given_up_and_no_work_is_forgotten(tmp_pa
     assert result.status[:, 0].tolist() == ["ok"] * 3 + ["crashed"] * 3 + ["ok"] * 3
 
 
-@pytest.mark.parametrize("kind", ["sleep", "spin"])
+@pytest.mark.parametrize("kind", [pytest.param("sleep", marks=pytest.mark.slow), "spin"])
 def test_a_design_that_hangs_is_ended_by_its_time_out_and_the_study_goes_on(tmp_path, kind):
     result = run_study(trouble(kind, timeout=3.0), tmp_path / "s")
     assert np.flatnonzero(result.status[:, 0] != "ok").tolist() == [50]

@@ -20,7 +20,7 @@ from run_cases import Recorder, listed, make_study
 from designopt.run.runner import run_study
 from designopt.workers.pools import forking, local
 from designopt.workers.pools.forking import forked
-from designopt.workers.pools.shared_changes import SharedChanges
+from designopt.workers.pools.local import SharedChanges
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="workers are forked on Linux alone")
 
@@ -160,7 +160,14 @@ def _load_more(patch, tmp_path):
     patch.setattr(forking, "HEAVY", ("json",))
 
 
-@pytest.mark.parametrize("change", [_set, _remove, _move, _search_elsewhere, _write_elsewhere, _load_more])
+@pytest.mark.parametrize(
+    "change",
+    [
+        _set,
+        _load_more,
+        *(pytest.param(c, marks=pytest.mark.slow) for c in (_remove, _move, _search_elsewhere, _write_elsewhere)),
+    ],
+)
 def test_a_process_that_would_be_started_otherwise_now_is_replaced(idle_origin, tmp_path, change):
     with pytest.MonkeyPatch.context() as patch:
         change(patch, tmp_path)
@@ -228,7 +235,9 @@ print(forking._idle_origin.process.pid, flush=True)
 """
 
 
-@pytest.mark.parametrize("end", ["", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"])
+@pytest.mark.parametrize(
+    "end", [pytest.param("", marks=pytest.mark.slow), "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"]
+)
 def test_it_ends_with_this_process(end):
     ran = subprocess.run([sys.executable, "-c", ENDS.format(end=end)], capture_output=True, text=True, timeout=300)
     assert ran.stderr == ""

@@ -135,7 +135,10 @@ def test_a_plugin_file_that_hangs_or_exits_while_resume_reads_it_ends_with_a_sen
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGTERM, 130), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGKILL, -9), (signal.SIGINT, 130), pytest.param(signal.SIGTERM, 130, marks=pytest.mark.slow)],
+)
 def test_signals_to_the_command_reach_the_process_of_the_run(tmp_path, number, code):
     started = command(tmp_path, "run", "takes long")
     process = subprocess.Popen(started, stderr=subprocess.PIPE, text=True, cwd=tmp_path)

@@ -28,7 +28,7 @@ static int enough(Merit m, double alpha, double phi) { return not_above(phi - m.
 
 static int accepted(const Interior *t, Merit m, double alpha, double theta, double phi) {
     if (!(theta <= t->theta_max) || !isfinite(phi)) return 0;
-    if (phi > m.phi && log10(phi - m.phi) > MOST_INCREASE + fmax(1.0, log10(fabs(m.phi)))) return 0;
+    if (phi > m.phi && log10(phi - m.phi) > MOST_INCREASE + larger(1.0, log10(fabs(m.phi)))) return 0;
     int better = goes_down(t, m, alpha) ? enough(m, alpha, phi)
                                         : not_above(theta, (1.0 - GAMMA_THETA) * m.theta, m.theta) ||
                                               not_above(phi - m.phi, -GAMMA_PHI * m.theta, m.phi);
@@ -39,8 +39,8 @@ static int accepted(const Interior *t, Merit m, double alpha, double theta, doub
 static double shortest(const Interior *t, Merit m) {
     double least = GAMMA_THETA;
     if (m.slope < 0.0) {
-        least = fmin(least, GAMMA_PHI * m.theta / -m.slope);
-        if (m.theta <= t->theta_min) least = fmin(least, pow(m.theta, S_THETA) / pow(-m.slope, S_PHI));
+        least = smaller(least, GAMMA_PHI * m.theta / -m.slope);
+        if (m.theta <= t->theta_min) least = smaller(least, pow(m.theta, S_THETA) / pow(-m.slope, S_PHI));
     }
     return MIN_ALPHA_SHARE * least;
 }
@@ -50,14 +50,14 @@ static const double GIVES_WAY = 1.8e-12;
 
 static void keep_apart(Interior *t, int i) {
     const SearchData *g = &t->g;
-    double least = EPSILON * fmin(1.0, t->mu);
+    double least = EPSILON * smaller(1.0, t->mu);
     if (has_low(t, i) && g->x[i] - g->low[i] < least) {
-        double wanted = fmax(t->mu / fmax(g->zl[i], EPSILON), least);
-        g->low[i] = g->x[i] - fmin(wanted, GIVES_WAY * fmax(1.0, fabs(g->low[i])));
+        double wanted = larger(t->mu / larger(g->zl[i], EPSILON), least);
+        g->low[i] = g->x[i] - smaller(wanted, GIVES_WAY * larger(1.0, fabs(g->low[i])));
     }
     if (has_up(t, i) && g->up[i] - g->x[i] < least) {
-        double wanted = fmax(t->mu / fmax(g->zu[i], EPSILON), least);
-        g->up[i] = g->x[i] + fmin(wanted, GIVES_WAY * fmax(1.0, fabs(g->up[i])));
+        double wanted = larger(t->mu / larger(g->zu[i], EPSILON), least);
+        g->up[i] = g->x[i] + smaller(wanted, GIVES_WAY * larger(1.0, fabs(g->up[i])));
     }
 }
 
@@ -101,7 +101,7 @@ static int search_line(Interior *t) {
     Merit m = {sum_of(t->c, t->g.m), barrier_of(t, t->g.x, t->f), 0.0};
     for (int i = 0; i < n; i++) m.slope += (t->slopes[i] + barrier_slope(t, i)) * t->step[i];
     double alpha = longest(t, t->step), relative = 0.0, theta, phi;
-    for (int i = 0; i < n; i++) relative = fmax(relative, fabs(t->step[i]) / (1.0 + fabs(t->g.x[i])));
+    for (int i = 0; i < n; i++) relative = larger(relative, fabs(t->step[i]) / (1.0 + fabs(t->g.x[i])));
     memcpy(t->before, t->g.x, (size_t)n * sizeof(double));
     memcpy(t->c_before, t->c, (size_t)t->g.m * sizeof(double));
     double f_before = t->f, least = shortest(t, m);

@@ -24,10 +24,9 @@ INTEGERS = (
     *("begin", "row", "diagonal", "column", "equation", "slack_row", "slack_to"),
     *("w_from", "w_to", "j_from", "j_to", "j_row", "j_col"),
 )
-NUMBERS = (
-    *("all", "cost", "g", "gradient", "jacobian", "hessian", "cost_factor", "row_factors"),
-    *("value", "low", "up", "x", "y", "zl", "zu"),
-)
+#: Numbers of one search, one behind the other.
+OF_RUN = ("value", "low", "up", "x", "y", "zl", "zu")
+NUMBERS = ("all", "cost", "g", "gradient", "jacobian", "hessian", "cost_factor", "row_factors", *OF_RUN)
 
 
 class SearchData(ctypes.Structure):
@@ -40,6 +39,7 @@ class SearchData(ctypes.Structure):
         ("calls", ctypes.c_void_p),
         ("barrier", ctypes.c_double),
         ("push", ctypes.c_double),
+        ("kappa_early", ctypes.c_double),
         ("warm", ctypes.c_int),
     )
 

@@ -2,6 +2,9 @@
 
 static const double KAPPA_EPSILON = 10.0, KAPPA_MU = 0.2, THETA_MU = 1.5, MIN_TAU = 0.99, KAPPA_SIGMA = 1e10;
 static const double S_MAX = 100.0, RUNS_AWAY = 1e10;
+/* Larger barriers are left at the multiple `kappa_early` of them: steps to their minimum are lost. The last ones are left
+   at KAPPA_EPSILON, which decides the last digits. */
+static const double LARGE_BARRIER = 1e-5;
 enum { PATIENCE = 15 };
 /* Without the scales of cost and equations nothing may be violated by more than this (IPOPT's constr_viol_tol,
    dual_inf_tol and compl_inf_tol, and those of its acceptable level): a small scale hides what is missed. */
@@ -21,25 +24,25 @@ static Errors errors_of(const Interior *t, double mu) {
     for (int i = 0; i < g->n; i++) {
         int low = has_low(t, i), up = has_up(t, i);
         double d = t->dual[i] - g->zl[i] + g->zu[i];
-        if (low) e.complementarity = fmax(e.complementarity, fabs((g->x[i] - g->low[i]) * g->zl[i] - mu));
-        if (up) e.complementarity = fmax(e.complementarity, fabs((g->up[i] - g->x[i]) * g->zu[i] - mu));
+        if (low) e.complementarity = larger(e.complementarity, fabs((g->x[i] - g->low[i]) * g->zl[i] - mu));
+        if (up) e.complementarity = larger(e.complementarity, fabs((g->up[i] - g->x[i]) * g->zu[i] - mu));
         if (!(fabs(d) <= e.dual)) e.dual = fabs(d); /* not a number stays one */
         limits += low + up, sum += g->zl[i] + g->zu[i];
     }
-    double all = (sum + sum_of(g->y, g->m)) / fmax(g->m + limits, 1);
-    e.dual_scale = fmax(S_MAX, all) / S_MAX;
-    e.complementarity_scale = fmax(S_MAX, sum / fmax(limits, 1)) / S_MAX;
+    double all = (sum + sum_of(g->y, g->m)) / larger(g->m + limits, 1);
+    e.dual_scale = larger(S_MAX, all) / S_MAX;
+    e.complementarity_scale = larger(S_MAX, sum / larger(limits, 1)) / S_MAX;
     return e;
 }
 
 static double of_multipliers(Errors e) {
-    return isfinite(e.dual) ? fmax(e.dual / e.dual_scale, e.complementarity / e.complementarity_scale) : INFINITY;
+    return isfinite(e.dual) ? larger(e.dual / e.dual_scale, e.complementarity / e.complementarity_scale) : INFINITY;
 }
 
 /* The largest violation of the equations, not scaled. */
 static double unscaled_rows(const Interior *t) {
     double found = 0.0;
-    for (int i = 0; i < t->g.m; i++) found = fmax(found, fabs(t->c[i]) / t->row_scale[i]);
+    for (int i = 0; i < t->g.m; i++) found = larger(found, fabs(t->c[i]) / t->row_scale[i]);
     return found;
 }
 
@@ -52,15 +55,15 @@ static int acceptable_unscaled(const Interior *t, Errors e) {
     return unscaled_rows(t) <= ACCEPTABLE_ROWS && e.complementarity <= ACCEPTABLE_COMPLEMENTARITY * t->cost_scale;
 }
 
-static double worst(Errors e) { return fmax(e.primal, of_multipliers(e)); }
+static double worst(Errors e) { return larger(e.primal, of_multipliers(e)); }
 
 /* Moves v inside its limits (section 3.6). */
 static double inside(double v, double low, double up, double push) {
-    double of_low = push * fmax(1.0, fabs(low)), of_up = push * fmax(1.0, fabs(up));
+    double of_low = push * larger(1.0, fabs(low)), of_up = push * larger(1.0, fabs(up));
     if (low > -HUGE_NUMBER && up < HUGE_NUMBER)
-        of_low = fmin(of_low, push * (up - low)), of_up = fmin(of_up, push * (up - low));
-    if (low > -HUGE_NUMBER) v = fmax(v, low + of_low);
-    if (up < HUGE_NUMBER) v = fmin(v, up - of_up);
+        of_low = smaller(of_low, push * (up - low)), of_up = smaller(of_up, push * (up - low));
+    if (low > -HUGE_NUMBER) v = larger(v, low + of_low);
+    if (up < HUGE_NUMBER) v = smaller(v, up - of_up);
     return v;
 }
 
@@ -70,12 +73,12 @@ static const double RELAXED = 1e-8, SHARE_OF_BARRIER = 0.1, KEPT_ROOM = 0.1;
 
 static void new_barrier(Interior *t, double mu) {
     const SearchData *g = &t->g;
-    double by = fmin(RELAXED, SHARE_OF_BARRIER * mu);
-    t->mu = mu, t->tau = fmax(MIN_TAU, 1.0 - mu), t->filter.size = 0;
+    double by = smaller(RELAXED, SHARE_OF_BARRIER * mu);
+    t->mu = mu, t->tau = larger(MIN_TAU, 1.0 - mu), t->filter.size = 0;
     for (int i = 0; i < g->n; i++) {
-        double low = t->low[i] - by * fmax(1.0, fabs(t->low[i])), up = t->up[i] + by * fmax(1.0, fabs(t->up[i]));
-        if (has_low(t, i)) g->low[i] = t->begun ? fmin(low, g->x[i] - KEPT_ROOM * (g->x[i] - g->low[i])) : low;
-        if (has_up(t, i)) g->up[i] = t->begun ? fmax(up, g->x[i] + KEPT_ROOM * (g->up[i] - g->x[i])) : up;
+        double low = t->low[i] - by * larger(1.0, fabs(t->low[i])), up = t->up[i] + by * larger(1.0, fabs(t->up[i]));
+        if (has_low(t, i)) g->low[i] = t->begun ? smaller(low, g->x[i] - KEPT_ROOM * (g->x[i] - g->low[i])) : low;
+        if (has_up(t, i)) g->up[i] = t->begun ? larger(up, g->x[i] + KEPT_ROOM * (g->up[i] - g->x[i])) : up;
     }
 }
 
@@ -97,13 +100,13 @@ static int begin(Interior *t) {
     find_scales(t);
     for (int i = 0; i < g->n; i++) {
         if (!has_low(t, i)) g->zl[i] = 0.0;
-        else g->zl[i] = g->warm ? fmax(t->cost_scale * g->zl[i], g->push) : 1.0;
+        else g->zl[i] = g->warm ? larger(t->cost_scale * g->zl[i], g->push) : 1.0;
         if (!has_up(t, i)) g->zu[i] = 0.0;
-        else g->zu[i] = g->warm ? fmax(t->cost_scale * g->zu[i], g->push) : 1.0;
+        else g->zu[i] = g->warm ? larger(t->cost_scale * g->zu[i], g->push) : 1.0;
     }
     for (int i = 0; g->warm && i < g->m; i++) g->y[i] *= t->cost_scale / t->row_scale[i];
     if (!g->warm && (found = find_multipliers(t)) < 1) return found;
-    double theta = fmax(1.0, sum_of(t->c, g->m));
+    double theta = larger(1.0, sum_of(t->c, g->m));
     t->theta_max = 1e4 * theta, t->theta_min = 1e-4 * theta;
     find_dual(t);
     return 1;
@@ -118,11 +121,11 @@ static void move_multipliers(Interior *t) {
     for (int i = 0; i < g->n; i++) {
         if (has_low(t, i)) {
             double other = t->mu / (g->x[i] - g->low[i]);
-            g->zl[i] = fmax(fmin(g->zl[i] + alpha_dual * t->dzl[i], KAPPA_SIGMA * other), other / KAPPA_SIGMA);
+            g->zl[i] = larger(smaller(g->zl[i] + alpha_dual * t->dzl[i], KAPPA_SIGMA * other), other / KAPPA_SIGMA);
         }
         if (has_up(t, i)) {
             double other = t->mu / (g->up[i] - g->x[i]);
-            g->zu[i] = fmax(fmin(g->zu[i] + alpha_dual * t->dzu[i], KAPPA_SIGMA * other), other / KAPPA_SIGMA);
+            g->zu[i] = larger(smaller(g->zu[i] + alpha_dual * t->dzu[i], KAPPA_SIGMA * other), other / KAPPA_SIGMA);
         }
     }
 }
@@ -136,12 +139,17 @@ static int record(Interior *t, Errors e) {
     return 1;
 }
 
+/* Whether the minimum with the barrier is near enough for the next one (equation 7). */
+static int is_left(const Interior *t, Errors e) {
+    return worst(e) <= (t->mu > LARGE_BARRIER ? t->g.kappa_early : KAPPA_EPSILON) * t->mu;
+}
+
 /* One iteration from an iterate that is not good enough; 1 to go on. */
 static int iterate(Interior *t, double least) {
     const SearchData *g = &t->g;
     Errors e = errors_of(t, t->mu);
-    for (int tiny = t->tiny; t->mu > least && (worst(e) <= KAPPA_EPSILON * t->mu || tiny); tiny = 0) {
-        new_barrier(t, fmax(least, fmin(KAPPA_MU * t->mu, pow(t->mu, THETA_MU))));
+    for (int tiny = t->tiny; t->mu > least && (is_left(t, e) || tiny); tiny = 0) {
+        new_barrier(t, larger(least, smaller(KAPPA_MU * t->mu, pow(t->mu, THETA_MU))));
         e = errors_of(t, t->mu);
     }
     if (t->tiny > 1) return 0;
@@ -172,7 +180,7 @@ int interior_run(Interior *t, double tolerance, double constraint_tolerance, dou
         near = worst(e) <= acceptable && acceptable_unscaled(t, e) ? near + 1 : 0;
         if (near >= PATIENCE) return NEAR;
         if (t->iterations >= most) return LIMIT;
-        found = iterate(t, fmin(tolerance, UNSCALED_COMPLEMENTARITY * t->cost_scale) / (KAPPA_EPSILON + 1.0));
+        found = iterate(t, smaller(tolerance, UNSCALED_COMPLEMENTARITY * t->cost_scale) / (KAPPA_EPSILON + 1.0));
     }
     return found < 0 ? STOPPED : LOST;
 }

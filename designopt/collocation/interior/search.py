@@ -1,14 +1,15 @@
 """Solution of a program by the interior point method of this package, which needs a C compiler; otherwise by IPOPT.
 
-The iterations are those of IPOPT (published algorithm and defaults, except that limits are relaxed by a share of the
-barrier parameter and there is no restoration phase). An iteration takes a quarter to a half of the time: the matrix
-structure, the elimination order and the memory of a program are set up once, and functions write directly into the
-matrix. If the search fails, IPOPT starts from the same guess.
+The iterations are those of IPOPT (published algorithm and defaults), except that large barrier parameters are left
+earlier, limits are relaxed by a share of the barrier parameter, and there is no restoration phase. An iteration takes a
+quarter to a half of the time: the matrix structure, the elimination order and the memory of a program are set up once,
+and functions write directly into the matrix. If the search fails, IPOPT starts from the same guess.
 """
 
 from __future__ import annotations
 
 import ctypes
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -32,10 +33,12 @@ MOST = 2**31 - 1
 RECORDED = ("obj", "inf_pr", "inf_du", "mu", "d_norm", "alpha_pr")
 #: Initial distance from limits and initial barrier parameter, without and with multipliers.
 PUSH, BARRIER = {False: 1e-2, True: 1e-8}, {False: 0.1, True: 1e-5}
+#: Multiple of a barrier parameter above 1e-5 to which its optimality conditions are solved; IPOPT's is 10.
+KAPPA_EARLY = 100.0
 
 
 class Interior:
-    """The method for the program `made`."""
+    """The method for a program, with the compiled `code`."""
 
     def __init__(self, transcription: Transcription, code: ctypes.CDLL) -> None:
         self.transcription, self.code = transcription, code
@@ -53,36 +56,43 @@ class Interior:
 
 
 class Run:
-    """One search with the limits `given` from scaled variables `x`, with or without `multipliers`, to one tolerance and
+    """One search within `program_bounds` from scaled variables `x`, with or without `multipliers`, to one tolerance and
     then to a smaller one."""
 
     def __init__(self, method: Interior, program_bounds: ProgramBounds, x: Floats, multipliers: Iterate | None) -> None:
         transcription, self._method, self._bounds = method.transcription, method, program_bounds
         self._s = s = method.structure(program_bounds)
-        warm, free, slacks = multipliers is not None, len(s.column), len(s.slack_row)
+        warm, free, m = multipliers is not None, len(s.column), len(s.equation)
         low, high = transcription.box(program_bounds)
         row_low, row_high = transcription.row_box(program_bounds)
-        rows = s.equation[s.slack_row]
-        self._limits = np.concatenate([low[s.column], row_low[rows]]), np.concatenate([high[s.column], row_high[rows]])
+        # one piece of memory, which the search reads and writes
+        self._numbers = np.zeros(2 * m + 5 * s.n)
+        ends = [0, m, m + s.n, m + 2 * s.n, m + 3 * s.n, 2 * m + 3 * s.n, 2 * m + 4 * s.n, len(self._numbers)]
+        pieces = [self._numbers[a:b] for a, b in itertools.pairwise(ends)]
+        self._value, self._low, self._up, self._x, self._y, self._zl, self._zu = pieces
         self._box = low[s.column], high[s.column]  # limits may be passed within rounding errors
-        self._value = row_low[s.equation]
-        self._value[s.slack_row] = 0.0
+        self._low[:free], self._up[:free] = self._box
+        self._value[:] = row_low[s.equation]
+        if s.n > free:
+            rows = s.equation[s.slack_row]
+            self._low[free:], self._up[free:] = row_low[rows], row_high[rows]
+            self._value[s.slack_row] = 0.0
         self._fixed = np.where(program_bounds.low < program_bounds.high, 0.0, low)
-        self._x, self._y = np.concatenate([x[s.column], np.zeros(slacks)]), np.zeros(len(s.equation))
-        self._zl, self._zu = np.zeros(s.n), np.zeros(s.n)
+        self._x[:free] = x[s.column]
         if multipliers is not None:
             self._y[:] = multipliers.constraint_multipliers[s.equation]
             bound_multipliers = np.concatenate([multipliers.bound_multipliers[s.column], self._y[s.slack_row]])
             self._zl[:], self._zu[:] = np.maximum(-bound_multipliers, 0.0), np.maximum(bound_multipliers, 0.0)
         functions = method.functions
-        arrays = {"value": self._value, "low": self._limits[0], "up": self._limits[1], "x": self._x, "y": self._y}
-        arrays |= {"zl": self._zl, "zu": self._zu}
+        address = self._numbers.ctypes.data
         passed = library.SearchData(
-            n=s.n, free=free, m=len(s.equation), columns=transcription.layout.size,
+            n=s.n, free=free, m=m, columns=transcription.layout.size,
             rows=len(transcription.row_scale), nz=len(s.row),
             w_count=len(s.w_from), w_all=len(functions.hessian), j_count=len(s.j_from), j_all=len(functions.jacobian),
-            **s.addresses, **functions.addresses, **{name: each.ctypes.data for name, each in arrays.items()},
-            evaluate=method.evaluate, calls=functions.calls, barrier=BARRIER[warm], push=PUSH[warm], warm=warm,
+            **s.addresses, **functions.addresses,
+            **{name: address + 8 * begin for name, begin in zip(library.OF_RUN, ends, strict=False)},
+            evaluate=method.evaluate, calls=functions.calls,
+            barrier=BARRIER[warm], push=PUSH[warm], kappa_early=KAPPA_EARLY, warm=warm,
         )  # fmt: skip
         self._started = False
         self._state = method.code.interior_new(ctypes.byref(passed))
@@ -130,16 +140,15 @@ class Run:
         """The iterate with the multipliers of all rows and variables; the rows (m,) and the gradient (n,) of cost and
         constraints there, for variables that are not fixed."""
         s, transcription = self._s, self._method.transcription
-        y, zl, zu = np.zeros(len(s.equation)), np.zeros(s.n), np.zeros(s.n)
-        free = len(s.column)
-        slopes, gradient = np.zeros(free), np.zeros(transcription.layout.size)
-        self._method.code.interior_unscale(self._state, *(each.ctypes.data for each in (y, zl, zu, slopes)))
-        x, rows, bounds = (
-            self._fixed.copy(),
-            np.zeros(len(transcription.row_scale)),
-            np.zeros(transcription.layout.size),
+        free, m, size = len(s.column), len(s.equation), transcription.layout.size
+        numbers = np.empty(m + 2 * s.n + free)
+        y, zl, zu, slopes = numbers[:m], numbers[m : m + s.n], numbers[m + s.n : m + 2 * s.n], numbers[m + 2 * s.n :]
+        address = numbers.ctypes.data
+        self._method.code.interior_unscale(
+            self._state, address, address + 8 * m, address + 8 * (m + s.n), address + 8 * (m + 2 * s.n)
         )
-        x[s.column] = np.clip(self._x[:free], *self._box)
+        x, rows, bounds, gradient = self._fixed.copy(), np.zeros(len(transcription.row_scale)), *np.zeros((2, size))
+        x[s.column] = np.minimum(np.maximum(self._x[:free], self._box[0]), self._box[1])
         rows[s.equation] = y
         bounds[s.column] = zu[:free] - zl[:free]
         gradient[s.column] = slopes
@@ -152,6 +161,6 @@ class Run:
         """The records, under IPOPT's names."""
         count = ctypes.c_int()
         at = self._method.code.interior_history(self._state, ctypes.byref(count))
-        table = np.ctypeslib.as_array(at, (count.value, len(RECORDED))) if count.value else np.empty((0, len(RECORDED)))
-        iterations = {name: table[:, j].tolist() for j, name in enumerate(RECORDED)}
+        numbers = at[: count.value * len(RECORDED)] if count.value else []
+        iterations = {name: numbers[j :: len(RECORDED)] for j, name in enumerate(RECORDED)}
         return {"iter_count": max(count.value - 1, 0), "iterations": iterations}

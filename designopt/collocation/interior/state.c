@@ -2,7 +2,7 @@
 
    Wächter, Biegler, On the implementation of an interior-point filter line-search algorithm for large-scale nonlinear
    programming, Mathematical Programming 106 (2006) 25: numbers of equations and sections are of this paper, constants
-   those of IPOPT's defaults. v are the variables that are not fixed and a slack for each row with two different
+   those of IPOPT's defaults but for `kappa_early`. v are the variables that are not fixed and a slack for each row with two different
    limits. There is no restoration phase: where one would begin, the search ends with LOST. */
 
 typedef int (*Evaluate)(int what);
@@ -40,6 +40,7 @@ typedef struct {
     Evaluate evaluate;
     const Call *calls;           /* compiled: cost, rows, gradient, Jacobian, Hessian; NULL where they are not */
     double barrier, push;        /* at the beginning */
+    double kappa_early;          /* in place of kappa_epsilon (equation 7) while the barrier is large */
     int warm;                    /* whether multipliers are given */
 } SearchData;
 
@@ -52,12 +53,17 @@ typedef struct {
     double *step, *side, *left, *dzl, *dzu;   /* (n + m,) Newton's step, right-hand side, residual */
     double *low, *up;                         /* (n,) limits as they are given */
     double *before, *c_before, *c_soc, *soc, *row_scale;
-    double f, cost_scale, mu, tau, theta_max, theta_min, last_shift, threshold, step_size, alpha;
+    double f, cost_scale, mu, tau, theta_max, theta_min, last_shift, threshold, step_size, alpha, asked;
     Reals filter, history;
-    int iterations, begun, tiny; /* steps that were too small, one after the other */
+    int iterations, begun;
+    int tiny, singular; /* steps that were too small, matrices that were singular, one after the other */
 } Interior;
 
 static const double HUGE_NUMBER = 1e19;
+
+/* As fmax and fmin, of which the compiler makes calls; of NaN and a number they are the number. */
+static double larger(double a, double b) { return a > b || b != b ? a : b; }
+static double smaller(double a, double b) { return a < b || b != b ? a : b; }
 
 static int has_low(const Interior *t, int i) { return t->g.low[i] > -HUGE_NUMBER; }
 static int has_up(const Interior *t, int i) { return t->g.up[i] < HUGE_NUMBER; }

@@ -2,7 +2,8 @@
 
 static const double FIRST_SHIFT = 1e-4, MIN_SHIFT = 1e-20, MAX_SHIFT = 1e20; /* section 3.1 */
 static const double EXACT = 1e-10, GOOD_ENOUGH = 1e-5;
-enum { REFINEMENTS = 10 };
+/* Iterations with a singular matrix, one after the other, from which on its equations are shifted at once (IPOPT's). */
+enum { REFINEMENTS = 10, DEGENERATE = 3 };
 
 /* The matrix (n + m, n + m) times a vector, from its lower triangle. */
 static void times(const Interior *t, const double *v, double *result) {
@@ -44,21 +45,27 @@ static void shift_diagonal(Interior *t, double of_variables, double of_equations
     for (int i = t->g.n; i < t->g.n + t->g.m; i++) t->k[t->g.diagonal[i]] -= of_equations;
 }
 
-/* Factors of the matrix that is shifted until its inertia is right (algorithm IC); 0 if none is found. */
-static int factors_of_descent(Interior *t) {
-    double shift = 0.0, shift_equations = 0.0;
+/* Factors of the matrix that is shifted until its inertia is right (algorithm IC); 0 if none is found. A `first` matrix
+   has no shift yet. Dependent equations make it singular in every iteration: then that is no longer tried. */
+static int factors_of_descent(Interior *t, int first) {
+    double shift = 0.0, shift_equations = 0.0, of_singular = 1e-8 * pow(t->mu, 0.25);
+    if (first && t->singular >= DEGENERATE) {
+        shift_equations = of_singular;
+        shift_diagonal(t, 0.0, shift_equations);
+    }
     for (int tries = 0;; tries++) {
         int found = factors(t);
         if (found == 1) {
             if (shift > 0.0) t->last_shift = shift;
+            if (first && shift_equations == 0.0) t->singular = 0;
             return 1;
         }
         if (found == -2) return 0;
         double more_equations = 0.0, next;
         if (found == -1 && shift_equations == 0.0) {
-            more_equations = 1e-8 * pow(t->mu, 0.25), next = shift;
+            more_equations = of_singular, next = shift, t->singular += first;
         } else if (shift == 0.0) {
-            next = t->last_shift == 0.0 ? FIRST_SHIFT : fmax(MIN_SHIFT, t->last_shift / 3.0);
+            next = t->last_shift == 0.0 ? FIRST_SHIFT : larger(MIN_SHIFT, t->last_shift / 3.0);
         } else {
             next = shift * (t->last_shift == 0.0 ? 100.0 : 8.0);
         }
@@ -78,7 +85,7 @@ static int solved_for(Interior *t, const double *side, double *found) {
         times(t, found, t->left);
         for (int i = 0; i < size; i++) t->left[i] = side[i] - t->left[i];
         double of_found = largest_of(found, size), of_left = largest_of(t->left, size);
-        double ratio = of_left / (fmin(of_found, 1e6 * of_side) + of_side);
+        double ratio = of_left / (smaller(of_found, 1e6 * of_side) + of_side);
         if (!isfinite(of_found)) return 0;
         if (of_left == 0.0 || ratio <= EXACT) return 1;
         if (round == REFINEMENTS || ratio > 0.9 * before) return ratio <= GOOD_ENOUGH;
@@ -116,11 +123,11 @@ static int find_step(Interior *t) {
         t->side[i] = -(t->dual[i] + barrier_slope(t, i));
     }
     for (int i = 0; i < g->m; i++) t->side[g->n + i] = -t->c[i];
-    if (!factors_of_descent(t)) return 0;
+    if (!factors_of_descent(t, 1)) return 0;
     while (!solved_for(t, t->side, t->step)) { /* with larger pivots */
         if (t->threshold >= 1e-2) return 0;
-        t->threshold = fmin(1e-2, 100.0 * t->threshold);
-        if (factors(t) != 1 && !factors_of_descent(t)) return 0;
+        t->threshold = smaller(1e-2, 100.0 * t->threshold);
+        if (factors(t) != 1 && !factors_of_descent(t, 0)) return 0;
     }
     return 1;
 }
@@ -139,8 +146,8 @@ static void find_limit_steps(Interior *t) {
 static double longest(const Interior *t, const double *step) {
     double found = 1.0;
     for (int i = 0; i < t->g.n; i++) {
-        if (step[i] < 0.0 && has_low(t, i)) found = fmin(found, -t->tau * (t->g.x[i] - t->g.low[i]) / step[i]);
-        if (step[i] > 0.0 && has_up(t, i)) found = fmin(found, t->tau * (t->g.up[i] - t->g.x[i]) / step[i]);
+        if (step[i] < 0.0 && has_low(t, i)) found = smaller(found, -t->tau * (t->g.x[i] - t->g.low[i]) / step[i]);
+        if (step[i] > 0.0 && has_up(t, i)) found = smaller(found, t->tau * (t->g.up[i] - t->g.x[i]) / step[i]);
     }
     return found;
 }
@@ -148,8 +155,8 @@ static double longest(const Interior *t, const double *step) {
 static double longest_of_limits(const Interior *t) {
     double found = 1.0;
     for (int i = 0; i < t->g.n; i++) {
-        if (t->dzl[i] < 0.0) found = fmin(found, -t->tau * t->g.zl[i] / t->dzl[i]);
-        if (t->dzu[i] < 0.0) found = fmin(found, -t->tau * t->g.zu[i] / t->dzu[i]);
+        if (t->dzl[i] < 0.0) found = smaller(found, -t->tau * t->g.zl[i] / t->dzl[i]);
+        if (t->dzu[i] < 0.0) found = smaller(found, -t->tau * t->g.zu[i] / t->dzu[i]);
     }
     return found;
 }

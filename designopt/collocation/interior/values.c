@@ -2,22 +2,35 @@
 
 static const double MAX_GRADIENT = 100.0, MIN_SCALE = 1e-8;
 
-/* Compiled functions are called from here, Python only once in an iteration, where it learns of requests to stop. */
-static int evaluated(const SearchData *g, int what) {
+/* Compiled functions are called from here. Python, which learns of requests to stop, is called after an iteration that
+   begins this time (s) after the last call: for small programs a call takes as long as their functions. */
+static const double ASKED_AGAIN = 1e-3;
+
+static int is_stopped(Interior *t) {
+    struct timespec now = {0};
+    timespec_get(&now, TIME_UTC);
+    double seconds = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    if (fabs(seconds - t->asked) < ASKED_AGAIN) return 0;
+    t->asked = seconds;
+    return t->g.evaluate(NOTHING);
+}
+
+static int evaluated(Interior *t, int what) {
     static const int first[] = {0, 2, 4, 5};
+    const SearchData *g = &t->g;
     if (!g->calls) return g->evaluate(what);
     for (int k = first[what]; k < first[what + 1]; k++) {
         const Call *call = g->calls + k;
         call->function(call->arguments, call->results, call->integers, call->reals, 0);
     }
-    return what == SLOPES ? g->evaluate(NOTHING) : 0;
+    return what == SLOPES ? is_stopped(t) : 0;
 }
 
 /* Cost and equations at v; 0 where they are not finite, -1 where the search is to stop. */
 static int values_at(Interior *t, const double *v, double *f, double *c) {
     const SearchData *g = &t->g;
     for (int i = 0; i < g->free; i++) g->all[g->column[i]] = v[i];
-    if (evaluated(g, VALUES)) return -1;
+    if (evaluated(t, VALUES)) return -1;
     *f = t->cost_scale * *g->cost;
     for (int i = 0; i < g->m; i++) c[i] = g->g[g->equation[i]] - g->value[i];
     for (int k = g->free; k < g->n; k++) c[g->slack_row[k - g->free]] -= v[k];
@@ -28,7 +41,7 @@ static int values_at(Interior *t, const double *v, double *f, double *c) {
 /* Gradient and Jacobian at the point that was last asked for; those of fixed variables have to be finite too. */
 static int slopes_there(Interior *t) {
     const SearchData *g = &t->g;
-    if (evaluated(g, SLOPES)) return -1;
+    if (evaluated(t, SLOPES)) return -1;
     for (int i = 0; i < g->free; i++) t->slopes[i] = t->cost_scale * g->gradient[g->column[i]];
     return isfinite(sum_of(g->gradient, g->columns) + sum_of(g->jacobian, g->j_all));
 }
@@ -41,14 +54,14 @@ static double jacobian_at(const Interior *t, int k) {
 static void find_scales(Interior *t) {
     const SearchData *g = &t->g;
     double largest = largest_of(t->slopes, g->free);
-    if (largest > MAX_GRADIENT) t->cost_scale = fmax(MAX_GRADIENT / largest, MIN_SCALE);
+    if (largest > MAX_GRADIENT) t->cost_scale = larger(MAX_GRADIENT / largest, MIN_SCALE);
     memset(t->left, 0, (size_t)g->m * sizeof(double));
     for (int k = 0; k < g->j_count; k++) {
         double size = fabs(g->jacobian[g->j_from[k]]);
         if (size > t->left[g->j_row[k]]) t->left[g->j_row[k]] = size;
     }
     for (int i = 0; i < g->m; i++)
-        if (t->left[i] > MAX_GRADIENT) t->row_scale[i] = fmax(MAX_GRADIENT / t->left[i], MIN_SCALE);
+        if (t->left[i] > MAX_GRADIENT) t->row_scale[i] = larger(MAX_GRADIENT / t->left[i], MIN_SCALE);
     t->f *= t->cost_scale;
     for (int i = 0; i < g->free; i++) t->slopes[i] *= t->cost_scale;
     for (int i = 0; i < g->m; i++) t->c[i] *= t->row_scale[i];
@@ -70,7 +83,7 @@ static int find_matrix(Interior *t, int curved) {
     if (curved) {
         *g->cost_factor = t->cost_scale;
         for (int i = 0; i < g->m; i++) g->row_factors[g->equation[i]] = t->row_scale[i] * g->y[i];
-        if (evaluated(g, CURVATURE)) return -1;
+        if (evaluated(t, CURVATURE)) return -1;
         if (!isfinite(sum_of(g->hessian, g->w_all))) return 0;
         for (int k = 0; k < g->w_count; k++) t->k[g->w_to[k]] = g->hessian[g->w_from[k]];
     }

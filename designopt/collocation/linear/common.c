@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Memory has run out: where this is not zero, nothing that was made is complete. */
 typedef struct {

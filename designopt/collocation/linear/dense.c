@@ -31,6 +31,13 @@ static inline void subtract(double *c, const double *a, double x, const double *
     for (; i < n; i++) c[i] = c[i] - a[i] * x - b[i] * y;
 }
 
+/* c -= a x, of length n. */
+static inline void subtract_one(double *c, const double *a, double x, int n) {
+    int i = 0;
+    for (; i + 3 < n; i += 4) *(Four *)(c + i) = *(Four *)(c + i) - *(const Four *)(a + i) * x;
+    for (; i < n; i++) c[i] = c[i] - a[i] * x;
+}
+
 /* c[i, k] -= sum over q of a[i, q] b[k, q] for rows i >= k, columns k from 0 to `columns`. */
 FOR_EACH_PROCESSOR
 static void subtract_product(double *c, ptrdiff_t ldc, const double *a, ptrdiff_t lda, const double *b, ptrdiff_t ldb,
@@ -118,10 +125,15 @@ static void eliminate_one(Front *t, int j, int panel, int end) {
     double *column = t->f + j * m, *w = t->w + (j - panel) * m, inverse = 1.0 / column[j];
     t->inverse[2 * j] = inverse, t->inverse[2 * j + 1] = 0.0;
     t->negative += column[j] < 0.0;
-    for (int i = j + 1; i < t->m; i++) w[i] = column[i], column[i] *= inverse;
+    int i = j + 1;
+    for (; i + 3 < t->m; i += 4) {
+        Four x = *(const Four *)(column + i);
+        *(Four *)(w + i) = x, *(Four *)(column + i) = x * inverse;
+    }
+    for (; i < t->m; i++) w[i] = column[i], column[i] *= inverse;
     column[j] = 1.0;
     for (int k = j + 1; k < end; k++) {
-        if (w[k] != 0.0) subtract(t->f + k * m + k, column + k, w[k], column + k, 0.0, t->m - k);
+        if (w[k] != 0.0) subtract_one(t->f + k * m + k, column + k, w[k], t->m - k);
     }
 }
 
@@ -133,7 +145,13 @@ static void eliminate_two(Front *t, int j, int panel, int end) {
     double aa = c / scale / det / scale, cc = a / scale / det / scale, bb = -b / scale / det / scale;
     t->inverse[2 * j] = aa, t->inverse[2 * j + 1] = bb, t->inverse[2 * j + 2] = cc, t->inverse[2 * j + 3] = 0.0;
     t->negative += det < 0.0 ? 1 : a + c < 0.0 ? 2 : 0;
-    for (int i = j + 2; i < t->m; i++) {
+    int i = j + 2;
+    for (; i + 3 < t->m; i += 4) {
+        Four x = *(const Four *)(c0 + i), y = *(const Four *)(c1 + i);
+        *(Four *)(w0 + i) = x, *(Four *)(w1 + i) = y;
+        *(Four *)(c0 + i) = aa * x + bb * y, *(Four *)(c1 + i) = bb * x + cc * y;
+    }
+    for (; i < t->m; i++) {
         double x = c0[i], y = c1[i];
         w0[i] = x, w1[i] = y;
         c0[i] = aa * x + bb * y, c1[i] = bb * x + cc * y;

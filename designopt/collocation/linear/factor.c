@@ -53,8 +53,15 @@ static void add_child(const Analysis *a, Left c, const double *from, double *f, 
         int row = in_parent[k - c.delayed];
         to[k] = row < pivots ? row : row + delayed;
     }
+    int is_rising = 1; /* then all numbers go below the diagonal */
+    for (int k = 1; k < c.rest; k++) is_rising &= to[k] > to[k - 1];
     for (int k = 0; k < c.rest; k++) {
         const double *column = from + k * (ptrdiff_t)c.rest;
+        if (is_rising) {
+            double *own = f + to[k] * m;
+            for (int i = k; i < c.rest; i++) own[to[i]] += column[i];
+            continue;
+        }
         for (int i = k; i < c.rest; i++) {
             int p = to[i], q = to[k];
             if (p >= q) f[p + q * m] += column[i];
@@ -170,7 +177,7 @@ static void solve(const Analysis *a, Factor *t, double *b) {
         }
         for (; k < pivots; k++) {
             const double *c = l + column_at(m, k) + 1;
-            subtract(y + k + 1, c, y[k], c, 0.0, m - k - 1);
+            subtract_one(y + k + 1, c, y[k], m - k - 1);
         }
         for (k = pivots; k < m; k++) x[index[k]] = y[k];
         for (k = 0; k < pivots; k++) {

@@ -87,7 +87,7 @@ def _active(values: Floats, multipliers: Floats, low: Floats, high: Floats) -> t
 
 
 class Kkt:
-    """The linearised conditions of the program `made` at the scaled variables and multipliers of `iterate`."""
+    """The linearised conditions of a program at the scaled variables and multipliers of `iterate`."""
 
     def __init__(
         self, transcription: Transcription, bounds: ProgramBounds, iterate: Iterate, active: ActiveSet

@@ -48,7 +48,7 @@ class Reader:
         t0 = float(x[layout.t0]) if layout.t0 >= 0 else float(fixed.pop(0))
         tf = float(x[layout.tf]) if layout.tf >= 0 else float(fixed.pop(0))
         rates, path, integrands, outputs = self._of_points[i](
-            x[layout.point], x[layout.theta], constants, signals, mesh.fractions[mesh.first :, None]
+            layout.at_points(x), x[layout.theta], constants, signals, mesh.fractions[mesh.first :, None]
         )
         integrals = mesh.weights[mesh.first :] @ integrands
         for sample, at in zip(self.statement.samples, self.places.samples, strict=True):
@@ -120,7 +120,7 @@ def read_solution(
         figures={name: figures[name] for name in problem.figures},
         phases=phases,
         parameters={name: float(x[k]) for name, k in parameters.items()},
-        parameter_bounds={name: (float(bounds.low[k]), float(bounds.high[k])) for name, k in parameters.items()},
+        parameter_bounds={name: bounds.box(k) for name, k in parameters.items()},
         parameter_units={v.name: v.unit for v in problem.variables},
         parameter_multipliers=Deferred(multipliers.parameter_multipliers),
         violation=constraints.violation,
@@ -153,14 +153,14 @@ def _phase(
         ("algebraic", system.algebraic),
     ]
     outputs = [(j, v) for j, v in enumerate(point.outputs) if v.name not in point.names]
-    at_points = x[layout.point]
-    first = mesh.left[None, :] if mesh.first else np.empty((0, 1))
-    all_points = np.vstack([first @ at_points[: first.shape[1]], at_points])
-    all_points[: mesh.first, : point.nx] = x[layout.states[: mesh.first]]
-    rates, at_outputs = (
-        np.vstack([first @ of_collocated[: first.shape[1]], of_collocated])
-        for of_collocated in (of_points.rates, of_points.outputs)
-    )
+    all_points, rates, at_outputs = layout.at_points(x).copy(), of_points.rates, of_points.outputs
+    if mesh.first:
+        first = mesh.left[None, :]
+        all_points, rates, at_outputs = (
+            np.vstack([first @ of_collocated[: first.shape[1]], of_collocated])
+            for of_collocated in (all_points, rates, at_outputs)
+        )
+        all_points[: mesh.first, : point.nx] = x[layout.states[: mesh.first]]
     rates = rates / of_points.duration
     bounds, ends = {}, {}
     for j, name in enumerate(point.names):
@@ -168,9 +168,8 @@ def _phase(
         if j < point.nx:
             states = layout.states[:, j]
             inner = states[1 if mesh.slots > 2 else 0]
-            a, b = ((float(program_bounds.low[k]), float(program_bounds.high[k])) for k in (states[0], states[-1]))
-            ends[name] = (a, b)
-        bounds[name] = (float(program_bounds.low[inner]), float(program_bounds.high[inner]))
+            ends[name] = program_bounds.box(states[0]), program_bounds.box(states[-1])
+        bounds[name] = program_bounds.box(inner)
         if not isinstance(phase.held_controls.get(name, 0), int):  # the boxes of its points are its values
             bounds[name] = phase.ranges[name]
     names = [name for block in path_blocks(transcription, i) for name in block.names]

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from designopt.arrays import Floats
 from designopt.collocation.solution.function_values import ConstraintValues
 from designopt.collocation.solution.status import Status
+from designopt.collocation.statement.symbols import Named
 from designopt.collocation.transcription.mesh.mesh import Mesh
 
 Kind = Literal["state", "unknown", "control", "algebraic", "output"]
@@ -131,13 +132,14 @@ class PhaseSolution:
                     values_at[name][rows] = (of_controls * values[slots]).sum(axis=1)
         return values_at
 
-    def interpolate(self, times: ArrayLike) -> dict[str, Floats]:
-        """Values by name at `times` (n,) in s within the phase. Raises `ValueError` for other times."""
+    def interpolate(self, times: ArrayLike) -> Mapping[str, Floats]:
+        """Values by name at `times` (n,) in s within the phase. Raises `ValueError` for other times; a missing name
+        raises a `KeyError` with the known ones."""
         t = np.atleast_1d(np.asarray(times, float))
         fractions = (t - self.t0) / (self.tf - self.t0)
         if not ((fractions >= -1e-9) & (fractions <= 1.0 + 1e-9)).all():
             raise ValueError(f"times must be between {self.t0:g} and {self.tf:g}")
-        return self.at(np.clip(fractions, 0.0, 1.0))
+        return Named(self.at(np.clip(fractions, 0.0, 1.0)), "variable")
 
     @cached_property
     def saturation(self) -> dict[str, tuple[float, float]]:
@@ -266,7 +268,7 @@ class Solution:
         """`data_sensitivity` under the name of the literature."""
         return self.data_sensitivity
 
-    def interpolate(self, times: ArrayLike) -> dict[str, Floats]:
+    def interpolate(self, times: ArrayLike) -> Mapping[str, Floats]:
         """Values by name at `times` (n,) in s of the only phase. Raises `ValueError` for other times, or several
         phases."""
         return self.phase.interpolate(times)

@@ -18,8 +18,8 @@ class Status(Enum):
     LOCALLY_INFEASIBLE = (
         "No feasible trajectory near the guess: the search ended where the constraints cannot be violated less."
     )
-    ITERATION_LIMIT = "The limit of iterations was reached; continue from this result or raise max_iterations."
-    TIME_LIMIT = "The time limit was reached; continue from this result or raise time_limit."
+    ITERATION_LIMIT = "The limit of iterations was reached: raise max_iterations."
+    TIME_LIMIT = "The time limit was reached: raise time_limit."
     RESTORATION_FAILED = "No step back to feasible points was found: look at the worst constraints, scales and bounds."
     STALLED = "The steps became too small to go on: look at the worst constraints, scales and kinks of the model."
     DIVERGING = "The objective or a variable grows without limit: bound the variables that grow."

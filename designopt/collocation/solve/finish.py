@@ -83,8 +83,9 @@ def _size(end: End) -> float:
     """The size of the scaled cost: that at the end, unless it is near zero compared with the iterations; 1 if all were
     zero."""
     final_cost = abs(end.cost)
-    usual = [abs(cost) for cost in end.stats.get("iterations", {}).get("obj", [])]
-    size = max(final_cost, ZERO * statistics.median(usual) if usual else 0.0)
+    costs = [abs(cost) for cost in end.stats.get("iterations", {}).get("obj", [])]
+    is_near_zero = bool(costs) and not final_cost >= ZERO * max(costs)
+    size = max(final_cost, ZERO * statistics.median(costs)) if is_near_zero else final_cost
     return size if size > NOTHING else 1.0
 
 

@@ -37,7 +37,7 @@ class Stopping:
             for number in NUMBERS:
                 before = signal.getsignal(number)
                 if callable(before):
-                    self._before[number] = before, handler_of_host(number)
+                    self._before[number] = before, handler_of_host(before)
                     signal.signal(number, self._receive)
         return self
 

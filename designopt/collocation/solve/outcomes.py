@@ -122,7 +122,7 @@ def _missed(solution: Solution, options: Options) -> str:
 def _progress(solution: Solution, options: Options) -> str:
     residuals = ", ".join(f"{name} {value:.2g}" for name, value in _residuals(solution).items())
     feasible = solution.violation <= options.acceptable_tolerance
-    hint = "Continue with this result as the guess (Guess.from_solution)."
+    hint = "Guess.from_solution continues from it in Python; in a study state more max_iterations, or starts."
     word = "feasible" if feasible else "infeasible"
     return f"After {solution.iterations} iterations the iterate is {word}: {residuals}. {hint}"
 

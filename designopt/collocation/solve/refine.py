@@ -17,7 +17,7 @@ from designopt.arrays import Floats
 from designopt.collocation.solution.solution import Attempt, PhaseSolution, Round, Solution
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solution.verification.error import interval_errors, pulse_errors
-from designopt.collocation.solution.verification.resimulate import resimulate
+from designopt.collocation.solution.verification.resimulate import segment_errors
 from designopt.collocation.solve.program import Program
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Refinement
@@ -30,6 +30,8 @@ from designopt.collocation.transcription.mesh.mesh import Mesh, refined
 PROGRESS = 0.8
 #: Number of successive rounds without progress that ends a refinement.
 PATIENCE = 2
+#: Maximum number of coarse places in a message.
+LISTED = 3
 #: Maximum number of parts of an interval per round.
 MOST_PARTS = 5
 #: A re-simulation of an interval agrees with the estimate if its error is at most this multiple of the tolerance.
@@ -62,7 +64,7 @@ def verified(problem: TrajectoryProblem, statement: ProblemFunctions, solution: 
     phases = {}
     for phase, point in zip(problem.phases, statement.points, strict=True):
         solved = solution.phases[phase.name]
-        segments = resimulate(phase, solved, solution.parameters).segment_errors
+        segments = segment_errors(phase, solved, solution.parameters)
         observed = np.maximum(segments, pulse_errors(phase, point, solved, solution.parameters))
         error = np.where(observed > AGREES * tolerance, np.maximum(solved.error, observed), solved.error)
         phases[phase.name] = replace(solved, error=error)
@@ -121,7 +123,9 @@ def refine(program: Program, first: Solution, refinement: Refinement, start: Gue
         status, message = best.status, best.message
         if idle == PATIENCE and best.error_estimate > tolerance:
             status = Status.REFINEMENT_STALLED
-            where = "; ".join(too_coarse(best.phases, tolerance))
+            segments = too_coarse(best.phases, tolerance)
+            more = f" and {len(segments) - LISTED} more" if len(segments) > LISTED else ""
+            where = f"{'; '.join(segments[:LISTED])}{more}"
             message = f"{status.value} The estimate is {best.error_estimate:.1e}, above the tolerance in {where}."
             break
     return replace(best, status=status, message=message, rounds=tuple(rounds), timing=timing, attempts=attempts)

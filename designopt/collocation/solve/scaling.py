@@ -89,7 +89,8 @@ class Conditioning:
             return ()
         return (
             f"badly_scaled: entries of the scaled Jacobian at the guess range from {self.smallest:.2g}"
-            f" ({self.of_smallest}) and {self.largest:.2g} ({self.of_largest}); give these variables bounds or scales",
+            f" ({self.of_smallest}) and {self.largest:.2g} ({self.of_largest}); give these variables bounds or scales,"
+            " or state them in other units",
         )
 
 
@@ -153,7 +154,13 @@ def _quantities(transcription: Transcription) -> tuple[Integers, Integers]:
 def row_name(transcription: Transcription, row: int) -> str:
     """Description of a row of the program."""
     block = next(b for b in transcription.blocks if b.first <= row < b.first + b.rows.size)
-    return f"{WORDS[block.kind]} '{block.names[(row - block.first) % len(block.names)]}'"
+    k = (row - block.first) % len(block.names)
+    if block.kind == "ends":
+        number = [b for b in transcription.blocks if b.kind == "ends"].index(block)
+        name, constraint = list(transcription.statement.problem.constraints.items())[number]
+        if constraint.states:
+            return f"constraint '{name}' of '{constraint.states[k]}'"
+    return f"{WORDS[block.kind]} '{block.names[k]}'"
 
 
 def variable_name(transcription: Transcription, index: int) -> str:

@@ -316,7 +316,7 @@ def linked(first: Phase, second: Phase, names: Sequence[str] | None = None) -> C
     def value(e: Ends) -> Any:
         return ca.vertcat(*(e.phase[second.name].initial[n] - e.phase[first.name].final[n] for n in common))
 
-    return Constraint(value, 0.0, 0.0)
+    return Constraint(value, 0.0, 0.0, states=tuple(common))
 
 
 def periodic(

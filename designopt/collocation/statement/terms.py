@@ -49,7 +49,7 @@ class Constraint:
     """``low <= value(symbols) <= high``; equal limits make an equality. `value` returns a scalar or a column.
 
     The argument of a path constraint is `Symbols`, between ends `Ends`; one of `Phase.samples` holds `at` these
-    samples. `unit` is that of the value and limits.
+    samples. `unit` is that of the value and limits. `states` are the states that its rows link, for messages.
     """
 
     value: Callable[[Any], Any]
@@ -57,6 +57,7 @@ class Constraint:
     high: float = math.inf
     unit: str = ""
     at: Samples | None = None
+    states: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check_limits(self.low, self.high)
@@ -82,7 +83,8 @@ class Integral:
 
 @dataclass(frozen=True)
 class Peak:
-    """The largest value of `value(symbols)` along a `phase`, the smallest, or the largest `size`, by `of`.
+    """The `extremum` of `value(symbols)` along a `phase`: the largest, the smallest, or the largest magnitude
+    (``size``).
 
     The maximum is over the samples `at`, by default over all collocation points. A figure that a problem may include
     (`with_peaks`, which names its `state`). `unit` is that of the value. Raises `ValueError` for another word.

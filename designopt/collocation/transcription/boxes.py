@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -32,12 +33,16 @@ class ProgramBounds:
     row_high: Floats
     parameters: Floats
 
-    @property
+    def box(self, variable: int) -> tuple[float, float]:
+        """The limits of one variable, by its index."""
+        return float(self.low[variable]), float(self.high[variable])
+
+    @cached_property
     def free_count(self) -> int:
         """Number of variables that are not fixed."""
         return int((self.low < self.high).sum())
 
-    @property
+    @cached_property
     def equality_count(self) -> int:
         """Number of equality rows."""
         return int((self.row_low == self.row_high).sum())
@@ -50,7 +55,8 @@ def boxes(
 
     Raises `ProblemError` (bad_bounds) for empty boxes, unknown names, and signals that are too short.
     """
-    _check_same(statement.problem, problem)
+    if problem is not statement.problem:
+        _check_same(statement.problem, problem)
     low, high = np.full(places.size, -math.inf), np.full(places.size, math.inf)
     parameters = []
     for i, (phase, point, layout) in enumerate(zip(problem.phases, statement.points, places.phases, strict=True)):
@@ -77,10 +83,11 @@ def _limit_variables(phase: Phase, point: CollocationPoint, layout: PhaseLayout,
     """The boxes of all variables along the phases, and of the states at both ends."""
     for side in ("bounds", "initial", "final"):
         check_names(f"{phase.name}: {side}", getattr(phase, side), point.names, "variable")
-    for j, name in enumerate(point.names):
-        box = _checked(f"{phase.name}: bounds.{name}", phase.ranges[name])
-        where = layout.states[:, j] if j < point.nx else layout.point[:, j]
-        low[where], high[where] = box
+    ranges = [_checked(f"{phase.name}: bounds.{name}", phase.ranges[name]) for name in point.names]
+    for limits, of_names in zip((low, high), np.array(ranges).T, strict=True):
+        limits[layout.states[: layout.mesh.first]] = of_names[: point.nx]
+        layout.at_points(limits)[:] = of_names
+    for j, (name, box) in enumerate(zip(point.names, ranges, strict=True)):
         for side, stated, slot in (("initial", phase.initial_ranges, 0), ("final", phase.final_ranges, -1)):
             if name in stated:
                 a, b = _checked(f"{phase.name}: {side}.{name}", stated[name])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ class Block:
     slots: Indices
     first: int
 
-    @property
+    @cached_property
     def rows(self) -> Indices:
         """Row numbers (n, k)."""
         return self.first + np.arange(len(self.slots) * len(self.names)).reshape(len(self.slots), len(self.names))

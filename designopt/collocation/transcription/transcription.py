@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -54,11 +56,25 @@ class Transcription:
 
     def box(self, bounds: ProgramBounds) -> tuple[Floats, Floats]:
         """Lower and upper limits (n,) of the scaled variables."""
-        return (bounds.low - self.shift) / self.scale, (bounds.high - self.shift) / self.scale
+        return self._scaled(bounds)[:2]
 
     def row_box(self, bounds: ProgramBounds) -> tuple[Floats, Floats]:
         """Lower and upper limits (m,) of the scaled rows."""
-        return bounds.row_low / self.row_scale, bounds.row_high / self.row_scale
+        return self._scaled(bounds)[2:]
+
+    def _scaled(self, bounds: ProgramBounds) -> tuple[Floats, Floats, Floats, Floats]:
+        if bounds not in self._of_bounds:
+            variables = [(limits - self.shift) / self.scale for limits in (bounds.low, bounds.high)]
+            rows = [limits / self.row_scale for limits in (bounds.row_low, bounds.row_high)]
+            for limits in (*variables, *rows):
+                limits.flags.writeable = False
+            self._of_bounds[bounds] = (variables[0], variables[1], rows[0], rows[1])
+        return self._of_bounds[bounds]
+
+    @cached_property
+    def _of_bounds(self) -> WeakKeyDictionary[ProgramBounds, tuple[Floats, Floats, Floats, Floats]]:
+        """The scaled limits of variables and rows, as long as the bounds exist."""
+        return WeakKeyDictionary()
 
 
 def transcribe(

@@ -16,7 +16,7 @@ from designopt.lazy import casadi as ca
 
 
 class Interpreted:
-    """`made` with the constants of one run: rates, their Jacobian, outputs and guards at (x, t).
+    """The `functions` of a system with the constants of one run: rates, their Jacobian, outputs and guards at (x, t).
 
     `evaluations` counts the evaluations of the rates; `finite` states whether the last rates and Jacobian were finite.
     """

@@ -11,6 +11,7 @@ from designopt.arrays import Floats
 from designopt.report.colours import axis, category, layout, scale_for
 from designopt.report.comparison.bands import median_with_band
 from designopt.report.comparison.compared_store import ComparedStore
+from designopt.report.comparison.differences import other_question
 from designopt.report.comparison.groups import grouped
 from designopt.report.labels import listed, number, plain, with_unit
 from designopt.report.section import Figure, Section, Table
@@ -29,7 +30,9 @@ def best_values(entries: Sequence[ComparedStore], objective: Objective) -> Secti
     size = max(abs(least), float(np.finfo(float).tiny))
     behind = (best - least) / size
     rows = [
-        (entry.label, objective.sign * float(value), f"{apart:.1e}") if np.isfinite(value) else (entry.label, "–", "–")
+        (entry.label, objective.sign * float(value), _share(float(apart)))
+        if np.isfinite(value)
+        else (entry.label, "–", "–")
         for entry, value, apart in zip(entries, best, behind, strict=True)
     ]
     name = with_unit(objective.name, objective.unit)
@@ -39,13 +42,19 @@ def best_values(entries: Sequence[ComparedStore], objective: Objective) -> Secti
         findings = [f"{listed(leaders)} have the same best {objective.name} to within a millionth."]
     else:
         findings = [f"{leaders[0]} has the best {objective.name}, {number(objective.sign * least)}."]
-    findings += [f"{label} is worse by {number(100.0 * apart, 3)} %." for label, apart in worse]
+    findings += [f"{label} is worse by {_share(apart)}." for label, apart in worse]
+    if any(other_question(entries[0].result, entry.result) for entry in entries[1:]):
+        findings.append("The stores answer different questions: see what differs before comparing their values.")
     return Section(
         "Best values",
         findings=tuple(findings),
         figures=(_figure(entries, histories, objective),),
         tables=(Table("Best value of each store", ("store", name, "relative distance to the best"), tuple(rows)),),
     )
+
+
+def _share(apart: float) -> str:
+    return f"{number(100.0 * apart, 3)} %" if apart else "0"
 
 
 def _history(entry: ComparedStore) -> Floats:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from typing import Any
 
 from designopt.canonical_form import plain
 from designopt.plugin import InputFile, Plugin, Use
+from designopt.printable import one_line
 from designopt.report.labels import listed, number
-from designopt.report.parts.answer.problem import limit_text, range_text, value_text
+from designopt.report.parts.answer.problem import limit_text, range_text, short_text, value_text
+from designopt.store.result import Result
 from designopt.store.views.table import stated_constraints
 from designopt.study.stated_units import in_stated_units
 from designopt.study.study import DesignVariable, Objective, StudyConstraint, StudyDefinition
 
-#: Maximum number of listed differences of one kind.
-MOST = 40
+#: Maximum number of listed differences of one kind, and of letters of a line of a file.
+MOST, LINE = 40, 60
 
 
 def differences(a: StudyDefinition, b: StudyDefinition) -> list[str]:
@@ -31,6 +34,12 @@ def differences(a: StudyDefinition, b: StudyDefinition) -> list[str]:
     return clauses[:MOST] + ([f"and {len(clauses) - MOST} more differences"] if len(clauses) > MOST else [])
 
 
+def other_question(a: Result, b: Result) -> bool:
+    """Whether two stores differ in more than the way of the search."""
+    of_search = ("stage ", "seed ")
+    return any(not clause.startswith(of_search) for clause in differences(a.study, b.study))
+
+
 def _use(what: str, a: Use[Plugin], b: Use[Plugin]) -> Iterator[str]:
     """Plugin, version and settings; an omitted setting equals its default."""
     if a.plugin.name != b.plugin.name:
@@ -41,8 +50,47 @@ def _use(what: str, a: Use[Plugin], b: Use[Plugin]) -> Iterator[str]:
     new_settings, old_settings = settings_of(b), settings_of(a)
     for name in [*old_settings, *(n for n in new_settings if n not in old_settings)]:
         new, old = new_settings.get(name), old_settings.get(name)
-        if plain(new) != plain(old):
-            yield f"{what} with {name} {_as_text(new)} instead of {_as_text(old)}"
+        if plain(new) == plain(old):
+            continue
+        files = [file_difference(f, g) for f, g in zip(_files(old), _files(new), strict=False) if f != g]
+        field = b.plugin.settings.get(name)
+        unit = field.quantity.unit if field is not None and field.quantity is not None else ""
+        texts = _with_unit(new, unit), _with_unit(old, unit)
+        if files and value_text(new) == value_text(old):
+            yield f"{what} with another content of {listed(files)}"
+        elif texts[0] != texts[1]:
+            yield f"{what} with {name} {' instead of '.join(texts)}"
+        else:
+            yield f"{what} with other {name}"
+
+
+def _with_unit(value: Any, unit: str) -> str:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return f"{_as_text(value)} {unit}" if is_number and unit else _as_text(value)
+
+
+def _files(value: Any) -> list[InputFile]:
+    """The files in a setting, in their order."""
+    if isinstance(value, InputFile):
+        return [value]
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    return [file for entry in value for file in _files(entry)] if isinstance(value, (list, tuple)) else []
+
+
+def file_difference(old: InputFile, new: InputFile) -> str:
+    """``beam.inp (line 3: '2, 5' instead of '2, 4')``: the first line that differs; the name alone of a file that is
+    not text, or not available."""
+    try:
+        lines, earlier = new.text().splitlines(), old.text().splitlines()
+    except (OSError, UnicodeDecodeError):
+        return new.name
+    for k, (line, was) in enumerate(zip_longest(lines, earlier, fillvalue=""), 1):
+        if line != was:
+            return (
+                f"{new.name} (line {k}: '{one_line(line.strip())[:LINE]}' instead of '{one_line(was.strip())[:LINE]}')"
+            )
+    return new.name
 
 
 def _settings_text(study: StudyDefinition) -> str:
@@ -51,7 +99,7 @@ def _settings_text(study: StudyDefinition) -> str:
 
 def _as_text(value: Any) -> str:
     """A setting; a file with the beginning of its digest, because the name may be the same."""
-    return f"{value.name} ({value.digest[:8]})" if isinstance(value, InputFile) else value_text(value)
+    return f"{value.name} ({value.digest[:8]})" if isinstance(value, InputFile) else short_text(value)
 
 
 def settings_of(use: Use[Plugin]) -> dict[str, Any]:
@@ -124,10 +172,13 @@ def _figures(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
 
 
 def score_of(item: Objective | StudyConstraint) -> str:
+    """An objective or a limit with its unit and its aggregation over the scenarios."""
     text = limit_text(item) if isinstance(item, StudyConstraint) else f"{item.direction} {item.expression.text}"
     settings = ", ".join(f"{k}: {value_text(v)}" for k, v in item.over.settings.items())
     over = item.over.plugin.name + (f" ({settings})" if settings else "")
-    return f"{text} {f'[{item.unit}] ' if item.unit else ''}over scenarios: {over}"
+    is_objective = not isinstance(item, StudyConstraint)
+    unit = f"in {item.unit}" if item.unit and is_objective else item.unit
+    return f"{text} {unit}".rstrip() + f", over scenarios: {over}"
 
 
 def _stages(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:

@@ -365,6 +365,7 @@ def _chosen(entries: list[ComparedStore], objectives: tuple[Objective, ...]) -> 
     """The chosen designs of each store in the common units."""
     stated = [e.result.in_stated_units for e in entries]
     parameters = list(dict.fromkeys(with_unit(p.name, p.unit) for r in stated for p in r.problem.space.free))
+    limited_stores = any(r.problem.constraints for r in stated)
     rows = []
     for e, result in zip(entries, stated, strict=True):
         space = result.problem.space
@@ -372,8 +373,11 @@ def _chosen(entries: list[ComparedStore], objectives: tuple[Objective, ...]) -> 
             values = space.values(result.outcomes.X[row].tolist())
             parameter_values = {with_unit(p.name, p.unit): values.get(p.name, "–") for p in space.free}
             aims = [float(o.sign * e.objectives[row, j]) for j, o in enumerate(objectives)]
-            rows.append((e.label, label, row, *aims, *(parameter_values.get(p, "–") for p in parameters)))
+            limits = "met" if result.outcomes.feasible[row] else "violated"
+            limited = [limits] if limited_stores else []
+            rows.append((e.label, label, row, *aims, *limited, *(parameter_values.get(p, "–") for p in parameters)))
     head = ("store", "chosen as", "design", *(f"{with_unit(o.name, o.unit)} ({o.direction})" for o in objectives))
+    head += ("its limits",) if limited_stores else ()
     if not rows:
         return Section("Chosen designs", introduction="No store has a design within its limits.")
     return Section(

@@ -63,6 +63,21 @@
     }
   }
 
+  // Panels of several columns stand in two on a narrow screen; `layout.meta.panels` has their columns, gaps and margins.
+  function inTwoColumns(layout, plot) {
+    const {columns, gap, margin} = layout.meta.panels, titles = layout.annotations;
+    const rowHeight = (plot.clientHeight - margin) / Math.ceil(titles.length / columns), rows = Math.ceil(titles.length / 2);
+    const inner = rows * rowHeight, space = gap / inner, height = (1 - space * (rows - 1)) / rows;
+    plot.style.height = `${inner + margin}px`;
+    titles.forEach((title, i) => {
+      const left = i % 2 ? 0.56 : 0, top = 1 - Math.floor(i / 2) * (height + space), number = i ? i + 1 : "";
+      Object.assign(layout[`xaxis${number}`], {domain: [left, left + 0.44], title: i + 2 < titles.length ? {} : layout[`xaxis${titles.length}`].title});
+      layout[`yaxis${number}`].domain = [top - height, top];
+      Object.assign(title, {x: left, y: top});
+    });
+    layout.legend.y = 1 + 0.5 * space;
+  }
+
   // The bytes of a text that the page holds (base85 of zlib).
   async function unpacked(id) {
     const text = document.getElementById(id).textContent, signs = new Map();
@@ -116,7 +131,9 @@
     }
     for (const trace in spec.designs) plot.data[trace].customdata ??= Array.from(numbers(spec.designs[trace]), hoverValues);
     const shown = resolved(plot, dark() ? 1 : 0);
+    figure.plot.style.height = figure.height ??= figure.plot.style.height;
     if (narrow()) fitNarrow(shown);
+    if (narrow() && shown.layout.meta?.panels?.columns > 2) inTwoColumns(shown.layout, figure.plot);
     shown.layout.template = template();
     shown.layout.autosize = !printing;
     // A page of paper: the browser does not ask figures to fit it.
@@ -303,6 +320,13 @@
   }, {rootMargin: "600px"});
   figures.forEach(f => watcher.observe(f.element));
 
+  // A figure follows the width of its place also where the window keeps its size.
+  const follower = new ResizeObserver(entries => {
+    for (const {target} of entries)
+      if (!printing && target._fullLayout && target.clientWidth !== target._fullLayout.width) Plotly.Plots.resize(target);
+  });
+  figures.forEach(f => follower.observe(f.plot));
+
   const redraw = () => figures.filter(f => f.drawn).forEach(draw);
   const button = document.getElementById("theme");
   const label = () => { button.textContent = dark() ? "Light" : "Dark"; };
@@ -315,6 +339,12 @@
   addEventListener("beforeprint", () => {
     printing = true;
     root.classList.add("printing");
+    const answer = document.getElementById("overview-1"), paper = 960; // pixels of a page, without a margin for rounding
+    root.style.setProperty("--paper-height", "230px");
+    if (answer) {
+      const beyond = answer.getBoundingClientRect().bottom - document.querySelector("main").getBoundingClientRect().top - paper;
+      if (beyond > 0) root.style.setProperty("--paper-height", `${Math.max(150, 230 - beyond)}px`);
+    }
     figures.filter(f => onPaper(f.element)).forEach(draw);
     for (const table of [...document.querySelectorAll(".scroll > table")].filter(onPaper)) {
       table.classList.toggle("tight", table.offsetWidth > 1.2 * 686);
@@ -339,8 +369,11 @@
 
   // The table of contents shows where the reader is.
   const links = new Map([...document.querySelectorAll("nav a")].map(a => [a.hash.slice(1), a]));
+  const visible = new Set(), sections = [...document.querySelectorAll("main > section")];
   const reader = new IntersectionObserver(entries => {
-    for (const entry of entries) links.get(entry.target.id)?.classList.toggle("here", entry.isIntersecting);
+    for (const entry of entries) visible[entry.isIntersecting ? "add" : "delete"](entry.target);
+    const first = sections.find(section => visible.has(section));
+    for (const [id, link] of links) link.classList.toggle("here", id === first?.id);
   }, {rootMargin: "-20% 0px -70% 0px"});
-  document.querySelectorAll("main > section").forEach(s => reader.observe(s));
+  sections.forEach(section => reader.observe(section));
 })();

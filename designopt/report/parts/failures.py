@@ -14,7 +14,7 @@ from designopt.counts import count, plural
 from designopt.plugin import report
 from designopt.problem import STATUSES
 from designopt.report.colours import axis, category, layout
-from designopt.report.labels import hover, number, parameter_label, plain, thinned
+from designopt.report.labels import hover, number, parameter_label, plain, status_text, thinned
 from designopt.report.parts.designs.map import scale_of
 from designopt.report.section import Figure, Section, Table
 from designopt.store.result import Result
@@ -93,7 +93,7 @@ def _by_reason(result: Result, failed: NDArray[np.bool_]) -> Table:
     return Table(
         "By class and reason",
         ("class", "reason", "evaluations", "first message"),
-        tuple((status, reason, number, message) for (status, reason), (number, message) in order),
+        tuple((status_text(result, status), reason, number, message) for (status, reason), (number, message) in order),
     )
 
 

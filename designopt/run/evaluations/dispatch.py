@@ -249,7 +249,7 @@ class Dispatcher:
             self.event(kind, text)
 
     def event(self, kind: str, text: str) -> None:
-        """Record and show something worth telling."""
+        """Record and show an event."""
         self.journal.add_event(kind, text)
         logger.info("%s: %s", kind, text)
         self.progress.event(kind, text)

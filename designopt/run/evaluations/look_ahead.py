@@ -121,7 +121,7 @@ class LookAheadLoop:
     def _send(self) -> Work:
         run = self._run
         index = run.asks
-        X = self._delayed.popleft()
+        X = run.points.proposed(self._delayed.popleft(), index)
         relation_violation = run.problem.space.relation_violation(X)
         slots = np.full((1, len(run.problem.scenarios)), -1, np.int64)
         work = run.points.register(X, relation_violation, index, slots, self._old)

@@ -14,6 +14,9 @@ from designopt.store.errors import ReplayError
 from designopt.store.folder import Store
 from designopt.study.study import Stage
 
+#: Kind of the event that keeps a former result after its correction (`designopt.run.ask_tell`).
+CORRECTED = "corrected"
+
 
 class StagePoints:
     """The points of `stage`, the study's stage of that `number` (from 1), in ask order. `recorded` are the designs
@@ -34,6 +37,13 @@ class StagePoints:
         self.count = 0
         self._designs: list[Integers] = []
         self._sent_slots: set[int] = set()
+        self._corrected = any(event["kind"] == CORRECTED for event in self._journal.records("event"))
+
+    def proposed(self, X: Floats, ask: int) -> Floats:
+        """The design `X` (1, d) of an ask; once results were corrected the recorded one, since a solver that has other
+        results now would have chosen another."""
+        number = int(self.recorded[ask]) if self._corrected and ask < len(self.recorded) else -1
+        return X if number < 0 or number in self._ledger.lost else np.array(self._ledger.designs[[number]])
 
     def register(self, X: Floats, relation_violation: Floats, first: int, slots: Integers, old: int) -> Work:
         """Register points, designs and slots for rows `X`; `first` is the ask index of the first.
@@ -118,6 +128,13 @@ class StagePoints:
         source = f"stage '{origin.stage}'" if origin and origin.stage else "another store"
         hint = f"; it starts from {source}, whose results may have changed" if origin else ""
         path = self._store.path
+        if self._corrected:
+            raise ReplayError(
+                f"{path}: results were corrected, and with these solver {solver.name} would have chosen other designs "
+                f"since ({detail}), so it cannot go on; all results stay: begin a study that starts from them, with "
+                f"start_from: {{store: {path}}} in its stage",
+                path,
+            )
         raise ReplayError(
             f"{path}: ask {first + i} of stage '{self._stage.name}' differs from the journal: {detail} (solver "
             f"{solver.name}, version {solver.version}; {self._version_differences()}){hint}; resume with "

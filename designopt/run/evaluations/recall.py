@@ -76,7 +76,7 @@ def evaluations_with_same_keys(store: Path, problem: Problem) -> tuple[int, int]
 
 
 class Recalling(Dispatcher):
-    """A dispatcher that records results from `others` by key and sends only the rest to the executor."""
+    """A dispatcher that records results from `stores` by key and sends only the rest to the executor."""
 
     def __init__(self, *arguments: Any, stores: Sequence[OtherStore]) -> None:
         super().__init__(*arguments)

@@ -14,6 +14,8 @@ from designopt.solvers.collocation.controls import AS_STATED, Controls
 SAME = 1e-6
 #: Relative difference between the objective of a program and the model's evaluation beyond which it is reported.
 APART = 1e-4
+#: Multiple of a program's error estimate that a coarse mesh cannot explain.
+BEYOND_MESH = 100.0
 
 
 @dataclass(frozen=True)
@@ -68,28 +70,36 @@ def verified(programs: RequestedPrograms, solved: SolvedPrograms) -> str | None:
 
 
 def compared(
-    problem: Problem, outcomes: Outcomes, objectives: Floats, controls: Controls = AS_STATED
+    problem: Problem,
+    outcomes: Outcomes,
+    objectives: Floats,
+    *,
+    errors: Floats,
+    starts: int,
+    controls: Controls = AS_STATED,
 ) -> list[tuple[str, str]]:
-    """Differences between the model's evaluation of the optima and their programs: kinds and texts of events."""
+    """Differences between the model's evaluation of the optima and their programs: kinds and texts of events.
+
+    `errors` (n,) are the error estimates of the programs, NaN for unknown ones, `starts` the number of guesses of
+    each.
+    """
     objective = problem.objectives[0]
     events = []
     model_objectives = objective.sign * outcomes.objectives[:, 0]
     comparable = np.isfinite(model_objectives) & np.isfinite(objectives)
-    with np.errstate(invalid="ignore"):  # missing results are infinite or NaN
-        size, difference = (
-            np.maximum(np.maximum(np.abs(model_objectives), np.abs(objectives)), 1e-300),
-            np.abs(model_objectives - objectives),
-        )
     apart = np.zeros(len(model_objectives))
-    apart[comparable] = difference[comparable] / size[comparable]
+    apart[comparable] = relative_difference(model_objectives[comparable], objectives[comparable])
     if (apart > APART).any():
         worst = int(apart.argmax())
         causes = ["the model's own motions do not include the solver's 'rates' and 'held'"] if controls else []
+        if apart[worst] > BEYOND_MESH * errors[worst]:  # never with an unknown error
+            causes.append(_other_optimum(problem, starts))
+        else:
+            causes += [_mesh(problem), "one of the two found another local optimum"]
         text = (
             f"the model evaluates '{objective.name}' of {_counted(int((apart > APART).sum()), len(model_objectives))} "
             f"differently from the program, by up to {model_objectives[worst]:.6g} instead of {objectives[worst]:.6g}: "
-            f"{'; or '.join([*causes, _cause(problem)])}; or one of the two found another local optimum, or the model "
-            "minimises another objective over its motions than the study"
+            f"{'; or '.join(causes)}; or the model minimises another objective over its motions than the study"
         )
         events.append(("objective_differs", text))
     if (broken := comparable & (outcomes.violation > 0.0)).any():
@@ -102,8 +112,23 @@ def compared(
     return events
 
 
-def _cause(problem: Problem) -> str:
-    """The most likely cause of a difference, and what to do."""
+def relative_difference(values: Floats, references: Floats) -> Floats:
+    """The differences of finite numbers (n,), relative to the larger ones."""
+    return np.abs(values - references) / np.maximum(np.maximum(np.abs(values), np.abs(references)), 1e-300)
+
+
+def _other_optimum(problem: Problem, starts: int) -> str:
+    """The cause of a difference between two accurate motions, and what to do."""
+    if not problem.model.plugin.takes_options:
+        return "the two are different local optima: give the model a better guess, or more starts (see its settings)"
+    return (
+        f"the two are different local optima: raise 'starts' of the solver ({starts} here), which evaluations of the"
+        " model share"
+    )
+
+
+def _mesh(problem: Problem) -> str:
+    """The cause of a difference on a coarse mesh, and what to do."""
     if not problem.model.plugin.takes_options:
         return "the model's evaluation does not use the solver's mesh: refine both (see the settings of the model)"
     if problem.evaluation_options:

@@ -28,8 +28,8 @@ from designopt.solvers.collocation.trajectory import StudyTrajectory, study_traj
 
 #: Settings that the options of a program may reject.
 SETTINGS = ("form", "degree", "midpoint_control", "refine", "ipopt")
-#: Settings that the model's own evaluations share with the programs: what decides the accuracy of one solve.
-OF_EVALUATIONS = (
+#: Settings that the model's own evaluations share with the programs: what decides accuracy and optimum of a solve.
+OF_SOLVE = (
     "scheme",
     "intervals",
     "degree",
@@ -44,6 +44,7 @@ OF_EVALUATIONS = (
     "ipopt",
     "rollout",
 )
+OF_EVALUATIONS = (*OF_SOLVE, "starts")
 #: Confidence level of the intervals of an estimate.
 USUAL_LEVEL = 0.95
 
@@ -200,7 +201,7 @@ class Collocation:
     def options(self) -> Options:
         """Options of each program."""
         return Options.from_settings(
-            {name: plain(getattr(self, name)) for name in (*OF_EVALUATIONS, "time_limit", "compile", "persistent")}
+            {name: plain(getattr(self, name)) for name in (*OF_SOLVE, "time_limit", "compile", "persistent")}
         )
 
     def evaluation_options(self) -> dict[str, Any]:
@@ -248,7 +249,15 @@ class Collocation:
             for name, column in zip(study.released, columns, strict=True):
                 X[:, column] = solved.figures[f"optimum({name})"][rows]
             outcomes = evaluate(X)
-            for kind, text in compared(problem, outcomes, solved.figures["program(objective)"][rows], study.controls):
+            differences = compared(
+                problem,
+                outcomes,
+                solved.figures["program(objective)"][rows],
+                errors=solved.figures.get("program(error_estimate)", np.full(len(solved), np.nan))[rows],
+                starts=self.starts,
+                controls=study.controls,
+            )
+            for kind, text in differences:
                 evaluate.note(kind, text)
         ends = ", ".join(f"{count} {reason}" for reason, count in counts)
         return f"{len(solved)} program{'s' if len(solved) > 1 else ''}: {ends}"

@@ -104,6 +104,14 @@ class Elitist:
         self._requested.update(self._rows(S))
         return self._space.from_search(S)
 
+    def coordinates(self, S: Floats, X: Floats) -> Floats:
+        """The coordinates of designs `X` (n, d), requested as `S`: their own if others were made in their place, before
+        a result was corrected."""
+        if np.array_equal(self._space.from_search(S), X):
+            return S
+        self._requested.update(row.tobytes() for row in X + 0.0)
+        return self._space.to_search(X)
+
     def hear(self, S: Floats, outcomes: Outcomes) -> None:
         """Take in the outcomes of designs; the best survive."""
         self.alive = self.alive.join(Population.from_outcomes(S, outcomes))
@@ -221,5 +229,8 @@ def one_by_one(search: Elitist, evaluate: Evaluate, look_ahead: int) -> str:
         under_way.append(S)
         return search.request(S)
 
-    evaluate.ahead(ask, lambda outcomes: search.hear(under_way.popleft(), outcomes), look_ahead)
+    def tell(outcomes: Outcomes) -> None:
+        search.hear(search.coordinates(under_way.popleft(), outcomes.X), outcomes)
+
+    evaluate.ahead(ask, tell, look_ahead)
     return EXHAUSTED

@@ -223,7 +223,8 @@ def _rows(X: Floats) -> set[bytes]:
 
 
 class _Unasked:
-    """Keeps individuals with a new design (not in `rows`, not in `others`, first of its kind) or a known result.
+    """Keeps individuals with a new design (not in `rows`, not in another population, first of its kind) or a known
+    result.
 
     pymoo's elimination compares only with the population, and in search coordinates, in which different points may
     round to the same integer.

@@ -3,7 +3,8 @@
 The kernel is Matern 5/2 with one length scale for each group of columns (Rasmussen & Williams 2006, equation 4.17 and
 section 5.1). Mean and amplitude of the process are eliminated by their estimates (Jones, Schonlau & Welch 1998,
 equations 5 and 6). The prior of the length scales grows with the square root of the dimension (Hvarfner, Hellsten &
-Nardi 2024); otherwise many parameters look important after few observations. Slopes may be observed in addition to
+Nardi 2024); otherwise many parameters look important after few observations. It may expect them near a common level;
+otherwise single parameters look important or unimportant by chance. Slopes may be observed in addition to
 values (Morris, Mitchell & Ylvisaker 1993; Forrester, Sóbester & Keane 2008, chapter 7).
 """
 
@@ -46,16 +47,19 @@ JUMPY, SMOOTH = 0.1, 1e-5
 LENGTH_BOUNDS = (5e-3, 1e3)
 #: Prior of the logarithm of a length scale in d dimensions: mean LENGTH_PRIOR[0] + log(d)/2, standard deviation.
 LENGTH_PRIOR = (float(np.sqrt(2.0)), float(np.sqrt(3.0)))
+#: Its standard deviation about the level that all length scales of a process have in common, if they have one.
+ABOUT_LEVEL = 0.5
 
 
 @dataclass(frozen=True)
 class Hyperparameters:
     """`lengths` (groups,), one for each group of columns; `noise` is the variance of the noise relative to that of the
-    process, `noisy` whether it may exceed rounding errors."""
+    process, `noisy` whether it may exceed rounding errors, `common_level` whether the prior expects similar lengths."""
 
     lengths: Array
     noise: float
     noisy: bool = True
+    common_level: bool = True
 
     @property
     def logarithms(self) -> Array:
@@ -68,9 +72,9 @@ class Hyperparameters:
         return replace(self, lengths=values[:-1], noise=float(values[-1]))
 
 
-def first_guess(groups: int, noisy: bool = True, length: float = 0.5) -> Hyperparameters:
+def first_guess(groups: int, noisy: bool = True, length: float = 0.5, common_level: bool = True) -> Hyperparameters:
     """Length scales of `length` of the range times the root of the dimension, almost no noise."""
-    return Hyperparameters(np.full(groups, length * np.sqrt(groups)), 1e-6, noisy)
+    return Hyperparameters(np.full(groups, length * np.sqrt(groups)), 1e-6, noisy, common_level)
 
 
 @dataclass(frozen=True)
@@ -299,7 +303,10 @@ def _negative_posterior(
     n, count = len(values), len(start.lengths)
     size = len(_observed(values, slopes))
     prior_mean = np.append(np.full(count, LENGTH_PRIOR[0] + 0.5 * np.log(count)), NOISE_PRIOR[0])
-    prior_sd = np.append(np.full(count, LENGTH_PRIOR[1]), NOISE_PRIOR[1])
+    about = ABOUT_LEVEL if start.common_level else LENGTH_PRIOR[1]
+    covariance = np.diag(np.append(np.full(count, about**2), NOISE_PRIOR[1] ** 2))
+    covariance[:count, :count] += LENGTH_PRIOR[1] ** 2 - about**2
+    precision, normalizer = np.linalg.inv(covariance), 0.5 * float(np.linalg.slogdet(covariance)[1])
     columns = np.eye(count)[groups]  # (d, groups)
 
     def function(logarithms: Array) -> tuple[float, Array]:
@@ -320,11 +327,14 @@ def _negative_posterior(
         residual = _observed(values - mean, slopes)
         weights = inverse @ residual
         variance = max(float(residual @ weights) / size, 1e-300)
-        z = (logarithms - prior_mean) / prior_sd
-        value = 0.5 * size * np.log(variance) + float(np.log(np.diag(factor)).sum()) + 0.5 * float(z @ z)
+        off = logarithms - prior_mean
+        pull = precision @ off
+        value = (
+            0.5 * size * np.log(variance) + float(np.log(np.diag(factor)).sum()) + 0.5 * float(off @ pull) + normalizer
+        )
         W = inverse - np.outer(weights, weights) / variance
         along = along_length_scales(W, scaled, first, scales, slopes, h.noise)
         gradient = np.append(0.5 * along @ columns, 0.5 * h.noise * float((np.diag(W) * noise).sum()))
-        return value, gradient + z / prior_sd
+        return value, gradient + pull
 
     return function

@@ -60,9 +60,11 @@ class Surrogate:
     """Processes of all observations so far. Hyperparameters are fitted again when there are a tenth more of them, from
     SOON observations on a fifth; the transformation of values is chosen again when there are half as many more."""
 
-    def __init__(self, problem: Problem, noise: bool | None = None) -> None:
-        """`noise` is the setting of the solver: None means that the model decides."""
+    def __init__(self, problem: Problem, noise: bool | None = None, priors: Sequence[bool] = (True, False)) -> None:
+        """`noise` is the setting of the solver: None means that the model decides. `priors` are the possible values of
+        `common_level` of the hyperparameters, of which the more probable is chosen."""
         self.problem = problem
+        self.priors = priors
         self.noisy = problem.model.plugin.takes_rng if noise is None else noise
         self.coordinates = Coordinates(problem.space)
         self._equality = np.array([limit.equality for limit in problem.limits], dtype=bool)
@@ -238,7 +240,7 @@ class Surrogate:
         variation."""
         d = len(self.problem.space.free)
         lengths = (0.5, 0.1) if count >= MANY * d else (0.5,)
-        return [first_guess(d, self.noisy, length) for length in lengths]
+        return [first_guess(d, self.noisy, length, common) for length in lengths for common in self.priors]
 
     def _process(self, name: str, sample: _Sample, scales: Sequence[Scale]) -> tuple[Scale, GaussianProcess]:
         """The process of a `sample`, on one of `scales`."""

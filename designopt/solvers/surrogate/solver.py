@@ -41,7 +41,7 @@ AWAY, NEAR = 0, 1
 LEAST_NEAR, MOST_NEAR = 0.2, 0.5
 
 
-@solver("gp", version=5)
+@solver("gp", version=6)
 class GaussianProcessSearch:
     """Bayesian optimization with Gaussian processes, for 1 to 4 objectives and at most a few hundred evaluations.
 
@@ -52,8 +52,11 @@ class GaussianProcessSearch:
     Integers, choices and conditions are searched directly; noise is estimated for stochastic models. Values are
     transformed to compress large ones if that increases the likelihood. If fewer than half of the last ten designs were
     improvements, about every other one is chosen by a local model; values that jump there, as between branches of a
-    solution, get a second kernel of short length scales. With several objectives every fourth design aims at an end of
-    the front. From 16 parameters on the search uses a trust region around the best designs (Eriksson et al. 2019).
+    solution, get a second kernel of short length scales. With one objective, the length scales of a process are
+    expected near a common level or independent of each other, whichever is more probable; if none of the last ten
+    designs was an improvement and the processes expect none anywhere, processes of independent length scales choose.
+    With several objectives every fourth design aims at an end of the front. From 16 parameters on the search uses a
+    trust region around the best designs (Eriksson et al. 2019).
 
     Designs are requested one by one, with `look_ahead` pending, which keeps as many workers busy; each is chosen with
     predictions in place of pending results (Ginsbourger, Le Riche & Carraro 2010). Designs of ``start_from`` are used
@@ -177,7 +180,9 @@ class _Search:
         self._problem = problem
         self._rng = rng
         self._coordinates = Coordinates(problem.space)
-        self._surrogate = Surrogate(problem, settings.noise)
+        self._single = len(problem.objectives) == 1
+        self._surrogate = Surrogate(problem, settings.noise, priors=(True, False) if self._single else (False,))
+        self._independent = Surrogate(problem, settings.noise, priors=(False,))
         self._outcomes = [start] if len(start) else []
         self._pending: list[Floats] = []
         self._requested = {x.tobytes() for x in start.X + 0.0}
@@ -216,6 +221,11 @@ class _Search:
     def _stuck(self) -> bool:
         return len(self._recent) == RECENT and sum(self._recent) < RECENT // 2
 
+    @property
+    def _exhausted(self) -> bool:
+        """Whether none of the last designs improved the only objective, as around an optimum that is known."""
+        return self._single and len(self._recent) == RECENT and not any(self._recent) and self._region is None
+
     def ask(self) -> Floats:
         """The next design (1, d); (0, d) at the end of the search."""
         x = self._next()
@@ -235,7 +245,11 @@ class _Search:
     def tell(self, outcomes: Outcomes) -> None:
         """Called with the outcome (1 row) of the first pending design."""
         self._tells += 1
-        self._pending = [x for x in self._pending if x.tobytes() != (outcomes.X[0] + 0.0).tobytes()]
+        left = [x for x in self._pending if x.tobytes() != (outcomes.X[0] + 0.0).tobytes()]
+        if len(left) == len(self._pending):  # made in its place, before a result was corrected
+            left = left[1:]
+            self._requested.add((outcomes.X[0] + 0.0).tobytes())
+        self._pending = left
         better = self._better(outcomes)
         if (way := self._chosen.pop((outcomes.X[0] + 0.0).tobytes(), None)) is not None:
             self._worth[way] += better, 1.0
@@ -260,6 +274,9 @@ class _Search:
         pending = np.array(self._pending).reshape(len(self._pending), observations.X.shape[1])
         processes = self._surrogate.processes(observations, pending, cheap)
         candidate = self._best_candidate(processes, observations.X[~observations.failed])
+        if self._exhausted and candidate is not None and np.exp(candidate.value) < LITTLE * processes.hypervolume:
+            processes = self._independent.processes(observations, pending, cheap)
+            candidate = self._searched(processes, None)
         if candidate is None:
             return self._random_design()
         best = observations.objectives[observations.feasible].min(axis=0, initial=np.inf)
@@ -284,7 +301,7 @@ class _Search:
         if self._region is not None:
             centre = processes.front[int(self._rng.integers(len(processes.front)))]
             return self._searched(processes, self._region.bounds(self._coordinates.coordinates(centre[None])[0]))
-        if processes.boxes is None or not self._stuck:
+        if processes.boxes is None or self._exhausted or not self._stuck:
             return self._searched(processes, None)
         best = None
         for turn, way in enumerate(self._ways(processes, X)):

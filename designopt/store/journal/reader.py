@@ -40,7 +40,7 @@ BLOCK = 4096
 class Ending:
     """The end of a stage at its `wall` time.
 
-    The solver had received the first `told` of its `asked` designs; `missing` are the asks without a result at that
+    The solver had received the first `tells` of its `asks` designs; `missing` are the requests without a result at that
     time.
     """
 

@@ -38,7 +38,7 @@ def _insert(table: str, end: str = " ON CONFLICT DO NOTHING", *, width: int = 0)
 _EVALUATION, _ATTEMPT, _POINT = map(_insert, ("evaluation", "attempt", "point"))
 _EVENT, _PRINTED = map(_insert, ("event", "printed"))
 _USAGE = _insert("usage", " ON CONFLICT DO UPDATE SET wall = excluded.wall, digest = excluded.digest")
-_ENDING = _insert("ending", "").replace("INSERT", "INSERT OR REPLACE")
+_ENDING, _REPLACED = (_insert(t, "").replace("INSERT", "INSERT OR REPLACE") for t in ("ending", "evaluation"))
 
 #: Interval between updates of the record counts (s); they are also updated at the end of a session.
 COUNTING = 1.0
@@ -171,6 +171,10 @@ class Journal(JournalReader):
         """Evaluations: rows (key, kind, design, number, status, reason, outputs JSON, message, wall, cpu, attempts,
         session, worker, finished, array reference)."""
         self._add(_EVALUATION, sealed(rows))
+
+    def replace_evaluations(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Evaluations as in `add_evaluations`, in place of the recorded ones with the same keys."""
+        self._add(_REPLACED, sealed(rows))
 
     def forget(self, keys: Sequence[bytes]) -> None:
         """Delete the evaluations `keys`: they are computed again."""

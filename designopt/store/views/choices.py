@@ -22,7 +22,7 @@ ROBUST = decision.label(Choice("robust"))
 @dataclass(frozen=True)
 class Choices:
     """Designs of `outcomes` selected by the rules of `study`; `read_tolerated` reads neighbours within tolerances on
-    demand.
+    demand. `baseline` has the rows of designs to compare with, which robustness alone does not recommend.
 
     The methods are those of `designopt.store.result.Result` of the same names.
     """
@@ -31,6 +31,7 @@ class Choices:
     problem: Problem
     outcomes: Outcomes
     read_tolerated: Callable[[], ToleranceResults | None]
+    baseline: frozenset[int] = frozenset()
 
     @cached_property
     def front(self) -> Integers:
@@ -84,7 +85,7 @@ class Choices:
         if first is None:
             return None
         row = first[1]
-        near, robust = self.read_tolerated(), self.most_robust()
+        near, robust = self.read_tolerated(), self.most_robust(self.baseline)
         index = None if near is None else near.index_of(row)
         if near is None or index is None or robust is None or near.share[index] >= ENOUGH:
             return first
@@ -102,14 +103,12 @@ class Choices:
         label = next((name for name in rules if name in picked), next(iter(picked)))
         return label, picked[label]
 
-    def most_robust(self) -> int | None:
-        """The row of the feasible design with the most neighbours that meet all limits."""
+    def most_robust(self, excluded: frozenset[int] = frozenset()) -> int | None:
+        """The row of the feasible design with the most neighbours that meet all limits, without rows that are
+        `excluded`."""
         tolerated = self.read_tolerated()
-        places = (
-            []
-            if tolerated is None
-            else [i for i, row in enumerate(tolerated.rows.tolist()) if self.outcomes.feasible[row]]
-        )
+        rows = [] if tolerated is None else tolerated.rows.tolist()
+        places = [i for i, row in enumerate(rows) if self.outcomes.feasible[row] and row not in excluded]
         if tolerated is None or not places or not self.problem.objectives:
             return None
         signs = np.array([o.sign for o in self.problem.objectives])

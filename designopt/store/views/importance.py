@@ -7,8 +7,8 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.problem import Outcomes, Problem
 
-#: Minimum number of designs with a result.
-MIN_DESIGNS = 20
+#: Minimum number of designs with a result: four classes of a parameter, so that an optimum within its range shows.
+MIN_DESIGNS = 40
 #: Minimum number of designs per class, and maximum number of classes.
 IN_CLASS, CLASSES = 10, 12
 
@@ -20,7 +20,7 @@ def importance(problem: Problem, outcomes: Outcomes) -> Floats:
     parameter (one for each value of a choice), and the variance of the mean ranks of the classes is compared with the
     total variance (Pearson 1905; a first-order Sobol' index from given data: Plischke, Borgonovo & Smith 2013),
     corrected for chance (Kelley 1935). It detects effects with an interior optimum, but no interactions; parameters
-    correlated by a search share the explained part. NaN with fewer than 20 designs with a result, or without variation.
+    correlated by a search share the explained part. NaN with fewer than 40 designs with a result, or without variation.
     """
     rows = np.flatnonzero(~outcomes.failed)
     free = problem.space.free

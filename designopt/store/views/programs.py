@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.problem import Problem
+from designopt.problem import Outcomes, Problem
 from designopt.store.disk.arrays import read_arrays
 from designopt.store.journal import recorded_designs
 from designopt.store.journal.reader import JournalReader
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Name of the recorded value of a released parameter at the optimum, in the study's unit.
 OPTIMUM = "optimum({})"
+#: Relative difference of objectives beyond which a motion is better than another.
+BETTER = 1e-4
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,36 @@ class ProgramRecord:
     def sparsity(self) -> Sparsity | None:
         """Sparsity of the derivatives of the program; only for the first program of a chain."""
         return _sparsity(self)
+
+
+def best_program(programs: Sequence[ProgramRecord], sign: float) -> ProgramRecord | None:
+    """The program with the best objective, the first among ties; None without a solved one. `sign` is -1 for an
+    objective that is maximised."""
+    solved = [p for p in programs if p.ok and "program(objective)" in p.figures]
+    return min(solved, key=lambda p: sign * p.figures["program(objective)"], default=None)
+
+
+def better_motions(
+    programs: Sequence[ProgramRecord], problem: Problem, outcomes: Outcomes, rows: Sequence[int]
+) -> dict[int, float]:
+    """The designs, of those in `rows`, for which a program found a better motion than the model's own evaluation has:
+    the objective of that motion by row."""
+    row_of = {_design_key(problem.space.values(outcomes.X[row].tolist())): row for row in rows}
+    sign, better = problem.objectives[0].sign, dict[int, float]()
+    for program in programs:
+        row, value = row_of.get(_design_key(program.optimum)), program.figures.get("program(objective)")
+        if not program.ok or row is None or value is None:
+            continue
+        evaluated = float(outcomes.objectives[row, 0])
+        size = max(abs(value), abs(evaluated))
+        least = sign * better[row] if row in better else np.inf
+        if np.isfinite(evaluated) and sign * value < min(evaluated - BETTER * size, least):
+            better[row] = value
+    return better
+
+
+def _design_key(design: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple(sorted(design.items()))
 
 
 def _sparsity(record: ProgramRecord) -> Sparsity | None:

@@ -29,9 +29,9 @@ MIN_SPARE = 4
 class ToleranceResults:
     """Designs (r) with their neighbours (k).
 
-    `rows` are their rows in the outcomes. `known` (r, k) marks recorded neighbours, `feasible` (r, k) those that meet
-    all limits; `share` (r,) is that of the feasible ones among the recorded. `objectives` (r, k, m) are those of the
-    neighbours in their own direction, NaN without a result; `worst` and `spread` (r, m) are their worst values and
+    `rows` are their rows in the outcomes. `is_recorded` (r, k) marks recorded neighbours, `feasible` (r, k) those that
+    meet all limits; `share` (r,) is that of the feasible ones among the recorded. `objectives` (r, k, m) are those of
+    the neighbours in their own direction, NaN without a result; `worst` and `spread` (r, m) are their worst values and
     standard deviations. `effects` (r, d, m + 1) are the squared correlations between the tolerated parameters (`names`)
     and the objectives, and last the violation of the limits: the share of the variance explained by a linear dependence
     on the parameter (Saltelli et al. 2008, chapter 1); NaN without variation.

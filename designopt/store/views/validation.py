@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.arrays import Floats
-from designopt.problem import Problem
+from designopt.arrays import Floats, Mask
+from designopt.problem import EQUAL, Outcomes, Problem
 from designopt.store.journal import recorded_designs
 from designopt.store.journal.reader import JournalReader
 from designopt.study.study import StudyDefinition, Validation
@@ -23,7 +23,8 @@ class ValidationResults:
     `rows` are their rows in the outcomes, `labels` the reasons for the choice. `figures` and `objectives` (n, m, s) are
     NaN without a result, `statuses` "" before the evaluation. The objectives are in their own direction, for each
     scenario alone; `quantiles` (n, m, q) are over the scenarios with a result. `feasible_share` (n,) is the share of
-    the evaluated scenarios with a result within all limits.
+    the evaluated scenarios with a result within all limits, `violated` (n,) by limit the share of those with a result
+    that violate it.
     """
 
     rows: NDArray[np.int64]
@@ -33,6 +34,7 @@ class ValidationResults:
     statuses: NDArray[np.str_]
     quantiles: Floats
     feasible_share: Floats
+    violated: Mapping[str, Floats]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -95,7 +97,20 @@ def read_validation(
         feasible_share=np.where(
             is_recorded.any(axis=1), within_limits / np.maximum(is_recorded.sum(axis=1), 1), np.nan
         ),
+        violated=_violated(alone, once, (statuses == "ok").reshape(shape)),
     )
+
+
+def _violated(alone: Problem, once: Outcomes, succeeded: Mask) -> dict[str, Floats]:
+    """For each limit of `alone` the share (n,) of the scenarios (n, s) that `succeeded` and violate it; `once` has a
+    row for each design and scenario."""
+    beyond = alone.constraint_values(once.figures)
+    violating: dict[str, Mask] = {}  # by either side
+    for limit, values in zip(alone.limits, beyond.T, strict=True):
+        excess = np.abs(values) - EQUAL if limit.equality else values
+        violates = ~(excess <= 0.0).reshape(succeeded.shape) & succeeded
+        violating[limit.constraint.name] = violating.get(limit.constraint.name, False) | violates
+    return {name: rows.sum(axis=1) / np.maximum(succeeded.sum(axis=1), 1) for name, rows in violating.items()}
 
 
 def _quantiles(values: Floats, levels: tuple[float, ...]) -> Floats:

@@ -21,7 +21,7 @@ class Finding:
 
     `key` names a wrong key in the mapping at `path` ("" for the key that leads to `path` itself); `part` is the offset
     and length of the wrong piece of a text; `at` names the member of `path` to point at, if the sentence is about the
-    whole; `other` is the path of a contradicting entry.
+    whole; `related` is the path of a contradicting entry.
     """
 
     path: Path

@@ -174,7 +174,8 @@ def _pint_unit(unit: str) -> Any:
         or "//" in bare
         or _NUMERAL.search(bare)
     ):
-        raise UnitError(f"'{unit[:40]}' is not a unit")
+        way_out = "; write the result of a calculation" if bare[:1].isdigit() else ""
+        raise UnitError(f"'{unit[:40]}' is not a unit{way_out}")
     try:
         return _registry().parse_units(unit.replace("%", "percent").replace("·", "*"))
     except pint.UndefinedUnitError as error:

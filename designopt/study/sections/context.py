@@ -44,7 +44,7 @@ class Context:
     Invalid parts of the first pass are None in the second pass; the methods return None for them, without a finding.
 
     `folder` is that of the study file, if it has one; `typed` states whether the user gave the value at a path on the
-    command line or in Python, not in a file. `known` caches the plugins (or the error). `tables` are the files whose
+    command line or in Python, not in a file. `plugins` caches the plugins (or the error). `tables` are the files whose
     rows were used.
     """
 

@@ -11,7 +11,7 @@ from designopt.study.language import units
 from designopt.study.language.checking.annotations import type_words
 from designopt.study.language.checking.refusals import value_text
 from designopt.study.language.checking.words import LABEL
-from designopt.study.language.findings import Path, nearest_or_all
+from designopt.study.language.findings import Path, nearest, nearest_or_all
 from designopt.study.language.units import UnitError
 from designopt.study.sections import rows
 from designopt.study.sections.choose import Method
@@ -23,6 +23,8 @@ from designopt.study.study import DesignVariable
 
 #: The stage that evaluates the designs of the section `baseline`, and the default name of a single one.
 BASELINE = "baseline"
+#: The key of a design by a rule of the model.
+RULE = "rule"
 
 #: Labels of the other designs chosen from a front contain spaces.
 CHOSEN = ("compromise", *get_args(Method))
@@ -72,7 +74,8 @@ def baseline(ctx: Context, sections: Sequence[Any], path: Path, *, listed: bool)
         if section is None:
             continue
         row = Row(dict(section), (*path, position) if listed else path)
-        default_name = str(row.values["rule"]) if "rule" in row.values else None if listed else BASELINE
+        rule = next((str(row.values[key]) for key in row.values if key == RULE or nearest(key, [RULE])), None)
+        default_name = rule if rule is not None else None if listed else BASELINE
         if default_name is not None and "name" not in row.values:
             row = replace(row, values={"name": default_name, **row.values})
         baselines.append(row)
@@ -91,9 +94,9 @@ def by_rules(
     ctx: Context, designs: ListedDesigns, parameters: Sequence[DesignVariable], model: Use[ModelPlugin] | None
 ) -> ListedDesigns:
     """`designs` with the values of the model's rules in place of the key ``rule``; stated values stay."""
-    if not any("rule" in row.values for row in designs.rows):
+    if not any(RULE in row.values for row in designs.rows):
         return designs
-    stated = replace(designs, rows=tuple(row for row in designs.rows if "rule" not in row.values))
+    stated = replace(designs, rows=tuple(row for row in designs.rows if RULE not in row.values))
     if model is None:
         return stated
     free = {p.name: p for p in parameters if p.kind == "real"}
@@ -106,10 +109,10 @@ def by_rules(
     completed = []
     for row in designs.rows:
         values = dict(row.values)
-        rule = values.pop("rule", "")
-        if "rule" in row.values and rule not in proposed:
+        rule = values.pop(RULE, "")
+        if RULE in row.values and rule not in proposed:
             names = ", ".join(proposed) or f"none: the model '{model.plugin.name}' has no rules for these settings"
-            ctx.add((*row.path, "rule"), f"there is no rule '{rule}'; known rules: {names}")
+            ctx.add((*row.path, RULE), f"there is no rule '{rule}'; known rules: {names}")
             continue
         by_rule = {
             n: (v - free[n].offset) / free[n].factor for n, v in proposed.get(str(rule), {}).items() if n in free
@@ -123,7 +126,7 @@ def by_rules(
             text = (
                 f"the rule gives {name} = {values_text.rstrip()}: {way}, state {name} beside the rule, or leave it out"
             )
-            ctx.add((*row.path, "rule"), text)
+            ctx.add((*row.path, RULE), text)
         if not outside:
             completed.append(replace(row, values=by_rule | values))
     return replace(designs, rows=tuple(completed))
@@ -166,11 +169,12 @@ def _resolved(ctx: Context, row: Row, parameters: Mapping[str, DesignVariable]) 
             if name == "name":
                 design[name] = value
             elif name not in parameters:
-                ctx.add(path, f"'{name}' is not in space{nearest_or_all(name, parameters)}", key="")
+                ctx.add(path, f"'{name}' is not in space{nearest_or_all(name, [*parameters, RULE])}", key="")
             elif (parameter_value := _parameter_value(ctx, value, parameters[name], path)) is not None:
                 design[name] = parameter_value
+        is_mistyped = any(name != "name" and name not in parameters for name in row.values)
         for name, p in parameters.items():
-            if name not in row.values and p.kind != "fixed" and not p.when:
+            if name not in row.values and p.kind != "fixed" and not p.when and not is_mistyped:
                 ctx.add(row.path, f"a value of '{name}' is missing")
     return design
 

@@ -17,8 +17,8 @@ from designopt.study.sections.context import Context
 class Row:
     """Values by name as given. `path` leads to the row, or to its table.
 
-    In a table `cells` are the positions of the values, `heads` those of the names of the columns, and `place` is that
-    of the line.
+    In a table `cells` are the positions of the values, `heads` those of the names of the columns, and `table_position`
+    is that of the line.
     """
 
     values: Mapping[str, Any]

@@ -52,7 +52,7 @@ LONGEST_MESSAGE = 20_000
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One design in one scenario. `place` is the position in the code at which an error was raised."""
+    """One design in one scenario. `raise_location` is the position in the code at which an error was raised."""
 
     status: str
     outputs: Mapping[str, float]

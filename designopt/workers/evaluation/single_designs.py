@@ -15,6 +15,9 @@ from designopt.study.stated_units import in_words, stated_value
 from designopt.study.study import StudyDefinition
 from designopt.workers.evaluation.evaluate import NO_PERMISSION, Evaluation, Evaluator
 
+#: Random designs for each trial, of which those within the relations are evaluated.
+CANDIDATES = 100
+
 
 def evaluate_one(
     study: StudyDefinition,
@@ -114,8 +117,9 @@ def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMIS
     problem = dataclasses.replace(Problem.from_study(study), fidelity=None)
     space = problem.space
     rng = np.random.default_rng(study.seed)
-    S = space.lower + rng.random((count, len(space.free))) * (space.upper - space.lower)
+    S = space.lower + rng.random((CANDIDATES * count, len(space.free))) * (space.upper - space.lower)
     X = space.from_search(S)
+    X = X[np.argsort(space.relation_violation(X) > 0.0, kind="stable")[:count]]  # those within the relations first
     evaluator = Evaluator.for_problem(problem, permission=permission)
     lines, statuses = list[str](), list[str]()
     for x, relation_violation, keys in zip(

@@ -17,10 +17,10 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import dask
 
-from designopt.workers.pools.process_state import inherited
 from designopt.workers.private_names import (
     ForkServer,
     ForkServerProcess,
@@ -207,3 +207,41 @@ def _without_remarks() -> Iterator[None]:
         yield
     finally:
         sys.warnoptions = remarks
+
+
+#: Lines of /proc/self/status: identity, affinity, ignored signals.
+_STATUS = ("Uid", "Gid", "Groups", "Umask", "SigIgn", "Cpus_allowed_list")
+
+
+def inherited() -> tuple[object, ...]:
+    """Environment, folders, search path of modules, standard files, limits and rights: equal if two successive
+    processes would inherit the same."""
+    return (
+        dict(os.environ),
+        _folder(),
+        tempfile.gettempdir(),
+        tuple(sys.path),
+        tuple(_file(standard) for standard in (0, 1, 2)),
+        tuple(line for line in _text("status").splitlines() if line.partition(":")[0] in _STATUS),
+        _text("limits"),
+        os.getpriority(os.PRIO_PROCESS, 0),
+    )
+
+
+def _folder() -> str:
+    with contextlib.suppress(OSError):  # it has been removed
+        return os.getcwd()
+    return ""
+
+
+def _file(descriptor: int) -> tuple[int, int]:
+    with contextlib.suppress(OSError):  # it is closed
+        about = os.fstat(descriptor)
+        return about.st_dev, about.st_ino
+    return -1, -1
+
+
+def _text(name: str) -> str:
+    with contextlib.suppress(OSError):
+        return Path("/proc/self", name).read_text()
+    return ""

@@ -10,8 +10,9 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import dask
@@ -25,7 +26,6 @@ from designopt.workers.pools.certificates import temporary_security
 from designopt.workers.pools.connection import CLOSE_WAIT, SCHEDULER_OPTIONS, SETTINGS, silent
 from designopt.workers.pools.forking import forked
 from designopt.workers.pools.scratch import scratch_folder
-from designopt.workers.pools.shared_changes import SharedChanges
 from designopt.workers.pools.shortage import (
     NO_THREADS,
     needed_files,
@@ -255,6 +255,42 @@ def _without_main_module() -> Iterator[None]:
         yield
     finally:
         multiprocessing.spawn.get_preparation_data = original
+
+
+class SharedChanges:
+    """The first user makes the `changes`, in their order; the last one reverts them.
+
+    Runs in threads of one process begin and end independently, without reverting changes that another one needs.
+    """
+
+    def __init__(self, *changes: Callable[[], contextlib.AbstractContextManager[Any]]) -> None:
+        self._changes = changes
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._exits = contextlib.ExitStack()
+
+    def __enter__(self) -> SharedChanges:
+        with self._lock:
+            if self._inside == 0:
+                with contextlib.ExitStack() as exits:
+                    for change in self._changes:
+                        exits.enter_context(change())
+                    self._exits = exits.pop_all()
+            self._inside += 1
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._exits.close()
+
+    def at_end(self, call: Callable[..., object], *arguments: Any) -> None:
+        """Register `call` to revert another change; only while in use."""
+        with self._lock:
+            self._exits.callback(call, *arguments)
 
 
 _together = SharedChanges(

@@ -6,8 +6,11 @@ import asyncio
 import contextlib
 import dataclasses
 import os
+import shutil
 import tempfile
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +27,6 @@ from designopt.workers.executor import Chunk, ChunkResult
 from designopt.workers.remote.chunks import ChunkQueue
 from designopt.workers.remote.delivery import Delivery
 from designopt.workers.remote.heap import keep_freed_memory
-from designopt.workers.remote.inbox import Inbox
 from designopt.workers.remote.warning_forwarder import WarningForwarder
 from designopt.workers.supervision import children
 from designopt.workers.supervision.prints import evaluated
@@ -315,3 +317,47 @@ async def retire(run: str, grace: float, dask_worker: Any) -> None:
     if problem.retiring is not None:
         problem.retiring.cancel()
     problem.retiring = asyncio.create_task(problem.retire(dask_worker, 0.0, time.time() + grace))
+
+
+#: Time-out for a file (s).
+ARRIVAL = 600.0
+
+
+class Inbox:
+    """The files of one run received by this worker, in `folder` (among its notes, with which it is removed).
+
+    `ask` requests a digest from the coordinator.
+    """
+
+    def __init__(self, folder: Path, ask: Callable[[str], None]) -> None:
+        self._ask = ask
+        self._folder = folder
+        folder.mkdir(mode=0o700, exist_ok=True)
+        self._came: dict[str, threading.Event] = {}
+        self._errors: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def fetch(self, digest: str) -> Path:
+        """The file with this content; waits until it has arrived. Raises `InputFileError`."""
+        with self._lock:
+            event = self._came.get(digest)
+            if event is None:
+                event = self._came[digest] = threading.Event()
+                self._ask(digest)
+        if not event.wait(ARRIVAL):
+            raise InputFileError(f"a file did not come from the coordinator within {ARRIVAL:.0f} s")
+        if digest in self._errors:
+            raise InputFileError(self._errors[digest])
+        return self._folder / digest
+
+    def receive(self, digest: str, content: bytes | None, error: str) -> None:
+        """Called with a file, or the reason for its absence."""
+        if content is None:
+            self._errors[digest] = error
+        else:
+            (self._folder / digest).write_bytes(content)
+        self._came.setdefault(digest, threading.Event()).set()
+
+    def close(self) -> None:
+        """Remove the received files."""
+        shutil.rmtree(self._folder, ignore_errors=True)

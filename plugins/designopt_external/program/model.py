@@ -361,9 +361,8 @@ class ExternalProgram:
             _fail(folder, f"the program was ended by {ended.signal}", status="crashed", reason=ended.signal)
         success = self.ends.get("success", EvidenceSection())
         if ended.code not in success.get("exit", (0,)):
-            lines = (_text(folder, STDERR).strip() or _text(folder, STDOUT).strip()).splitlines()
-            last = f"; its last line is: {lines[-1].strip()[:200]}" if lines else ""
-            _fail(folder, f"the program ended with exit code {ended.code}{last}", reason=f"exit code {ended.code}")
+            cause = stated_cause(_text(folder, STDERR), _text(folder, STDOUT))
+            _fail(folder, f"the program ended with exit code {ended.code}{cause}", reason=f"exit code {ended.code}")
         if "text" in success and not _line_with(success, folder):
             name = success.get("file", STDOUT)
             near = sources.nearest_lines(_text(folder, name), success["text"])
@@ -414,6 +413,21 @@ def _text(folder: Path, name: str) -> str:
         return sources.text_of(folder, name)
     except (Missing, OSError):
         return ""
+
+
+#: A line that speaks of an error, not of its absence or of a numerical one.
+_ERROR = re.compile(r"(?<!no )(?<!\b0 )(?<!relative )(?<!absolute )errors?\b", re.IGNORECASE)
+
+
+def stated_cause(*texts: str) -> str:
+    """``; it prints: *ERROR reading elements: ...``: the first lines of `texts` that speak of an error, else the last
+    line; "" if all are empty."""
+    lines = [[line.strip() for line in text.splitlines() if line.strip()] for text in texts]
+    for some in lines:
+        k = next((k for k, line in enumerate(some) if _ERROR.search(line)), None)
+        if k is not None:
+            return f"; it prints: {' '.join(some[k : k + 2])[:200]}"
+    return next((f"; its last line is: {some[-1][:200]}" for some in lines if some), "")
 
 
 def _line_with(section: EvidenceSection, folder: Path) -> str:

@@ -14,7 +14,7 @@ from designopt_knee.periodic.strides import Stride, Strides, distance
 
 #: Force (N) from which a contact counts as closed, and samples of a cycle that are tested for it.
 _CLOSED, _SAMPLES = 1.0, 4000
-#: A walk that leaves the end of a branch is looked at for so many cycles, and not beyond so many deg.
+#: A walk that leaves the end of a branch is followed for at most so many cycles and so many deg.
 _CYCLES, _AWAY = 60, 3.0
 
 

@@ -14,7 +14,7 @@ from designopt.dynamics.simulation.simulator import Method, RunArguments
 from designopt.plugin import Diverged
 from designopt_knee.equations import FOLD_MARGIN
 
-#: A run that broke down with this little left of the linkage was at its end, whatever the integrator says of it.
+#: A run that failed this close to the limit of the linkage has reached it, whatever error the integrator reports.
 _NEAR_FOLD = 1e-2
 
 #: Rates may err more than angles: contact is decided within 1e-6 m of depth, and rates are of the order of 5 rad/s.

@@ -50,7 +50,7 @@ def reservations(result: Result) -> tuple[str, ...]:
         "because the tables of Lü et al. (2020) were not available. Agreement with that paper is in pattern, not in "
         "numbers.",
         "Ground forces are not predictions: the hip follows a recorded path, so nothing makes the leg carry the body. "
-        "Nor are the hip's moment and the force of the stop.",
+        "Nor are the moment of the hip and the force of the stop.",
     )
 
 

@@ -19,8 +19,14 @@ from designopt_muscle.osim.poses import without_effect
 from designopt_muscle.scaling.setup import read_scale_setup
 
 from designopt.study.language.files import LARGEST_BESIDE
-from designopt_laboratory.folder.contents import FolderContents, beside, contents_of, partner, unreadable_statics
-from designopt_laboratory.folder.unused import unused
+from designopt_laboratory.folder.contents import (
+    FolderContents,
+    beside,
+    contents_of,
+    partner,
+    unreadable_statics,
+    unused,
+)
 from designopt_laboratory.trial.feet import bodies_of_feet
 from designopt_laboratory.trial.functional import determined_balls, joined
 

@@ -32,7 +32,7 @@ _OUTSIDE, _EXCHANGED = 0.05, 0.8
 #: m from the point of application up to the lowest origin of a loaded foot (median), between which poses are plausible:
 #: public walks have 0.03 to 0.06, a foot whose only origin is the ankle some 0.1.
 _LOWEST, _HIGHEST = -0.05, 0.12
-#: N of a plate beside its contacts that a note names.
+#: Force (N) outside of a plate's contacts that a note mentions.
 _LEAST_LEFT_OUT = 5.0
 
 #: Statuses of plates as those of trials.

@@ -15,7 +15,7 @@ from designopt_muscle.models.trial import MovedCoordinates
 from designopt_muscle.osim.markers import OsimMarker
 from designopt_muscle.osim.model import OsimModel
 from designopt_recordings.frames import FrameStatus, StatusEnum, worst
-from designopt_recordings.gaps.spline import interpolated
+from designopt_recordings.gaps.fill import interpolated
 from designopt_recordings.recording import Recording
 from designopt_recordings.signals.derivatives import derivatives
 from designopt_recordings.signals.even_steps import EVEN, deviations, for_filter

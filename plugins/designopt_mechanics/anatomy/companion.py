@@ -1,22 +1,49 @@
-"""The companion of a VRML file: joints, masses, kinds of virtual links and laws of wires."""
+"""The companion of a VRML file: joints, masses, kinds of virtual links and laws of wires; the bundled anatomies."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any, Literal
 
 import numpy as np
 
 from designopt.study.language.findings import nearest_or_all
 from designopt_mechanics.anatomy.geometry import Geometry
-from designopt_mechanics.anatomy.laws import Elastic, Muscle
+from designopt_mechanics.anatomy.vrml import read_vrml
 from designopt_mechanics.body import Body, BodyError
 from designopt_mechanics.model_file.nodes import At, Findings, Vector3, named, read_as
 from designopt_mechanics.motions import Motion, MotionError, Rotate, Slide
+from designopt_mechanics.springs import pulling, pulling_energy
 from designopt_mechanics.tree import GROUND, Coordinate, Frame, Point, Tree
 from designopt_mechanics.wires import Wire
+
+
+@dataclass(frozen=True)
+class Muscle:
+    """Tension between `min_tension`, the muscle tone, and `max_tension` (N)."""
+
+    max_tension: float
+    min_tension: float = 1.0
+
+
+@dataclass(frozen=True)
+class Elastic:
+    """A tension-only spring: `stiffness` (N/m) and `slack` length (m); see `springs.pulling`."""
+
+    stiffness: float
+    slack: float
+
+    def tension(self, length: Any) -> Any:
+        """N, an expression."""
+        return pulling(self.stiffness, length - self.slack)
+
+    def energy(self, length: Any) -> Any:
+        """J, an expression; its derivative by the length is the tension."""
+        return pulling_energy(self.stiffness, length - self.slack)
+
 
 #: Wire ends below which a virtual link cannot be held.
 _MIN_ENDS = 3
@@ -233,3 +260,20 @@ def _law(at: At, kind: str, length: float) -> Muscle | Elastic:
         if slack <= 0.0:
             raise entries["slack_length"].wrong(f"{slack:g} m is not positive")
     return Elastic(stiffness, slack)
+
+
+BUNDLED = ("teres_minor", "obturator_internus", "pectoralis", "biceps", "elbow_ligaments")
+
+
+def bundled_geometry(name: str) -> Geometry:
+    """The VRML file of a bundled pattern."""
+    return read_vrml(_content(f"{name}.wrl"), f"{name}.wrl")
+
+
+def bundled(name: str) -> Anatomy:
+    """A bundled pattern, one of `BUNDLED`."""
+    return read_companion(_content(f"{name}.yaml"), f"{name}.yaml", bundled_geometry(name))
+
+
+def _content(file: str) -> bytes:
+    return files("designopt_mechanics.anatomy").joinpath("patterns", file).read_bytes()

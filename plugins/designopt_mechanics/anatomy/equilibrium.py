@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 
 from designopt.arrays import Floats
 from designopt.lazy import casadi as ca
-from designopt_mechanics.anatomy.companion import Anatomy
-from designopt_mechanics.anatomy.laws import Elastic
+from designopt_mechanics.anatomy.companion import Anatomy, Elastic
 from designopt_mechanics.dynamics.recursion import efforts
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.wires import lengths, moment_arms, pulls

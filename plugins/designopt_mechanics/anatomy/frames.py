@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike
 from designopt.arrays import Floats
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
-from designopt_mechanics.anatomy.companion import Anatomy
-from designopt_mechanics.anatomy.laws import Elastic
+from designopt_mechanics.anatomy.companion import Anatomy, Elastic
 from designopt_mechanics.dynamics.recursion import efforts
 from designopt_mechanics.loads import Load
 from designopt_mechanics.moment_balance import MomentBalance

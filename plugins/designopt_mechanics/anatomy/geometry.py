@@ -66,13 +66,3 @@ def turn(axis: Any, angle: float) -> Floats:
     K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     rotation: Floats = np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * K @ K
     return rotation
-
-
-def axis_angle(R: Floats) -> tuple[float, float, float, float]:
-    """The axis and angle of a rotation matrix."""
-    from scipy.spatial.transform import Rotation
-
-    vector = Rotation.from_matrix(R).as_rotvec()
-    angle = float(np.linalg.norm(vector))
-    x, y, z = (vector / angle).tolist() if angle > 0.0 else (0.0, 0.0, 1.0)
-    return x, y, z, angle

@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike
 
 from designopt.arrays import Floats
 from designopt.lazy import casadi as ca
-from designopt_mechanics.anatomy.companion import Anatomy
+from designopt_mechanics.anatomy.companion import Anatomy, Elastic, Muscle
 from designopt_mechanics.anatomy.frames import load_rows, load_symbols
-from designopt_mechanics.anatomy.laws import Elastic, Muscle
 from designopt_mechanics.dynamics.recursion import efforts, inverse_dynamics
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.wires import lengths, moment_arms, pulls

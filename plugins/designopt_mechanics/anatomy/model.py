@@ -16,11 +16,9 @@ from designopt.plugin import Array, Diverged, InputFile, InvalidSetting, filled,
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
 from designopt_mechanics import scene
-from designopt_mechanics.anatomy.companion import Anatomy, read_companion
+from designopt_mechanics.anatomy.companion import Anatomy, Elastic, Muscle, bundled, read_companion
 from designopt_mechanics.anatomy.equilibrium import Equilibrium, NoEquilibrium
 from designopt_mechanics.anatomy.frames import AnatomyRows
-from designopt_mechanics.anatomy.laws import Elastic, Muscle
-from designopt_mechanics.anatomy.reading import bundled
 from designopt_mechanics.anatomy.vrml import read_vrml
 from designopt_mechanics.dynamics.recursion import inverse_dynamics
 from designopt_mechanics.state import TreeState

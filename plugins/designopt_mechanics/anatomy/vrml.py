@@ -13,7 +13,7 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.study.language.errors import Issue, StudyError, error_line, short
 from designopt.study.language.findings import nearest_or_all
-from designopt_mechanics.anatomy.geometry import SECTIONS, FixedPoint, Geometry, Strand, axis_angle, placement
+from designopt_mechanics.anatomy.geometry import SECTIONS, FixedPoint, Geometry, Strand, placement
 
 HEADER = "#VRML V2.0 utf8"
 _FIELDS = {"translation": 3, "rotation": 4, "center": 3, "scale": 3, "scaleOrientation": 4}
@@ -294,32 +294,3 @@ class _Reader:
             )
             raise self.wrong(point.at, text, max(1, len(point.name)))
         return tag, link
-
-
-def write_vrml(geometry: Geometry) -> str:
-    """The text of a file that reads back to the same names, order and places."""
-    lines = [HEADER, "DEF world Transform { children ["]
-    for section, links in (("bones", geometry.bones), ("virtual_bones", geometry.virtual)):
-        lines.append(f"  DEF {section} Transform {{ children [")
-        for name, at in links.items():
-            x, y, z, angle = axis_angle(at[:3, :3])
-            rotation = f"rotation {x!r} {y!r} {z!r} {angle!r} " if angle else ""
-            lines.append(f"    DEF {name} Transform {{ {rotation}translation {_numbers(at[:3, 3])} }}")
-        lines.append("  ] }")
-    for kind, section in SECTIONS.items():
-        lines.append(f"  DEF {section} Transform {{ children [")
-        for wire in geometry.wires:
-            if wire.kind != kind:
-                continue
-            lines.append(f"    DEF {wire.name} Transform {{ children [")
-            for k, point in enumerate(wire.points):
-                tag = "Org" if k == 0 else "End" if k == len(wire.points) - 1 else str(k)
-                location = _numbers(np.array(point.position))
-                lines.append(f"      DEF {wire.name}_{tag}_{point.link} Transform {{ translation {location} }}")
-            lines.append("    ] }")
-        lines.append("  ] }")
-    return "\n".join([*lines, "] }", ""])
-
-
-def _numbers(values: Floats) -> str:
-    return " ".join(repr(float(v)) for v in values)

@@ -10,8 +10,6 @@ from designopt_mechanics.andrews.mechanism import (
     ANGLES,
     REST,
     SPRING,
-    STIFFNESS,
-    TORQUE,
     closed_tree,
     gaps,
     joint_functions,
@@ -77,8 +75,3 @@ def _outputs(state: TreeState, angles: Any, spring: Spring, torque: Any, *, join
         (Variable("drift", "m"), drift),
         (Variable("energy", "J"), energy),
     ]
-
-
-def defaults() -> dict[str, float]:
-    """Published values of the parameter and of the torque."""
-    return {"stiffness": STIFFNESS, "torque": TORQUE}

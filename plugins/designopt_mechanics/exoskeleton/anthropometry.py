@@ -64,6 +64,16 @@ def build(size: Size, mass: Any, height: Any, stiffness: Any, link_damping: Any)
 
     The damping of a length is 2 times ratio, root of stiffness times mass that moves with it.
     """
+
+    def rod(
+        name: str, parent: str, segment: SegmentShares, added: float = 0.0, *, upward: bool = False, sign: int = 1
+    ) -> Rod:
+        """A rod of constant moment of inertia by its length: its mass stretches. `upward`: from the lower end."""
+        com = 1.0 - segment.centre if upward else segment.centre
+        spread = com**2 + segment.gyration**2
+        rod_mass, length = mass * segment.mass * (1.0 + added), height * segment.length
+        return Rod(name, parent, rod_mass, com, spread, rest_length=length, sign=sign)
+
     trunk = UPPER_BODY if size == 5 else TRUNK
     upwards = [
         *([("stance_foot", FOOT, ADDED)] if size == 11 else []),
@@ -72,20 +82,18 @@ def build(size: Size, mass: Any, height: Any, stiffness: Any, link_damping: Any)
     ]
     rods: list[Rod] = []
     for name, segment, added in upwards:
-        rods.append(_rod(name, rods[-1].name if rods else "ground", segment, added, mass, height, upward=True))
+        rods.append(rod(name, rods[-1].name if rods else "ground", segment, added, upward=True))
     hip = rods[-1].name
-    rods.append(_rod("trunk", hip, SegmentShares(trunk.mass, trunk.length, 1.0 - trunk.centre, trunk.gyration), 0.0,
-                     mass, height, upward=True))  # fmt: skip
+    upper = SegmentShares(trunk.mass, trunk.length, 1.0 - trunk.centre, trunk.gyration)
+    rods.append(rod("trunk", hip, upper, upward=True))
     if size == 11:
         for side in ("left", "right"):
-            rods.append(_rod(f"{side}_upper_arm", "trunk", UPPER_ARM, 0.0, mass, height))
-            rods.append(_rod(f"{side}_forearm", f"{side}_upper_arm", FOREARM, 0.0, mass, height))
-    rods.append(_rod("swing_thigh", hip, THIGH, ADDED, mass, height, sign=-1))
-    rods.append(
-        _rod("swing_shank", "swing_thigh", LOWER_LEG if size == 5 else SHANK, ADDED, mass, height, sign=-1)
-    )  # fmt: skip
+            rods.append(rod(f"{side}_upper_arm", "trunk", UPPER_ARM))
+            rods.append(rod(f"{side}_forearm", f"{side}_upper_arm", FOREARM))
+    rods.append(rod("swing_thigh", hip, THIGH, ADDED, sign=-1))
+    rods.append(rod("swing_shank", "swing_thigh", LOWER_LEG if size == 5 else SHANK, ADDED, sign=-1))
     if size == 11:
-        rods.append(_rod("swing_foot", "swing_shank", FOOT, ADDED, mass, height, sign=-1))
+        rods.append(rod("swing_foot", "swing_shank", FOOT, ADDED, sign=-1))
     moved = RodTree(tuple(rods), GRAVITY).mu
     elastic_rods = [_elastic(rod, stiffness, link_damping, moved[i, i]) for i, rod in enumerate(rods)]
     names = [rod.name for rod in elastic_rods]
@@ -94,25 +102,6 @@ def build(size: Size, mass: Any, height: Any, stiffness: Any, link_damping: Any)
     passive = {"stance_foot"} | {n for n in names if "arm" in n}
     driven = tuple(i for i, n in enumerate(names) if n not in passive)
     return Build(RodTree(tuple(elastic_rods), GRAVITY), joints, driven)
-
-
-def _rod(
-    name: str,
-    parent: str,
-    segment: SegmentShares,
-    added: float,
-    mass: Any,
-    height: Any,
-    *,
-    upward: bool = False,
-    sign: int = 1,
-) -> Rod:
-    """A rod of constant moment of inertia by its length: the mass stretches with it. `upward`: from the lower end."""
-    com = 1.0 - segment.centre if upward else segment.centre
-    spread = com**2 + segment.gyration**2
-    return Rod(
-        name, parent, mass * segment.mass * (1.0 + added), com, spread, rest_length=height * segment.length, sign=sign
-    )
 
 
 def _elastic(rod: Rod, stiffness: Any, ratio: Any, moved: Any) -> Rod:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -247,8 +247,3 @@ def _touched(wire: Wire, path: WirePath) -> list[tuple[str, Touched]]:
 def _size(vector: Any) -> Any:
     """Length of a vector, with a derivative where it is zero."""
     return ca.sqrt(ca.sumsqr(vector) + 1e-24)
-
-
-def by_name(signals: Sequence[MechanismSignal]) -> Mapping[str, MechanismSignal]:
-    """MotionSignals by name."""
-    return {s.name: s for s in signals}

@@ -66,7 +66,7 @@ class FileParameters:
                 hint = nearest_or_all(name, self.parameters)
                 raise at.wrong(f"no parameter '{name}'{hint}", part=(text.find(name), len(name)))
         parameter = self.parameters.get(text.strip())
-        if parameter is not None and parameter.unit:  # one without a unit is in that of its place
+        if parameter is not None and parameter.unit:  # without a unit it has that of its place
             try:
                 units.convert(1.0, parameter.unit, unit)
             except units.UnitError as error:

@@ -40,7 +40,7 @@ class Attachment(TypedDict, total=False):
 
 
 class Pose(TypedDict, total=False):
-    """The part of the range that is looked at, all when it is left out."""
+    """The part of the range that is evaluated; all of it by default."""
 
     low: Annotated[float, Q("", "lowest value of the coordinate, in its SI unit")]
     high: Annotated[float, Q("", "highest value of the coordinate, in its SI unit")]

@@ -78,7 +78,7 @@ class RobotParts:
         return name
 
     def law(self, element: Element, name: str, **values: Any) -> None:
-        """Note what acts along the coordinate `name`, if something does. Raises `ModelError`."""
+        """Record the law of the coordinate `name` unless it is neutral. Raises `ModelError`."""
         try:
             law = CoordinateLaw(**values)
         except CoordinateLawError as error:

@@ -14,8 +14,8 @@ from designopt_mechanics.rods.tree import RodTree
 #: and 2 dl dpsi.
 ROWS = ("phi", "psi", "l")
 
-#: Of each matrix the lengths that mu_ij is multiplied by, and the terms of the sum: sign, cosine (c), sine (s) or
-#: nothing of phi_i - phi_j, cosine (C) or sine (S) of psi_i and of psi_j.
+#: For each matrix the lengths that multiply mu_ij, and the terms of the sum: the sign, the cosine (c) or sine (s) of
+#: phi_i - phi_j or neither, and the cosine (C) or sine (S) of psi_i and of psi_j.
 TABLE: Mapping[str, tuple[str, tuple[tuple[int, str, str], ...]]] = {
     "A_phi": ("ij", ((1, "c", "CC"),)),
     "A_psi": ("ij", ((-1, "s", "SC"),)),

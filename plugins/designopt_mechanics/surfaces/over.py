@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from designopt.lazy import casadi as ca
-from designopt_mechanics.body import is_number
+from designopt_mechanics.body import PartError, is_number
 from designopt_mechanics.motions import unit
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Point
@@ -30,13 +30,8 @@ _LIFTED = -0.5 * math.pi
 _PARALLEL = 1e-9
 
 
-class SurfaceError(ValueError):
-    """An impossible surface, or use of one; `field` names the wrong value."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(f"{field}: {message}")
-        self.field = field
-        self.message = message
+class SurfaceError(PartError):
+    """An impossible surface, or use of one."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -231,7 +231,7 @@ class KinematicsTask:
         return str(scenario.get("branch", self.settings.branch))
 
     def _grid(self, p: Floats, branch: str) -> GridRows:
-        """The postures, those that count also without negative clearance. Raises `Diverged` where none counts."""
+        """The postures; one with a negative clearance does not count. Raises `Diverged` if none counts."""
         grid = self._closed(p, branch)
         for name, column in zip(self._measures, self._measured(grid.z, p), strict=True):
             if name.startswith("clearance_"):

@@ -80,12 +80,12 @@ class MeasuredFibres:
 class DynamicTerms:
     """The integral of ``effort w e^2 + tracking (e - s m)^2 + rates u^2`` over muscles, besides that of the reserves.
 
-    `effort` weights the squared excitations, or activations with `of`; `weights` (k,) are those of single muscles;
-    `rates` (s^2) weights the squared rates of tendon forces. `sharpness` is that of `activation_rate`; above 2.3, quick
-    pulses maintain an activation at less effort than a steady excitation, and there is no smooth solution. With
-    `start_from_rest` the initial activations equal the excitations: the activations are unknown, and without this
-    constraint they would cost nothing. `tracking` has measured excitations m, `fibres` measured lengths. `synergies`
-    (k, s), not negative: excitations are ``W h``, h >= 0.
+    `effort` weights the squared excitations, or the activations, whichever are `charged`; `weights` (k,) are those of
+    single muscles; `rates` (s^2) weights the squared rates of tendon forces. `sharpness` is that of `activation_rate`;
+    above 2.3, quick pulses maintain an activation at less effort than a steady excitation, and there is no smooth
+    solution. With `start_from_rest` the initial activations equal the excitations: the activations are unknown, and
+    without this constraint they would cost nothing. `tracking` has measured excitations m, `fibres` measured lengths.
+    `synergies` (k, s), not negative: excitations are ``W h``, h >= 0.
     """
 
     effort: float = 1.0

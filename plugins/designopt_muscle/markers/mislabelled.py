@@ -13,7 +13,7 @@ from designopt_muscle.markers.minimise import Minimum, minimise
 from designopt_muscle.markers.names import opposite
 from designopt_muscle.markers.residuals import MarkerLayout, MarkerResiduals
 
-#: Frames that are looked at, spread evenly.
+#: Number of frames that are compared, spread evenly.
 _FRAMES = 12
 #: Error (m) at which the weight of a marker has dropped to a quarter, rounds of weighing and steps in each.
 _SCALE, _ROUNDS, _STEPS = 0.03, 3, 2

@@ -86,7 +86,7 @@ class JointWrenches:
 
 
 def joint_wrenches(trial: Trial, forces: Floats, joints: Sequence[str], axes: str = "child") -> JointWrenches:
-    """The reactions of `joints` under muscle `forces` (n, k) N along the tendons; NaN where they are.
+    """The reactions of `joints` under muscle `forces` (n, k) N along the tendons; NaN where these are.
 
     The wrench balances everything beyond the joint: masses, motion, external loads and muscles; reserves and other
     drives of coordinates act within it, as part of its moment. All is given in the axes of the ``child``, the

@@ -100,7 +100,7 @@ Quadrant = Literal["all", "+x", "-x", "+y", "-y", "+z", "-z"]
 
 @dataclass(frozen=True, eq=False)
 class WrapObject:
-    """A surface fixed to `body` with the pose `place` (4, 4) in it.
+    """A surface fixed to `body` with the `pose` (4, 4) in it.
 
     `kind` and `sizes`: a cylinder's radius and length (about z), a sphere's radius, an ellipsoid's three half axes, the
     radius of a torus' tube and that of the circle in its middle (about z).

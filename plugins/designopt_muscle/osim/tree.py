@@ -14,13 +14,13 @@ from designopt_muscle.osim.functions import Polynomial, is_constant
 from designopt_muscle.osim.model import Axis, OsimModel
 from designopt_muscle.osim.poses import inverse
 
-#: Ending of the name of the frame that a joint moves; the body hangs on it.
+#: Suffix of the frame that a joint moves and that carries its body.
 _JOINT = "_joint"
 
 
 def tree_of(model: OsimModel, fixed: Collection[str] = ()) -> Tree:
     """The tree of a model, with its free coordinates and their ranges; coordinates that couplers drive are functions of
-    them, and `fixed` ones (such as those that are locked) numbers, their defaults.
+    them; `fixed` ones, such as locked ones, are numbers: their defaults.
 
     Every body is a frame of its own name, on a frame ``NAME_joint`` that its joint moves. Bodies without mass are empty
     frames. Inertias of no mass distribution, as in some published models, are accepted.

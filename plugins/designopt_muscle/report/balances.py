@@ -51,12 +51,15 @@ def _balance(arrays: Arrays, *, row: int) -> Plot:
     size = np.abs(np.nan_to_num(moments)).max(axis=0)
     order = [int(j) for j in np.argsort(-size, kind="stable") if size[j] > 1e-9]
     data: list[dict[str, Any]] = []
+    solved = np.flatnonzero(np.isfinite(moments).any(axis=1))
+    first, last = (int(solved[0]), int(solved[-1]) + 1) if len(solved) else (0, 0)  # areas would fall to 0 elsewhere
 
     def stacked(values: Any, name: str, colour: str) -> None:
         for sign, part in ((1, np.maximum(values, 0.0)), (-1, np.minimum(values, 0.0))):
             if np.nanmax(np.abs(part), initial=0.0) > 0.0:
                 in_legend = not any(trace.get("legendgroup") == name for trace in data)
-                data.append(line(time, part, name, line={"color": colour, "width": 0.5}, stackgroup=str(sign),
+                data.append(line(time[first:last], part[first:last], name,
+                                 line={"color": colour, "width": 0.5}, stackgroup=str(sign),
                                  legendgroup=name, showlegend=in_legend))  # fmt: skip
 
     for n, j in enumerate(order[:_NAMED]):
@@ -71,7 +74,7 @@ def _balance(arrays: Arrays, *, row: int) -> Plot:
 
 
 def _load(coordinate: str) -> str:
-    """What acts along a coordinate, with its unit: its name tells turns and slides apart, if anything does."""
+    """What acts along a coordinate, with its unit: force or moment by the name of the coordinate, else both."""
     if re.search(r"_t[xyz](_[rl])?$", coordinate):
         return "force [N]"
     if re.search("angle|flexion|extension|tilt|list|rotation|bending|duction|version|deviation|supination", coordinate):

@@ -12,9 +12,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from designopt_mechanics.anatomy.companion import Anatomy
+from designopt_mechanics.anatomy.companion import Anatomy, Muscle
 from designopt_mechanics.anatomy.equilibrium import tensions_and_potential
-from designopt_mechanics.anatomy.laws import Muscle
 from designopt_mechanics.dynamics.recursion import efforts, inverse_dynamics
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.wires import lengths, pulls
@@ -30,8 +29,8 @@ _AIMED, _ACCEPTED = 1e-13, 1e-8
 
 @dataclass(frozen=True, eq=False)
 class Posture:
-    """Of n frames: `pose` (n, c) of the links and whether it was `found` (n,); generalised forces `moments` (n, m) of
-    all wires on the joints and their `slopes` (n, m, k) by the muscle tensions; `tensions` (n, w) N of all wires."""
+    """Of n frames: `pose` (n, c) of the links and whether it has `converged` (n,); generalised forces `moments` (n, m)
+    of all wires on the joints and their `slopes` (n, m, k) by the muscle tensions; `tensions` (n, w) N of all wires."""
 
     pose: Floats
     converged: Mask

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from designopt_mechanics.anatomy.companion import Anatomy
-from designopt_mechanics.anatomy.laws import Muscle
+from designopt_mechanics.anatomy.companion import Anatomy, Muscle
 from designopt_mechanics.moment_balance import MomentBalance
 from designopt_mechanics.scene import drawing
 from designopt_mechanics.sharing.muscles import Muscles

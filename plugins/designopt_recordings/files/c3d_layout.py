@@ -68,7 +68,7 @@ def _header(content: bytes, processor: int) -> _Header:
 
 
 def _real(content: bytes, at: int, processor: int) -> float:
-    """The four-byte real of a processor; that of DEC has its words exchanged and four times the value."""
+    """The four-byte real of a processor; DEC exchanges its two words and stores four times the value."""
     if processor == _DEC:
         swapped = content[at + 2 : at + 4] + content[at : at + 2]
         return float(struct.unpack("<f", swapped)[0]) / 4.0

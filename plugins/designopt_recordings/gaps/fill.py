@@ -1,4 +1,4 @@
-"""Gaps of a recording filled cluster by cluster, with a status for every marker and frame."""
+"""Gaps of a recording filled cluster by cluster, with a status for every marker and frame; or by a spline in time."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from designopt.arrays import Floats, Integers
+from designopt.arrays import Floats, Integers, Mask
 from designopt_recordings.errors import RecordingError, about
 from designopt_recordings.frames import FrameStatus
 from designopt_recordings.gaps.rigid import fit, fit_triad, shape, spread
-from designopt_recordings.gaps.spline import interpolated
 from designopt_recordings.recording import Recording
+from designopt_recordings.signals.runs import runs
 
 Method = Literal["rigid", "triad"]
 
@@ -188,3 +189,25 @@ def _interpolate_to_three(
             positions[frame, columns[k]] = splines[k][0][frame]
             status[frame, columns[k]] = FrameStatus.INTERPOLATED
             present.append(k)
+
+
+def interpolated(time: ArrayLike, positions: ArrayLike, longest: float = 0.2) -> tuple[Floats, Mask]:
+    """`positions` (n, k) at `time` (n,) s with gaps of at most `longest` s filled, and where (n,).
+
+    A sample is missing where any of its k values is. One cubic spline goes through all measured samples. Gaps at the
+    beginning or the end are no gaps between samples and stay.
+    """
+    from scipy.interpolate import CubicSpline
+
+    t, values = np.asarray(time, dtype=float), np.array(positions, dtype=float)
+    present = np.isfinite(values).all(axis=1)
+    filled = np.zeros(len(t), dtype=bool)
+    if present.sum() < 4:
+        return values, filled
+    step = float(np.median(np.diff(t)))
+    for first, end in runs(~present):
+        if first > 0 and end < len(t) and t[end] - t[first - 1] <= longest + 1.001 * step:
+            filled[first:end] = True
+    if filled.any():
+        values[filled] = CubicSpline(t[present], values[present])(t[filled])
+    return values, filled

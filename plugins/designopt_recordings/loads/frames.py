@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from designopt.arrays import Floats, Integers, Mask
-from designopt_recordings.errors import RecordingError
 from designopt_recordings.frames import FrameStatus
 from designopt_recordings.loads.contacts import SHORTEST, THRESHOLD, loaded_samples
 from designopt_recordings.loads.pressure import centre_of_pressure
@@ -77,19 +76,6 @@ def load_at(
     at[bad], point[bad], free[bad] = np.nan, np.nan, np.nan
     status = np.where(bad, int(FrameStatus.MISSING_LOAD), int(FrameStatus.OK))
     return PlateLoad(plate.name, at[:, :3], at[:, 3:], point, free, loaded, status)
-
-
-def zeroed(plate: ForcePlate, start: float, end: float) -> ForcePlate:
-    """The plate with its mean wrench between `start` and `end` s, when it was unloaded, taken off.
-
-    The offset of each transducer is a constant wrench, whatever the load: taking it off moves no centre of pressure of
-    a true load. Raises `RecordingError` if no sample in this time is finite.
-    """
-    idle = (plate.time >= start) & (plate.time <= end) & np.isfinite(plate.force).all(axis=1)
-    if not idle.any():
-        raise RecordingError(f"plate '{plate.name}' has no finite sample between {start:g} and {end:g} s")
-    force, moment = plate.force[idle].mean(axis=0), plate.moment[idle].mean(axis=0)
-    return replace(plate, force=plate.force - force, moment=plate.moment - moment)
 
 
 def _missing(plate: ForcePlate, count: int) -> PlateLoad:

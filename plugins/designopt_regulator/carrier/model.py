@@ -177,7 +177,7 @@ class TrackedCarrier:
                 warnings.warn(f"soft_ground: {what}", stacklevel=2)
 
     def study_remarks(self, parameters: Collection[str], judged: Collection[str]) -> list[str]:
-        """Whether anything holds the derivatives back."""
+        """A sentence if no objective and no limit penalises the noise that derivatives amplify."""
         return noise_remarks(parameters, judged, "noise_gain")
 
     def check_space(self, parameters: Collection[str]) -> Iterator[InvalidSetting]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from designopt.arrays import Floats
 from designopt_regulator.controllers.pid import wrapped
 
-SETTLED = 0.02  # share of the step within which a transient counts as settled, if nothing else is said
+SETTLED = 0.02  # share of the step within which a transient counts as settled, by default
 _RISE = (0.9, 0.1)  # error left, as a share of the step, where the rise begins and ends
 
 

@@ -22,7 +22,6 @@ from designopt.plugin import Quantity
 Q = Quantity
 
 GRAVITY = 9.80665
-STATES = ("speed", "yaw_rate", "course", "left_force", "right_force")
 
 _ROLLING_SPEED = 0.05  # m/s, at which tanh makes rolling resistance full
 _MIN_POWER_SPEED = 0.5  # m/s, below which power limits no force further
@@ -98,13 +97,6 @@ def plant(*, mass: ArrayLike, rotating_mass_factor: ArrayLike, **numbers: ArrayL
     numbers_of_rows = {"weight": mass * GRAVITY, "inertial_mass": inertial, **_LEVEL_1, **numbers}
     rows = np.broadcast_arrays(*(np.atleast_1d(np.asarray(value, float)) for value in numbers_of_rows.values()))
     return VehicleNumbers(**{name: np.array(row) for name, row in zip(numbers_of_rows, rows, strict=True)})
-
-
-def turning_resistance(radius: ArrayLike, turning: ArrayLike, track_distance: ArrayLike) -> Floats:
-    """Nikitin's coefficient of turning resistance at a `radius` (m) of the vehicle's centre."""
-    offset, slope = _NIKITIN
-    ratio = np.asarray(radius, float) / np.asarray(track_distance, float)
-    return np.asarray(np.asarray(turning, float) / (offset + slope * ratio))
 
 
 def trim(p: VehicleNumbers, speed: Floats) -> Floats:

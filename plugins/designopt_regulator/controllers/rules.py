@@ -63,7 +63,11 @@ RULES: Mapping[str, Rule] = {
 
 def settings_by_rules(numbers: Mapping[str, float], *, pid: bool) -> dict[str, dict[str, float]]:
     """Settings by rule for a plant with the `numbers` of fopdt, ipdt or sopdt (times in s); none without a delay, from
-    which the rules take how fast the loop may be. The derivative's filter is a tenth of its time."""
+    which the rules take how fast the loop may be.
+
+    The derivative's filter is a tenth of its time, or of the integral time where a rule has no derivative: it has no
+    effect then, but a range may be logarithmic.
+    """
     lag, second_lag = numbers.get("time_constant"), numbers.get("time_constant_2", 0.0)
     if lag is not None and lag < second_lag:
         lag, second_lag = second_lag, lag
@@ -71,4 +75,7 @@ def settings_by_rules(numbers: Mapping[str, float], *, pid: bool) -> dict[str, d
         return {}
     plant = numbers["gain"], lag, second_lag, numbers["delay"]
     settings = {name: dict(rule(*plant, pid)) for name, rule in RULES.items()}
-    return {name: {**values, "tf": 0.1 * values["td"], "tt": values["ti"]} for name, values in settings.items()}
+    return {
+        name: {**values, "tf": 0.1 * (values["td"] or values["ti"]), "tt": values["ti"]}
+        for name, values in settings.items()
+    }

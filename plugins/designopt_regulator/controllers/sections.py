@@ -34,8 +34,8 @@ class Transfer(NamedTuple):
 def notch(frequency: float, width: float, depth: float) -> Transfer:
     """``(s^2 + depth width w s + w^2) / (s^2 + width w s + w^2)``: the gain is `depth` at w, 1 far from it.
 
-    `width` is, as a share of w, how far the two frequencies are apart at which a notch of depth 0 lets half of the
-    power through.
+    `width` is the distance, as a share of w, between the two frequencies at which a notch of depth 0 passes half of
+    the power.
     """
     damped = width * frequency
     return Transfer((1.0, depth * damped, frequency**2), (1.0, damped, frequency**2), frequency)

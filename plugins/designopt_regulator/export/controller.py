@@ -81,7 +81,7 @@ def programs(result: Result, row: int) -> dict[str, ControllerProgram]:
     design = result.problem.space.design(result.outcomes.X[row].tolist())
     if result.outcomes.failed[row]:
         raise ExportError(f"controller: design {row} has no result: its evaluation failed, or it was rejected")
-    origin: tuple[str, ...] = (f"Design {row} of the study {result.study.name}, problem {result.problem.digest}.",)
+    origin = _origin(result, row)
     if not result.outcomes.feasible[row]:
         origin += ("WARNING: this design violates limits of the study.",)
     try:
@@ -97,13 +97,43 @@ def programs(result: Result, row: int) -> dict[str, ControllerProgram]:
     )
 
 
+def _origin(result: Result, row: int) -> tuple[str, ...]:
+    """Where a program comes from, in lines: design with its name, study and store, then the design's values."""
+    stated, names = result.in_stated_units, [name for name, number in result.chosen().items() if number == row]
+    named = f" ({', '.join(names)})" if names else ""
+    values = stated.problem.space.values(stated.outcomes.X[row].tolist())
+    used = [p for p in stated.problem.space.parameters if p.name in values]
+    texts = {name: f"{value:.6g}" if isinstance(value, float) else str(value) for name, value in values.items()}
+    stated_values = ", ".join(f"{p.name} {texts[p.name]} {p.unit}".rstrip() for p in used)
+    return (
+        f"Design {row}{named} of the study {result.study.name} in the store {result.path.name}, problem"
+        f" {result.problem.digest}.",
+        *([f"{stated_values}."] if stated_values else []),
+    )
+
+
+def _signals(model: LinearLoop) -> tuple[str, dict[str, str]]:
+    """A line on the plant's rest, "" if it is not known, and the inputs of the controller with their units."""
+    texts = model.plant.data().units if model.plant.type == "data" else model.plant.signal_units
+    command, measured = (f" [{text.replace('°', 'deg')}]" if text else "" for text in texts)
+    inputs = {
+        "r": f"set-point, as a deviation from rest{measured}",
+        "y": f"measured output, its deviation from rest{measured}",
+    }
+    if model.plant.type != "data":
+        return "", inputs
+    rest = f"{model.plant.data().input[0]:.6g}{command} and {model.plant.fit().offset:.6g}{measured}"
+    return f"Rest of the record: {rest}. All signals and limits are deviations from it.", inputs
+
+
 def _plant_program(
     model: LinearLoop, design: Mapping[str, Any], origin: tuple[str, ...]
 ) -> dict[str, ControllerProgram]:
     if model.sample_time is None:
         raise ExportError("controller: a continuous one has no difference equation; give the model a sample_time")
     controllers, T = model.controllers_of(design), model.sample_time
-    inputs = {"r": "set-point, as a deviation from rest", "y": "measured output, its deviation from rest"}
+    rest, inputs = _signals(model)
+    origin += (rest,) if rest else ()
     if controllers.inner is None:
         title = "Controller of a linear plant" + (", with a Smith predictor" if controllers.predictor else "")
         return {

@@ -33,10 +33,10 @@ def grid(sample_time: float, delay: float, lowest: float | None = None) -> Float
 
 
 def coarse(w: Floats, re: Floats, im: Floats, slowest: Floats, resonances: NDArray[np.complex128]) -> NDArray[np.bool_]:
-    """Rows (n,) of loops with values `re`, `im` (n, m) for which the common grid `w` (m,) shows too little.
+    """Rows (n,) of loops with values `re`, `im` (n, m) for which the common grid `w` (m,) is too coarse.
 
     `slowest` (n,) is the rate (rad/s) of the slowest mode of the closed loop, `resonances` (n, s) are the poles of the
-    plant (1/s). Too little is a grid that begins where something still happens, or that steps over a resonance.
+    plant (1/s). A grid is too coarse if it begins above the slowest mode, or if it may step over a resonance.
     """
     size, low = re[:, 0] ** 2 + im[:, 0] ** 2, w[0]
     slow = (slowest < 0.3 * low) | ((slowest < 3.0 * low) & (size < 4.0))

@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from designopt.arrays import Floats
 from designopt_regulator.controllers.pid import PID
 from designopt_regulator.frequency.grid import coarse, finer, grid
-from designopt_regulator.frequency.margins import Margins, margins, no_margins
-from designopt_regulator.frequency.peaks import peaks, peaks_at_rest
+from designopt_regulator.frequency.margins import Margins, margins, no_margins, peaks, peaks_at_rest
 from designopt_regulator.plants.linear import sampled
 
 _ROWS = 256  # at a time, which bounds the memory

@@ -1,8 +1,8 @@
 """Robustness of sampled loops whose controller has more parts than a PID: sections, a Smith predictor, an inner loop.
 
 The closed loop's matrix is that of `Structure.sample`, the statement that is simulated, for unit states: nothing is
-linearised by hand. The loop is broken at the command of the plant; that of a cascade besides at the command of its
-outer controller, and its inner loop is looked at alone. One loop at a time.
+linearised by hand. The loop is broken at the command of the plant. A cascade is also broken at the command of its
+outer controller, and its inner loop is analysed alone. One loop at a time.
 """
 
 from __future__ import annotations
@@ -20,20 +20,19 @@ from designopt_regulator.controllers.nested import leaves, with_structure
 from designopt_regulator.controllers.pid import Law, Limits, Memory
 from designopt_regulator.controllers.structure import Structure, StructureMemory
 from designopt_regulator.frequency.grid import finer, grid
-from designopt_regulator.frequency.margins import Margins, margins, no_margins
-from designopt_regulator.frequency.peaks import peaks
+from designopt_regulator.frequency.margins import Margins, margins, no_margins, peaks
 from designopt_regulator.frequency.sampled_loop import LoopMeasures, damping_ratio, largest, rates, variance_of
 from designopt_regulator.plants.sampled_plant import SampledPlant
 
 Complex = NDArray[np.complex128]
 
-_INTEGRATES = 1e-12  # 1/s, below which a pole is one at 0
+_INTEGRATES = 1e-12  # 1/s: poles of a smaller magnitude are integrators
 
 
 class Closed(NamedTuple):
     """The closed loop ``x' = M x + noise e``, ``u = command x + direct e`` of measurement noise e.
 
-    The last `own` states are those of the controller.
+    The last `controller_states` states are those of the controller.
     """
 
     M: Floats
@@ -104,7 +103,7 @@ class StructuredLoop:
         return StructuredLoop(self.inner_plant, Structure(self.structure.inner))
 
     def measures(self) -> LoopMeasures:
-        """Of the loop broken at the command of the plant, arrays (1,)."""
+        """Measures of the loop broken at the command of the plant, arrays (1,)."""
         closed = self.closed
         modes = np.linalg.eigvals(closed.M)[None]
         radius = largest(modes)
@@ -120,7 +119,7 @@ class StructuredLoop:
         )  # fmt: skip
 
     def outer_margins(self) -> Margins:
-        """Of the outer loop of a cascade that is stable."""
+        """Margins of the outer loop of a stable cascade."""
         return self._margins(self._outer)
 
     def sensitivity_peaks(self) -> tuple[float, float]:

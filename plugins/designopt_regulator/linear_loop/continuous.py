@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from designopt.arrays import Floats
 from designopt_regulator.controllers.sections import Transfer
 from designopt_regulator.frequency.grid import near
-from designopt_regulator.frequency.margins import Margins, margins
-from designopt_regulator.frequency.peaks import peaks, peaks_at_rest
+from designopt_regulator.frequency.margins import Margins, margins, peaks, peaks_at_rest
 from designopt_regulator.linear_loop.chebyshev import points
 from designopt_regulator.plants.linear import Plant
 
@@ -71,12 +70,12 @@ class Loop:
 
     @property
     def _direct(self) -> float:
-        """What passes the controller at once, from the measurement, but for a derivative without filter."""
+        """Gain of the controller at infinite frequency, without that of an unfiltered derivative."""
         return self.kp * (1.0 + self.td / (self.tf or np.inf)) * _behind(self.sections)
 
     @property
     def at_once(self) -> float:
-        """L at infinite frequency; 0 of a plant that passes nothing at once."""
+        """L at infinite frequency; 0 for a plant without direct feedthrough."""
         return 0.0 if self.plant.D == 0.0 else float(self.plant.D) * self._direct
 
     def equations(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
@@ -195,7 +194,7 @@ class Loop:
             between = 0.5 * (w[wide] + w[wide + 1])
             w, values = np.insert(w, wide + 1, between), np.insert(values, wide + 1, curve(between))
         turned = float(np.angle(values[1:] / values[:-1]).sum())
-        # At the ends the argument goes to a multiple of pi, and to that of s^n.
+        # The argument tends to a multiple of pi at low frequencies, and to that of s^n at high ones.
         start = np.angle(values[0])
         turned += start - np.pi * np.round(start / np.pi)
         full = 0.5 * np.pi * len(poles)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal, NotRequired, TypedDict
 
 from designopt.plugin import Array, Quantity
+from designopt.study.language.units import product, raised
 from designopt_regulator.controllers.quantities import (
     Crossover,
     DelayMargin,
@@ -127,3 +128,26 @@ ARRAYS = {
     "output": Array(("time",), "", "of the plant"),
     "command": Array(("time",), "", "of the controller"),
 }
+
+
+def gain_units(command: str, output: str) -> dict[str, str]:
+    """Units of the gains of a controller between an output and a command; none where a unit is not known."""
+    if not command or not output:
+        return {}
+    top, bottom = (f"({unit})" if set(unit) & set(" */") else unit for unit in (command, output))
+    return {"kp": f"{top}/{bottom}", "ki": f"{top}/({bottom} s)", "kd": f"{top} s/{bottom}"}
+
+
+def figure_units(command: str, output: str) -> dict[str, str]:
+    """Units of the figures of steps by one unit of an output and of a command; none where a unit is not known."""
+    figures: dict[str, str] = {}
+    if output:
+        figures |= dict.fromkeys(("iae_setpoint", "iae_load"), product(output, "s"))
+        figures |= dict.fromkeys(("ise_setpoint", "ise_load"), product(raised(output, 2.0), "s"))
+    if command:
+        figures |= {"effort": product(raised(command, 2.0), "s")}
+        figures |= dict.fromkeys(("tv", "tv_load", "peak_command"), command)
+    if command and output:
+        figures |= dict.fromkeys(("ks_peak", "noise_gain"), gain_units(command, output)["kp"])
+        figures["gs_peak"] = gain_units(output, command)["kp"]
+    return figures

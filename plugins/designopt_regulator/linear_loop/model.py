@@ -14,17 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from designopt.arrays import Floats
 from designopt.plugin import Declared, Diverged, InvalidDesign, InvalidSetting, Quantity, model
-from designopt.study.language.units import product, raised
-from designopt_regulator.controllers.pid import PID, UNUSUAL, Kind, Limits, RunningPID, pid, unusual, unusual_ends
+from designopt_regulator.controllers.pid import UNUSUAL, Kind, Limits, RunningPID, pid, unusual, unusual_ends
 from designopt_regulator.controllers.quantities import noise_remarks
 from designopt_regulator.controllers.rules import settings_by_rules
 from designopt_regulator.controllers.sections import SECTIONS
-from designopt_regulator.controllers.structure import Structure, StructureName, Working
-from designopt_regulator.frequency.margins import Margins, no_margins
-from designopt_regulator.frequency.sampled_loop import LoopMeasures, measures, sensitivity_peaks
-from designopt_regulator.frequency.structured_loop import StructuredLoop
+from designopt_regulator.controllers.structure import Structure, Working
 from designopt_regulator.linear_loop.assembly import (
     CHOICES,
     Parts,
@@ -39,24 +34,28 @@ from designopt_regulator.linear_loop.assembly import (
     sampled_plants,
     unconditional,
 )
-from designopt_regulator.linear_loop.continuous import Loop, NotSettled, loop_margins
-from designopt_regulator.linear_loop.declarations import ARRAYS, LinearConditions, LinearDesign, LinearOutputs
+from designopt_regulator.linear_loop.declarations import (
+    ARRAYS,
+    LinearConditions,
+    LinearDesign,
+    LinearOutputs,
+    figure_units,
+    gain_units,
+)
+from designopt_regulator.linear_loop.figures import Answer, continuous_answers, pid_figures, structure_figures
 from designopt_regulator.linear_loop.plant_setting import LinearPlant
-from designopt_regulator.linear_loop.simulation import SETTLED, Steps, simulate
-from designopt_regulator.linear_loop.step_response import StepResponse, step_responses
+from designopt_regulator.linear_loop.simulation import Steps, simulate
 from designopt_regulator.plants.linear import Plant, series
 
 if TYPE_CHECKING:
     from designopt.study.study import DesignVariable
 
 Q = Quantity
-Answer = tuple[LinearOutputs, dict[str, np.ndarray]]
 
 _POOR_FIT = 0.9  # share of the output's variance below which a model of data is warned about
 _MOST_STEPS = 1_000_000  # of a sampled run, and
 _MOST_DELAY = 1000  # samples, which are states of the sampled loop: more would fill the memory
 _TOO_LATE = f"the plant's delay is more than {_MOST_DELAY} samples; take a longer sample_time"
-_SAMPLES = 501  # of the arrays of a continuous loop
 
 
 @model("linear_loop", version=2, arrays=ARRAYS)
@@ -107,11 +106,11 @@ class LinearLoop:
     def declares(self) -> Declared:
         """Units of the gains and signals, from those of the plant's input and output. Raises `InvalidSetting`."""
         command, output = self.plant.signal_units
-        units = _gain_units(command, output)
+        units = gain_units(command, output)
         if self.inner_plant is not None:
             command, inner_output = self.inner_plant.signal_units
-            units["kp_inner"] = _gain_units(command, inner_output).get("kp", "")
-        units |= {"output": output, "command": command, **_figure_units(command, output)}
+            units["kp_inner"] = gain_units(command, inner_output).get("kp", "")
+        units |= {"output": output, "command": command, **figure_units(command, output)}
         return Declared(units=units, plots=("step_responses",))
 
     def remarks(self, conditions: LinearConditions) -> list[str]:
@@ -124,12 +123,13 @@ class LinearLoop:
                 low, high = (f"{at_rest + end:.4g}" for end in ends)
                 sentences.append(
                     f"limits, set-point and overshoot count from rest (input {at_rest:.4g} {unit}, output "
-                    f"{data.output[0]:.4g} {data.units[1]}): the command may lie between {low} and {high} {unit}"
+                    f"{data.output[0]:.4g} {data.units[1]}): the command may lie between {low} and {high} {unit}; "
+                    "steps of set-point and load are of 1: for larger ones divide the limits by their size"
                 )
         return sentences
 
     def study_remarks(self, parameters: Collection[str], judged: Collection[str]) -> list[str]:
-        """Whether anything holds the derivative back."""
+        """A sentence if no objective and no limit penalises the noise that the derivative amplifies."""
         return noise_remarks(parameters, judged, "ks_peak" if self.sample_time is None else "noise_gain")
 
     def baselines(self, parameters: Collection[str]) -> Mapping[str, Mapping[str, float]]:
@@ -317,7 +317,7 @@ class LinearLoop:
                 continue
             answers.append(None)
             rows.append((plants, parts))
-        compute = _continuous if self.sample_time is None else self._sampled
+        compute = continuous_answers if self.sample_time is None else self._sampled
         computed = iter(compute(rows, arrays) if rows else [])
         return [next(computed) if answer is None else answer for answer in answers]
 
@@ -389,7 +389,7 @@ class LinearLoop:
         within = None
         if rows[0][1].is_pid and not plant.D.any():
             settings = pid(**{key: [parts.outer[key] for _, parts in rows] for key in rows[0][1].outer}, sample_time=T)
-            linear = _pid_figures(plant, settings, T)
+            linear = pid_figures(plant, settings, T)
             controller: RunningPID | Working = RunningPID(
                 settings, np.zeros(len(rows)), np.zeros(len(rows)), limits=self.command_limits
             )
@@ -400,7 +400,7 @@ class LinearLoop:
                 id(plants): sampled_plants(plants, nominal, T, name) for plants in {id(p): p for p, _ in rows}.values()
             }
             linear = [
-                _structure_figures(analysed(plants_held[id(plants)], parts, model, T), name) for plants, parts in rows
+                structure_figures(analysed(plants_held[id(plants)], parts, model, T), name) for plants, parts in rows
             ]
             structure = assemble([p for _, p in rows], T, self.command_limits, self.inner_setpoint_limits, model)
             controller = Working(structure, len(rows))
@@ -424,65 +424,8 @@ def _stacked(plants: Sequence[Plant]) -> Plant:
     return Plant(*(np.stack([getattr(plant, f.name) for plant in plants]) for f in fields(Plant)))
 
 
-def _pid_figures(plant: Plant, settings: PID, T: float) -> list[dict[str, float]]:
-    """Linear figures of n loops with PIDs."""
-    late = plant.delay / T
-    linear = measures(plant.A, plant.B, plant.C, late, settings)
-    peaks = np.full((2, len(late)), np.inf)
-    if len(good := np.flatnonzero(linear.stable)):
-        some = settings.rows(good)
-        peaks[:, good] = sensitivity_peaks(plant.A[good], plant.B[good], plant.C[good], late[good], some)
-    return [_figures(linear, i, peaks[:, i]) for i in range(len(late))]
-
-
-def _structure_figures(loop: StructuredLoop, name: StructureName) -> dict[str, float]:
-    """Linear figures of one loop with more parts."""
-    linear = loop.measures()
-    stable = bool(linear.stable[0])
-    figures = _figures(linear, 0, loop.sensitivity_peaks() if stable else (np.inf, np.inf))
-    if name == "cascade":
-        outer = loop.outer_margins() if stable else no_margins(1)
-        for part, loop_measures in (("inner", loop.inner().measures()), ("outer", outer)):
-            figures |= {f"{part}_{key}": float(getattr(loop_measures, key)[0]) for key in _MARGINS if key != "mt"}
-    return figures
-
-
-def _figures(linear: LoopMeasures, row: int, peaks: Sequence[float] | Floats) -> dict[str, float]:
-    return {
-        **{name: float(getattr(linear, name)[row]) for name in _SAMPLED_MEASURES},
-        "stable": float(linear.stable[row]),
-        "ks_peak": float(peaks[0]),
-        "gs_peak": float(peaks[1]),
-    }
-
-
 _MAY_BE_0 = ("td", "kd", "tf", "b", "td_inner", "tf_inner", "b_inner", "notch_depth")
 _NO_FILTER = "is missing; the derivative of this plant's output needs a filter"
-_MARGINS = ("ms", "mt", "gm", "gm_down", "pm", "delay_margin", "crossover")
-_SAMPLED_MEASURES = (*_MARGINS, "damping", "spectral_radius", "stab_degree", "noise_gain")
-
-
-def _gain_units(command: str, output: str) -> dict[str, str]:
-    """Units of the gains of a controller between an output and a command; none where a unit is not known."""
-    if not command or not output:
-        return {}
-    top, bottom = (f"({unit})" if set(unit) & set(" */") else unit for unit in (command, output))
-    return {"kp": f"{top}/{bottom}", "ki": f"{top}/({bottom} s)", "kd": f"{top} s/{bottom}"}
-
-
-def _figure_units(command: str, output: str) -> dict[str, str]:
-    """Units of the figures of steps by one unit of an output and of a command; none where a unit is not known."""
-    figures: dict[str, str] = {}
-    if output:
-        figures |= dict.fromkeys(("iae_setpoint", "iae_load"), product(output, "s"))
-        figures |= dict.fromkeys(("ise_setpoint", "ise_load"), product(raised(output, 2.0), "s"))
-    if command:
-        figures |= {"effort": product(raised(command, 2.0), "s")}
-        figures |= dict.fromkeys(("tv", "tv_load", "peak_command"), command)
-    if command and output:
-        figures |= dict.fromkeys(("ks_peak", "noise_gain"), _gain_units(command, output)["kp"])
-        figures["gs_peak"] = _gain_units(output, command)["kp"]
-    return figures
 
 
 def _changed(plant: Plant, scenario: Mapping[str, float]) -> Plant:
@@ -496,76 +439,3 @@ def _changed(plant: Plant, scenario: Mapping[str, float]) -> Plant:
         D=plant.D * scenario.get("gain_factor", 1.0),
         delay=plant.delay * scenario.get("delay_factor", 1.0),
     )
-
-
-def _continuous(rows: Sequence[tuple[Plants, Parts]], arrays: Set[str]) -> list[Answer | Exception]:
-    loops: list[Loop | InvalidDesign] = []
-    for plants, parts in rows:
-        try:
-            loops.append(continuous_loop(plants.plant, parts))
-        except InvalidDesign as error:
-            loops.append(error)
-    margins_of = iter(loop_margins([loop for loop in loops if isinstance(loop, Loop)]))
-    return [_solved(loop, next(margins_of), arrays) if isinstance(loop, Loop) else loop for loop in loops]
-
-
-def continuous_loop(plant: Plant, parts: Parts) -> Loop:
-    """The loop of a continuous controller; raises `InvalidDesign` for one that has none."""
-    try:
-        return Loop(
-            plant, **{name: parts.outer[name] for name in ("kp", "ti", "td", "tf", "b")}, sections=parts.sections
-        )
-    except ValueError as error:
-        raise InvalidDesign(f"kp: {error}") from None
-
-
-def _solved(loop: Loop, margins_or_none: Margins | NotSettled | None, arrays: Set[str]) -> Answer | Exception:
-    if margins_or_none is None:
-        return Diverged("the loop is unstable", reason="unstable")
-    try:
-        if isinstance(margins_or_none, NotSettled):
-            raise margins_or_none
-        setpoint, load = step_responses(loop)
-    except NotSettled as error:
-        return Diverged(str(error), reason="not_settled")
-    outputs = {
-        "iae_setpoint": setpoint.iae,
-        "iae_load": load.iae,
-        "ise_setpoint": setpoint.ise,
-        "ise_load": load.ise,
-        "overshoot": setpoint.overshoot,
-        "effort": setpoint.effort,
-        "tv": setpoint.tv,
-        "tv_load": load.tv,
-        "stable": 1.0,
-        "peak_command": setpoint.peak_command,
-        "damping": loop.damping(),
-        **dict(zip(("ks_peak", "gs_peak"), loop.sensitivity_peaks(), strict=True)),
-        **_times(setpoint),
-        "residual_error": abs(setpoint.final_error),
-        **{name: float(getattr(margins_or_none, name)[0]) for name in _MARGINS},
-    }
-    answer: Answer = (cast(LinearOutputs, outputs), _curves(setpoint, load, arrays) if arrays else {})
-    return answer
-
-
-def _times(setpoint: StepResponse) -> dict[str, float]:
-    """Rise and settling time as far as there are any, and whether the loop settles."""
-    times = {"rise": setpoint.rise, "settling": setpoint.settling(SETTLED)}
-    return {
-        **{name: value for name, value in times.items() if np.isfinite(value)},
-        "not_settled": float(np.isinf(times["settling"])),
-    }
-
-
-def _curves(setpoint: StepResponse, load: StepResponse, array_names: Set[str]) -> dict[str, np.ndarray]:
-    """Both steps after one another, each until it has all but settled."""
-    load_at, lasts = setpoint.settled(0.005), load.settled(0.005)
-    time = np.linspace(0.0, load_at + lasts, _SAMPLES)
-    later = time >= load_at
-    output = 1.0 - setpoint.at(time, setpoint.error)
-    command = setpoint.at(time, setpoint.command)
-    output[later] -= load.at(time[later] - load_at, load.error)
-    command[later] += load.at(time[later] - load_at, load.command)
-    all_arrays = {"time": time, "output": output, "command": command}
-    return {name: all_arrays[name] for name in ARRAYS if name in array_names}

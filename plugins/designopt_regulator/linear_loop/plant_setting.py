@@ -207,7 +207,7 @@ class LinearPlant:
             f"{name} {value:.4g} \u00b1 {fit.confidence[name]:.2g} {gain if name == 'gain' else 's'}"
             for name, value in fit.parameters.items()
         )
-        sentences = [f"fitted plant: {fit.model} with {numbers}; explains {fit.explained:.1%} of the output's variance"]
+        sentences = [f"fitted plant: {fit.model} with {numbers}; explains {fit.explained:.2%} of the output's variance"]
         sentences += record_remarks(data, fit)
         compared = self.structures()
         order = ", ".join(f"{c.model} {c.difference:+.4g}" if c.difference else f"{c.model} 0" for c in compared)

@@ -30,7 +30,8 @@ from designopt_regulator.frequency.sampled_loop import LoopMeasures, frequency_r
 from designopt_regulator.frequency.structured_loop import StructuredLoop
 from designopt_regulator.linear_loop.assembly import loop_of
 from designopt_regulator.linear_loop.continuous import Loop
-from designopt_regulator.linear_loop.model import LinearLoop, continuous_loop
+from designopt_regulator.linear_loop.figures import continuous_loop
+from designopt_regulator.linear_loop.model import LinearLoop
 from designopt_regulator.report.responses import (
     DRAWN,
     Regulated,

@@ -38,6 +38,8 @@ from designopt_walking.walker import on_slope
 
 #: Steps in which walks are taken to steeper ground, rise over run.
 SLOPE_STEP = 0.05
+#: Intervals below which a mesh is too coarse for forces.
+COARSE = 40
 
 
 class AmputeeDesign(TypedDict, total=False):
@@ -70,7 +72,7 @@ class AmputeeOutputs(AmputeeResults, total=False):
     chosen_ankle_stiffness: Annotated[float, Q("N m/rad", "of the ankle")]
 
 
-@model("amputee_walk", version=4, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 40}, 0.75))
+@model("amputee_walk", version=5, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 40}, 0.75))
 class AmputeeWalk:
     """Predicted walk of a transfemoral amputee with a prosthetic knee and an elastic ankle.
 
@@ -129,6 +131,15 @@ class AmputeeWalk:
         except InvalidDesign as error:
             raise InvalidSetting("linkage", str(error)) from None
 
+    def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
+        """What a coarse mesh does to the forces."""
+        if self.intervals >= COARSE:
+            return []
+        return [
+            f"on {self.intervals} intervals of a cycle the ground forces may alternate from interval to interval,"
+            f" although all checks hold: {COARSE} or more for results, 60 to report"
+        ]
+
     def declares(self) -> Declared:
         """The change with the mesh, if it is to be confirmed."""
         return Declared(outputs=MESH_OUTPUTS if self.confirm else {})
@@ -144,7 +155,7 @@ class AmputeeWalk:
         if self.confirm:
             coarse, predicted = predicted, walks.confirmed(speed, values, predicted)
             confirmation = mesh_outputs(coarse.solution, predicted.solution)
-        walk = SolvedWalk(walks.programs.walker, predicted.solution, half=False, durations=DURATION)
+        walk = SolvedWalk(walks.programs.walker, predicted.solution, False, DURATION, tuple(self.choose))
         outputs = cast(AmputeeOutputs, {**self._outputs(walk, predicted), **confirmation})
         every = walk_arrays(walk, self._recording)
         every["notes"] = np.array([*predicted.failures, *every["notes"]], dtype=str)

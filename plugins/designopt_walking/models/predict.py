@@ -32,7 +32,7 @@ from designopt_walking.programs.gait import (
 )
 from designopt_walking.programs.predict import Effort
 from designopt_walking.programs.predictor import PredictionMesh, WalkPredictor, agreeing, spread_of_costs
-from designopt_walking.results.arrays import WALK_ARRAYS, duration_bounds, walk_arrays
+from designopt_walking.results.arrays import WALK_ARRAYS, chosen_bounds, duration_bounds, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.outputs import CONFIRM, MESH_OUTPUTS, WalkOutputs, mesh_outputs, walk_outputs
 from designopt_walking.results.physics import refuse_implausible
@@ -62,19 +62,20 @@ class PredictedOutputs(WalkOutputs):
     agreeing_starts: Annotated[float, Q("", "number of starts that end within 0.1 % of the least objective")]
     start_spread: Annotated[float, Q("", "of the objectives of all starts, relative to the least")]
     bounds_active: Annotated[
-        float, Q("", "coordinates, or the duration, at the end of their range for a part of the time", notable=True)
+        float, Q("", "coordinates, duration, chosen parameters at an end of their range", notable=True)
     ]
     path_error: Annotated[float, Q("m", "largest, of polynomials for the lengths of muscle paths")]
 
 
-@model("walk_predict", version=4, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 15}, 0.6))
+@model("walk_predict", version=5, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 15}, 0.6))
 class WalkPredict:
     """Predicted walk of a musculoskeletal model with contact: the motion is the answer, not a recording.
 
     Half a cycle at the speed of the scenario, which its mirror image continues, with the least J = (10/d) times the
     integral of the excitations to a power (Ackermann and van den Bogert 2010). No data are needed: a synthetic walk is
     tracked first, and the prediction starts from there. With a `device`, its parameters are the inputs; those of
-    `choose`, and all with the solver ``collocation``, are unknowns of the program.
+    `choose`, and all with the solver ``collocation``, are unknowns of the program. `choose` starts from the walk with
+    the least parameters and from those with a soft and a stiff device, and takes the best.
 
     The feet are rigid, the model is planar, tendons are rigid, and a prediction is a local optimum: `starts` shows how
     many others agree. Walks that sink into the ground by more than 30 mm, or press a foot with more than 4 body
@@ -192,13 +193,15 @@ class WalkPredict:
             coarse, solution = solution, predictor.solve(speed, design, starts=self.starts)
             confirmation = mesh_outputs(coarse, solution)
         solution = predictor.checked(speed, solution)
-        walk = SolvedWalk(predictor.walker, solution, half=True, durations=self.duration)
+        walk = SolvedWalk(predictor.walker, solution, True, self.duration, tuple(self.choose))
         outputs = {
             **walk_outputs(walk),
             "warm": float(solution.warm_path == ("full",)),
             "agreeing_starts": float(agreeing(solution)),
             "start_spread": spread_of_costs(solution),
-            "bounds_active": float(_at_bounds(predictor.walker, solution) + len(duration_bounds(walk))),
+            "bounds_active": float(
+                _at_bounds(predictor.walker, solution) + len(duration_bounds(walk)) + len(chosen_bounds(walk))
+            ),
             "path_error": max((fit.length_error for fit in fits.fits), default=0.0),
             **{f"chosen_{name}": solution.parameters[name] for name in self.choose},
             **confirmation,

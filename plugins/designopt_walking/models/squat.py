@@ -57,7 +57,7 @@ ARRAYS = {
 _SAMPLES = 101
 
 
-@model("squat_to_stand", version=1, arrays=ARRAYS)
+@model("squat_to_stand", version=2, arrays=ARRAYS)
 class SquatToStand:
     """Standing up from a squat within a second, with least squared torques or least muscle activity.
 

@@ -59,7 +59,7 @@ class TrackedOutputs(FollowedOutputs, total=False):
     force_error: Annotated[float, Q("", "root mean square distance of the ground forces, body weights")]
 
 
-@model("walk_track", version=1, arrays=WALK_ARRAYS)
+@model("walk_track", version=2, arrays=WALK_ARRAYS)
 class WalkTrack:
     """Follows a recorded half gait cycle with muscles and smooth contact, after example2DWalking of OpenSim Moco.
 

@@ -12,7 +12,9 @@ from designopt_mechanics.tree import Tree
 from designopt_muscle.osim.model import OsimModel
 from designopt_muscle.osim.tree import tree_of
 
-from designopt.collocation import Constraint, Ends, Options, PhaseGuess, periodic
+from designopt.collocation import Constraint, Ends, Options, PhaseGuess, Solution, TrajectoryProblem, periodic
+from designopt.collocation.solution.verification.resimulate import segment_errors
+from designopt.collocation.solve.refine import with_errors
 from designopt.lazy import casadi as ca
 from designopt_walking.system import side_of
 from designopt_walking.walker import Ranges, Walker
@@ -226,6 +228,18 @@ def program_options(intervals: int, tolerance: float, **more: Any) -> Options:
         acceptable_tolerance=max(1e-6, 10.0 * tolerance),
         **settings,
     )
+
+
+def with_interval_errors(problem: TrajectoryProblem, solution: Solution) -> Solution:
+    """`solution` with both errors of its intervals: the estimate, and that of a simulation with its controls.
+
+    `designopt.collocation.checked` also simulates the whole cycle, which takes most of its time: a walk is unstable, so
+    that this run leaves it and says nothing.
+    """
+    estimated = with_errors(problem, solution)
+    (phase,) = problem.phases
+    errors = segment_errors(phase, estimated.phase, solution.parameters)
+    return replace(estimated, phases={phase.name: replace(estimated.phase, segment_errors=errors)})
 
 
 def forward_range(walker: Walker) -> tuple[float, float]:

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
-from designopt.collocation import Guess, PhaseGuess, Program, Solution, StartRecord, TrajectoryProblem, checked
+from designopt.collocation import Guess, PhaseGuess, Program, Solution, StartRecord, TrajectoryProblem
 from designopt.collocation.solution.status import Status
-from designopt_walking.programs.gait import GaitError, GaitRanges, check_speed, forward_range, program_options
+from designopt_walking.programs.gait import (
+    GaitError,
+    GaitRanges,
+    check_speed,
+    forward_range,
+    program_options,
+    with_interval_errors,
+)
 from designopt_walking.programs.predict import Effort, predicted_walk
 from designopt_walking.programs.synthetic import SyntheticWalk, track_synthetic
 from designopt_walking.walker import Walker
 
 #: Iterations after which a warm start has failed, and any start.
 WARM, MOST = 150, 500
+#: Shares of the range of a chosen parameter at which the devices lie from whose walks the search starts.
+DEVICES = (0.2, 0.8)
 #: Relative difference of costs below which starts agree.
 SAME = 1e-3
 #: The speed (m/s) at which walks are solved from a tracked walk, and the steps in which they are taken to others.
@@ -46,8 +56,9 @@ class WalkPredictor:
     a metabolic weight above `LIGHT_CHARGE` the walk with a smaller one. Without `first`, walks at other speeds than
     `USUAL_SPEED` start warm, with multipliers, from the one a `SPEED_STEP` nearer to it: from tracked walks fast ones
     end in dearer optima (at 1.4 m/s by 2 %). A design starts warm from the walk with the least parameters at the same
-    speed. These neighbours are solved once; where a warm start fails, a cold one follows. The result depends on the
-    design alone, not on those before it.
+    speed. Where parameters are chosen, the search starts from the walks with devices at `DEVICES` of their ranges, too:
+    programs that choose have local optima. These neighbours are solved once; where a warm start fails, a cold one
+    follows. The result depends on the design alone, not on those before it.
     """
 
     walker: Walker
@@ -120,15 +131,26 @@ class WalkPredictor:
         """The walk at `speed` (m/s) with these `parameters` of devices; those that are missing are chosen.
 
         `near` is another solution of this predictor, from which it starts warm; `starts` are further synthetic walks
-        with other amplitudes, of which the best result counts. `Solution.warm_path` lists what was tried,
+        with other amplitudes. The best result counts. `Solution.warm_path` lists what was tried,
         `Solution.starts` the costs. A failed solve is a solution with its status. Raises `GaitError`.
         """
         problem = replace(self.problem(speed), parameters=dict(parameters or {}))
-        if near is None and problem.parameters == self._least(problem):
-            solution = self._neighbour(speed)
+        if near is not None:
+            solutions = [self._solved(problem, near)]
+        elif problem.parameters == self._least(problem):
+            solutions = [self._neighbour(speed)]
         else:
-            solution = self._solved(problem, self._neighbour(speed) if near is None else near)
-        return self._best(problem, solution, starts, seed)
+            solutions = [self._solved(problem, self._neighbour(speed)), *self._from_devices(problem, speed)]
+        return self._best(problem, solutions, starts, seed)
+
+    def _from_devices(self, problem: TrajectoryProblem, speed: float) -> Iterator[Solution]:
+        """The walks with chosen parameters from those with devices inside the ranges; none if all are given."""
+        chosen = [v for v in problem.variables if v.name not in problem.parameters]
+        for shares in itertools.product(DEVICES, repeat=len(chosen)) if chosen else ():
+            device = {v.name: v.low + share * (v.high - v.low) for v, share in zip(chosen, shares, strict=True)}
+            fixed = replace(problem, parameters={**problem.parameters, **device})
+            walk = self._solved(fixed, self._neighbour(speed))
+            yield self._solved(problem, walk) if walk.success else walk
 
     def _solved(self, problem: TrajectoryProblem, near: Solution | None) -> Solution:
         """Warm from `near`, else cold; `Solution.warm_path` lists what was tried."""
@@ -151,9 +173,8 @@ class WalkPredictor:
         return solutions
 
     def checked(self, speed: float, solution: Solution) -> Solution:
-        """`solution` with its error estimate and re-simulations of all intervals."""
-        problem = self.problem(speed)
-        return checked(problem, self._program(problem, MOST).statement, solution)
+        """`solution` with the errors of its intervals."""
+        return with_interval_errors(self.problem(speed), solution)
 
     def _least(self, problem: TrajectoryProblem) -> dict[str, float]:
         """The least parameters of the devices."""
@@ -190,15 +211,13 @@ class WalkPredictor:
             self._programs[iterations] = Program(first, options, statement=statement)
         return self._programs[iterations]
 
-    def _best(self, problem: TrajectoryProblem, first: Solution, starts: int, seed: int) -> Solution:
-        records = [StartRecord(0, first.status, first.objective, first.iterations)]
-        best = first
+    def _best(self, problem: TrajectoryProblem, solutions: list[Solution], starts: int, seed: int) -> Solution:
+        """The solved walk of least objective among `solutions` and those of further `starts`."""
         for i in range(1, starts):
             tracked = self.start(float(problem.phases[0].data["speed"]), np.random.default_rng([seed, i]))
-            solution = self._program(problem, MOST).solve(problem, guess=Guess({"motion": tracked.phase}))
-            records.append(StartRecord(i, solution.status, solution.objective, solution.iterations))
-            if solution.success and (not best.success or solution.objective < best.objective):
-                best = solution
+            solutions.append(self._program(problem, MOST).solve(problem, guess=Guess({"motion": tracked.phase})))
+        records = [StartRecord(i, s.status, s.objective, s.iterations) for i, s in enumerate(solutions)]
+        best = min(solutions, key=lambda s: (not s.success, s.objective if s.success else 0.0))
         return replace(best, starts=tuple(records))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from designopt.arrays import Floats
+from designopt.counts import plural
 from designopt.plugin import report
 from designopt.report.designs import short_label, stored_arrays
 from designopt.report.labels import listed
@@ -31,6 +32,8 @@ _SOLVED = {
     "agreeing_starts": "starts that agree",
     "start_spread": "spread of the starts",
 }
+#: What a single start gives: of no interest beside others.
+_OF_ONE_START = {"starts": 1.0, "agreeing_starts": 1.0, "start_spread": 0.0}
 #: Designs in the tables.
 _ROWS = 60
 
@@ -45,15 +48,21 @@ def walking_checks(result: Result) -> Section | None:
     rows = [*chosen, *(k for k in range(len(result.outcomes.X)) if k not in chosen)][:_ROWS]
     failed = np.isfinite(figures["mean_force_error"]).sum(axis=None)
     missed = int((figures["failed_checks"] > 0.0).sum())
-    findings = [f"{failed} of {figures['mean_force_error'].size} walks have a result."]
+    total = figures["mean_force_error"].size
+    findings = ["Every walk has a result."] if failed == total else [f"{failed} of {total} walks have a result."]
     if missed:
-        findings.append(f"{missed} of them fail a check of mechanics and are not to be used.")
+        findings.append(
+            f"{plural(missed, 'walk')} {'fails' if missed == 1 else 'fail'} a check of mechanics: not to be used."
+        )
     findings.append(_mesh(figures))
     if "warm" in figures and failed:
-        findings.append(f"{int(np.nansum(figures['warm']))} started warm, with multipliers.")
+        warm = int(np.nansum(figures["warm"]))
+        findings += [f"{plural(warm, 'solve')} started from a walk with its multipliers."] if warm else []
+    one_start = all((np.nan_to_num(figures[n]) <= most).all() for n, most in _OF_ONE_START.items() if n in figures)
+    solved = {name: words for name, words in _SOLVED.items() if not one_start or name not in _OF_ONE_START}
     tables = [
         _table(result, rows, "Errors relative to weight, impulse and muscle work", _present(_PHYSICS, figures)),
-        _table(result, rows, "How each walk was solved", _present(_SOLVED, figures)),
+        _table(result, rows, "How each walk was solved", _present(solved, figures)),
         *_bounds(result),
     ]
     return Section("Checks of the walks", findings=tuple(findings), tables=tuple(tables), notes=_notes(result))

@@ -12,7 +12,7 @@ from designopt.plugin import report
 from designopt.report.designs import Arrays, Plot, line, missing, selectable, stored_arrays
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
-from designopt_walking.report.panels import SIDES, STYLES, WIDTH, by_quantity, panel_height, panels
+from designopt_walking.report.panels import SIDES, STYLES, by_quantity, panel_height, panels
 
 #: Coordinates that are lengths.
 _LENGTHS = ("pelvis_tx", "pelvis_ty")
@@ -45,7 +45,7 @@ def _curves(result: Result, title: str, names: str, values: str, recorded: str) 
 
     unit = "in degrees" if names == "coordinates" else "from 0 to 1"
     note = f"{unit.capitalize()}, right and left. {_BAND if banded else ''}".strip()
-    figure = selectable(title, motions, plot, height=panel_height(len(columns)), width=WIDTH, note=note)
+    figure = selectable(title, motions, plot, height=panel_height(len(columns)), note=note)
     return Section(title, figures=(figure,), tables=_inside(motions, names, values, recorded))
 
 

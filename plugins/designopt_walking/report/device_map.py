@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import Quantity, report
-from designopt.report.colours import ORDERED, axis, colour_bar, layout
+from designopt.report.colours import ORDERED_LINES, axis, colour_bar, layout
 from designopt.report.labels import figure_unit, parameter_label, plain, with_unit
 from designopt.report.section import Figure, Section
 from designopt.report.traces import selected
@@ -47,7 +47,7 @@ class DeviceMap:
             some, none = ~failed[:, scenario], failed[:, scenario]
             vertical = y if several else values
             title = with_unit(shown_outputs[figure], figure_unit(result.problem, shown_outputs[figure]))
-            colours = {"color": values[some], "colorscale": ORDERED, "colorbar": colour_bar(title)}
+            colours = {"color": values[some], "colorscale": ORDERED_LINES, "colorbar": colour_bar(title)}
             marks: dict[str, Any] = colours if several else {"color": "@accent"}
             lowest = float(np.nanmin(values)) if some.any() else 0.0
             return [

@@ -13,7 +13,7 @@ from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, line, missing, selectable, stored_arrays
 from designopt.report.section import Section
 from designopt.store.result import Result
-from designopt_walking.report.panels import SIDES, WIDTH, by_quantity, panel_height, panels
+from designopt_walking.report.panels import SIDES, by_quantity, panel_height, panels
 
 _PARTS = {"muscle_moments": "muscles", "device_moments": "device", "contact_moments": "ground"}
 _PELVIS = "pelvis_"
@@ -40,7 +40,7 @@ def walking_moments(result: Result) -> Section | None:
     }
     note = "In N m, positive as the coordinates: hip flexion, knee extension, toe up. The rest is weight and inertia."
     plot, height = partial(_moments, joints=joints), panel_height(len(joints))
-    return Section(title, figures=(selectable(title, motions, plot, height=height, width=WIDTH, note=note),))
+    return Section(title, figures=(selectable(title, motions, plot, height=height, note=note),))
 
 
 def _moments(arrays: Arrays, *, joints: Mapping[str, int]) -> Plot:

@@ -12,8 +12,6 @@ from designopt.report.designs import Plot
 COLUMNS = 3
 #: Pixels between two rows, for tick labels and titles, and of the margins above and below all.
 GAP, MARGIN = 48, 116
-#: Least width of a figure in pixels: a narrower screen scrolls it.
-WIDTH = 640
 #: Style of the lines of the right side, the left side and what has no side.
 STYLES = {
     "r": {"color": "@accent", "width": 2},
@@ -60,6 +58,7 @@ def panels(titles: Sequence[str], draw: Callable[[int], Sequence[dict[str, Any]]
              "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
         )  # fmt: skip
     figure_layout = layout(**axes, annotations=annotations)
+    figure_layout["meta"] = {"panels": {"columns": min(COLUMNS, len(titles)), "gap": GAP, "margin": MARGIN}}
     figure_layout["legend"] = {**figure_layout["legend"], "y": 1.0 + 0.5 * gap}  # above the titles of the first row
     return {"data": data, "layout": figure_layout}
 

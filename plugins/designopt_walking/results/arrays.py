@@ -40,7 +40,7 @@ WALK_ARRAYS: Mapping[str, Array] = {
     "effort_shares": Array(("muscle",), "", "share of each muscle in the integral of squared excitations"),
     "peak_activations": Array(("muscle",), "", "over the cycle"),
     "mean_activations": Array(("muscle",), "", "over the cycle"),
-    "bounds": Array(("bound",), "", "of coordinates, speeds and drives that the walk touches", dtype="str"),
+    "bounds": Array(("bound",), "", "of coordinates, speeds, drives and chosen parameters", dtype="str"),
     "bound_shares": Array(("bound",), "", "share of the time that it spends at each of these bounds"),
     "notes": Array(("note",), "", "starts without a walk, and fibres outside the range of their curves", dtype="str"),
     "skeleton": Array(("time", "vertex", "axis"), "m", "drawing of trunk and right leg; NaN between lines"),
@@ -52,7 +52,7 @@ WALK_ARRAYS: Mapping[str, Array] = {
 _LIFTED = 10.0
 #: Variables of muscles: their least value is where most of them are.
 _OF_MUSCLES = ("excitation_", "activation_")
-#: Distance from a bound of the duration, as a share of its range, within which it is touched.
+#: Distance from a bound of the duration or a parameter, as a share of its range, within which it is touched.
 AT_BOUND = 1e-3
 
 
@@ -113,10 +113,21 @@ def duration_bounds(walk: SolvedWalk) -> dict[str, float]:
     return {name: 1.0 for name, limit in named.items() if abs(duration - limit) < AT_BOUND * (high - low) < np.inf}
 
 
+def chosen_bounds(walk: SolvedWalk) -> dict[str, float]:
+    """The bounds at which chosen parameters of devices are, each with the share 1."""
+    shares: dict[str, float] = {}
+    for v, _ in (pair for device in walk.walker.devices for pair in device.parameters if pair[0].name in walk.chosen):
+        value = walk.solution.parameters[v.name]
+        for word, limit in (("least", v.low), ("largest", v.high)):
+            if abs(value - limit) < AT_BOUND * (v.high - v.low) < np.inf:
+                shares[f"{v.name}, {word}: {limit:g} {v.unit}".strip()] = 1.0
+    return shares
+
+
 def touched_bounds(walk: SolvedWalk) -> dict[str, float]:
     """The share of the time at each bound of a coordinate, a speed or a drive that the solved walk touches; 1 for one
-    of the duration."""
-    phase, shares = walk.phase, duration_bounds(walk)
+    of the duration or of a chosen parameter."""
+    phase, shares = walk.phase, {**duration_bounds(walk), **chosen_bounds(walk)}
     for name, at in phase.saturation.items():
         if name.startswith(_OF_MUSCLES):
             continue

@@ -16,8 +16,6 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt_wholebody.body.inertia import MassProperties
 
-AXES = ("u", "v", "w")
-
 
 @dataclass(frozen=True, eq=False)
 class BodySegment:

@@ -42,7 +42,7 @@ class Shapes:
 
 @dataclass(frozen=True, eq=False)
 class Poses:
-    """`rotation` (b + 1, 3, 3, f), `place` (b + 1, 3, f) m of first points less `origin` (3, f), `triples`
+    """`rotation` (b + 1, 3, 3, f), `origin_of_body` (b + 1, 3, f) m of first points less `origin` (3, f), `triples`
     (b, 4, 3, f) that follow from them, less `origin` too."""
 
     shapes: Shapes

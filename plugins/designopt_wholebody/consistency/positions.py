@@ -27,6 +27,8 @@ Method = Literal["recursion", "schur"]
 
 #: Frames solved at once: fewer cost more calls, more do not fit into the cache.
 _CHUNK = {"recursion": 256, "schur": 16}
+#: After so many iterations a frame has no result.
+MAX_ITERATIONS = 50
 
 
 class ConsistencyStatus(StatusEnum):
@@ -70,7 +72,6 @@ def consistent_positions(
     weights: ArrayLike | None = None,
     contacts: Contacts | None = None,
     tolerance: float = 1e-10,
-    max_iterations: int = 50,
     most_moved: float = np.inf,
 ) -> ConsistentPositions:
     """Consistent positions for raw coordinates `raw` (f, n).
@@ -78,7 +79,7 @@ def consistent_positions(
     `method` is recursion by default, or schur for models with rods or closed loops, which recursion does not support.
     `weights` (n,) are the diagonal of W, positive: 1/s² with the expected artefact s of each coordinate; 1 by default.
     `contacts` are fixed. A frame ends when the norms of φ and of the step are below `tolerance`, or after
-    `max_iterations`. A frame whose coordinates move by more than `most_moved` (norm) has a result and the status FAR.
+    `MAX_ITERATIONS`. A frame whose coordinates move by more than `most_moved` (norm) has a result and the status FAR.
 
     Frames are independent: one without a result is NaN and has a status with the reason. Raises `ValueError` for shapes
     that do not fit, weights and tolerances that are not positive, contacts of unknown segments, and
@@ -124,7 +125,7 @@ def consistent_positions(
         else:
             assert blocks is not None
             search = MultiplierSearch(blocks, raw[chunk], W, chunk_contacts, tolerance)
-        search.run(max_iterations)
+        search.run(MAX_ITERATIONS)
         moved = np.linalg.norm(search.q - raw[chunk], axis=1)
         status = np.where(search.finished, ConsistencyStatus.OK, ConsistencyStatus.NOT_CONVERGED)
         status[search.finished & (moved > most_moved)] = ConsistencyStatus.FAR

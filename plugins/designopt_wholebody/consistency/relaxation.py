@@ -6,8 +6,8 @@ import numpy as np
 
 from designopt.arrays import Floats, Mask
 
-#: Below this norm of the step it gives the length of steps. A merit would not do: merits differ by round-off near the
-#: end, and a step that round-off halves would make a frame depend on the last digits.
+#: Below this norm of the step the relaxation sets the length, instead of a merit: near the end merits differ by
+#: round-off alone, and a step halved by round-off would make a frame depend on the last digits.
 NEAR = 1e-2
 _SHORTEST, _LONGEST = 0.1, 4.0
 

@@ -9,8 +9,14 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt_wholebody.body.body import BodySegment
 from designopt_wholebody.constraints.constraints import Constraints, RowName
-from designopt_wholebody.constraints.expression import VectorExpression, axis, basic_point, expression, unit_vector
-from designopt_wholebody.constraints.quadratic import QuadraticRows
+from designopt_wholebody.constraints.quadratic import (
+    QuadraticRows,
+    VectorExpression,
+    axis,
+    basic_point,
+    expression,
+    unit_vector,
+)
 from designopt_wholebody.model.schema import GROUND, Joint
 
 

@@ -38,7 +38,7 @@ class Forces:
     """What drives a simulation of `subject`.
 
     `springs` act between points, `turning` about the axes of joints: those of a model file are `model_springs`.
-    `given` is a function of time (s) that gives further generalised forces (n,), for example those that inverse
+    `external` is a function of time (s) that gives further generalised forces (n,), for example those that inverse
     dynamics found.
     """
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from designopt.arrays import Floats
 from designopt_wholebody.dynamics.balance import moment_balance
 from designopt_wholebody.dynamics.loads import JointLoads
-from designopt_wholebody.forward.replay import replay
+from designopt_wholebody.forward.simulation import replay
 from designopt_wholebody.models.trial_declarations import KINDS, TrialOutputs
 from designopt_wholebody.trial.agreement import agreement
 from designopt_wholebody.trial.analysis import Analysis

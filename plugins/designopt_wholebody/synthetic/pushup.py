@@ -31,6 +31,8 @@ _CARRIED = ("hand_R", "hand_L", "foot_R", "foot_L")
 
 #: Degrees of elbow flexion at the top and at the bottom.
 _TOP, _BOTTOM = 25.0, 95.0
+_PERIOD = 2.0  # s
+_HAND_SHARE = 0.65
 
 
 @lru_cache(maxsize=8)
@@ -38,34 +40,32 @@ def pushup(
     grip: Grip = "closed",
     *,
     cycles: int = 5,
-    period: float = 2.0,
     rate: float = 100.0,
     skin: float = 0.005,
     noise: float = 0.0003,
-    hand_share: float = 0.65,
     seed: int = 1,
 ) -> SyntheticTrial:
-    """A trial of `cycles` push-ups of `period` s at `rate` Hz; repeated calls return the cached trial.
+    """A trial of `cycles` push-ups of 2 s at `rate` Hz; repeated calls return the cached trial.
 
-    `skin` and `noise` are the markers' `Errors`. The hands carry `hand_share` of the load that both pairs of contacts
-    can share; each plate's force is this with the smallest change that balances the motion exactly, at a fixed point of
+    `skin` and `noise` are the markers' `Errors`. The hands carry 65 % of the load that both pairs of contacts can
+    share; each plate's force is this with the smallest change that balances the motion exactly, at a fixed point of
     the hand or foot.
     """
-    subject, true = _true(grip, cycles, period, rate)
-    contact = _shared(subject, true, hand_share)
+    subject, true = _true(grip, cycles, rate)
+    contact = _shared(subject, true, _HAND_SHARE)
     plates = []
     for k, name in enumerate(_CARRIED):
         middle = _pressed(subject, true.q[:1], name)[0]
         plates.append(plate(name, middle, contact.force[:, k].copy(), contact.moment[:, k].copy(), rate))
-    return recorded(subject, true, contact, tuple(plates), rate, period, Errors(skin, noise, (seed, grip == "open")))
+    return recorded(subject, true, contact, tuple(plates), rate, _PERIOD, Errors(skin, noise, (seed, grip == "open")))
 
 
 @lru_cache(maxsize=4)
-def _true(grip: Grip, cycles: int, period: float, rate: float) -> tuple[Subject, Motion]:
+def _true(grip: Grip, cycles: int, rate: float) -> tuple[Subject, Motion]:
     """The subject and its motion."""
     subject = make_subject(load_model("wholebody21"))
-    t = np.arange(round(cycles * period * rate) + 1) / rate
-    return subject, motion(subject, t, _course(subject, grip, 2.0 * np.pi / period * t), rate)
+    t = np.arange(round(cycles * _PERIOD * rate) + 1) / rate
+    return subject, motion(subject, t, _course(subject, grip, 2.0 * np.pi / _PERIOD * t), rate)
 
 
 def _course(subject: Subject, grip: Grip, phase: Floats) -> Floats:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from designopt_recordings.signals.cycles import Cycle, band, cycles_between, normalised
+from designopt_recordings.signals.cycles import Band, Cycle, band, cycles_between, normalised
 
 from designopt.arrays import Floats
 from designopt_wholebody.kinematics.angles import JointAngles
@@ -17,15 +15,6 @@ PERCENT = np.arange(101.0)
 #: A minimum is lower than its surroundings by this share of the angle's range; a first or last frame counts as one
 #: where it is this close to the lowest.
 _DEPTH, _CLOSE = 0.3, 0.15
-
-
-@dataclass(frozen=True, eq=False)
-class Bands:
-    """`mean` and `deviation` (101, k) of signals over `count` complete cycles; NaN without cycles, or with one."""
-
-    mean: Floats
-    deviation: Floats
-    count: int
 
 
 def trial_cycles(time: Floats, angles: JointAngles, by: str | None = None) -> tuple[Cycle, ...]:
@@ -57,16 +46,19 @@ def trial_cycles(time: Floats, angles: JointAngles, by: str | None = None) -> tu
     return cycles_between(cuts.tolist(), 0.6 * usual, 1.5 * usual)
 
 
-def bands(time: Floats, values: Floats, cycles: tuple[Cycle, ...]) -> Bands:
-    """Bands of `values` (n, k) over `cycles`; signals that are never known have none."""
+def bands(time: Floats, values: Floats, cycles: tuple[Cycle, ...]) -> Band:
+    """Mean and deviation (101, k) of `values` (n, k) over the complete `cycles`; NaN for signals that are never known.
+
+    Both are NaN without cycles, the deviation with one.
+    """
     nothing = np.full((len(PERCENT), values.shape[1]), np.nan)
     if not cycles:
-        return Bands(nothing, nothing, 0)
+        return Band(nothing, nothing, 0)
     measured = np.isfinite(values).any(axis=0)
     cut, complete = normalised(time, values[:, measured], cycles, len(PERCENT))
     if not measured.any() or not complete.any():
-        return Bands(nothing, nothing, 0)
+        return Band(nothing, nothing, 0)
     mean_band = band(cut)
     mean, deviation = nothing.copy(), nothing.copy()
     mean[:, measured], deviation[:, measured] = mean_band.mean, mean_band.deviation
-    return Bands(mean, deviation, mean_band.count)
+    return Band(mean, deviation, mean_band.count)

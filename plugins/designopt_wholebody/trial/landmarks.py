@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from designopt_recordings.frames import FrameStatus
+from designopt_recordings.gaps.fill import interpolated
 from designopt_recordings.gaps.rigid import fit
-from designopt_recordings.gaps.spline import interpolated
 from designopt_recordings.recording import Recording
 
 from designopt.arrays import Floats, Integers

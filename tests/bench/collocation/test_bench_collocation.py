@@ -156,12 +156,12 @@ def as_exact_as(objective, problem, intervals, cost, size):
     return tolerance, programs[tolerance]
 
 
-def test_a_solve_takes_as_few_iterations_as_a_program_written_by_hand_on_eight_of_twenty_problems(record_property):
+def test_a_solve_takes_as_few_iterations_as_a_program_written_by_hand_on_twelve_of_twenty_problems(record_property):
     """At most 1.1 times as many; counts are the same in every run."""
     counts = {name: iterations.count(name) for name in iterations.PROBLEMS}
     for name, row in counts.items():
         record_property(f"iterations by hand / designopt, {name}", row.by_hand / row.ours)
-    assert sum(row.ours <= 1.1 * row.by_hand for row in counts.values()) >= 8
+    assert sum(row.ours <= 1.1 * row.by_hand for row in counts.values()) >= 12
 
 
 def test_as_many_guesses_lead_to_the_fastest_way_to_rest_as_in_a_program_written_by_hand(record_property):

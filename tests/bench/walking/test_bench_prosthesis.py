@@ -26,7 +26,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(cache_dir(), folder, ignore=shutil.ignore_patterns("walks"))
     with monkeypatch.context() as patch:
         patch.setattr(shared_walks, "cache_dir", lambda: folder)
-        AmputeeWalk(**SETTINGS)._walks.middle(0.9)
+        AmputeeWalk(**SETTINGS)._walks(0.0).middle(0.9)
     return folder
 
 

@@ -24,7 +24,7 @@ from designopt.collocation import (
     TrajectoryProblem,
     solve,
 )
-from designopt.collocation.solution.verification.resimulate import Resimulation, resimulate
+from designopt.collocation.solution.verification.resimulate import Resimulation, resimulate, segment_errors
 from designopt.collocation.solution.verification.violation import violations_between_points
 from designopt.collocation.statement.scheme import hermite_simpson, radau
 from designopt.dynamics.system import System, Variable
@@ -54,6 +54,8 @@ def test_the_resimulation_of_the_cart_pole_is_that_of_the_specification(interval
     solution = solve(benchmark_problems.cart_pole(), Options(scheme="radau", degree=3, intervals=intervals))
     largest = 1.0 + np.abs(solution.phase.values["x"]).max()
     assert largest * solution.phase.resimulation_error == pytest.approx(error, rel=0.2)
+    alone = segment_errors(benchmark_problems.cart_pole().phases[0], solution.phase, solution.parameters)
+    np.testing.assert_array_equal(alone, solution.phase.segment_errors)
 
 
 @pytest.mark.parametrize("scheme", ["hermite_simpson", "radau", "trapezoidal"])

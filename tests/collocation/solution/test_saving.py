@@ -21,7 +21,7 @@ from designopt.collocation import (
     TrajectoryProblem,
     explain,
     load_solution,
-    resimulate_phases,
+    resimulate,
     save_solution,
 )
 from designopt.collocation.solution.saving import from_arrays, to_arrays
@@ -147,9 +147,11 @@ def test_a_loaded_result_interpolates_explains_simulates_and_is_a_guess(tmp_path
     times = np.linspace(0.0, 2.0, 77)
     for name, trajectory in solution.phase.interpolate(times).items():
         assert loaded.interpolate(times)[name] == pytest.approx(trajectory, abs=0.0)
+    with pytest.raises(KeyError, match="there is no variable 'height'; known: "):
+        loaded.interpolate(times)["height"]
     assert (
-        resimulate_phases(loaded, problems.cart_pole())["motion"].error
-        == resimulate_phases(solution, problems.cart_pole())["motion"].error
+        resimulate(problems.cart_pole().phases[0], loaded.phase, loaded.parameters).error
+        == resimulate(problems.cart_pole().phases[0], solution.phase, solution.parameters).error
     )
     assert str(explain(loaded)) == str(explain(solution))
     assert loaded.phase.saturation == solution.phase.saturation

@@ -199,6 +199,24 @@ def test_refinement_gives_up_after_two_rounds_without_progress(monkeypatch: pyte
     assert len(solution.rounds) == 1 + 2
 
 
+def test_a_refinement_that_gives_up_names_three_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    module, estimated = sys.modules[finer_mesh.__module__], with_errors
+
+    def alternating(problem: TrajectoryProblem, solution: Solution) -> Solution:
+        (name, phase), *_ = estimated(problem, solution).phases.items()
+        coarse = replace(phase, error=np.where(np.arange(len(phase.mesh)) % 2, 0.0, 1e-3))
+        return replace(solution, phases={name: coarse}, error_estimate=1e-3)
+
+    monkeypatch.setattr(module, "with_errors", alternating)
+    solution = solve(
+        benchmark_problems.double_integrator(), Options(intervals=10, refine=Refinement(1e-5), check=False)
+    )
+    assert solution.status is Status.REFINEMENT_STALLED
+    where = solution.message.split("above the tolerance in ")[1]
+    assert where.startswith(f"{solution.phase.name} 0 to 0.2 s; {solution.phase.name} 0.4 to 0.6 s; ")
+    assert where.endswith(" and 2 more.")
+
+
 def test_a_pulse_between_all_points_is_found_and_resolved() -> None:
     problem = benchmark_problems.struck(0.527)
     blind = solve(problem, Options(scheme="radau", intervals=10))

@@ -16,6 +16,7 @@ from designopt.collocation import (
     Program,
     Status,
     TrajectoryProblem,
+    linked,
 )
 
 pytestmark = pytest.mark.usefixtures("silent")
@@ -124,6 +125,20 @@ def test_a_program_that_fails_because_of_its_scales_reports_it(bounds, status):
     assert "The program is badly scaled, which may be the only cause: see the warnings." in solution.message
     scales = {"x": 1e10, "v": 1e10, "u": 1e11}
     assert solve(block(final={"x": 1e10, "v": 0.0}), intervals=10, scales=scales).success
+
+
+def test_a_badly_scaled_link_of_phases_names_its_state():
+    system = problems.system("tiny", {"x": lambda s: 1e-4 * s["v"], "v": lambda s: s["u"]}, ["u"])
+    begin = Phase(system, name="begin", tf=1.0, initial={"x": 0.0, "v": 0.0}, bounds={"x": (0.0, 9e5)})
+    end = replace(begin, name="end", t0=None, tf=2.0, initial={}, final={"v": 1.0})
+    squared = {"e": Integral(lambda v: v["u"] ** 2)}
+    phases = [replace(phase, integrals=squared) for phase in (begin, end)]
+    problem = TrajectoryProblem(
+        phases, lambda e: e.phase["begin"].integral["e"] + e.phase["end"].integral["e"], {"link": linked(begin, end)}
+    )
+    (warning,) = [w for w in solve(problem, intervals=4).warnings if w.startswith("badly_scaled: entries")]
+    assert "(constraint 'link' of 'x' by 'x')" in warning
+    assert warning.endswith("or state them in other units")
 
 
 def test_a_badly_scaled_program_names_the_variables():

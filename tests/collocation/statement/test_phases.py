@@ -17,10 +17,12 @@ from designopt.collocation import (
     Phase,
     ProblemError,
     Program,
+    Rate,
     Signal,
     TrajectoryProblem,
     linked,
     periodic,
+    with_rates,
 )
 from designopt.collocation.statement.scheme import hermite_simpson, radau
 from designopt.dynamics.system import System, Variable
@@ -427,5 +429,6 @@ def test_a_phase_whose_states_begin_anywhere_is_warned_of():
         halves(0.5),
         TrajectoryProblem([start, replace(stop, initial={"x": 1.0, "v": (0.0, 2.0)})], effort),
         TrajectoryProblem([start, replace(stop, t0=0.0)], effort),
+        with_rates(halves(0.5), {"u": Rate(-100.0, 100.0)}),  # the control may jump between the phases
     ):
         assert Program(problem, Options(intervals=4)).warnings == ()

@@ -198,7 +198,7 @@ def test_the_sensitivity_to_data_counts_what_samples_take_from_them() -> None:
     assert sensitivities(rich(), solution, ["q"]).derivatives_of("objective")["q"] == pytest.approx(expected, rel=1e-6)
 
 
-def test_measured_numbers_may_change_without_building_again() -> None:
+def test_measured_numbers_change_without_building_the_program_again() -> None:
     program = Program(through(), meshes=[Mesh.at(radau(3), TIMES)])
     program.solve()
     reversed_values = VALUES[::-1].copy()

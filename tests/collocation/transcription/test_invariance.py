@@ -45,7 +45,7 @@ def in_units(v, factor):
 
 @every_scheme
 @pytest.mark.parametrize("problem", [problems.cart_pole, problems.van_der_pol])
-def test_a_motion_run_backwards_costs_the_same(scheme, problem):
+def test_a_reversed_motion_has_the_same_cost(scheme, problem):
     forwards = problem()
     phase = forwards.phases[0]
     system = remade(phase.system, rate=lambda x, rates: -rates, time=lambda t: phase.tf - t)
@@ -67,7 +67,7 @@ def test_a_motion_run_backwards_costs_the_same(scheme, problem):
 
 
 @every_scheme
-def test_the_beginning_of_time_is_of_no_consequence(scheme):
+def test_a_shift_of_time_changes_nothing(scheme):
     problem = problems.cart_pole()
     later = replace(problem, phases=[replace(problem.phases[0], t0=100.0, tf=102.0)])
 

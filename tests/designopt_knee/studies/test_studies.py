@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from designopt_knee.gait import bundled_text
-from designopt_knee.model import ARRAYS
+from designopt_knee.outputs import ARRAYS
 
 from designopt.problem import Problem
 from designopt.study.language.errors import StudyError, render_text

@@ -7,11 +7,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-from designopt_mechanics.anatomy.companion import Anatomy
+from designopt_mechanics.anatomy.companion import Anatomy, Muscle
 from designopt_mechanics.anatomy.forward import Forward
 from designopt_mechanics.anatomy.frames import AnatomyFrames, AnatomyRows
 from designopt_mechanics.anatomy.inverse import Inverse, Shared
-from designopt_mechanics.anatomy.laws import Muscle
 from designopt_mechanics.moment_balance import MomentBalance
 from designopt_mechanics.sharing.muscles import Muscles
 from designopt_mechanics.sharing.statement.criteria import Power

@@ -6,12 +6,10 @@ import dataclasses
 
 import numpy as np
 import pytest
-from designopt_mechanics.anatomy.companion import Anatomy
+from designopt_mechanics.anatomy.companion import BUNDLED, Anatomy, Muscle, bundled
 from designopt_mechanics.anatomy.equilibrium import Equilibrium, NoEquilibrium
 from designopt_mechanics.anatomy.forward import Forward
 from designopt_mechanics.anatomy.inverse import Infeasible, Inverse, NotConverged
-from designopt_mechanics.anatomy.laws import Muscle
-from designopt_mechanics.anatomy.reading import BUNDLED, bundled
 from designopt_mechanics.tree_rows import TreeRows
 from reference_arm import motion, reference_arm
 

@@ -9,7 +9,6 @@ from designopt_mechanics.body import Body
 from designopt_mechanics.coordinate_laws import (
     CoordinateLaw,
     CoordinateLawError,
-    coordinate_energy,
     coordinate_forces,
 )
 from designopt_mechanics.dynamics.matrices import forward_dynamics, kinetic_energy, mass_matrix
@@ -43,15 +42,6 @@ def test_the_force_of_a_law_is_that_of_its_formula(law: CoordinateLaw, z: float,
     state = TreeState.symbols(hinge())
     f = ca.Function("f", [state.z, state.dz], [coordinate_forces(state, {"q": law})])
     assert float(f(z, dz)) == pytest.approx(force, rel=3e-4, abs=1e-3)
-
-
-def test_without_rates_the_force_is_minus_the_slope_of_the_energy() -> None:
-    law = CoordinateLaw(stiffness=5.0, rest=0.2, stops=(-1.0, 1.0), stop_stiffness=1e3)
-    state = TreeState.symbols(hinge())
-    difference = ca.gradient(coordinate_energy(state, {"q": law}), state.z) + coordinate_forces(state, {"q": law})
-    f = ca.Function("f", [state.z, state.dz], [difference])
-    # a stop's release factor is 1 only to its own softness (1e-2 squared, quartered)
-    assert [float(f(z, 0.0)) for z in (-1.1, 0.0, 0.7, 1.2)] == pytest.approx([0.0] * 4, abs=1e-10)
 
 
 def test_a_rotor_behind_a_gear_adds_the_square_of_the_ratio_to_the_inertia() -> None:

@@ -125,7 +125,9 @@ clearances:
     motion = task(start + bars, **program)
     assert list(motion.check()) == []
     outputs, arrays = motion.evaluate({}, {}, {"left", "left_fore"})
-    assert -1e-4 <= outputs["clearance_left_min"] <= outputs["clearance_tool_min"] < 1e-3
+    # the tool is at the end of the left bar: where that is nearest they differ by rounding
+    assert -1e-4 <= outputs["clearance_left_min"] <= outputs["clearance_tool_min"] + 1e-12
+    assert outputs["clearance_tool_min"] < 1e-3
     assert outputs["effort"] > 1.02 * task(start, **program).evaluate({}, {}, set())[0]["effort"]
     # the clearance of a bar by its points
     x, y = arrays["left"], arrays["left"] + arrays["left_fore"]

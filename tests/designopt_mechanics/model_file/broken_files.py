@@ -16,7 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from click.testing import CliRunner
-from designopt_mechanics.anatomy.reading import BUNDLED
+from designopt_mechanics.anatomy.companion import BUNDLED
 from designopt_mechanics.rods.reading import read_rods
 
 from designopt.cli import main as command

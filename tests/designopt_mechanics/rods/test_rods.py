@@ -14,14 +14,9 @@ from designopt_mechanics.rods.basis import objects, symbols
 from designopt_mechanics.rods.dynamics import forward_dynamics, inverse_dynamics, motion
 from designopt_mechanics.rods.matrices import bias, mass_matrix, matrices, weight_forces
 from designopt_mechanics.rods.outputs import (
-    coordinate_drives,
-    drive_powers,
-    drives_of,
     elastic_forces,
     energies,
     places,
-    point_forces,
-    torque_drives,
     velocities,
 )
 from designopt_mechanics.rods.tree import Rod, RodError, RodTree, SingularConfiguration
@@ -261,29 +256,6 @@ def test_the_energy_of_elastic_rods_is_kept_through_the_singular_coordinates() -
 # -------------------------------------------------------------------------------------------------- forces on rods
 
 
-def test_forces_and_torques_do_the_work_that_they_say() -> None:
-    tree = random_rods(5, 4)
-    q, dq, _ = state(5, 4)
-    rng = np.random.default_rng(2)
-    azimuth, elevation, axial = rng.normal(size=(3, 4))
-    forces = coordinate_drives(tree, azimuth, elevation, axial)
-    powers = drive_powers(tree, dq, azimuth, elevation)
-    assert forces @ dq == pytest.approx(sum(p.sum() for p in powers) + axial @ dq[8:], rel=1e-12)
-    assert np.allclose(drives_of(tree, forces), [azimuth, elevation], atol=1e-14)
-    # a torque vector does work on the rates at which rods turn: z dphi + t dpsi
-    torques = rng.normal(size=(4, 3))
-    phi = q[:4]
-    turn = np.outer(dq[:4], [0.0, 0.0, 1.0]) + np.stack([np.sin(phi), -np.cos(phi), 0.0 * phi], 1) * dq[4:8, None]
-    net = turn - np.array([turn[p] if p >= 0 else np.zeros(3) for p in tree.parents])
-    assert torque_drives(tree, q, torques) @ dq == pytest.approx((torques * net).sum(), rel=1e-12)
-    # a force at 0.3 of the last rod
-    force = rng.normal(size=3)
-    ends, _ = velocities(tree, q, dq)
-    near = ends[tree.parents[3]]
-    at = near + 0.3 * (ends[3] - near)
-    assert point_forces(tree, q, {"r3": (0.3, force)}) @ dq == pytest.approx(force @ at, rel=1e-12)
-
-
 def test_the_load_in_a_joint_is_the_force_on_what_hangs_on_it() -> None:
     tree = random_rods(6, 4)
     q, dq, d2q = state(6, 4)
@@ -365,7 +337,8 @@ def test_the_equations_written_out_evaluate_to_the_equations_of_motion(tree: Rod
                 f"d2{kind}{i + 1}": d2q[k * n + i],
             }
             values[f"{('Mphi', 'Mpsi', 'N')[k]}{i + 1}"] = drives[k, i]
-    right = coordinate_drives(tree, *drives)
+    onto_children = np.array([drives[:2, list(kids)].sum(axis=1) for kids in tree.children]).T
+    right = np.concatenate([*(drives[:2] - onto_children), drives[2]])
     right[2 * n :] += -7.0 * (q[2 * n :] - 0.4) - 3.0 * dq[2 * n :]
     left = inverse_dynamics(tree, q, dq, d2q)
     for k, text in enumerate(equations(tree)):

@@ -144,6 +144,7 @@ def test_the_envelopes_of_the_trials_are_those_of_the_factors_that_their_files_n
     assert wrong["tracking_error"] > 2.0 * right["tracking_error"]
 
 
+@pytest.mark.slow
 def test_without_noise_calibration_finds_the_factors_to_a_thousandth():
     """EMG of all muscles, made by the model itself: nothing but the tolerances is left."""
     factors = {name: ScaledMuscles(name.split("_")[0], [name.split("_")[1]]) for name in TRUTH}

@@ -14,9 +14,8 @@ from designopt_muscle.markers.status import MarkerError
 from designopt_muscle.markers.tasks import IkTasks
 from designopt_muscle.osim.markers import read_markers
 from designopt_muscle.osim.read import read_model
-from designopt_muscle.scaling.apply import scaled
+from designopt_muscle.scaling.apply import scaled, scaled_inertia
 from designopt_muscle.scaling.factors import mean_pose
-from designopt_muscle.scaling.inertia import scaled_inertia
 from designopt_muscle.scaling.scale import place_markers, scale_subject
 from designopt_muscle.scaling.setup import Measurement, ScaleSetup, read_scale_setup
 from designopt_recordings.files.read import read_recording, read_table

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from designopt_mechanics.sharing.statement.criteria import MinMax, Power, QuadraticLinear, SoftSaturation
 from designopt_mechanics.sharing.statement.formulation import Terms
-from designopt_mechanics.sharing.static.derivatives import activation_slopes, cost_slopes, shortfall_slopes
+from designopt_mechanics.sharing.static.derivatives import activation_slopes, cost_slopes
 from designopt_mechanics.sharing.static.share import share
 from opensim_cases import case
 
@@ -55,22 +55,6 @@ def test_activations_and_cost_change_as_the_derivatives_say(opensim, terms):
     assert along(activation_slopes(unmoved, weights), direction) == pytest.approx(slope, rel=1e-5, abs=1e-5)
     slope = (ahead.cost - behind.cost).sum() / (2 * step)
     assert along(cost_slopes(unmoved), direction) == pytest.approx(slope, rel=1e-6)
-
-
-def test_the_shortfall_changes_as_the_derivatives_say(opensim):
-    problem = case(opensim, "arm26")
-    problem = replace(problem, muscles=problem.muscles.scaled(0.15))
-    direction = directions(problem)
-
-    def at(step):
-        sharing = share(*moved(problem, direction, step))
-        return sharing, np.linalg.norm(sharing.shortfall, axis=1).sum()
-
-    step = 1e-7
-    slope = (at(step)[1] - at(-step)[1]) / (2 * step)
-    unmoved = at(0.0)[0]
-    assert (unmoved.status == 100).sum() > 40
-    assert along(shortfall_slopes(unmoved), direction) == pytest.approx(slope, rel=1e-5)
 
 
 def test_criteria_that_couple_muscles_report_missing_derivatives(opensim):

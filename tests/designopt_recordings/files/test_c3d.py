@@ -135,7 +135,7 @@ def test_a_parameter_that_reaches_beyond_its_record_is_refused(made_c3d: Make) -
 
 
 @pytest.mark.parametrize("key", ["SCALE", "OFFSET"])
-def test_channels_without_scales_are_refused_for_the_library_would_crash(made_c3d: Make, key: str) -> None:
+def test_channels_without_scales_would_crash_the_library_and_are_refused(made_c3d: Make, key: str) -> None:
     good = made_c3d(POINTS, ["A", "B", "C"], analog=np.ones((200, 2)), channels=[("a", "V"), ("b", "V")]).content
     at = good.index(key.encode(), good.index(b"GEN_SCALE") + 9)
     damaged = good[:at] + b"Q" + good[at + 1 :]
@@ -206,7 +206,7 @@ def test_the_shoulder_girdle_has_two_subjects_and_its_channels(shared: Shared) -
     assert girdle.plates == ()
 
 
-def test_the_wheelchair_trial_misses_the_clusters_it_is_known_for(shared: Shared) -> None:
+def test_the_wheelchair_trial_lacks_its_known_clusters(shared: Shared) -> None:
     push = read_c3d(shared("mocap/wheelchair_clusters/kinematics_racing_propulsion.c3d"), up="y")
     assert push.markers.shape == (700, 41, 3)
     np.testing.assert_allclose(push.rate, 70.0, rtol=1e-3)

@@ -8,9 +8,8 @@ import pytest
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_recording
 from designopt_recordings.frames import FrameStatus
-from designopt_recordings.gaps.fill import fill
+from designopt_recordings.gaps.fill import fill, interpolated
 from designopt_recordings.gaps.rigid import fit, fit_triad, shape, spread
-from designopt_recordings.gaps.spline import interpolated
 from designopt_recordings.recording import Recording
 from scipy.spatial.transform import Rotation
 

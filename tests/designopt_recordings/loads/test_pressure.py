@@ -10,7 +10,7 @@ from designopt_recordings.files.read import read_recording, read_table
 from designopt_recordings.files.write import motion_text
 from designopt_recordings.frames import FrameStatus
 from designopt_recordings.loads.contacts import contacts, loaded_samples
-from designopt_recordings.loads.frames import load_at, zeroed
+from designopt_recordings.loads.frames import load_at
 from designopt_recordings.loads.pressure import centre_of_pressure, normal_force
 from designopt_recordings.loads.tables import Columns, plates_from_table, reaction_table
 from designopt_recordings.plate import ForcePlate
@@ -159,18 +159,6 @@ def test_frames_beyond_the_samples_are_missing() -> None:
     plate, _, _ = stance()
     load = load_at(plate, [-0.1, 0.0, 0.5, 0.999, 1.1])
     assert (load.status == FrameStatus.MISSING_LOAD).tolist() == [True, False, False, False, True]
-
-
-def test_the_offset_of_an_unloaded_plate_is_taken_off() -> None:
-    plate, point, _ = stance()
-    offset = np.array([5.0, -12.0, 3.0])
-    drifted = ForcePlate("p", RATE, plate.force + offset, plate.moment - 0.3 * offset, CORNERS)
-    restored = zeroed(drifted, 0.0, 0.25)
-    np.testing.assert_allclose(restored.force, plate.force, atol=1e-10)
-    centre, _ = centre_of_pressure(restored, loaded_samples(restored))
-    np.testing.assert_allclose(centre[STANCE], point[STANCE], atol=1e-9)
-    with pytest.raises(RecordingError, match="no finite sample between 5 and 6 s"):
-        zeroed(plate, 5.0, 6.0)
 
 
 # --------------------------------------------------------------------------------------------------------- from tables

@@ -232,9 +232,10 @@ def test_the_command_line_writes_a_design(linear, tmp_path):
     invocation = CliRunner().invoke(main, ["export", point, "--controller", "st", "--folder", str(tmp_path / "new")])
     assert invocation.exit_code == 0, invocation.output
     assert "FUNCTION_BLOCK Controller" in (tmp_path / "new" / "controller.st").read_text()
-    assert (
-        f"Design {linear.chosen()['best iae']} of the study heater" in (tmp_path / "new" / "controller.st").read_text()
-    )
+    program_text = (tmp_path / "new" / "controller.st").read_text()
+    number = linear.chosen()["best iae"]
+    assert f"Design {number} (best iae) of the study heater in the store {linear.path.name}," in program_text
+    assert re.search(r"^   kp [\d.e-]+.*, ti [\d.e-]+ s", program_text, re.MULTILINE)
 
 
 def test_a_program_of_another_design_is_not_replaced_unasked(linear, tmp_path):

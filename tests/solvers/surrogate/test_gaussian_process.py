@@ -55,13 +55,27 @@ def test_slopes_agree_with_central_differences():
         assert sd_slope[j] == pytest.approx((above[1][0] - below[1][0]) / (2 * h), rel=1e-3, abs=1e-7)
 
 
-def test_the_posterior_has_the_gradient_that_differences_show():
+@pytest.mark.parametrize("common_level", [True, False])
+def test_the_posterior_has_the_gradient_that_differences_show(common_level):
     groups = np.array([0, 1, 1])  # two columns share a length scale, as the values of a choice do
-    function = _negative_posterior(POINTS, VALUES, groups, first_guess(2))
+    function = _negative_posterior(POINTS, VALUES, groups, first_guess(2, common_level=common_level))
     at, h = np.log([0.5, 1.0, 1e-4]), 1e-6
     gradient = function(at)[1]
     for j, step in enumerate(h * np.eye(3)):
         assert gradient[j] == pytest.approx((function(at + step)[0] - function(at - step)[0]) / (2 * h), rel=1e-5)
+
+
+def test_few_observations_leave_length_scales_near_their_common_level():
+    points = np.random.default_rng(0).random((9, 5))
+    x = 65.0 * points - 32.5  # Ackley (1987)
+    values = -20.0 * np.exp(-0.2 * np.sqrt((x**2).mean(axis=1))) - np.exp(np.cos(2.0 * np.pi * x).mean(axis=1))
+    values = (values - values.mean()) / values.std()
+    alike, independent = (
+        fitted(points, values, np.arange(5), first_guess(5, noisy=False, common_level=common))[0].lengths
+        for common in (True, False)
+    )
+    assert alike.max() < 1.5 * alike.min()
+    assert independent.max() > 10.0 * independent.min()
 
 
 def test_irrelevant_inputs_get_a_long_length_scale_and_noise_is_estimated():

@@ -340,6 +340,47 @@ def test_a_design_improves_if_it_enters_the_front_though_it_is_worse_in_one_obje
         assert search._better(evaluate(np.array([x]))) is better
 
 
+class _Recorded:
+    """A surrogate that appends its `name` to `uses` for each use."""
+
+    def __init__(self, surrogate, name, uses):
+        self.surrogate, self.name, self.uses = surrogate, name, uses
+
+    def processes(self, *data):
+        self.uses.append(self.name)
+        return self.surrogate.processes(*data)
+
+
+@pytest.mark.parametrize(("gain", "ways"), [(1e-3, ["likely"]), (1e-5, ["likely", "independent"])])
+def test_without_improvements_and_expected_gain_processes_of_independent_length_scales_choose(gain, ways, monkeypatch):
+    evaluate = InProcess(BRANIN, 40)
+    start = evaluate(np.random.default_rng(0).random((30, 2)) * 15.0 - [5.0, 0.0])
+    search = _Search(GaussianProcessSearch(), BRANIN, np.random.default_rng(0), start)
+    uses = []
+    monkeypatch.setattr(search, "_surrogate", _Recorded(search._surrogate, "likely", uses))
+    monkeypatch.setattr(search, "_independent", _Recorded(search._independent, "independent", uses))
+    expected = lambda *where: replace(_Search._searched(search, *where), value=np.log(gain))  # noqa: E731
+    monkeypatch.setattr(search, "_searched", expected)
+    for improvements in (10 * [True], 10 * [False], [*9 * [False], True]):
+        uses.clear()
+        search._recent.extend(improvements)
+        search.ask()
+        assert uses == (["likely"] if any(improvements) else ways)
+
+
+def test_evidence_decides_whether_length_scales_have_a_common_level():
+    """Sphere: all parameters are alike. Ellipsoid: the first parameter hardly matters (a thousandth of the last)."""
+    X = np.random.default_rng(0).random((30, 4))
+    feasible = np.ones(30, dtype=bool)
+    space = [DesignVariable(f"x{i}", "real", 0.0, 1.0) for i in range(4)]
+    surrogate_of = problem_from(lambda d, s: {"f": 0.0}, space, minimize=["f"])
+    for weights, common in ((np.ones(4), True), (10.0 ** np.arange(4), False)):
+        values = np.cos(8.0 * (weights / weights.max()) ** 0.5 * (X - 0.4)).sum(axis=1)
+        observations = Observations(X, values[:, None], np.empty((30, 0)), feasible, ~feasible)
+        process = Surrogate(surrogate_of).processes(observations, np.empty((0, 4))).objectives[0]
+        assert process.hyperparameters.common_level is common
+
+
 def test_an_equality_is_violated_on_both_sides_of_its_value():
     """Values of whole numbers are a classification: designs above and below belong to one class, those at the value to
     the other."""

@@ -147,3 +147,8 @@ def test_a_unit_for_a_plain_number_is_refused_with_the_ways_out() -> None:
         units.UnitError, match="'MPa' cannot be converted to a plain number; remove the unit, or declare"
     ):
         units.convert(160.0, "MPa", "")
+
+
+def test_a_calculation_is_no_unit_and_its_result_is_asked_for():
+    with pytest.raises(units.UnitError, match=r"'1/1\.5' is not a unit; write the result of a calculation"):
+        units.check("1/1.5")

@@ -52,7 +52,7 @@ def singular_arcs(
         mesh, free = layout.mesh, slice(point.nx, len(point.names))
         weights = mesh.weights[mesh.first :]
         curvature, slopes = _derivatives(transcription, i, x, multipliers, phase_values)
-        scale = transcription.scale[layout.point[:, free]]
+        scale = layout.at_points(transcription.scale)[:, free]
         curvature = curvature[:, free, free] * scale[:, :, None] * scale[:, None, :]
         counted = weights > 0.0
         with np.errstate(over="ignore", invalid="ignore"):  # of a failed solve; values that are not finite are skipped
@@ -60,7 +60,9 @@ def singular_arcs(
         fixed = _fixed_directions(transcription, bounds, i, x, phase_values, slopes[:, :, free] * scale[:, None, :])
         if _bends_everywhere(curvature[counted], fixed[counted]):
             continue
-        open_to = np.eye(fixed.shape[2]) - np.linalg.pinv(fixed, rcond=1e-9) @ fixed
+        # bounds alone are a projection already
+        onto_fixed = np.linalg.pinv(fixed, rcond=1e-9) @ fixed if slopes.shape[1] else fixed
+        open_to = np.eye(fixed.shape[2]) - onto_fixed
         bent = open_to @ curvature @ open_to + (np.eye(fixed.shape[2]) - open_to)
         if not np.isfinite(bent).all():
             continue
@@ -86,12 +88,10 @@ def _bends_everywhere(curvature: Floats, fixed: Floats) -> bool:
     A matrix is positive definite on the null space of another if adding a large multiple of that one's square makes it
     positive definite (Finsler, Commentarii Mathematici Helvetici 9 (1936) 188).
     """
-    if not (np.isfinite(curvature).all() and np.isfinite(fixed).all()):
-        return False
-    sizes = np.abs(curvature).max(axis=(1, 2), initial=FLAT)
-    fixed = fixed / np.maximum(np.linalg.norm(fixed, axis=2, keepdims=True), 1e-300)
-    shifted = curvature - FLAT * np.eye(curvature.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
+        sizes = np.abs(curvature).max(axis=(1, 2), initial=FLAT)
+        fixed = fixed / np.maximum(np.sqrt((fixed * fixed).sum(axis=2, keepdims=True)), 1e-300)
+        shifted = curvature - FLAT * np.eye(curvature.shape[1])
         tested = shifted + (LARGE * sizes[:, None, None]) * (fixed.transpose(0, 2, 1) @ fixed)
     if not np.isfinite(tested).all():
         return False
@@ -106,7 +106,7 @@ def _derivatives(
     transcription: Transcription, i: int, x: Floats, multipliers: Multipliers, values: PhaseValues
 ) -> tuple[Floats, Floats]:
     """For each point the Hessian of the Lagrangian (points, nw, nw) and the derivatives (points, rows, nw) of its
-    equations and path constraints."""
+    equations and path constraints; without these there are no rows."""
     layout, functions, point = (
         transcription.layout.phases[i],
         transcription.statement.functions[i],
@@ -114,7 +114,7 @@ def _derivatives(
     )
     mesh, count, nw = layout.mesh, len(layout.point), len(point.names)
     arguments = (
-        x[layout.point],
+        layout.at_points(x),
         x[layout.theta],
         values.constants,
         values.signals,
@@ -127,9 +127,11 @@ def _derivatives(
         [numbers] = _mapped(functions.hessian, count)(*arguments, mu, weights)
         rows, columns = functions.hessian_rows[among_variables], functions.hessian_columns[among_variables]
         hessian[:, rows, columns] = hessian[:, columns, rows] = numbers[:, among_variables]
+    if functions.rows.path.stop == functions.rows.residuals.start:
+        return hessian, np.zeros((count, 0, nw))
     slopes = np.zeros((count, functions.rows.count, nw))
     among_variables = functions.jacobian_columns < nw
-    if among_variables.any() and functions.rows.path.stop > functions.rows.residuals.start:
+    if among_variables.any():
         [numbers] = _mapped(functions.jacobian, count)(*arguments)
         slopes[:, functions.jacobian_rows[among_variables], functions.jacobian_columns[among_variables]] = numbers[
             :, among_variables
@@ -152,13 +154,19 @@ def _fixed_directions(
         transcription.statement.points[i],
         transcription.statement.functions[i].rows,
     )
-    columns = layout.point[:, point.nx :]
-    near = NEAR * transcription.scale[columns]
-    on_bound = (x[columns] <= program_bounds.low[columns] + near) | (x[columns] >= program_bounds.high[columns] - near)
+    scale, at_points, lowest, highest = (
+        layout.at_points(each)[:, point.nx :]
+        for each in (transcription.scale, x, program_bounds.low, program_bounds.high)
+    )
+    near = NEAR * scale
+    on_bound = (at_points <= lowest + near) | (at_points >= highest - near)
     phase = transcription.statement.problem.phases[i]
-    # a constant on each piece is not a function of time
-    on_bound[:, [name in phase.held_controls for name in point.names[point.nx :]]] = True
-    at_limit = np.zeros((len(columns), len(which.path)), bool)
+    if phase.held_controls:  # a constant on each piece is not a function of time
+        on_bound[:, [name in phase.held_controls for name in point.names[point.nx :]]] = True
+    bounds = np.eye(on_bound.shape[1])[None] * on_bound[:, None, :]
+    if not slopes.shape[1]:
+        return bounds
+    at_limit = np.zeros((len(on_bound), len(which.path)), bool)
     path = [block for block in transcription.blocks if block.kind == "path" and block.phase == i]
     if path:
         rows = np.hstack([block.rows for block in path])
@@ -166,7 +174,6 @@ def _fixed_directions(
         at_limit = (values.path <= low + NEAR) | (values.path >= high - NEAR)
     equations = slopes[:, [*which.residuals, *which.algebraic]]
     active = slopes[:, list(which.path)] * at_limit[:, :, None]
-    bounds = np.eye(columns.shape[1])[None] * on_bound[:, None, :]
     return np.concatenate([equations, active, bounds], axis=1)
 
 

@@ -23,7 +23,7 @@ MOST_NEWTON = 30
 
 @dataclass(frozen=True, eq=False)
 class EquationsAlong:
-    """The equations of `phase` along `found`, with the values of all `parameters` by name."""
+    """The equations of `phase` along its `solution`, with the values of all `parameters` by name."""
 
     phase: Phase
     solution: PhaseSolution

@@ -1,7 +1,8 @@
 """Verification of a solution by an integrator independent of the collocation: the motion caused by its controls.
 
 The integrator is the explicit method of order 8 of Dormand and Prince (Hairer, Norsett, Wanner, Solving ODE I, 1993,
-section II.10) with adaptive steps that never pass a node, where controls have kinks; LSODA integrates stiff segments.
+section II.10; the coefficients are SciPy's) with adaptive steps that never pass a node, where controls have kinks;
+LSODA integrates stiff segments.
 """
 
 from __future__ import annotations
@@ -9,15 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from designopt.arrays import Floats, Indices, Mask
-from designopt.collocation.solution.solution import PhaseSolution, Solution
+from designopt.collocation.solution.solution import PhaseSolution
 from designopt.collocation.solution.verification.equations import EquationsAlong, explicit_rates
-from designopt.collocation.solution.verification.integrate import integrate, stage_places, step_functions
-from designopt.collocation.statement.problem import Phase, TrajectoryProblem
+from designopt.collocation.solution.verification.integrate import integrate
+from designopt.collocation.statement.problem import Phase
+from designopt.dynamics.system import System
+from designopt.lazy import casadi as ca
+from designopt.lazy import scipy
 
 #: Steps in the order of time: segments, starting places, widths.
 Steps = tuple[Indices, Floats, Floats]
@@ -59,28 +64,40 @@ class Resimulation:
         return float(self.times[np.flatnonzero(reached)[-1]])
 
 
-def resimulate_phases(solution: Solution, problem: TrajectoryProblem) -> dict[str, Resimulation]:
-    """The motions of `problem`, by phase, caused by the controls of a `solution`, and their distance from it."""
-    return {phase.name: resimulate(phase, solution.phases[phase.name], solution.parameters) for phase in problem.phases}
-
-
 def resimulate(phase: Phase, solution: PhaseSolution, parameters: Mapping[str, float]) -> Resimulation:
     """Simulate a solved phase with its interpolated controls, clipped to their bounds, at a relative error of 1e-9."""
-    equations = EquationsAlong(phase, solution, parameters)
-    mesh, names = solution.mesh, [v.name for v in phase.system.states]
-    solved = np.stack([solution.values[name][mesh.bases] for name in names])
-    size = 1.0 + np.abs(np.stack([solution.values[name] for name in names])).max(axis=1)
-    segments = _Segments(equations, size)
-    # behind the states: how far the algebraic variables are from those of the solution
-    starts = np.vstack([solved, np.zeros((len(phase.system.algebraic), solved.shape[1]))])
-    ends, steps = segments.run(starts[:, :-1], np.arange(len(mesh)))
-    simulated = segments.chain(starts[:, 0], steps)[: len(names)]
+    restarted = _Restarted(phase, solution, parameters)
+    simulated = restarted.segments.chain(restarted.starts[:, 0], restarted.steps)[: len(restarted.solved)]
     return Resimulation(
-        times=solution.times[mesh.bases],
-        states=dict(zip(names, simulated, strict=True)),
-        error=float((np.abs(simulated - solved) / size[:, None]).max()),
-        segment_errors=(np.abs(ends[: len(names)] - solved[:, 1:]) / size[:, None]).max(axis=0),
+        times=solution.times[solution.mesh.bases],
+        states=dict(zip((v.name for v in phase.system.states), simulated, strict=True)),
+        error=float(restarted.differences(simulated, restarted.solved).max()),
+        segment_errors=restarted.errors,
     )
+
+
+def segment_errors(phase: Phase, solution: PhaseSolution, parameters: Mapping[str, float]) -> Floats:
+    """`Resimulation.segment_errors` (intervals,) alone, without the run over the whole phase, which takes most of the
+    time where segments are stiff."""
+    return _Restarted(phase, solution, parameters).errors
+
+
+class _Restarted:
+    """Runs over a solved phase that restart at every node from the states there, `solved` (nx, intervals + 1)."""
+
+    def __init__(self, phase: Phase, solution: PhaseSolution, parameters: Mapping[str, float]) -> None:
+        mesh, names = solution.mesh, [v.name for v in phase.system.states]
+        self.solved = np.stack([solution.values[name][mesh.bases] for name in names])
+        self._size = 1.0 + np.abs(np.stack([solution.values[name] for name in names])).max(axis=1)
+        self.segments = _Segments(EquationsAlong(phase, solution, parameters), self._size)
+        # behind the states: how far the algebraic variables are from those of the solution
+        self.starts = np.vstack([self.solved, np.zeros((len(phase.system.algebraic), self.solved.shape[1]))])
+        ends, self.steps = self.segments.run(self.starts[:, :-1], np.arange(len(mesh)))
+        self.errors: Floats = self.differences(ends[: len(names)], self.solved[:, 1:]).max(axis=0)
+
+    def differences(self, states: Floats, reference: Floats) -> Floats:
+        """Of states (nx, k) from a reference, relative to 1 + the largest absolute value of each."""
+        return np.asarray(np.abs(states - reference) / self._size[:, None])
 
 
 class _Segments:
@@ -253,3 +270,39 @@ class _Segments:
 
         end = integrate(rhs, tau, x[:nx], np.ones(1), TOLERANCE, FARTHEST * self.size, MOST_IMPLICIT)[:, 0]
         return np.concatenate([np.where(np.isfinite(end), end, math.inf), correction])
+
+
+def stage_places() -> Floats:
+    """The stages (13,) as shares of the step; the last is at its end."""
+    return np.concatenate([scipy.integrate.DOP853.C, [1.0]])
+
+
+@lru_cache(maxsize=16)
+def step_functions(system: System, at_once: int) -> tuple[Any, Any]:
+    """CasADi functions of one step and of `at_once` steps in a row.
+
+    (x with corrections, controls and algebraic variables at all stages, p, data and times at all stages, h) -> states
+    with corrections at the end, and the two error estimates of the states, of order 5 and 3, divided by h. The
+    corrections (nz,) are the differences of the algebraic variables from those given: each stage searches from the
+    solution of the one before, so that algebraic variables stay on their branch far from those given.
+    """
+    rates = explicit_rates(system)
+    stages, nu, nv = len(stage_places()), len(system.controls), len(system.controls) + len(system.algebraic)
+    nx, nq = len(system.states), len(system.data)
+    start, h, p = ca.MX.sym("x", nx + nv - nu), ca.MX.sym("h"), ca.MX.sym("p", len(system.parameters))
+    v, q, t = ca.MX.sym("v", nv * stages), ca.MX.sym("q", nq * stages), ca.MX.sym("t", stages)
+    x, correction = ca.vertsplit(start, [0, nx, start.numel()])
+    at: Any = x
+    slopes: list[Any] = []
+    for i in range(stages):
+        if slopes:
+            row = scipy.integrate.DOP853.A[i, :i] if i < stages - 1 else scipy.integrate.DOP853.B
+            at = x + h * ca.mtimes(ca.horzcat(*slopes), ca.DM(row))
+        _, u_i, z_i, _ = ca.vertsplit(v, [0, i * nv, i * nv + nu, (i + 1) * nv, v.numel()])
+        slope, z = rates(at, u_i, z_i + correction, p, q[i * nq : (i + 1) * nq], t[i])
+        slopes.append(slope)
+        correction = z - z_i
+    K = ca.horzcat(*slopes)
+    errors = [ca.mtimes(K, ca.DM(weights)) for weights in (scipy.integrate.DOP853.E5, scipy.integrate.DOP853.E3)]
+    step = ca.Function("step", [start, v, p, q, t, h], [ca.vertcat(at, correction), *errors])
+    return step, step.mapaccum(at_once)

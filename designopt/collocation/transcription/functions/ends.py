@@ -86,7 +86,8 @@ def unlinked_warnings(problem: TrajectoryProblem, symbols: EndSymbols) -> tuple[
             continue
         vectors = [v for v in phase.system.vectors if v.name in phase.initial]
         stated_names = {*phase.initial, *(name for v in vectors for name in v.names)}
-        common = {v.name for v in before.system.states}
+        controls = {v.name for v in phase.system.controls}
+        common = {v.name for v in before.system.states if f"{v.name}_rate" not in controls}  # a control may jump
         loose = [
             v.name
             for j, v in enumerate(phase.system.states)

@@ -34,6 +34,11 @@ class PhaseLayout:
     signals: int
     numbers_end: int
 
+    def at_points(self, x: Floats) -> Floats:
+        """The entries (points, nw) of the program's variables `x` at all collocation points, as a view: their indices
+        follow each other."""
+        return x[int(self.point[0, 0]) : int(self.point[-1, -1]) + 1].reshape(self.point.shape)
+
     def at_ends(self, x: Floats) -> tuple[Floats, Floats]:
         """All variables of a point (nw,) at both ends, of the program's variables `x`.
 

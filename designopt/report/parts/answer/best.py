@@ -11,6 +11,7 @@ from designopt.report.labels import (
     design_rows,
     figure_meaning,
     listed,
+    motion_of_program,
     number,
     objective_values,
     recompute,
@@ -54,21 +55,24 @@ def best(result: Result) -> Section | None:
         for label, row in chosen.items()
         if not label.startswith("best ") and row not in baseline_rows
     ]
+    if len(result.outcomes) == 1:
+        introduction = "The only design" if result.problem.space.free else "All results"
     if baseline_rows:
         introduction += "; and the study's baseline"
         findings += [_compared(result, name, row) for name, row in result.baseline.items()]
     findings += [sentence(clause) for clause in warnings(result)]
+    commands = Table(
+        "Commands to recompute them",
+        ("design", "row", "command"),
+        tuple((label, row, recompute(result, row)) for label, row in chosen.items()),
+    )
     return Section(
         "Best designs",
         introduction=introduction + ".",
         findings=tuple(findings),
         tables=(
             Table("Chosen designs", head, tuple(rows), visible_rows=200, digits=answer_digits(result)),
-            Table(
-                "Commands to recompute them",
-                ("design", "row", "command"),
-                tuple((label, row, recompute(result, row)) for label, row in chosen.items()),
-            ),
+            *((commands,) if not result.made_elsewhere else ()),
         ),
     )
 
@@ -105,9 +109,12 @@ def describe(result: Result, row: int) -> str:
     problem = result.problem
     values = problem.space.values(result.outcomes.X[row].tolist())
     digits = answer_digits(result)
-    free = [f"{p.name} {_quantity(values[p.name], p.unit, digits)}" for p in problem.space.free if p.name in values]
+    active = [p for p in problem.space.free if p.name in values]
+    free = [f"{p.name} {_quantity(values[p.name], p.unit, max(digits, 4))}" for p in active]
     objective_row = zip(problem.objectives, objective_values(result)[row], strict=True)
     aims = [f"{o.name} {_quantity(float(v), o.unit, digits)}" for o, v in objective_row]
+    if motion := motion_of_program(result, row):  # of a study with one objective
+        aims[0] += f" ({motion})"
     if len(free) > MAX_LISTED:
         return f"its {count(len(free))} parameters give {listed(aims)}"
     if not free:

@@ -36,6 +36,8 @@ def limits(result: Result) -> Section | None:
     front = np.asarray(result.front(), dtype=np.intp)
     if not len(front):  # nor is there one without objectives
         return _broken(result)
+    if not result.problem.space.free and not result.problem.constraints:
+        return None
     findings = [sentence(c) for c in (*attained_bounds(result, front), *active_limits(result, front))]
     best = _best(result, front)
     if not findings:
@@ -82,9 +84,13 @@ def warnings(result: Result) -> list[str]:
     return [*attained_bounds(result, front, WARNED, choices=False), *active_limits(result, front, WARNED)]
 
 
+#: Beginnings of clauses that are no names of the study.
+_WORDS = ("the ", "no ", "over ", "best ", "compromise ", "knee ", "robust ", "utopia ", "topsis ")
+
+
 def sentence(clause: str) -> str:
     """`clause` as a sentence; names of parameters keep their letters."""
-    return (clause[0].upper() + clause[1:] if clause.startswith(("the ", "no ")) else clause) + "."
+    return (clause[0].upper() + clause[1:] if clause.startswith(_WORDS) else clause) + "."
 
 
 def attained_bounds(

@@ -7,10 +7,12 @@ import numpy as np
 from designopt.counts import count, plural
 from designopt.plugin import report
 from designopt.report.labels import listed, number
-from designopt.report.notable import notable_of_recommended, program_differences, unusual
+from designopt.report.no_design import failed_baselines
+from designopt.report.notable import notable_of_recommended, program_differences, uncertain_programs, unusual
 from designopt.report.parts.answer import recommendation, summary, violated_limits
 from designopt.report.parts.answer.limits import recommended_bounds, sentence
 from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, untried
+from designopt.report.parts.answer.validation import rarely_valid
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.section import Section
 from designopt.store.result import Result
@@ -18,8 +20,6 @@ from designopt.study.remarks import study_remarks
 
 #: Maximum number of parameters named in the question.
 MAX_LISTED = 8
-#: Maximum number of shown elements of a list in a setting.
-LISTED = 30
 
 
 @report("overview", version=1)
@@ -53,16 +53,18 @@ def overview(result: Result) -> Section:
     elif not evaluated:
         findings.append("Every proposed design violates a relation of the space; none was evaluated.")
     else:
-        lead = summary.recommended(result)
-        findings += [f"The recommended design is {lead}."] if lead else []
+        findings += summary.sentence(result)
         findings += [
             sentence(clause)
             for clause in (
                 *program_differences(result),
+                *uncertain_programs(result),
                 *notable_of_recommended(result),
                 *unusual(result),
                 *study_remarks(study),
                 *fragile_in_short(result),
+                *rarely_valid(result),
+                *failed_baselines(result),
                 *narrow_front(result),
                 *recommended_bounds(result),
                 *recommendation.search_without_gain(result),

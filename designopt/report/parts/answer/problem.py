@@ -46,7 +46,10 @@ def problem(result: Result) -> Section:
             *_scenarios(result),
         ),
         details=(
-            ("All settings of the solvers", "\n".join(f"{s.name}: {_use(s.solver, full=True)}" for s in study.stages)),
+            (
+                "All settings of the solvers",
+                "\n".join(f"{s.name}: {use_text(s.solver, full=True)}" for s in study.stages),
+            ),
         ),
         notes=tuple(recorded_remarks(result.path)),
     )
@@ -57,7 +60,7 @@ def _stages(result: Result, saved: str) -> Table:
     rows = [
         (
             stage_label(s, result.problem),
-            _use(s.solver),
+            use_text(s.solver),
             _start(s),
             _budget(s),
             len(result.designs_of(s.name)),
@@ -95,8 +98,8 @@ def _parameters(result: Result) -> tuple[Table, ...]:
 def _aims(result: Result) -> tuple[Table, ...]:
     """Objectives and limits, if any."""
     problem = result.problem
-    rows = [(o.name, f"{o.direction} {o.expression.text}", o.unit, _use(o.over)) for o in problem.objectives]
-    rows += [(c.name, limit_text(c), c.unit, _use(c.over)) for c in stated_constraints(problem)]
+    rows = [(o.name, f"{o.direction} {o.expression.text}", o.unit, use_text(o.over)) for o in problem.objectives]
+    rows += [(c.name, limit_text(c), c.unit, use_text(c.over)) for c in stated_constraints(problem)]
     head = ("name", "what", "unit", "over scenarios")
     share = (
         f"When at most {number(100 * problem.missing)} % of the scenarios have no result, the others score a design."
@@ -137,16 +140,23 @@ def limit_text(c: StudyConstraint) -> str:
     return f"{low}{c.expression.text}{high}"
 
 
-def _use(use: Use[Plugin], *, full: bool = False) -> str:
+def use_text(use: Use[Plugin], *, full: bool = False) -> str:
     """A plugin with those of its settings that are not at their defaults, or with all."""
     stated = {k: v for k, v in use.settings.items() if _differs(use.plugin, k, v) or (full and v is not None)}
-    settings = ", ".join(f"{k}: {value_text(v)}" for k, v in stated.items())
+    settings = ", ".join(f"{k}: {value_text(v) if full else short_text(v)}" for k, v in stated.items())
     return f"{use.plugin.name} ({settings})" if settings else use.plugin.name
 
 
 def _differs(plugin: Plugin, name: str, value: Any) -> bool:
     field = plugin.settings.get(name)
     return field is None or value_text(field.default) != value_text(value)
+
+
+def short_text(value: Any) -> str:
+    """`value_text`, of a list of designs or other mappings their number."""
+    if isinstance(value, (list, tuple)) and len(value) > 2 and all(isinstance(entry, Mapping) for entry in value):
+        return f"[{len(value)} entries]"
+    return value_text(value)
 
 
 def value_text(value: Any) -> str:

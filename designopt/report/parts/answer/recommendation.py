@@ -7,15 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from designopt.report.labels import answer_digits, baseline_label, listed, number, objective_values, recompute
-from designopt.report.section import Table
+from designopt.report.labels import (
+    answer_digits,
+    baseline_label,
+    listed,
+    motion_of_program,
+    number,
+    objective_values,
+    recompute,
+)
+from designopt.report.parts.designs.scenarios import values_in_scenarios
+from designopt.report.section import Table, with_a_value
 from designopt.store.provenance import versions
 from designopt.store.result import Result
+from designopt.store.views.activity import NEAR
 from designopt.store.views.table import stated_constraints
 from designopt.study.study import StudyConstraint, Tolerance
 
-#: Relative margin below which a limit decides about the answer.
-CLOSE = 0.05
+#: Most scenarios in the table of a result.
+SCENARIOS = 8
 #: Change of an objective that is none.
 _SAME = 0.0005
 
@@ -26,7 +36,21 @@ def tables(result: Result) -> tuple[Table, ...]:
     if recommendation is None:
         return ()
     label, row = recommendation
-    return tuple(table for table in (_values(result, label, row), _limits(result, row)) if table is not None)
+    by_scenario = not result.problem.space.free and 1 < len(result.problem.scenarios) <= SCENARIOS
+    values = _in_scenarios(result, row) if by_scenario else _values(result, label, row)
+    return tuple(table for table in (values, _limits(result, row)) if table is not None)
+
+
+def _in_scenarios(result: Result, row: int) -> Table:
+    """The objectives of the only design in each scenario."""
+    problem, names = result.problem, [scenario.name for scenario in result.problem.scenarios]
+    figures = {name: v[[row]] for name, v in result.outcomes.figures.items()}
+    rows = tuple(
+        (f"{o.name} ({o.direction})", *values_in_scenarios(o, figures, (1, len(names)))[0].tolist(), o.unit)
+        for o in problem.objectives
+    )
+    columns, kept_rows = with_a_value(("", *names, "unit"), rows)
+    return Table("Result in each scenario", columns, kept_rows, digits=answer_digits(result))
 
 
 def _values(result: Result, label: str, row: int) -> Table:
@@ -53,9 +77,11 @@ def _values(result: Result, label: str, row: int) -> Table:
     head = ["", label, "±", "unit", *labels]
     columns = [k for k in range(len(head)) if k in (0, 1) or any(line[k] != "" for line in rows)]
     kept_rows = tuple(tuple(line[k] for k in columns) for line in rows)
-    note = "In brackets: the change from this design to the recommended one." if baseline else ""
+    notes = ["In brackets: the change from this design to the recommended one."] if baseline else []
+    notes += [f"A better motion is known: {motion}."] if (motion := motion_of_program(result, row)) else []
     head = [head[k] for k in columns]
-    return Table("Recommended design", tuple(head), kept_rows, visible_rows=40, note=note, digits=digits)
+    title = "Recommended design" if problem.space.free else "Result"
+    return Table(title, tuple(head), kept_rows, visible_rows=40, note=" ".join(notes), digits=digits)
 
 
 def _tolerance(tolerance: Tolerance | None) -> str:
@@ -77,13 +103,13 @@ def _against(value: float, baseline: float, digits: int) -> str:
 
 def _limits(result: Result, row: int) -> Table | None:
     rows = [
-        (c.name, value, f"{sign} {number(limit)}", c.unit, f"{margin:.0%}".replace("%", " %") if limit else "–")
+        (c.name, value, f"{sign} {number(limit)}", c.unit, f"{margin:.0%}".replace("%", " %") if limit else "")
         for c, sign, limit, value, margin in _sides(result, row)
     ]
     for c in stated_constraints(result.problem):
         if c.equals is not None:  # met within its tolerance, without a margin
             values, _ = result.problem.limited(c, result.outcomes.figures, len(result.outcomes))
-            rows.append((c.name, float(values[row]), f"= {number(c.equals)}", c.unit, "–"))
+            rows.append((c.name, float(values[row]), f"= {number(c.equals)}", c.unit, "met"))
     return Table("Its limits", ("limit", "value", "limit value", "unit", "margin"), tuple(rows)) if rows else None
 
 
@@ -124,6 +150,8 @@ def search_without_gain(result: Result) -> list[str]:
     searches = [stage for stage in stages if not stage.baseline and not stage.solver.plugin.takes_designs]
     if recommendation is None or len(result.problem.objectives) != 1 or not searches or result.ended != "done":
         return []
+    if result.programs() and result.best_program() is None:  # it has found nothing: see its programs
+        return []
     name = next((name for name, row in result.baseline.items() if row == recommendation[1]), "")
     rows = np.concatenate([result.designs_of(stage.name) for stage in searches])
     if not name or recommendation[1] in rows.tolist():
@@ -143,7 +171,7 @@ def changes(result: Result) -> list[str]:
     ]  # it meets limits by nature
     if not sides:
         return []
-    close = [_in_words(side) for side in sides if side[4] <= CLOSE]
+    close = [_in_words(side) for side in sides if side[4] <= NEAR]
     if close:
         which = "limit" if len(close) == 1 else "limits"
         return [f"Another value of the {which} {listed(close)} would change the answer."]
@@ -169,8 +197,8 @@ def _in_words(side: tuple[StudyConstraint, str, float, float, float]) -> str:
 def reproduce(result: Result) -> str:
     """How to repeat the recommended design and the study."""
     recommendation = result.recommended()
-    command = f": {recompute(result, recommendation[1])}" if recommendation is not None else ""
+    command = recompute(result, recommendation[1]) if recommendation is not None else ""
     return (
         f"To reproduce: the study with seed {result.study.seed} and designopt {versions()['designopt']}, in the store"
-        f" as study.yaml{command}"
+        f" as study.yaml{f': {command}' if command else ''}"
     )

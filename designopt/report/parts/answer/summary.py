@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from designopt.counts import plural
 from designopt.report.colours import axis, layout, scale_for
 from designopt.report.labels import (
     answer_digits,
     chosen_once,
+    listed,
+    motion_of_program,
     number,
     objective_labels,
     objective_values,
@@ -18,6 +21,7 @@ from designopt.report.labels import (
     wrapped,
 )
 from designopt.report.parts.answer.best import describe
+from designopt.report.parts.answer.validation import feasible_shares
 from designopt.report.section import Figure, Table
 from designopt.store.result import Result
 
@@ -27,6 +31,18 @@ DRAWN, HEIGHT = 300, 340
 ROOM = 34
 #: Letters of the title of an upright axis, which is shorter on paper.
 UPRIGHT = 20
+
+
+def sentence(result: Result) -> list[str]:
+    """The recommended design in a sentence, or the objectives where nothing is free; none without a feasible design."""
+    recommendation, problem = result.recommended(), result.problem
+    if recommendation is None:
+        return []
+    if problem.space.free:
+        return [f"The recommended design is {recommended(result)}."]
+    rules = listed(list(dict.fromkeys(o.over.plugin.name for o in problem.objectives)))
+    over = f", over {plural(len(problem.scenarios), 'scenario')}: {rules}" if len(problem.scenarios) > 1 else ""
+    return [f"The result is {describe(result, recommendation[1])}{over}."]
 
 
 def recommended(result: Result) -> str:
@@ -52,22 +68,22 @@ def _instead(result: Result) -> str:
 
 
 def table(result: Result) -> Table | None:
-    """The chosen designs with their objectives, and the number of neighbours that meet the limits; None if there is
-    only one, which is recommended."""
-    chosen, near = chosen_once(result), result.tolerated()
+    """The chosen designs with their objectives, and the shares of neighbours and of validation scenarios that meet the
+    limits; None if there is only one, which is recommended. Those of the baseline stand beside the recommended one."""
+    baseline, shares = set(result.baseline.values()), feasible_shares(result)
+    chosen = {label: row for label, row in chosen_once(result).items() if row not in baseline}
     if len(chosen) < 2:
         return None
     values = objective_values(result)
-    head = ["design", *objective_labels(result.problem), *(["neighbours feasible"] if near is not None else [])]
+    head = ["design", *objective_labels(result.problem), *shares]
     rows: list[tuple[Any, ...]] = []
     for label, row in chosen.items():
         violates = "" if result.outcomes.feasible[row] else " (violates limits)"
-        cells: list[Any] = [label + violates, *(float(v) for v in values[row])]
-        if near is not None:
-            cells.append(near.words(row))
-        rows.append(tuple(cells))
+        rows.append((label + violates, *map(float, values[row]), *(words(row) for words in shares.values())))
     digits = answer_digits(result)
-    return Table("In short", tuple(head), tuple(rows), designs=tuple(chosen.values()), digits=digits)
+    motions = {label: motion for label, row in chosen.items() if (motion := motion_of_program(result, row))}
+    note = " ".join(f"{label}: {motion}." for label, motion in motions.items())
+    return Table("In short", tuple(head), tuple(rows), designs=tuple(chosen.values()), digits=digits, note=note)
 
 
 def front(result: Result) -> Figure | None:

@@ -10,6 +10,7 @@ from designopt.report.labels import chosen_once, listed, number, objective_label
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
 from designopt.store.views.tolerances import ENOUGH, ToleranceResults, enough_for
+from designopt.study.sections.tolerances import ASSUMED
 from designopt.study.study import Tolerance
 
 
@@ -27,7 +28,8 @@ def tolerances(result: Result) -> Section | None:
         label: index for label, row in chosen_once(result).items() if (index := tolerated.index_of(row)) is not None
     }
     named = {index: label for label, index in chosen.items()}
-    order = [*named, *(i for i in range(len(tolerated)) if i not in named)]
+    several = len(result.problem.objectives) > 1  # else all others are worse
+    order = [*named, *(i for i in range(len(tolerated)) if several and i not in named)]
     further = len(order) - len(named)
     most = plural(int(tolerated.is_recorded.sum(axis=1).max()), "neighbour")
     findings = [f"{clause[:1].upper()}{clause[1:]}." for clause in (*fragile(result), *narrow_front(result))]
@@ -50,7 +52,7 @@ def tolerances(result: Result) -> Section | None:
 def fragile(result: Result) -> list[str]:
     """A clause for each chosen design with too few neighbours within the limits."""
     return [
-        f"{label} {_lost(violated, without)} of {total} neighbours within its tolerances{_because(name)}"
+        f"{label} {_lost(violated, without)} of {total} neighbours within its tolerances{_size(result)}{_because(name)}"
         for label, violated, without, total, name in _fragile(result)
     ]
 
@@ -72,10 +74,26 @@ def fragile_in_short(result: Result) -> list[str]:
         ]
     )
     names = dict.fromkeys(name for *_, name in fragile_designs if name)
-    return [
-        f"{len(fragile_designs)} of the chosen designs {what} in some neighbours within their tolerances: {each}"
-        + _because(listed(list(names)))
-    ]
+    where = f"in some neighbours within their tolerances{_size(result)}"
+    return [f"{len(fragile_designs)} of the chosen designs {what} {where}: {each}" + _because(listed(list(names)))]
+
+
+def _size(result: Result) -> str:
+    """`` (±1 % assumed)``, or "" for tolerances that the study states."""
+    stated = (result.original or result).study.tolerances
+    return f" (±{number(100.0 * ASSUMED)} % assumed)" if stated is not None and stated.assumed else ""
+
+
+def without_robust_choice(result: Result) -> list[str]:
+    """A clause on the rule that looks for more robust designs, if neighbours of the recommended one violate limits and
+    no rule of choice does; else none."""
+    recommendation, near = result.recommended(), result.tolerated()
+    index = near.index_of(recommendation[1]) if near is not None and recommendation is not None else None
+    if near is None or index is None or near.share[index] >= ENOUGH or not result.problem.constraints:
+        return []
+    if any(choice.method == "robust" for choice in result.study.choose):
+        return []
+    return ["'report: {choose: [robust]}' looks for a design whose neighbours satisfy the limits"]
 
 
 def untried(result: Result) -> list[str]:
@@ -83,7 +101,7 @@ def untried(result: Result) -> list[str]:
     tolerances, chosen = (result.original or result).study.tolerances, set(result.chosen().values())
     if tolerances is None or not tolerances.assumed or tolerances.neighbours is not None or result.ended != "done":
         return []
-    if result.study.lists_designs:
+    if result.programs() or result.study.lists_designs:  # few are meant
         return []
     designs, enough = len(result.outcomes), enough_for(len(chosen))
     if designs < 2 or designs >= enough or result.tolerated() is not None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from designopt.arrays import Mask
+from designopt.arrays import Floats, Mask
 from designopt.counts import count, plural
 from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout, category, scale_for
@@ -14,7 +15,10 @@ from designopt.report.labels import listed, number, objective_labels, objective_
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, selected, trace
 from designopt.store.result import Result
+from designopt.store.views.tolerances import ENOUGH
 
+#: Distance of outliers from all boxes, in their range, beyond which they are initially outside of the figure.
+FAR = 1.0
 #: Maximum number of drawn scenarios per design; quantiles use all.
 DRAWN = 2000
 
@@ -53,8 +57,8 @@ def validation(result: Result) -> Section | None:
         ),
         notes=(
             "Boxes: quartiles and median over the scenarios; whiskers extend to the last value within "
-            "1.5 box lengths. Diamonds: the value in the study's own scenarios. A scenario without a "
-            "result has no value here and counts as a violation of the limits.",
+            "1.5 box lengths; a double click shows what is far away. Diamonds: the value in the study's own "
+            "scenarios. A scenario without a result has no value here and counts as a violation of the limits.",
         ),
     )
 
@@ -85,6 +89,37 @@ def _findings(result: Result, validated: Any, levels: tuple[float, ...], failed:
     return sentences
 
 
+def feasible_shares(result: Result) -> dict[str, Callable[[int], str]]:
+    """By head the columns of the chosen designs: how many neighbours within the tolerances, and in which share of the
+    validation scenarios, a row of the result satisfies the limits; without those that were not evaluated."""
+    near, validated = result.tolerated(), result.validation()
+    columns: dict[str, Callable[[int], str]] = {}
+    if near is not None:
+        columns["neighbours feasible"] = near.words
+    if validated is not None and result.problem.constraints:
+        shares = dict(zip(validated.rows.tolist(), map(_percent, validated.feasible_share.tolist()), strict=True))
+        columns["validation feasible"] = lambda row: shares.get(row, "–")
+    return columns
+
+
+def rarely_valid(result: Result) -> list[str]:
+    """A clause if the recommended design satisfies the limits in fewer than `ENOUGH` of the validation scenarios, with
+    the limit that most of them violate; else none."""
+    recommendation, validated = result.recommended(), result.validation()
+    if recommendation is None or validated is None or not result.problem.constraints:
+        return []
+    indices = np.flatnonzero(validated.rows == recommendation[1])
+    if not len(indices) or not validated.feasible_share[indices[0]] < ENOUGH:
+        return []
+    i = int(indices[0])
+    total = plural(int((validated.statuses[i] != "").sum()), "validation scenario")
+    shares = {name: float(share[i]) for name, share in validated.violated.items()}
+    worst = max(shares, key=shares.__getitem__)
+    most = f"; {worst} is violated in {_percent(shares[worst])}" if shares[worst] > 0.0 else ""
+    share = _percent(float(validated.feasible_share[i]))
+    return [f"{recommendation[0]} satisfies all limits in only {share} of {total}{most}"]
+
+
 def _capital(label: str) -> str:
     return label[:1].upper() + label[1:]
 
@@ -106,6 +141,8 @@ def wilson(share: float, n: int) -> tuple[float, float]:
 
 def _boxes(result: Result, validated: Any) -> Figure:
     """One box for each design; the selector sets the objective."""
+    feasible = result.outcomes.feasible[np.asarray(validated.rows)]
+    framed = feasible if feasible.any() else ~feasible
     labels = [plain(t if len(t) <= 40 else t[:39] + "…") for t in validated.labels]
     labels_of = objective_labels(result.problem)
     study_values = objective_values(result)[np.asarray(validated.rows)]
@@ -131,11 +168,38 @@ def _boxes(result: Result, validated: Any) -> Figure:
         draw,
         bare_layout(yaxis=axis("", type="category", autorange="reversed"), boxgap=0.35),
         view=lambda j: {
-            "xaxis": axis(plain(labels_of[j]), **{"type": "linear", **scale_for(validated.objectives[:, j])})
+            "xaxis": axis(plain(labels_of[j]), **_scale(validated.objectives[:, j], study_values[:, j], framed))
         },
         height=52 * len(labels) + 130,
         note=f"Every {step}th scenario is drawn." if step > 1 else "",
     )
+
+
+def _scale(values: Floats, study_values: Floats, framed: Mask) -> dict[str, Any]:
+    """The axis of `values` (designs, scenarios), without those far from the boxes of `framed` designs."""
+    scale = scale_for(values)
+    finite_values = [x[np.isfinite(x)] for x in values]
+    if scale or not any(len(x) for x in finite_values):
+        return {"type": "linear", **scale}
+    boxes = [x for x, is_framed in zip(finite_values, framed, strict=True) if is_framed and len(x)]
+    if not boxes:
+        return {"type": "linear"}
+    quartiles = np.array([np.percentile(x, (25, 75)) for x in boxes])
+    length = np.ptp(quartiles, axis=1)
+    reaches = [
+        *(quartiles[:, 0] - 3 * length),
+        *(quartiles[:, 1] + 3 * length),
+        *study_values[framed & np.isfinite(study_values)],
+    ]
+    ends = np.array([min(reaches), max(reaches)])
+    smallest, largest = (
+        float(end(x)) for end, x in ((np.min, np.hstack(finite_values)), (np.max, np.hstack(finite_values)))
+    )
+    room = FAR * float(np.ptp(ends)) or np.inf
+    if smallest >= ends[0] - room and largest <= ends[1] + room:
+        return {"type": "linear"}
+    limits = np.clip([smallest, largest], *ends)
+    return {"type": "linear", "range": [float(v) for v in limits + 0.04 * np.ptp(limits) * np.array([-1.0, 1.0])]}
 
 
 def _quantiles(result: Result, validated: Any, levels: tuple[float, ...]) -> Table:

@@ -408,13 +408,14 @@ def _table(result: Result, rows: Rows) -> Table:
         else ""
     )
     rows = rows[listed_rows]
+    command = recompute(result, int(rows[0]))
+    how = f"To recompute a design by its number: {command}." if command else ""
     lines = [(i, *design_values(result, i), *(float(v) for v in values[i])) for i in rows.tolist()]
     return Table(
         "Designs of the front",
         ("design", *(parameter_label(p) for p in problem.space.free), *objective_labels(problem)),
         tuple(lines),
-        note="Sorted by the first objective; the chosen designs are highlighted. "
-        f"To recompute a design by its number: {recompute(result, int(rows[0]))}.{left}",
+        note=f"Sorted by the first objective; the chosen designs are highlighted. {how}{left}".rstrip(),
         visible_rows=12,
         designs=tuple(rows.tolist()),
         marked=frozenset(k for k, i in enumerate(rows.tolist()) if i in chosen),

@@ -10,6 +10,9 @@ from designopt.report.labels import number, parameter_label, plain
 from designopt.report.section import Figure, Section, Table
 from designopt.store.result import Result
 
+#: Sum of shares beyond 1 that is remarked.
+TOGETHER = 0.1
+
 
 @report("importance", version=1)
 def importance(result: Result) -> Section | None:
@@ -26,6 +29,11 @@ def importance(result: Result) -> Section | None:
             best = int(np.nanargmax(line))
             findings.append(
                 f"{free[best].name} explains {number(100.0 * line[best], 3)} % of the variance of {o.name}."
+            )
+        if (total := float(np.nansum(line))) > 1.0 + TOGETHER:
+            findings.append(
+                f"The shares of {o.name} add to {number(total, 3)}: parameters that the search varied together"
+                " explain the same."
             )
     bars = [
         {"type": "bar", "name": plain(o.name), "x": names, "y": line, "marker": {"color": category(i)}}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from designopt.arrays import Floats
 from designopt.counts import plural
 from designopt.plugin import report
-from designopt.report.colours import ORDERED, axis, colour_bar, layout
+from designopt.report.colours import ORDERED, ORDERED_LINES, axis, colour_bar, layout, log_ticks
 from designopt.report.grid import Grid, grid_over
 from designopt.report.labels import (
     active_values,
@@ -45,6 +45,11 @@ NODES = 100
 POINTS = 7000
 #: Label of the crosses, and the number of Plotly's symbol.
 BREAKS, CROSS = "violates a limit", 4
+#: Distance from the middle nine tenths of the values, in their range, beyond which values have no colours of their own.
+FAR = 1.0
+#: Feasible designs from which colours are for their values.
+FEASIBLE = 8
+NOTE = "Values far beyond most others have the colour of the end."
 #: Maximum number of parameters in pairs.
 PAIRED = 5
 
@@ -111,8 +116,8 @@ def _choices(result: Result, names: list[str]) -> tuple[Selector, ...]:
     return (Selector("Figure", tuple(names)), *several)
 
 
-def scale_of(p: DesignVariable) -> dict[str, Any]:
-    """Axis type and ticks for a parameter."""
+def scale_of(p: DesignVariable, most: int = 8) -> dict[str, Any]:
+    """Axis type and ticks for a parameter, at most `most` on a log axis."""
     if p.kind == "choice":
         return {
             "tickvals": list(range(len(p.values))),
@@ -120,23 +125,8 @@ def scale_of(p: DesignVariable) -> dict[str, Any]:
             "range": [-0.5, len(p.values) - 0.5],
         }
     if p.kind == "real" and p.scale == "log":
-        if p.high < 30 * p.low:
-            return {"type": "log", "tickvals": _nice_ticks(p.low, p.high)}
-        return {"type": "log"}
+        return {"type": "log", "tickvals": log_ticks(p.low, p.high, most), "exponentformat": "power"}
     return {}
-
-
-def _few_ticks(p: DesignVariable, d: int) -> dict[str, Any]:
-    """The same for the small plots of several pairs: ticks of a log axis only at powers of ten."""
-    scale = scale_of(p)
-    return {**scale, "dtick": 1} if d > 2 and scale == {"type": "log"} else scale
-
-
-def _nice_ticks(low: float, high: float) -> list[float]:
-    """About six round values over less than one and a half decades, where a log axis would have one or two."""
-    step = 10 ** np.floor(np.log10((high - low) / 4))
-    step *= next((f for f in (1, 2, 5) if (high - low) / (step * f) <= 7), 10)
-    return [float(v) for v in np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step if v > 0]
 
 
 def _heat_map(result: Result, grid: Grid) -> Figure:
@@ -146,7 +136,13 @@ def _heat_map(result: Result, grid: Grid) -> Figure:
     variants: dict[tuple[int, ...], Any] = {}
     for k, (name, by_scenario) in enumerate(zip(names, values, strict=True)):
         for s, column in enumerate(by_scenario):
-            update = {"z": grid.take(column), "colorbar": {"title": {"text": titled(name, 48)}}}
+            low, high = colour_limits(column, result.outcomes.feasible)
+            update = {
+                "z": grid.take(column),
+                "colorbar": {"title": {"text": titled(name, 48)}},
+                "zmin": low,
+                "zmax": high,
+            }
             variants[(k, s) if several else (k,)] = {"data": {"0": update}}
     first = next(iter(variants.values()))["data"]["0"]
     hovertemplate = (
@@ -159,6 +155,8 @@ def _heat_map(result: Result, grid: Grid) -> Figure:
             "x": edges(grid.x, x),
             "y": edges(grid.y, y),
             "z": first["z"],
+            "zmin": first["zmin"],
+            "zmax": first["zmax"],
             "colorscale": ORDERED,
             "colorbar": colour_bar(first["colorbar"]["title"]["text"]),
             "hovertemplate": hovertemplate,
@@ -179,12 +177,29 @@ def _heat_map(result: Result, grid: Grid) -> Figure:
     return Figure(
         "Figures over the grid",
         {"data": data, "layout": layout(**axes)},
-        note="Objectives are aggregated over all scenarios; figures are those of one scenario." if several else "",
+        note=NOTE
+        + (" Objectives are aggregated over all scenarios; figures are those of one scenario." if several else ""),
         height=500,
         designs=designs,
         choices=_choices(result, names),
         variants=variants,
     )
+
+
+def colour_limits(values: Floats, feasible: NDArray[np.bool_]) -> tuple[float | None, float | None]:
+    """Ends of the colours for `values` (n,); None without any.
+
+    They are the range of the values, without those far beyond the middle nine tenths of the feasible designs (of
+    all, if few are feasible): these have the colours of the ends.
+    """
+    finite = np.isfinite(values)
+    if not finite.any():
+        return None, None
+    middle = values[finite & feasible] if (finite & feasible).sum() >= FEASIBLE else values[finite]
+    low, high = np.percentile(middle, (5, 95))
+    room = FAR * (high - low) or np.inf
+    smallest, largest = float(values[finite].min()), float(values[finite].max())
+    return max(smallest, float(low - room)), min(largest, float(high + room))
 
 
 def edges(nodes: Floats, p: DesignVariable | None = None) -> Floats:
@@ -280,10 +295,10 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
             domain=across[x],
             anchor=f"y{suffix}",
             showticklabels=bottom,
-            **_few_ticks(free[x], d),
+            **scale_of(free[x], 4 if d > 2 else 8),
         )
         up = (
-            {"title": titled(parameter_label(free[y]), room) if x == 0 else "", **_few_ticks(free[y], d)}
+            {"title": titled(parameter_label(free[y]), room) if x == 0 else "", **scale_of(free[y], 4 if d > 2 else 8)}
             if pairs
             else {"title": ""}
         )
@@ -324,13 +339,18 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
             if not pairs:
                 update["y"] = column[rows]
             title = {"text": titled(name, 48)}
-            change = {"coloraxis": {"colorbar": {"title": title}}} if pairs else {"yaxis": {"title": title}}
+            low, high = colour_limits(column[rows], result.outcomes.feasible[rows])
+            ends = {"cmin": low, "cmax": high}
+            change = {"coloraxis": {"colorbar": {"title": title}, **ends}} if pairs else {"yaxis": {"title": title}}
             variants[(k, s) if several else (k,)] = {"data": {coloured: update}, "layout": change}
-    coloraxis = {"colorscale": ORDERED, "colorbar": colour_bar(titled(names[0], 48)), "showscale": bool(pairs)}
+    low, high = colour_limits(values[0][0][rows], result.outcomes.feasible[rows])
+    bar = colour_bar(titled(names[0], 48))
+    coloraxis = {"colorscale": ORDERED_LINES, "colorbar": bar, "showscale": bool(pairs), "cmin": low, "cmax": high}
     return Figure(
         "Figures over the parameters",
         {"data": data, "layout": layout(**axes, coloraxis=coloraxis)},
-        note="Objectives are aggregated over all scenarios; figures are those of one scenario." if several else "",
+        note=NOTE
+        + (" Objectives are aggregated over all scenarios; figures are those of one scenario." if several else ""),
         height=500 if d < 3 else 200 * (d - 1) + 140,
         designs=designs,
         choices=_choices(result, names),

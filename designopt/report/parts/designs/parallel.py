@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from designopt.arrays import Floats
 from designopt.counts import count, plural
 from designopt.plugin import report
-from designopt.report.colours import ORDERED_LINES, colour_bar, over_decades
+from designopt.report.colours import ORDERED_LINES, colour_bar, log_ticks, over_decades
 from designopt.report.labels import (
     active_values,
     design_values,
@@ -134,8 +134,8 @@ def _objective(x: Floats) -> dict[str, Any]:
 
 def _exponents(x: Floats, low: float, high: float) -> dict[str, Any]:
     """An axis with the base-10 exponents of `x`, with ticks for the values from `low` to `high`."""
-    ticks = np.linspace(low, high, TICKS)
-    return {"values": np.log10(x), "tickvals": ticks, "ticktext": [f"{10**t:.3g}" for t in ticks]}
+    ticks = log_ticks(float(10**low), float(10**high), 8) or [float(10**low), float(10**high)]
+    return {"values": np.log10(x), "tickvals": np.log10(ticks), "ticktext": [f"{t:.4g}" for t in ticks]}
 
 
 def _table(result: Result, rows: NDArray[np.intp]) -> Table:

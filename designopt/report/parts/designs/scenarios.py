@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -10,12 +11,25 @@ from designopt.arrays import Floats, Mask
 from designopt.plugin import report
 from designopt.problem import Problem, unequal
 from designopt.report.colours import ORDERED, axis, bare_layout, colour_bar
-from designopt.report.labels import chosen_once, displayed_figures, number, objective_labels, plain, titled, with_unit
-from designopt.report.section import Figure, Section, Table
+from designopt.report.labels import (
+    chosen_once,
+    displayed_figures,
+    figure_meaning,
+    number,
+    objective_labels,
+    plain,
+    titled,
+    with_unit,
+)
+from designopt.report.parts.designs.map import colour_limits
+from designopt.report.section import Figure, Section, Table, with_a_value
 from designopt.report.traces import Trace, selected
 from designopt.store.result import Result
 from designopt.store.views.table import stated_constraints
 from designopt.study.study import Objective, StudyConstraint
+
+#: Most columns of values in a table with a row for each figure.
+COLUMNS = 6
 
 
 @report("scenarios", version=1)
@@ -30,7 +44,7 @@ def scenarios(result: Result) -> Section | None:
     figures = {name: v[rows] for name, v in result.outcomes.figures.items()}
     shape = (len(rows), len(names))
     layers = {
-        label: _values(o, figures, shape)
+        label: values_in_scenarios(o, figures, shape)
         for label, o in zip(objective_labels(problem), problem.objectives, strict=True)
     }
     bad = [o.sign for o in problem.objectives]
@@ -38,7 +52,7 @@ def scenarios(result: Result) -> Section | None:
     raw = {with_unit(n, unit): v[rows] for n, (unit, v) in displayed_figures(result).items() if n not in listed}
     listed |= set(figures)
     limited = {
-        with_unit(c.name, c.unit): _values(c, figures, shape)
+        with_unit(c.name, c.unit): values_in_scenarios(c, figures, shape)
         for c in stated_constraints(problem)
         if str(c.expression) not in listed
     }
@@ -52,10 +66,10 @@ def scenarios(result: Result) -> Section | None:
         .replace("`", "“", 1)
         .replace("`", "”", 1),
         findings=tuple(_findings(result, chosen, layers, holding)),
-        figures=(_heat_map(names, list(chosen), layers | limited | raw),),
+        figures=(_heat_map(names, list(chosen), layers | limited | raw, result.outcomes.feasible[rows]),),
         tables=(
             _worst(names, list(chosen), layers, bad),
-            _all(names, list(chosen), layers | limited | raw, holding),
+            _all(result.problem, list(chosen), layers | limited | raw, holding),
         ),
     )
 
@@ -87,7 +101,7 @@ def _findings(result: Result, chosen: dict[str, int], layers: dict[str, Floats],
     return sentences
 
 
-def _heat_map(names: list[str], designs: list[str], layers: dict[str, Floats]) -> Figure:
+def _heat_map(names: list[str], designs: list[str], layers: dict[str, Floats], feasible: Mask) -> Figure:
     """Designs over scenarios, coloured by the selected value."""
     layers = {k: v for k, v in layers.items() if np.isfinite(v).any()}
     short = [plain(n if len(n) <= 24 else n[:23] + "…") for n in names]
@@ -104,7 +118,9 @@ def _heat_map(names: list[str], designs: list[str], layers: dict[str, Floats]) -
     }
     maps = []
     for label, v in layers.items():
-        maps.append({**shared, "z": v, "colorbar": colour_bar(titled(label, 26))})
+        low, high = colour_limits(v.ravel(), np.repeat(feasible, len(names)))
+        bar = colour_bar(titled(label, 12 + 4 * len(designs)))
+        maps.append({**shared, "z": v, "colorbar": bar, "zmin": low, "zmax": high})
         if len(names) <= 12:
             maps[-1] |= {"text": [[number(float(z), 3) for z in line] for line in v], "texttemplate": "%{text}"}
     turned = {"tickangle": -40} if len(names) > 5 else {}
@@ -134,8 +150,12 @@ def _worst(names: list[str], designs: list[str], layers: dict[str, Floats], sign
     return Table("Worst and best scenario", head, tuple(rows), visible_rows=40)
 
 
-def _all(names: list[str], designs: list[str], layers: dict[str, Floats], holding: dict[str, Mask]) -> Table:
+def _all(problem: Problem, designs: list[str], layers: dict[str, Floats], holding: dict[str, Mask]) -> Table:
+    """A row for each design and scenario; of few with many figures, a row for each figure with its meaning."""
+    names = [scenario.name for scenario in problem.scenarios]
     layers = {k: v for k, v in layers.items() if np.isfinite(v).any()}
+    if len(designs) * len(names) <= COLUMNS < len(layers):
+        return _by_figure(problem, designs, layers, holding)
     head = ("design", "scenario", *layers, *(f"{name} holds" for name in holding))
     rows = tuple(
         (
@@ -150,7 +170,24 @@ def _all(names: list[str], designs: list[str], layers: dict[str, Floats], holdin
     return Table("Chosen designs in every scenario", head, rows, visible_rows=12)
 
 
-def _values(item: Objective | StudyConstraint, figures: Mapping[str, Floats], shape: tuple[int, int]) -> Floats:
+def _by_figure(problem: Problem, designs: list[str], layers: dict[str, Floats], holding: dict[str, Mask]) -> Table:
+    places = [(i, s) for i in range(len(designs)) for s in range(len(problem.scenarios))]
+    columns = [
+        problem.scenarios[s].name if len(designs) == 1 else f"{designs[i]}, {problem.scenarios[s].name}"
+        for i, s in places
+    ]
+    rows: list[tuple[Any, ...]] = [
+        (label, *(float(v[i, s]) for i, s in places), figure_meaning(problem, label.partition(" [")[0]))
+        for label, v in layers.items()
+    ]
+    rows += [(f"{name} holds", *("yes" if h[i, s] else "no" for i, s in places), "") for name, h in holding.items()]
+    head, kept_rows = with_a_value(("", *columns, "meaning"), rows)
+    return Table("Chosen designs in every scenario", head, kept_rows, visible_rows=200)
+
+
+def values_in_scenarios(
+    item: Objective | StudyConstraint, figures: Mapping[str, Floats], shape: tuple[int, int]
+) -> Floats:
     """The values (n, s) of `item` in each scenario, in its unit and with its own sign; NaN if not available."""
     with np.errstate(all="ignore"):
         evaluated = np.broadcast_to(np.asarray(item.expression.evaluate(figures), dtype=float), shape)
@@ -162,7 +199,7 @@ def _holding(problem: Problem, figures: Mapping[str, Floats], shape: tuple[int, 
     them."""
     masks = {}
     for c in problem.constraints:
-        v = _values(c, figures, shape)
+        v = values_in_scenarios(c, figures, shape)
         low = -np.inf if c.minimum is None else c.minimum
         high = np.inf if c.maximum is None else c.maximum
         with np.errstate(invalid="ignore"):

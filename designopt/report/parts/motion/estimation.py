@@ -14,7 +14,6 @@ from designopt.report.labels import number
 from designopt.report.parts.motion.plane_path import SAMPLES
 from designopt.report.parts.motion.trajectories import (
     DrawnProgram,
-    best_of_each,
     choosable,
     drawn_programs,
     line,
@@ -73,7 +72,7 @@ def estimation(result: Result) -> Section | None:
 def undetermined(result: Result) -> list[str]:
     """A clause if the measurements do not determine all unknowns of the best program, which readers of its values
     need."""
-    best = next((result.programs()[i] for i, rank in best_of_each(result).items() if rank == 0), None)
+    best = result.best_program()
     if best is None or not best.figures.get("fit(rank)", 0.0) < best.figures.get("fit(dimension)", 0.0):
         return []
     rank, dimension = (int(best.figures[f"fit({name})"]) for name in ("rank", "dimension"))

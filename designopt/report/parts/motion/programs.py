@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from designopt.counts import plural
 from designopt.plugin import report
 from designopt.report.labels import number, with_unit
+from designopt.report.notable import diagnosis
 from designopt.report.parts.motion.trajectories import (
     DrawnProgram,
     best_of_each,
@@ -38,14 +40,16 @@ def programs(result: Result) -> Section | None:
     records = result.programs()
     if not records:
         return None
-    sign = result.problem.objectives[0].sign
     shown_programs = drawn_programs(result)
     return Section(
         "Programs",
         introduction="Each program is one solve of the trajectories and the free parameters together, by direct "
         "collocation.",
-        facts=_facts(records, sign),
-        findings=tuple(_findings(records, sign)),
+        facts=_facts(records, result.best_program()),
+        findings=(
+            *_findings(records, result.best_program()),
+            *(f"{text[0].upper()}{text[1:]}." for text in diagnosis(result)),
+        ),
         tables=(
             *_optima(records, best_of_each(result)),
             _outcomes(records, best_of_each(result)),
@@ -54,14 +58,14 @@ def programs(result: Result) -> Section | None:
         ),
         details=(
             *((program_words(r, n), r.message) for n, r in _listed(records)),
-            *((("How the model is written", hints),) if (hints := _hints(_best(records, sign))) else ()),
+            *((("How the model is written", hints),) if (hints := _hints(result.best_program())) else ()),
         ),
     )
 
 
-def _facts(records: Sequence[ProgramRecord], sign: float) -> tuple[tuple[str, str], ...]:
-    best = _best(records, sign)
-    facts = [("programs", str(len(records))), ("solved", str(sum(record.status == "solved" for record in records)))]
+def _facts(records: Sequence[ProgramRecord], best: ProgramRecord | None) -> tuple[tuple[str, str], ...]:
+    ends = Counter(record.status for record in records)
+    facts = [("programs", str(len(records))), *((status, str(count)) for status, count in ends.most_common())]
     if best is not None:
         facts += [("best objective", number(_figure(best, "objective"), DIGITS))]
         facts += [("error estimate", number(_figure(best, "error_estimate")))]
@@ -73,12 +77,7 @@ def _figure(record: ProgramRecord, name: str) -> float:
     return record.figures.get(f"program({name})", math.nan)
 
 
-def _best(records: Sequence[ProgramRecord], sign: float) -> ProgramRecord | None:
-    """The program with the best objective, minimised with `sign`."""
-    return min((r for r in records if r.ok), key=lambda r: sign * _figure(r, "objective"), default=None)
-
-
-def _findings(records: Sequence[ProgramRecord], sign: float) -> list[str]:
+def _findings(records: Sequence[ProgramRecord], best: ProgramRecord | None) -> list[str]:
     sentences = []
     objectives = [_figure(r, "objective") for r in records if r.ok and not fixed(r)]
     if len(objectives) > 1:
@@ -90,7 +89,6 @@ def _findings(records: Sequence[ProgramRecord], sign: float) -> list[str]:
             )
         else:
             sentences.append(f"{plural(len(objectives), 'start')} ended in the same optimum, {number(low, DIGITS)}.")
-    best = _best(records, sign)
     if best is not None and best.solution is not None:
         sentences += [text for text in best.solution.warnings if not text.startswith(OF_MODEL)]
     failed = [r for r in records if not r.ok]

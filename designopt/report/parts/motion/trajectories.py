@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -21,9 +21,14 @@ from designopt.store.result import Result
 if TYPE_CHECKING:
     from designopt.collocation.solution.solution import PhaseSolution, Solution
     from designopt.store.views.programs import ProgramRecord
+    from designopt.study.study import Objective
 
 #: Significant digits of a constant on its axis.
 CONSTANT_DIGITS = 5
+#: States beside the answer.
+IN_SHORT = 3
+#: Share of the largest effect of a costate below which a change of one is an error of the solver.
+COSTATE_ERROR = 1e-5
 #: Maximum number of drawn programs.
 DRAWN = 12
 
@@ -43,6 +48,7 @@ def trajectories(
     if not programs:
         return None
     choices = program_choice(programs)
+    label = "" if choices and programs[0].record.ok else label_of_motion(result, programs[0])  # the choices say it
     figures = []
     if names := path_names(programs[0].solution, path):
         plots = [plane(p.solution, names, obstacles or []) for p in programs]
@@ -50,13 +56,13 @@ def trajectories(
     for group in _timelines(programs[0].solution):
         phases = [[program.solution.phases[name] for name in group] for program in programs]
         only = len(programs[0].solution.phases) == len(group)
-        figures += _figures_over_time(phases, choices, only, result.problem.objectives[0].unit)
+        figures += _figures_over_time(phases, choices, only, result.problem.objectives[0])
     return Section(
         "Trajectories",
         introduction="Optimal motions of the programs, evaluated with the polynomials of their schemes. Limits "
         "are dashed.",
-        figures=tuple(figures),
-        tables=(*_activity(programs), *_end_costates(programs, result.problem.objectives[0].unit)),
+        figures=tuple(replace(figure, title=f"{figure.title}{label}") for figure in figures),
+        tables=(*_activity(programs), *_end_costates(programs, result.problem.objectives[0])),
         findings=tuple(
             f"Program {program.number} has no result ({program.record.status}): its last iterate is drawn."
             for program in programs
@@ -66,6 +72,29 @@ def trajectories(
         if len(programs) < len(result.programs())
         else (),
     )
+
+
+def in_short(result: Result, height: int) -> tuple[Figure, ...]:
+    """The first states of the best program over time, for the beginning of a page; none without programs."""
+    programs = drawn_programs(result)
+    if not programs or not programs[0].record.ok:
+        return ()
+    phases = [programs[0].solution.phases[name] for name in _timelines(programs[0].solution)[0]]
+    names = list(dict.fromkeys(name for phase in phases for name in phase.of_kind("state")))[:IN_SHORT]
+    title = f"Trajectories: first states{label_of_motion(result, programs[0])}"
+    return (Figure(title, _values_to_draw(phases, names), height=height),) if names else ()
+
+
+def label_of_motion(result: Result, program: DrawnProgram) -> str:
+    """The end of the title of a figure whose first motion, of `program`, is not that of the answer's number: the last
+    iterate of a failed program, or a better motion than that of the model's evaluation; else ""."""
+    if not program.record.ok:
+        return ", last iterate of a program that is not solved"
+    value = program.record.figures.get("program(objective)")
+    if value not in result.better_motions.values():
+        return ""
+    objective = result.problem.objectives[0]
+    return f", motion of the program ({objective.name} {number(value, 6)} {objective.unit}".rstrip() + ")"
 
 
 def _timelines(solution: Solution) -> list[list[str]]:
@@ -82,10 +111,9 @@ def _timelines(solution: Solution) -> list[list[str]]:
 
 
 def _figures_over_time(
-    phases: Sequence[Sequence[PhaseSolution]], choices: tuple[Selector, ...], only: bool, unit: str
+    phases: Sequence[Sequence[PhaseSolution]], choices: tuple[Selector, ...], only: bool, objective: Objective
 ) -> list[Figure]:
-    """The figures of one timeline, whose phases are given for each program; `only` if there is no other. `unit` is that
-    of the objective."""
+    """The figures of one timeline, whose phases are given for each program; `only` if there is no other."""
     first = phases[0]
     title = "" if only else f" of {first[0].name}" if len(first) == 1 else f" from {first[0].name} to {first[-1].name}"
     figures = []
@@ -98,8 +126,9 @@ def _figures_over_time(
         plots = [_path(several, names) for several in phases]
         figures.append(choosable(f"Path constraints{title}", plots, choices, 150 * len(names) + 60, ""))
     if names := [n for n in dict.fromkeys(n for phase in first for n in phase.costates) if _is_finite(first, n)]:
-        plots = [_costates(several, names, unit) for several in phases]
-        figures.append(choosable(f"Costates{title}", plots, choices, 150 * len(names) + 60, _COSTATES))
+        plots = [_costates(several, names, objective.unit) for several in phases]
+        note = _COSTATES.format("objective" if objective.sign > 0.0 else "minimised cost, minus the objective,")
+        figures.append(choosable(f"Costates{title}", plots, choices, 150 * len(names) + 60, note))
     return figures
 
 
@@ -116,9 +145,7 @@ def _note(phases: Sequence[PhaseSolution]) -> str:
 
 
 _COURSES = "Dots are the nodes of the mesh."
-_COSTATES = (
-    "Derivatives of the objective by the states at each time: multipliers of the defects over the quadrature weights."
-)
+_COSTATES = "Derivatives of the {} by the states at each time: multipliers of the defects over the quadrature weights."
 
 
 @dataclass(frozen=True)
@@ -192,8 +219,11 @@ def choosable(
     return Figure(title, plots[0], height=height, choices=choices, variants=variants, note=note)
 
 
-def stacked(rows: Sequence[tuple[str, str, Sequence[dict[str, Any]]]], x_title: str) -> dict[str, Any]:
-    """Plots one above the other over one axis: (name, unit, traces) each."""
+def stacked(
+    rows: Sequence[tuple[str, str, Sequence[dict[str, Any]]]], x_title: str, least: Sequence[float] = ()
+) -> dict[str, Any]:
+    """Plots one above the other over one axis: (name, unit, traces) each. Changes below `least`, one per plot, are
+    errors."""
     m = len(rows)
     domains = above(m, 0.25 / m)
     data: list[dict[str, Any]] = []
@@ -202,7 +232,7 @@ def stacked(rows: Sequence[tuple[str, str, Sequence[dict[str, Any]]]], x_title: 
     for j, (name, unit, traces) in enumerate(rows):
         suffix = "" if j == 0 else str(j + 1)
         values = [np.asarray(trace["y"], dtype=float) for trace in traces]
-        steady = constant_axis(np.concatenate(values), CONSTANT_DIGITS) if values else {}
+        steady = constant_axis(np.concatenate(values), CONSTANT_DIGITS, least[j] if least else 0.0) if values else {}
         axes[f"yaxis{suffix}"] = axis("", domain=domains[j], **(steady or {"nticks": 5}))
         data += [{**trace, "yaxis": f"y{suffix}"} for trace in traces]
         notes.append({
@@ -290,8 +320,21 @@ def _costates(phases: Sequence[PhaseSolution], names: Sequence[str], unit: str) 
             if is_finite.any():
                 traces.append(line(phase.times[is_finite], values[is_finite], category(j)))
         by = next((phase.units.get(name, "") for phase in phases if name in phase.costates), "")
-        rows.append((f"costate of {name}", per(unit, by), traces))
-    return _with_changes(stacked(rows, "time [s]"), phases)
+        rows.append((name, per(unit, by), traces))
+    return _with_changes(stacked(rows, "time [s]", _costate_errors(phases, names)), phases)
+
+
+def _costate_errors(phases: Sequence[PhaseSolution], names: Sequence[str]) -> list[float]:
+    """The change of each costate that is an error of the solver: its effect over the range of its state is a share
+    `COSTATE_ERROR` of the largest effect of a costate."""
+    sizes, ranges = [], []
+    for name in names:
+        costates = np.concatenate([phase.costates[name] for phase in phases if name in phase.costates])
+        states = np.concatenate([phase.values[name] for phase in phases if name in phase.costates])
+        sizes.append(float(np.abs(costates[np.isfinite(costates)]).max(initial=0.0)))
+        ranges.append(float(np.ptp(states)))
+    largest = max(size * span for size, span in zip(sizes, ranges, strict=True))
+    return [COSTATE_ERROR * largest / span if span > 0.0 else 0.0 for span in ranges]
 
 
 def _activity(programs: Sequence[DrawnProgram]) -> tuple[Table, ...]:
@@ -309,7 +352,7 @@ def _activity(programs: Sequence[DrawnProgram]) -> tuple[Table, ...]:
     return (table,) if rows else ()
 
 
-def _end_costates(programs: Sequence[DrawnProgram], unit: str) -> tuple[Table, ...]:
+def _end_costates(programs: Sequence[DrawnProgram], objective: Objective) -> tuple[Table, ...]:
     """The costates at the first and the last time at which they are known, to compare with published ones."""
     rows: list[tuple[Any, ...]] = []
     for program in programs:
@@ -319,9 +362,11 @@ def _end_costates(programs: Sequence[DrawnProgram], unit: str) -> tuple[Table, .
                 finite = values[np.isfinite(values)]
                 if len(finite):
                     labels = (program.number if len(programs) > 1 else "", phase_name if len(phases) > 1 else "", name)
-                    rows.append((*labels, float(finite[0]), float(finite[-1]), per(unit, phase.units.get(name, ""))))
+                    unit = per(objective.unit, phase.units.get(name, ""))
+                    rows.append((*labels, float(finite[0]), float(finite[-1]), unit))
     columns, lines = with_a_value(("program", "phase", "costate of", "at the start", "at the end", "unit"), rows)
-    return (Table("Costates at the ends", columns, lines, digits=6),) if rows else ()
+    note = "" if objective.sign > 0.0 else "Of the minimised cost, minus the objective."
+    return (Table("Costates at the ends", columns, lines, digits=6, note=note),) if rows else ()
 
 
 def activity(solution: Solution) -> list[tuple[str, str, float, float]]:

@@ -6,7 +6,6 @@ units once, so that the evaluation is plain arithmetic.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +23,6 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "/": np.true_divide,
     "**": np.float_power,
 }
-_NAME = re.compile(r"[^\W\d]\w*")
 _RANK = {"+": 2, "-": 2, "*": 3, "/": 3, "neg": 4, "**": 5}
 
 

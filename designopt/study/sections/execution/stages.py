@@ -1,7 +1,8 @@
-"""Second pass over `stages`, or `solver` and `budget`: solvers, budgets and starting designs."""
+"""Second pass over `stages`, or `solver` and `budget`: solvers, budgets, default populations and starting designs."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +12,6 @@ from designopt.study.language.checking.part import Part
 from designopt.study.language.checking.settings import COUNTS
 from designopt.study.language.findings import Path
 from designopt.study.sections.context import Context
-from designopt.study.sections.execution.fitting import population
 from designopt.study.sections.execution.start import start_from
 from designopt.study.sections.goals import Goals
 from designopt.study.study import Budget, HypervolumeGain, Stage
@@ -200,3 +200,14 @@ def _minimum_budget(solver: Use[SolverPlugin], problem: Any) -> int:
     if solver.plugin.has_check:
         built.check(problem)
     return built.minimum_budget(problem) if solver.plugin.has_minimum_budget else 0
+
+
+#: A default population is this multiple of the square root of the budget, with a minimum. Measured with nsga2 on ZDT1
+#: to 3, DTLZ2, BNH, OSY and Kursawe's problem at 100 to 1000 evaluations: the hypervolume is largest with 12 to 20
+#: designs at 200 evaluations and 20 to 30 at 500, for 3 and for 30 parameters; with 100 it is less than half of that.
+ROOTS, SMALLEST = 1.2, 12
+
+
+def population(evaluations: int, most: int) -> int:
+    """The population for a budget of `evaluations`; `most` is the solver's own default."""
+    return max(2, min(most, max(SMALLEST, round(ROOTS * math.sqrt(evaluations))), evaluations))

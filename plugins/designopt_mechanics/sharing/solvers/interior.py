@@ -83,12 +83,12 @@ class _Conditions:
     free: Mask
 
     def residual(self) -> Floats:
-        """(n,) the largest of all but the products."""
+        """(n,) the largest residual, without the products."""
         parts = (self.stationarity, self.rows, self.limits)
         return np.asarray(np.max([np.abs(part).max(axis=1, initial=0.0) for part in parts], axis=0))
 
     def norm(self, point: _Point, target: Floats) -> Floats:
-        """(n,) Euclidean norm of everything, with the products aimed at `target` (n,)."""
+        """(n,) Euclidean norm of all residuals, those of the products relative to `target` (n,)."""
         total = sum((part**2).sum(axis=1) for part in (self.stationarity, self.rows, self.limits))
         return np.asarray(
             np.sqrt(total + sum(((p - target[:, None]) ** 2 * m).sum(axis=1) for p, m in self._products(point)))

@@ -94,7 +94,7 @@ def _by_arrays(formulation: Formulation) -> FrameSolutions:
 class _Block:
     """A connected part of the problem: its `rows` and `columns`, `needed` (n, m), bounds (v, n or 1), `cost`.
 
-    `there` (m, v) marks the entries of the matrix. Muscles without a row have an empty one.
+    `is_entry` (m, v) marks the entries of the matrix. Muscles without a row have an empty one.
     """
 
     rows: Integers

@@ -15,7 +15,6 @@ from designopt.arrays import Floats
 from designopt_mechanics.sharing.solvers.cholesky import solve_definite
 from designopt_mechanics.sharing.solvers.newton import times, transposed_times
 from designopt_mechanics.sharing.static.sharing import Sharing
-from designopt_mechanics.sharing.status import SharingStatus
 
 #: Variables closer to a bound than this stay there.
 _AT_BOUND = 1e-9
@@ -73,18 +72,7 @@ def cost_slopes(sharing: Sharing) -> FrameDerivatives:
     """Of the cost, summed over the balanced frames: the multipliers, and what follows from them."""
     frames = sharing.frames
     good = np.asarray(sharing.status[frames] < 100)[:, None]
-    return _by_envelope(sharing, np.where(good, sharing.multipliers[frames], 0.0))
-
-
-def shortfall_slopes(sharing: Sharing) -> FrameDerivatives:
-    """Of the Euclidean norm of the shortfall, summed over the infeasible frames."""
-    frames = sharing.frames
-    short = np.asarray(sharing.status[frames] == SharingStatus.INFEASIBLE)[:, None]
-    return _by_envelope(sharing, np.where(short, sharing.proof[frames], 0.0))
-
-
-def _by_envelope(sharing: Sharing, multipliers: Floats) -> FrameDerivatives:
-    frames = sharing.frames
+    multipliers = np.where(good, sharing.multipliers[frames], 0.0)
     pulled = np.einsum("nmk,nm->nk", sharing.balance.arms[frames], multipliers)
     activations = np.nan_to_num(sharing.activations[frames])
     return _spread(sharing, multipliers, -pulled * activations, -pulled)

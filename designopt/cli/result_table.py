@@ -1,0 +1,260 @@
+"""The CSV table of `designopt ask` and `designopt tell`: what its columns are, and what each row says."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from designopt.cli.exit import WRONG_INPUT, fail
+
+if TYPE_CHECKING:
+    from designopt.api import Study
+    from designopt.run.ask_tell import PendingEvaluation
+    from designopt.study.study import DesignVariable
+
+#: Columns that identify an evaluation, and the one for the reason why it has no result.
+IDENTITY = ("design", "scenario", "kind")
+FAILED = "failed"
+#: Significant digits of a value to set, if these are within this share of its range; more otherwise.
+DIGITS, FINE = 6, 1e-4
+#: Design, scenario and kind of an evaluation.
+Identity = tuple[int, str, str]
+
+
+def identity(one: PendingEvaluation) -> Identity:
+    """What identifies an evaluation in the table; neighbours of one design are numbered."""
+    kind = f"{one.kind} {one.scenario_index}" if one.kind == "neighbour" else one.kind
+    return one.number, one.scenario, kind
+
+
+@dataclass(frozen=True)
+class ResultColumns:
+    """The columns of a study: `outputs` with their unit and whether a result needs them, `inputs` (parameters and
+    conditions) with their unit, and the parameters of the space by name."""
+
+    outputs: Mapping[str, tuple[str, bool]]
+    inputs: Mapping[str, str]
+    parameter_of: Mapping[str, DesignVariable]
+
+    @classmethod
+    def of_study(cls, study: Study) -> ResultColumns:
+        """Parameters in the units of the study, conditions and outputs in those of the model; of undeclared outputs
+        those that are scored."""
+        problem = study.problem
+        plugin = problem.model.plugin
+        inputs = {p.name: p.stated or p.unit for p in problem.space.parameters}
+        for name, condition in (plugin.conditions or {}).items():
+            inputs.setdefault(name, condition.quantity.unit if condition.quantity else "")
+        outputs = {n: (f.quantity.unit if f.quantity else "", f.required) for n, f in plugin.outputs.items()}
+        if not outputs:
+            scored = [o.expression.names for o in problem.objectives]
+            scored += [c.expression.names for c in problem.constraints]
+            names = {name for names in scored for name in names} - problem.figures.keys()
+            outputs = dict.fromkeys(sorted(names), ("", True))
+        return cls(outputs, inputs, {p.name: p for p in problem.space.parameters})
+
+    def table(self, evaluations: Sequence[PendingEvaluation]) -> str:
+        """The CSV of `evaluations`, with empty columns for their outputs."""
+        conditions = (name for one in evaluations for name in one.conditions)
+        names = list(dict.fromkeys([*self.parameter_of, *conditions]))
+        heads = [_head(name, self.inputs.get(name, "")) for name in names]
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        outputs = [_head(name, unit) for name, (unit, _) in self.outputs.items()]
+        writer.writerow([*IDENTITY, *heads, *outputs, FAILED])
+        for one in evaluations:
+            values = self.values(one)
+            cells = [_value_text(values[name], self.parameter_of.get(name)) if name in values else "" for name in names]
+            writer.writerow([*identity(one), *cells, *[""] * (len(outputs) + 1)])
+        return text.getvalue()
+
+    def values(self, one: PendingEvaluation) -> dict[str, Any]:
+        """Conditions and parameters of an evaluation by name, in the units of the table."""
+        from designopt.study.stated_units import stated_value
+
+        return {**one.conditions, **{n: stated_value(self.parameter_of[n], v) for n, v in one.values.items()}}
+
+
+def _head(name: str, unit: str) -> str:
+    return f"{name} [{unit}]" if unit else name
+
+
+def _value_text(value: Any, p: DesignVariable | None) -> str:
+    """A value to set, with as many digits as its range needs."""
+    from designopt.study.stated_units import stated_value
+
+    if not isinstance(value, float) or p is None or p.kind != "real":
+        return str(value)
+    span = abs(stated_value(p, p.high) - stated_value(p, p.low))
+    texts = (f"{value:.{digits}g}" for digits in range(DIGITS, 17))
+    return next((text for text in texts if abs(float(text) - value) <= FINE * span), repr(value))
+
+
+@dataclass(frozen=True)
+class ResultRow:
+    """A row with a result: its line, evaluation, outputs in the model's units (None without a result) and reason, and
+    the texts of its filled parameters and conditions by head."""
+
+    line: int
+    identity: Identity
+    values: Mapping[str, float] | None
+    why: str
+    settings: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of an output or an input: its head, name, unit in the file, and unit of the values."""
+
+    head: str
+    name: str
+    unit: str
+    expected: str
+
+
+class ResultTable:
+    """A filled table in `file`. Its methods end the command for what does not fit, with line and column."""
+
+    def __init__(self, file: Path, columns: ResultColumns) -> None:
+        self.file = file
+        self._result_columns = columns
+        try:
+            text = file.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            fail(f"error: {file}: cannot be read as UTF-8 text: {error}", WRONG_INPUT)
+        first = next(iter(text.splitlines()), "")
+        self._separator = next((c for c in ";\t" if c in first), ",")
+        self._lines = csv.reader(io.StringIO(text), delimiter=self._separator)
+        self._head = [cell.strip() for cell in next(self._lines, [])]
+        outputs = {name: unit for name, (unit, _) in columns.outputs.items()}
+        self._outputs = self._columns(outputs)
+        self._inputs = self._columns({n: unit for n, unit in columns.inputs.items() if n not in outputs})
+        present = {column.name for column in self._outputs.values()}
+        missing = [name for name in IDENTITY[:2] if name not in self._head]
+        missing += [name for name, (_, required) in columns.outputs.items() if required and name not in present]
+        if missing:
+            self._fail(1, f"column '{missing[0]}' is missing; keep the head that `designopt ask` prints")
+
+    def _columns(self, units_of: Mapping[str, str]) -> dict[int, _Column]:
+        """The columns of these names, by their position."""
+        columns = {}
+        for i, cell in enumerate(self._head):
+            name, bracket, unit = (part.strip(" ]") for part in cell.partition("["))
+            if name in units_of:
+                columns[i] = _Column(cell, name, unit if bracket else units_of[name], units_of[name])
+                self._converted(1, columns[i], 1.0)
+        return columns
+
+    def rows(self) -> list[ResultRow]:
+        """The rows with a result or a reason why there is none, each evaluation once."""
+        rows: dict[Identity, ResultRow] = {}
+        for cells in self._lines:
+            if any(cell.strip() for cell in cells) and (row := self._row(self._lines.line_num, cells)) is not None:
+                if row.identity in rows:
+                    lines = f"lines {rows[row.identity].line} and {row.line}"
+                    self._fail(row.line, f"{_where(row.identity)} is twice in this file ({lines}); keep one of them")
+                rows[row.identity] = row
+        return list(rows.values())
+
+    def _row(self, line: int, cells: Sequence[str]) -> ResultRow | None:
+        if len(cells) != len(self._head):
+            self._fail(line, f"has {len(cells)} values, the head has {len(self._head)} columns")
+        cells = [cell.strip() for cell in cells]
+        row = dict(zip(self._head, cells, strict=True))
+        if not row["design"].isdigit():
+            self._fail(line, f"column 'design': '{row['design']}' is not the number of a design")
+        evaluation = int(row["design"]), row["scenario"], row.get("kind") or "scenario"
+        settings = {column.head: cells[i] for i, column in self._inputs.items() if cells[i]}
+        filled = {column.name: i for i, column in self._outputs.items() if cells[i]}
+        if why := row.get(FAILED):
+            if filled:
+                text = f"column '{self._head[next(iter(filled.values()))]}' has a result, and '{FAILED}' says '{why}'"
+                self._fail(line, f"{text}: clear one of them")
+            return ResultRow(line, evaluation, None, why, settings)
+        if not filled:
+            return None
+        lacking = [
+            name for name, (_, required) in self._result_columns.outputs.items() if required and name not in filled
+        ]
+        if lacking:
+            self._fail(line, f"column '{lacking[0]}' is empty; without a result, say why in '{FAILED}'")
+        values = {name: self._result(line, self._outputs[i], cells[i]) for name, i in filled.items()}
+        return ResultRow(line, evaluation, values, "", settings)
+
+    def _result(self, line: int, column: _Column, text: str) -> float:
+        value = self._number(line, column, text)
+        if not isfinite(value):
+            self._fail(line, f"column '{column.name}': '{text}' is no result; leave it empty and say why in '{FAILED}'")
+        return self._converted(line, column, value)
+
+    def _number(self, line: int, column: _Column, text: str) -> float:
+        try:
+            return float(self._decimal(text))
+        except ValueError:
+            self._fail(line, f"column '{column.name}': '{text}' is not a number")
+
+    def _decimal(self, text: str) -> str:
+        return text.replace(",", ".") if self._separator != "," else text
+
+    def _converted(self, line: int, column: _Column, value: float) -> float:
+        from designopt.study.language import units
+
+        try:
+            return value if column.unit == column.expected else units.convert(value, column.unit, column.expected)
+        except units.UnitError as error:
+            self._fail(line, f"column '{column.head}': {error}")
+
+    def check_settings(self, row: ResultRow, one: PendingEvaluation) -> None:
+        """Compare the filled parameters and conditions of a row with those that were asked for, within the digits that
+        are written."""
+        requested = self._result_columns.values(one)
+        for column in self._inputs.values():
+            text = row.settings.get(column.head)
+            if text is None or (
+                column.name in requested and self._agrees(row.line, column, text, requested[column.name])
+            ):
+                continue
+            p = self._result_columns.parameter_of.get(column.name)
+            expected = _value_text(requested[column.name], p) if column.name in requested else "no value"
+            where = f"column '{column.head}': {text}, but {_where(row.identity)} was asked for with"
+            self._fail(
+                row.line,
+                f"{where} {_head(expected, column.expected)}; a result of another setting is none of this design: "
+                "correct the cell, or repeat the experiment as asked",
+            )
+
+    def _agrees(self, line: int, column: _Column, text: str, expected: Any) -> bool:
+        if isinstance(expected, (bool, str)):
+            return text.casefold() == str(expected).casefold()
+        if not isinstance(expected, (int, float)):
+            return text == str(expected)
+        value = self._number(line, column, text)
+        if not isfinite(value):
+            return False
+        rounding = 0.5 * 10.0 ** _last_place(self._decimal(text))
+        converted = self._converted(line, column, value)
+        slack = abs(self._converted(line, column, value + rounding) - converted)
+        return abs(converted - expected) <= slack * (1.0 + 1e-9) + 1e-12 * abs(expected)
+
+    def _fail(self, line: int, text: str) -> NoReturn:
+        fail(f"error: {self.file}:{line}: {text}", WRONG_INPUT)
+
+
+def _last_place(text: str) -> int:
+    """The power of ten of the last digit of a number: -2 for 1.25."""
+    try:
+        exponent = Decimal(text).as_tuple().exponent
+    except InvalidOperation:
+        return -15
+    return exponent if isinstance(exponent, int) else -15
+
+
+def _where(evaluation: Identity) -> str:
+    design, scenario, kind = evaluation
+    return f"design {design} in scenario '{scenario}'" + ("" if kind == "scenario" else f" ({kind})")

@@ -1,0 +1,132 @@
+"""Figures of a linear loop: of sampled ones from their margins, of continuous ones from their exact responses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from typing import cast
+
+import numpy as np
+
+from designopt.arrays import Floats
+from designopt.plugin import Diverged, InvalidDesign
+from designopt_regulator.controllers.pid import PID
+from designopt_regulator.controllers.structure import StructureName
+from designopt_regulator.frequency.margins import Margins, no_margins
+from designopt_regulator.frequency.sampled_loop import LoopMeasures, measures, sensitivity_peaks
+from designopt_regulator.frequency.structured_loop import StructuredLoop
+from designopt_regulator.linear_loop.assembly import Parts, Plants
+from designopt_regulator.linear_loop.continuous import Loop, NotSettled, loop_margins
+from designopt_regulator.linear_loop.declarations import ARRAYS, LinearOutputs
+from designopt_regulator.linear_loop.simulation import SETTLED
+from designopt_regulator.linear_loop.step_response import StepResponse, step_responses
+from designopt_regulator.plants.linear import Plant
+
+Answer = tuple[LinearOutputs, dict[str, np.ndarray]]
+_SAMPLES = 501  # of the arrays of a continuous loop
+_MARGINS = ("ms", "mt", "gm", "gm_down", "pm", "delay_margin", "crossover")
+_SAMPLED_MEASURES = (*_MARGINS, "damping", "spectral_radius", "stab_degree", "noise_gain")
+
+
+def pid_figures(plant: Plant, settings: PID, T: float) -> list[dict[str, float]]:
+    """Linear figures of n loops with PIDs."""
+    late = plant.delay / T
+    linear = measures(plant.A, plant.B, plant.C, late, settings)
+    peaks = np.full((2, len(late)), np.inf)
+    if len(good := np.flatnonzero(linear.stable)):
+        some = settings.rows(good)
+        peaks[:, good] = sensitivity_peaks(plant.A[good], plant.B[good], plant.C[good], late[good], some)
+    return [_figures(linear, i, peaks[:, i]) for i in range(len(late))]
+
+
+def structure_figures(loop: StructuredLoop, name: StructureName) -> dict[str, float]:
+    """Linear figures of one loop with more parts."""
+    linear = loop.measures()
+    stable = bool(linear.stable[0])
+    figures = _figures(linear, 0, loop.sensitivity_peaks() if stable else (np.inf, np.inf))
+    if name == "cascade":
+        outer = loop.outer_margins() if stable else no_margins(1)
+        for part, loop_measures in (("inner", loop.inner().measures()), ("outer", outer)):
+            figures |= {f"{part}_{key}": float(getattr(loop_measures, key)[0]) for key in _MARGINS if key != "mt"}
+    return figures
+
+
+def _figures(linear: LoopMeasures, row: int, peaks: Sequence[float] | Floats) -> dict[str, float]:
+    return {
+        **{name: float(getattr(linear, name)[row]) for name in _SAMPLED_MEASURES},
+        "stable": float(linear.stable[row]),
+        "ks_peak": float(peaks[0]),
+        "gs_peak": float(peaks[1]),
+    }
+
+
+def continuous_answers(rows: Sequence[tuple[Plants, Parts]], arrays: Set[str]) -> list[Answer | Exception]:
+    loops: list[Loop | InvalidDesign] = []
+    for plants, parts in rows:
+        try:
+            loops.append(continuous_loop(plants.plant, parts))
+        except InvalidDesign as error:
+            loops.append(error)
+    margins_of = iter(loop_margins([loop for loop in loops if isinstance(loop, Loop)]))
+    return [_solved(loop, next(margins_of), arrays) if isinstance(loop, Loop) else loop for loop in loops]
+
+
+def continuous_loop(plant: Plant, parts: Parts) -> Loop:
+    """The loop of a continuous controller; raises `InvalidDesign` for one that has none."""
+    try:
+        return Loop(
+            plant, **{name: parts.outer[name] for name in ("kp", "ti", "td", "tf", "b")}, sections=parts.sections
+        )
+    except ValueError as error:
+        raise InvalidDesign(f"kp: {error}") from None
+
+
+def _solved(loop: Loop, margins_or_none: Margins | NotSettled | None, arrays: Set[str]) -> Answer | Exception:
+    if margins_or_none is None:
+        return Diverged("the loop is unstable", reason="unstable")
+    try:
+        if isinstance(margins_or_none, NotSettled):
+            raise margins_or_none
+        setpoint, load = step_responses(loop)
+    except NotSettled as error:
+        return Diverged(str(error), reason="not_settled")
+    outputs = {
+        "iae_setpoint": setpoint.iae,
+        "iae_load": load.iae,
+        "ise_setpoint": setpoint.ise,
+        "ise_load": load.ise,
+        "overshoot": setpoint.overshoot,
+        "effort": setpoint.effort,
+        "tv": setpoint.tv,
+        "tv_load": load.tv,
+        "stable": 1.0,
+        "peak_command": setpoint.peak_command,
+        "damping": loop.damping(),
+        **dict(zip(("ks_peak", "gs_peak"), loop.sensitivity_peaks(), strict=True)),
+        **_times(setpoint),
+        "residual_error": abs(setpoint.final_error),
+        **{name: float(getattr(margins_or_none, name)[0]) for name in _MARGINS},
+    }
+    answer: Answer = (cast(LinearOutputs, outputs), _curves(setpoint, load, arrays) if arrays else {})
+    return answer
+
+
+def _times(setpoint: StepResponse) -> dict[str, float]:
+    """Rise and settling time as far as there are any, and whether the loop settles."""
+    times = {"rise": setpoint.rise, "settling": setpoint.settling(SETTLED)}
+    return {
+        **{name: value for name, value in times.items() if np.isfinite(value)},
+        "not_settled": float(np.isinf(times["settling"])),
+    }
+
+
+def _curves(setpoint: StepResponse, load: StepResponse, array_names: Set[str]) -> dict[str, np.ndarray]:
+    """Both steps after one another, each until it has all but settled."""
+    load_at, lasts = setpoint.settled(0.005), load.settled(0.005)
+    time = np.linspace(0.0, load_at + lasts, _SAMPLES)
+    later = time >= load_at
+    output = 1.0 - setpoint.at(time, setpoint.error)
+    command = setpoint.at(time, setpoint.command)
+    output[later] -= load.at(time[later] - load_at, load.error)
+    command[later] += load.at(time[later] - load_at, load.command)
+    all_arrays = {"time": time, "output": output, "command": command}
+    return {name: all_arrays[name] for name in ARRAYS if name in array_names}
