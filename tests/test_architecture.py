@@ -86,7 +86,7 @@ WINGS = {
         "expressions",
         "checking",
     ),
-    "designopt.collocation.transcription": ("entries", "mesh", "functions"),
+    "designopt.collocation.transcription": ("functions",),
     "designopt.collocation": (
         "linear",
         "statement",

@@ -18,7 +18,7 @@ from designopt_walking.models.predict import WalkPredict
 from designopt_walking.programs.predictor import WalkPredictor
 
 from designopt.collocation import Guess, TrajectoryProblem
-from designopt.collocation.solution.status import Status
+from designopt.collocation.solution.solution import Status
 from designopt.plugin import Diverged
 
 MIDDLE = {"damper_stiffness": 2e4, "damper_damping": 2.5e3, "ankle_stiffness": 400.0}

@@ -33,7 +33,7 @@ from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.statement.symbols import Ends
 from designopt.collocation.transcription.boxes import ProgramBounds
-from designopt.collocation.transcription.mesh.samples import SamplePoint, numeric_arguments
+from designopt.collocation.transcription.functions.samples import SamplePoint, numeric_arguments
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import scipy
 

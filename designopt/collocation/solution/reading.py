@@ -9,18 +9,23 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.collocation.solution.function_values import ConstraintValues, PhaseValues
 from designopt.collocation.solution.optimality.multipliers import path_blocks
 from designopt.collocation.solution.optimality.named_multipliers import NamedMultipliers
-from designopt.collocation.solution.solution import Iterate, Kind, PhaseSolution, Solution
-from designopt.collocation.solution.status import Status
+from designopt.collocation.solution.solution import (
+    ConstraintValues,
+    Iterate,
+    Kind,
+    PhaseSolution,
+    PhaseValues,
+    Solution,
+    Status,
+)
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.transcription.boxes import ProgramBounds
-from designopt.collocation.transcription.functions.functions import ProblemFunctions
-from designopt.collocation.transcription.functions.per_point import PerPoint
-from designopt.collocation.transcription.mesh.layout import Layout
-from designopt.collocation.transcription.mesh.points import column
-from designopt.collocation.transcription.mesh.samples import numeric_arguments
+from designopt.collocation.transcription.functions.functions import PerPoint, ProblemFunctions
+from designopt.collocation.transcription.functions.points import column
+from designopt.collocation.transcription.functions.samples import numeric_arguments
+from designopt.collocation.transcription.layout import Layout
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import casadi as ca
 

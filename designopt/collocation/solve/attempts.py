@@ -8,17 +8,17 @@ from dataclasses import replace
 import numpy as np
 
 from designopt.collocation.solution.solution import Iterate, Solution
-from designopt.collocation.solve.alternatives import ADAPTIVE_BARRIER, Way, first_success
 from designopt.collocation.solve.guess.initial_point import default_trajectory
 from designopt.collocation.solve.guess.multistart import perturbed, rolled
 from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.ipopt import ADAPTIVE
+from designopt.collocation.solve.outcomes import ADAPTIVE_BARRIER, Way, first_success
 from designopt.collocation.solve.program import Program
 from designopt.collocation.solve.scaling import WIDEST
 from designopt.collocation.statement.guess import Guess, Sampled
+from designopt.collocation.statement.mesh import Mesh
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.stated_values import Box
-from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.transcription import Transcription
 
 #: Intervals per interval of the coarse mesh, and its minimum number of intervals.

@@ -11,10 +11,10 @@ import numpy as np
 
 from designopt.arrays import Floats, Integers
 from designopt.collocation.solution.explain import WORDS
-from designopt.collocation.statement.checks import check_names
+from designopt.collocation.statement.stated_values import check_names
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
-from designopt.collocation.transcription.mesh.layout import Layout
+from designopt.collocation.transcription.layout import Layout
 from designopt.collocation.transcription.transcription import Transcription
 
 #: Range beyond which a box does not indicate the size of a variable.

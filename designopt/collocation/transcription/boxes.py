@@ -9,14 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from designopt.arrays import Floats, Indices
-from designopt.collocation.statement.checks import check_names
 from designopt.collocation.statement.problem import Duration, EndValue, Phase, TrajectoryProblem, is_added
-from designopt.collocation.statement.stated_values import ProblemError
+from designopt.collocation.statement.stated_values import ProblemError, check_names
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
-from designopt.collocation.transcription.mesh.layout import Layout, PhaseLayout
-from designopt.collocation.transcription.mesh.points import CollocationPoint
-from designopt.collocation.transcription.mesh.samples import sample_numbers
-from designopt.collocation.transcription.rows import Block, pieces_of
+from designopt.collocation.transcription.functions.points import CollocationPoint
+from designopt.collocation.transcription.functions.samples import sample_numbers
+from designopt.collocation.transcription.layout import Block, Layout, PhaseLayout, pieces_of
 from designopt.dynamics.signals import Signal
 
 #: Tolerance of given values beyond the bounds of their control.

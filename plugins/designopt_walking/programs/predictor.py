@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from designopt.collocation import Guess, PhaseGuess, Program, Solution, StartRecord, TrajectoryProblem
-from designopt.collocation.solution.status import Status
+from designopt.collocation.solution.solution import Status
 from designopt_walking.programs.gait import (
     GaitError,
     GaitRanges,

@@ -10,13 +10,11 @@ import pytest
 from scipy.sparse import coo_array
 
 from designopt.collocation import Constraint, Integral, Mesh, Phase, Signal, TrajectoryProblem
-from designopt.collocation.statement.scheme import hermite_simpson, radau, trapezoidal
+from designopt.collocation.statement.mesh import hermite_simpson, radau, trapezoidal
 from designopt.collocation.transcription.boxes import boxes
-from designopt.collocation.transcription.entries import constant_matrix
-from designopt.collocation.transcription.functions.functions import state
-from designopt.collocation.transcription.functions.per_point import SideBySide, mapped
-from designopt.collocation.transcription.mesh.layout import layout
-from designopt.collocation.transcription.transcription import transcribe
+from designopt.collocation.transcription.functions.functions import SideBySide, mapped, state
+from designopt.collocation.transcription.layout import layout
+from designopt.collocation.transcription.transcription import constant_matrix, transcribe
 from designopt.dynamics.system import System, Variable
 
 NODES = np.array([0.0, 0.15, 0.4, 0.75, 1.0])

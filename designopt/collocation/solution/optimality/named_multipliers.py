@@ -9,10 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.collocation.solution.function_values import PhaseValues
 from designopt.collocation.solution.optimality.multipliers import Multipliers, costates, multipliers, path_blocks
 from designopt.collocation.solution.optimality.sensitivity import data_sensitivity
-from designopt.collocation.solution.solution import Iterate
+from designopt.collocation.solution.solution import Iterate, PhaseValues
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription

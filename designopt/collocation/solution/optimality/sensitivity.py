@@ -9,14 +9,18 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.collocation.solution.function_values import PhaseValues
 from designopt.collocation.solution.optimality.multipliers import Multipliers
+from designopt.collocation.solution.solution import PhaseValues
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.transcription.boxes import ProgramBounds
-from designopt.collocation.transcription.functions.ends import linear_integrals
-from designopt.collocation.transcription.functions.functions import ProblemFunctions
-from designopt.collocation.transcription.mesh.points import column
-from designopt.collocation.transcription.mesh.samples import SampleEntries, SamplePoint, numeric_arguments, samples_of
+from designopt.collocation.transcription.functions.functions import ProblemFunctions, linear_integrals
+from designopt.collocation.transcription.functions.points import column
+from designopt.collocation.transcription.functions.samples import (
+    SampleEntries,
+    SamplePoint,
+    numeric_arguments,
+    samples_of,
+)
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.dynamics.signals import Signal
 from designopt.lazy import casadi as ca

@@ -10,13 +10,12 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.collocation.solve.guess.first_values import algebraic_values, unknown_rates
-from designopt.collocation.statement.checks import check_names
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
-from designopt.collocation.statement.stated_values import ProblemError
+from designopt.collocation.statement.stated_values import ProblemError, check_names
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
-from designopt.collocation.transcription.mesh.layout import Layout
+from designopt.collocation.transcription.layout import Layout
 
 
 def default_trajectory(phase: Phase, trajectory: PhaseGuess | None = None, before: float = 0.0) -> Sampled:

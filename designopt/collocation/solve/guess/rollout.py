@@ -11,7 +11,7 @@ from designopt.collocation.solve.guess.initial_point import default_trajectory, 
 from designopt.collocation.statement.guess import Guess, Sampled
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.statement.stated_values import ProblemError
-from designopt.collocation.transcription.functions.per_point import PerPoint
+from designopt.collocation.transcription.functions.functions import PerPoint
 from designopt.dynamics.system import Variable
 
 #: Number of points of the guess, and its relative accuracy.

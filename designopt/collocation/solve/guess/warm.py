@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from designopt.collocation.solution.solution import Solution
-from designopt.collocation.solution.status import Status
+from designopt.collocation.solution.solution import Solution, Status
 from designopt.collocation.solve.program import Program
 from designopt.collocation.statement.problem import TrajectoryProblem
 
