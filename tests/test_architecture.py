@@ -25,7 +25,7 @@ LAYERS = (
     ("workers",),
     ("run",),
     ("report", "exports"),
-    ("benchmarking",),
+    ("benchmarking", "function_study"),
     ("api", "testing", "templates"),
     ("desk",),
     ("cli",),
