@@ -149,7 +149,7 @@ class Block:
 class RowCollector:
     """Numbers the rows and collects their contents: ``g = C x + sum of K_i y_i``, and the ends.
 
-    y_i are the rows of all points of phase i, `per_point` at each. Nothing is scaled.
+    y_i are the rows of all points of phase i, as many at each. Nothing is scaled.
     """
 
     def __init__(self, statement: ProblemFunctions, places: Layout) -> None:

@@ -142,8 +142,11 @@ _NAMES = ("values", "jacobian", "cost", "cost_gradient", "hessian")
 
 @dataclass(frozen=True, eq=False)
 class ProblemFunctions:
-    """A problem with the expressions of its points, samples and ends, independent of meshes. `kept` integrals are
-    variables, `direct` ones part of the cost with a factor."""
+    """A problem with the expressions of its points, samples and ends, independent of meshes.
+
+    `integral_variables` are the integrals (phase, number) that are variables of a program; `direct` ones are part of
+    the cost with a factor.
+    """
 
     problem: TrajectoryProblem
     points: tuple[CollocationPoint, ...]
