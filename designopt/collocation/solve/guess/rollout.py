@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.collocation.solution.verification.equations import data_at, explicit_rates
-from designopt.collocation.solution.verification.integrate import integrate
+from designopt.collocation.solution.verification.equations import data_at, explicit_rates, integrate
 from designopt.collocation.solve.guess.initial_point import default_trajectory, middle
 from designopt.collocation.statement.guess import Guess, Sampled
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
