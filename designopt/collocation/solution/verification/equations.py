@@ -1,5 +1,5 @@
-"""The explicit equations of a phase with the numbers of a solution, at any places of its intervals, and a motion that they
-cause."""
+"""The explicit equations of a phase with the numbers of a solution, at any places of its intervals; a motion
+that equations cause."""
 
 from __future__ import annotations
 
