@@ -27,9 +27,6 @@ REASONS = {
     ("designopt/store/views/table.py", "of"): "key in exported tables",
     ("designopt/desk/folder.py", "place"): "key in what the desk's page reads",
     ("plugins/designopt_wholebody/model/schema.py", "of"): "key of body models",
-    ("designopt/files.py", "other"): "the argument of `__eq__`",
-    ("designopt/study/language/expressions/expression.py", "other"): "the argument of `__eq__`",
-    ("tests/designopt_recordings/files/test_many_columns.py", "other"): "the argument of `__eq__`",
 }
 
 

@@ -173,8 +173,8 @@ def _unknowns(problem: TrajectoryProblem, transcription: Transcription) -> dict[
     for phase, phase_layout, point in zip(
         problem.phases, transcription.layout.phases, transcription.statement.points, strict=True
     ):
-        for name, k in (("t0", phase_layout.t0), ("tf", phase_layout.tf)):
-            if k >= 0 and k not in index_of.values():
+        for name, k in phase_layout.times.items():
+            if k not in index_of.values():
                 index_of[f"{phase.name}.{name}"] = k
         index_of.update(
             {f"{phase.name}.initial.{n}": int(k) for n, k in zip(point.names, phase_layout.states[0], strict=False)}

@@ -26,7 +26,7 @@ from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.functions import PerPoint, ProblemFunctions
 from designopt.collocation.transcription.functions.points import column
 from designopt.collocation.transcription.functions.samples import numeric_arguments
-from designopt.collocation.transcription.layout import Layout
+from designopt.collocation.transcription.layout import TIMES, Layout
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import casadi as ca
 
@@ -50,9 +50,8 @@ class Reader:
         mesh, count = layout.mesh, len(layout.point)
         constants = parameters[layout.constants : layout.signals]
         signals = parameters[layout.signals : layout.numbers_end].reshape(count, -1)
-        fixed = list(constants[len(point.constant_names) :])
-        t0 = float(x[layout.t0]) if layout.t0 >= 0 else float(fixed.pop(0))
-        tf = float(x[layout.tf]) if layout.tf >= 0 else float(fixed.pop(0))
+        fixed = iter(constants[len(point.constant_names) :])
+        t0, tf = (float(x[layout.times[t]] if t in layout.times else next(fixed)) for t in TIMES)
         rates, path, integrands, outputs = self._of_points[i](
             layout.at_points(x), x[layout.theta], constants, signals, mesh.fractions[mesh.first :, None]
         )
@@ -253,13 +252,7 @@ def scales_by_name(statement: ProblemFunctions, transcription: Transcription) ->
     ):
         for j, name in enumerate(point.names):
             scale_of[f"{phase.name}.{name}"] = float(transcription.scale[phase_layout.point[0, j]])
-        scale_of.update(
-            {
-                f"{phase.name}.{n}": float(transcription.scale[k])
-                for n, k in (("t0", phase_layout.t0), ("tf", phase_layout.tf))
-                if k >= 0
-            }
-        )
+        scale_of.update({f"{phase.name}.{n}": float(transcription.scale[k]) for n, k in phase_layout.times.items()})
     scale_of.update({name: float(transcription.scale[k]) for name, k in transcription.layout.parameters.items()})
     return scale_of
 

@@ -72,7 +72,7 @@ def _with_unit_scales(program: Program, problem: TrajectoryProblem, guess: Guess
     transcription = program.transcription
     points, layouts = transcription.statement.points, transcription.layout.phases
     for point, layout, phase in zip(points, layouts, problem.phases, strict=True):
-        names |= {name for name, index in (("t0", layout.t0), ("tf", layout.tf)) if index >= 0}
+        names |= set(layout.times)
         names |= {name for name in point.names if not phase.ranges[name][1] - phase.ranges[name][0] <= WIDEST}
     options = replace(program.options, scales={**dict.fromkeys(names, 1.0), **program.options.scales})
     unit_scaled = Program(problem, options, guess, meshes=program.meshes, statement=program.statement)

@@ -131,12 +131,12 @@ def _hold(
 def _limit_times(phase: Phase, layout: PhaseLayout, low: Floats, high: Floats) -> list[float]:
     """The boxes of free times; returns the fixed ones."""
     fixed = []
-    for name, stated, index in (("t0", phase.t0_range, layout.t0), ("tf", phase.tf_range, layout.tf)):
+    for name, stated in (("t0", phase.t0_range), ("tf", phase.tf_range)):
         if stated is None:
             continue
         a, b = _checked(f"{phase.name}: {name}", stated)
-        if index >= 0:
-            low[index], high[index] = a, b
+        if name in layout.times:
+            low[layout.times[name]], high[layout.times[name]] = a, b
         elif a < b:
             text = "was one number when the program was built: give one, or build it again"
             raise ProblemError("bad_bounds", f"{phase.name}: {name}", text)

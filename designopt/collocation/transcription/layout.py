@@ -23,7 +23,7 @@ class PhaseLayout:
     """Indices of one phase's variables and numbers.
 
     `states` (slots, nx); `point` (points, nw) of all variables of each collocation point; `theta` of the phase's
-    parameters and free times; `t0` and `tf` of the times, -1 for fixed ones. Its parameters of the program's functions
+    parameters and free times; `times` of those, by name (`t0`, `tf`). Its parameters of the program's functions
     are those from `constants` to `signals`, the constants of all points, and from there to `numbers_end`, the signals
     point by point.
     """
@@ -32,11 +32,15 @@ class PhaseLayout:
     states: Indices
     point: Indices
     theta: Indices
-    t0: int
-    tf: int
+    times: Mapping[str, int]
     constants: int
     signals: int
     numbers_end: int
+
+    @property
+    def fixed_times(self) -> list[str]:
+        """The names of the times that are not variables."""
+        return [time for time in TIMES if time not in self.times]
 
     def at_points(self, x: Floats) -> Floats:
         """The entries (points, nw) of the program's variables `x` at all collocation points, as a view: their indices
@@ -88,25 +92,24 @@ def layout(
         offset += int(sizes.sum())
     parameters = {v.name: offset + i for i, v in enumerate(problem.variables)}
     offset += len(parameters)
-    times: list[tuple[int, int]] = []
+    times: list[dict[str, int]] = []
     for phase, point in zip(problem.phases, points, strict=True):
-        t0 = tf = -1
-        if phase.t0 is None:
-            t0 = times[-1][1]
-        elif point.phase.free_times[0]:
-            t0, offset = offset, offset + 1
+        index_of = {}
+        if phase.t0 is None and "tf" in times[-1]:
+            index_of["t0"] = times[-1]["tf"]
+        elif phase.t0 is not None and point.phase.free_times[0]:
+            index_of["t0"], offset = offset, offset + 1
         if point.phase.free_times[1]:
-            tf, offset = offset, offset + 1
-        times.append((t0, tf))
+            index_of["tf"], offset = offset, offset + 1
+        times.append(index_of)
     integrals = {key: offset + i for i, key in enumerate(integral_keys)}
     phases: list[PhaseLayout] = []
-    for (states, at_points), point, mesh, (t0, tf) in zip(numbered, points, meshes, times, strict=True):
-        free = [t for t, is_free in zip((t0, tf), point.phase.free_times, strict=True) if is_free]
-        theta = np.array([*(parameters[n] for n in point.parameter_names), *free], np.int64)
+    for (states, at_points), point, mesh, free_times in zip(numbered, points, meshes, times, strict=True):
+        theta = np.array([*(parameters[n] for n in point.parameter_names), *free_times.values()], np.int64)
         begin = phases[-1].numbers_end if phases else 0
         signals = begin + point.constants.numel()
         end = signals + point.signals.numel() * len(at_points)
-        phases.append(PhaseLayout(mesh, states, at_points, theta, t0, tf, begin, signals, end))
+        phases.append(PhaseLayout(mesh, states, at_points, theta, free_times, begin, signals, end))
     sample_places: list[SampleEntries] = []
     numbers = phases[-1].numbers_end
     for sample in samples:
@@ -121,6 +124,8 @@ def layout(
     return Layout(tuple(phases), parameters, integrals, offset + len(integrals), tuple(sample_places), numbers)
 
 
+#: The times of a phase.
+TIMES = ("t0", "tf")
 #: Tolerance for the ends of pieces at nodes of a mesh, as a share of a piece.
 SAME = 1e-9
 

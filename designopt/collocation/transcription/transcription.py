@@ -413,10 +413,10 @@ def end_functions(symbols_of: EndSymbols, places: Layout) -> EndFunctions:
                     symbols.append(symbol)
                     where.append(phase_layout.point[slot, j])
         constants.append(data_multipliers)
-        for time, index in ((t0, phase_layout.t0), (tf, phase_layout.tf)):
-            if index >= 0:
+        for name, time in (("t0", t0), ("tf", tf)):
+            if name in phase_layout.times:
                 symbols.append(time)
-                where.append(index)
+                where.append(phase_layout.times[name])
             else:
                 constants.append(time)
         for j in range(integrals.numel()):

@@ -130,11 +130,10 @@ class Case:
         self.p = boxes(statement, problem, self.layout, self.transcription.blocks).parameters
         real = rng.uniform(0.2, 0.9, n)
         for indices in self.layout.phases:
-            for index, value in ((indices.t0, 0.15), (indices.tf, 1.1)):
-                if index >= 0:
-                    real[index] = value
-        if len(problem.phases) == 2 and self.layout.phases[1].tf >= 0:
-            real[self.layout.phases[1].tf] = 2.3
+            for name, index in indices.times.items():
+                real[index] = {"t0": 0.15, "tf": 1.1}[name]
+        if len(problem.phases) == 2 and "tf" in self.layout.phases[1].times:
+            real[self.layout.phases[1].times["tf"]] = 2.3
         self.x = (real - self.shift) / self.scale
         self.lam = rng.uniform(-1.0, 1.0, len(self.transcription.row_scale))
 
@@ -268,9 +267,9 @@ def written_out(case, x, p):
         system, form = phase.system, case.statement.points[i].form
         g, at = p[at], at + 1  # the only data entry that is a number
         times = []
-        for index in (indices.t0, indices.tf):
-            if index >= 0:
-                times.append(X[index])
+        for name in ("t0", "tf"):
+            if name in indices.times:
+                times.append(X[indices.times[name]])
             else:
                 times.append(p[at])
                 at += 1

@@ -92,9 +92,8 @@ def initial_point(
                 point[layout.states[:, j]] = trajectory
             else:
                 point[layout.point[:, j]] = trajectory[layout.mesh.first :]
-        for index, time in ((layout.t0, default.t0), (layout.tf, default.tf)):
-            if index >= 0:
-                point[index] = time
+        for name, index in layout.times.items():
+            point[index] = default.t0 if name == "t0" else default.tf
     low, high = boxes.low, boxes.high
     return np.asarray(np.clip(point, low, high))
 
