@@ -74,6 +74,19 @@ def test_conditions_omitted_by_a_scenario_have_the_declared_default():
     assert rain == ["rain", "number", "mm", ">=", "0", "in", "an", "hour"]
 
 
+def test_a_long_list_of_words_stands_behind_the_meaning():
+    words = Literal["first_quantity", "second_quantity", "third_quantity"]
+
+    @model("choice", version=1)
+    def choice(design, scenario, *, which: Annotated[words, Q("", "what is computed")] = "first_quantity") -> Outputs:
+        """Choice."""
+        return {"accel": 0.0}
+
+    assert "one of  first_quantity  what is computed: first_quantity, second_quantity" in describe(
+        find("model", "choice")
+    )
+
+
 def test_a_default_out_of_range_or_of_a_required_setting_is_refused():
     with pytest.raises(PluginError, match="the default -1 is outside its own range"):
         Q("m/s", "along the road", ge=0, default=-1.0)
