@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
-from designopt.plugin.beside import importable, path_of, plugin_file_of
+from designopt.plugin.beside import folder_hint, importable, path_of, plugin_file_of
 from designopt.plugin.entry_points import EntryPoint, entry_points
 from designopt.plugin.error_location import error_line, raise_location
 from designopt.plugin.kinds import (
@@ -223,7 +223,8 @@ def load_file(name: str, content: bytes) -> None:
             raise PluginError(
                 f"{path} is not a Python file; --plugin takes the Python file that declares a plugin"
             ) from error
-        raise PluginError(error_line(error) if raise_location(error) else f"{path}: {error_line(error)}") from error
+        line = error_line(error) if raise_location(error) else f"{path}: {error_line(error)}"
+        raise PluginError(line + folder_hint(path, error)) from error
     finally:
         _loading.pop()
     if beside:
