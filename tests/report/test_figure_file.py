@@ -83,6 +83,7 @@ def test_a_figure_in_a_notebook_has_a_picture_beside_its_interactive_form(monkey
     bundle = figure._repr_mimebundle_()
     assert base64.b64decode(bundle["image/png"]) == b"picture"
     assert base64.b64encode(b"<svg/>").decode() in bundle["text/html"]
+    assert '<img alt="Objectives against each other"' in bundle["text/html"]
     assert bundle["application/vnd.plotly.v1+json"]["data"]
     monkeypatch.setattr(notebook_figure, "has_browser", lambda: False)
     assert "Plotly.newPlot" in figure._repr_mimebundle_()["text/html"]
