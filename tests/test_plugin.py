@@ -308,7 +308,7 @@ def settings_after_the_star(self, design, scenario, *, gain):
     [
         (
             lambda: model("m", version=1)(lambda design, scenario: {}),
-            "model 'm': annotate its return value with a TypedDict of numbers with units",
+            "model 'm': annotate its return value with a TypedDict of numbers with units; or leave out @model",
         ),
         (
             lambda: model("m", version=1, unchecked=True)(lambda design: {}),
@@ -467,6 +467,8 @@ def test_an_unknown_name_is_answered_with_the_nearest_one():
         find("solver", "nsga")
     with pytest.raises(PluginError, match=r"^no plugin named 'xyzzy' \(installed: cvar, .*mean, .*nominal, quantile"):
         find("aggregation", "xyzzy")
+    with pytest.raises(PluginError, match=r"\(installed: amputee_walk, .* and \d+ more: designopt list models\)"):
+        find("model", "xyzzy")
     with pytest.raises(PluginError, match="no plugin named 'elsewhere:nsga2'"):
         find("solver", "elsewhere:nsga2")
 
