@@ -131,7 +131,7 @@ class AmputeeWalk:
         ]
 
     def declares(self) -> Declared:
-        """The parameters that the program chooses are outputs, and the change with the mesh, if it is to be confirmed."""
+        """Parameters that the program chooses are outputs, and the change with the mesh, if it is to be confirmed."""
         hints = get_type_hints(AmputeeDesign, include_extras=True)
         quantities: dict[str, Q] = {name: get_args(hint)[1] for name, hint in hints.items() if name in self.choose}
         chosen = {f"chosen_{name}": Q(q.unit, f"chosen, {q.description}") for name, q in quantities.items()}

@@ -15,7 +15,6 @@ from designopt.report.section import Figure, Section
 from designopt.report.traces import selected
 from designopt.store.result import Result
 
-
 _TITLE = "Map over the device"
 _NOTHING_FREE = (
     "No number of the device is free, so there is no map: name one or two in space, as in "
