@@ -219,8 +219,8 @@ class AmputeeWalk:
     def _outputs(self, walk: SolvedWalk, predicted: Predicted) -> AmputeeOutputs:
         parameters = predicted.solution.parameters
         outputs = {
-            **{f"chosen_{name}": parameters[name] for name in self.choose},
             **walk_outputs(walk),
+            **{f"chosen_{name}": parameters[name] for name in self.choose},
             "peak_stop_torque": -float(stop_torque(float(walk.points.values[f"knee_angle_{self.side}"].max()))),
             "warm": float(predicted.way == "warm"),
             "attempts": float(predicted.attempts),

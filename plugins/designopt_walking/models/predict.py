@@ -195,8 +195,8 @@ class WalkPredict:
         solution = predictor.checked(speed, solution)
         walk = SolvedWalk(predictor.walker, solution, True, self.duration, tuple(self.choose))
         outputs = {
-            **{f"chosen_{name}": solution.parameters[name] for name in self.choose},
             **walk_outputs(walk),
+            **{f"chosen_{name}": solution.parameters[name] for name in self.choose},
             "warm": float(solution.warm_path == ("full",)),
             "agreeing_starts": float(agreeing(solution)),
             "start_spread": spread_of_costs(solution),
