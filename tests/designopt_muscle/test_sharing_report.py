@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from designopt_muscle.report.balances import _balance
+from designopt_muscle.report.named_muscles import drawn_muscles, named_muscles
 from designopt_muscle.report.sharing import margin_figure, muscle_sharing
 
 import designopt
@@ -153,6 +154,18 @@ def test_areas_of_a_balance_end_with_the_last_frame_that_has_a_solution() -> Non
         "net_moments": np.full((3, 1), 3.0),
         "coordinates": np.array(["elbow_flexion"]),
     }
-    *areas, needed = _balance(arrays, row=0)["data"]
+    *areas, needed = _balance(arrays, row=0, named=("long", "short"))["data"]
     assert [list(area["x"]) for area in areas] == [[0.0, 0.1], [0.0, 0.1]]
     assert len(needed["x"]) == 3
+
+
+def test_a_muscle_has_one_colour_in_all_designs() -> None:
+    def arrays(activations: list[float]) -> dict[str, np.ndarray]:
+        return {"time": np.zeros(1), "muscles": np.array(["short", "long"]), "activations": np.array([activations])}
+
+    motions = {("squares", "walk"): arrays([0.1, 0.4]), ("maximum", "walk"): arrays([0.3, 0.2])}
+    named = named_muscles(motions, "activations")
+    assert named == ("long", "short")
+    colours = [{name: style["color"] for _, name, style in drawn_muscles(some, named)} for some in motions.values()]
+    assert colours[0] == colours[1]
+    assert len(set(colours[0].values())) == 2

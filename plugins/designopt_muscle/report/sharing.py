@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from designopt.store.result import Result
 from designopt_muscle.curves import OPENSIM
 from designopt_muscle.report.balances import balance_figures
 from designopt_muscle.report.frames import frame_table, short_frames
-from designopt_muscle.report.named_muscles import drawn_muscles, key_of_lines, signals_of
+from designopt_muscle.report.named_muscles import drawn_muscles, key_of_lines, named_muscles, signals_of
 
 #: Notes on the trials that are shown.
 _MOST_NOTES = 30
@@ -41,10 +42,11 @@ def muscle_sharing(result: Result) -> Section | None:
     if not motions:  # the chain ended before the muscles
         return None
     short, reactions = short_frames(motions), reaction_figure(motions)
+    named = named_muscles(motions, "activations")
     note = key_of_lines(motions, "Dotted: measured activity, scaled.", "The most active muscles are named.")
     balanced = "In all designs shown, every frame is balanced by the muscles." if short is None else ""
     figures = [
-        selectable("Activations", motions, _activations, height=420, note=note),
+        selectable("Activations", motions, partial(_activations, named=named), height=420, note=note),
         *balance_figures(motions),
         *([margin_figure(motions)] if all("margin" in arrays for arrays in motions.values()) else []),
         *([reactions] if reactions is not None else []),
@@ -70,10 +72,10 @@ def _notes(motions: Mapping[tuple[str, str], Arrays]) -> tuple[str, ...]:
     return tuple(notes)[:_MOST_NOTES]
 
 
-def _activations(arrays: Arrays) -> Plot:
+def _activations(arrays: Arrays, *, named: Sequence[str]) -> Plot:
     time, a, signals = arrays["time"], np.asarray(arrays["activations"], dtype=float), signals_of(arrays)
     data: list[dict[str, Any]] = []
-    for j, name, style in drawn_muscles(arrays, "activations"):
+    for j, name, style in drawn_muscles(arrays, named):
         group: dict[str, Any] = {"legendgroup": name} if name else {}
         data.append(line(time, a[:, j], name, line=style, **group))
         if name and np.isfinite(signals[:, j]).any():
