@@ -133,24 +133,27 @@ def test_one_selector_changes_all_figures_of_designs_and_draws_a_second_one_dott
     path.write_text(render(grid(), [Section("Curves", figures=figures)]), encoding="utf-8")
     open_page(browser, path)
     assert count(browser, "select") == 2  # the shown design, and the dotted one
-    drawn = (
+    traces = (
         "return [...document.querySelectorAll('.plot')].map(p => p._fullData.map(t => [t.name, t.y[0], t.line.dash]))"
     )
-    shown = [["0", 1, "solid"], ["1", 1, "solid"]]
-    assert browser.execute_script(drawn) == [shown, shown]
+    soft = [["0", 1, "solid"], ["1", 1, "solid"]]
+    assert browser.execute_script(traces) == [soft, soft]
     change = (
         "const s = document.querySelectorAll('#common select')[arguments[0]];"
         "s.value = arguments[1]; s.dispatchEvent(new Event('change'))"
     )
     browser.execute_script(change, 1, "1")
-    both = [*shown, ["0, dotted", 5, "dot"], ["1, dotted", 5, "dot"]]
-    wait_until(lambda: browser.execute_script(drawn) == [both, both], "both figures have the second design")
+    soft_and_dotted = [*soft, ["0, dotted", 5, "dot"], ["1, dotted", 5, "dot"]]
+    wait_until(
+        lambda: browser.execute_script(traces) == [soft_and_dotted, soft_and_dotted],
+        "both figures have the second design",
+    )
     captions = "return [...document.querySelectorAll('.shown')].map(e => e.textContent)"
     assert browser.execute_script(captions) == ["Design: soft, dotted stiff"] * 2
     browser.execute_script(change, 0, "1")
     browser.execute_script(change, 1, "")
-    alone = [["0", 5, "solid"], ["1", 5, "solid"]]
-    wait_until(lambda: browser.execute_script(drawn) == [alone, alone], "both figures have the other design alone")
+    stiff = [["0", 5, "solid"], ["1", 5, "solid"]]
+    wait_until(lambda: browser.execute_script(traces) == [stiff, stiff], "both figures have the other design alone")
     assert browser.execute_script(captions) == ["Design: stiff"] * 2
     assert errors(browser) == []
 
