@@ -34,7 +34,7 @@ def _balances(motions: Mapping[tuple[str, str], Arrays]) -> list[Figure]:
     size = np.nanmax(np.abs(np.asarray(first["net_moments"], dtype=float)), axis=0, initial=0.0)
     rows = sorted(int(i) for i in np.argsort(-size, kind="stable")[:_ROWS])
     left = len(size) - len(rows)
-    note = "Moments of the muscles, stacked, with the largest named; the dashed line is the required moment."
+    note = "Balances: moments of the muscles, stacked, with the largest named; the dashed line is the required moment."
     more = f" {left} coordinates with smaller moments are not drawn." if left else ""
     return [
         selectable(
@@ -42,7 +42,7 @@ def _balances(motions: Mapping[tuple[str, str], Arrays]) -> list[Figure]:
             motions,
             partial(_balance, row=i, named=_muscles_about(motions, i)),
             height=360,
-            note=note + (more if i == rows[-1] else ""),
+            note=note + more if i == rows[-1] else "",
         )
         for i in rows
     ]
