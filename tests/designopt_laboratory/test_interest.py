@@ -15,9 +15,9 @@ def curve(kind: str, name: str, size: float, unit: str = "deg") -> PooledCurves:
 
 def test_the_vertical_ground_force_and_the_size_of_a_joint_force_come_first() -> None:
     names = [
-        ("joint force", "mtp_size"), ("joint force", "hip_x"), ("joint force", "hip_size"),
-        ("ground force", "ground_x"), ("ground force", "ground_y"), ("angle", "pelvis_tilt"), ("angle", "knee_angle"), ("angle", "hip_flexion"),
-        ("angle", "arm_flex"),
+        ("joint force", "mtp_size"), ("joint force", "hip_x"), ("joint force", "hip_size"), ("angle", "arm_flex"),
+        ("ground force", "ground_x"), ("ground force", "ground_y"), ("angle", "pelvis_tilt"),
+        ("angle", "knee_angle"), ("angle", "hip_flexion"),
     ]  # fmt: skip
     ordered = by_interest(curve(kind, name, 1.0) for kind, name in names)
     assert [(one.kind, one.name) for one in ordered] == [
@@ -34,8 +34,8 @@ def test_locked_coordinates_and_moments_by_rounding_are_left_out_but_no_muscle()
         curve("angle", "knee_angle", 60.0), curve("joint reaction moment", "knee_x", 0.3, "N m/kg"),
         curve("activation", "vasti", 0.5, ""),
     ]  # fmt: skip
-    shown, constant = varying([*moving, locked, rounding, sliding, silent])
-    assert shown == [*moving, sliding, silent]
+    varied, constant = varying([*moving, locked, rounding, sliding, silent])
+    assert varied == [*moving, sliding, silent]
     assert constant == [locked, rounding]
 
 
