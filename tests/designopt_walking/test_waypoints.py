@@ -213,6 +213,21 @@ def test_a_chosen_device_starts_from_the_walks_of_all_families_and_is_polished(m
     assert unsolved.value.reason == "iteration_limit"
 
 
+def test_a_walk_is_confirmed_near_itself_on_twice_the_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    amputee = walks(monkeypatch)
+    predicted = amputee.walk(0.9, SOFT)
+    finer: list[tuple[object, ...]] = []
+
+    def solve_finer(*arguments: object) -> Walk:
+        finer.append(arguments)
+        return Walk((), objective=1.1)
+
+    monkeypatch.setattr(amputee.programs, "solve_finer", solve_finer, raising=False)
+    confirmed = amputee.confirmed(0.9, SOFT, predicted)
+    assert finer == [((0.9, SOFT), predicted.solution, 80)]
+    assert (confirmed.solution.objective, confirmed.way) == (1.1, "warm")
+
+
 def test_on_a_slope_a_family_continues_the_same_family_nearer_to_level(monkeypatch: pytest.MonkeyPatch) -> None:
     level_ground = walks(monkeypatch, middles=(MIDDLE, STIFF))
     uphill = AmputeeWalks(replace_shared(level_ground.start), 40, level_ground)

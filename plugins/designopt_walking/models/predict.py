@@ -67,7 +67,7 @@ class PredictedOutputs(WalkOutputs):
     path_error: Annotated[float, Q("m", "largest, of polynomials for the lengths of muscle paths")]
 
 
-@model("walk_predict", version=5, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 15}, 0.6))
+@model("walk_predict", version=6, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 15}, 0.6))
 class WalkPredict:
     """Predicted walk of a musculoskeletal model with contact: the motion is the answer, not a recording.
 
@@ -191,7 +191,7 @@ class WalkPredict:
         if self.confirm:
             predictor = predictor.finer
             coarse, solution = solution, predictor.solve(speed, design, starts=self.starts)
-            confirmation = mesh_outputs(coarse, solution)
+            confirmation = mesh_outputs(coarse, solution, predictor.walker.angles)
         solution = predictor.checked(speed, solution)
         walk = SolvedWalk(predictor.walker, solution, True, self.duration, tuple(self.choose))
         outputs = {
