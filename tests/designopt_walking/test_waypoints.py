@@ -15,9 +15,10 @@ from designopt_walking.amputee.model import AmputeeWalk
 from designopt_walking.amputee.start import AmputeeStart
 from designopt_walking.amputee.walks import AmputeeWalks
 from designopt_walking.models.predict import WalkPredict
+from designopt_walking.programs import predictor
 from designopt_walking.programs.predictor import WalkPredictor
 
-from designopt.collocation import Guess, TrajectoryProblem
+from designopt.collocation import Guess, Options, TrajectoryProblem
 from designopt.collocation.solution.status import Status
 from designopt.plugin import Diverged
 
@@ -226,6 +227,26 @@ def test_a_walk_is_confirmed_near_itself_on_twice_the_intervals(monkeypatch: pyt
     confirmed = amputee.confirmed(0.9, SOFT, predicted)
     assert finer == [((0.9, SOFT), predicted.solution, 80)]
     assert (confirmed.solution.objective, confirmed.way) == (1.1, "warm")
+
+
+@pytest.mark.parametrize("status", [Status.SOLVED, Status.ITERATION_LIMIT])
+def test_a_predicted_walk_is_confirmed_near_itself_else_from_a_tracked_walk(
+    monkeypatch: pytest.MonkeyPatch, status: Status
+) -> None:
+    coarse, tracked = Walk(()), Walk((), objective=3.0)
+    near = Walk((), status.success, 2.0, status=status)
+    starts: list[tuple[int, object, object]] = []
+
+    def program(_: object, options: Options, guess: Walk, *, statement: object) -> object:
+        return SimpleNamespace(solve=lambda warm, previous: starts.append((options.intervals, warm, previous)) or near)
+
+    monkeypatch.setattr(Guess, "from_solution", lambda walk: walk)
+    monkeypatch.setattr(predictor, "Program", program)
+    monkeypatch.setattr(WalkPredictor, "solve", lambda self, *_, starts: (self.mesh.intervals, tracked, starts))
+    body = WalkPredict(intervals=12)._predictor(0.0)[0]
+    confirmed = body.confirmed(1.2, {}, coarse, 3)  # type: ignore[arg-type]
+    assert starts == [(24, "near", coarse)]
+    assert confirmed == (near if status.success else (24, tracked, 3))
 
 
 def test_on_a_slope_a_family_continues_the_same_family_nearer_to_level(monkeypatch: pytest.MonkeyPatch) -> None:
