@@ -40,6 +40,8 @@ NAME = "starter"
 TARGET, LOOK = 0.05, 0.02
 #: Interval between reports of an evaluation's progress (s).
 SHOWN = 0.5
+#: Name of the thread of a solver, which waits for outcomes while this process is copied.
+SOLVER_THREAD = "designopt-solver"
 #: Linux's number for the request of a signal at the death of the parent.
 _SET_PDEATHSIG = 1
 
@@ -47,7 +49,7 @@ _SET_PDEATHSIG = 1
 def can_fork() -> bool:
     """Whether a copy of this process can be relied on: no other thread than those of designopt, which hold no locks."""
     threads = [t for t in threading.enumerate() if t is not threading.main_thread()]
-    return sys.platform.startswith("linux") and all(t.name == "designopt-command" for t in threads)
+    return sys.platform.startswith("linux") and all(t.name in ("designopt-command", SOLVER_THREAD) for t in threads)
 
 
 class Starter:
