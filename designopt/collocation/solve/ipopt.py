@@ -9,6 +9,7 @@ from designopt.collocation.linear import library
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.transcription import Transcription
+from designopt.evaluation_progress import progress
 from designopt.interrupts import Stopping
 from designopt.lazy import casadi as ca
 
@@ -146,15 +147,17 @@ def limits(start: Start, options: Options) -> dict[str, Any]:
 
 
 def watcher(sizes: tuple[int, int, int]) -> Any:
-    """A callback for the solver of a program with (variables, rows, parameters), called after every iteration.
+    """A callback for the solver of a program with (variables, rows, parameters), called after every iteration, which it
+    reports as progress.
 
-    Set its attribute `stopping` to a `Stopping` while the solver runs.
+    Set its attributes `stopping` to a `Stopping` and `iterations` to their number so far while the solver runs.
     """
     n, m, p = sizes
     counts = {"f": 1, "x": n, "lam_x": n, "g": m, "lam_g": m, "lam_p": p}
 
     class Watcher(ca.Callback):
         stopping: Stopping | None = None
+        iterations = 0
 
         def __init__(self) -> None:
             ca.Callback.__init__(self)
@@ -179,6 +182,8 @@ def watcher(sizes: tuple[int, int, int]) -> Any:
             return True
 
         def eval_buffer(self, arguments: Any, results: Any) -> int:
+            progress(None, f"iteration {self.iterations}")
+            self.iterations += 1
             stop = self.stopping is not None and self.stopping.requested
             memoryview(results[0]).cast("d")[0] = float(stop)
             return 0

@@ -47,7 +47,7 @@ from designopt.collocation.transcription.layout import Layout, layout
 from designopt.collocation.transcription.transcription import transcribe
 from designopt.interrupts import HostHandlers
 
-Warm = Literal["none", "primal", "full"]
+Warm = Literal["none", "near", "primal", "full"]
 
 #: The cost is divided by its size at the guess, so that the solver's absolute tolerance is relative to it, unless it is
 #: smaller than this and thus unrelated to the size at the optimum.
@@ -138,10 +138,12 @@ class Program:
         """Solve for the numbers of `problem`, which states the same expressions as the program's own.
 
         From `guess`; or from the `previous` solution of this program, with its variables alone (`warm` primal) or with
-        its multipliers (full). A failed solve without `warm` is repeated by IPOPT with an adaptive barrier, unless the
-        options are not persistent or state a `mu_strategy` of IPOPT; `Solution.attempts` lists both. A failed solve is
-        a solution with its status. Raises `ProblemError` for invalid numbers and for other expressions. The functions
-        of the statement are called only when a program is built: numbers that they read from elsewhere do not change
+        its multipliers (full); or from that of a program on other meshes, without multipliers but with the small
+        barrier parameter of a start with them (near), so that the search stays in its local optimum. A failed solve
+        without `warm` is repeated by IPOPT with an adaptive barrier, unless the options are not persistent or state a
+        `mu_strategy` of IPOPT; `Solution.attempts` lists both. A failed solve is a solution with its status. Raises
+        `ProblemError` for invalid numbers and for other expressions. The functions of the statement are called only
+        when a program is built: numbers that they read from elsewhere do not change
         later. Threads that solve one program wait for each other.
         """
         solution = self.attempt(problem, guess, warm=warm, previous=previous)
@@ -178,9 +180,8 @@ class Program:
             raise ValueError(f"warm must be one of {', '.join(get_args(Warm))}, not '{warm}'")
         if warm != "none" and previous is None:
             raise ValueError(f"warm is '{warm}', but there is no previous solution")
-        if previous is not None and warm != "none":
+        if previous is not None and warm in ("primal", "full"):
             self._check_size(previous)
-        if previous is not None and warm != "none":
             x = previous.iterate.x
         else:
             start = guess or (Guess.from_solution(previous) if previous else Guess())
@@ -190,6 +191,8 @@ class Program:
         # the result of a solve has passed the test for stationary points
         guessed = previous is None and not any(isinstance(c, PhaseSolution) for c in (guess or Guess()).phases.values())
         multipliers = previous.iterate if warm == "full" and previous else None
+        if warm == "near":
+            multipliers = Iterate(x, np.zeros(len(transcription.row_scale)), np.zeros(len(x)))
         return self._run(problem, program_bounds, x, multipliers, cold, guessed)
 
     def _check_size(self, previous: Solution) -> None:

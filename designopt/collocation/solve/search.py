@@ -33,6 +33,7 @@ from designopt.collocation.solve.ipopt import COLD, SHARE_TO_FINISH, Start, ipop
 from designopt.collocation.statement.options import Options
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
+from designopt.evaluation_progress import progress
 from designopt.interrupts import Stopping
 from designopt.lazy import casadi as ca
 
@@ -131,7 +132,7 @@ class Search:
             arguments |= {"lam_x0": multipliers.bound_multipliers, "lam_g0": multipliers.constraint_multipliers}
         with Stopping() as stopping:
             if watch is not None:
-                watch.stopping = stopping
+                watch.stopping, watch.iterations = stopping, start.iterations
             result = solver(**arguments)
         seconds = time.perf_counter() - begin
         if stopping.raised is not None:
@@ -169,10 +170,12 @@ class Search:
         if run.iterations:
             most, limit, acceptable = min(most, run.iterations + FEW_TO_FINISH), SHARE_TO_FINISH * limit, 0.0
         with Stopping() as stopping:
-            end_code = run.go(
-                tolerance, constraint_tolerance, acceptable, most,
-                lambda: stopping.requested or time.perf_counter() > begin + limit,
-            )  # fmt: skip
+
+            def stops() -> bool:
+                progress(None, f"iteration {run.iterations}")
+                return stopping.requested or time.perf_counter() > begin + limit
+
+            end_code = run.go(tolerance, constraint_tolerance, acceptable, most, stops)
         if stopping.raised is not None:
             raise stopping.raised
         if end_code == LOST and not stopping.requested:

@@ -79,6 +79,14 @@ def figure(
     result: object, part: str, number: int, dark: bool, settings: Mapping[str, Any]
 ) -> plotly.graph_objects.Figure:
     """Figure `number` of a report part of a `Result`: see `Result.plot`."""
+    figures = figures_of_part(result, part, settings)
+    if not 0 <= number < len(figures):
+        raise ValueError(f"the part '{part}' has {len(figures)} figures here, numbered from 0; there is no {number}")
+    return figures[number].plotly(dark=dark)
+
+
+def figures_of_part(result: object, part: str, settings: Mapping[str, Any]) -> Sequence[Any]:
+    """The figures of a report part of a `Result`, at least one; raises what `Result.plot` does."""
     plugin = find("report", part)
     for name in settings.keys() - plugin.settings.keys():
         near = closest(name, plugin.settings)
@@ -86,10 +94,8 @@ def figure(
         hint = f"did you mean '{near}'?" if near else f"it has: {setting_names}"
         raise TypeError(f"plot(): the part '{part}' has no setting '{name}'; {hint}")
     section = Use(plugin, settings).build()(result)
-    figures = section.figures if section is not None else ()
+    figures: Sequence[Any] = section.figures if section is not None else ()
     if not figures:
         reason = f": {section.introduction}" if section is not None and section.introduction else ""
         raise ValueError(f"the part '{part}' has no figure for this result{reason}")
-    if not 0 <= number < len(figures):
-        raise ValueError(f"the part '{part}' has {len(figures)} figures here, numbered from 0; there is no {number}")
-    return figures[number].plotly(dark=dark)
+    return figures
