@@ -167,17 +167,25 @@ _CLOSE = 0.6
 def closest(word: str, words: Iterable[str]) -> str | None:
     """The known word closest to `word`, without regard to case and to the order of its parts (``R_knee``, ``knee_r``),
     alphabetically first among ties; None if none is close."""
-    likeness = {candidate: _likeness(candidate, word) for candidate in words}
+    matchers = [(form, difflib.SequenceMatcher(None, b=form(word))) for form in (str.casefold, _sorted_parts)]
+    likeness = {
+        candidate: max(_likeness(matcher, form(candidate)) for form, matcher in matchers) for candidate in words
+    }
     near = [candidate for candidate, ratio in likeness.items() if ratio >= _CLOSE]
     return min(near, key=lambda candidate: (-likeness[candidate], candidate), default=None)
 
 
-def _likeness(name: str, word: str) -> float:
-    """From 0 to 1, of two names as they are written, or with their parts sorted."""
-    a, b = name.casefold(), word.casefold()
-    sorted_a, sorted_b = ("_".join(sorted(re.split(r"[\W_]+", text))) for text in (a, b))
-    pairs = ((a, b), (sorted_a, sorted_b))
-    return max(difflib.SequenceMatcher(None, first, second).ratio() for first, second in pairs)
+def _sorted_parts(name: str) -> str:
+    """The parts of a name in alphabetical order."""
+    return "_".join(sorted(re.split(r"[\W_]+", name.casefold())))
+
+
+def _likeness(matcher: difflib.SequenceMatcher[str], name: str) -> float:
+    """From 0 to 1, of `name` and the matcher's second text; 0 where quickly known bounds of it are below `_CLOSE`."""
+    matcher.set_seq1(name)
+    if matcher.real_quick_ratio() < _CLOSE or matcher.quick_ratio() < _CLOSE:
+        return 0.0
+    return matcher.ratio()
 
 
 class RunBegins(BaseException):

@@ -12,6 +12,7 @@ from designopt.counts import plural
 from designopt.plugin import Use, closest, find
 from designopt.printable import printable
 from designopt.store.views import table
+from designopt.study.study import Objective
 
 if TYPE_CHECKING:
     import plotly.graph_objects
@@ -60,6 +61,18 @@ class Summary:
     def _numbers(self) -> str:
         designs = plural(self.counts["designs"], "design")
         return f"{designs}, {self.counts['feasible']} feasible, {self.front} on the front"
+
+
+def better_motion_notes(
+    objectives: Sequence[Objective], chosen: Mapping[str, int], better_motions: Mapping[int, float]
+) -> list[str]:
+    """A sentence for each of the `chosen` rows for which a program found a motion with a better first objective."""
+    return [
+        f"{label}: its program found a better motion, with {objectives[0].name} {better_motions[row]:.6g}"
+        f" {objectives[0].unit}".rstrip()
+        for label, row in chosen.items()
+        if row in better_motions
+    ]
 
 
 def figure(
