@@ -10,7 +10,7 @@ import pytest
 from designopt.collocation import Constraint, Integral, Options, Phase, Program, Solution, TrajectoryProblem, solve
 from designopt.collocation.interior import library
 from designopt.collocation.interior.search import NAME, SOLVED, Interior, Run
-from designopt.collocation.solution.status import Status
+from designopt.collocation.solution.solution import Status
 from designopt.collocation.solve.ipopt import MIN_SECONDS, Start, limits
 from designopt.collocation.transcription.boxes import boxes
 from designopt.dynamics import System, Variable

@@ -15,7 +15,7 @@ from designopt_walking.amputee.programs import AmputeePrograms
 from designopt_walking.amputee.shared_walks import SharedWalks
 
 from designopt.collocation import Guess, Integral, Options, Phase, Program, Solution, TrajectoryProblem
-from designopt.collocation.solution.status import Status
+from designopt.collocation.solution.solution import Status
 from designopt.dynamics import System, Variable
 from designopt.lazy import casadi as ca
 

@@ -62,7 +62,7 @@ class AmputeeOutputs(WalkOutputs):
     start_spread: Annotated[float, Q("", "of the objectives of all starts, relative to the least")]
 
 
-@model("amputee_walk", version=5, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 40}, 0.75))
+@model("amputee_walk", version=6, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 40}, 0.75))
 class AmputeeWalk:
     """Predicted walk of a transfemoral amputee with a prosthetic knee and an elastic ankle.
 
@@ -147,7 +147,7 @@ class AmputeeWalk:
         confirmation: dict[str, float] = {}
         if self.confirm:
             coarse, predicted = predicted, walks.confirmed(speed, values, predicted)
-            confirmation = mesh_outputs(coarse.solution, predicted.solution)
+            confirmation = mesh_outputs(coarse.solution, predicted.solution, walks.programs.walker.angles)
         walk = SolvedWalk(walks.programs.walker, predicted.solution, False, DURATION, tuple(self.choose))
         outputs = cast(AmputeeOutputs, {**self._outputs(walk, predicted), **confirmation})
         every = walk_arrays(walk, self._recording)

@@ -71,6 +71,12 @@ class AmputeePrograms:
         with walk_step(cast(float, problem.parameters["speed"]), intervals):
             return uninterrupted(self.program(problem, guess, intervals, iterations).solve(guess=guess))
 
+    def solve_finer(self, problem: TrajectoryProblem, coarse: Solution, intervals: int) -> Solution:
+        """The solution on a mesh of `intervals` near a `coarse` one: a search with a large barrier may end in another
+        walk. Raises `KeyboardInterrupt` for a solve stopped by Ctrl-C."""
+        program = self.program(problem, Guess.from_solution(coarse), intervals)
+        return uninterrupted(program.solve(warm="near", previous=coarse))
+
     def checked(self, problem: TrajectoryProblem, solution: Solution) -> Solution:
         """`solution` with the errors of its intervals."""
         return with_interval_errors(problem, solution)

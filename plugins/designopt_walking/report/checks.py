@@ -13,14 +13,16 @@ from designopt.report.designs import short_label, stored_arrays
 from designopt.report.labels import listed
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
-from designopt_walking.results.physics import ENERGY_ERROR, FORCE_ERROR, IMPULSE_ERROR, MESH_CHANGE
+from designopt_walking.results.physics import ENERGY_ERROR, FORCE_ERROR, IMPULSE_ERROR, MESH_CHANGE, MOST_PEAKS
 
 _PHYSICS = {
     "mean_force_error": f"mean vertical force (at most {FORCE_ERROR:g})",
     "impulse_error": f"fore-aft impulse (at most {IMPULSE_ERROR:g})",
     "energy_error": f"energy (at most {ENERGY_ERROR:g})",
+    "force_peaks": f"peaks of a foot's force (at most {MOST_PEAKS})",
     "resimulation_error": "re-simulation of intervals",
     "error_estimate": "estimate of the discretisation",
+    "mesh_difference": "rms of angles on twice the intervals [rad]",
     "mesh_change": f"change on twice the intervals (at most {MESH_CHANGE:g})",
     "constraint_violation": "constraints",
 }
