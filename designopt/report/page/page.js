@@ -400,7 +400,7 @@
     root.style.setProperty("--paper-height", "230px");
     if (answer) {
       const beyond = answer.getBoundingClientRect().bottom - document.querySelector("main").getBoundingClientRect().top - paper;
-      if (beyond > 0) root.style.setProperty("--paper-height", `${Math.max(150, 230 - beyond)}px`);
+      root.style.setProperty("--paper-height", `${Math.min(320, Math.max(150, 230 - beyond))}px`);
     }
     figures.filter(f => onPaper(f.element)).forEach(draw);
     for (const table of [...document.querySelectorAll(".scroll > table")].filter(onPaper)) {
