@@ -210,7 +210,7 @@ def _colour_bar(motion: DrawnMotion) -> dict[str, Any]:
 def _axes(ranges: list[list[float]], names: Sequence[str]) -> dict[str, Any]:
     sides = [axis(f"{name} [m]", range=r, zeroline=False) for name, r in zip(names, ranges, strict=True)]
     if len(names) == 3:
-        # Plotly's aspectmode "data" takes the extent of the first frame, not the ranges; a box of size 1 is within view.
+        # Plotly's aspectmode "data" takes that of the first frame, not the ranges; a box of size 1 is within view.
         spans = np.array([high - low for low, high in ranges])
         ratio = dict(zip("xyz", (spans / spans.max()).tolist(), strict=True))
         axes = {f"{letter}axis": side for letter, side in zip("xyz", sides, strict=True)}

@@ -87,6 +87,9 @@ GENERIC: Mapping[str, Part] = {
     "surrogate": surrogate.surrogate,
 }
 
+#: Parts that belong to no subject.
+_GENERAL = {*FIRST, *GENERIC, *LAST} - {"trajectories", "frames"}
+
 # No external resources, except the plotting library from a server; the browser enforces it for all plots.
 _POLICY = (
     "default-src 'none'; script-src {scripts}'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
@@ -149,10 +152,15 @@ def sections(result: Result, only: Collection[str] | None = None) -> list[Sectio
     ]
 
 
+def subject_sections(result: Result) -> list[Section]:
+    """The parts of the report of `result` that belong to the subject of its study."""
+    names = {name for name in part_names(result) if name not in _GENERAL}
+    return [section for section in sections(result, names) if not section.needs]
+
+
 def _of_subject(parts: Sequence[tuple[str, Section]]) -> list[Section]:
     """The parts that belong to the subject of a study."""
-    general = {*FIRST, *GENERIC, *LAST} - {"trajectories", "frames"}
-    return [section for name, section in parts if name not in general]
+    return [section for name, section in parts if name not in _GENERAL]
 
 
 def _of_one_design(table: Table) -> Table:
