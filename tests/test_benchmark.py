@@ -389,7 +389,7 @@ def _benchmarked(tmp_path: Path, body: str, *options: str, file: str = "") -> su
         ),
         (
             f"try: {_DRAW}\n            except BaseException: pass",
-            "it must not catch what evaluate raises; all results are recorded",
+            "the solver 'mine' goes on after StageEnded: it must not catch what evaluate raises",
         ),
     ],
 )

@@ -34,6 +34,11 @@ def value_text(value: Any) -> str:
     return f"{value!r:.60}" if value is None or isinstance(value, (str, int, float)) else f"a {type(value).__name__}"
 
 
+def is_own(plugin: Plugin) -> bool:
+    """Whether a plugin belongs to designopt itself."""
+    return plugin.target.__module__.startswith("designopt.")
+
+
 @contextlib.contextmanager
 def calling(plugin: Plugin, *passed: type[BaseException]) -> Iterator[None]:
     """Exceptions of the plugin's code become `PluginFailed`, except `passed`; those of designopt's own plugins stay as
@@ -43,7 +48,7 @@ def calling(plugin: Plugin, *passed: type[BaseException]) -> Iterator[None]:
     except (PluginFailed, *passed):  # type: ignore[misc]
         raise
     except Exception as error:
-        if plugin.target.__module__.startswith("designopt."):
+        if is_own(plugin):
             raise
         raise PluginFailed(f"the {titled(plugin)} failed: {error_line(error, plugin.source)}") from error
 

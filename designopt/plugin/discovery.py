@@ -13,11 +13,12 @@ import hashlib
 import re
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
-from designopt.plugin.beside import importable, path_of, plugin_file_of
+from designopt.counts import first_of
+from designopt.plugin.beside import folder_hint, importable, path_of, plugin_file_of
 from designopt.plugin.entry_points import EntryPoint, entry_points
 from designopt.plugin.error_location import error_line, raise_location
 from designopt.plugin.kinds import (
@@ -41,6 +42,8 @@ GROUPS: dict[Kind, str] = {
     "export": "designopt.exports",
 }
 
+#: Number of names up to which a message has all of them, and how many it has otherwise.
+LISTED, FIRST = 24, 8
 #: Prefix of the module names of plugin files.
 FILES = "designopt_plugin_"
 
@@ -144,7 +147,7 @@ def find(kind: Kind, name: str) -> Plugin:
         declared_plugin = names(kind)
         near = closest(bare, declared_plugin)
         hint = f"; did you mean '{near}'?" if near else ""
-        raise UnknownPlugin(f"no plugin named '{name}'", f"{hint} (installed: {', '.join(declared_plugin) or 'none'})")
+        raise UnknownPlugin(f"no plugin named '{name}'", f"{hint} (installed: {_named(kind, declared_plugin)})")
     matches = entries[0]
     try:
         plugin = getattr(matches.entry.load(), "__designopt__", None)
@@ -164,17 +167,25 @@ _CLOSE = 0.6
 def closest(word: str, words: Iterable[str]) -> str | None:
     """The known word closest to `word`, without regard to case and to the order of its parts (``R_knee``, ``knee_r``),
     alphabetically first among ties; None if none is close."""
-    likeness = {candidate: _likeness(candidate, word) for candidate in words}
+    matchers = [(form, difflib.SequenceMatcher(None, b=form(word))) for form in (str.casefold, _sorted_parts)]
+    likeness = {
+        candidate: max(_likeness(matcher, form(candidate)) for form, matcher in matchers) for candidate in words
+    }
     near = [candidate for candidate, ratio in likeness.items() if ratio >= _CLOSE]
     return min(near, key=lambda candidate: (-likeness[candidate], candidate), default=None)
 
 
-def _likeness(name: str, word: str) -> float:
-    """From 0 to 1, of two names as they are written, or with their parts sorted."""
-    a, b = name.casefold(), word.casefold()
-    sorted_a, sorted_b = ("_".join(sorted(re.split(r"[\W_]+", text))) for text in (a, b))
-    pairs = ((a, b), (sorted_a, sorted_b))
-    return max(difflib.SequenceMatcher(None, first, second).ratio() for first, second in pairs)
+def _sorted_parts(name: str) -> str:
+    """The parts of a name in alphabetical order."""
+    return "_".join(sorted(re.split(r"[\W_]+", name.casefold())))
+
+
+def _likeness(matcher: difflib.SequenceMatcher[str], name: str) -> float:
+    """From 0 to 1, of `name` and the matcher's second text; 0 where quickly known bounds of it are below `_CLOSE`."""
+    matcher.set_seq1(name)
+    if matcher.real_quick_ratio() < _CLOSE or matcher.quick_ratio() < _CLOSE:
+        return 0.0
+    return matcher.ratio()
 
 
 class RunBegins(BaseException):
@@ -185,6 +196,13 @@ def refuse_while_loading() -> None:
     """Raise `RunBegins` while a plugin file is loading: it must not run a study."""
     if _loading:
         raise RunBegins
+
+
+def _named(kind: Kind, plugins: Collection[str]) -> str:
+    """The names of plugins in a message; of very many the first ones, and the command that lists all."""
+    if len(plugins) <= LISTED:
+        return ", ".join(plugins) or "none"
+    return f"{first_of(plugins, FIRST)}: designopt list {kind}s"
 
 
 def load_file(name: str, content: bytes) -> None:
@@ -223,7 +241,8 @@ def load_file(name: str, content: bytes) -> None:
             raise PluginError(
                 f"{path} is not a Python file; --plugin takes the Python file that declares a plugin"
             ) from error
-        raise PluginError(error_line(error) if raise_location(error) else f"{path}: {error_line(error)}") from error
+        line = error_line(error) if raise_location(error) else f"{path}: {error_line(error)}"
+        raise PluginError(line + folder_hint(path, error)) from error
     finally:
         _loading.pop()
     if beside:

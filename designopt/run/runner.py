@@ -30,7 +30,7 @@ from designopt.plugin import (
     refuse_not_allowed,
     refuse_while_loading,
 )
-from designopt.plugin.calling import calling
+from designopt.plugin.calling import calling, is_own
 from designopt.problem import EndIgnored, Outcomes, Problem, StageEnded
 from designopt.run import start_from
 from designopt.run.changed_budgets import refuse_budgets, refuse_too_small, with_budgets
@@ -40,6 +40,7 @@ from designopt.run.evaluations.recall import OtherStore, Recalling
 from designopt.run.evaluations.recompute import baselines_with_errors
 from designopt.run.evaluations.work import Waiting
 from designopt.run.finish import finish
+from designopt.run.foreign_solver import ForeignSolver
 from designopt.run.progress import Progress, Silent
 from designopt.run.stage import StageRun
 from designopt.run.stopping import Signals
@@ -305,9 +306,9 @@ def _begin_session(store: Store, study: StudyDefinition) -> list[str]:
         "new code; if they differ, increase the version, and everything is recomputed"
         for name in changed
     ] + [
-        f"the file {name} has changed outside of the code of its plugins (a constant, a function that they call): "
-        "recorded numbers count as those of the changed file; if they differ, compute them again with designopt run "
-        "FILE --replace, or increase the version"
+        f"the file {path_of(name)} has changed outside of the code of its plugins (a constant, a function that they "
+        "call): recorded numbers count as those of the changed file; if they differ, compute them again with designopt "
+        "run FILE --replace, or increase the version"
         for name in files
     ]
 
@@ -366,7 +367,7 @@ def _run_stages(
             else:
                 start = _start(dispatcher.ledger, stage, designs_of)
             with calling(stage.solver.plugin, RunError, PluginError, StageEnded, Waiting, OSError):
-                reason = stage.solver.build().solve(dispatcher.ledger.problem, run, rng, start)
+                reason = _solve(run, rng, start)
             _note_end(dispatcher, stage, reason)
         except StageEnded:
             dispatcher.check()
@@ -375,6 +376,15 @@ def _run_stages(
         dispatcher.journal.commit()
         designs_of[stage.name] = run.designs()
         run.show(0, force=True)
+
+
+def _solve(run: StageRun, rng: np.random.Generator, start: Outcomes) -> str | None:
+    """Run the solver of a stage; the reason why it has ended by itself."""
+    solver = run.stage.solver.build()
+    if is_own(run.stage.solver.plugin):
+        reason: str | None = solver.solve(run.problem, run, rng, start)
+        return reason
+    return ForeignSolver(run).solve(lambda evaluate: solver.solve(run.problem, evaluate, rng, start))
 
 
 def _evaluated(run: StageRun, starting: start_from.StartingDesigns) -> Outcomes:

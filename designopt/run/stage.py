@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from designopt.arrays import Floats, Integers, Mask
-from designopt.problem import AFTER_END, EndIgnored, Outcomes, Problem, SolvedPrograms, StageEnded
+from designopt.problem import Outcomes, Problem, SolvedPrograms, StageEnded
 from designopt.run.budget import StageBudget
 from designopt.run.evaluations.batches import ARRAYS, CheapBatch, ProgramBatch, ticking
 from designopt.run.evaluations.dispatch import Dispatcher
@@ -52,7 +49,6 @@ class StageRun:
         self.asks = 0
         self.tells = 0
         self._valid = 0
-        self._requests_after_end = 0
         self._ending = self._ending_in_force()
         if self._ending is not None:
             self.points.missing = self._ending.missing
@@ -70,28 +66,6 @@ class StageRun:
 
     def __call__(self, X: Floats) -> Outcomes:
         """Outcomes of designs `X` (n, d), all durably recorded. Raises `StageEnded`."""
-        with self._ends_once():
-            return self._outcomes(X)
-
-    @contextlib.contextmanager
-    def _ends_once(self) -> Iterator[None]:
-        """A request of the solver. Raises `EndIgnored` for a solver that goes on after `StageEnded`, which would never
-        end; one that catches even this ends the process."""
-        name = self.stage.solver.plugin.name
-        if self._requests_after_end > AFTER_END:
-            text = f"the solver '{name}' goes on after StageEnded: it must not catch what evaluate raises"
-            if self._requests_after_end > 10 * AFTER_END:
-                print(f"error: {text}; all results are recorded", file=sys.stderr, flush=True)
-                os._exit(1)
-            self._requests_after_end += 1
-            raise EndIgnored(text)
-        try:
-            yield
-        except StageEnded:
-            self._requests_after_end += 1
-            raise
-
-    def _outcomes(self, X: Floats) -> Outcomes:
         X = self.admitted(X)
         relation_violation = self.problem.space.relation_violation(X)
         slots = np.full((len(X), len(self.problem.scenarios)), -1, np.int64)
@@ -117,14 +91,13 @@ class StageRun:
         and `ValueError` for an invalid `look_ahead`."""
         if look_ahead < 1:
             raise ValueError(f"look_ahead must be at least 1, not {look_ahead}")
-        with self._ends_once():
-            self.dispatcher.check()
-            talk = LookAheadLoop(self, ask, tell, look_ahead)
-            self._dispatch(talk.work(), look_ahead, lambda: self.show(0), talk.missing)
-            if talk.ended:
-                if not talk.missing() and self.out_of_time():
-                    self._end(frozenset())
-                raise StageEnded
+        self.dispatcher.check()
+        talk = LookAheadLoop(self, ask, tell, look_ahead)
+        self._dispatch(talk.work(), look_ahead, lambda: self.show(0), talk.missing)
+        if talk.ended:
+            if not talk.missing() and self.out_of_time():
+                self._end(frozenset())
+            raise StageEnded
 
     def programs(self, X: Floats, chains: Sequence[int], seeds: Sequence[int]) -> SolvedPrograms:
         """Solve programs of the stage's solver, all durably recorded (see `Evaluate`). They use time of the stage's
@@ -249,6 +222,16 @@ class StageRun:
         asks = max(self.asks, self.points.count)
         self.dispatcher.journal.set_ending(self.points.number, Ending(self.tells, asks, missing, wall))
         self._event_once("stage_ended", f"stage {self.stage.name} ended: its time of {duration(wall)} is used up")
+
+    def end_without_solver(self, patience: str, *, ended: bool) -> None:
+        """End the stage, unless it has `ended`, without its solver, which goes on for longer than `patience`."""
+        if not ended:
+            self._end(frozenset())
+        what = "return after its end" if ended else "request a design after its time"
+        name = self.stage.solver.plugin.name
+        self._event_once(
+            "stage_ended", f"stage {self.stage.name}: the solver '{name}' did not {what} within {patience}"
+        )
 
     def mostly_invalid(self, *, one_by_one: bool = False) -> bool:
         """Whether hardly any design is valid (`StageBudget.mostly_invalid`, `StageBudget.refused_for_long`)."""

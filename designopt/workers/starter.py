@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import multiprocessing
 import os
+import pickle
 import shutil
 import signal
 import sys
@@ -31,7 +32,7 @@ from designopt.workers.remote.warning_forwarder import WarningForwarder
 from designopt.workers.supervision import children
 from designopt.workers.supervision.death import LOST
 from designopt.workers.supervision.prints import evaluated
-from designopt.workers.supervision.watch import Watch, ignore_interrupts, remaining
+from designopt.workers.supervision.watch import Watch, ignore_interrupts, remaining, transmits_arrays
 
 #: Its name in the journal.
 NAME = "starter"
@@ -39,6 +40,8 @@ NAME = "starter"
 TARGET, LOOK = 0.05, 0.02
 #: Interval between reports of an evaluation's progress (s).
 SHOWN = 0.5
+#: Name of the thread of a solver, which waits for outcomes while this process is copied.
+SOLVER_THREAD = "designopt-solver"
 #: Linux's number for the request of a signal at the death of the parent.
 _SET_PDEATHSIG = 1
 
@@ -46,7 +49,7 @@ _SET_PDEATHSIG = 1
 def can_fork() -> bool:
     """Whether a copy of this process can be relied on: no other thread than those of designopt, which hold no locks."""
     threads = [t for t in threading.enumerate() if t is not threading.main_thread()]
-    return sys.platform.startswith("linux") and all(t.name == "designopt-command" for t in threads)
+    return sys.platform.startswith("linux") and all(t.name in ("designopt-command", SOLVER_THREAD) for t in threads)
 
 
 class Starter:
@@ -115,7 +118,7 @@ class Starter:
 
 def _supervise(connection: Connection, alive: int, build: Callable[[], Evaluator], run: str) -> NoReturn:
     """The parent of the copy: ends it, and all that its evaluations have started, when the process of the run closes
-    the other end of the pipe `alive` or is killed.
+    the other end of the pipe `alive` or is killed, and when the copy has ended or was stopped by an evaluation.
 
     Neither returns into the code of the run, whose files they close: a lock of a store is gone with the last process
     that has its file open.
@@ -130,14 +133,24 @@ def _supervise(connection: Connection, alive: int, build: Callable[[], Evaluator
         for descriptor in {int(name) for name in names} - {0, 1, 2, connection.fileno(), alive}:
             with contextlib.suppress(OSError):
                 os.close(descriptor)
-        if os.fork() == 0:
+        copy = os.fork()
+        if copy == 0:
             os.close(alive)
             _serve(connection, build, run)
         connection.close()
-        os.read(alive, 1)
+        with contextlib.suppress(ChildProcessError, InterruptedError):
+            signal.signal(signal.SIGCHLD, lambda *_: _raise_if_gone(copy))
+            _raise_if_gone(copy)
+            os.read(alive, 1)
         children.end_descendants(os.getpid())
     finally:
         os._exit(0)
+
+
+def _raise_if_gone(copy: int) -> None:
+    """Raises `InterruptedError` if the process has ended or was stopped."""
+    if os.waitpid(copy, os.WNOHANG | os.WUNTRACED)[0]:
+        raise InterruptedError("the copy has ended or was stopped")
 
 
 def _serve(connection: Connection, build: Callable[[], Evaluator], run: str) -> NoReturn:
@@ -164,7 +177,10 @@ def _serve(connection: Connection, build: Callable[[], Evaluator], run: str) -> 
                     with one_thread():
                         evaluator = build()
                 with evaluation_progress.listened_by(_reporter(connection, chunk)), one_thread():
-                    connection.send(evaluated(evaluator, chunk, watch.prints, watch.begin))
+                    result = evaluated(evaluator, chunk, watch.prints, watch.begin)
+                if not watch.intact() or not transmits_arrays(pickle.dumps, pickle.loads):
+                    raise RuntimeError("an evaluation has damaged this process")
+                connection.send(result)
     finally:
         os._exit(0)
 

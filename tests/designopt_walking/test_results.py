@@ -24,7 +24,7 @@ from designopt_walking.results.recording import bands, recorded_cycle
 from designopt_walking.walker import walker_of
 from recorded_walks import recorded_walk
 
-from designopt.collocation.solution.status import Status
+from designopt.collocation.solution.solution import Status
 from designopt.plugin import Diverged, InputFile
 
 

@@ -19,7 +19,7 @@ from designopt_walking.programs import predictor
 from designopt_walking.programs.predictor import WalkPredictor
 
 from designopt.collocation import Guess, Options, TrajectoryProblem
-from designopt.collocation.solution.status import Status
+from designopt.collocation.solution.solution import Status
 from designopt.plugin import Diverged
 
 MIDDLE = {"damper_stiffness": 2e4, "damper_damping": 2.5e3, "ankle_stiffness": 400.0}

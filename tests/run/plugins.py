@@ -303,3 +303,38 @@ class Rows:
             else ({"value": v, "square": v * v}, {name: signals[name][i] for name in arrays})
             for i, (x, v) in enumerate(zip(a.tolist(), value.tolist(), strict=True))
         ]
+
+
+@solver("stubborn", version=1)
+class Stubborn:
+    """Requests designs in batches, one by one (`ahead`) or cheaply, and does not end as `kind` says."""
+
+    kind: str
+    request: str = "batch"
+    before: int = 1000
+
+    def solve(self, problem, evaluate, rng, start):
+        requests, caught = 0, Exception if self.kind == "catches exceptions" else BaseException
+        while True:
+            try:
+                while requests < self.before:
+                    requests += 1
+                    self._request(problem, evaluate, rng)
+                self._hang()
+            except caught:
+                if self.kind == "hangs":
+                    self._hang()
+
+    def _request(self, problem, evaluate, rng):
+        X = rng.uniform(problem.space.lower, problem.space.upper, (1, len(problem.space.free)))
+        match self.request:
+            case "batch":
+                evaluate(X)
+            case "ahead":
+                evaluate.ahead(lambda: rng.uniform(-1.0, 1.0, X.shape), lambda outcomes: None, 1)
+            case "cheap":
+                evaluate.cheap(X)
+
+    def _hang(self):
+        for _ in range(3000):
+            time.sleep(0.01)

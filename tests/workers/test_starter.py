@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import pickle
+import signal
 import subprocess
 import sys
 import tempfile
@@ -124,10 +126,26 @@ def test_the_first_results_are_there_before_the_workers_and_the_journal_is_the_s
     assert NAME in evaluated(result, "worker")
 
 
+def exit_beside_a_fork():
+    """The other process keeps the connection open."""
+    if os.fork() == 0:
+        time.sleep(1000.0)
+    os._exit(3)
+
+
 @pytest.mark.parametrize(
     "function",
-    [lambda: os._exit(3), lambda: os.kill(os.getpid(), 9), lambda: os.closerange(3, 256), lambda: 1 / 0],
-    ids=["exit", "kill", "closed files", "an error outside of the model"],
+    [
+        lambda: os._exit(3),
+        lambda: os.kill(os.getpid(), signal.SIGKILL),
+        lambda: os.kill(os.getpid(), signal.SIGSTOP),
+        exit_beside_a_fork,
+        lambda: os.closerange(3, 256),
+        lambda: setattr(pickle, "loads", None) or 1.0,
+        lambda: setattr(np, "empty", None) or 1.0,
+        lambda: 1 / 0,
+    ],
+    ids=["exit", "kill", "stop", "exit beside a fork", "closed files", "no pickle", "no arrays", "an error elsewhere"],
 )
 def test_a_chunk_that_ends_the_starter_goes_to_a_worker_without_blame(function):
     release = threading.Event()

@@ -16,34 +16,34 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.collocation.interior.search import NAME as OWN
 from designopt.collocation.linear.library import NAME
-from designopt.collocation.solution.function_values import PhaseValues
 from designopt.collocation.solution.optimality.multipliers import Multipliers
 from designopt.collocation.solution.optimality.singular import singular_arcs
 from designopt.collocation.solution.reading import Reader, read_solution
-from designopt.collocation.solution.solution import Arc, Iterate, PhaseSolution, Solution, versions
+from designopt.collocation.solution.solution import Arc, Iterate, PhaseSolution, PhaseValues, Solution, Status, versions
 from designopt.collocation.solution.sparsity import Sparsity, sparsity
-from designopt.collocation.solution.status import Status
-from designopt.collocation.solve.alternatives import ADAPTIVE_BARRIER, first_success
-from designopt.collocation.solve.finish import finished
 from designopt.collocation.solve.guess.initial_point import initial_point
 from designopt.collocation.solve.invalid import invalid_number
 from designopt.collocation.solve.ipopt import ADAPTIVE, COLD, WARM, Start, check_settings, linear_solver
-from designopt.collocation.solve.outcomes import with_message
+from designopt.collocation.solve.outcomes import ADAPTIVE_BARRIER, first_success, with_message
 from designopt.collocation.solve.over_constrained import over_constrained, without_idle_rows
 from designopt.collocation.solve.scaling import Conditioning, conditioning, scales
-from designopt.collocation.solve.search import End, Search
+from designopt.collocation.solve.search import End, Search, finished
 from designopt.collocation.solve.tables import beyond_tables
 from designopt.collocation.statement.guess import Guess
+from designopt.collocation.statement.mesh import Mesh
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.boxes import ProgramBounds, boxes
-from designopt.collocation.transcription.functions.ends import unlinked_warnings
-from designopt.collocation.transcription.functions.functions import ProblemFunctions, state, with_compiled
+from designopt.collocation.transcription.functions.functions import (
+    ProblemFunctions,
+    state,
+    unlinked_warnings,
+    with_compiled,
+)
 from designopt.collocation.transcription.functions.nonsmooth import nonsmooth_warnings
 from designopt.collocation.transcription.functions.program_variants import check_expressions
-from designopt.collocation.transcription.mesh.layout import Layout, layout
-from designopt.collocation.transcription.mesh.mesh import Mesh
+from designopt.collocation.transcription.layout import Layout, layout
 from designopt.collocation.transcription.transcription import transcribe
 from designopt.interrupts import HostHandlers
 

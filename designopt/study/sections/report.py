@@ -8,7 +8,7 @@ from typing import Any
 
 from designopt.plugin import ExportPlugin, ModelPlugin, ReportPlugin, Use
 from designopt.study.language.checking.part import Part
-from designopt.study.language.findings import Path
+from designopt.study.language.findings import MOST, Path
 from designopt.study.sections.choose import choices
 from designopt.study.sections.context import Context
 from designopt.study.sections.goals import Goals
@@ -21,6 +21,8 @@ def plots(ctx: Context, section: Mapping[str, Any] | None) -> list[Use[ReportPlu
     report_parts = []
     parts: list[Part | None] = (section or {}).get("plots") or []
     for position, part in enumerate(parts):
+        if len(ctx.findings) >= MOST:
+            break
         use = ctx.use(ReportPlugin, part, ("report", "plots", position))
         if use is not None:
             report_parts.append(use)

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from distributed import SchedulerPlugin, Status, WorkerPlugin
 from distributed.protocol.core import dumps, loads
 from distributed.protocol.serialize import Serialized, serialize
@@ -30,7 +29,7 @@ from designopt.workers.remote.heap import keep_freed_memory
 from designopt.workers.remote.warning_forwarder import WarningForwarder
 from designopt.workers.supervision import children
 from designopt.workers.supervision.prints import evaluated
-from designopt.workers.supervision.watch import Watch, folder, ignore_interrupts, read_death
+from designopt.workers.supervision.watch import Watch, folder, ignore_interrupts, read_death, transmits_arrays
 
 #: Environment variables of batch jobs: when workers stop accepting work, and when they must have ended (seconds since
 #: 1970).
@@ -50,8 +49,6 @@ LEAVING = 60
 PAUSE = 0.0002
 
 _problems: dict[str, DeliveredProblem] = {}
-#: A value that an intact process can send and read.
-_PROBE = np.ones(1)
 
 
 class DeliveredProblem(WorkerPlugin):
@@ -218,7 +215,7 @@ class DeliveredProblem(WorkerPlugin):
             watch.end()
             if not watch.intact():
                 raise OSError("an evaluation closed the files of its process")
-            if not _sound():
+            if not transmits_arrays(dumps, loads):
                 raise RuntimeError("an evaluation corrupted its messages")
         except PluginError:
             watch.end()
@@ -277,15 +274,9 @@ class RunGuard(SchedulerPlugin):
 
 
 def send_at_once(*streams: Any) -> None:
-    """Shorten the time for which Dask's `streams` (`BatchedSend`) wait for further messages."""
+    """Shorten the time for which Dask's `streams` (``BatchedSend``) wait for further messages."""
     for stream in streams:
         stream.interval = PAUSE
-
-
-def _sound() -> bool:
-    """Whether this process can still serialise and read the parts of a result."""
-    came: Any = loads(dumps(_PROBE))  # type: ignore[no-untyped-call]
-    return bool(np.array_equal(came, _PROBE)) and np.empty(1).shape == (1,)
 
 
 def run_chunk(run: str, chunk: Chunk) -> tuple[str, ChunkResult | str]:

@@ -15,9 +15,12 @@ import shutil
 import signal
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from designopt.workers.executor import Position
 from designopt.workers.supervision.children import mark, notes, unmark
@@ -27,6 +30,8 @@ from designopt.workers.supervision.temporary import use_folder, use_usual_folder
 
 #: Exit code of a process that ends itself because it cannot continue (EX_SOFTWARE of sysexits.h).
 EXIT_UNUSABLE = 70
+#: A value that an intact process can send and read.
+_PROBE = np.ones(1)
 #: Signal at which a worker writes its stack traces.
 TRACE_SIGNAL = getattr(signal, "SIGUSR2", None)
 
@@ -266,6 +271,12 @@ def write_exit_code(notes: Path, code: int) -> None:
 def remaining(run: str) -> Iterator[Path]:
     """The remaining folders of notes of the run on this machine."""
     yield from usual_folder().glob(f"{notes(run)}*")
+
+
+def transmits_arrays(dumps: Callable[[Any], Any], loads: Callable[[Any], Any]) -> bool:
+    """Whether this process can still create an array, serialise it with `dumps`, and read it with `loads`."""
+    came = loads(dumps(_PROBE))
+    return bool(np.array_equal(came, _PROBE)) and np.empty(1).shape == (1,)
 
 
 def ignore_interrupts() -> None:

@@ -195,6 +195,7 @@ class WalkPredict:
         walk = SolvedWalk(predictor.walker, solution, True, self.duration, tuple(self.choose))
         outputs = {
             **walk_outputs(walk),
+            **{f"chosen_{name}": solution.parameters[name] for name in self.choose},
             "warm": float(predicted.warm_path == ("full",)),
             "agreeing_starts": float(agreeing(predicted)),
             "start_spread": spread_of_costs(predicted),
@@ -202,7 +203,6 @@ class WalkPredict:
                 _at_bounds(predictor.walker, solution) + len(duration_bounds(walk)) + len(chosen_bounds(walk))
             ),
             "path_error": max((fit.length_error for fit in fits.fits), default=0.0),
-            **{f"chosen_{name}": solution.parameters[name] for name in self.choose},
             **confirmation,
         }
         every = walk_arrays(walk, self._recording)

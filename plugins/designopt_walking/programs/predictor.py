@@ -12,7 +12,8 @@ from typing import Any, Literal
 import numpy as np
 
 from designopt.collocation import Guess, PhaseGuess, Program, Solution, StartRecord, TrajectoryProblem
-from designopt.collocation.solution.status import Status
+from designopt.collocation.solution.solution import Status
+from designopt.evaluation_progress import step
 from designopt_walking.programs.gait import (
     GaitError,
     GaitRanges,
@@ -167,12 +168,13 @@ class WalkPredictor:
         """Warm from `near`, else cold; `Solution.warm_path` lists what was tried."""
         tried: list[str] = []
         solution: Solution | None = None
-        if near is not None and near.success:
-            solution = self._program(problem, WARM).solve(problem, warm="full", previous=near)
-            tried.append("full")
-        if solution is None or not (solution.success or solution.status is Status.CANCELLED):
-            solution = self._program(problem, MOST).solve(problem)
-            tried.append("cold")
+        with step(f"walk at {problem.phases[0].data['speed']:g} m/s, {self.mesh.intervals} intervals"):
+            if near is not None and near.success:
+                solution = self._program(problem, WARM).solve(problem, warm="full", previous=near)
+                tried.append("full")
+            if solution is None or not (solution.success or solution.status is Status.CANCELLED):
+                solution = self._program(problem, MOST).solve(problem)
+                tried.append("cold")
         return replace(solution, warm_path=tuple(tried))
 
     def chain(self, speeds: list[float], parameters: Mapping[str, float] | None = None) -> list[Solution]:
