@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import inspect
-import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,10 +28,8 @@ from designopt.plugin import (
     PluginFailed,
     as_model,
     closest,
-    refuse_while_loading,
     with_modules,
 )
-from designopt.plugin.plain_function import VALUE
 from designopt.problem import Problem
 from designopt.store.errors import RunError
 from designopt.study import study as definitions
@@ -302,6 +298,7 @@ def minimize(
     `options` are those of `Study.run`. A terminal shows the progress. Raises `StudyError` and the exceptions of
     `Study.run`.
     """
+    from designopt.function_study import digest, minimization
     from designopt.run.progress import progress
 
     _option_names("minimize", options, minimize)
@@ -311,66 +308,9 @@ def minimize(
     }  # fmt: skip
     if sys.stderr is not None and sys.stderr.isatty():  # in a terminal
         options.setdefault("progress", progress())
-    study, store_path = _minimizing(function, space, sections, evaluations, store)
-    return study.run(store_path, resume=(store_path / "journal.db").exists(), **options)
-
-
-def _minimizing(
-    function: Callable[..., Any],
-    space: Mapping[str, Any],
-    stated_sections: Mapping[str, Any],
-    evaluations: int,
-    store: str | Path | None,
-) -> tuple[Study, Path]:
-    """The study of `minimize`, and its store; `stated_sections` are its arguments that are sections."""
-    from designopt.workers.evaluation.single_designs import middle
-
-    if not isinstance(space, Mapping):
-        raise PluginError(
-            f"space is {type(space).__name__}; give each parameter its range: {{'stiffness': [1e3, 5e3]}}"
-        )
-    plugin = as_model(function)
-    refuse_while_loading()
-    sections: dict[str, Any] = {"study": plugin.name, "model": {"use": function}, "space": dict(space)}
-    sections |= {key: value for key, value in stated_sections.items() if value is not None}
-    objectives, constraints, solver = (sections.pop(key, None) for key in ("objectives", "constraints", "solver"))
-    if objectives is None and not plugin.outputs:
-        objectives = middle(define(**sections, **_ONE).definition)
-    names = (
-        [objectives] if isinstance(objectives, str) else list(objectives if objectives is not None else plugin.outputs)
-    )
-    sections["objectives"] = [{"minimize": item} if isinstance(item, str) else dict(item) for item in names]
-    if isinstance(constraints, Mapping):
-        for name, limits in constraints.items():
-            if not isinstance(limits, Mapping):
-                raise PluginError(f"the limits of '{name}' are {limits!r}; write {{'{name}': {{'max': ...}}}}")
-        constraints = [{"of": name, **limits} for name, limits in constraints.items()]
-    if constraints:
-        sections["constraints"] = list(constraints)
-    several = len(names) > 1
-    real = all(p.kind in ("real", "fixed") for p in define(**{**_ONE, **sections}).definition.space)
-    chosen = solver or ("nsga2" if several else "cma_es" if real and len(space) > 1 else "genetic")
-    sections["solver"] = {"use": chosen} if isinstance(chosen, str) else dict(chosen)
-    study = define(**sections, budget={"evaluations": evaluations})
-    store_path = Path(store) if store else Path("results") / f"{plugin.name}-{_digest(study.definition)}.study"
-    return study, store_path
-
-
-#: Objectives and solver of the first check, before the outputs are known.
-_ONE: Mapping[str, Any] = {
-    "objectives": [{"minimize": VALUE}],
-    "solver": {"use": "random", "samples": 1},
-}
-
-
-def _digest(study: definitions.StudyDefinition) -> str:
-    """Short digest of a study without its budget."""
-    from designopt.store import archive
-
-    data = archive.encode(study)
-    stages = [{**stage, "budget": None} for stage in data["stages"]]
-    text = json.dumps({**data, "stages": stages, "execution": None}, sort_keys=True)
-    return hashlib.blake2b(text.encode(), digest_size=3).hexdigest()
+    definition = minimization(function, space, sections, evaluations)
+    store_path = Path(store) if store else Path("results") / f"{definition.name}-{digest(definition)}.study"
+    return Study(definition).run(store_path, resume=(store_path / "journal.db").exists(), **options)
 
 
 @_briefly

@@ -7,22 +7,38 @@ import math
 from collections.abc import Callable, Iterator
 
 _listener: Callable[[float, str], None] | None = None
+_steps: list[str] = []
 
 
-def progress(share: float, text: str = "") -> None:
-    """Report that the share `share` (0 to 1) of the current evaluation is done; `text` names the current step.
+def progress(share: float | None, text: str = "") -> None:
+    """Report that the share `share` (0 to 1; None if unknown) of the current evaluation is done; `text` names the
+    current step.
 
     A model may call this as often as needed, in any executor; a call takes about a microsecond. The progress line of
     the run and ``designopt show STORE --follow`` show the value. It is not part of the result. A share outside 0 to 1
     is clipped; NaN is ignored.
     """
-    if _listener is not None and not math.isnan(share):
-        _listener(min(1.0, max(0.0, float(share))), str(text))
+    if _listener is None or (share is not None and math.isnan(share)):
+        return
+    known_share = math.nan if share is None else min(1.0, max(0.0, float(share)))
+    _listener(known_share, ", ".join(filter(None, [*_steps, str(text)])))
+
+
+@contextlib.contextmanager
+def step(text: str) -> Iterator[None]:
+    """Report a step of the evaluation; inside this context `text` precedes the texts of `progress`."""
+    _steps.append(text)
+    try:
+        progress(None)
+        yield
+    finally:
+        _steps.pop()
 
 
 @contextlib.contextmanager
 def listened_by(listener: Callable[[float, str], None]) -> Iterator[None]:
-    """Call `listener` with the progress that evaluations report inside this context."""
+    """Call `listener` with the progress that evaluations report inside this context: the share, NaN if unknown, and the
+    text."""
     global _listener
     before, _listener = _listener, listener
     try:

@@ -175,8 +175,8 @@ class InputFile:
 
     # ----------------------------------------------------------------------------------------- as any other value
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, InputFile) and (self.name, self.digest) == (other.name, other.digest)
+    def __eq__(self, value: object) -> bool:
+        return isinstance(value, InputFile) and (self.name, self.digest) == (value.name, value.digest)
 
     def __hash__(self) -> int:
         return hash((self.name, self.digest))

@@ -1,4 +1,4 @@
-"""Requests to stop (Ctrl-C, SIGTERM) that CasADi would lose.
+"""Requests to stop (Ctrl-C, SIGTERM) that CasADi would lose, and those that end a solver after its iteration.
 
 When CasADi determines the type of an argument, it calls Python code and discards its exceptions: a KeyboardInterrupt
 that arrives at that moment is lost, and the program continues.
@@ -73,6 +73,53 @@ class _Deferring:
 def handler_of_host(handler: Any) -> Any:
     """The handler of a signal that was installed before `HostHandlers`, from the present one."""
     return handler.host if isinstance(handler, _Deferring) else handler
+
+
+class Stopping:
+    """Receives stop requests while used as a context manager; `requested` states whether one has arrived.
+
+    A solver ends after its iteration and keeps its iterate; otherwise CasADi and IPOPT swallow the exception of the
+    signal and return the guess.
+
+    The host's handlers are also called. Their exception is kept as `raised` for the caller, except for the
+    KeyboardInterrupt of Python's own handler, for which the status of the solution stands. It has no effect outside the
+    main thread, which receives no signals, or for a SIGTERM without a handler.
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+        self.raised: BaseException | None = None
+        self._before: dict[int, Any] = {}
+
+    @staticmethod
+    def possible() -> bool:
+        """Whether this thread receives signals."""
+        return threading.current_thread() is threading.main_thread()
+
+    def __enter__(self) -> Stopping:
+        if self.possible():
+            for number in NUMBERS:
+                before = signal.getsignal(number)
+                if callable(before):
+                    self._before[number] = before, handler_of_host(before)
+                    signal.signal(number, self._receive)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, (handler, _) in self._before.items():
+            signal.signal(number, handler)
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        _, host = self._before[number]
+        if host is signal.default_int_handler:
+            self.requested = True
+            return
+        try:
+            host(number, frame)
+        except BaseException as error:  # it must not pass through the solver, which would swallow it
+            self.requested, self.raised = True, error
 
 
 def _is_lost(frame: FrameType | None) -> bool:

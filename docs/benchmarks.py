@@ -8,9 +8,8 @@ import statistics
 from pathlib import Path
 
 from designopt.benchmarking.cells import Benchmark
-from designopt.benchmarking.records import read_records
 from designopt.benchmarking.scores import BenchmarkScores
-from designopt.benchmarking.table import as_markdown, tables
+from designopt.benchmarking.table import as_markdown, read_records, tables
 
 ROWS = Path(__file__).parents[1] / "results" / "benchmarks" / "rows.csv"
 SHARES = ROWS.with_name("few_evaluations.csv")

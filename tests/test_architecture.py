@@ -25,7 +25,7 @@ LAYERS = (
     ("workers",),
     ("run",),
     ("report", "exports"),
-    ("benchmarking",),
+    ("benchmarking", "function_study"),
     ("api", "testing", "templates"),
     ("desk",),
     ("cli",),
@@ -86,7 +86,7 @@ WINGS = {
         "expressions",
         "checking",
     ),
-    "designopt.collocation.transcription": ("entries", "mesh", "functions"),
+    "designopt.collocation.transcription": ("functions",),
     "designopt.collocation": (
         "linear",
         "statement",

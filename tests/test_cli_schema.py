@@ -9,8 +9,10 @@ import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
+import designopt
 from designopt.cli import main
 from designopt.study.language.yaml import parse
+from designopt.study.remarks import inputs_at_defaults
 
 ROOT = Path(__file__).parents[1]
 TEMPLATES = ROOT / "designopt" / "templates"
@@ -101,3 +103,17 @@ def test_samples_and_rules_are_described_key_by_key(
 ) -> None:
     data = {**parse(STUDIES["damper.yaml.template"], "x").data(), section: value}
     assert (mistakes(data, schema) == []) is right
+
+
+def test_the_model_of_a_study_is_shown_with_the_inputs_that_its_settings_declare() -> None:
+    of_plugin = CliRunner().invoke(main, ["show", "mechanism"]).output
+    assert "design inputs: the settings decide; those of a study: designopt show FILE.yaml" in of_plugin
+    of_study = CliRunner().invoke(main, ["show", str(ROOT / "studies" / "slider_crank.yaml")]).output
+    row = r"^  rod +number +m +>= 0.15, <= 0.3 +from the pin to the piston$"
+    assert re.search(row, of_study, re.MULTILINE), of_study
+
+
+def test_inputs_that_a_study_leaves_at_a_default_are_named_with_value_and_unit() -> None:
+    definition = designopt.load(ROOT / "studies" / "prosthesis_walks.yaml").definition
+    assert inputs_at_defaults(definition).startswith("inputs at the model's defaults: knee_stiffness 15 N m/rad, ")
+    assert inputs_at_defaults(designopt.load(ROOT / "studies" / "slider_crank.yaml").definition) == ""

@@ -105,13 +105,14 @@ def test_a_design_is_shown_with_values_figures_margins_arrays_and_the_way_to_com
     result = open_store(STORE)
     side = float(result.outcomes.X[row, 0])
     assert f"design {row} of {STORE}: best tone, on the front" in text
-    assert re.search(rf"^side +{side!r} *$", text, re.MULTILINE)
+    assert f"{STORE}: compromise, recommended, on the front" in designopt("show", f"{STORE}/recommended").output
+    assert re.search(rf"^side +{side:.6g} *$", text, re.MULTILINE)
     assert re.search(r"^colour +red +fixed$", text, re.MULTILINE)
     warm = float(result.outcomes.figures["pitch"][row, 1])
-    assert re.search(rf"^tone +{warm!r} +Hz +maximize$", text, re.MULTILINE)  # the worst one
+    assert re.search(rf"^tone +{warm:.6g} +Hz +maximize$", text, re.MULTILINE)  # the worst one
     mass = 1000.0 * float(result.outcomes.figures["mass"][row, 0])  # in the objective's unit
-    assert re.search(rf"^light +{mass!r} +g +<= 10000 +margin {10000.0 - mass:.4g}$", text, re.MULTILINE)
-    assert re.search(rf"^pitch +\S+ +{warm!r} +Hz$", text, re.MULTILINE)
+    assert re.search(rf"^light +{mass:.6g} +g +<= 10000 +margin {10000.0 - mass:.4g}$", text, re.MULTILINE)
+    assert re.search(rf"^pitch +\S+ +{warm:.6g} +Hz$", text, re.MULTILINE)
     assert re.search(r"^warm +ok +\S+ s +[0-9a-f]{32}$", text, re.MULTILINE)
     assert "asked by stage look, ask " in text
     assert re.search(r"^bow +warm +11 +place$", text, re.MULTILINE)
@@ -128,11 +129,21 @@ def test_a_design_is_found_by_number_label_and_the_beginning_of_a_key(scenario: 
     assert pages[0].startswith(f"design {row} of")
 
 
+def test_the_recommended_design_and_the_compromise_have_names_in_every_store() -> None:
+    result = open_store(STORE)
+    recommended, compromise = result.recommended(), result.compromise()
+    assert recommended is not None
+    for name, row in (("recommended", recommended[1]), ("compromise", compromise)):
+        assert designopt("show", f"{STORE}/{name}").output.startswith(f"design {row} of")
+    assert "best" not in result.rows_by_name()  # of which objective
+
+
 @pytest.mark.parametrize(
     ("point", "text"),
     [
         ("best mas", "no design 'best mas': it has designs 0 to 19; did you mean 'best mass'?"),
-        ("20", "no design '20': it has designs 0 to 19; chosen designs: 'best mass', 'best tone', "),
+        ("20", "no design '20': it has designs 0 to 19; names: 'recommended', 'compromise', 'best mass', "),
+        ("recomended", "did you mean 'recommended'?"),
         ("ffffffffff", "no design 'ffffffffff'"),
         ("report.html", "no design 'report.html'"),
     ],

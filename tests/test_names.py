@@ -1,6 +1,8 @@
 """A name says what it holds: bare participles and words without content are allowed only for the reasons below."""
 
 import ast
+import builtins
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,10 +27,13 @@ REASONS = {
     ("designopt/store/views/table.py", "of"): "key in exported tables",
     ("designopt/desk/folder.py", "place"): "key in what the desk's page reads",
     ("plugins/designopt_wholebody/model/schema.py", "of"): "key of body models",
-    ("designopt/files.py", "other"): "the argument of `__eq__`",
-    ("designopt/study/language/expressions/expression.py", "other"): "the argument of `__eq__`",
-    ("tests/designopt_recordings/files/test_many_columns.py", "other"): "the argument of `__eq__`",
 }
+
+
+@functools.cache
+def sources(folder: str) -> dict[Path, ast.Module]:
+    """The modules of a folder."""
+    return {p: ast.parse(p.read_text(encoding="utf-8")) for p in sorted((ROOT / folder).rglob("*.py"))}
 
 
 def bound_names(tree: ast.AST) -> Iterator[str]:
@@ -47,8 +52,8 @@ def test_every_name_says_what_it_holds_or_stays_for_a_reason() -> None:
     empty = {
         (path.relative_to(ROOT).as_posix(), name)
         for folder in ("designopt", "plugins", "tests")
-        for path in sorted((ROOT / folder).rglob("*.py"))
-        for name in bound_names(ast.parse(path.read_text(encoding="utf-8")))
+        for path, tree in sources(folder).items()
+        for name in bound_names(tree)
         if name.strip("_") in WORDS
     }
     assert empty == set(REASONS)
@@ -65,3 +70,103 @@ def test_readers_meet_one_word_for_controllers() -> None:
     ]
     assert len(texts) > 300
     assert [p for p in texts if "regulator" in kept_names.sub("", p.read_text(encoding="utf-8")).lower()] == []
+
+
+IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def quoted_names(docstring: str) -> list[str]:
+    """The names in single back-ticks; literal text of other origin stands in double ones."""
+    return re.findall(r"(?<!`)`([A-Za-z_]\w*)`(?!`)", docstring)
+
+
+def words_of(node: ast.AST) -> set[str]:
+    """All names in `node`, and the words of its texts other than docstrings."""
+    docstrings = {
+        id(n.body[0].value)
+        for n in ast.walk(node)
+        if isinstance(n, (ast.Module, *DEFINITIONS)) and n.body and isinstance(n.body[0], ast.Expr)
+    }
+    words: set[str] = set()
+    for n in ast.walk(node):
+        if isinstance(n, ast.arg | ast.keyword):
+            words |= {n.arg or ""}
+        elif isinstance(n, ast.Name):
+            words |= {n.id}
+        elif isinstance(n, ast.Attribute):
+            words |= {n.attr}
+        elif isinstance(n, DEFINITIONS):
+            words |= {n.name}
+        elif isinstance(n, ast.alias):
+            words |= set(IDENTIFIER.findall(n.asname or n.name))
+        elif isinstance(n, ast.Constant) and isinstance(n.value, str) and id(n) not in docstrings:
+            words |= set(IDENTIFIER.findall(n.value))
+    return words
+
+
+def of_module(tree: ast.Module) -> set[str]:
+    """The words of a module outside of its functions and classes, and the names of those."""
+    words = {node.name for node in tree.body if isinstance(node, DEFINITIONS)}
+    return words.union(*(words_of(node) for node in tree.body if not isinstance(node, DEFINITIONS)))
+
+
+@functools.cache
+def public_words() -> set[str]:
+    """What any docstring may name: functions, classes, fields, constants, modules and plugins of the project, built-in
+    names, and the keys of study files and pages."""
+    words = set(dir(builtins))
+    for path, tree in (sources("designopt") | sources("plugins")).items():
+        words |= {path.stem, *path.parts}
+        for node in [tree, *(n for n in ast.walk(tree) if isinstance(n, ast.ClassDef))]:
+            for statement in node.body:
+                targets = statement.targets if isinstance(statement, ast.Assign) else []
+                targets = [*targets, statement.target] if isinstance(statement, ast.AnnAssign) else targets
+                words |= {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+        for node in ast.walk(tree):
+            if isinstance(node, DEFINITIONS):
+                calls = [d for d in node.decorator_list if isinstance(d, ast.Call)]
+                words |= {node.name, *(str(a.value) for d in calls for a in d.args if isinstance(a, ast.Constant))}
+    for path in (ROOT / "docs").rglob("*.md"):
+        page = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        words |= set(re.findall(r"(?<!`)`([A-Za-z_]\w*)[`:=(]", page))
+    for path in (ROOT / "studies").rglob("*.yaml"):
+        words |= set(re.findall(r"(?:^|[\s{])([A-Za-z_]\w*):", path.read_text(encoding="utf-8")))
+    return words
+
+
+def unknown_names(node: ast.AST, around: set[str]) -> Iterator[tuple[str, str]]:
+    """Names in docstrings of the definitions in `node` that are neither `around` nor in the definition itself."""
+    for child in ast.iter_child_nodes(node):
+        inner = around
+        if isinstance(child, DEFINITIONS):
+            names = [n for n in quoted_names(ast.get_docstring(child) or "") if n not in public_words()]
+            words = words_of(child) if names or isinstance(child, ast.ClassDef) else set()
+            yield from ((child.name, name) for name in names if name not in words and name not in around)
+            inner = around | words if isinstance(child, ast.ClassDef) else around
+        if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
+            yield from unknown_names(child, inner)
+
+
+def test_a_docstring_names_only_what_exists() -> None:
+    """In its definition, its class, its module, or anywhere as a public name."""
+    unknown = [
+        (path.relative_to(ROOT).as_posix(), *where)
+        for path, tree in (sources("designopt") | sources("plugins")).items()
+        for where in unknown_names(tree, of_module(tree))
+    ]
+    assert unknown == []
+
+
+def test_a_former_name_in_a_docstring_is_noticed() -> None:
+    text = '''class Curve:
+    """A curve through `points`, drawn up to `limit_of_before`."""
+
+    points: tuple[float, ...]
+
+    def at(self, time: float) -> float:
+        """The value at `time` of the `points`, by `interpolated_before`."""
+        return self.points[0] + time
+'''
+    tree = ast.parse(text)
+    assert list(unknown_names(tree, of_module(tree))) == [("Curve", "limit_of_before"), ("at", "interpolated_before")]

@@ -74,6 +74,19 @@ def test_conditions_omitted_by_a_scenario_have_the_declared_default():
     assert rain == ["rain", "number", "mm", ">=", "0", "in", "an", "hour"]
 
 
+def test_a_long_list_of_words_stands_behind_the_meaning():
+    words = Literal["first_quantity", "second_quantity", "third_quantity"]
+
+    @model("choice", version=1)
+    def choice(design, scenario, *, which: Annotated[words, Q("", "what is computed")] = "first_quantity") -> Outputs:
+        """Choice."""
+        return {"accel": 0.0}
+
+    assert "one of  first_quantity  what is computed: first_quantity, second_quantity" in describe(
+        find("model", "choice")
+    )
+
+
 def test_a_default_out_of_range_or_of_a_required_setting_is_refused():
     with pytest.raises(PluginError, match="the default -1 is outside its own range"):
         Q("m/s", "along the road", ge=0, default=-1.0)
@@ -295,7 +308,7 @@ def settings_after_the_star(self, design, scenario, *, gain):
     [
         (
             lambda: model("m", version=1)(lambda design, scenario: {}),
-            "model 'm': annotate its return value with a TypedDict of numbers with units",
+            "model 'm': annotate its return value with a TypedDict of numbers with units; or leave out @model",
         ),
         (
             lambda: model("m", version=1, unchecked=True)(lambda design: {}),
@@ -454,6 +467,8 @@ def test_an_unknown_name_is_answered_with_the_nearest_one():
         find("solver", "nsga")
     with pytest.raises(PluginError, match=r"^no plugin named 'xyzzy' \(installed: cvar, .*mean, .*nominal, quantile"):
         find("aggregation", "xyzzy")
+    with pytest.raises(PluginError, match=r"\(installed: amputee_walk, .* and \d+ more: designopt list models\)"):
+        find("model", "xyzzy")
     with pytest.raises(PluginError, match="no plugin named 'elsewhere:nsga2'"):
         find("solver", "elsewhere:nsga2")
 

@@ -80,6 +80,9 @@ def test_a_module_that_fails_is_named_with_its_line(folder):
     (folder / "materials.py").unlink()
     missing = designopt(folder, "run", "plate.yaml", "--plugin", "plate.py")
     assert "sections.py:1: ModuleNotFoundError: No module named 'materials'" in missing.stderr
+    (folder / "materials").mkdir()
+    in_folder = designopt(folder, "run", "plate.yaml", "--plugin", "plate.py")
+    assert "; materials beside it is a folder, and files alone are taken along: write materials.py" in in_folder.stderr
 
 
 def test_workers_have_the_modules_and_a_change_of_one_is_reported(folder):

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Required, TypedDict
 from pydantic import WrapValidator
 
 from designopt.benchmarking.cells import Benchmark, BenchmarkCell, ProblemStatement, RecordedScore
-from designopt.benchmarking.records import read_records
+from designopt.benchmarking.table import read_records
 from designopt.files import regular
 from designopt.plugin import Quantity
 from designopt.problem import Problem

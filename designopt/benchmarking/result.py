@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from designopt.benchmarking.cells import Benchmark
 from designopt.benchmarking.page import write_benchmark_page
-from designopt.benchmarking.records import write_records
 from designopt.benchmarking.scores import BenchmarkScores, read_scores
-from designopt.benchmarking.table import as_markdown, tables, write_tables
+from designopt.benchmarking.table import as_markdown, tables, write_records, write_tables
 
 if TYPE_CHECKING:
     import pandas

@@ -41,7 +41,7 @@ def validate(files: tuple[str, ...], form: str, count: int, allow: tuple[str, ..
     """
     from designopt.api import load
     from designopt.study.language.errors import StudyError, render_json, render_text
-    from designopt.study.remarks import remarks
+    from designopt.study.remarks import inputs_at_defaults, remarks
 
     def check(tell: Tell) -> None:
         issues: list[Issue] = []
@@ -62,6 +62,8 @@ def validate(files: tuple[str, ...], form: str, count: int, allow: tuple[str, ..
                     echo(f"{file}: a valid study")
                     for note in remarks(study.definition):
                         echo(f"  {note}")
+                    if defaults := inputs_at_defaults(study.definition):
+                        echo(f"  {defaults}; all inputs with units and ranges: designopt show {file}")
                     _show_choices(study)
                     _show_programs(study, file)
                 if count:

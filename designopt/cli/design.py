@@ -61,7 +61,7 @@ def show_design(
 
 
 def row_of(result: Result, point: str) -> int:
-    """The row for a number, a label of the chosen designs or the beginning of a key."""
+    """The row for a number, a name (`Result.rows_by_name`) or the beginning of a key."""
     matching_rows = _rows(result, point)
     if len(matching_rows) != 1:
         fail(_unknown(result, point, len(matching_rows)), WRONG_INPUT)
@@ -69,11 +69,9 @@ def row_of(result: Result, point: str) -> int:
 
 
 def _rows(result: Result, point: str) -> list[int]:
-    chosen = result.chosen()
-    if point in chosen:
-        return [chosen[point]]
-    if point in result.named:
-        return [result.named[point]]
+    named = result.rows_by_name()
+    if point in named:
+        return [named[point]]
     if re.fullmatch(r"\d{1,9}", point) and int(point) < len(result.outcomes):
         return [int(point)]
     return _with_key(result, point.lower()) if re.fullmatch(r"[0-9a-fA-F]{4,32}", point) else []
@@ -81,14 +79,16 @@ def _rows(result: Result, point: str) -> list[int]:
 
 def _unknown(result: Result, point: str, matches: int) -> str:
     count = len(result.outcomes)
-    chosen = result.chosen()
     if matches:
         return f"error: {matches} designs of {result.path} have a key starting with {point}"
     range_text = f"it has designs 0 to {count - 1}" if count else "it has no designs yet"
-    labels = f"; chosen designs: {', '.join(repr(label) for label in chosen)}" if chosen else ""
+    names = result.rows_by_name()
+    labels = f"; names: {', '.join(repr(name) for name in names)}" if names else ""
     if count and not result.outcomes.feasible.any():
-        labels += "; no design is feasible"
-    near = plugin.closest(point, [*chosen, *result.named])
+        nearest = result.least_violating()
+        least = "" if nearest is None else f"; design {nearest} violates the limits least"
+        labels += f"; no design is feasible{least}"
+    near = plugin.closest(point, names)
     hint = f"; did you mean '{near}'?" if near else labels
     return f"error: {result.path} has no design '{point}': {range_text}{hint}"
 

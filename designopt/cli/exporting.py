@@ -37,7 +37,8 @@ def export(
 ) -> None:
     """Export the controllers of a design as source code.
 
-    POINT is a design's number, the beginning of its key, or a label such as "best mass", as for `designopt show`.
+    POINT is a design's number, the beginning of its key, or its name, as for `designopt show`: `recommended`, or a
+    label such as "best mass".
     Tables and arrays of a whole store are written by `designopt report STORE --export FORMAT`.
     """
     from designopt import plugin

@@ -48,7 +48,11 @@ LISTED, NAMED = 4, 12
     help="Write a figure instead of the page: PART.svg or PART.pdf, as in front.pdf; convergence-2.pdf is the second "
     "one of a part (repeatable).",
 )
-@click.option("--size", metavar="WIDTHxHEIGHT", default="85x64", show_default=True, help="--figure: its size in mm.")
+@click.option(
+    "--size",
+    metavar="WIDTHxHEIGHT",
+    help="--figure: its size in mm [default: 85x64, higher with several panels or a long legend].",
+)
 @click.option(
     "--set",
     "changes",
@@ -63,7 +67,7 @@ def report(
     compare: bool,
     formats: tuple[str, ...],
     figures: tuple[str, ...],
-    size: str,
+    size: str | None,
     changes: tuple[str, ...],
     plugin_files: tuple[str, ...],
 ) -> None:
@@ -108,16 +112,18 @@ def report(
         sys.exit(NOTHING_FEASIBLE)
 
 
-def _write_figures(result: Result, files: Sequence[str], size: str) -> None:
+def _write_figures(result: Result, files: Sequence[str], size: str | None) -> None:
     """Each file with the figure that it names; ends the command if that fails."""
-    from designopt.report.figure_file import FigureError, write_figure
+    from designopt.report.figure_file import FigureError, other_figures, write_figure
 
-    width, _, height = size.partition("x")
+    width, _, height = (size or "85x64").partition("x")
     if not all(text.replace(".", "", 1).isdigit() and 10.0 <= float(text) <= 2000.0 for text in (width, height)):
         raise click.UsageError(f"--size takes a width and a height in mm, such as 85x64, not '{size}'")
     for file in files:
         try:
-            echo(write_figure(result, Path(file), (float(width), float(height))))
+            echo(write_figure(result, Path(file), (float(width), float(height)) if size else None))
+            if further := other_figures(result, Path(file)):
+                echo(f"  {further}")
         except FigureError as error:
             fail(f"error: {error}", WRONG_INPUT)
         except OSError as error:

@@ -12,7 +12,7 @@ from designopt.cli.checking import set_option
 from designopt.cli.completion import plugins_and_stores
 from designopt.cli.exit import WRONG_INPUT, echo, fail
 from designopt.cli.model_file import reader, table
-from designopt.cli.opening import allow_option, data_option, declare, open_result, plugin_option
+from designopt.cli.opening import allow_option, data_option, declare, load_or_fail, open_result, plugin_option
 
 
 @click.command()
@@ -59,13 +59,14 @@ def show(
     data: dict[str, str],
     allow: tuple[str, ...],
 ) -> None:
-    """Show a plugin, a store, one design or a model file.
+    """Show a plugin, the model of a study file, a store, one design or a model file.
 
     A plugin is shown with its settings and their units, a store with its state; `schema` is the JSON Schema of studies.
 
-    NAME is a plugin; a STORE; STORE/POINT, where POINT is a design's number (its row in exported tables), the beginning
-    of its key, or a label of the chosen designs such as "best mass"; an FMU, model.fmu, whose variables are listed; or
-    `schema`, the JSON Schema of study files.
+    NAME is a plugin; a study file, whose model is shown with the inputs and outputs that its settings declare; a STORE;
+    STORE/POINT, where POINT is a design's number (its row in exported tables), the beginning of its key, or its name:
+    `recommended`, `compromise`, `best` of a single objective, a label of the tables such as "best mass"; an FMU,
+    model.fmu, whose variables are listed; or `schema`, the JSON Schema of study files.
     --set model.SETTING=VALUE shows the inputs, outputs and arrays that a model declares for its settings.
     """
     if (every is not None or page_every is not None) and not follow:
@@ -96,6 +97,11 @@ def show(
             write_files(*store_design, folder, plugin_files, data, evaluate=evaluate, allow=allow)
             return
         show_design(*store_design, plugin_files, data, evaluate=evaluate, array_file=array_file, allow=allow)
+    elif name.endswith((".yaml", ".yml")) and Path(name).is_file():
+        from designopt.study.language.checking.settings import describe
+
+        _refuse(follow, evaluate, "a study file")
+        echo(describe(load_or_fail(name, overrides, plugin_files, data).definition.model.plugin, settled=True))
     elif Path(name).is_file() and (model := reader(name)) is not None:
         _refuse(follow, evaluate, "a model file")
         echo(table(model, name))
@@ -164,7 +170,7 @@ def _plugin(
         try:
             roots = {root: Path(folder) for root, folder in (data or {}).items()}
             described = plugin_with(plugin.find(k, name), overrides, roots) if overrides else plugin.find(k, name)
-            echo(describe(described))
+            echo(describe(described, settled=bool(overrides)))
         except plugin.PluginError as error:
             fail(f"error: {error}", WRONG_INPUT)
         except StudyError as error:

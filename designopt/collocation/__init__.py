@@ -8,27 +8,24 @@ from designopt.collocation.estimation.result import ConfidenceInterval, Estimate
 from designopt.collocation.postoptimal.sensitivities import PhaseSensitivities, Sensitivities, sensitivities
 from designopt.collocation.postoptimal.spread import Spread, spread
 from designopt.collocation.solution.explain import Explanation, Violation, explain
-from designopt.collocation.solution.peaks import peak_values
+from designopt.collocation.solution.reading import peak_values
 from designopt.collocation.solution.saving import load_solution, save_solution
-from designopt.collocation.solution.solution import PhaseSolution, Round, Solution, StartRecord
+from designopt.collocation.solution.solution import PhaseSolution, Round, Solution, StartRecord, Status
 from designopt.collocation.solution.sparsity import Pattern, Sparsity
-from designopt.collocation.solution.status import Status
 from designopt.collocation.solution.verification.resimulate import Resimulation, resimulate
 from designopt.collocation.solve.guess.rollout import rollout
-from designopt.collocation.solve.guess.shift import shifted
-from designopt.collocation.solve.guess.warm import Difference, solve_chain, solve_near, verify
+from designopt.collocation.solve.guess.warm import Difference, shifted, solve_chain, solve_near, verify
 from designopt.collocation.solve.program import Program
 from designopt.collocation.solve.solve import checked, solve
 from designopt.collocation.statement.added.peaks import with_peaks
 from designopt.collocation.statement.added.rates import Rate, with_rates
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled, sampled
+from designopt.collocation.statement.mesh import Mesh, Scheme, hermite_simpson, radau, trapezoidal
 from designopt.collocation.statement.options import Options, Refinement
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem, linked, periodic
-from designopt.collocation.statement.scheme import Scheme, hermite_simpson, radau, trapezoidal
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.statement.symbols import Ends, Symbols
 from designopt.collocation.statement.terms import Constraint, Integral, Peak, Samples
-from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.dynamics.signals import Signal, SignalTable
 
 __all__ = [

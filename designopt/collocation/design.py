@@ -9,8 +9,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from designopt.collocation.solution.solution import Solution
-from designopt.collocation.solution.status import Status
+from designopt.collocation.solution.solution import Solution, Status
 from designopt.collocation.solve.solve import solve
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import TrajectoryProblem

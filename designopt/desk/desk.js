@@ -216,7 +216,7 @@
 
   function keepPlace(before, frame) {
     const was = before.contentDocument, is = frame.contentDocument;
-    const selects = page => [...page.querySelectorAll("figure")].map(figure => [...figure.querySelectorAll("select")]);
+    const selects = page => [...page.querySelectorAll("figure, #common")].map(figure => [...figure.querySelectorAll("select")]);
     if (was.documentElement.dataset.theme) is.documentElement.dataset.theme = was.documentElement.dataset.theme;
     const chosen = selects(was).map(some => some.map(s => s.value));
     selects(is).forEach((some, i) => some.forEach((select, k) => {

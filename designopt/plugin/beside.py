@@ -28,6 +28,16 @@ def path_of(name: str) -> str:
     return str(Path(file).with_name(f"{module}.py")) if module else file
 
 
+def folder_hint(path: str, error: BaseException) -> str:
+    """Why the file at `path` cannot import a folder beside it, with the way out; "" for any other `error`."""
+    module = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if not module or not Path(path).with_name(module).is_dir():
+        return ""
+    return (
+        f"; {module} beside it is a folder, and files alone are taken along: write {module}.py, or install the folder"
+    )
+
+
 def _content(path: Path) -> bytes | None:
     return path.read_bytes() if path.is_file() else None
 

@@ -124,7 +124,12 @@ def model(
         if isinstance(hints.get("return"), types.GenericAlias) and typing.get_origin(hints["return"]) is tuple:
             outputs = typed_dict(typing.get_args(hints["return"])[0])
         if not outputs and not unchecked and not has("declares"):
-            raise PluginError(f"model '{name}': annotate its return value with a TypedDict of numbers with units")
+            without = (
+                "" if inspect.isclass(target) else "; or leave out @model: a plain function has outputs without units"
+            )
+            raise PluginError(
+                f"model '{name}': annotate its return value with a TypedDict of numbers with units{without}"
+            )
         if reserved := [output for output in outputs or {} if output.startswith("d(")]:
             raise PluginError(
                 f"model '{name}': output '{reserved[0]}': names that begin with 'd(' are reserved for derivatives"

@@ -46,7 +46,8 @@ def with_declared(use: Use[ModelPlugin], built: Any = None) -> Use[ModelPlugin]:
     _check_names("output", outputs, {**plugin.outputs, **declared.arrays}, plugin)
     _check_names("array", declared.arrays, {**plugin.arrays, **plugin.outputs}, plugin)
     plugin = in_units(plugin, declared.units)
-    every_output, arrays = {**plugin.outputs, **outputs}, {**plugin.arrays, **declared.arrays}
+    # what a study asks for by its settings comes first, in all tables
+    every_output, arrays = {**outputs, **plugin.outputs}, {**plugin.arrays, **declared.arrays}
     check_sentences(plugin.name, every_output, arrays)
     return Use(
         replace(

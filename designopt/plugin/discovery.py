@@ -13,11 +13,12 @@ import hashlib
 import re
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
-from designopt.plugin.beside import importable, path_of, plugin_file_of
+from designopt.counts import first_of
+from designopt.plugin.beside import folder_hint, importable, path_of, plugin_file_of
 from designopt.plugin.entry_points import EntryPoint, entry_points
 from designopt.plugin.error_location import error_line, raise_location
 from designopt.plugin.kinds import (
@@ -41,6 +42,8 @@ GROUPS: dict[Kind, str] = {
     "export": "designopt.exports",
 }
 
+#: Number of names up to which a message has all of them, and how many it has otherwise.
+LISTED, FIRST = 24, 8
 #: Prefix of the module names of plugin files.
 FILES = "designopt_plugin_"
 
@@ -144,7 +147,7 @@ def find(kind: Kind, name: str) -> Plugin:
         declared_plugin = names(kind)
         near = closest(bare, declared_plugin)
         hint = f"; did you mean '{near}'?" if near else ""
-        raise UnknownPlugin(f"no plugin named '{name}'", f"{hint} (installed: {', '.join(declared_plugin) or 'none'})")
+        raise UnknownPlugin(f"no plugin named '{name}'", f"{hint} (installed: {_named(kind, declared_plugin)})")
     matches = entries[0]
     try:
         plugin = getattr(matches.entry.load(), "__designopt__", None)
@@ -195,6 +198,13 @@ def refuse_while_loading() -> None:
         raise RunBegins
 
 
+def _named(kind: Kind, plugins: Collection[str]) -> str:
+    """The names of plugins in a message; of very many the first ones, and the command that lists all."""
+    if len(plugins) <= LISTED:
+        return ", ".join(plugins) or "none"
+    return f"{first_of(plugins, FIRST)}: designopt list {kind}s"
+
+
 def load_file(name: str, content: bytes) -> None:
     """Run the Python file `content`, given as ``--plugin FILE``, so that its plugins are declared; or a module beside
     one (see `beside`), which the files after it can import.
@@ -231,7 +241,8 @@ def load_file(name: str, content: bytes) -> None:
             raise PluginError(
                 f"{path} is not a Python file; --plugin takes the Python file that declares a plugin"
             ) from error
-        raise PluginError(error_line(error) if raise_location(error) else f"{path}: {error_line(error)}") from error
+        line = error_line(error) if raise_location(error) else f"{path}: {error_line(error)}"
+        raise PluginError(line + folder_hint(path, error)) from error
     finally:
         _loading.pop()
     if beside:

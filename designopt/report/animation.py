@@ -53,7 +53,15 @@ def time_slider(
     ]
     return {
         "steps": steps,
-        **{"x": 0.3, "len": 0.7, "y": 0.0, "yanchor": "top", "pad": {"t": below, "b": 8}, "ticklen": 0},
+        **{
+            "x": 0.3,
+            "len": 0.7,
+            "y": 0.0,
+            "yanchor": "top",
+            "pad": {"t": below, "b": 8},
+            "ticklen": 0,
+            "minorticklen": 0,
+        },
         "font": {"size": 1, "color": "rgba(0,0,0,0)"},
         "currentvalue": {"prefix": prefix, "font": {"size": 12, "color": "@ink"}, "xanchor": "right"},
     }

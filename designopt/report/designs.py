@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.report.labels import listed, values_in_words
+from designopt.report.labels import drawn_designs, listed, values_in_words
 from designopt.report.section import Figure, Section, Selector
 from designopt.store.result import Result
 
@@ -36,17 +36,18 @@ def short_label(result: Result, row: int) -> str:
 
 
 def stored_arrays(result: Result, *names: str) -> dict[tuple[str, str], Arrays]:
-    """The arrays of designs that have all of `names` in every scenario, by design and scenario.
+    """The arrays of designs that have all of `names` in every scenario, by design and scenario, the recommended first.
 
-    The label of a design is its name in the study, or its values.
+    The label of a design is its name in the study, or its values; the recommended one is marked as such.
     """
     arrays_of: dict[tuple[str, str], Arrays] = {}
     scenarios = result.problem.scenarios
-    chosen = list(dict.fromkeys(result.chosen().values()))
-    rows = [*chosen, *(i for i in range(len(result.outcomes.X)) if i not in chosen)]
+    recommended = (result.recommended() or ("", None))[1]
+    first = [] if recommended is None else [recommended]
+    several = len(result.outcomes.X) > 1
     designs = 0
-    for row in rows:
-        name = design_label(result, row)
+    for row in dict.fromkeys([*first, *drawn_designs(result).values(), *range(len(result.outcomes.X))]):
+        name = design_label(result, row) + (" (recommended)" if several and row == recommended else "")
         some = {}
         for s, scenario in enumerate(scenarios):
             arrays = result.arrays(row, s)

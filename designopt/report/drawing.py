@@ -31,7 +31,9 @@ class DrawnMotion:
 
     `lines` by name (n, vertices, 2 or 3): each a set of lines separated by NaN; several sets are superposed. `wires`
     (n, wires, vertices, axes) are coloured by `values` (n, wires) from `lowest` to `highest`, named `meaning`. `forces`
-    by name (n, arrows, 2, axes): the point of application (m) and the force (N).
+    by name (n, arrows, 2, axes): the point of application (m) and the force (N). `colours` are those of lines and
+    forces by name, where the usual ones do not suit; `floor` is the height (m) of level ground, which a plane figure
+    draws across its width.
     """
 
     time: Floats
@@ -42,6 +44,8 @@ class DrawnMotion:
     highest: float = 1.0
     meaning: str = ""
     forces: Mapping[str, Floats] = field(default_factory=dict)
+    colours: Mapping[str, str] = field(default_factory=dict)
+    floor: float | None = None
 
 
 def draw(motion: DrawnMotion) -> dict[str, Any]:
@@ -68,12 +72,28 @@ def draw(motion: DrawnMotion) -> dict[str, Any]:
         "frames": [{"name": str(k), "data": places, "traces": [*range(len(data))]} for k, places in enumerate(frames)],
         "layout": layout(
             **_axes(ranges, names),
+            **({} if motion.floor is None or spatial else {"shapes": [_floor(motion.floor)]}),
             updatemenus=[play_buttons()],
             sliders=[time_slider(time_labels(times))],
             showlegend=len(motion.lines) + len(motion.forces) > 1,
             margin={"l": 60, "r": 20, "t": 40, "b": 20},
             meta={"times": [round(float(t), 6) for t in times]},
         ),
+    }
+
+
+def _floor(height: float) -> dict[str, Any]:
+    """A line across the whole figure."""
+    line = {"color": "@muted", "width": 1.5}
+    return {
+        "type": "line",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "y0": height,
+        "y1": height,
+        "layer": "below",
+        "line": line,
     }
 
 
@@ -149,8 +169,9 @@ def _looks(motion: DrawnMotion) -> list[dict[str, Any]]:
     """Appearance of each trace, in the order of `_frame`."""
     looks: list[dict[str, Any]] = []
     for k, name in enumerate(motion.lines):
-        colour = "@ink" if k == 0 else category(k)
-        looks.append({"name": name, "mode": "lines+markers", "line": {"color": colour, "width": 4 if k == 0 else 2},
+        colour = motion.colours.get(name) or ("@ink" if k == 0 else category(k))
+        width = 4 if k == 0 or name in motion.colours else 2
+        looks.append({"name": name, "mode": "lines+markers", "line": {"color": colour, "width": width},
                       "marker": {"size": 4, "color": colour}})  # fmt: skip
     if motion.wires is not None:
         for k, colour in enumerate(_SCALE):
@@ -158,7 +179,7 @@ def _looks(motion: DrawnMotion) -> list[dict[str, Any]]:
             looks.append({"mode": "lines+markers" if bar else "lines", "showlegend": False, **bar,
                           "line": {"color": colour, "width": 3}})  # fmt: skip
     for k, (name, force) in enumerate(motion.forces.items()):
-        colour = "@mark" if k == 0 else category(k + 3)
+        colour = motion.colours.get(name) or ("@mark" if k == 0 else category(k + 3))
         looks.append({"name": name, "mode": "lines+markers", "line": {"color": colour, "width": 3},
                       "marker": _heads(colour, force)})  # fmt: skip
     return looks

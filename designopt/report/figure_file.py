@@ -9,12 +9,15 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from html import unescape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from designopt.plugin import PluginError
+from designopt.store.views import presentation
 
 if TYPE_CHECKING:
     import plotly.graph_objects
@@ -25,6 +28,11 @@ if TYPE_CHECKING:
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
 #: Size of a figure in one column of a paper (mm), letters (pt), and limit of the browser (s).
 SIZE, LETTERS, LONGEST = (85.0, 64.0), 8.0, 60.0
+#: Pixels of the letters of figures on the page.
+_LETTERS_OF_PAGE = 13.0
+#: Additional height of a further panel and of a row of the legend beyond `FREE_ROWS`, width of an entry without name
+#: and of a letter (mm).
+PANEL, ROW, FREE_ROWS, ENTRY, LETTER = 22.0, 5.0, 3, 12.0, 1.5
 #: CSS pixels in a millimetre and in a point.
 _PIXELS, _POINT = 96.0 / 25.4, 96.0 / 72.0
 
@@ -51,18 +59,20 @@ class FigureError(Exception):
     """A figure cannot be written; the text says why, and what to do."""
 
 
-def write_figure(result: Result, file: Path, size: tuple[float, float] = SIZE) -> Path:
-    """Write the figure that `file` names, ``PART.svg`` or ``PART-2.pdf`` for the second one of a part; `size` in mm.
+def write_figure(result: Result, file: Path, size: tuple[float, float] | None = None) -> Path:
+    """Write the figure that `file` names, ``PART.svg`` or ``PART-2.pdf`` for the second one of a part; `size` in mm, by
+    default one column of a paper, higher where panels stand above each other or the legend is long.
 
     Raises `FigureError` for an unknown part or format and without a browser, `OSError` if the file cannot be written.
     """
     if file.suffix.lower() not in (".svg", ".pdf"):
         raise FigureError(f"{file}: a figure is written as .svg or .pdf")
-    width, height = (round(length * _PIXELS) for length in size)
+    figure = _figure(result, file)
+    width, height = (round(length * _PIXELS) for length in size or _column(figure))
     if file.suffix.lower() == ".svg":
-        content = draw(_figure(result, file), width, height, str(file))["svg"]
+        content = draw(figure, width, height, str(file))["svg"]
     else:
-        content = _printed(_figure(result, file), width, height, str(file))
+        content = _printed(figure, width, height, str(file))
     file.write_bytes(content)
     return file
 
@@ -128,13 +138,84 @@ def _run(command: list[str], name: str) -> subprocess.CompletedProcess[bytes]:
 
 def _figure(result: Result, file: Path) -> plotly.graph_objects.Figure:
     """The figure that the name of `file` states, with the letters of a paper."""
+    part, number = _part_and_number(file)
+    figures = _figures_of_part(result, file)
+    if not 1 <= number <= len(figures):
+        names = ", ".join(name for name, _ in _file_names(file, figures))
+        raise FigureError(f"{file}: the part '{part}' has no figure {number} here; its figures are {names}")
+    return _on_paper(figures[number - 1].plotly())
+
+
+def other_figures(result: Result, file: Path) -> str:
+    """The title of the figure that `file` names, and the file names of the others of its part; "" of an only one."""
+    _, number = _part_and_number(file)
+    names = _file_names(file, _figures_of_part(result, file))
+    if len(names) == 1:
+        return ""
+    further = ", ".join(f"{name} ({title})" for k, (name, title) in enumerate(names, start=1) if k != number)
+    return f"{names[number - 1][1]}; others of the part: {further}"
+
+
+def _part_and_number(file: Path) -> tuple[str, int]:
     match = re.fullmatch(r"(.*?)(?:-(\d+))?", file.stem)
-    part, number = (match[1], int(match[2] or 1)) if match else (file.stem, 1)
+    return (match[1], int(match[2] or 1)) if match else (file.stem, 1)
+
+
+def _file_names(file: Path, figures: Sequence[Any]) -> list[tuple[str, str]]:
+    """File name and title of each figure of a part."""
+    part, _ = _part_and_number(file)
+    return [(f"{part}{f'-{k}' if k > 1 else ''}{file.suffix}", figure.title) for k, figure in enumerate(figures, 1)]
+
+
+def _figures_of_part(result: Result, file: Path) -> Sequence[Any]:
+    part, _ = _part_and_number(file)
     try:
-        figure = result.plot(part, number - 1)
+        return presentation.figures_of_part(result.in_stated_units, part, {})
     except (PluginError, ValueError) as error:
         raise FigureError(f"{file}: {error}; the name of the file is that of a part of the report") from None
-    return figure.update_layout(title=None, font_size=LETTERS * _POINT, margin={"l": 45, "r": 8, "t": 8, "b": 40})
+
+
+def _column(figure: plotly.graph_objects.Figure) -> tuple[float, float]:
+    """Width and height (mm) of a figure in one column."""
+    width, height = SIZE
+    panels = {axis.domain for axis in figure.select_yaxes() if axis.overlaying is None}
+    in_legend = figure.select_traces(lambda trace: "showlegend" in trace and trace.showlegend is not False)
+    names = [trace.name for trace in in_legend if trace.name]
+    in_a_row = max(1, int(width / (ENTRY + LETTER * max(map(len, names), default=0))))
+    rows = -(-len(names) // in_a_row)
+    return width, height + PANEL * max(0, len(panels) - 1) + ROW * max(0, rows - FREE_ROWS)
+
+
+def _on_paper(figure: plotly.graph_objects.Figure) -> plotly.graph_objects.Figure:
+    """The figure of a page with the letters of a paper, and everything else that has a size in proportion."""
+    import plotly.graph_objects as go
+
+    letters = LETTERS * _POINT
+    smaller = go.Figure(_scaled(figure.to_dict(), letters / _LETTERS_OF_PAGE))
+    smaller.update_xaxes(title_standoff=4, title_font_size=letters).update_yaxes(
+        title_standoff=4, title_font_size=letters
+    )
+    smaller.update_traces(labelangle=-30, selector={"type": "parcoords"})
+    above = 1.5 if any(text.yref == "paper" and (text.y or 0.0) >= 1.0 for text in smaller.layout.annotations) else 0.0
+    above = 5.0 if any(trace.type == "parcoords" for trace in smaller.data) else above
+    return smaller.update_layout(
+        title=None,
+        font_size=letters,
+        legend={"font_size": 0.9 * letters, "tracegroupgap": 0},
+        margin={"l": 40, "r": 8, "t": 8 + above * letters, "b": 32},
+    )
+
+
+def _scaled(value: Any, ratio: float, key: str = "") -> Any:
+    """A figure's `value` under `key` with sizes in pixels multiplied by `ratio`: letters, markers, lines, arrows."""
+    if isinstance(value, Mapping):
+        return {name: _scaled(item, ratio, f"{key}.{name}") for name, item in value.items()}
+    if isinstance(value, (list, tuple)) and value and isinstance(value[0], Mapping):
+        return [_scaled(item, ratio, key) for item in value]
+    if not re.search(r"(font|marker)\.size$|line\.width$|\.(ax|ay|arrowwidth|standoff)$", key):
+        return value
+    least = 1.0 if key.endswith("font.size") else -np.inf  # letters of size 1 are those that a part hides
+    return (np.asarray(value) * ratio).tolist() if np.ndim(value) else max(value * ratio, least)
 
 
 def _page(figure: plotly.graph_objects.Figure, width: int, height: int, script: str) -> str:

@@ -218,10 +218,10 @@ def design_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list
 
 def displayed_figures(result: Result) -> dict[str, tuple[str, Floats]]:
     """The figures by name, each with its unit and values (designs, scenarios): in the unit of an objective or a limit
-    of the study, else in the model's, so that a quantity has one unit on the whole page. Recorded derivatives are
-    converted likewise, with the parameter in the unit of the study."""
+    of the study, else in the model's, but angles in deg as in figures, so that a quantity has one unit on the whole
+    page. Recorded derivatives are converted likewise, with the parameter in the unit of the study."""
     problem, figures = result.problem, result.outcomes.figures
-    scales = {name: (1.0, figure_unit(problem, name)) for name in figures} | stated_units(problem)
+    scales = {name: _displayed_in(figure_unit(problem, name)) for name in figures} | stated_units(problem)
     for p in problem.space.free:
         for name in [name for name in figures if derivative_name(name, p.name) in figures]:
             factor, unit = scales[name]
@@ -230,6 +230,11 @@ def displayed_figures(result: Result) -> dict[str, tuple[str, Floats]]:
         name: (scales[name][1], values if scales[name][0] == 1.0 else scales[name][0] * values)
         for name, values in figures.items()
     }
+
+
+def _displayed_in(unit: str) -> tuple[float, str]:
+    """Factor and unit in which a quantity in `unit` is displayed."""
+    return (math.degrees(1.0), "deg") if unit == "rad" else (1.0, unit)
 
 
 def figure_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list[float]]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from designopt.arrays import Floats
 from designopt.collocation.solution.explain import explain
 from designopt.counts import after, count, plural
 from designopt.printable import one_line
@@ -104,27 +105,37 @@ def _of_best_program(result: Result) -> tuple[str, ...]:
 
 
 def unusual(result: Result) -> list[str]:
-    """Clauses on outputs of the recommended design beyond the ranges that the model declares as usual."""
+    """Clauses on outputs of the recommended design beyond the ranges that the model declares as usual, with the number
+    of feasible designs within them in all scenarios."""
     recommendation, problem, clauses = result.recommended(), result.problem, []
     if recommendation is None:
         return []
     for name, output in problem.model.plugin.outputs.items():
-        usual = output.quantity.usual if output.quantity else None
-        if usual is None or name not in result.outcomes.figures:
+        quantity = output.quantity
+        if quantity is None or quantity.usual is None or name not in result.outcomes.figures:
             continue
-        low, high = usual
-        values = result.outcomes.figures[name][recommendation[1]]
+        low, high = quantity.usual
+        values = result.outcomes.figures[name]
         beyond = np.where(np.isfinite(values), np.maximum(low - values, values - high), -np.inf)
-        worst = int(np.argmax(beyond))
-        if beyond[worst] > 0.0:
+        worst = int(np.argmax(beyond[recommendation[1]]))
+        if beyond[recommendation[1], worst] > 0.0:
             where = f" in {problem.scenarios[worst].name}" if len(problem.scenarios) > 1 else ""
-            unit = f" {output.quantity.unit}" if output.quantity and output.quantity.unit else ""
-            meaning = output.quantity.description if output.quantity else ""
+            unit = f" {quantity.unit}".rstrip()
             clauses.append(
-                f"{_having(result, name)} {number(float(values[worst]))}{unit}{where}, beyond {low:g} to "
-                f"{high:g}{unit} ({meaning}): a limit of it leaves out such designs"
+                f"{_having(result, name)} {number(float(values[recommendation[1], worst]))}{unit}{where}, beyond"
+                f" {low:g} to {high:g}{unit} ({quantity.description}); {_within(result, beyond.max(axis=1))}"
             )
     return clauses
+
+
+def _within(result: Result, beyond: Floats) -> str:
+    """How many of the feasible designs are not beyond (positive) their usual range."""
+    feasible = result.outcomes.feasible
+    count_within = int((beyond[feasible] <= 0.0).sum())
+    if count_within:
+        return f"a limit of it leaves {plural(count_within, 'feasible design')}"
+    widen = ", widen the space" if result.problem.space.free else ""
+    return f"no feasible design is within: check the inputs{widen}"
 
 
 def notable_of_recommended(result: Result) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 from typing import Any
 
@@ -38,6 +39,7 @@ class NotebookFigure(go.Figure):  # type: ignore[misc]  # Plotly has no types
             return bundle | {"text/html": self.to_html(full_html=False)}
         coded = {key: base64.b64encode(content).decode() for key, content in images.items()}
         style = "max-width:100%;height:auto;background:white"
-        picture = f'<img style="{style}" src="data:image/svg+xml;base64,{coded["svg"]}">'
+        title = html.escape(self.layout.title.text or "figure")
+        picture = f'<img alt="{title}" style="{style}" src="data:image/svg+xml;base64,{coded["svg"]}">'
         # not as image/svg+xml: LaTeX documents of nbconvert would need Inkscape for it, and take the PNG
         return bundle | {"image/png": coded["png"], "text/html": picture}

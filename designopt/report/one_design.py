@@ -1,6 +1,6 @@
 """One design of a result as rows of texts: values, results, evaluations, arrays.
 
-The first row of each table is its head. Numbers have their shortest exact representation.
+The first row of each table is its head. Numbers have six significant digits; exported tables have all.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 from designopt.counts import after
 from designopt.problem import unequal
-from designopt.report.labels import displayed_figures, failure_class
+from designopt.report.labels import displayed_figures, failure_class, number
 from designopt.report.notable import sentences
 from designopt.store.errors import StoreError
 from designopt.store.views.table import stated_constraints
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 
 def labels(result: Result, row: int) -> list[str]:
-    """The labels of the design: chosen by a rule, named, on the front, infeasible or failed."""
+    """The labels of the design: chosen by a rule, named, recommended, on the front, infeasible or failed."""
     names = [label for label, chosen in {**result.chosen(), **result.named}.items() if chosen == row]
+    if (recommended := result.recommended()) is not None and recommended[1] == row:
+        names.append("recommended")
     if row in result.front():
         names.append("on the front")
     outcomes = result.outcomes
@@ -40,7 +42,7 @@ def parameter_rows(result: Result, row: int) -> list[list[str]]:
     for p in result.problem.space.parameters:
         note = "fixed" if p.kind == "fixed" else ""
         if p.name in values:
-            rows.append([p.name, _exact(values[p.name]), p.unit, note])
+            rows.append([p.name, _number(values[p.name]), p.unit, note])
         else:
             rows.append([p.name, "", p.unit, "not active here"])
     return rows
@@ -51,7 +53,7 @@ def rating_rows(result: Result, row: int) -> list[list[str]]:
     rows = [["objective or limit", "value", "unit", "", ""]]
     for j, o in enumerate(result.problem.objectives):
         value = o.sign * float(result.outcomes.objectives[row, j])
-        rows.append([o.name, _exact(value) if np.isfinite(value) else "no value", o.unit, o.direction, ""])
+        rows.append([o.name, _number(value) if np.isfinite(value) else "no value", o.unit, o.direction, ""])
     return rows + [_limit_row(result, row, c) for c in stated_constraints(result.problem)]
 
 
@@ -64,7 +66,7 @@ def _limit_row(result: Result, row: int, c: StudyConstraint) -> list[str]:
     sides = (
         [low] if c.maximum is None and c.equals is None else [high] if c.minimum is None and c.equals is None else []
     )
-    value = " ... ".join(dict.fromkeys(_exact(side) for side in sides or [low, high]))
+    value = " ... ".join(dict.fromkeys(_number(side) for side in sides or [low, high]))
     if c.equals is not None:
         off = float(unequal(np.array(low), np.array(high), c.equals))
         return [c.name, value, c.unit, _limit(c), "kept" if off == 0.0 else f"violated by {off:.4g}"]
@@ -87,7 +89,7 @@ def output_rows(result: Result, row: int) -> list[list[str]]:
     scenarios = result.problem.scenarios
     rows = [["figure", *(s.name if len(scenarios) > 1 else "value" for s in scenarios), "unit"]]
     for name, (unit, values) in displayed_figures(result).items():
-        cells = ["no value" if np.isnan(v) else _exact(float(v)) for v in values[row]]
+        cells = ["no value" if np.isnan(v) else _number(float(v)) for v in values[row]]
         if np.isfinite(values).any():
             rows.append([name, *cells, unit])
     return rows
@@ -140,6 +142,5 @@ def array_rows(result: Result, row: int) -> tuple[list[list[str]], list[str]]:
     return rows, damaged
 
 
-def _exact(value: Any) -> str:
-    """The shortest text that gives the same number again."""
-    return repr(float(value)) if isinstance(value, float) else str(value)
+def _number(value: Any) -> str:
+    return number(value, digits=6)

@@ -59,8 +59,9 @@ class Figure:
 class Table:
     """A table, with a download of all its rows as CSV in full precision.
 
-    The page shows the first `visible_rows` rows, numbers with `digits` significant digits. Rows whose number is in
-    `marked` are highlighted. `designs` are the result rows of the table rows.
+    The page shows the first `visible_rows` rows, those from number `folded_from` on when the reader asks for them, and
+    numbers with `digits` significant digits. Rows whose number is in `marked` are highlighted. `designs` are the result
+    rows of the table rows.
     """
 
     title: str
@@ -71,6 +72,7 @@ class Table:
     marked: frozenset[int] = frozenset()
     designs: tuple[int, ...] = ()
     digits: int = 4
+    folded_from: int | None = None
 
 
 def with_a_value(

@@ -91,13 +91,13 @@ def summary_table(result: Result) -> str:
     )
     first += [f"note: {clause}" for clause in clauses]
     last = [
-        *unusual(result),
         *search_without_gain(result),
         *fewer_bounds(result),
         *recommended_bounds(result, below=WARNED),
         *untried(result),
     ]
     notes = [
+        *(f"warning: {clause}" for clause in unusual(result)),
         *_lacking(result, chosen),
         *_failed(result),
         *notable(result),

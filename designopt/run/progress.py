@@ -36,8 +36,8 @@ class Snapshot:
     `completed` counts the stage's recorded designs, of `total` if available; `invalid` ones violate a relation and cost
     no budget. `evaluations` counts those computed by this session, `failures` those without a result. `rate` is in
     evaluations per second, `elapsed` and `left` in seconds (None if unknown). `best` is the best feasible value of each
-    objective by name. `running` are evaluations that report progress: the design's number, a share and a text. `note`
-    says what else is under way.
+    objective by name. `running` are evaluations that report progress: the design's number, a share (None if unknown)
+    and a text. `note` says what else is under way.
     """
 
     stage: str
@@ -52,7 +52,7 @@ class Snapshot:
     left: float | None
     best: Mapping[str, float] = field(default_factory=dict)
     invalid: int = 0
-    running: tuple[tuple[int, float, str], ...] = ()
+    running: tuple[tuple[int, float | None, str], ...] = ()
     note: str = ""
 
 
@@ -281,9 +281,10 @@ def line(s: Snapshot) -> str:
     if s.failures:
         parts.append(f"{s.failures} of {s.evaluations} {of_number(s.evaluations, 'evaluation')} failed")
     if s.running:
-        number, share, words = max(s.running, key=lambda one: one[1])
+        number, share, words = max(s.running, key=lambda one: -1.0 if one[1] is None else one[1])
         more = f" and {len(s.running) - 1} more" if len(s.running) > 1 else ""
-        parts.append(f"design {number} at {100.0 * share:.0f} %{f' ({words})' if words else ''}{more}")
+        at_share = "" if share is None else f" at {100.0 * share:.0f} %"
+        parts.append(f"design {number}{at_share}{f' ({words})' if words else ''}{more}")
     if s.note:
         parts.append(s.note)
     if s.best:

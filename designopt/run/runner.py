@@ -306,9 +306,9 @@ def _begin_session(store: Store, study: StudyDefinition) -> list[str]:
         "new code; if they differ, increase the version, and everything is recomputed"
         for name in changed
     ] + [
-        f"the file {name} has changed outside of the code of its plugins (a constant, a function that they call): "
-        "recorded numbers count as those of the changed file; if they differ, compute them again with designopt run "
-        "FILE --replace, or increase the version"
+        f"the file {path_of(name)} has changed outside of the code of its plugins (a constant, a function that they "
+        "call): recorded numbers count as those of the changed file; if they differ, compute them again with designopt "
+        "run FILE --replace, or increase the version"
         for name in files
     ]
 

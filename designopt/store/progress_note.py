@@ -12,8 +12,8 @@ NAME = "running.json"
 #: Maximum size of the note; a longer file is not one.
 LARGEST = 2**20
 
-#: The number of a design, the completed share of its evaluation, and a short text.
-Advance = tuple[int, float, str]
+#: The number of a design, the completed share of its evaluation (None if unknown), and a short text.
+Reported = tuple[int, float | None, str]
 
 
 class Running:
@@ -21,9 +21,9 @@ class Running:
 
     def __init__(self, path: Path) -> None:
         self._file = path / NAME
-        self._noted: list[Advance] = []
+        self._noted: list[Reported] = []
 
-    def note(self, advances: Sequence[Advance]) -> None:
+    def note(self, advances: Sequence[Reported]) -> None:
         """Write the progress of these evaluations. A full disk loses the note, not the run."""
         if list(advances) == self._noted:
             return
@@ -37,12 +37,15 @@ class Running:
             os.replace(fresh, self._file)
 
 
-def running(path: Path) -> tuple[Advance, ...]:
+def running(path: Path) -> tuple[Reported, ...]:
     """The last note of the active run in the store `path`."""
     file = path / NAME
     try:
         if not file.is_file() or file.is_symlink() or file.stat().st_size > LARGEST:
             return ()
-        return tuple((int(number), float(share), str(words)) for number, share, words in json.loads(file.read_text()))
+        return tuple(
+            (int(number), None if share is None else float(share), str(words))
+            for number, share, words in json.loads(file.read_text())
+        )
     except (OSError, ValueError, TypeError):
         return ()

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ from designopt.counts import plural
 from designopt.printable import one_line
 from designopt.problem import Outcomes, Problem
 from designopt.solvers.listed_designs import listed_names, rows_by_name
-from designopt.store.disk.arrays import read_arrays
 from designopt.store.errors import RunError, StoreError, made_elsewhere, reading, scoring
 from designopt.store.folder import read_study
 from designopt.store.journal import recorded_designs
@@ -29,10 +28,11 @@ from designopt.store.views import activity, importance, presentation, statuses, 
 from designopt.store.views.activity import Activity, Attained
 from designopt.store.views.cheap import read_cheap
 from designopt.store.views.choices import ROBUST, Choices
-from designopt.store.views.programs import ProgramRecord, best_program, better_motions, read_programs
+from designopt.store.views.programs import ProgramRecord, best_program, better_motions, read_programs, stated_programs
+from designopt.store.views.single_evaluations import SingleEvaluations
 from designopt.store.views.tolerances import ToleranceResults, read_neighbours
 from designopt.store.views.validation import ValidationResults, read_validation
-from designopt.study.stated_units import in_stated_units, stated_designs, stated_value
+from designopt.study.stated_units import in_stated_units, stated_designs
 from designopt.study.study import StudyDefinition
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     import plotly.graph_objects
 
 Rows = Sequence[int] | NDArray[Any]
-AnyOutcomes = TypeVar("AnyOutcomes", Outcomes, Outcomes | None)
 
 
 @dataclass(frozen=True)
@@ -66,15 +65,7 @@ class Result:
     def __str__(self) -> str:
         """The chosen designs as a table, their number, and the command for all designs."""
         verdict = self.recommended(), self.first_choice()
-        motions = {
-            label: self.better_motions[row] for label, row in self.chosen().items() if row in self.better_motions
-        }
-        objective = self.problem.objectives[0] if motions else None
-        notes = [
-            f"{label}: its program found a better motion, with {objective.name} {value:.6g} {objective.unit}".rstrip()
-            for label, value in motions.items()
-            if objective is not None
-        ]
+        notes = presentation.better_motion_notes(self.problem.objectives, self.chosen(), self.better_motions)
         return self._summary().text(self.path, *verdict, self.code_differences, self.never_finite(), notes)
 
     def _summary(self) -> presentation.Summary:
@@ -194,13 +185,11 @@ class Result:
 
     def message(self, i: int, scenario: int | str = 0) -> str:
         """The message of design `i` in a scenario; "" for a success."""
-        return str(self._evaluation(i, scenario, "message") or "")
+        return self._evaluations.message(i, scenario)
 
     def printed(self, i: int, scenario: int | str = 0) -> str:
         """The last kilobytes printed on a worker by the evaluation of design `i` in a scenario."""
-        key = self._key(i, scenario)
-        with self._journal() as journal:
-            return journal.printed(key)
+        return self._evaluations.printed(i, scenario)
 
     def arrays(self, i: int, scenario: int | str = 0) -> dict[str, NDArray[Any]]:
         """The stored arrays by name of design `i` in a scenario (number or name); empty without any.
@@ -208,35 +197,12 @@ class Result:
         Raises `KeyError` for an unknown scenario, `IndexError` for an unknown design, and `StoreError` if arrays are
         missing or damaged.
         """
-        reference = self._evaluation(i, scenario, "arrays")
-        return read_arrays(self.path, reference) if reference else {}
+        return self._evaluations.arrays(i, scenario)
 
     @cached_property
-    def _keys(self) -> dict[int, list[bytes]]:
-        """Keys of individually requested rows."""
-        return {}
-
-    def _evaluation(self, i: int, scenario: int | str, column: str) -> Any:
-        key = self._key(i, scenario)
-        with self._journal() as journal:
-            row = journal.evaluation(key, column)
-        return row[0] if row else None
-
-    def _key(self, i: int, scenario: int | str) -> bytes:
-        """The key of an evaluation. Raises `KeyError` for an unknown scenario, `IndexError` for an unknown design."""
-        if isinstance(scenario, str):
-            names = [s.name for s in self.recorded_problem.scenarios]
-            if scenario not in names:
-                raise KeyError(f"no scenario '{scenario}' (known: {', '.join(names)})")
-            scenario = names.index(scenario)
-        count = len(self.recorded_problem.scenarios)
-        if not 0 <= scenario < count:
-            raise KeyError(f"no scenario number {scenario}: there are {count}, from 0")
-        if not 0 <= i < len(self.outcomes):
-            raise IndexError(f"no design number {i}: there are {len(self.outcomes)}, from 0")
-        if i not in self._keys:
-            self._keys[i] = self.keys([i])[0]
-        return self._keys[i][scenario]
+    def _evaluations(self) -> SingleEvaluations:
+        names = [scenario.name for scenario in self.recorded_problem.scenarios]
+        return SingleEvaluations(self.path, names, len(self.outcomes), lambda i: self.keys([i])[0], self._journal)
 
     # ------------------------------------------------------------------------------------------ what is good
 
@@ -269,6 +235,16 @@ class Result:
         if recommended is not None and recommended[1] not in named.values():
             named[ROBUST] = recommended[1]
         return {**named, **{name: row for name, row in self.baseline.items() if name not in named}}
+
+    def rows_by_name(self) -> dict[str, int]:
+        """Rows by every name that commands take for a design: the labels of `chosen`, the designs that the study
+        names, and ``recommended``, ``compromise`` and, with a single objective, ``best``."""
+        recommended, compromise = self.recommended(), self.compromise()
+        general = {"recommended": None if recommended is None else recommended[1], "compromise": compromise}
+        if len(self.problem.objectives) == 1:
+            general["best"] = compromise
+        rows = {name: row for name, row in general.items() if row is not None}
+        return {**rows, **self.named, **self.chosen()}
 
     def recommended(self) -> tuple[str, int] | None:
         """The recommended design, label and row: the selection of the study's first rule of choice, the compromise
@@ -330,7 +306,7 @@ class Result:
         """The designs that a search evaluated cheaply (`designopt.plugin.Fidelity`), which other results exclude; None
         without any."""
         if self.stored is not None:
-            return self.stored._stated(self.stored.cheap)
+            return self.stored._stated(self.stored.cheap) if self.stored.cheap is not None else None
         if self.recorded_problem.fidelity is None:
             return None
         with self._journal() as journal, scoring(self.path):
@@ -368,10 +344,7 @@ class Result:
     @cached_property
     def _programs(self) -> tuple[ProgramRecord, ...]:
         if self.stored is not None:
-            parameter_of = {p.name: p for p in self.stored.study.space}
-            programs = self.stored.programs()
-            starts = [{n: stated_value(parameter_of[n], v) for n, v in record.start.items()} for record in programs]
-            return tuple(replace(record, start=start) for record, start in zip(programs, starts, strict=True))
+            return stated_programs(self.stored.programs(), self.stored.study.space)
         with self._journal() as journal:
             return read_programs(journal, self.recorded_problem, (self.original or self).study, self.path)
 
@@ -512,12 +485,8 @@ class Result:
 
     @contextlib.contextmanager
     def _journal(self) -> Iterator[JournalReader]:
-        with reading(self.path):
-            journal = JournalReader.read(self.path, self.recorded_problem)
-            try:
-                yield journal
-            finally:
-                journal.close()
+        with reading(self.path), contextlib.closing(JournalReader.read(self.path, self.recorded_problem)) as journal:
+            yield journal
 
     @cached_property
     def _recorded(self) -> recorded_designs.RecordedDesigns:
@@ -528,10 +497,8 @@ class Result:
             contents = (self.original or self).contents or recorded_designs.read(journal, self.recorded_problem)
             return recorded_designs.combined(contents, journal.all_points(), self.recorded_problem, self.problem)
 
-    def _stated(self, outcomes: AnyOutcomes) -> AnyOutcomes:
-        """`outcomes` with designs in stated units; None stays."""
-        if outcomes is None:
-            return outcomes
+    def _stated(self, outcomes: Outcomes) -> Outcomes:
+        """`outcomes` with designs in stated units."""
         return replace(outcomes, X=stated_designs(self.study, outcomes.X))
 
 

@@ -60,6 +60,17 @@ def remarks(study: StudyDefinition) -> list[str]:
     return [*notes, *lines, *(f"note: {remark}" for remark in of_model)]
 
 
+def inputs_at_defaults(study: StudyDefinition) -> str:
+    """The inputs that the study leaves at a default of the model, each with its value; "" without any."""
+    stated = {p.name for p in study.space}
+    values = [
+        f"{field.name} {field.default:.6g} {unit_of(field)}".rstrip()
+        for field in (study.model.plugin.inputs or {}).values()
+        if field.name not in stated and is_number(field.default)
+    ]
+    return f"inputs at the model's defaults: {', '.join(values)}" if values else ""
+
+
 def study_remarks(study: StudyDefinition) -> list[str]:
     """The model's remarks on what the study varies and judges."""
     if not study.model.plugin.has_study_remarks:

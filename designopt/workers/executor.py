@@ -122,7 +122,8 @@ class Completion:
 
 @dataclass(frozen=True)
 class Advance:
-    """Reported progress of the evaluation at `position` of chunk `chunk`: a `share` (0 to 1), and a text (`words`)."""
+    """Reported progress of the evaluation at `position` of chunk `chunk`: a `share` (0 to 1, NaN if unknown),
+    and a text (`words`)."""
 
     chunk: int
     position: int

@@ -87,7 +87,7 @@ def without_preload_of_dask() -> Iterator[None]:
 
 
 def socket_folder_settings() -> dict[str, Any]:
-    """Settings of multiprocessing for this process; `tempdir` is the folder of its sockets.
+    """Settings of multiprocessing for this process; ``tempdir`` is the folder of its sockets.
 
     Nothing public changes that folder after an import: `current_process()._config`.
     """

@@ -28,7 +28,7 @@ from designopt_knee.parameters import (
     check_ranges,
     complete,
 )
-from designopt_knee.recorded_leg import leg_remarks
+from designopt_knee.recorded_leg import check_speed, leg_remarks
 
 if TYPE_CHECKING:
     from designopt.dynamics.simulation.side_by_side import OverRuns
@@ -151,7 +151,7 @@ class FourBarKnee:
             )
         except InvalidDesign as error:
             raise InvalidSetting("parameters", str(error)) from None
-        self._gait_of({})
+        check_speed(self._gait_of({}), self._leg({}))
 
     def remarks(self, conditions: KneeConditions) -> list[str]:
         """Contradictions in the recorded walk of a scenario, and between it and the leg; at most `_WALKS` different
@@ -159,9 +159,7 @@ class FourBarKnee:
         key = tuple(sorted((name, getattr(value, "digest", value)) for name, value in conditions.items()))
         if key not in self._remarked and len(self._remarked) < _WALKS:
             gait = self._gait_of(conditions)
-            g = {**self._base(), **cast(Mapping[str, float], leg_conditions(conditions))}
-            g.setdefault("ad_length", linkage.straight_ad_length(g))
-            self._remarked[key] = [*gait.warnings, *leg_remarks(gait, g)]
+            self._remarked[key] = [*gait.warnings, *leg_remarks(gait, self._leg(conditions))]
         return self._remarked.get(key, [])
 
     def study_remarks(self, parameters: Collection[str], judged: Collection[str]) -> list[str]:
@@ -242,10 +240,16 @@ class FourBarKnee:
         """Raise `InvalidSetting`, which names the condition, for an unusable walk."""
         if WALK & scenario.keys():
             try:
-                self._gait_of(scenario)
+                check_speed(self._gait_of(scenario), self._leg(scenario))
             except InvalidSetting as error:
                 name = {"gait": "gait_file", "period": "gait_period", "belt_speed": "gait_speed"}.get(error.name)
                 raise InvalidSetting(name or "gait_file", str(error)) from None
+
+    def _leg(self, scenario: KneeConditions) -> dict[str, float]:
+        """The parameters of the leg in a scenario, without those of a design."""
+        g = {**self._base(), **cast(Mapping[str, float], leg_conditions(scenario))}
+        g.setdefault("ad_length", linkage.straight_ad_length(g))
+        return g
 
     def _walking(self, scenario: KneeConditions) -> Self:
         """This model with the recorded walk of `scenario`, cached for the next designs; the oldest entry of a full

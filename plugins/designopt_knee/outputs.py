@@ -12,10 +12,12 @@ Q = Quantity
 class KneeOutputs(TypedDict):
     """Outputs of one response; with several initial states those of the response with the lowest rho."""
 
-    rho: Annotated[float, Q("", "correlation of simulated and recorded knee angle over the analysis window")]
+    rho: Annotated[
+        float, Q("", "correlation of simulated and recorded knee angle over the analysis window", usual=(0.9, 1.0))
+    ]
     rho_best: Annotated[float, Q("", "rho of the best start (rho itself is of the worst)")]
     peak_flexion: Annotated[float, Q("deg", "largest knee angle of a cycle, mean over the analysis window")]
-    peak_error: Annotated[float, Q("deg", "peak_flexion less the recorded peak")]
+    peak_error: Annotated[float, Q("deg", "peak_flexion less the recorded peak", usual=(-15.0, 15.0))]
     rms_error: Annotated[float, Q("deg", "root mean square difference to the recorded knee angle")]
     period_n: Annotated[
         float,
@@ -37,7 +39,7 @@ class KneeOutputs(TypedDict):
     subharmonic: Annotated[float, Q("deg", "largest amplitude below 1, and between 1 and 2, per cycle")]
     subharmonic_half: Annotated[float, Q("deg", "amplitude at 1/2 per cycle")]
     subharmonic_third: Annotated[float, Q("deg", "amplitude at 1/3 per cycle")]
-    toe_clearance: Annotated[float, Q("m", "lowest toe above the ground in the recorded swing")]
+    toe_clearance: Annotated[float, Q("m", "lowest toe above the ground in the recorded swing", usual=(0.0, 0.1))]
     mean_normal_force: Annotated[float, Q("N", "heel and toe together, mean")]
     contact_duty: Annotated[float, Q("", "share of the time with the foot on the ground")]
     max_stop_force: Annotated[float, Q("N", "largest force of the stop of the straight knee; no prediction")]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from designopt.arrays import Floats
+from designopt.plugin import InvalidSetting
 from designopt_knee import linkage
 from designopt_knee.gait import Gait
 
@@ -15,8 +16,11 @@ from designopt_knee.gait import Gait
 _ABOVE, _BELOW = 5e-3, 0.045
 #: That depth (m) of the bundled walk with the legs of the parameter sets, and factors on lengths tried to reach it.
 _FITTING, _FACTORS = 8.5e-3, (0.6, 1.4)
-#: Share of the cycle in which the sole is lowest, and difference of its speed from that of the ground.
-_STANCE, _SPEED = 0.4, 0.35
+#: Share of the cycle in which the sole is lowest.
+_STANCE = 0.4
+#: Distance of the walking speed from the foot's speed in stance, relative to the latter, from which on it is doubtful
+#: (the bundled walk has 0.14), and factor between them, either way, from which on it is refused.
+_SPEED, _WRONG_SPEED = 0.25, 2.0
 _KMH, _SAME_SPEED = 3.6, 0.2  # km/h in 1 m/s; relative difference of speeds that are the same in other units
 #: The foot's speed in stance varies less with the hip's forward motion reversed, by this factor, if its sign is wrong.
 _STEADIER = 0.7
@@ -47,27 +51,49 @@ def leg_remarks(gait: Gait, g: Mapping[str, float]) -> list[str]:
             " such a leg folded up with every damper tried (linkage_limit);"
             f" {_fitting_lengths(gait, g, 'shorten')}"
         )
-    stance = sole <= np.quantile(sole, _STANCE)
-    ankle_x, of_reversed_hip = places["ankle"][0], places["ankle"][0] - 2.0 * hip_x
-    speeds, reversed_speeds = (-np.gradient(x, phase * gait.period)[stance] for x in (ankle_x, of_reversed_hip))
+    ankle_x = places["ankle"][0]
+    speeds, reversed_speeds = (_in_stance(x, sole, gait.period) for x in (ankle_x, ankle_x - 2.0 * hip_x))
     speed = float(speeds.mean())
-    if abs(speed - gait.belt_speed) > _SPEED * max(gait.belt_speed, speed):
-        in_kmh = abs(gait.belt_speed - _KMH * speed) < _SAME_SPEED * gait.belt_speed
-        remarks.append(
-            f"gait: in stance the foot moves backward under the hip at {speed:.2f} m/s, but the walking speed is"
-            f" {gait.belt_speed:.2f} m/s; "
-            + (
-                f"is it in km/h? Divide by 3.6: {gait.belt_speed / _KMH:.2f} m/s"
-                if in_kmh
-                else "check belt_speed, period and the lengths of the leg"
-            )
-        )
+    if abs(speed - gait.belt_speed) > _SPEED * speed:
+        remarks.append(f"gait: {_speeds_differ(gait, speed)}")
     elif reversed_speeds.std() < _STEADIER * speeds.std():
         remarks.append(
             f"gait: in stance the foot's speed under the hip varies by {speeds.std():.2f} m/s, and by"
             f" {reversed_speeds.std():.2f} m/s with hip_x_m reversed; x is forward: is its sign wrong?"
         )
     return remarks
+
+
+def check_speed(gait: Gait, g: Mapping[str, float]) -> None:
+    """Raise `InvalidSetting` for a walking speed that is more than `_WRONG_SPEED` times the speed of the foot of the
+    leg `g` in stance, or less than its inverse."""
+    phase = np.linspace(0.0, 1.0, 201)
+    places = _recorded_posture(gait, g, phase)
+    sole = np.minimum(places["heel"][1], places["toe"][1])
+    speed = float(_in_stance(places["ankle"][0], sole, gait.period).mean())
+    if speed > 0.0 and not 1.0 / _WRONG_SPEED <= gait.belt_speed / speed <= _WRONG_SPEED:
+        raise InvalidSetting("belt_speed", _speeds_differ(gait, speed))
+
+
+def _in_stance(x: Floats, sole: Floats, period: float) -> Floats:
+    """Backward speeds (m/s) of the position `x` (m) over one cycle, where the `sole` is lowest."""
+    time = np.linspace(0.0, period, len(x))
+    return np.asarray(-np.gradient(x, time)[sole <= np.quantile(sole, _STANCE)])
+
+
+def _speeds_differ(gait: Gait, speed: float) -> str:
+    """That the foot moves at another `speed` (m/s) in stance than the gait, with the likely cause."""
+    in_kmh = abs(gait.belt_speed - _KMH * speed) < _SAME_SPEED * gait.belt_speed
+    cause = (
+        f"is it in km/h? Divide by 3.6: {gait.belt_speed / _KMH:.2f} m/s"
+        if in_kmh
+        else "check belt_speed, period and the lengths of the leg"
+    )
+    off = 100.0 * (gait.belt_speed / speed - 1.0) if speed else np.inf
+    return (
+        f"in stance the foot moves backward under the hip at {speed:.2f} m/s, but the walking speed is"
+        f" {gait.belt_speed:.2f} m/s ({off:+.0f} %); {cause}"
+    )
 
 
 def _recorded_posture(gait: Gait, g: Mapping[str, float], phase: Floats) -> dict[str, linkage.Point]:

@@ -22,8 +22,7 @@ def guess_from_table(walker: Walker, table: TimeTable) -> Sampled:
     """
     if len(table.time) < 4:
         raise RecordingError(f"{len(table.time)} rows are no trajectory; at least four are needed")
-    rotations = [c.name for c in walker.state.tree.coordinates if c.unit == "rad"]
-    table = table.radians(rotations)
+    table = table.radians(walker.angles)
     values = {name: table.column(table.label(name, "value")) for name in walker.coordinates}
     for name in walker.coordinates:
         speed = _optional(table, name, "speed")

@@ -63,6 +63,11 @@ class Walker:
         return self.state.tree.names
 
     @property
+    def angles(self) -> list[str]:
+        """The coordinates in rad."""
+        return [c.name for c in self.state.tree.coordinates if c.unit == "rad"]
+
+    @property
     def mass(self) -> float:
         """Of all bodies (kg)."""
         return float(sum(f.body.mass for f in self.state.tree.frames if f.body is not None))

@@ -19,7 +19,7 @@ def test_the_blocks_of_the_page_run_one_after_the_other(capsys, tmp_path):
     # with a free spring the block needs less than the 12 N^2 s that it takes without (analytic, Kelly 2017)
     assert names["found"].objective < 12.0
     assert names["fine"].error_estimate < 1e-7
-    *_, none, some, more, _, cost = printed  # a spring of 0, 5 and 10 N/m, and the iterations of what was moved on
+    *_, none, some, more, _, _, cost = printed  # a spring of 0, 5 and 10 N/m, and iterations of neighbouring solves
     assert [float(line.split()[0]) for line in (none, some, more)] == [0.0, 5.0, 10.0]
     assert float(none.split()[1]) == pytest.approx(12.0, rel=1e-8)
     assert float(cost) == pytest.approx(3.61517, abs=5e-6)  # Runge-Kutta 4 with 1000 steps and IPOPT: 3.6152

@@ -10,11 +10,12 @@ import pytest
 from designopt.collocation import Constraint, Integral, Options, Phase, Program, Solution, TrajectoryProblem, solve
 from designopt.collocation.interior import library
 from designopt.collocation.interior.search import NAME, SOLVED, Interior, Run
-from designopt.collocation.solution.status import Status
+from designopt.collocation.solution.solution import Status
 from designopt.collocation.solve.ipopt import MIN_SECONDS, Start, limits
 from designopt.collocation.transcription.boxes import boxes
 from designopt.dynamics import System, Variable
 from designopt.dynamics.compile import find_compiler
+from designopt.evaluation_progress import listened_by
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="no C compiler")
 
@@ -41,6 +42,17 @@ def test_it_ends_where_ipopt_does(name):
     assert solution.status is reference.status is Status.SOLVED
     assert solution.objective == pytest.approx(reference.objective, rel=1e-7, abs=1e-9)
     assert solution.optimisation_error <= 1e-8
+
+
+@needs_compiler
+@pytest.mark.parametrize("ipopt", [{}, IPOPT], ids=["interior", "ipopt"])
+def test_a_solve_reports_its_iterations_as_progress(ipopt):
+    reports = []
+    with listened_by(lambda share, text: reports.append((np.isnan(share), text))):
+        solution = solve(problems.cart_pole(), Options(intervals=20, check=False, ipopt=ipopt))
+    assert list(dict.fromkeys(reports))[: solution.iterations] == [
+        (True, f"iteration {k}") for k in range(solution.iterations)
+    ]
 
 
 @needs_compiler

@@ -27,7 +27,7 @@ from designopt.collocation import (
     solve,
     spread,
 )
-from designopt.collocation.transcription.mesh.mesh import Mesh
+from designopt.collocation.statement.mesh import Mesh
 from designopt.dynamics.system import System, Variable
 
 HORIZON, START = 1.3, 0.7

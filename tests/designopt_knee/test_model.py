@@ -239,10 +239,24 @@ def test_a_leg_that_does_not_fit_the_recorded_walk_is_a_remark():
     fitting = {name: float(re.search(rf"{name} ([0-9.]+) m", long)[1]) for name in ("thigh_length", "shank_length")}
     assert fitting["thigh_length"] / 0.385 == pytest.approx(fitting["shank_length"] / 0.53, rel=2e-3)
     assert FourBarKnee().remarks(fitting) == []
-    (slow,) = FourBarKnee().remarks({"gait_speed": 0.5})
-    assert "moves backward under the hip at 1.19 m/s, but the walking speed is 0.50 m/s; check belt_speed" in slow
-    (in_kmh,) = FourBarKnee().remarks({"gait_speed": 3.6 * 1.015})
-    assert "the walking speed is 3.65 m/s; is it in km/h? Divide by 3.6: 1.01 m/s" in in_kmh
+
+
+@pytest.mark.parametrize(("factor", "percent"), [(0.7, -40), (1.5, 28)])
+def test_a_walking_speed_other_than_that_of_the_foot_in_stance_is_a_remark(factor: float, percent: int) -> None:
+    (remark,) = FourBarKnee().remarks({"gait_speed": factor * 1.015})
+    assert "in stance the foot moves backward under the hip at 1.19 m/s, but the walking speed is" in remark
+    assert f"({percent:+d} %); check belt_speed" in remark
+
+
+def test_a_walking_speed_of_half_or_twice_that_of_the_foot_in_stance_is_refused() -> None:
+    with pytest.raises(
+        InvalidSetting, match=r"1\.19 m/s, but the walking speed is 0\.50 m/s .*; check belt_speed"
+    ) as slow:
+        FourBarKnee().check_scenario({"gait_speed": 0.5})
+    assert slow.value.name == "gait_speed"
+    with pytest.raises(InvalidSetting, match=r"3\.65 m/s .*; is it in km/h\? Divide by 3\.6: 1\.01 m/s") as in_kmh:
+        FourBarKnee(belt_speed=3.6 * 1.015).check()
+    assert in_kmh.value.name == "belt_speed"
 
 
 def test_a_limit_that_the_leg_keeps_with_no_damper_is_a_remark():

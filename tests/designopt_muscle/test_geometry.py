@@ -10,7 +10,7 @@ import pytest
 from designopt_mechanics.surfaces.torus import around_torus
 from designopt_muscle.geometry.drawing import drawing
 from designopt_muscle.geometry.geometry import muscle_geometry
-from designopt_muscle.geometry.jumps import jumps
+from designopt_muscle.geometry.jumps import Jump, in_words, jumps
 from designopt_muscle.osim.read import read_model
 from designopt_recordings.files.storage import read_storage
 from opensim_cases import table
@@ -256,6 +256,16 @@ def test_jumps_of_a_path_are_reported_with_muscle_and_time():
     assert jump.by == pytest.approx(0.1, abs=2e-4)  # from one side of the cylinder to the other
     assert str(jump) == f"flexor at {jump.time:.4g} s: its moment arm about flexion jumps by 99.9 mm"
     assert not jumps(muscle_geometry(read_model(hinge()), {"flexion": q}), q, {"flexion": q})
+
+
+def test_many_jumps_are_one_sentence_with_the_largest():
+    some = [Jump("soleus", 0.1 * k, 1e-3 * k, "ankle") for k in range(1, 5)]
+    assert in_words(some[:1]) == ["soleus at 0.1 s: its moment arm about ankle jumps by 1 mm"]
+    assert in_words([*some, Jump("psoas", 0.2, 2e-3)]) == [
+        "4 jumps of moment arms between frames, of 1 muscle, the largest: soleus at 0.4 s: its moment arm"
+        " about ankle jumps by 4 mm",
+        "1 jump of lengths between frames, of 1 muscle, the largest: psoas at 0.2 s: its length jumps by 2 mm",
+    ]
 
 
 def test_coordinates_that_are_none_are_refused():

@@ -8,6 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from designopt_muscle.report.balances import _balance
+from designopt_muscle.report.joint_reactions import reaction_parts
+from designopt_muscle.report.named_muscles import drawn_muscles, named_muscles
 from designopt_muscle.report.sharing import margin_figure, muscle_sharing
 
 import designopt
@@ -98,12 +100,16 @@ def test_forces_in_joints_are_drawn_where_the_settings_name_joints(tmp_path):
     result = study.run(tmp_path / "load.study")
     chapter = muscle_sharing(result)
     assert chapter is not None
-    traces = figure(chapter, "Joint reactions").plot["data"]
-    assert [trace["name"] for trace in traces] == ["elbow", "elbow x", "elbow y", "elbow z"]
-    size, *parts = (np.asarray(trace["y"]) for trace in traces)
-    np.testing.assert_allclose(size, np.sqrt(sum(part**2 for part in parts)), rtol=1e-3)
+    (trace,) = figure(chapter, "Joint reactions").plot["data"]
+    components = figure(chapter, "Components of a joint reaction").plot["data"]
+    assert (trace["name"], [component["name"] for component in components]) == ("elbow", ["x", "y", "z"])
+    size, parts = np.asarray(trace["y"]), [np.asarray(component["y"]) for component in components]
+    np.testing.assert_allclose(size, np.sqrt(sum(part**2 for part in parts)), rtol=2e-3)
     steady, tense = result.outcomes.figures["peak_reaction"][0]
     assert size.max() == pytest.approx(steady, rel=1e-4)
+    peaks = next(table for table in chapter.tables if table.title == "Peaks of joint forces")
+    assert [row[2:4] for row in peaks.rows] == [("elbow", pytest.approx(peak)) for peak in (steady, tense)]
+    assert "in elbow at" in chapter.findings[0]
     assert tense > 1.3 * steady  # what the triceps does, the flexors undo: the joint carries both
     assert "Dotted" in figure(chapter, "Activations").note
 
@@ -153,6 +159,31 @@ def test_areas_of_a_balance_end_with_the_last_frame_that_has_a_solution() -> Non
         "net_moments": np.full((3, 1), 3.0),
         "coordinates": np.array(["elbow_flexion"]),
     }
-    *areas, needed = _balance(arrays, row=0)["data"]
+    *areas, needed = _balance(arrays, row=0, named=("long", "short"))["data"]
     assert [list(area["x"]) for area in areas] == [[0.0, 0.1], [0.0, 0.1]]
     assert len(needed["x"]) == 3
+
+
+def test_a_muscle_has_one_colour_in_all_designs() -> None:
+    def arrays(activations: list[float]) -> dict[str, np.ndarray]:
+        return {"time": np.zeros(1), "muscles": np.array(["short", "long"]), "activations": np.array([activations])}
+
+    motions = {("squares", "walk"): arrays([0.1, 0.4]), ("maximum", "walk"): arrays([0.3, 0.2])}
+    named = named_muscles(motions, "activations")
+    assert named == ("long", "short")
+    colours = [{name: style["color"] for _, name, style in drawn_muscles(some, named)} for some in motions.values()]
+    assert colours[0] == colours[1]
+    assert len(set(colours[0].values())) == 2
+
+
+def test_both_sides_of_a_joint_have_its_colour_and_each_joint_its_own() -> None:
+    joints = [f"{name}_{side}" for name in "abcdefghi" for side in "rl"]
+    forces = np.zeros((2, len(joints), 3))
+    forces[:, :, 1] = -np.arange(len(joints), 0, -1.0)
+    arrays = {"time": np.array([0.0, 1.0]), "joints": np.array(joints), "reactions": forces}
+    chapter = reaction_parts({("alone", "walk"): arrays})
+    lines = {trace["name"]: trace["line"] for trace in chapter.figures[0].plot["data"]}
+    assert len({style["color"] for style in lines.values()}) == len(lines) / 2 == 8
+    assert lines["a_r"]["color"] == lines["a_l"]["color"]
+    assert [name for name, style in lines.items() if "dash" in style] == [name for name in lines if name[-1] == "l"]
+    assert "not drawn: i_r and i_l" in chapter.figures[0].note

@@ -24,7 +24,7 @@ from designopt_walking.results.recording import bands, recorded_cycle
 from designopt_walking.walker import walker_of
 from recorded_walks import recorded_walk
 
-from designopt.collocation.solution.status import Status
+from designopt.collocation.solution.solution import Status
 from designopt.plugin import Diverged, InputFile
 
 
@@ -136,15 +136,19 @@ def test_a_bound_of_the_duration_is_among_those_that_a_walk_touches(
     assert [name for name in touched if name.startswith("duration")] == bounds
 
 
-def ended(objective: float, status: Status = Status.SOLVED) -> Any:
+def ended(objective: float, status: Status = Status.SOLVED, knee: float = 0.0) -> Any:
     """What `mesh_outputs` reads of a solution."""
-    return SimpleNamespace(objective=objective, status=status, success=status.success, message="not solved")
+    phase = SimpleNamespace(at=lambda fractions: {"knee": np.full(len(fractions), knee), "hip": 0.0 * fractions})
+    return SimpleNamespace(
+        objective=objective, status=status, success=status.success, message="not solved", phase=phase
+    )
 
 
 @pytest.mark.parametrize(("objective", "unconverged"), [(0.10009, 0.0), (0.1002, 1.0), (0.0998, 1.0)])
 def test_a_walk_whose_cost_changes_on_a_finer_mesh_is_not_converged(objective: float, unconverged: float) -> None:
-    assert mesh_outputs(ended(objective), ended(0.1)) == {
+    assert mesh_outputs(ended(objective), ended(0.1, knee=-0.02), ["hip", "knee"]) == {
         "mesh_change": pytest.approx(abs(objective / 0.1 - 1.0)),
+        "mesh_difference": pytest.approx(0.02),
         "mesh_unconverged": unconverged,
     }
 
@@ -153,14 +157,39 @@ def test_a_walk_whose_cost_changes_on_a_finer_mesh_is_not_converged(objective: f
 def test_the_change_with_the_mesh_is_an_output_where_a_study_asks_for_it(
     model: type[WalkPredict] | type[AmputeeWalk],
 ) -> None:
-    assert set(model(confirm=True).declares().outputs) == {"mesh_change", "mesh_unconverged"}
+    assert set(model(confirm=True).declares().outputs) == {
+        "mesh_change", "mesh_difference", "mesh_unconverged",
+    }  # fmt: skip
     assert not model().declares().outputs
 
 
 def test_a_walk_that_the_finer_mesh_does_not_confirm_has_no_result() -> None:
     with pytest.raises(Diverged, match=r"not on twice the intervals \(setting 'confirm'\)") as refused:
-        mesh_outputs(ended(0.1), ended(0.1, Status.ITERATION_LIMIT))
+        mesh_outputs(ended(0.1), ended(0.1, Status.ITERATION_LIMIT), ["knee"])
     assert refused.value.reason == "confirmation_iteration_limit"
+
+
+def test_another_walk_on_the_finer_mesh_is_no_result() -> None:
+    """Also where both cost the same."""
+    with pytest.raises(
+        Diverged, match=r"another walk, whose knee differs by 5\.7 deg .* 0\.1 instead of 0\.1"
+    ) as refused:
+        mesh_outputs(ended(0.1), ended(0.1, knee=0.1), ["hip", "knee"])
+    assert refused.value.reason == "confirmation_another_walk"
+
+
+def test_a_vertical_force_that_alternates_with_the_mesh_fails_a_check(walk: SolvedWalk, outputs: WalkOutputs) -> None:
+    """The pelvis goes up and down by 2 mm within two intervals; the mean force stays."""
+    height = walk.phase.values["pelvis_ty"]
+    alternating = height + 2e-3 * np.sin(0.5 * np.pi * np.arange(len(height)))
+    phase = replace(walk.phase, values={**walk.phase.values, "pelvis_ty": alternating})
+    ringing = walk_outputs(replace(walk, solution=replace(walk.solution, phase=phase)))
+    assert outputs["force_peaks"] == 2.0
+    assert ringing["force_peaks"] > 8.0
+    assert ringing["failed_checks"] == 1.0 + sum(
+        ringing[name] > limit
+        for name, limit in {"mean_force_error": 1e-3, "impulse_error": 5e-3, "energy_error": 1e-2}.items()
+    )
 
 
 def test_a_wrong_walk_fails_the_checks(walk: SolvedWalk) -> None:

@@ -15,7 +15,7 @@ from designopt_walking.amputee.programs import AmputeePrograms
 from designopt_walking.amputee.shared_walks import SharedWalks
 
 from designopt.collocation import Guess, Integral, Options, Phase, Program, Solution, TrajectoryProblem
-from designopt.collocation.solution.status import Status
+from designopt.collocation.solution.solution import Status
 from designopt.dynamics import System, Variable
 from designopt.lazy import casadi as ca
 
@@ -107,7 +107,7 @@ def test_an_interrupted_solve_ends_the_way_to_a_walk_and_is_not_stored(
 ) -> None:
     """Otherwise the walk that continued from an interrupted one would be stored, and start those of later runs."""
     programs = object.__new__(AmputeePrograms)
-    stopped = SimpleNamespace(solve=lambda guess: replace(solution, status=Status.CANCELLED))
+    stopped = SimpleNamespace(parameters={"speed": 0.9}, solve=lambda guess: replace(solution, status=Status.CANCELLED))
     programs.program = lambda *_: stopped  # type: ignore[assignment, method-assign, return-value]
     with pytest.raises(KeyboardInterrupt):
         shared("knee").solution("first", lambda: programs.solve(stopped, Guess(), 40))  # type: ignore[arg-type]

@@ -6,12 +6,14 @@ import os
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from designopt_muscle.osim.read import read_model
 from designopt_walking.bundled import planar_walker
+from designopt_walking.report import sides
 from designopt_walking.report.checks import walking_checks
 from designopt_walking.report.curves import walking_activations, walking_angles
 from designopt_walking.report.device_map import DeviceMap
@@ -39,7 +41,8 @@ def _recorded() -> tuple[WalkOutputs, dict[str, Any]]:
     walk = recorded_walk(walker, shared / _REFERENCE, half=True)
     arrays = walk_arrays(walk)
     band = np.stack([arrays["positions"], np.full_like(arrays["positions"], 0.1)], axis=2)
-    return walk_outputs(walk), {**arrays, "recorded_positions": band}
+    touched = {"bounds": np.array(["knee_angle_l, least: -50 deg"]), "bound_shares": np.array([0.04])}
+    return walk_outputs(walk), {**arrays, "recorded_positions": band, **touched}
 
 
 class ConfirmedOutputs(WalkOutputs):
@@ -102,9 +105,36 @@ def test_the_figure_moves_through_a_cycle_with_the_ground_forces_and_says_what_i
     (plot,) = plots(section).values()
     assert len(plot["frames"]) > 50
     assert plot["layout"]["sliders"]
-    assert [trace["name"] for trace in plot["data"]] == ["trunk and right leg", "left leg", "ground", "ground force"]
+    assert [trace["name"] for trace in plot["data"]] == ["trunk", "right leg", "left leg", "ground force"]
+    assert len({trace["line"]["color"] for trace in plot["data"]}) == 4
+    (floor,) = plot["layout"]["shapes"]
+    assert (floor["xref"], floor["y0"], floor["y1"]) == ("paper", 0.0, 0.0)
     assert section is not None
     assert section.notes == ASSUMPTIONS
+
+
+def test_the_trunk_is_above_the_pelvis_and_both_legs_below(result: Result) -> None:
+    (plot,) = plots(walking_figure(result)).values()
+    heights = [[y for y in trace["y"] if y is not None] for trace in plot["data"][:3]]
+    trunk, right, left = (np.array(y) for y in heights)
+    assert trunk.max() > 1.5
+    assert min(right.min(), left.min()) < 0.1
+    assert max(right.max(), left.max()) == pytest.approx(trunk.min(), abs=1e-3)  # the hips
+
+
+def test_the_legs_of_an_amputee_are_named(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sides, "prosthetic_side", lambda result: "l")
+    (plot,) = plots(walking_figure(result)).values()
+    names = ["sound leg (right)", "prosthesis (left)"]
+    assert [trace["name"] for trace in plot["data"]] == ["trunk", *names, "ground force"]
+    section = walking_figure(result)
+    assert section is not None
+    assert section.introduction.startswith("The left leg is the prosthesis: names that end in _l are of it")
+    for part in (ground_force, walking_angles, walking_activations, effort_shares):
+        for plot in plots(part(result)).values():
+            assert {*names} <= {trace.get("name") for trace in plot["data"]}
+    (moments,) = plots(walking_moments(result)).values()
+    assert "knee angle, prosthesis (left)" in [a["text"] for a in moments["layout"]["annotations"]]
 
 
 def test_ground_forces_carry_the_weight(result: Result) -> None:
@@ -157,6 +187,21 @@ def test_the_map_marks_failed_designs_with_their_reasons_and_draws_nothing_betwe
     assert set(failed["text"]) == {"implausible", "iteration_limit"}
     assert section is not None
     assert section.introduction == "4 of 10 designs have no result in some scenario."
+
+
+def test_without_a_free_number_the_map_says_what_to_name_in_the_space(result: Result) -> None:
+    spaceless = SimpleNamespace(problem=SimpleNamespace(space=SimpleNamespace(parameters=())), outcomes=result.outcomes)
+    section = DeviceMap()(cast(Result, spaceless))
+    assert section is not None
+    assert section.introduction.startswith(
+        "No number of the device is free, so there is no map: name one or two in space"
+    )
+
+
+def test_a_knee_at_its_bound_in_swing_is_no_prediction(result: Result) -> None:
+    section = walking_checks(result)
+    assert section is not None
+    assert any("The knee bends to its bound (-50 deg), as in" in text for text in section.findings)
 
 
 def test_checks_list_errors_and_how_each_walk_ended(result: Result) -> None:

@@ -15,10 +15,11 @@ from designopt_walking.amputee.model import AmputeeWalk
 from designopt_walking.amputee.start import AmputeeStart
 from designopt_walking.amputee.walks import AmputeeWalks
 from designopt_walking.models.predict import WalkPredict
+from designopt_walking.programs import predictor
 from designopt_walking.programs.predictor import WalkPredictor
 
-from designopt.collocation import Guess, TrajectoryProblem
-from designopt.collocation.solution.status import Status
+from designopt.collocation import Guess, Options, TrajectoryProblem
+from designopt.collocation.solution.solution import Status
 from designopt.plugin import Diverged
 
 MIDDLE = {"damper_stiffness": 2e4, "damper_damping": 2.5e3, "ankle_stiffness": 400.0}
@@ -211,6 +212,41 @@ def test_a_chosen_device_starts_from_the_walks_of_all_families_and_is_polished(m
     with pytest.raises(Diverged) as unsolved:
         amputee.best_device(0.9, {})
     assert unsolved.value.reason == "iteration_limit"
+
+
+def test_a_walk_is_confirmed_near_itself_on_twice_the_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    amputee = walks(monkeypatch)
+    predicted = amputee.walk(0.9, SOFT)
+    finer: list[tuple[object, ...]] = []
+
+    def solve_finer(*arguments: object) -> Walk:
+        finer.append(arguments)
+        return Walk((), objective=1.1)
+
+    monkeypatch.setattr(amputee.programs, "solve_finer", solve_finer, raising=False)
+    confirmed = amputee.confirmed(0.9, SOFT, predicted)
+    assert finer == [((0.9, SOFT), predicted.solution, 80)]
+    assert (confirmed.solution.objective, confirmed.way) == (1.1, "warm")
+
+
+@pytest.mark.parametrize("status", [Status.SOLVED, Status.ITERATION_LIMIT])
+def test_a_predicted_walk_is_confirmed_near_itself_else_from_a_tracked_walk(
+    monkeypatch: pytest.MonkeyPatch, status: Status
+) -> None:
+    coarse, tracked = Walk(()), Walk((), objective=3.0)
+    near = Walk((), status.success, 2.0, status=status)
+    starts: list[tuple[int, object, object]] = []
+
+    def program(_: object, options: Options, guess: Walk, *, statement: object) -> object:
+        return SimpleNamespace(solve=lambda warm, previous: starts.append((options.intervals, warm, previous)) or near)
+
+    monkeypatch.setattr(Guess, "from_solution", lambda walk: walk)
+    monkeypatch.setattr(predictor, "Program", program)
+    monkeypatch.setattr(WalkPredictor, "solve", lambda self, *_, starts: (self.mesh.intervals, tracked, starts))
+    body = WalkPredict(intervals=12)._predictor(0.0)[0]
+    confirmed = body.confirmed(1.2, {}, coarse, 3)  # type: ignore[arg-type]
+    assert starts == [(24, "near", coarse)]
+    assert confirmed == (near if status.success else (24, tracked, 3))
 
 
 def test_on_a_slope_a_family_continues_the_same_family_nearer_to_level(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from designopt_walking.report.panels import panel_height, panels
 from given_results import GivenResult, at_most, grid, maximize, minimize
 
 from designopt.report import Figure, Section, Table, write_report
+from designopt.report.designs import selectable
 from designopt.report.drawing import DrawnMotion, draw
 from designopt.report.page.page import render
 from designopt.report.parts.designs.front import front
@@ -118,6 +119,45 @@ def test_a_selector_changes_what_the_map_shows(browser: Any, tmp_path: Path) -> 
     assert errors(browser) == []
 
 
+def test_one_selector_changes_all_figures_of_designs_and_draws_a_second_one_dotted(
+    browser: Any, tmp_path: Path
+) -> None:
+    def lines(level: int) -> dict[str, Any]:
+        return {"data": [{"x": [0, 1], "y": [level, level + k], "name": str(k)} for k in range(2)], "layout": {}}
+
+    soft_and_stiff = {("soft", "walk"): {"level": 1}, ("stiff", "walk"): {"level": 5}}
+    figures = tuple(
+        selectable(title, soft_and_stiff, lambda arrays: lines(arrays["level"])) for title in ("Angles", "Moments")
+    )
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Curves", figures=figures)]), encoding="utf-8")
+    open_page(browser, path)
+    assert count(browser, "select") == 2  # the shown design, and the dotted one
+    traces = (
+        "return [...document.querySelectorAll('.plot')].map(p => p._fullData.map(t => [t.name, t.y[0], t.line.dash]))"
+    )
+    soft = [["0", 1, "solid"], ["1", 1, "solid"]]
+    assert browser.execute_script(traces) == [soft, soft]
+    change = (
+        "const s = document.querySelectorAll('#common select')[arguments[0]];"
+        "s.value = arguments[1]; s.dispatchEvent(new Event('change'))"
+    )
+    browser.execute_script(change, 1, "1")
+    soft_and_dotted = [*soft, ["0, dotted", 5, "dot"], ["1, dotted", 5, "dot"]]
+    wait_until(
+        lambda: browser.execute_script(traces) == [soft_and_dotted, soft_and_dotted],
+        "both figures have the second design",
+    )
+    captions = "return [...document.querySelectorAll('.shown')].map(e => e.textContent)"
+    assert browser.execute_script(captions) == ["Design: soft, dotted stiff"] * 2
+    browser.execute_script(change, 0, "1")
+    browser.execute_script(change, 1, "")
+    stiff = [["0", 5, "solid"], ["1", 5, "solid"]]
+    wait_until(lambda: browser.execute_script(traces) == [stiff, stiff], "both figures have the other design alone")
+    assert browser.execute_script(captions) == ["Design: stiff"] * 2
+    assert errors(browser) == []
+
+
 def test_the_page_turns_dark_and_light(browser: Any, tmp_path: Path) -> None:
     open_page(browser, some_parts(grid(), tmp_path, front, parallel))
     ink = "return getComputedStyle(document.querySelector('[id^=pareto-front] .xtick text')).fill"
@@ -182,12 +222,14 @@ def test_a_page_without_a_decision_has_all_its_parts_on_paper(browser: Any, tmp_
     path = tmp_path / "report.html"
     path.write_text(render(grid(), [analysed, last]), encoding="utf-8")
     browser.get(path.as_uri())
-    assert count(browser, "#paper") == 0
+    assert browser.execute_script("return document.getElementById('paper').checked")
     browser.execute_script("dispatchEvent(new Event('beforeprint'))")
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
         script = "return [...document.querySelectorAll('main > section')].map(s => getComputedStyle(s).display)"
         assert "none" not in browser.execute_script(script)
+        browser.execute_script("document.getElementById('paper').click()")
+        assert browser.execute_script(script) == ["block", "none"]
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 

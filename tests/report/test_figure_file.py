@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from html import unescape
 
+import plotly.graph_objects as go
 import pytest
 from given_results import grid
 
@@ -15,6 +16,26 @@ from designopt.report.figure_file import FigureError, write_figure
 needs_browser = pytest.mark.skipif(
     not any(shutil.which(name) for name in figure_file.BROWSERS), reason="needs Chromium or Chrome"
 )
+
+
+def test_sizes_in_pixels_are_in_proportion_to_the_letters_of_a_paper():
+    """Letters of 13 pixels on the page are 8 pt, 32/3 pixels."""
+    marker = {"size": [13.0, 26.0], "line": {"width": 1.3}}
+    panels = {"yaxis": {"domain": [0.0, 0.4]}, "yaxis2": {"domain": [0.5, 1.0]}, "title": "on the page"}
+    trace = {"type": "scatter", "x": [0, 1], "y": [0, 1], "marker": marker, "name": "long name " * 3}
+    figure = figure_file._on_paper(go.Figure([trace, {**trace, "yaxis": "y2"}] * 3, panels))
+    assert figure.layout.title.text is None
+    assert figure.layout.font.size == pytest.approx(32 / 3)
+    assert figure.data[0].marker.size == pytest.approx([32 / 3, 64 / 3])
+    assert figure.data[0].marker.line.width == pytest.approx(1.3 * 32 / 3 / 13)
+    width, height = figure_file._column(figure)
+    assert width == 85.0
+    assert height == 64.0 + figure_file.PANEL + 3 * figure_file.ROW  # six rows of the legend, three of them free
+
+
+def test_the_other_figures_of_a_part_are_named(tmp_path):
+    text = figure_file.other_figures(grid(), tmp_path / "convergence.pdf")
+    assert text == "Hypervolume of the front; others of the part: convergence-2.pdf (Best of each objective so far)"
 
 
 @needs_browser
@@ -34,7 +55,7 @@ def test_a_figure_is_written_in_the_size_of_a_column(tmp_path):
     [
         ("front.png", "written as .svg or .pdf"),
         ("frnt.pdf", "no plugin named 'frnt'; did you mean 'front'"),
-        ("front-9.pdf", "there is no 8"),
+        ("front-9.pdf", "the part 'front' has no figure 9 here; its figures are front.pdf"),
     ],
 )
 def test_a_figure_that_is_not_there_is_refused(tmp_path, name, message, monkeypatch):
@@ -62,6 +83,7 @@ def test_a_figure_in_a_notebook_has_a_picture_beside_its_interactive_form(monkey
     bundle = figure._repr_mimebundle_()
     assert base64.b64decode(bundle["image/png"]) == b"picture"
     assert base64.b64encode(b"<svg/>").decode() in bundle["text/html"]
+    assert '<img alt="Objectives against each other"' in bundle["text/html"]
     assert bundle["application/vnd.plotly.v1+json"]["data"]
     monkeypatch.setattr(notebook_figure, "has_browser", lambda: False)
     assert "Plotly.newPlot" in figure._repr_mimebundle_()["text/html"]

@@ -108,3 +108,14 @@ def test_colours_are_for_the_values_of_feasible_designs_and_end_near_them() -> N
     assert high == pytest.approx(1.95 + 0.9)
     assert colour_limits(values[:20], feasible[:20]) == (1.0, 2.0)
     assert colour_limits(np.array([np.nan]), np.array([True])) == (None, None)
+
+
+def test_a_note_names_the_figures_with_values_beyond_the_colours() -> None:
+    designs, even = [(30 + k, 0.01 * k) for k in range(40)], [float(k) for k in range(40)]
+    section = map_figures(beam_result(designs, {"mass": [*even[:-1], 1e6], "sag": even}))
+    plain = map_figures(beam_result(designs, {"mass": even, "sag": even}))
+    assert section is not None
+    assert plain is not None
+    assert "beyond the scale" in section.figures[0].note
+    assert "sag" not in section.figures[0].note
+    assert plain.figures[0].note == ""

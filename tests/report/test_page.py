@@ -220,6 +220,17 @@ def test_a_table_is_saved_whole_in_full_precision() -> None:
     assert "2 more rows" in page.text
 
 
+def test_rows_beyond_the_first_ones_are_folded_until_the_reader_asks_for_them() -> None:
+    table = Table("T", ("a",), tuple((i,) for i in range(6)), visible_rows=5, folded_from=2)
+    page = Page(render(EMPTY, [Section("S", tables=(table, replace(table, folded_from=5)))]))
+    rows = [attributes.get("class") for tag, attributes in page.elements if tag == "tr"]
+    assert rows == [None, None, None, "folded", "folded", "folded", *[None] * 6]
+    assert "3 more rows" in page.text
+    assert [attributes for tag, attributes in page.elements if attributes.get("class") == "unfold"] == [
+        {"class": "unfold"}
+    ]
+
+
 def test_plotly_figures_of_other_people_are_welcome() -> None:
     from plotly.graph_objects import Figure as PlotlyFigure
 

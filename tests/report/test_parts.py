@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from given_results import POINTS, at_most, beam_result, grid, maximize, minimize, six_designs
 
+import designopt
 from designopt.plugin import Use, find
 from designopt.problem import Problem
 from designopt.report import summary_table
@@ -359,7 +361,22 @@ def test_an_analysis_of_few_designs_has_a_row_for_each_figure_with_a_value() -> 
     assert section is not None
     (table,) = section.tables
     assert table.columns == ("", "value")
+    assert table.folded_from == 10
     assert [row[0] for row in table.rows] == ["width [mm]", "height [m]", "status", *(f"f{i}" for i in range(1, 14))]
+
+
+def test_named_designs_that_are_the_chosen_ones_have_one_table(tmp_path: Path) -> None:
+    designs = [{"name": f"d{x}", "x": x} for x in (1.0, 2.0, 3.0)]
+    common = {"study": "s", "model": double, "execution": {"executor": "serial"}}
+    common |= {"objectives": [{"minimize": "twice"}], "report": {"tolerances": {"neighbours": 0}}}
+    for count, title in ((1, None), (3, "Analysis")):
+        solver = {"use": "evaluate", "designs": designs[:count]}
+        section = analysis(designopt.define(**common, solver=solver).run(tmp_path / f"{count}.study"))
+        assert (section and section.title) == title
+
+
+def double(x: float) -> dict[str, float]:
+    return {"twice": 2.0 * x}
 
 
 def test_tables_of_the_only_design_do_not_name_it_in_every_row(monkeypatch: pytest.MonkeyPatch) -> None:

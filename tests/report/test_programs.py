@@ -9,7 +9,7 @@ import pytest
 from designopt_motion.cart_pole import CartPole
 
 from designopt.collocation import Integral, Options, Phase, Program, TrajectoryProblem, linked, solve
-from designopt.collocation.solution.status import Status
+from designopt.collocation.solution.solution import Status
 from designopt.dynamics.system import System, Variable
 from designopt.report.labels import number
 from designopt.report.parts.motion.programs import programs

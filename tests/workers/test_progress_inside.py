@@ -4,6 +4,7 @@ import math
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,9 @@ def test_progress_of_an_evaluation_reaches_the_display_and_the_store(tmp_path, e
 def test_the_progress_line_tells_the_one_that_is_farthest():
     snapshot = Snapshot("s", 1, 1, 3, 10, 3, 0, 0.1, 30.0, None, running=((7, 0.25, "mesh"), (8, 0.5, "step 3")))
     assert "design 8 at 50 % (step 3) and 1 more" in line(snapshot)
+    unknown = replace(snapshot, running=((7, None, "walk, iteration 34"), (8, 0.0, "mesh")))
+    assert "design 8 at 0 % (mesh) and 1 more" in line(unknown)
+    assert "design 7 (walk, iteration 34)" in line(replace(unknown, running=unknown.running[:1]))
     assert "design" not in line(Snapshot("s", 1, 1, 3, 10, 3, 0, 0.1, 30.0, None)).replace("designs", "")
 
 
@@ -54,9 +58,19 @@ def test_shares_are_taken_into_their_range_and_nobody_has_to_listen():
     assert heard == [(0.0, "now"), (0.5, "now"), (1.0, "now")]
 
 
+def test_texts_of_steps_precede_what_is_reported_inside():
+    heard = []
+    with evaluation_progress.listened_by(lambda share, words: heard.append((math.isnan(share), words))):
+        with evaluation_progress.step("walk"), evaluation_progress.step("60 intervals"):
+            designopt.progress(None, "iteration 3")
+        designopt.progress(0.5, "checks")
+    texts = ["walk", "walk, 60 intervals", "walk, 60 intervals, iteration 3"]
+    assert heard == [*((True, text) for text in texts), (False, "checks")]
+
+
 def test_a_note_that_is_damaged_or_too_long_is_no_note(tmp_path):
-    Running(tmp_path).note([(1, 0.5, "x")])
-    assert running(tmp_path) == ((1, 0.5, "x"),)
+    Running(tmp_path).note([(1, 0.5, "x"), (2, None, "y")])
+    assert running(tmp_path) == ((1, 0.5, "x"), (2, None, "y"))
     for text in ("[[1]]", "{", "7", "[[1, 2, 3" + " " * 2**21):
         (tmp_path / "running.json").write_text(text)
         assert running(tmp_path) == ()

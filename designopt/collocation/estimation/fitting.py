@@ -10,10 +10,9 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.collocation.estimation.measurements import Measurements
-from designopt.collocation.statement.checks import check_names
 from designopt.collocation.statement.guess import Guess, Sampled
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
-from designopt.collocation.statement.stated_values import ProblemError
+from designopt.collocation.statement.stated_values import ProblemError, check_names
 from designopt.collocation.statement.symbols import Ends, Symbols
 from designopt.collocation.statement.terms import Integral, Samples
 from designopt.lazy import casadi as ca

@@ -33,7 +33,7 @@ from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.statement.symbols import Ends
 from designopt.collocation.transcription.boxes import ProgramBounds
-from designopt.collocation.transcription.mesh.samples import SamplePoint, numeric_arguments
+from designopt.collocation.transcription.functions.samples import SamplePoint, numeric_arguments
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import scipy
 
@@ -173,8 +173,8 @@ def _unknowns(problem: TrajectoryProblem, transcription: Transcription) -> dict[
     for phase, phase_layout, point in zip(
         problem.phases, transcription.layout.phases, transcription.statement.points, strict=True
     ):
-        for name, k in (("t0", phase_layout.t0), ("tf", phase_layout.tf)):
-            if k >= 0 and k not in index_of.values():
+        for name, k in phase_layout.times.items():
+            if k not in index_of.values():
                 index_of[f"{phase.name}.{name}"] = k
         index_of.update(
             {f"{phase.name}.initial.{n}": int(k) for n, k in zip(point.names, phase_layout.states[0], strict=False)}

@@ -81,7 +81,7 @@ static int corrected(Interior *t, Merit m, double alpha, double theta_of_full, d
             t->c_soc[i] = alpha_last * t->c_soc[i] + t->c[i];
             t->side[n + i] = -t->c_soc[i];
         }
-        if (!solved_for(t, t->side, t->soc)) return 0;
+        if (!solved_for_side(t, 0, t->soc)) return 0;
         /* limits are kept from where the step begins */
         memcpy(t->g.x, t->before, (size_t)n * sizeof(double));
         alpha_last = longest(t, t->soc);

@@ -124,10 +124,10 @@ class ProgramFunctions:
         try:
             for call in self._calls[what]:
                 call()
+            return int(self.stops())
         except BaseException as error:  # it would be lost in C
             self.raised = error
             return 1
-        return int(self.stops())
 
 
 def _bound(library: ctypes.CDLL, function: Any, call: Call) -> Any:

@@ -22,7 +22,7 @@ static void times(const Interior *t, const double *v, double *result) {
     }
 }
 
-/* Factors of the matrix; 1 if its inertia is right, 0 if it is not, -1 if it is singular, -2 without memory. */
+/* Factors of the matrix, with the right-hand side `side` at hand; 1 if its inertia is right, 0 if it is not, -1 if it is singular, -2 without memory. */
 static int factors(Interior *t) {
     if (!t->system.analysis) {
         Memory memory = {0};
@@ -34,7 +34,7 @@ static int factors(Interior *t) {
         if (!t->system.analysis) return -2;
     }
     if (!t->factor && !(t->factor = new_factor(t->system.analysis))) return -2;
-    int flag = factorize(t->system.analysis, t->k, t->threshold, 1e-100, t->factor);
+    int flag = factorize(t->system.analysis, t->k, t->threshold, 1e-100, t->side, t->factor);
     if (flag == NO_MEMORY) return -2;
     return flag == SINGULAR ? -1 : t->factor->negative == t->g.m;
 }
@@ -75,22 +75,22 @@ static int factors_of_descent(Interior *t, int first) {
     }
 }
 
-/* `found` becomes the solution for the right-hand side `side`; 0 if it has no digits. */
-static int solved_for(Interior *t, const double *side, double *found) {
+/* `found` becomes the solution for `side`, which the factorization `had`; 0 if it has no digits. */
+static int solved_for_side(Interior *t, int had, double *found) {
     int size = t->g.n + t->g.m;
-    double of_side = largest_of(side, size), before = HUGE_NUMBER;
-    memcpy(found, side, (size_t)size * sizeof(double));
-    solve(t->system.analysis, t->factor, found);
+    double of_side = largest_of(t->side, size), before = HUGE_NUMBER;
+    memcpy(found, t->side, (size_t)size * sizeof(double));
+    solve(t->system.analysis, t->factor, had, found);
     for (int round = 0; round <= REFINEMENTS; round++) {
         times(t, found, t->left);
-        for (int i = 0; i < size; i++) t->left[i] = side[i] - t->left[i];
+        for (int i = 0; i < size; i++) t->left[i] = t->side[i] - t->left[i];
         double of_found = largest_of(found, size), of_left = largest_of(t->left, size);
         double ratio = of_left / (smaller(of_found, 1e6 * of_side) + of_side);
         if (!isfinite(of_found)) return 0;
         if (of_left == 0.0 || ratio <= EXACT) return 1;
         if (round == REFINEMENTS || ratio > 0.9 * before) return ratio <= GOOD_ENOUGH;
         before = ratio;
-        solve(t->system.analysis, t->factor, t->left);
+        solve(t->system.analysis, t->factor, 0, t->left);
         for (int i = 0; i < size; i++) found[i] += t->left[i];
     }
     return 1;
@@ -106,7 +106,7 @@ static int find_multipliers(Interior *t) {
         t->side[i] = -(t->slopes[i] - g->zl[i] + g->zu[i]);
     }
     memset(t->side + g->n, 0, (size_t)g->m * sizeof(double));
-    int good = factors(t) == 1 && solved_for(t, t->side, t->step) && largest_of(t->step + g->n, g->m) <= 1000.0;
+    int good = factors(t) == 1 && solved_for_side(t, 1, t->step) && largest_of(t->step + g->n, g->m) <= 1000.0;
     for (int i = 0; i < g->m; i++) g->y[i] = good ? t->step[g->n + i] : 0.0;
     return 1;
 }
@@ -124,7 +124,7 @@ static int find_step(Interior *t) {
     }
     for (int i = 0; i < g->m; i++) t->side[g->n + i] = -t->c[i];
     if (!factors_of_descent(t, 1)) return 0;
-    while (!solved_for(t, t->side, t->step)) { /* with larger pivots */
+    while (!solved_for_side(t, 1, t->step)) { /* with larger pivots */
         if (t->threshold >= 1e-2) return 0;
         t->threshold = smaller(1e-2, 100.0 * t->threshold);
         if (factors(t) != 1 && !factors_of_descent(t, 0)) return 0;

@@ -2,15 +2,17 @@
 
 /* Columns that are eliminated before the columns behind them are brought up to date. */
 enum { PANEL = 32 };
+/* Columns and rows of a tile, which is twelve registers of four numbers. */
+enum { TILE = 6, TILE_ROWS = 8 };
 /* A pivot with this share of the largest entry beside it is taken without looking for a better one. */
 static const double GOOD = 0.1;
 
 typedef struct {
-    double *f;       /* (m, m), leading dimension m */
-    int m, own;      /* rows; those that may be eliminated, the first ones */
+    double *f;       /* (ld, m + TILE), zero in rows from m on and in columns from m on */
+    int m, ld, own;  /* rows, then rounded up to tiles; those that may be eliminated, the first ones */
     int *index;      /* (m,) what the rows are: moved with them */
     double *inverse; /* (2 own,) of the pivots: diagonal and the entry below it */
-    double *w;       /* (m, PANEL): columns of L D */
+    double *w;       /* (ld + TILE, PANEL): columns of L D */
     double threshold, small;
     int done, negative;
 } Front;
@@ -23,13 +25,11 @@ typedef struct {
 
 /* Four numbers at once, by any processor: gcc and clang make what it has of it. */
 typedef double Four __attribute__((vector_size(32), aligned(8), may_alias));
+typedef int64_t FourBits __attribute__((vector_size(32), aligned(8), may_alias));
 
-/* c -= a x + b y, of length n. */
-static inline void subtract(double *c, const double *a, double x, const double *b, double y, int n) {
-    int i = 0;
-    for (; i + 3 < n; i += 4) *(Four *)(c + i) = *(Four *)(c + i) - *(const Four *)(a + i) * x - *(const Four *)(b + i) * y;
-    for (; i < n; i++) c[i] = c[i] - a[i] * x - b[i] * y;
-}
+/* The row of the tile that has row i. */
+static inline int tile_of(int i) { return i & ~(TILE_ROWS - 1); }
+static inline int whole_tiles(int rows) { return tile_of(rows + TILE_ROWS - 1); }
 
 /* c -= a x, of length n. */
 static inline void subtract_one(double *c, const double *a, double x, int n) {
@@ -38,139 +38,134 @@ static inline void subtract_one(double *c, const double *a, double x, int n) {
     for (; i < n; i++) c[i] = c[i] - a[i] * x;
 }
 
-/* c[i, k] -= sum over q of a[i, q] b[k, q] for rows i >= k, columns k from 0 to `columns`. */
+/* c[i, k] -= sum over q of a[i, q] b[k, q] in whole tiles, for columns k from `begin` to `end` and rows i from k to ld. */
 FOR_EACH_PROCESSOR
-static void subtract_product(double *c, ptrdiff_t ldc, const double *a, ptrdiff_t lda, const double *b, ptrdiff_t ldb,
-                             int rows, int columns, int depth) {
-    int k = 0;
-    for (; k + 3 < columns; k += 4) {
-        double *c0 = c + k * ldc, *c1 = c0 + ldc, *c2 = c1 + ldc, *c3 = c2 + ldc;
-        int i = k;
-        for (; i + 7 < rows; i += 8) {
-            Four s0 = *(Four *)(c0 + i), s1 = *(Four *)(c1 + i), s2 = *(Four *)(c2 + i), s3 = *(Four *)(c3 + i);
-            Four t0 = *(Four *)(c0 + i + 4), t1 = *(Four *)(c1 + i + 4), t2 = *(Four *)(c2 + i + 4),
-                 t3 = *(Four *)(c3 + i + 4);
+static void subtract_product(double *c, ptrdiff_t ld, const double *a, const double *b, int begin, int end, int depth) {
+    for (int k = begin; k < end; k += TILE)
+        for (int i = tile_of(k); i < ld; i += TILE_ROWS) {
+            double *c0 = c + k * ld + i, *c1 = c0 + ld, *c2 = c1 + ld, *c3 = c2 + ld, *c4 = c3 + ld, *c5 = c4 + ld;
+            Four s0 = *(Four *)c0, s1 = *(Four *)c1, s2 = *(Four *)c2, s3 = *(Four *)c3, s4 = *(Four *)c4;
+            Four t0 = *(Four *)(c0 + 4), t1 = *(Four *)(c1 + 4), t2 = *(Four *)(c2 + 4), t3 = *(Four *)(c3 + 4);
+            Four t4 = *(Four *)(c4 + 4), s5 = *(Four *)c5, t5 = *(Four *)(c5 + 4);
             const double *p = a + i, *r = b + k;
-            for (int q = 0; q < depth; q++, p += lda, r += ldb) {
+            for (int q = 0; q < depth; q++, p += ld, r += ld + TILE) {
                 Four u = *(const Four *)p, v = *(const Four *)(p + 4);
-                s0 -= u * r[0], s1 -= u * r[1], s2 -= u * r[2], s3 -= u * r[3];
-                t0 -= v * r[0], t1 -= v * r[1], t2 -= v * r[2], t3 -= v * r[3];
+                s0 -= u * r[0], t0 -= v * r[0], s1 -= u * r[1], t1 -= v * r[1], s2 -= u * r[2], t2 -= v * r[2];
+                s3 -= u * r[3], t3 -= v * r[3], s4 -= u * r[4], t4 -= v * r[4], s5 -= u * r[5], t5 -= v * r[5];
             }
-            *(Four *)(c0 + i) = s0, *(Four *)(c1 + i) = s1, *(Four *)(c2 + i) = s2, *(Four *)(c3 + i) = s3;
-            *(Four *)(c0 + i + 4) = t0, *(Four *)(c1 + i + 4) = t1, *(Four *)(c2 + i + 4) = t2;
-            *(Four *)(c3 + i + 4) = t3;
-        }
-        for (; i + 3 < rows; i += 4) {
-            Four s0 = *(Four *)(c0 + i), s1 = *(Four *)(c1 + i), s2 = *(Four *)(c2 + i), s3 = *(Four *)(c3 + i);
-            const double *p = a + i, *r = b + k;
-            for (int q = 0; q < depth; q++, p += lda, r += ldb) {
-                Four u = *(const Four *)p;
-                s0 -= u * r[0], s1 -= u * r[1], s2 -= u * r[2], s3 -= u * r[3];
-            }
-            *(Four *)(c0 + i) = s0, *(Four *)(c1 + i) = s1, *(Four *)(c2 + i) = s2, *(Four *)(c3 + i) = s3;
-        }
-        for (; i < rows; i++) {
-            double s0 = c0[i], s1 = c1[i], s2 = c2[i], s3 = c3[i];
-            for (int q = 0; q < depth; q++) {
-                double u = a[i + q * lda];
-                const double *r = b + k + q * ldb;
-                s0 -= u * r[0], s1 -= u * r[1], s2 -= u * r[2], s3 -= u * r[3];
-            }
-            c0[i] = s0, c1[i] = s1, c2[i] = s2, c3[i] = s3;
-        }
-    }
-    for (; k < columns; k++)
-        for (int q = 0; q < depth; q++) {
-            double r = b[k + q * ldb];
-            const double *p = a + q * lda;
-            for (int i = k; i < rows; i++) c[i + k * ldc] -= p[i] * r;
+            *(Four *)c0 = s0, *(Four *)c1 = s1, *(Four *)c2 = s2, *(Four *)c3 = s3, *(Four *)c4 = s4;
+            *(Four *)(c0 + 4) = t0, *(Four *)(c1 + 4) = t1, *(Four *)(c2 + 4) = t2, *(Four *)(c3 + 4) = t3;
+            *(Four *)(c4 + 4) = t4, *(Four *)c5 = s5, *(Four *)(c5 + 4) = t5;
         }
 }
 
 /* Exchanges rows and columns i < j of what is left from row `from` on; of columns before them all rows are exchanged. */
 static void exchange(Front *t, int i, int j) {
     double *f = t->f, x;
-    ptrdiff_t m = t->m;
+    ptrdiff_t ld = t->ld;
     if (i == j) return;
 #define SWAP(a, b) (x = (a), (a) = (b), (b) = x)
-    for (ptrdiff_t k = 0; k < i; k++) SWAP(f[i + k * m], f[j + k * m]);
-    for (ptrdiff_t k = i + 1; k < j; k++) SWAP(f[k + i * m], f[j + k * m]);
-    for (ptrdiff_t k = j + 1; k < m; k++) SWAP(f[k + i * m], f[k + j * m]);
-    SWAP(f[i + i * m], f[j + j * m]);
+    for (ptrdiff_t k = 0; k < i; k++) SWAP(f[i + k * ld], f[j + k * ld]);
+    for (ptrdiff_t k = i + 1; k < j; k++) SWAP(f[k + i * ld], f[j + k * ld]);
+    for (ptrdiff_t k = j + 1; k < t->m; k++) SWAP(f[k + i * ld], f[k + j * ld]);
+    SWAP(f[i + i * ld], f[j + j * ld]);
     int number = t->index[i];
     t->index[i] = t->index[j], t->index[j] = number;
 }
 
-/* The largest entry beside the diagonal of column j in what is left from `from` on, and its row; `but` is passed over. */
-static double largest_beside(const Front *t, int from, int j, int but, int *where) {
-    const double *f = t->f;
-    ptrdiff_t m = t->m;
-    double found = 0.0;
-    *where = -1;
+/* The largest size of an entry beside the diagonal of column j in what is left from `from` on; `but` is passed over. */
+FOR_EACH_PROCESSOR
+static double largest_beside(const Front *t, int from, int j, int but) {
+    const double *f = t->f, *column = f + j * (ptrdiff_t)t->ld;
+    double largest = 0.0;
     for (int k = from; k < j; k++) {
-        double size = fabs(f[j + k * m]);
-        if (size > found && k != but) found = size, *where = k;
+        double size = fabs(f[j + k * (ptrdiff_t)t->ld]);
+        if (size > largest && k != but) largest = size;
     }
-    for (int k = j + 1; k < t->m; k++) {
-        double size = fabs(f[k + j * m]);
-        if (size > found && k != but) found = size, *where = k;
+    int k = j + 1, begin = whole_tiles(but > j ? but + 1 : k);
+    for (; k < begin && k < t->m; k++) {
+        double size = fabs(column[k]);
+        if (size > largest && k != but) largest = size;
     }
-    return found;
+    const FourBits no_sign = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
+    Four sizes = {0.0};
+    for (; k < t->m; k += 4) {
+        FourBits bits = *(const FourBits *)(column + k) & no_sign;
+        FourBits is_larger = (Four)bits > sizes;
+        sizes = (Four)((bits & is_larger) | ((FourBits)sizes & ~is_larger));
+    }
+    for (int q = 0; q < 4; q++)
+        if (sizes[q] > largest) largest = sizes[q];
+    return largest;
+}
+
+/* The first row beside the diagonal of column j with an entry of this size; -1 for zero. */
+static int row_beside(const Front *t, int from, int j, double size) {
+    if (size == 0.0) return -1;
+    for (int k = from; k < j; k++)
+        if (fabs(t->f[j + k * (ptrdiff_t)t->ld]) == size) return k;
+    for (int k = j + 1; k < t->m; k++)
+        if (fabs(t->f[k + j * (ptrdiff_t)t->ld]) == size) return k;
+    return -1;
 }
 
 /* Eliminates column j, which is the first of what is left; columns up to `end` are brought up to date. */
 FOR_EACH_PROCESSOR
 static void eliminate_one(Front *t, int j, int panel, int end) {
-    ptrdiff_t m = t->m;
-    double *column = t->f + j * m, *w = t->w + (j - panel) * m, inverse = 1.0 / column[j];
+    ptrdiff_t ld = t->ld;
+    double *column = t->f + j * ld, *w = t->w + (j - panel) * (ld + TILE), inverse = 1.0 / column[j];
     t->inverse[2 * j] = inverse, t->inverse[2 * j + 1] = 0.0;
     t->negative += column[j] < 0.0;
-    int i = j + 1;
-    for (; i + 3 < t->m; i += 4) {
+    for (int i = (j + 1) & ~3; i < ld; i += 4) { /* rows up to j are not used */
         Four x = *(const Four *)(column + i);
         *(Four *)(w + i) = x, *(Four *)(column + i) = x * inverse;
     }
-    for (; i < t->m; i++) w[i] = column[i], column[i] *= inverse;
     column[j] = 1.0;
     for (int k = j + 1; k < end; k++) {
-        if (w[k] != 0.0) subtract_one(t->f + k * m + k, column + k, w[k], t->m - k);
+        double x = w[k], *c = t->f + k * ld;
+        if (x == 0.0) continue;
+        for (int i = k & ~3; i < ld; i += 4)
+            *(Four *)(c + i) = *(Four *)(c + i) - *(const Four *)(column + i) * x;
     }
 }
 
 FOR_EACH_PROCESSOR
 static void eliminate_two(Front *t, int j, int panel, int end) {
-    ptrdiff_t m = t->m;
-    double *c0 = t->f + j * m, *c1 = c0 + m, *w0 = t->w + (j - panel) * m, *w1 = w0 + m;
+    ptrdiff_t ld = t->ld;
+    double *c0 = t->f + j * ld, *c1 = c0 + ld, *w0 = t->w + (j - panel) * (ld + TILE), *w1 = w0 + ld + TILE;
     double a = c0[j], b = c0[j + 1], c = c1[j + 1], scale = fabs(b), det = (a / scale) * (c / scale) - 1.0;
     double aa = c / scale / det / scale, cc = a / scale / det / scale, bb = -b / scale / det / scale;
     t->inverse[2 * j] = aa, t->inverse[2 * j + 1] = bb, t->inverse[2 * j + 2] = cc, t->inverse[2 * j + 3] = 0.0;
     t->negative += det < 0.0 ? 1 : a + c < 0.0 ? 2 : 0;
-    int i = j + 2;
-    for (; i + 3 < t->m; i += 4) {
+    for (int i = (j + 2) & ~3; i < ld; i += 4) { /* rows up to j + 1 are not used */
         Four x = *(const Four *)(c0 + i), y = *(const Four *)(c1 + i);
         *(Four *)(w0 + i) = x, *(Four *)(w1 + i) = y;
         *(Four *)(c0 + i) = aa * x + bb * y, *(Four *)(c1 + i) = bb * x + cc * y;
     }
-    for (; i < t->m; i++) {
-        double x = c0[i], y = c1[i];
-        w0[i] = x, w1[i] = y;
-        c0[i] = aa * x + bb * y, c1[i] = bb * x + cc * y;
-    }
     c0[j] = c1[j + 1] = 1.0, c0[j + 1] = 0.0;
-    w0[j + 1] = 0.0;
-    for (int k = j + 2; k < end; k++) {
-        subtract(t->f + k * m + k, c0 + k, w0[k], c1 + k, w1[k], t->m - k);
+    int k = j + 2;
+    for (; k + 1 < end; k += 2) {
+        double x0 = w0[k], y0 = w1[k], x1 = w0[k + 1], y1 = w1[k + 1], *p = t->f + k * ld, *q = p + ld;
+        for (int i = k & ~3; i < ld; i += 4) {
+            Four u = *(const Four *)(c0 + i), v = *(const Four *)(c1 + i);
+            *(Four *)(p + i) = *(Four *)(p + i) - u * x0 - v * y0;
+            *(Four *)(q + i) = *(Four *)(q + i) - u * x1 - v * y1;
+        }
+    }
+    for (; k < end; k++) {
+        double x = w0[k], y = w1[k], *p = t->f + k * ld;
+        for (int i = k & ~3; i < ld; i += 4)
+            *(Four *)(p + i) = *(Four *)(p + i) - *(const Four *)(c0 + i) * x - *(const Four *)(c1 + i) * y;
     }
 }
 
 /* Whether the pivot of two by two of columns i < j does not let entries grow beyond the threshold. */
 static int two_hold(const Front *t, int from, int i, int j, double threshold) {
-    ptrdiff_t m = t->m;
-    int where;
-    double a = t->f[i + i * m], b = t->f[j + i * m], c = t->f[j + j * m], scale = fabs(b);
+    ptrdiff_t ld = t->ld;
+    double a = t->f[i + i * ld], b = t->f[j + i * ld], c = t->f[j + j * ld], scale = fabs(b);
     if (!(scale > t->small)) return 0;
     double det = fabs((a / scale) * (c / scale) - 1.0) * scale;
-    double beside_i = largest_beside(t, from, i, j, &where), beside_j = largest_beside(t, from, j, i, &where);
+    double beside_i = largest_beside(t, from, i, j), beside_j = largest_beside(t, from, j, i);
     if (!(det > t->small)) return 0;
     double grown_i = (fabs(c) * beside_i + scale * beside_j) / scale;
     double grown_j = (scale * beside_i + fabs(a) * beside_j) / scale;
@@ -179,27 +174,20 @@ static int two_hold(const Front *t, int from, int i, int j, double threshold) {
 
 /* The columns of the next pivot among those from `from` to `end`, in `one` and `two` (-1); 0 if none holds. */
 static int find_pivot(const Front *t, int from, int end, int *one, int *two) {
-    ptrdiff_t m = t->m;
     for (int j = from; j < end; j++) {
-        int where;
-        double diagonal = fabs(t->f[j + j * m]), beside = largest_beside(t, from, j, -1, &where);
+        double diagonal = fabs(t->f[j + j * (ptrdiff_t)t->ld]), beside = largest_beside(t, from, j, -1);
         *one = j, *two = -1;
         if (diagonal > t->small && diagonal >= GOOD * beside) return 1;
-        if (where >= 0 && where < end) {
-            int i = where < j ? where : j, k = where < j ? j : where;
-            double limit = GOOD * GOOD > t->threshold ? GOOD * GOOD : t->threshold;
-            if (two_hold(t, from, i, k, limit)) {
-                *one = i, *two = k;
-                return 1;
-            }
+        int row = row_beside(t, from, j, beside), i = row < j ? row : j, k = row < j ? j : row;
+        int has_two = row >= 0 && row < end;
+        if (has_two && two_hold(t, from, i, k, GOOD * GOOD > t->threshold ? GOOD * GOOD : t->threshold)) {
+            *one = i, *two = k;
+            return 1;
         }
         if (diagonal > t->small && diagonal >= t->threshold * beside) return 1;
-        if (where >= 0 && where < end) {
-            int i = where < j ? where : j, k = where < j ? j : where;
-            if (two_hold(t, from, i, k, t->threshold)) {
-                *one = i, *two = k;
-                return 1;
-            }
+        if (has_two && two_hold(t, from, i, k, t->threshold)) {
+            *one = i, *two = k;
+            return 1;
         }
     }
     return 0;
@@ -207,7 +195,6 @@ static int find_pivot(const Front *t, int from, int end, int *one, int *two) {
 
 /* Eliminates what can be eliminated of the first `own` columns; the rest of them ends behind the pivots. */
 static void eliminate_front(Front *t) {
-    ptrdiff_t m = t->m;
     int left = t->own; /* columns from here on have been tried in vain since the last panel */
     t->done = 0;
     while (t->done < t->own) {
@@ -220,8 +207,7 @@ static void eliminate_front(Front *t) {
         }
         int pivots = j - panel;
         if (pivots && end < t->m) /* the columns behind the panel */
-            subtract_product(t->f + end + end * m, m, t->f + end + panel * m, m, t->w + end, m, t->m - end, t->m - end,
-                             pivots);
+            subtract_product(t->f, t->ld, t->f + panel * (ptrdiff_t)t->ld, t->w, end, t->m, pivots);
         t->done = j;
         if (j == end) {
             if (pivots && left < t->own && end == left) left = t->own; /* others may hold now */
@@ -240,16 +226,16 @@ static void eliminate_front(Front *t) {
 /* Eliminates what is left of a front without other rows, by pivots of the largest entry there is (Bunch, Parlett, SIAM
    Journal on Numerical Analysis 8 (1971) 639); 0 if that is nothing. */
 static int eliminate_rest(Front *t) {
-    ptrdiff_t m = t->m;
+    ptrdiff_t ld = t->ld;
     while (t->done < t->own) {
         int j = t->done, diagonal = j, one = j, two = j;
         double *f = t->f, beside = -1.0;
         for (int k = j; k < t->own; k++) {
-            if (fabs(f[k + k * m]) > fabs(f[diagonal + diagonal * m])) diagonal = k;
+            if (fabs(f[k + k * ld]) > fabs(f[diagonal + diagonal * ld])) diagonal = k;
             for (int i = k + 1; i < t->own; i++)
-                if (fabs(f[i + k * m]) > beside) beside = fabs(f[i + k * m]), one = k, two = i;
+                if (fabs(f[i + k * ld]) > beside) beside = fabs(f[i + k * ld]), one = k, two = i;
         }
-        double largest = fabs(f[diagonal + diagonal * m]);
+        double largest = fabs(f[diagonal + diagonal * ld]);
         if (!(fmax(largest, beside) > t->small)) return 0;
         if (largest >= 0.64 * beside) {
             exchange(t, j, diagonal), eliminate_one(t, j, j, t->own), t->done += 1;

@@ -1,15 +1,33 @@
 /* The numerical factorization, front after front, and the solution with it. */
 
+/* Memory that is read backwards or at random is asked for before it is needed: so many bytes at once, so many entries of
+   the matrix ahead. An address without memory does nothing. */
+enum { CACHE_LINE = 64, AHEAD = 24 };
+
+static inline void prefetch(uintptr_t address) {
+#ifdef __GNUC__
+    __builtin_prefetch((const void *)address);
+#endif
+}
+
+/* What a front leaves: `rest` rows of which the first `delayed` are pivots that did not hold. `ld` is the leading
+   dimension where they stay in the front's memory, 0 on the stack: there are its columns, each from its diagonal on. */
+typedef struct {
+    int front, rest, delayed, ld;
+} Left;
+
 typedef struct {
     Reals l;       /* columns of L, front after front, each from its diagonal on */
     Ints index;    /* (m,) of each front: places in the order of elimination */
     Reals inverse; /* (2 pivots,) of each */
     ptrdiff_t *l_at, *index_at, *inverse_at;
     int *m, *pivots;
-    Reals stack, work; /* what fronts leave to their parents; panels */
-    Ints waiting;      /* rows of what is on the stack */
+    Reals work[2];     /* a front with its panel, in turn: a parent that comes next finds its child there */
+    Reals stack;       /* what other fronts leave to their parents */
+    Reals x;           /* (n,) in the order of elimination, then the rows of a front */
+    Ints waiting, to;  /* delayed rows of what is left; where a child goes */
+    Left *lefts;
     int fronts, negative, delayed, largest;
-    double *x;         /* (n,) in the order of elimination, (largest,) of a front */
 } Factor;
 
 /* Where column k of a front with m rows begins: its diagonal. */
@@ -17,7 +35,8 @@ static ptrdiff_t column_at(ptrdiff_t m, ptrdiff_t k) { return k * m - k * (k - 1
 
 static void free_factor(Factor *t) {
     if (!t) return;
-    void *all[] = {t->l.at, t->index.at, t->inverse.at, t->l_at, t->stack.at, t->work.at, t->waiting.at, t->m, t->x};
+    void *all[] = {t->l.at,     t->index.at, t->inverse.at, t->l_at,  t->work[0].at, t->work[1].at, t->stack.at,
+                   t->x.at,     t->to.at,    t->waiting.at, t->lefts, t->m};
     for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++) free(all[k]);
     free(t);
 }
@@ -28,8 +47,8 @@ static Factor *new_factor(const Analysis *a) {
     if (!t) return NULL;
     t->fronts = a->fronts;
     t->l_at = TAKE(memory, ptrdiff_t, 3 * (ptrdiff_t)a->fronts + 3);
-    t->m = TAKE(memory, int, 2 * (ptrdiff_t)a->fronts);
-    if (memory->failed || !reals_room(&t->l, a->factor + (ptrdiff_t)a->largest * a->largest)) {
+    t->m = TAKE(memory, int, 2 * (ptrdiff_t)a->fronts), t->lefts = TAKE(memory, Left, a->fronts);
+    if (memory->failed || !reals_room(&t->l, a->factor)) {
         free_factor(t);
         return NULL;
     }
@@ -37,113 +56,165 @@ static Factor *new_factor(const Analysis *a) {
     return t;
 }
 
-/* What a front leaves: `rest` rows of which the first `delayed` are pivots that did not hold. */
-typedef struct {
-    int front, rest, delayed;
-} Left;
-
-/* Adds what front c has left, `from` (rest, rest), to the front `f` (m, m) of its parent, where all `delayed` variables
-   stand behind the parent's own pivots and those of this child, with `names`, begin at `delayed_at`. */
-static void add_child(const Analysis *a, Left c, const double *from, double *f, ptrdiff_t m, int delayed_at,
+/* Adds what front c has left, `from` its first diagonal, to the front `f` (ld, m) of its parent, where all `delayed`
+   variables stand behind the parent's own pivots and those of this child, with `names`, begin at `delayed_at`.
+   `to` (2 rest,) is for places in the parent's front and for ends of runs of them. */
+FOR_EACH_PROCESSOR
+static void add_child(const Analysis *a, Left c, const double *from, double *f, ptrdiff_t ld, int delayed_at,
                       const int *names, int delayed, int *index, int *to) {
     const int *in_parent = a->in_parent + a->row_at[c.front];
-    int pivots = a->first[a->parent[c.front] + 1] - a->first[a->parent[c.front]];
+    int pivots = a->first[a->parent[c.front] + 1] - a->first[a->parent[c.front]], *end = to + c.rest;
     for (int k = 0; k < c.delayed; k++) to[k] = delayed_at + k, index[delayed_at + k] = names[k];
     for (int k = c.delayed; k < c.rest; k++) {
         int row = in_parent[k - c.delayed];
         to[k] = row < pivots ? row : row + delayed;
     }
     int is_rising = 1; /* then all numbers go below the diagonal */
-    for (int k = 1; k < c.rest; k++) is_rising &= to[k] > to[k - 1];
-    for (int k = 0; k < c.rest; k++) {
-        const double *column = from + k * (ptrdiff_t)c.rest;
+    for (int k = c.rest - 1; k >= 0; k--) {
+        int has_next = k + 1 < c.rest;
+        end[k] = has_next && to[k + 1] == to[k] + 1 ? end[k + 1] : k + 1;
+        is_rising &= !has_next || to[k + 1] > to[k];
+    }
+    for (int k = 0; k < c.rest; from += c.ld ? c.ld + 1 : c.rest - k, k++) {
+        const double *column = from - k;
         if (is_rising) {
-            double *own = f + to[k] * m;
-            for (int i = k; i < c.rest; i++) own[to[i]] += column[i];
+            double *own = f + to[k] * ld;
+            for (int i = k; i < c.rest;) {
+                double *at = own + to[i] - i;
+                int last = end[i];
+                for (; i + 3 < last; i += 4) *(Four *)(at + i) += *(const Four *)(column + i);
+                for (; i < last; i++) at[i] += column[i];
+            }
             continue;
         }
         for (int i = k; i < c.rest; i++) {
             int p = to[i], q = to[k];
-            if (p >= q) f[p + q * m] += column[i];
-            else f[q + p * m] += column[i];
+            if (p >= q) f[p + q * ld] += column[i];
+            else f[q + p * ld] += column[i];
         }
     }
 }
 
 enum { DONE = 0, SINGULAR = -7, NO_MEMORY = -1 };
 
-/* L D L^T of the matrix with these entries. */
-static int factorize(const Analysis *a, const double *value, double threshold, double small, Factor *t) {
-    Ints lefts = {0}; /* three numbers of each on the stack */
-    int status = NO_MEMORY, *to = NULL, room = 0;
+/* Eliminates the pivots of front s in the right-hand side x; y is memory for its rows. */
+FOR_EACH_PROCESSOR
+static void substitute(const Factor *t, int s, double *x, double *y) {
+    int m = t->m[s], pivots = t->pivots[s], k = 0;
+    const double *l = t->l.at + t->l_at[s], *d = t->inverse.at + t->inverse_at[s];
+    const int *index = t->index.at + t->index_at[s];
+    for (int i = 0; i < m; i++) y[i] = x[index[i]];
+    for (; k + 3 < pivots; k += 4) { /* four columns at once */
+        const double *c0 = l + column_at(m, k) - k, *c1 = l + column_at(m, k + 1) - k - 1;
+        const double *c2 = l + column_at(m, k + 2) - k - 2, *c3 = l + column_at(m, k + 3) - k - 3;
+        double y0 = y[k], y1 = y[k + 1] - c0[k + 1] * y0;
+        double y2 = y[k + 2] - c0[k + 2] * y0 - c1[k + 2] * y1;
+        double y3 = y[k + 3] - c0[k + 3] * y0 - c1[k + 3] * y1 - c2[k + 3] * y2;
+        y[k + 1] = y1, y[k + 2] = y2, y[k + 3] = y3;
+        int i = k + 4;
+        for (; i + 3 < m; i += 4) {
+            Four after_two = *(Four *)(y + i) - *(const Four *)(c0 + i) * y0 - *(const Four *)(c1 + i) * y1;
+            *(Four *)(y + i) = after_two - *(const Four *)(c2 + i) * y2 - *(const Four *)(c3 + i) * y3;
+        }
+        for (; i < m; i++) y[i] = y[i] - c0[i] * y0 - c1[i] * y1 - c2[i] * y2 - c3[i] * y3;
+    }
+    for (; k < pivots; k++) subtract_one(y + k + 1, l + column_at(m, k) + 1, y[k], m - k - 1);
+    for (k = pivots; k < m; k++) x[index[k]] = y[k];
+    for (k = 0; k < pivots; k++) {
+        double v = y[k] * d[2 * k];
+        if (d[2 * k + 1] != 0.0) v += y[k + 1] * d[2 * k + 1];
+        if (k && d[2 * k - 1] != 0.0) v += y[k - 1] * d[2 * k - 1];
+        x[index[k]] = v;
+    }
+}
+
+/* Room for a front of m rows, its panel and what it leaves in L; 0 if there is none. */
+static int has_room(const Analysis *a, Factor *t, Reals *work, int m, int own) {
+    int ld = whole_tiles(m);
+    ptrdiff_t area = ld * (ptrdiff_t)(m + TILE) + PANEL * (ptrdiff_t)(ld + TILE) + TILE_ROWS;
+    return reals_room(&t->l, column_at(m, own)) && reals_room(work, area) && reals_room(&t->x, a->n + m) &&
+           ints_room(&t->index, m) && ints_room(&t->to, 2 * (ptrdiff_t)m) &&
+           reals_room(&t->inverse, 2 * (ptrdiff_t)own) && ints_room(&t->waiting, own);
+}
+
+/* The front with m rows, of which `own` may be eliminated: its memory, set to zero where it is used. */
+static Front new_front(Reals *work, int m, int own) {
+    double *f = work->at + (-((uintptr_t)work->at / sizeof(double)) & (TILE_ROWS - 1)); /* a line of the cache */
+    ptrdiff_t ld = whole_tiles(m);
+    Front front = {.f = f, .m = m, .ld = (int)ld, .own = own, .w = f + ld * (m + TILE)};
+    for (int k = 0; k < m + TILE; k++) { /* columns of a tile begin with the row of its first one */
+        int from = tile_of(k > TILE ? k - TILE : 0);
+        if (from < ld) memset(f + k * ld + from, 0, (size_t)(ld - from) * sizeof(double));
+    }
+    for (int k = 0; k < PANEL; k++) memset(front.w + k * (ld + TILE) + ld, 0, TILE * sizeof(double));
+    return front;
+}
+
+/* Stores the columns of L, and what is left of the front on the stack unless its parent is next; 0 without memory. */
+static int store_front(const Analysis *a, Factor *t, int s, const Front *front, Left *left) {
+    int m = front->m, done = front->done;
+    const double *f = front->f;
+    ptrdiff_t ld = front->ld;
+    t->negative += front->negative, t->delayed += front->own - done;
+    if (m > t->largest) t->largest = m;
+    t->l_at[s] = t->l.size, t->index_at[s] = t->index.size, t->inverse_at[s] = t->inverse.size;
+    t->m[s] = m, t->pivots[s] = done;
+    for (ptrdiff_t k = 0; k < done; t->l.size += m - k, k++)
+        memcpy(t->l.at + t->l.size, f + k * ld + k, (size_t)(m - k) * sizeof(double));
+    t->index.size += m, t->inverse.size += 2 * (ptrdiff_t)done;
+    *left = (Left){s, m - done, front->own - done, a->parent[s] == s + 1 ? (int)ld : 0};
+    for (int k = done; k < front->own; k++) t->waiting.at[t->waiting.size++] = front->index[k];
+    if (left->ld || a->parent[s] < 0) return 1;
+    if (!reals_room(&t->stack, column_at(left->rest, left->rest))) return 0;
+    for (ptrdiff_t k = done; k < m; t->stack.size += m - k, k++)
+        memcpy(t->stack.at + t->stack.size, f + k * ld + k, (size_t)(m - k) * sizeof(double));
+    return 1;
+}
+
+/* L D L^T of the matrix with these entries. With a right-hand side `b` (or NULL), `t->x` becomes D^-1 L^-1 b: a front is
+   substituted while it is in the cache. */
+static int factorize(const Analysis *a, const double *value, double threshold, double small, const double *b,
+                     Factor *t) {
+    int count = 0; /* of those that wait for their parents */
+    const double *before = NULL; /* what the last front has left */
     t->l.size = t->index.size = t->inverse.size = t->stack.size = t->waiting.size = 0;
     t->negative = t->delayed = t->largest = 0;
+    if (!reals_room(&t->x, a->n + a->largest)) return NO_MEMORY;
+    for (int k = 0; b && k < a->n; k++) t->x.at[k] = b[a->order[k]];
     for (int s = 0; s < a->fronts; s++) {
-        int pivots = a->first[s + 1] - a->first[s], rows = a->row_at[s + 1] - a->row_at[s], delayed = 0;
-        ptrdiff_t children = lefts.size, below = t->stack.size, waiting = t->waiting.size;
-        while (children > 0 && a->parent[lefts.at[children - 3]] == s) {
-            int rest = lefts.at[children - 2];
-            delayed += lefts.at[children - 1], children -= 3;
-            below -= (ptrdiff_t)rest * rest, waiting -= lefts.at[children + 2];
+        int pivots = a->first[s + 1] - a->first[s], rows = a->row_at[s + 1] - a->row_at[s], delayed = 0, first = count;
+        for (; first > 0 && a->parent[t->lefts[first - 1].front] == s; first--) {
+            Left c = t->lefts[first - 1];
+            delayed += c.delayed, t->stack.size -= c.ld ? 0 : column_at(c.rest, c.rest);
         }
-        int own = pivots + delayed, m = own + rows;
-        if (!reals_room(&t->l, (ptrdiff_t)m * m) || !reals_room(&t->work, (ptrdiff_t)m * PANEL) ||
-            !ints_room(&t->index, m) || !reals_room(&t->inverse, 2 * (ptrdiff_t)own))
-            goto end;
-        if (m > room) {
-            free(to);
-            to = malloc((size_t)(room = 2 * m) * sizeof(int));
-            if (!to) goto end;
-        }
-        double *f = t->l.at + t->l.size;
-        int *index = t->index.at + t->index.size;
-        memset(f, 0, (size_t)m * (size_t)m * sizeof(double));
-        for (int k = 0; k < pivots; k++) index[k] = a->first[s] + k;
-        for (int k = 0; k < rows; k++) index[own + k] = a->row[a->row_at[s] + k];
+        int own = pivots + delayed, m = own + rows, at = pivots;
+        t->waiting.size -= delayed;
+        if (!has_room(a, t, &t->work[s % 2], m, own)) return NO_MEMORY;
+        Front front = new_front(&t->work[s % 2], m, own);
+        front.index = t->index.at + t->index.size, front.inverse = t->inverse.at + t->inverse.size;
+        front.threshold = threshold, front.small = small;
+        for (int k = 0; k < pivots; k++) front.index[k] = a->first[s] + k;
+        for (int k = 0; k < rows; k++) front.index[own + k] = a->row[a->row_at[s] + k];
         for (int k = a->entry_at[s]; k < a->entry_at[s + 1]; k++) {
             int i = a->entry_row[k], j = a->entry_col[k];
-            f[(i < pivots ? i : i + delayed) + j * (ptrdiff_t)m] += value[a->entry[k]];
+            if (k + AHEAD < a->entry_at[a->fronts]) prefetch((uintptr_t)(value + a->entry[k + AHEAD]));
+            front.f[(i < pivots ? i : i + delayed) + j * (ptrdiff_t)front.ld] += value[a->entry[k]];
         }
-        int at = pivots;
-        ptrdiff_t stack = below, names = waiting;
-        for (ptrdiff_t k = children; k < lefts.size; k += 3) {
-            Left c = {lefts.at[k], lefts.at[k + 1], lefts.at[k + 2]};
-            add_child(a, c, t->stack.at + stack, f, m, at, t->waiting.at + names, delayed, index, to);
-            at += c.delayed, stack += (ptrdiff_t)c.rest * c.rest, names += c.delayed;
+        const double *stack = t->stack.at + t->stack.size;
+        const int *names = t->waiting.at + t->waiting.size;
+        for (int k = first; k < count; k++) {
+            Left c = t->lefts[k];
+            add_child(a, c, c.ld ? before : stack, front.f, front.ld, at, names, delayed, front.index, t->to.at);
+            at += c.delayed, names += c.delayed, stack += c.ld ? 0 : column_at(c.rest, c.rest);
         }
-        lefts.size = children, t->stack.size = below, t->waiting.size = waiting;
-        Front front = {f, m, own, index, t->inverse.at + t->inverse.size, t->work.at, threshold, small, 0, 0};
+        count = first;
         eliminate_front(&front);
-        if (a->parent[s] < 0 && front.done < own && !eliminate_rest(&front)) {
-            status = SINGULAR;
-            goto end;
-        }
-        int done = front.done, rest = m - done;
-        t->negative += front.negative, t->delayed += own - done;
-        if (m > t->largest) t->largest = m;
-        t->l_at[s] = t->l.size, t->index_at[s] = t->index.size, t->inverse_at[s] = t->inverse.size;
-        t->m[s] = m, t->pivots[s] = done;
-        for (ptrdiff_t k = 1; k < done; k++)
-            memmove(f + column_at(m, k), f + k * m + k, (size_t)(m - k) * sizeof(double));
-        t->l.size += column_at(m, done), t->index.size += m, t->inverse.size += 2 * (ptrdiff_t)done;
-        if (a->parent[s] < 0) continue;
-        if (!reals_room(&t->stack, (ptrdiff_t)rest * rest) || !ints_room(&t->waiting, own - done) ||
-            !ints_room(&lefts, 3))
-            goto end;
-        double *left = t->stack.at + t->stack.size;
-        for (int k = 0; k < rest; k++)
-            memcpy(left + k * (ptrdiff_t)rest + k, f + (done + k) * (ptrdiff_t)m + done + k,
-                   (size_t)(rest - k) * sizeof(double));
-        t->stack.size += (ptrdiff_t)rest * rest;
-        for (int k = done; k < own; k++) t->waiting.at[t->waiting.size++] = index[k];
-        lefts.at[lefts.size++] = s, lefts.at[lefts.size++] = rest, lefts.at[lefts.size++] = own - done;
+        if (a->parent[s] < 0 && front.done < own && !eliminate_rest(&front)) return SINGULAR;
+        if (!store_front(a, t, s, &front, &t->lefts[count++])) return NO_MEMORY;
+        before = front.f + front.done * (ptrdiff_t)(front.ld + 1);
+        if (b) substitute(t, s, t->x.at, t->x.at + a->n);
     }
-    free(t->x);
-    t->x = malloc((size_t)(a->n + t->largest + 1) * sizeof(double));
-    status = t->x ? DONE : NO_MEMORY;
-end:
-    free(lefts.at), free(to);
-    return status;
+    return DONE;
 }
 
 /* The inner products of a and b with y, of length n. */
@@ -159,34 +230,12 @@ static inline void products(const double *a, const double *b, const double *y, i
     *with_a = of_a, *with_b = of_b;
 }
 
-/* x becomes A^-1 x. */
+/* b becomes A^-1 b, or what belongs to the right-hand side of the factorization if that `has_substituted` it. */
 FOR_EACH_PROCESSOR
-static void solve(const Analysis *a, Factor *t, double *b) {
-    double *x = t->x, *y = x + a->n;
-    for (int k = 0; k < a->n; k++) x[k] = b[a->order[k]];
-    for (int s = 0; s < t->fronts; s++) {
-        int m = t->m[s], pivots = t->pivots[s];
-        const double *l = t->l.at + t->l_at[s], *d = t->inverse.at + t->inverse_at[s];
-        const int *index = t->index.at + t->index_at[s];
-        for (int k = 0; k < m; k++) y[k] = x[index[k]];
-        int k = 0;
-        for (; k + 1 < pivots; k += 2) { /* two columns at once */
-            const double *c0 = l + column_at(m, k), *c1 = l + column_at(m, k + 1);
-            y[k + 1] -= c0[1] * y[k];
-            subtract(y + k + 2, c0 + 2, y[k], c1 + 1, y[k + 1], m - k - 2);
-        }
-        for (; k < pivots; k++) {
-            const double *c = l + column_at(m, k) + 1;
-            subtract_one(y + k + 1, c, y[k], m - k - 1);
-        }
-        for (k = pivots; k < m; k++) x[index[k]] = y[k];
-        for (k = 0; k < pivots; k++) {
-            double v = y[k] * d[2 * k];
-            if (d[2 * k + 1] != 0.0) v += y[k + 1] * d[2 * k + 1];
-            if (k && d[2 * k - 1] != 0.0) v += y[k - 1] * d[2 * k - 1];
-            x[index[k]] = v;
-        }
-    }
+static void solve(const Analysis *a, Factor *t, int has_substituted, double *b) {
+    double *x = t->x.at, *y = x + a->n;
+    for (int k = 0; !has_substituted && k < a->n; k++) x[k] = b[a->order[k]];
+    for (int s = 0; !has_substituted && s < t->fronts; s++) substitute(t, s, x, y);
     for (int s = t->fronts - 1; s >= 0; s--) {
         int m = t->m[s], pivots = t->pivots[s];
         const double *l = t->l.at + t->l_at[s];
@@ -196,6 +245,8 @@ static void solve(const Analysis *a, Factor *t, double *b) {
         for (; k > 0; k -= 2) { /* two columns at once */
             const double *c1 = l + column_at(m, k), *c0 = l + column_at(m, k - 1);
             double sum0, sum1;
+            uintptr_t size = (uintptr_t)(m - k + TILE_ROWS) * sizeof(double), ahead = (uintptr_t)c0 - 6 * size;
+            for (uintptr_t line = ahead; line < ahead + 2 * size; line += CACHE_LINE) prefetch(line);
             products(c0 + 2, c1 + 1, y + k + 1, m - k - 1, &sum0, &sum1);
             y[k] -= sum1;
             y[k - 1] -= sum0 + c0[1] * y[k];

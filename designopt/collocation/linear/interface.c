@@ -125,7 +125,7 @@ void ma97_factor_d(int matrix_type, const int ptr[], const int row[], const doub
     if (!*fkeep) *fkeep = new_factor(s->analysis);
     Factor *t = *fkeep;
     if (!t) return;
-    info->flag = factorize(s->analysis, val, control->u, control->small, t);
+    info->flag = factorize(s->analysis, val, control->u, control->small, NULL, t);
     info->num_neg = t->negative, info->num_delay = t->delayed, info->maxfront = t->largest;
     info->num_factor = (long)t->l.size, info->matrix_rank = s->n;
 }
@@ -135,7 +135,7 @@ void ma97_solve_d(int job, int nrhs, double x[], int ldx, void **akeep, void **f
     (void)job, (void)control;
     System *s = *akeep;
     memset(info, 0, sizeof(*info));
-    for (int k = 0; k < nrhs; k++) solve(s->analysis, *fkeep, x + (ptrdiff_t)k * ldx);
+    for (int k = 0; k < nrhs; k++) solve(s->analysis, *fkeep, 0, x + (ptrdiff_t)k * ldx);
 }
 
 void ma97_factor_solve_d(int matrix_type, const int ptr[], const int row[], const double val[], int nrhs, double x[],

@@ -32,6 +32,59 @@ static int ascending(const void *a, const void *b) {
     return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
 }
 
+/* Takes rows out of fronts that nothing joins to their pivots: the order is that of pairs, where an equation brings its
+   variable with it. Parents follow from the rows that stay. */
+static void reduce_rows(Pattern a, Fronts *f, Memory *memory) {
+    int count = (int)f->parent.size, *front_of = TAKE(memory, int, a.n), *mark = TAKE(memory, int, a.n);
+    int *begin = TAKE(memory, int, count + 1), *later = NULL, *child = TAKE(memory, int, 2 * (ptrdiff_t)count);
+    Ints rows = {0};
+    if (memory->failed) goto end;
+    for (int k = 0; k < count; k++)
+        for (int q = f->pivot_at.at[k]; q < f->pivot_at.at[k + 1]; q++) front_of[f->pivots.at[q]] = k;
+    memset(begin, 0, (size_t)(count + 1) * sizeof(int));
+    for (int pass = 0; pass < 2; pass++) { /* variables beside the pivots of a front that are eliminated later */
+        for (int j = 0; j < a.n; j++)
+            for (int k = a.begin[j]; k < a.begin[j + 1]; k++) {
+                int i = a.row[k], p = front_of[i], q = front_of[j];
+                if (p == q) continue;
+                if (pass) later[--begin[p < q ? p : q]] = p < q ? j : i;
+                else begin[p < q ? p : q]++;
+            }
+        if (pass) break;
+        for (int k = 0; k < count; k++) begin[k + 1] += begin[k];
+        later = TAKE(memory, int, begin[count]);
+        if (memory->failed) goto end;
+    }
+    int *sibling = child + count;
+    for (int k = 0; k < count; k++) child[k] = -1;
+    for (int v = 0; v < a.n; v++) mark[v] = -1;
+    for (int k = 0; k < count; k++) {
+        int first = (int)rows.size, parent = count;
+        for (int c = k, is_own = 1; c >= 0; c = is_own ? child[k] : sibling[c], is_own = 0) {
+            const int *list = is_own ? later + begin[k] : rows.at + f->row_at.at[c];
+            int size = is_own ? begin[k + 1] - begin[k] : f->row_at.at[c + 1] - f->row_at.at[c];
+            if (!ints_room(&rows, size)) {
+                memory->failed = 1;
+                goto end;
+            }
+            if (!is_own) list = rows.at + f->row_at.at[c];
+            for (int q = 0; q < size; q++) {
+                int v = list[q];
+                if (front_of[v] == k || mark[v] == k) continue;
+                mark[v] = k, rows.at[rows.size++] = v;
+                if (front_of[v] < parent) parent = front_of[v];
+            }
+        }
+        f->row_at.at[k] = first, f->row_at.at[k + 1] = (int)rows.size;
+        f->parent.at[k] = parent < count ? parent : -1;
+        if (parent < count) sibling[k] = child[parent], child[parent] = k;
+    }
+    free(f->rows.at);
+    f->rows = rows, rows.at = NULL;
+end:
+    free(front_of), free(mark), free(begin), free(later), free(child), free(rows.at);
+}
+
 /* into[k] is the front that k is joined into, itself where it stays; `pivots` and `rows` become those of the joined. */
 static void join_fronts(const Fronts *f, int *into, int *pivots, int *rows) {
     int count = (int)f->parent.size;
@@ -154,6 +207,7 @@ static Analysis *analyse(Pattern a, const int *partner) {
     Memory all = {0}, *memory = &all;
     Fronts fronts, *f = &fronts;
     find_fronts(a, partner, f, memory);
+    if (!memory->failed) reduce_rows(a, f, memory);
     int count = (int)f->parent.size;
     Analysis *t = calloc(1, sizeof(Analysis));
     int *work = TAKE(memory, int, 5 * (ptrdiff_t)(count + 1) + 2 * (ptrdiff_t)(a.n + 1));

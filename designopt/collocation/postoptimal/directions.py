@@ -139,12 +139,10 @@ def _time_directions(
     problem: TrajectoryProblem, transcription: Transcription, i: int, which: str
 ) -> Iterator[tuple[str, Floats | list[int], Floats | float]]:
     layout, point, phase = transcription.layout.phases[i], transcription.statement.points[i], problem.phases[i]
-    fixed = [time for time, index in (("t0", layout.t0), ("tf", layout.tf)) if index < 0]
-    if which not in fixed:
-        index = layout.t0 if which == "t0" else layout.tf
-        yield "variables", [index], 1.0
+    if which in layout.times:
+        yield "variables", [layout.times[which]], 1.0
         return
-    yield "numbers", [layout.constants + len(point.constant_names) + fixed.index(which)], 1.0
+    yield "numbers", [layout.constants + len(point.constant_names) + layout.fixed_times.index(which)], 1.0
     for fractions, columns in _signals(transcription, i):
         share = 1.0 - fractions if which == "t0" else fractions
         for j, entry in enumerate(point.signal_names):

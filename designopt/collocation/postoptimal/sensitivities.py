@@ -18,6 +18,7 @@ from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.boxes import ProgramBounds, boxes
+from designopt.collocation.transcription.layout import TIMES
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import casadi as ca
 
@@ -201,7 +202,7 @@ def _phase_sensitivities(transcription: Transcription, i: int, dx: Floats, moves
     point_changes = np.concatenate([*left, at_points])
     point_changes[: mesh.first, : point.nx] = dx[layout.states[: mesh.first]]
     fixed = iter(layout.constants + len(point.constant_names) + np.arange(2))
-    begin, end = (dx[k] if k >= 0 else moves.numbers[next(fixed)] for k in (layout.t0, layout.tf))
+    begin, end = (dx[layout.times[t]] if t in layout.times else moves.numbers[next(fixed)] for t in TIMES)
     fractions = mesh.fractions[:, None]
     values = {name: point_changes[:, j] for j, name in enumerate(point.names)}
     return PhaseSensitivities((1.0 - fractions) * begin + fractions * end, values)
@@ -265,8 +266,9 @@ def _variable(transcription: Transcription, solution: Solution, k: int) -> str:
                 slot, j = where[0]
                 variable = transcription.statement.points[i].names[j]
                 return f"{variable} of {name} at {solution.phases[name].times[slot + first]:.4g} s"
-        if k in (phase_layout.t0, phase_layout.tf):
-            return f"{'t0' if k == phase_layout.t0 else 'tf'} of {name}"
+        for time, index in phase_layout.times.items():
+            if index == k:
+                return f"{time} of {name}"
     names = {index: name for name, index in transcription.layout.parameters.items()}
     return names.get(k, "the limit of an integral")
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.collocation.solution.function_values import ConstraintValues
-from designopt.collocation.solution.solution import PhaseSolution, Solution
-from designopt.collocation.transcription.rows import Block
+from designopt.collocation.solution.solution import ConstraintValues, PhaseSolution, Solution
+from designopt.collocation.transcription.layout import Block
 
 #: Violation, relative to the scale of a constraint, below which it is satisfied.
 KEPT = 1e-6

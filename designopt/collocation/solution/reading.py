@@ -1,4 +1,4 @@
-"""Conversion of the solver's numbers to a `Solution`."""
+"""Conversion of the solver's numbers to a `Solution`, and the peaks of its motion."""
 
 from __future__ import annotations
 
@@ -9,18 +9,24 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.collocation.solution.function_values import ConstraintValues, PhaseValues
 from designopt.collocation.solution.optimality.multipliers import path_blocks
 from designopt.collocation.solution.optimality.named_multipliers import NamedMultipliers
-from designopt.collocation.solution.solution import Iterate, Kind, PhaseSolution, Solution
-from designopt.collocation.solution.status import Status
+from designopt.collocation.solution.solution import (
+    ConstraintValues,
+    Iterate,
+    Kind,
+    PhaseSolution,
+    PhaseValues,
+    Solution,
+    Status,
+)
+from designopt.collocation.statement.added.peaks import path_rows
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.transcription.boxes import ProgramBounds
-from designopt.collocation.transcription.functions.functions import ProblemFunctions
-from designopt.collocation.transcription.functions.per_point import PerPoint
-from designopt.collocation.transcription.mesh.layout import Layout
-from designopt.collocation.transcription.mesh.points import column
-from designopt.collocation.transcription.mesh.samples import numeric_arguments
+from designopt.collocation.transcription.functions.functions import PerPoint, ProblemFunctions
+from designopt.collocation.transcription.functions.points import column
+from designopt.collocation.transcription.functions.samples import numeric_arguments
+from designopt.collocation.transcription.layout import TIMES, Layout
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import casadi as ca
 
@@ -44,9 +50,8 @@ class Reader:
         mesh, count = layout.mesh, len(layout.point)
         constants = parameters[layout.constants : layout.signals]
         signals = parameters[layout.signals : layout.numbers_end].reshape(count, -1)
-        fixed = list(constants[len(point.constant_names) :])
-        t0 = float(x[layout.t0]) if layout.t0 >= 0 else float(fixed.pop(0))
-        tf = float(x[layout.tf]) if layout.tf >= 0 else float(fixed.pop(0))
+        fixed = iter(constants[len(point.constant_names) :])
+        t0, tf = (float(x[layout.times[t]] if t in layout.times else next(fixed)) for t in TIMES)
         rates, path, integrands, outputs = self._of_points[i](
             layout.at_points(x), x[layout.theta], constants, signals, mesh.fractions[mesh.first :, None]
         )
@@ -247,13 +252,7 @@ def scales_by_name(statement: ProblemFunctions, transcription: Transcription) ->
     ):
         for j, name in enumerate(point.names):
             scale_of[f"{phase.name}.{name}"] = float(transcription.scale[phase_layout.point[0, j]])
-        scale_of.update(
-            {
-                f"{phase.name}.{n}": float(transcription.scale[k])
-                for n, k in (("t0", phase_layout.t0), ("tf", phase_layout.tf))
-                if k >= 0
-            }
-        )
+        scale_of.update({f"{phase.name}.{n}": float(transcription.scale[k]) for n, k in phase_layout.times.items()})
     scale_of.update({name: float(transcription.scale[k]) for name, k in transcription.layout.parameters.items()})
     return scale_of
 
@@ -297,3 +296,18 @@ class Deferred(Mapping[str, Value]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self._all()),)
+
+
+def peak_values(problem: TrajectoryProblem, solution: Solution) -> dict[str, float]:
+    """The peaks of `problem` in its `solution`, by name."""
+    peak_of, phases, rows = {}, [phase.name for phase in problem.phases], solution.constraints
+    for name, peak in problem.peaks.items():
+        room, own_rows = math.inf, path_rows(peak)
+        for block in rows.blocks if peak.state else ():
+            if block.kind in ("path", "sample") and phases[block.phase] == peak.phase:
+                columns = [j for j, label in enumerate(block.names) if label in own_rows]
+                room = min(room, float(rows.values[block.rows[:, columns]].min(initial=math.inf)))
+        if room < math.inf:
+            level = float(solution.phases[peak.phase].values[peak.state][0])
+            peak_of[name] = level + room if peak.extremum == "smallest" else level - room
+    return peak_of

@@ -15,12 +15,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.solution.function_values import ConstraintValues
-from designopt.collocation.solution.solution import Arc, Attempt, Iterate, PhaseSolution, Round, Solution, StartRecord
-from designopt.collocation.solution.status import Status
-from designopt.collocation.statement.scheme import SCHEMES, Scheme
-from designopt.collocation.transcription.mesh.mesh import Mesh
-from designopt.collocation.transcription.rows import Block
+from designopt.collocation.solution.solution import (
+    Arc,
+    Attempt,
+    ConstraintValues,
+    Iterate,
+    PhaseSolution,
+    Round,
+    Solution,
+    StartRecord,
+    Status,
+)
+from designopt.collocation.statement.mesh import SCHEMES, Mesh, Scheme
+from designopt.collocation.transcription.layout import Block
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -1,10 +1,11 @@
-"""The result of solving a trajectory problem."""
+"""The result of a solved trajectory problem: status, trajectories, values of the functions of its program."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
 
@@ -12,10 +13,113 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from designopt.arrays import Floats
-from designopt.collocation.solution.function_values import ConstraintValues
-from designopt.collocation.solution.status import Status
+from designopt.collocation.statement.mesh import Mesh
 from designopt.collocation.statement.symbols import Named
-from designopt.collocation.transcription.mesh.mesh import Mesh
+from designopt.collocation.transcription.layout import Block
+
+
+class Status(Enum):
+    """Outcome of a solve, with its meaning and a hint. `success` for the first group only."""
+
+    SOLVED = "Solved to the tolerance."
+    ACCEPTABLE = "Solved to the looser, acceptable tolerance only."
+    REFINEMENT_STALLED = (
+        "Solved, but refining the mesh makes no progress in some intervals: a switching control or a singular arc is"
+        " likely there; bound or smooth the control, or add a phase."
+    )
+    MESH_UNRESOLVED = "Solved, but the error estimate is above its tolerance: refine the mesh or allow more rounds."
+    LOCALLY_INFEASIBLE = (
+        "No feasible trajectory near the guess: the search ended where the constraints cannot be violated less."
+    )
+    ITERATION_LIMIT = "The limit of iterations was reached: raise max_iterations."
+    TIME_LIMIT = "The time limit was reached: raise time_limit."
+    RESTORATION_FAILED = "No step back to feasible points was found: look at the worst constraints, scales and bounds."
+    STALLED = "The steps became too small to go on: look at the worst constraints, scales and kinks of the model."
+    DIVERGING = "The objective or a variable grows without limit: bound the variables that grow."
+    INVALID_NUMBER = "A function of the model is not finite (NaN or infinite)."
+    OVER_CONSTRAINED = "There are more equations than variables: free a boundary condition or drop a constraint."
+    CANCELLED = "Stopped on request; the last iterate is kept."
+    FAILED = "The solver failed with an internal error."
+
+    @property
+    def success(self) -> bool:
+        """Whether the result may be used."""
+        return self in (Status.SOLVED, Status.ACCEPTABLE, Status.REFINEMENT_STALLED, Status.MESH_UNRESOLVED)
+
+
+#: By IPOPT's return status.
+OF_SOLVER = {
+    "Solve_Succeeded": Status.SOLVED,
+    "Solved_To_Acceptable_Level": Status.ACCEPTABLE,
+    "Feasible_Point_Found": Status.SOLVED,
+    "Infeasible_Problem_Detected": Status.LOCALLY_INFEASIBLE,
+    "Search_Direction_Becomes_Too_Small": Status.STALLED,
+    "Diverging_Iterates": Status.DIVERGING,
+    "User_Requested_Stop": Status.CANCELLED,
+    "Maximum_Iterations_Exceeded": Status.ITERATION_LIMIT,
+    "Maximum_CpuTime_Exceeded": Status.TIME_LIMIT,
+    "Maximum_WallTime_Exceeded": Status.TIME_LIMIT,
+    "Restoration_Failed": Status.RESTORATION_FAILED,
+    "Error_In_Step_Computation": Status.STALLED,
+    "Invalid_Number_Detected": Status.INVALID_NUMBER,
+    "Not_Enough_Degrees_Of_Freedom": Status.OVER_CONSTRAINED,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseValues:
+    """Values of one phase at the variables of a program.
+
+    `constants` (nc,) are its numeric data, then its fixed times; `signals` (points, ns) its sampled data. `rates`
+    (points, nx) of the states, times the duration; `path` (points, np); `outputs` (points, no); `integrals` of the
+    whole phase.
+    """
+
+    constants: Floats
+    signals: Floats
+    t0: float
+    tf: float
+    rates: Floats
+    path: Floats
+    outputs: Floats
+    integrals: Floats
+
+    @property
+    def duration(self) -> float:
+        """tf - t0 (s)."""
+        return self.tf - self.t0
+
+
+@dataclass(frozen=True, eq=False)
+class ConstraintValues:
+    """All constraints of a program at the last iterate, not scaled: `values` (m,) within `low` and `high` (m,).
+
+    `blocks` describe the rows, `units` (one per block) are their units, `scale` (m,) the reference of violations.
+    """
+
+    blocks: tuple[Block, ...]
+    units: tuple[str, ...]
+    values: Floats
+    low: Floats
+    high: Floats
+    scale: Floats
+
+    @cached_property
+    def relative(self) -> Floats:
+        """The size of each violation (m,) relative to its scale; infinite for NaN."""
+        return np.nan_to_num(np.abs(self.missed) / self.scale, nan=math.inf)
+
+    @cached_property
+    def missed(self) -> Floats:
+        """Violations (m,) in their own units; negative below the lower limit."""
+        below, above = np.minimum(self.values - self.low, 0.0), np.maximum(self.values - self.high, 0.0)
+        return np.asarray(below + above)
+
+    @property
+    def violation(self) -> float:
+        """The largest violation relative to the scales; NaN if one is NaN."""
+        return float(np.abs(self.missed / self.scale).max(initial=0.0))
+
 
 Kind = Literal["state", "unknown", "control", "algebraic", "output"]
 #: Lower and upper share.

@@ -112,7 +112,7 @@ def _columns(transcription: Transcription) -> list[tuple[str, int]]:
     ]
     if places.parameters:
         column_blocks.append(("parameters", min(places.parameters.values())))
-    if times := [t for phase_layout in places.phases for t in (phase_layout.t0, phase_layout.tf) if t >= 0]:
+    if times := [t for phase_layout in places.phases for t in phase_layout.times.values()]:
         column_blocks.append(("times", min(times)))
     if places.integrals:
         column_blocks.append(("integrals", min(places.integrals.values())))

@@ -8,17 +8,17 @@ from dataclasses import replace
 import numpy as np
 
 from designopt.collocation.solution.solution import Iterate, Solution
-from designopt.collocation.solve.alternatives import ADAPTIVE_BARRIER, Way, first_success
 from designopt.collocation.solve.guess.initial_point import default_trajectory
 from designopt.collocation.solve.guess.multistart import perturbed, rolled
 from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.ipopt import ADAPTIVE
+from designopt.collocation.solve.outcomes import ADAPTIVE_BARRIER, Way, first_success
 from designopt.collocation.solve.program import Program
 from designopt.collocation.solve.scaling import WIDEST
 from designopt.collocation.statement.guess import Guess, Sampled
+from designopt.collocation.statement.mesh import Mesh
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.stated_values import Box
-from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.transcription import Transcription
 
 #: Intervals per interval of the coarse mesh, and its minimum number of intervals.
@@ -72,7 +72,7 @@ def _with_unit_scales(program: Program, problem: TrajectoryProblem, guess: Guess
     transcription = program.transcription
     points, layouts = transcription.statement.points, transcription.layout.phases
     for point, layout, phase in zip(points, layouts, problem.phases, strict=True):
-        names |= {name for name, index in (("t0", layout.t0), ("tf", layout.tf)) if index >= 0}
+        names |= set(layout.times)
         names |= {name for name in point.names if not phase.ranges[name][1] - phase.ranges[name][0] <= WIDEST}
     options = replace(program.options, scales={**dict.fromkeys(names, 1.0), **program.options.scales})
     unit_scaled = Program(problem, options, guess, meshes=program.meshes, statement=program.statement)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.collocation.solution.function_values import PhaseValues
 from designopt.collocation.solution.reading import Reader
+from designopt.collocation.solution.solution import PhaseValues
 from designopt.collocation.statement.expressions import first_invalid
 from designopt.collocation.transcription.functions.nonsmooth import parts
-from designopt.collocation.transcription.mesh.points import CollocationPoint
+from designopt.collocation.transcription.functions.points import CollocationPoint
 from designopt.lazy import casadi as ca
 
 

@@ -1,4 +1,4 @@
-"""IPOPT for a program: its settings, functions and derivatives."""
+"""IPOPT for a program: its settings, functions and derivatives, and the callback that ends it on request."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from designopt.collocation.linear import library
-from designopt.collocation.solve.interrupt import watcher
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.transcription import Transcription
+from designopt.evaluation_progress import progress
+from designopt.interrupts import Stopping
 from designopt.lazy import casadi as ca
 
 #: Magnitude of a scaled variable that diverges. With IPOPT's own 1e20 many unbounded searches stall at 1e11 to 1e18 and
@@ -143,3 +144,48 @@ def limits(start: Start, options: Options) -> dict[str, Any]:
         return run_limits
     left = SHARE_TO_FINISH * seconds if start.finishes else max(seconds - start.seconds, MIN_SECONDS)
     return {**run_limits, "max_wall_time": left}
+
+
+def watcher(sizes: tuple[int, int, int]) -> Any:
+    """A callback for the solver of a program with (variables, rows, parameters), called after every iteration, which it
+    reports as progress.
+
+    Set its attributes `stopping` to a `Stopping` and `iterations` to their number so far while the solver runs.
+    """
+    n, m, p = sizes
+    counts = {"f": 1, "x": n, "lam_x": n, "g": m, "lam_g": m, "lam_p": p}
+
+    class Watcher(ca.Callback):
+        stopping: Stopping | None = None
+        iterations = 0
+
+        def __init__(self) -> None:
+            ca.Callback.__init__(self)
+            self.construct("watcher", {})
+
+        def get_n_in(self) -> int:
+            return int(ca.nlpsol_n_out())
+
+        def get_n_out(self) -> int:
+            return 1
+
+        def get_name_in(self, i: int) -> str:
+            return str(ca.nlpsol_out(i))
+
+        def get_name_out(self, i: int) -> str:
+            return "stop"
+
+        def get_sparsity_in(self, i: int) -> Any:
+            return ca.Sparsity.dense(counts[ca.nlpsol_out(i)], 1)
+
+        def has_eval_buffer(self) -> bool:
+            return True
+
+        def eval_buffer(self, arguments: Any, results: Any) -> int:
+            progress(None, f"iteration {self.iterations}")
+            self.iterations += 1
+            stop = self.stopping is not None and self.stopping.requested
+            memoryview(results[0]).cast("d")[0] = float(stop)
+            return 0
+
+    return Watcher()

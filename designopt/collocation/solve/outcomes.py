@@ -1,17 +1,18 @@
-"""Messages about the end of a solve, which name constraints, times and variables."""
+"""What follows the end of a solve: messages that name constraints, times and variables, and the first of several
+alternatives that succeeds after a failure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from designopt.collocation.solution.explain import KEPT, worst_violations
-from designopt.collocation.solution.solution import PhaseSolution, Solution
-from designopt.collocation.solution.status import Status
+from designopt.collocation.solution.solution import Attempt, PhaseSolution, Solution, Status
 from designopt.collocation.statement.options import Options
+from designopt.collocation.statement.stated_values import ProblemError
 
 #: Suffix of the new control that `with_rates` makes of a control.
 OF_RATE = "_rate"
@@ -209,3 +210,50 @@ def _runaway(where: str, value: float, scale: float, limits: tuple[float, float]
     if math.isfinite(bound):
         return 0.0, where
     return abs(value) / scale, f"{where}, which has no {'upper' if value > 0.0 else 'lower'} bound"
+
+
+#: A way is one solve or a chain of them; the last counts.
+Way = Callable[[], tuple[Solution, ...]]
+
+#: The way that IPOPT goes with an adaptive barrier, from the same guess.
+ADAPTIVE_BARRIER = "adaptive barrier"
+#: Statuses after which another way may succeed.
+WORTH = frozenset(
+    (
+        Status.LOCALLY_INFEASIBLE,
+        Status.ITERATION_LIMIT,
+        Status.RESTORATION_FAILED,
+        Status.STALLED,
+        Status.INVALID_NUMBER,
+        Status.FAILED,
+    )
+)
+#: Limit of the iterations of all attempts: a multiple of those of the failed solve, and a minimum.
+PATIENCE, MIN_ITERATIONS = 6, 1500
+
+
+def first_success(failed: Solution, ways: Iterable[tuple[str, Way]]) -> Solution:
+    """The solution by the first of the `ways`, by name, that succeeds; else `failed`. `Solution.attempts` records the
+    attempts, and the message names the successful one. Ways that raise `ProblemError` are skipped."""
+    if failed.status not in WORTH:
+        return failed
+    tried = [Attempt("as stated", failed.status, failed.iterations)]
+    spent = 0
+    for name, way in ways:
+        if spent > max(PATIENCE * failed.iterations, MIN_ITERATIONS):
+            break
+        try:
+            chain = way()
+        except ProblemError:
+            continue
+        solution, iterations = chain[-1], sum(solved.iterations for solved in chain)
+        tried.append(Attempt(name, solution.status, iterations))
+        spent += iterations
+        if solution.success:
+            before = ", ".join(f"{a.way} ({a.status.name.lower()})" for a in tried[:-1])
+            text = f"{solution.message} It was found by attempt {len(tried)}, {name}, after: {before}."
+            return replace(solution, attempts=tuple(tried), message=text, seed=failed.seed, starts=failed.starts)
+        if solution.status is Status.CANCELLED:  # its iterate may be one of another mesh, or of other end values
+            return replace(failed, status=Status.CANCELLED, attempts=tuple(tried), message=solution.message)
+    text = f"{failed.message} Other attempts failed too: {', '.join(a.way for a in tried[1:]) or 'none'}."
+    return replace(failed, attempts=tuple(tried), message=text)

@@ -16,38 +16,38 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.collocation.interior.search import NAME as OWN
 from designopt.collocation.linear.library import NAME
-from designopt.collocation.solution.function_values import PhaseValues
 from designopt.collocation.solution.optimality.multipliers import Multipliers
 from designopt.collocation.solution.optimality.singular import singular_arcs
 from designopt.collocation.solution.reading import Reader, read_solution
-from designopt.collocation.solution.solution import Arc, Iterate, PhaseSolution, Solution, versions
+from designopt.collocation.solution.solution import Arc, Iterate, PhaseSolution, PhaseValues, Solution, Status, versions
 from designopt.collocation.solution.sparsity import Sparsity, sparsity
-from designopt.collocation.solution.status import Status
-from designopt.collocation.solve.alternatives import ADAPTIVE_BARRIER, first_success
-from designopt.collocation.solve.finish import finished
 from designopt.collocation.solve.guess.initial_point import initial_point
 from designopt.collocation.solve.invalid import invalid_number
 from designopt.collocation.solve.ipopt import ADAPTIVE, COLD, WARM, Start, check_settings, linear_solver
-from designopt.collocation.solve.outcomes import with_message
+from designopt.collocation.solve.outcomes import ADAPTIVE_BARRIER, first_success, with_message
 from designopt.collocation.solve.over_constrained import over_constrained, without_idle_rows
 from designopt.collocation.solve.scaling import Conditioning, conditioning, scales
-from designopt.collocation.solve.search import End, Search
+from designopt.collocation.solve.search import End, Search, finished
 from designopt.collocation.solve.tables import beyond_tables
 from designopt.collocation.statement.guess import Guess
+from designopt.collocation.statement.mesh import Mesh
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.boxes import ProgramBounds, boxes
-from designopt.collocation.transcription.functions.ends import unlinked_warnings
-from designopt.collocation.transcription.functions.functions import ProblemFunctions, state, with_compiled
+from designopt.collocation.transcription.functions.functions import (
+    ProblemFunctions,
+    state,
+    unlinked_warnings,
+    with_compiled,
+)
 from designopt.collocation.transcription.functions.nonsmooth import nonsmooth_warnings
 from designopt.collocation.transcription.functions.program_variants import check_expressions
-from designopt.collocation.transcription.mesh.layout import Layout, layout
-from designopt.collocation.transcription.mesh.mesh import Mesh
+from designopt.collocation.transcription.layout import Layout, layout
 from designopt.collocation.transcription.transcription import transcribe
 from designopt.interrupts import HostHandlers
 
-Warm = Literal["none", "primal", "full"]
+Warm = Literal["none", "near", "primal", "full"]
 
 #: The cost is divided by its size at the guess, so that the solver's absolute tolerance is relative to it, unless it is
 #: smaller than this and thus unrelated to the size at the optimum.
@@ -138,10 +138,12 @@ class Program:
         """Solve for the numbers of `problem`, which states the same expressions as the program's own.
 
         From `guess`; or from the `previous` solution of this program, with its variables alone (`warm` primal) or with
-        its multipliers (full). A failed solve without `warm` is repeated by IPOPT with an adaptive barrier, unless the
-        options are not persistent or state a `mu_strategy` of IPOPT; `Solution.attempts` lists both. A failed solve is
-        a solution with its status. Raises `ProblemError` for invalid numbers and for other expressions. The functions
-        of the statement are called only when a program is built: numbers that they read from elsewhere do not change
+        its multipliers (full); or from that of a program on other meshes, without multipliers but with the small
+        barrier parameter of a start with them (near), so that the search stays in its local optimum. A failed solve
+        without `warm` is repeated by IPOPT with an adaptive barrier, unless the options are not persistent or state a
+        `mu_strategy` of IPOPT; `Solution.attempts` lists both. A failed solve is a solution with its status. Raises
+        `ProblemError` for invalid numbers and for other expressions. The functions of the statement are called only
+        when a program is built: numbers that they read from elsewhere do not change
         later. Threads that solve one program wait for each other.
         """
         solution = self.attempt(problem, guess, warm=warm, previous=previous)
@@ -178,9 +180,8 @@ class Program:
             raise ValueError(f"warm must be one of {', '.join(get_args(Warm))}, not '{warm}'")
         if warm != "none" and previous is None:
             raise ValueError(f"warm is '{warm}', but there is no previous solution")
-        if previous is not None and warm != "none":
+        if previous is not None and warm in ("primal", "full"):
             self._check_size(previous)
-        if previous is not None and warm != "none":
             x = previous.iterate.x
         else:
             start = guess or (Guess.from_solution(previous) if previous else Guess())
@@ -190,6 +191,8 @@ class Program:
         # the result of a solve has passed the test for stationary points
         guessed = previous is None and not any(isinstance(c, PhaseSolution) for c in (guess or Guess()).phases.values())
         multipliers = previous.iterate if warm == "full" and previous else None
+        if warm == "near":
+            multipliers = Iterate(x, np.zeros(len(transcription.row_scale)), np.zeros(len(x)))
         return self._run(problem, program_bounds, x, multipliers, cold, guessed)
 
     def _check_size(self, previous: Solution) -> None:

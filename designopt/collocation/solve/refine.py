@@ -14,17 +14,15 @@ from dataclasses import replace
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.collocation.solution.solution import Attempt, PhaseSolution, Round, Solution
-from designopt.collocation.solution.status import Status
-from designopt.collocation.solution.verification.error import interval_errors, pulse_errors
+from designopt.collocation.solution.solution import Attempt, PhaseSolution, Round, Solution, Status
+from designopt.collocation.solution.verification.between_points import interval_errors, pulse_errors
 from designopt.collocation.solution.verification.resimulate import segment_errors
 from designopt.collocation.solve.program import Program
 from designopt.collocation.statement.guess import Guess
+from designopt.collocation.statement.mesh import Mesh, Scheme, radau, refined
 from designopt.collocation.statement.options import Refinement
 from designopt.collocation.statement.problem import TrajectoryProblem
-from designopt.collocation.statement.scheme import Scheme, radau
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
-from designopt.collocation.transcription.mesh.mesh import Mesh, refined
 
 #: Share of the error beyond which a round has made no progress.
 PROGRESS = 0.8

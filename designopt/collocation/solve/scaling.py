@@ -11,10 +11,10 @@ import numpy as np
 
 from designopt.arrays import Floats, Integers
 from designopt.collocation.solution.explain import WORDS
-from designopt.collocation.statement.checks import check_names
+from designopt.collocation.statement.stated_values import check_names
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
-from designopt.collocation.transcription.mesh.layout import Layout
+from designopt.collocation.transcription.layout import Layout
 from designopt.collocation.transcription.transcription import Transcription
 
 #: Range beyond which a box does not indicate the size of a variable.
@@ -46,11 +46,10 @@ def scales(
             # the ends may have boxes of their own
             inner = where[1:-1] if len(where) > 2 else where
             _set(scale, shift, where, boxes.low[inner[0]], boxes.high[inner[0]], guess[where], of_phase.get(name))
-        for name, index in (("t0", layout.t0), ("tf", layout.tf)):
-            if index >= 0:
-                named.add(name)
-                one = np.array([index])
-                _set(scale, shift, one, boxes.low[index], boxes.high[index], guess[one], of_phase.get(name))
+        for name, index in layout.times.items():
+            named.add(name)
+            one = np.array([index])
+            _set(scale, shift, one, boxes.low[index], boxes.high[index], guess[one], of_phase.get(name))
     for name, index in places.parameters.items():
         named.add(name)
         one = np.array([index])
@@ -170,7 +169,7 @@ def variable_name(transcription: Transcription, index: int) -> str:
             _, columns = np.nonzero(table == index)
             if len(columns):
                 return f"'{point.names[columns[0]]}'"
-        for name, k in (("t0", phase_layout.t0), ("tf", phase_layout.tf)):
+        for name, k in phase_layout.times.items():
             if k == index:
                 return f"'{name}'"
     names = {k: name for name, k in transcription.layout.parameters.items()}

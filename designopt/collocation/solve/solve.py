@@ -10,14 +10,14 @@ from dataclasses import replace
 import numpy as np
 
 from designopt.collocation.solution.solution import PhaseSolution, Solution
-from designopt.collocation.solution.verification.equations import is_determined
-from designopt.collocation.solution.verification.resimulate import resimulate
-from designopt.collocation.solution.verification.violation import (
+from designopt.collocation.solution.verification.between_points import (
     NOTICEABLE,
     ViolationBetweenPoints,
     oscillations,
     violations_between_points,
 )
+from designopt.collocation.solution.verification.equations import is_determined
+from designopt.collocation.solution.verification.resimulate import resimulate
 from designopt.collocation.solve.attempts import persist
 from designopt.collocation.solve.guess.multistart import solve_from_starts, spread
 from designopt.collocation.solve.guess.rollout import rollout
@@ -25,10 +25,10 @@ from designopt.collocation.solve.outcomes import against_ringing
 from designopt.collocation.solve.program import Program, check_arguments
 from designopt.collocation.solve.refine import refine, with_errors
 from designopt.collocation.statement.guess import Guess
+from designopt.collocation.statement.mesh import Mesh
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
-from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.interrupts import HostHandlers
 
 #: Error estimate above which only its order of magnitude is correct (measured on the cart-pole).

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from reprlib import repr as short
 from typing import Any
 
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
-from designopt.collocation.statement.stated_values import MOST_INTERVALS, ProblemError
+from designopt.collocation.statement.stated_values import MOST_INTERVALS, ProblemError, check_names
 from designopt.collocation.statement.terms import Constraint, Integral
 from designopt.dynamics.signals import Signal
 from designopt.dynamics.system import Variable
@@ -34,16 +34,6 @@ def check_statement(problem: TrajectoryProblem) -> None:
     _check_constraints("constraints", problem.constraints, Constraint)
     _check_at("constraints", problem.constraints)
     _check_shared(problem)
-
-
-def check_names(
-    where: str, stated: Iterable[str], names: Collection[str], what: str, status: str = "bad_bounds"
-) -> None:
-    """Raises `ProblemError` (with the `status`) if `stated` contains a name that is not among `names`."""
-    for name in stated:
-        if name not in names:
-            text = f"there is no such {what}; known: {', '.join(names) or 'none'}"
-            raise ProblemError(status, f"{where}.{name}", text)
 
 
 def _check_system_names(phase: Phase) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, Literal
 
+from designopt.collocation.statement.mesh import DEGREES, SCHEMES, Scheme, SchemeName
 from designopt.collocation.statement.problem import TrajectoryProblem
-from designopt.collocation.statement.scheme import DEGREES, SCHEMES, Scheme, SchemeName
 from designopt.collocation.statement.stated_values import MOST_INTERVALS, ProblemError
 
 #: Requested error below which the automatic choice is a Radau scheme of higher degree.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from numbers import Integral as Whole
 from numbers import Real
 from reprlib import repr as short
@@ -25,6 +25,16 @@ class ProblemError(ValueError):
         super().__init__(f"{where}: {message}")
         self.status = status
         self.where = where
+
+
+def check_names(
+    where: str, stated: Iterable[str], names: Collection[str], what: str, status: str = "bad_bounds"
+) -> None:
+    """Raises `ProblemError` (with the `status`) if `stated` contains a name that is not among `names`."""
+    for name in stated:
+        if name not in names:
+            text = f"there is no such {what}; known: {', '.join(names) or 'none'}"
+            raise ProblemError(status, f"{where}.{name}", text)
 
 
 def stated_table(where: str, entry: Any) -> Any:

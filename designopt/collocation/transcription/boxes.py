@@ -9,14 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from designopt.arrays import Floats, Indices
-from designopt.collocation.statement.checks import check_names
 from designopt.collocation.statement.problem import Duration, EndValue, Phase, TrajectoryProblem, is_added
-from designopt.collocation.statement.stated_values import ProblemError
+from designopt.collocation.statement.stated_values import ProblemError, check_names
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
-from designopt.collocation.transcription.mesh.layout import Layout, PhaseLayout
-from designopt.collocation.transcription.mesh.points import CollocationPoint
-from designopt.collocation.transcription.mesh.samples import sample_numbers
-from designopt.collocation.transcription.rows import Block, pieces_of
+from designopt.collocation.transcription.functions.points import CollocationPoint
+from designopt.collocation.transcription.functions.samples import sample_numbers
+from designopt.collocation.transcription.layout import Block, Layout, PhaseLayout, pieces_of
 from designopt.dynamics.signals import Signal
 
 #: Tolerance of given values beyond the bounds of their control.
@@ -133,12 +131,12 @@ def _hold(
 def _limit_times(phase: Phase, layout: PhaseLayout, low: Floats, high: Floats) -> list[float]:
     """The boxes of free times; returns the fixed ones."""
     fixed = []
-    for name, stated, index in (("t0", phase.t0_range, layout.t0), ("tf", phase.tf_range, layout.tf)):
+    for name, stated in (("t0", phase.t0_range), ("tf", phase.tf_range)):
         if stated is None:
             continue
         a, b = _checked(f"{phase.name}: {name}", stated)
-        if index >= 0:
-            low[index], high[index] = a, b
+        if name in layout.times:
+            low[layout.times[name]], high[layout.times[name]] = a, b
         elif a < b:
             text = "was one number when the program was built: give one, or build it again"
             raise ProblemError("bad_bounds", f"{phase.name}: {name}", text)

@@ -14,19 +14,86 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from designopt.arrays import Floats, Indices
+from designopt.collocation.statement.mesh import Mesh
 from designopt.collocation.transcription.boxes import ProgramBounds
-from designopt.collocation.transcription.entries import ONE, Entries, constant_matrix, stretch
-from designopt.collocation.transcription.functions.ends import end_constants, end_functions
-from designopt.collocation.transcription.functions.functions import ProblemFunctions
-from designopt.collocation.transcription.functions.per_point import SideBySide, mapped
-from designopt.collocation.transcription.mesh.layout import Layout, PhaseLayout, layout
-from designopt.collocation.transcription.mesh.mesh import Mesh
-from designopt.collocation.transcription.mesh.points import PointFunctions
-from designopt.collocation.transcription.mesh.samples import SampleEntries, SamplePoint
-from designopt.collocation.transcription.rows import Block, RowCollector
+from designopt.collocation.transcription.functions.functions import EndSymbols, ProblemFunctions, SideBySide, mapped
+from designopt.collocation.transcription.functions.points import PointFunctions, column, nonzeros
+from designopt.collocation.transcription.functions.samples import SampleEntries, SamplePoint
+from designopt.collocation.transcription.layout import Block, Layout, PhaseLayout, RowCollector, layout
 from designopt.lazy import casadi as ca
+
+#: Source of constant entries.
+ONE = 0
+
+
+class Entries:
+    """A sparse matrix whose nonzeros are fixed linear combinations of function results.
+
+    Results are added as sources; contributions to one position are summed.
+    """
+
+    def __init__(self) -> None:
+        self._sources: list[Any] = [ca.MX(1.0)]
+        self._size = 1
+        self._contributions: list[tuple[Any, Any, Any, Any]] = []
+
+    def source(self, numbers: Any) -> int:
+        """Add a column of `numbers` (MX) and return the source of its first entry."""
+        first = self._size
+        self._sources.append(numbers)
+        self._size += numbers.numel()
+        return first
+
+    def add(self, rows: ArrayLike, columns: ArrayLike, sources: ArrayLike, factors: ArrayLike) -> None:
+        """Add ``factor * source`` at (row, column), broadcast to one shape."""
+        contribution = np.broadcast_arrays(rows, columns, sources, factors)
+        self._contributions.append(tuple(np.ravel(array) for array in contribution))  # type: ignore[arg-type]
+
+    def matrix(self, left: Floats, right: Floats) -> Any:
+        """The matrix (MX), its rows multiplied by `left` (m,), its columns by `right` (n,)."""
+        shape = (len(left), len(right))
+        if not self._contributions:
+            return ca.MX(*shape)
+        rows, columns, sources, factors = (np.concatenate(part) for part in zip(*self._contributions, strict=True))
+        positions, which = _places(rows, columns, shape)
+        factors = factors * left[rows] * right[columns]
+        mixing = constant_matrix(which, sources, factors, (len(positions), self._size))
+        return ca.MX(ca.Sparsity.nonzeros(*shape, positions.tolist()), mixing @ ca.vertcat(*self._sources))
+
+
+def stretch(column: Any, begin: int, end: int) -> Any:
+    """Entries `begin` to `end` of a column (MX); an empty range is a column too, where CasADi makes a row of it."""
+    return column[begin:end] if begin < end else ca.MX(0, 1)
+
+
+def constant_matrix(rows: Indices, columns: Indices, values: Floats, shape: tuple[int, int]) -> Any:
+    """A constant sparse CasADi matrix (DM); entries at one position are summed."""
+    positions, which = _places(rows, columns, shape)
+    sums = np.bincount(which, weights=values, minlength=len(positions))
+    return ca.DM(ca.Sparsity.nonzeros(*shape, positions.tolist()), sums.tolist())  # lists convert fastest
+
+
+def _places(rows: Indices, columns: Indices, shape: tuple[int, int]) -> tuple[Indices, Indices]:
+    """The distinct positions, counted down the columns, and the index of each entry among them."""
+    order = _order(rows, shape[0])
+    order = order[_order(columns[order], shape[1])]
+    keys = columns[order] * shape[0] + rows[order]
+    is_new = np.concatenate([keys[:1] >= 0, keys[1:] != keys[:-1]])
+    which = np.empty(len(keys), np.int64)
+    which[order] = np.cumsum(is_new) - 1
+    return keys[is_new], which
+
+
+def _order(keys: Indices, count: int) -> Indices:
+    """The permutation that sorts `keys` below `count`, stably and in linear time: NumPy sorts 16-bit integers by
+    radix."""
+    order = np.argsort(keys.astype(np.uint16), kind="stable")
+    if count > 1 << 16:
+        order = order[np.argsort((keys[order] >> 16).astype(np.uint16), kind="stable")]
+    return order
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,3 +378,84 @@ def _nonzeros_in_rows(functions: PointFunctions, of_point: Indices) -> tuple[Ind
     each = np.repeat(np.arange(len(of_point)), repeats)
     within = np.arange(len(each)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
     return each, order[begins[of_point[each]] + within]
+
+
+@dataclass(frozen=True, eq=False)
+class EndFunctions:
+    """Functions of the gathered `variables` and of all constants: the terminal cost, the constraints between ends."""
+
+    variables: Indices
+    cost: ca.Function
+    gradient: ca.Function
+    gradient_columns: Indices
+    constraints: ca.Function
+    jacobian: ca.Function
+    jacobian_rows: Indices
+    jacobian_columns: Indices
+    hessian: ca.Function
+    hessian_rows: Indices
+    hessian_columns: Indices
+
+
+def end_functions(symbols_of: EndSymbols, places: Layout) -> EndFunctions:
+    """The functions, with their derivatives with respect to the variables on which they depend."""
+    symbols, where, constants = [], [], []
+    replaced, by = [], []
+    stated = ca.vertcat(symbols_of.cost, *symbols_of.constraints)
+    for i, (phase_layout, ends) in enumerate(zip(places.phases, symbols_of.phases, strict=True)):
+        x0, xf, t0, tf, integrals, data_multipliers = ends
+        nx = phase_layout.states.shape[1]
+        symbols += [x0[:nx], xf[:nx]]
+        where += [*phase_layout.states[0], *phase_layout.states[-1]]
+        for j in range(nx, x0.numel()):
+            for symbol, slot in ((x0[j], 0), (xf[j], -1)):
+                if ca.depends_on(stated, symbol):
+                    symbols.append(symbol)
+                    where.append(phase_layout.point[slot, j])
+        constants.append(data_multipliers)
+        for name, time in (("t0", t0), ("tf", tf)):
+            if name in phase_layout.times:
+                symbols.append(time)
+                where.append(phase_layout.times[name])
+            else:
+                constants.append(time)
+        for j in range(integrals.numel()):
+            if (i, j) in places.integrals:
+                symbols.append(integrals[j])
+                where.append(places.integrals[i, j])
+            else:
+                replaced.append(integrals[j])
+                by.append(ca.SX(0.0))
+    symbols.append(symbols_of.parameters)
+    where += list(places.parameters.values())
+    v: Any = ca.vertcat(*symbols)
+    c = column(constants)
+    cost, rows = symbols_of.cost, column(list(symbols_of.constraints))
+    if replaced:
+        cost, rows = ca.substitute([cost, rows], [ca.vertcat(*replaced)], [ca.vertcat(*by)])
+    gradient: Any = ca.jacobian(cost, v)
+    jacobian: Any = ca.jacobian(rows, v)
+    mu, sigma = ca.SX.sym("mu", rows.numel()), ca.SX.sym("sigma")
+    hessian: Any = ca.triu(ca.hessian(sigma * cost + ca.dot(mu, rows), v)[0])
+
+    G, J, H = gradient.sparsity(), jacobian.sparsity(), hessian.sparsity()
+    return EndFunctions(
+        np.array(where, np.int64),
+        ca.Function("end_cost", [v, c], [ca.densify(cost)]),
+        ca.Function("end_gradient", [v, c], [nonzeros(gradient)]),
+        np.array(G.get_col(), np.int64),
+        ca.Function("end_rows", [v, c], [ca.densify(rows)]),
+        ca.Function("end_jacobian", [v, c], [nonzeros(jacobian)]),
+        np.array(J.row(), np.int64),
+        np.array(J.get_col(), np.int64),
+        ca.Function("end_hessian", [v, c, mu, sigma], [nonzeros(hessian)]),
+        np.array(H.row(), np.int64),
+        np.array(H.get_col(), np.int64),
+    )
+
+
+def end_constants(places: Layout, parameters: Any) -> Any:
+    """All constants of the functions of the ends: of each phase its numeric data, then its fixed times."""
+    return ca.vertcat(
+        *(stretch(parameters, phase_layout.constants, phase_layout.signals) for phase_layout in places.phases)
+    )

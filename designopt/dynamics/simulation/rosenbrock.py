@@ -198,7 +198,7 @@ def _pointer(array: Floats) -> ctypes._Pointer[c_double]:
 
 
 def c_source(system: System, signals: Sequence[str] = ()) -> tuple[str, bool]:
-    """One self-contained C text with `designopt_simulate` for `system` (interface: see ``rosenbrock.c``), and whether
+    """One self-contained C text with ``designopt_simulate`` for `system` (interface: see ``rosenbrock.c``), and whether
     it may be compiled with several ``LANES``.
 
     `signals` names controls and data entries that follow signals. Raises `CompilerError` if CasADi cannot generate C

@@ -115,10 +115,9 @@
 
   const draw = figure => loaded ? drawNow(figure) : ready.then(() => drawNow(figure));
 
-  function drawNow(figure) {
-    const spec = figure.spec = parsed(figure.number);
+  // The plot of the options `key`, as numbers with commas.
+  function plotOf(spec, key) {
     let plot = {data: [], layout: {}, frames: [], ...spec.plot};
-    const key = figure.selects.map(s => s.value).join(",");
     const variant = spec.variants[key];
     if (variant && Array.isArray(variant.data)) plot = {layout: {}, frames: [], ...variant};
     else if (variant) {
@@ -129,6 +128,44 @@
       merge(plot.layout, variant.layout || {});
       if (variant.frames) plot.frames = variant.frames;
     }
+    return plot;
+  }
+
+  // A second design or scenario in dotted lines over the shown one, where a figure consists of lines.
+  function overlay(figure, plot, key) {
+    const second = figure.selects.map(s => s.overlay?.value || s.value).join(",");
+    if (second === key) return false;
+    const other = plotOf(parsed(figure.number), second);
+    if ([plot, other].some(p => p.frames.length || p.data.some(t => (t.type ?? "scatter") !== "scatter" || t.stackgroup))) return false;
+    const points = t => JSON.stringify([t.x, t.y, t.xaxis, t.yaxis]), shown = new Set(plot.data.map(points));
+    const names = new Set(plot.data.map(t => t.name));
+    for (const [name, axis] of Object.entries(plot.layout)) {
+      const ranges = /^[xy]axis/.test(name) ? [axis.range, other.layout[name]?.range] : [];
+      if (ranges.every(Array.isArray) && ranges.length && ranges.every(([low, high]) => low < high))
+        axis.range = [Math.min(ranges[0][0], ranges[1][0]), Math.max(ranges[0][1], ranges[1][1])];
+    }
+    for (const trace of other.data) {
+      if (trace.fill && trace.fill !== "none" || shown.has(points(trace))) continue;
+      const name = trace.name && `${trace.name}, dotted`;
+      plot.data.push({...trace, name, line: {...trace.line, dash: "dot"}, showlegend: trace.showlegend !== false && !names.has(trace.name)});
+    }
+    return true;
+  }
+
+  // The caption names the shown options of the page's selectors.
+  function nameShown(figure, overlaid) {
+    for (const caption of figure.element.querySelectorAll("[data-common]")) {
+      const select = common[Number(caption.dataset.common)], option = s => s.options[s.selectedIndex].text;
+      const second = overlaid && select.overlay.value && select.overlay.value !== select.value ? `, dotted ${option(select.overlay)}` : "";
+      caption.textContent = `${select.label}: ${option(select)}${second}`;
+    }
+  }
+
+  function drawNow(figure) {
+    const spec = figure.spec = parsed(figure.number);
+    const key = figure.selects.map(s => s.value).join(",");
+    const plot = plotOf(spec, key);
+    nameShown(figure, overlay(figure, plot, key));
     for (const trace in spec.designs) plot.data[trace].customdata ??= Array.from(numbers(spec.designs[trace]), hoverValues);
     const shown = resolved(plot, dark() ? 1 : 0);
     figure.plot.style.height = figure.height ??= figure.plot.style.height;
@@ -298,18 +335,38 @@
     }
   }
 
+  // Selectors of the whole page, each with one of what is drawn in dotted lines.
+  const common = [...document.querySelectorAll("#common > span")].map(element => {
+    const [select, overlay] = element.querySelectorAll("select");
+    select.label = select.parentElement.firstChild.data.trim();
+    select.overlay = overlay;
+    return select;
+  });
+
   for (const element of document.querySelectorAll("figure")) {
     const figure = {
       element, plot: element.querySelector(".plot"), drawn: false,
       number: Number(element.dataset.source),
-      selects: [...element.querySelectorAll("select")],
+      selects: [...element.querySelectorAll(".choices > *")].map(e =>
+        "common" in e.dataset ? common[Number(e.dataset.common)] : e.querySelector("select")),
     };
     element.querySelector(".svg").addEventListener("click", () =>
       (figure.drawn ? Promise.resolve() : draw(figure)).then(() => Plotly.downloadImage(figure.plot,
         {format: "svg", filename: figure.spec.name, width: figure.plot.clientWidth, height: figure.plot.clientHeight})));
-    for (const select of figure.selects) select.addEventListener("change", () => draw(figure));
+    for (const select of figure.selects)
+      for (const some of [select, select.overlay ?? []].flat()) some.addEventListener("change", () => { if (figure.drawn) draw(figure); });
     figures.push(figure);
   }
+  // Figures with other options follow by name, as far as they have the option.
+  for (const select of common) select.addEventListener("change", () => {
+    const name = select.options[select.selectedIndex].text;
+    for (const own of figures.flatMap(f => f.selects).filter(s => !common.includes(s))) {
+      const option = [...own.options].find(o => o.text === name);
+      if (own.parentElement.firstChild.data.trim() !== select.label || !option || option.selected) continue;
+      option.selected = true;
+      own.dispatchEvent(new Event("change"));
+    }
+  });
 
   // Figures are drawn shortly before they come into view: a long page opens at once.
   const watcher = new IntersectionObserver(entries => {
@@ -332,9 +389,9 @@
   const label = () => { button.textContent = dark() ? "Light" : "Dark"; };
   button.addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; label(); redraw(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { label(); redraw(); });
-  // On paper a decision is one page, the first part; all parts follow only if the reader wants them.
+  // On paper a decision is one page, the first part; the reader chooses whether all parts follow.
   const whole = document.getElementById("paper");
-  whole?.addEventListener("change", () => { root.dataset.paper = whole.checked ? "whole" : "decision"; });
+  whole?.addEventListener("change", () => { root.dataset.paper = whole.checked ? "whole" : "first"; });
   const onPaper = element => whole?.checked || !whole || element.closest("section").matches(":first-of-type");
   addEventListener("beforeprint", () => {
     printing = true;

@@ -24,6 +24,7 @@ from designopt.report.designs import all_missing
 from designopt.report.labels import ONLY_DESIGN, hover_columns, number
 from designopt.report.page.data import as_plain, csv_link, figure_data, is_number, script_json
 from designopt.report.page.packing import Packing, packed
+from designopt.report.page.selectors import page_selectors
 from designopt.report.parts import failures, record
 from designopt.report.parts.answer import best, decision, limits, overview, problem, summary, tolerances, validation
 from designopt.report.parts.designs import (
@@ -316,6 +317,7 @@ def page(
         made=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M:%S %Z"),
         refresh=None if refresh is None else max(1, math.ceil(refresh)),
         parts=[*zip(_anchors([s.title for s in parts]), parts, strict=True)],
+        common=page_selectors(parts),
         data=packing.text,
         policy=_POLICY.format(scripts="'self' " if plotly else ""),
         colours={"THEMED": dict(THEMED), "CATEGORIES": list(CATEGORIES)},

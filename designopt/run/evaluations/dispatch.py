@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -26,7 +27,7 @@ from designopt.run.stopping import Signals, seconds_allotted
 from designopt.store.disk.arrays import write_arrays
 from designopt.store.errors import FailurePolicyStop, Interrupted, WorkersError, reading
 from designopt.store.folder import Store
-from designopt.store.progress_note import Running
+from designopt.store.progress_note import Reported, Running
 from designopt.store.result import Result
 from designopt.study.study import Execution, StudyDefinition
 from designopt.workers.ask_tell import AskTellExecutor
@@ -147,13 +148,14 @@ class Dispatcher:
         if self._stop_requested():
             self._raise_stop()
 
-    def running(self) -> tuple[tuple[int, float, str], ...]:
-        """Evaluations that report progress: the design's number, a share, and a text. Also written to the store."""
+    def running(self) -> tuple[Reported, ...]:
+        """Evaluations that report progress. Also written to the store."""
         advances = []
         for advance in self._executor.advances() if self._executor is not None else ():
             work = self._flight.get(advance.chunk)
             if work is not None and 0 <= advance.position < len(work):
-                advances.append((int(work.designs[advance.position]), advance.share, advance.words))
+                share = None if math.isnan(advance.share) else advance.share
+                advances.append((int(work.designs[advance.position]), share, advance.words))
         self._running.note(advances)
         return tuple(advances)
 

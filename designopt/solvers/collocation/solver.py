@@ -14,8 +14,8 @@ from designopt.canonical_form import plain
 from designopt.collocation import Options, ProblemError
 from designopt.collocation.estimation.fitting import is_measured
 from designopt.collocation.postoptimal.directions import all_names
+from designopt.collocation.statement.mesh import SchemeName
 from designopt.collocation.statement.options import MOST_STARTS
-from designopt.collocation.statement.scheme import SchemeName
 from designopt.collocation.statement.stated_values import MOST_INTERVALS
 from designopt.lazy import scipy
 from designopt.plugin import InvalidSetting, Quantity, solver

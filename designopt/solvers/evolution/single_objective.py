@@ -46,7 +46,7 @@ class Genetic(Generations):
 
 @solver("cma_es", version=1)
 class CMAES:
-    """CMA-ES, Hansen & Ostermeier (2001), Hansen (2016), with restarts, through the package `cma` of its authors.
+    """CMA-ES, Hansen & Ostermeier (2001), Hansen (2016), with restarts, through the package ``cma`` of its authors.
 
     Samples designs from a normal distribution whose mean, step size and covariance adapt to the better half of each
     generation. The method of choice for one expensive, ill-conditioned or non-separable objective of 2 to about 100
@@ -187,7 +187,7 @@ def _strategy(space: Space, centre: Floats, step: float, size: int, rng: np.rand
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Suppress irrelevant warnings of `cma` (about matplotlib, equal ranks)."""
+    """Suppress irrelevant warnings of ``cma`` (about matplotlib, equal ranks)."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield

@@ -109,7 +109,7 @@ class CholeskyFactor:
 class GaussianProcess:
     """A process with `values` (n,) at `points` (n, d); column j has the length scale ``lengths[groups[j]]``.
 
-    Some points may have `observed_slopes`. `known` factors of its first points are reused.
+    Some points may have `observed_slopes`. `reusable` factors of its first points save work.
     """
 
     points: Array

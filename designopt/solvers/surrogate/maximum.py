@@ -37,7 +37,7 @@ class Crowd:
 
 @dataclass(frozen=True)
 class Maximum:
-    """The `design` (d,) with the largest acquisition and this `value`, the candidates `others` (n, d) in the order of
+    """The `design` (d,) with the largest acquisition and this `value`, the candidates `further` (n, d) in the order of
     theirs, and the settings of the search."""
 
     design: Floats

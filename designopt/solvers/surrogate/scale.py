@@ -55,14 +55,14 @@ class Scale:
         return np.asarray((drawn_in - self.mean) / self.sd)
 
     def slopes(self, values: Floats) -> Floats:
-        """The derivatives of `seen` at `values`."""
+        """The derivatives of `scaled` at `values`."""
         if self.odd:
             return np.asarray(1.0 / np.sqrt(1.0 + (values / self.size) ** 2) / self.sd)
         over = np.maximum(values - self.knee, 0.0)
         return np.asarray(1.0 / (1.0 + over / self.size) / self.sd)
 
     def log_slopes(self, values: Floats) -> float:
-        """The sum of the logarithms of the derivatives of `seen` at `values`."""
+        """The sum of the logarithms of the derivatives of `scaled` at `values`."""
         if self.odd:
             return float(-0.5 * np.log1p((values / self.size) ** 2).sum() - len(values) * np.log(self.sd))
         over = np.maximum(values - self.knee, 0.0)

@@ -236,7 +236,7 @@ class _Search:
         return x[None]
 
     def learn(self, outcomes: Outcomes) -> None:
-        """Called with the outcomes of the designs `wanted`."""
+        """Called with the outcomes of the `cheap_designs`."""
         self._cheap.append(Observations.from_outcomes(self._problem, [outcomes]))
         self._since_cheap = 0
         self._known_cheap.update(x.tobytes() for x in outcomes.X + 0.0)

@@ -12,6 +12,7 @@ from designopt.counts import plural
 from designopt.plugin import Use, closest, find
 from designopt.printable import printable
 from designopt.store.views import table
+from designopt.study.study import Objective
 
 if TYPE_CHECKING:
     import plotly.graph_objects
@@ -62,10 +63,30 @@ class Summary:
         return f"{designs}, {self.counts['feasible']} feasible, {self.front} on the front"
 
 
+def better_motion_notes(
+    objectives: Sequence[Objective], chosen: Mapping[str, int], better_motions: Mapping[int, float]
+) -> list[str]:
+    """A sentence for each of the `chosen` rows for which a program found a motion with a better first objective."""
+    return [
+        f"{label}: its program found a better motion, with {objectives[0].name} {better_motions[row]:.6g}"
+        f" {objectives[0].unit}".rstrip()
+        for label, row in chosen.items()
+        if row in better_motions
+    ]
+
+
 def figure(
     result: object, part: str, number: int, dark: bool, settings: Mapping[str, Any]
 ) -> plotly.graph_objects.Figure:
     """Figure `number` of a report part of a `Result`: see `Result.plot`."""
+    figures = figures_of_part(result, part, settings)
+    if not 0 <= number < len(figures):
+        raise ValueError(f"the part '{part}' has {len(figures)} figures here, numbered from 0; there is no {number}")
+    return figures[number].plotly(dark=dark)
+
+
+def figures_of_part(result: object, part: str, settings: Mapping[str, Any]) -> Sequence[Any]:
+    """The figures of a report part of a `Result`, at least one; raises what `Result.plot` does."""
     plugin = find("report", part)
     for name in settings.keys() - plugin.settings.keys():
         near = closest(name, plugin.settings)
@@ -73,10 +94,8 @@ def figure(
         hint = f"did you mean '{near}'?" if near else f"it has: {setting_names}"
         raise TypeError(f"plot(): the part '{part}' has no setting '{name}'; {hint}")
     section = Use(plugin, settings).build()(result)
-    figures = section.figures if section is not None else ()
+    figures: Sequence[Any] = section.figures if section is not None else ()
     if not figures:
         reason = f": {section.introduction}" if section is not None and section.introduction else ""
         raise ValueError(f"the part '{part}' has no figure for this result{reason}")
-    if not 0 <= number < len(figures):
-        raise ValueError(f"the part '{part}' has {len(figures)} figures here, numbered from 0; there is no {number}")
-    return figures[number].plotly(dark=dark)
+    return figures

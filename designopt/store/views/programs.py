@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,8 @@ from designopt.problem import Outcomes, Problem
 from designopt.store.disk.arrays import read_arrays
 from designopt.store.journal import recorded_designs
 from designopt.store.journal.reader import JournalReader
-from designopt.study.study import StudyDefinition
+from designopt.study.stated_units import stated_value
+from designopt.study.study import DesignVariable, StudyDefinition
 
 if TYPE_CHECKING:
     from designopt.collocation import Estimate, Solution, Sparsity
@@ -75,6 +76,13 @@ class ProgramRecord:
     def sparsity(self) -> Sparsity | None:
         """Sparsity of the derivatives of the program; only for the first program of a chain."""
         return _sparsity(self)
+
+
+def stated_programs(programs: Sequence[ProgramRecord], space: Sequence[DesignVariable]) -> tuple[ProgramRecord, ...]:
+    """`programs` with the starting designs in the units in which the study writes the ranges of `space`."""
+    parameter_of = {p.name: p for p in space}
+    starts = [{name: stated_value(parameter_of[name], v) for name, v in record.start.items()} for record in programs]
+    return tuple(replace(record, start=start) for record, start in zip(programs, starts, strict=True))
 
 
 def best_program(programs: Sequence[ProgramRecord], sign: float) -> ProgramRecord | None:

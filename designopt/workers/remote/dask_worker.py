@@ -274,7 +274,7 @@ class RunGuard(SchedulerPlugin):
 
 
 def send_at_once(*streams: Any) -> None:
-    """Shorten the time for which Dask's `streams` (`BatchedSend`) wait for further messages."""
+    """Shorten the time for which Dask's `streams` (``BatchedSend``) wait for further messages."""
     for stream in streams:
         stream.interval = PAUSE
 

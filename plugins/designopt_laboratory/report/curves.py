@@ -14,8 +14,9 @@ from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, missing, stored_arrays
 from designopt.report.labels import listed
 from designopt.report.section import Figure, Section, Table, with_a_value
-from designopt.report.traces import Trace, selected
+from designopt.report.traces import Trace, above, beside, selected
 from designopt.store.result import Result
+from designopt_laboratory.curves.interest import LEAST_RANGE, by_interest, is_main, positive_direction, varying
 from designopt_laboratory.curves.pool import NEEDED, CurveSet, PooledCurves, normal_walk, pooled
 from designopt_laboratory.curves.reference import ReferenceCurve, ReferenceFile
 
@@ -23,6 +24,8 @@ from designopt_laboratory.curves.reference import ReferenceCurve, ReferenceFile
 _USUAL = ("hip_flexion", "hip_adduction", "hip_rotation", "knee_angle", "ankle_angle")
 _ROWS = ("angle", "moment", "power")
 _JOINTS = 5
+#: Gaps between panels: side by side for tick labels, in widths of a panel, and above each other, in heights of all.
+_GAP_ACROSS, _GAP_DOWN = 0.36, 0.09
 #: Designs with a selector of their own.
 _DESIGNS = 3
 
@@ -52,7 +55,8 @@ def laboratory_curves(
     by_design = trials_by_design(result, *NEEDED)
     if not by_design:
         return missing(title, *NEEDED) if len(result.outcomes.X) else None
-    curves = {design: pooled(trials) for design, trials in list(by_design.items())[:_DESIGNS]}
+    every = {design: pooled(trials) for design, trials in list(by_design.items())[:_DESIGNS]}
+    curves = {design: by_interest(varying(some)[0]) for design, some in every.items()}
     if not any(curves.values()):
         return Section(
             title,
@@ -70,8 +74,31 @@ def laboratory_curves(
             "Normal walking: OpenSim's introductory tutorial, one averaged cycle without a deviation, with the signs of"
             " the model's coordinates.",
             *([] if reference is None else _unmatched(reference, curves)),
+            *_constant(every),
+            *_of_axes(kinds),
         ),
     )
+
+
+def _constant(every: Mapping[str, Sequence[PooledCurves]]) -> list[str]:
+    """A sentence on the curves that are left out because they do not vary."""
+    names: dict[str, dict[str, None]] = {}
+    for some in every.values():
+        for one in varying(some)[1]:
+            names.setdefault(one.kind, {})[one.name] = None
+    if not names:
+        return []
+    each = "; ".join(f"{kind} {listed(list(some))}" for kind, some in names.items())
+    return [f"Left out, because they vary by less than {LEAST_RANGE:.1%} of the largest range: {each}."]
+
+
+def _of_axes(kinds: Sequence[str]) -> list[str]:
+    """A sentence on the axes of forces."""
+    sentences = [
+        ("ground force", "Ground forces are along the axes of the laboratory: y is up."),
+        ("joint force", "Joint forces are of the parent on the child, along the axes that reaction_axes names."),
+    ]
+    return [sentence for kind, sentence in sentences if kind in kinds]
 
 
 def _unmatched(reference: ReferenceFile, curves: Mapping[str, list[PooledCurves]]) -> list[str]:
@@ -91,7 +118,7 @@ def _unmatched(reference: ReferenceFile, curves: Mapping[str, list[PooledCurves]
 
 
 def _counts(curves: Mapping[str, list[PooledCurves]]) -> str:
-    first = next(some for some in curves.values() if some)[0]
+    first = next(one for some in curves.values() for one in sorted(some, key=lambda c: -len(c.sets)))
     parts = [
         f"{plural(len(one.curves), 'subject' if one.of_subjects else 'cycle')} ({label(one)})".removesuffix(" (all)")
         for one in first.sets
@@ -175,9 +202,16 @@ def _gait(curves: Mapping[str, list[PooledCurves]], reference: ReferenceFile | N
                     traces.append(_normal(normal, number == 1, **axes))
         return traces
 
+    titles = [_panel_title(first["angle", name]) for name in names]
     return selected(
-        "Joints over the cycle", {"Design": designs}, draw, _grid(names, units), height=640, width=200 * len(names)
+        "Joints over the cycle", {"Design": designs}, draw, _grid(titles, units), height=640, width=200 * len(names)
     )
+
+
+def _panel_title(angle: PooledCurves) -> str:
+    """``ankle angle, + dorsiflexion``."""
+    words, positive = angle.name.replace("_", " "), positive_direction(angle, angle)
+    return words if positive in words or not positive else f"{words}, + {positive}"
 
 
 def _reference(reference: ReferenceFile | None, one: PooledCurves, named: bool, **more: Any) -> list[Trace]:
@@ -198,26 +232,22 @@ def _normal(curve: Any, named: bool, **more: Any) -> Trace:
             "hoverinfo": "skip", **legend, **more}  # fmt: skip
 
 
-def _grid(names: Sequence[str], units: Mapping[str, str]) -> dict[str, Any]:
+def _grid(titles: Sequence[str], units: Mapping[str, str]) -> dict[str, Any]:
     axes: dict[str, Any] = {}
-    width, height = 1.0 / len(names), 1.0 / len(_ROWS)
+    across, down = beside(len(titles), _GAP_ACROSS / len(titles)), above(len(_ROWS), _GAP_DOWN)
     for row, kind in enumerate(_ROWS):
-        for column in range(len(names)):
-            number = row * len(names) + column + 1
-            left, top = column * width, 1.0 - row * height
-            bottom = top - height * 0.78
+        for column in range(len(titles)):
+            number = row * len(titles) + column + 1
             x_title = "cycle [%]" if row == len(_ROWS) - 1 else ""
             y_title = f"{kind} [{units[kind]}]" if column == 0 else ""
-            axes[f"xaxis{number}"] = axis(
-                x_title, domain=[left, left + width * 0.76], anchor=f"y{number}", range=[0, 100], dtick=50
-            )
-            axes[f"yaxis{number}"] = axis(y_title, domain=[max(bottom, 0.0), top], anchor=f"x{number}")
+            axes[f"xaxis{number}"] = axis(x_title, domain=across[column], anchor=f"y{number}", range=[0, 100], dtick=50)
+            axes[f"yaxis{number}"] = axis(y_title, domain=down[row], anchor=f"x{number}", nticks=5)
     captions = [
-        {"text": name.replace("_", " "), "x": (column + 0.38) * width, "y": 1.0, "xref": "paper", "yref": "paper",
-         "xanchor": "center", "yanchor": "bottom", "showarrow": False}
-        for column, name in enumerate(names)
+        {"text": title, "x": sum(across[column]) / 2.0, "y": 1.0, "xref": "paper", "yref": "paper", "xanchor": "center",
+         "font": {"size": 12}, "yanchor": "bottom", "showarrow": False}
+        for column, title in enumerate(titles)
     ]  # fmt: skip
-    return layout(annotations=captions, legend={"orientation": "h", "y": -0.12, "x": 0}, **axes)
+    return layout(annotations=captions, legend={"orientation": "h", "y": 1.06, "yanchor": "bottom", "x": 0}, **axes)
 
 
 def _kind(kind: str, curves: Mapping[str, list[PooledCurves]], reference: ReferenceFile | None) -> Figure | None:
@@ -225,7 +255,6 @@ def _kind(kind: str, curves: Mapping[str, list[PooledCurves]], reference: Refere
     designs = list(curves)
     by_name = [{c.name: c for c in curves[design] if c.kind == kind} for design in designs]
     names = list(dict.fromkeys(name for some in by_name for name in some))
-    names.sort(key=lambda name: not any(one.side for some in by_name if name in some for one in some[name].sets))
     if not names or kind == "EMG":
         return None
     measured = [{c.name: c for c in curves[design] if c.kind == "EMG"} for design in designs]
@@ -246,7 +275,11 @@ def _kind(kind: str, curves: Mapping[str, list[PooledCurves]], reference: Refere
 
     def view(k: int, n: int) -> dict[str, Any]:
         one = by_name[k].get(names[n])
-        return {"yaxis": axis(names[n] if one is None else one.title)}
+        if one is None:
+            return {"yaxis": axis(names[n])}
+        angle = next((c for c in curves[designs[k]] if (c.kind, c.name) == ("angle", one.name)), None)
+        positive = positive_direction(one, angle)
+        return {"yaxis": axis(f"{one.title}, + {positive}" if positive and positive not in one.name else one.title)}
 
     return selected(
         f"{kind[0].upper()}{kind[1:]}", {"Design": designs, kind.capitalize(): names}, draw,
@@ -257,33 +290,43 @@ def _kind(kind: str, curves: Mapping[str, list[PooledCurves]], reference: Refere
 #: Quantities of coordinates that slide.
 _OF_SLIDES = {"angle": "position", "moment": "force"}
 #: Kinds whose largest values are listed.
-_LISTED = ("angle", "moment", "power", "joint force", "metabolic rate")
+_LISTED = ("angle", "moment", "power", "ground force", "joint force", "metabolic rate")
 
 
 def _peaks(curves: Mapping[str, list[PooledCurves]]) -> Table:
-    rows = []
-    for design, some in curves.items():
-        for one in (c for c in some if c.kind in _LISTED):
-            for part in one.sets:
-                low, high = part.curves.min(axis=1), part.curves.max(axis=1)
-                spread = [float(x.std(ddof=1)) if len(x) > 1 else "" for x in (low, high)]
-                peak = float(np.argmax(part.mean)) * 100.0 / (len(part.mean) - 1)
-                cells = (float(low.mean()), spread[0], float(high.mean()), spread[1], peak, len(part.curves))
-                kind = _OF_SLIDES.get(one.kind, one.kind) if one.unit in ("m", "N", "N/kg", "m/s") else one.kind
-                named = (design,) if len(curves) > 1 else ()
-                rows.append((*named, kind, one.name, one.unit, label(part), *cells))
+    """Extremes of each curve, those of hip, knee, ankle and ground first; designs stand below each other."""
+    order: dict[tuple[str, str], PooledCurves] = {}
+    for some in curves.values():
+        for one in some:
+            order.setdefault((one.kind, one.name), one)
+    ordered = sorted(order, key=lambda key: not is_main(order[key]))
+    by_design = {design: {(c.kind, c.name): c for c in some} for design, some in curves.items()}
+    first = next(iter(curves))
+    rows: list[tuple[Any, ...]] = []
+    main = 0
+    for key in (key for key in ordered if key[0] in _LISTED):
+        lines_of = {
+            design: [_extremes(of_design[key], part) for part in of_design[key].sets]
+            for design, of_design in by_design.items()
+            if key in of_design
+        }
+        equal = len(lines_of) == len(curves) > 1 and all(lines == lines_of[first] for lines in lines_of.values())
+        for design, lines in {"all": lines_of[first]}.items() if equal else lines_of.items():
+            rows += [(*((design,) if len(curves) > 1 else ()), *line) for line in lines]
+        main = len(rows) if is_main(order[key]) else main
     columns = (
-        *(("design",) if len(curves) > 1 else ()),
-        "quantity",
-        "name",
-        "unit",
-        "of",
-        "minimum",
-        "± SD",
-        "maximum",
-        "± SD ",
-        "at [%]",
-        "curves",
-    )
-    head, lines = with_a_value(columns, rows)
-    return Table("Extremes over the cycle", head, lines, note="Means over the extremes of the curves.")
+        *(("design",) if len(curves) > 1 else ()), "quantity", "name", "unit", "of", "minimum", "± SD",
+        "minimum at [%]", "maximum", "± SD ", "maximum at [%]", "curves",
+    )  # fmt: skip
+    head, cells = with_a_value(columns, rows)
+    note = "Means over the extremes of the curves; the places are those of the mean curve."
+    return Table("Extremes over the cycle", head, cells, note=note, visible_rows=max(main, 25))
+
+
+def _extremes(one: PooledCurves, part: CurveSet) -> tuple[Any, ...]:
+    low, high = part.curves.min(axis=1), part.curves.max(axis=1)
+    spread = [float(x.std(ddof=1)) if len(x) > 1 else "" for x in (low, high)]
+    at = [100.0 * float(index) / (len(part.mean) - 1) for index in (np.argmin(part.mean), np.argmax(part.mean))]
+    kind = _OF_SLIDES.get(one.kind, one.kind) if one.unit in ("m", "N", "N/kg", "m/s") else one.kind
+    ends = (float(low.mean()), spread[0], at[0], float(high.mean()), spread[1], at[1])
+    return (kind, one.name, one.unit, label(part), *ends, len(part.curves))

@@ -209,7 +209,7 @@ def take_steps(
         model, steps.moved, net_of(steps), dynamics.take(frames), inner=inner_times(series.time),
         contraction=Contraction(chain.tendon, chain.passive),
     )  # fmt: skip
-    steps = replace(steps, trial=trial, notes=tuple(dict.fromkeys([*steps.notes, *_few(trial.notes)])))
+    steps = replace(steps, trial=trial, notes=tuple(dict.fromkeys([*steps.notes, *trial.notes])))
     tracking = None if signals is None else replace(signals, signals=signals.signals[frames])
     return _loaded(_shared(steps, chain, processing, tracking), chain)
 
@@ -226,17 +226,6 @@ def _unfit(factor: float, is_doubtful: bool) -> str:
 USUAL_CUTOFF = 6.0
 #: Notes that an error of a trial without moments repeats.
 _REASONS = 4
-#: Jumps of muscle paths that the notes list.
-_JUMPS = 5
-
-
-def _few(notes: tuple[str, ...]) -> list[str]:
-    """Notes on a trial's muscles, with the first jumps of paths and the number of the others."""
-    jumps = [note for note in notes if " jumps by " in note]
-    if len(jumps) <= _JUMPS:
-        return list(notes)
-    more = f"{len(jumps) - _JUMPS} more jumps of muscle paths or their moment arms between frames"
-    return [*(note for note in notes if note not in jumps[_JUMPS:]), more]
 
 
 def _reasons(status: Integers, notes: Sequence[str]) -> str:

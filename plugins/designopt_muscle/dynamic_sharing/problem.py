@@ -9,7 +9,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.collocation import Constraint, Integral, Mesh, Phase, Signal, TrajectoryProblem
-from designopt.collocation.statement.scheme import SCHEMES, SchemeName
+from designopt.collocation.statement.mesh import SCHEMES, SchemeName
 from designopt.collocation.statement.stated_values import Box
 from designopt.lazy import casadi as ca
 from designopt_muscle.dynamic_sharing.equations import DynamicTrial

@@ -16,7 +16,7 @@ from designopt_mechanics.sharing.static.share import share
 from designopt_mechanics.sharing.static.sharing import Sharing
 
 from designopt.collocation import Guess, Options, Program, Sampled, sampled
-from designopt.collocation.statement.scheme import SchemeName
+from designopt.collocation.statement.mesh import SchemeName
 from designopt.collocation.statement.stated_values import Box
 from designopt_muscle.dynamic_sharing.equations import FASTEST_RATE, DynamicTrial
 from designopt_muscle.dynamic_sharing.problem import first_values, mesh_of, problem

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from designopt.arrays import Floats
+from designopt.counts import plural
 from designopt_muscle.geometry.geometry import MuscleGeometry
 
 #: Lengths may differ by this (m) from what the moment arms say, moment arms by this (m) between frames.
 _LENGTH, _ARM = 1e-3, 5e-3
+#: Jumps that are listed one by one.
+_LISTED = 3
 
 
 @dataclass(frozen=True)
@@ -57,3 +61,20 @@ def jumps(geometry: MuscleGeometry, time: Floats, values: dict[str, Floats]) -> 
         for i, m, k in np.argwhere((turned > _ARM) | flipped)
     ]
     return sorted(jump_list, key=lambda jump: (jump.time, jump.muscle, jump.coordinate))
+
+
+def in_words(jump_list: Sequence[Jump]) -> list[str]:
+    """A sentence for each of a few jumps, else one on those of moment arms and one on those of lengths."""
+    if len(jump_list) <= _LISTED:
+        return [str(jump) for jump in jump_list]
+    sentences = []
+    for what, some in (
+        ("moment arms", [jump for jump in jump_list if jump.coordinate]),
+        ("lengths", [jump for jump in jump_list if not jump.coordinate]),
+    ):
+        if some:
+            muscles = plural(len({jump.muscle for jump in some}), "muscle")
+            largest = max(some, key=lambda jump: jump.by)
+            count = plural(len(some), "jump")
+            sentences.append(f"{count} of {what} between frames, of {muscles}, the largest: {largest}")
+    return sentences

@@ -21,7 +21,7 @@ from designopt_recordings.table import TimeTable
 from designopt.arrays import Floats, Integers, Mask
 from designopt.plugin import InputFile
 from designopt_muscle.geometry.geometry import muscle_geometry
-from designopt_muscle.geometry.jumps import jumps
+from designopt_muscle.geometry.jumps import in_words, jumps
 from designopt_muscle.geometry.kinematics import kinematics
 from designopt_muscle.models.columns import moment_notes, motion_notes, present
 from designopt_muscle.models.dynamics import Dynamics, read_loads
@@ -251,9 +251,9 @@ def trial_of(
         row_units=_units(model, net.rows),
         status=status.astype(np.int64),
     )
-    found_jumps = [str(jump) for jump in jumps(geometry, time, values)] if is_finite.all() else []
+    jump_notes = in_words(jumps(geometry, time, values)) if is_finite.all() else []
     by_name = {name: moved.rates[:, i] for i, name in enumerate(moved.names)}
-    return Trial(model, balance, muscles, fibres, values, by_name, (*fibres.outside(), *found_jumps), moving, paths)
+    return Trial(model, balance, muscles, fibres, values, by_name, (*fibres.outside(), *jump_notes), moving, paths)
 
 
 def _motion_table(model: OsimModel, motion: InputFile, cutoff: float | None) -> tuple[TimeTable, list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,9 +12,8 @@ import numpy as np
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, line, selectable
 from designopt.report.section import Figure
+from designopt_muscle.report.named_muscles import NAMED, largest
 
-#: Muscles with separate colours; the others are summed.
-_NAMED = 8
 #: Coordinates whose balance is drawn: those with the largest moments.
 _ROWS = 8
 #: Share of the largest needed moment from which a reserve marks its frame, as in the statuses.
@@ -35,37 +34,49 @@ def _balances(motions: Mapping[tuple[str, str], Arrays]) -> list[Figure]:
     size = np.nanmax(np.abs(np.asarray(first["net_moments"], dtype=float)), axis=0, initial=0.0)
     rows = sorted(int(i) for i in np.argsort(-size, kind="stable")[:_ROWS])
     left = len(size) - len(rows)
-    note = "Moments of the muscles, stacked, with the largest named; the dashed line is the required moment."
+    note = "Balances: moments of the muscles, stacked, with the largest named; the dashed line is the required moment."
     more = f" {left} coordinates with smaller moments are not drawn." if left else ""
     return [
         selectable(
-            f"Balance about {first['coordinates'][i]}", motions, partial(_balance, row=i), height=360,
-            note=note + (more if i == rows[-1] else ""),
+            f"Balance about {first['coordinates'][i]}",
+            motions,
+            partial(_balance, row=i, named=_muscles_about(motions, i)),
+            height=360,
+            note=note + more if i == rows[-1] else "",
         )
         for i in rows
-    ]  # fmt: skip
+    ]
 
 
-def _balance(arrays: Arrays, *, row: int) -> Plot:
+def _muscles_about(motions: Mapping[tuple[str, str], Arrays], row: int) -> tuple[str, ...]:
+    """Names of the muscles with the largest moments of all motions; those with separate colours are the same in all."""
+    sizes = [
+        np.nan_to_num(np.abs(np.asarray(arrays["muscle_moments"], dtype=float)[:, row])).max(axis=0, initial=0.0)
+        for arrays in motions.values()
+    ]
+    return largest([arrays["muscles"] for arrays in motions.values()], sizes)[:NAMED]
+
+
+def _balance(arrays: Arrays, *, row: int, named: Sequence[str]) -> Plot:
     time, moments = arrays["time"], np.asarray(arrays["muscle_moments"], dtype=float)[:, row]
-    size = np.abs(np.nan_to_num(moments)).max(axis=0)
-    order = [int(j) for j in np.argsort(-size, kind="stable") if size[j] > 1e-9]
+    columns = {str(name): j for j, name in enumerate(arrays["muscles"])}
+    unnamed = [j for name, j in columns.items() if name not in named]
     data: list[dict[str, Any]] = []
     solved = np.flatnonzero(np.isfinite(moments).any(axis=1))
     first, last = (int(solved[0]), int(solved[-1]) + 1) if len(solved) else (0, 0)  # areas would fall to 0 elsewhere
 
     def stacked(values: Any, name: str, colour: str) -> None:
         for sign, part in ((1, np.maximum(values, 0.0)), (-1, np.minimum(values, 0.0))):
-            if np.nanmax(np.abs(part), initial=0.0) > 0.0:
+            if np.nanmax(np.abs(part), initial=0.0) > 1e-9:
                 in_legend = not any(trace.get("legendgroup") == name for trace in data)
                 data.append(line(time[first:last], part[first:last], name,
                                  line={"color": colour, "width": 0.5}, stackgroup=str(sign),
                                  legendgroup=name, showlegend=in_legend))  # fmt: skip
 
-    for n, j in enumerate(order[:_NAMED]):
-        stacked(moments[:, j], str(arrays["muscles"][j]), category(n))
-    if len(order) > _NAMED:
-        stacked(moments[:, order[_NAMED:]].sum(axis=1), "other muscles", "@faint")
+    for n, name in enumerate(named):
+        if name in columns:
+            stacked(moments[:, columns[name]], name, category(n))
+    stacked(moments[:, unnamed].sum(axis=1), "other muscles", "@faint")
     if np.nanmax(np.abs(arrays["reserves"][:, row]), initial=0.0) > 1e-9:
         stacked(arrays["reserves"][:, row], "reserve", "@ink")
     needed = {"color": "@ink", "width": 2, "dash": "dash"}
@@ -99,7 +110,7 @@ def _reserves(arrays: Arrays) -> Plot:
     peak = np.nanmax(np.abs(np.asarray(arrays["net_moments"], dtype=float)), axis=0, initial=0.0)
     share = moments / np.maximum(1.0, _SHARE * peak)
     size = np.nan_to_num(share).max(axis=0)
-    order = [int(i) for i in np.argsort(-size, kind="stable") if size[i] > 0.0][:_NAMED]
+    order = [int(i) for i in np.argsort(-size, kind="stable") if size[i] > 0.0][:NAMED]
     data = [
         line(time, share[:, i], str(arrays["coordinates"][i]), line={"color": category(n), "width": 1.5})
         for n, i in enumerate(order)

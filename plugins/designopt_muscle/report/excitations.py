@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from designopt.report.section import Figure, Section
 from designopt.store.result import Result
 from designopt_muscle.curves import OPENSIM
 from designopt_muscle.report.balances import BALANCE, balance_figures
-from designopt_muscle.report.named_muscles import drawn_muscles, key_of_lines, signals_of
+from designopt_muscle.report.named_muscles import drawn_muscles, key_of_lines, named_muscles, signals_of
 
 _NAMES = ("time", "muscles", "excitations", "activations", "forces")
 #: Arrays of the figures on curves.
@@ -32,22 +33,23 @@ def muscle_excitations(result: Result) -> Section | None:
     motions = stored_arrays(result, *_NAMES)
     if not motions:
         return missing(title, *_NAMES) if len(result.outcomes.X) else None
+    named = named_muscles(motions, "excitations")
     more = key_of_lines(motions, "Points: measured signals.", "The most excited muscles are named.")
     note = f"Excitations are lines, activations dashed. {more}".strip()
     return Section(
         title,
         figures=(
-            selectable("Excitation and activation", motions, _excitations, height=440, note=note),
-            selectable("Forces along the tendons", motions, _forces, height=380),
+            selectable("Excitation and activation", motions, partial(_excitations, named=named), height=440, note=note),
+            selectable("Forces along the tendons", motions, partial(_forces, named=named), height=380),
             *(balance_figures(motions) if all(arrays.keys() >= BALANCE for arrays in motions.values()) else ()),
-            *_on_curves(motions),
+            *_on_curves(motions, named),
         ),
     )
 
 
-def _excitations(arrays: Arrays) -> Plot:
+def _excitations(arrays: Arrays, *, named: Sequence[str]) -> Plot:
     time, signals, data = arrays["time"], signals_of(arrays), []
-    for j, name, style in drawn_muscles(arrays, "excitations"):
+    for j, name, style in drawn_muscles(arrays, named):
         group: dict[str, Any] = {"legendgroup": name} if name else {}
         data.append(line(time, arrays["excitations"][:, j], name, line=style, **group))
         if name:
@@ -59,46 +61,49 @@ def _excitations(arrays: Arrays) -> Plot:
     return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("", range=[0.0, top]))}
 
 
-def _forces(arrays: Arrays) -> Plot:
-    lines = drawn_muscles(arrays, "excitations")
+def _forces(arrays: Arrays, *, named: Sequence[str]) -> Plot:
+    lines = drawn_muscles(arrays, named)
     data = [line(arrays["time"], arrays["forces"][:, j], name, line=style) for j, name, style in lines]
     return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("force [N]", rangemode="tozero"))}
 
 
-def _on_curves(motions: Mapping[tuple[str, str], Arrays]) -> tuple[Figure, ...]:
+def _on_curves(motions: Mapping[tuple[str, str], Arrays], named: Sequence[str]) -> tuple[Figure, ...]:
     if not all(arrays.keys() >= _FIBRES for arrays in motions.values()):
         return ()
     return (
-        selectable("Force over fibre length", motions, _lengths, height=420,
+        selectable("Force over fibre length", motions, partial(_lengths, named=named), height=420,
                    note="Tendon forces over fibre lengths during the motion; the curves are the active force of an"
                         " isometric fibre and its passive force."),
-        selectable("Force over fibre speed", motions, _speeds, height=420,
+        selectable("Force over fibre speed", motions, partial(_speeds, named=named), height=420,
                    note="Tendon forces over fibre speeds, shortening is negative; the curve is the maximum active"
                         " force at the optimal length."),
     )  # fmt: skip
 
 
-def _lengths(arrays: Arrays) -> Plot:
+def _lengths(arrays: Arrays, *, named: Sequence[str]) -> Plot:
     lengths = np.asarray(arrays["fibre_lengths"], dtype=float)
     x = np.linspace(min(0.4, float(lengths.min())), max(1.6, float(lengths.max())), 200)
     ink = {"color": "@ink", "width": 1.5}
     data = [
         line(x, OPENSIM.active_length(x), "active", line=ink),
         line(x, OPENSIM.passive(x), "passive", line={**ink, "dash": "dot"}),
-        *_loops(arrays, lengths),
+        *_loops(arrays, lengths, named),
     ]
     return {"data": data, "layout": _over("fibre length [optimal lengths]")}
 
 
-def _speeds(arrays: Arrays) -> Plot:
+def _speeds(arrays: Arrays, *, named: Sequence[str]) -> Plot:
     speeds = np.asarray(arrays["fibre_speeds"], dtype=float)
     x = np.linspace(min(-1.0, float(speeds.min())), max(0.5, float(speeds.max())), 200)
-    data = [line(x, OPENSIM.velocity(x), "maximum", line={"color": "@ink", "width": 1.5}), *_loops(arrays, speeds)]
+    data = [
+        line(x, OPENSIM.velocity(x), "maximum", line={"color": "@ink", "width": 1.5}),
+        *_loops(arrays, speeds, named),
+    ]
     return {"data": data, "layout": _over("fibre speed [maximum speeds of shortening]")}
 
 
-def _loops(arrays: Arrays, x: Any) -> list[dict[str, Any]]:
-    lines = drawn_muscles(arrays, "excitations")
+def _loops(arrays: Arrays, x: Any, named: Sequence[str]) -> list[dict[str, Any]]:
+    lines = drawn_muscles(arrays, named)
     return [line(x[:, j], arrays["tendon_forces"][:, j], name, line=style) for j, name, style in lines]
 
 

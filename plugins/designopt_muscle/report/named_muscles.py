@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,17 +22,35 @@ def signals_of(arrays: Arrays) -> Floats:
     return np.full((len(arrays["time"]), len(arrays["muscles"])), np.nan)
 
 
-def drawn_muscles(arrays: Arrays, activity: str) -> list[tuple[int, str, dict[str, Any]]]:
+def named_muscles(motions: Mapping[tuple[str, str], Arrays], activity: str) -> tuple[str, ...]:
+    """Names of the muscles that are drawn in colour, the same in all motions: measured ones, and those with the largest
+    `activity`, an array (time, muscle)."""
+    sizes = [
+        np.nan_to_num(np.abs(np.asarray(arrays[activity], dtype=float))).max(axis=0, initial=0.0)
+        + np.isfinite(signals_of(arrays)).any(axis=0)
+        for arrays in motions.values()
+    ]
+    return largest([arrays["muscles"] for arrays in motions.values()], sizes)[:NAMED]
+
+
+def largest(names: Sequence[Iterable[Any]], sizes: Sequence[Floats]) -> tuple[str, ...]:
+    """The names by their largest size in several motions, of which each has `names` and their `sizes`."""
+    largest_of: dict[str, float] = {}
+    for names_of, sizes_of in zip(names, sizes, strict=True):
+        for name, size in zip(map(str, names_of), sizes_of.tolist(), strict=True):
+            largest_of[name] = max(size, largest_of.get(name, 0.0))
+    return tuple(sorted(largest_of, key=lambda name: -largest_of[name]))
+
+
+def drawn_muscles(arrays: Arrays, named: Sequence[str]) -> list[tuple[int, str, dict[str, Any]]]:
     """Muscles in the order in which they are drawn, with their names and the style of their lines.
 
-    Measured muscles and those with the largest `activity`, an array, come last and are named; others have no name.
+    Those that are `named` come last, in colours; the others have no name.
     """
-    size = np.nan_to_num(np.asarray(arrays[activity], dtype=float)).max(axis=0)
-    size = size + np.isfinite(signals_of(arrays)).any(axis=0)
-    order = [int(j) for j in np.argsort(-size, kind="stable")]
-    faint = [(j, "", {"color": "@faint", "width": 0.8}) for j in order[NAMED:][::-1]]
-    coloured = enumerate(order[:NAMED])
-    return faint + [(j, str(arrays["muscles"][j]), {"color": category(n), "width": 1.7}) for n, j in coloured]
+    columns = {str(name): j for j, name in enumerate(arrays["muscles"])}
+    faint = [(j, "", {"color": "@faint", "width": 0.8}) for name, j in columns.items() if name not in named]
+    coloured = [(name, {"color": category(n), "width": 1.7}) for n, name in enumerate(named)]
+    return faint + [(columns[name], name, style) for name, style in coloured if name in columns]
 
 
 def key_of_lines(motions: Mapping[tuple[str, str], Arrays], of_signals: str, of_names: str) -> str:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from designopt.plugin import report
-from designopt.report.colours import axis, category, layout
+from designopt.report.colours import axis, layout
 from designopt.report.designs import Arrays, Plot, line, missing, selectable, stored_arrays
 from designopt.report.section import Figure, Section
 from designopt.store.result import Result
 from designopt_muscle.curves import OPENSIM
 from designopt_muscle.report.balances import balance_figures
 from designopt_muscle.report.frames import frame_table, short_frames
-from designopt_muscle.report.named_muscles import drawn_muscles, key_of_lines, signals_of
+from designopt_muscle.report.joint_reactions import reaction_parts
+from designopt_muscle.report.named_muscles import drawn_muscles, key_of_lines, named_muscles, signals_of
 
 #: Notes on the trials that are shown.
 _MOST_NOTES = 30
@@ -40,14 +42,16 @@ def muscle_sharing(result: Result) -> Section | None:
     motions = {key: arrays for key, arrays in motions.items() if len(arrays["muscles"])}
     if not motions:  # the chain ended before the muscles
         return None
-    short, reactions = short_frames(motions), reaction_figure(motions)
+    short = short_frames(motions)
+    reactions = reaction_parts(motions) if all(len(arrays.get("joints", ())) for arrays in motions.values()) else None
+    named = named_muscles(motions, "activations")
     note = key_of_lines(motions, "Dotted: measured activity, scaled.", "The most active muscles are named.")
     balanced = "In all designs shown, every frame is balanced by the muscles." if short is None else ""
     figures = [
-        selectable("Activations", motions, _activations, height=420, note=note),
+        selectable("Activations", motions, partial(_activations, named=named), height=420, note=note),
         *balance_figures(motions),
         *([margin_figure(motions)] if all("margin" in arrays for arrays in motions.values()) else []),
-        *([reactions] if reactions is not None else []),
+        *(reactions.figures if reactions is not None else ()),
         *([fibre_ranges(motions)] if all("fibre_lengths" in arrays for arrays in motions.values()) else []),
         *([short] if short is not None else []),
     ]
@@ -55,7 +59,8 @@ def muscle_sharing(result: Result) -> Section | None:
         title,
         introduction=f"The lines skip frames without a solution. {balanced}".strip(),
         figures=tuple(figures),
-        tables=(frame_table(motions),),
+        tables=(*(reactions.tables if reactions is not None else ()), frame_table(motions)),
+        findings=reactions.findings if reactions is not None else (),
         notes=_notes(motions),
     )
 
@@ -70,10 +75,10 @@ def _notes(motions: Mapping[tuple[str, str], Arrays]) -> tuple[str, ...]:
     return tuple(notes)[:_MOST_NOTES]
 
 
-def _activations(arrays: Arrays) -> Plot:
+def _activations(arrays: Arrays, *, named: Sequence[str]) -> Plot:
     time, a, signals = arrays["time"], np.asarray(arrays["activations"], dtype=float), signals_of(arrays)
     data: list[dict[str, Any]] = []
-    for j, name, style in drawn_muscles(arrays, "activations"):
+    for j, name, style in drawn_muscles(arrays, named):
         group: dict[str, Any] = {"legendgroup": name} if name else {}
         data.append(line(time, a[:, j], name, line=style, **group))
         if name and np.isfinite(signals[:, j]).any():
@@ -115,30 +120,6 @@ def _margin(arrays: Arrays) -> Plot:
         "data": data,
         "layout": layout(xaxis=axis("time [s]"), yaxis=axis("strength left", range=[lowest, 1.02], tickformat=".0%")),
     }
-
-
-def reaction_figure(motions: Mapping[tuple[str, str], Arrays]) -> Figure | None:
-    """Size and components of the force in each joint that the settings name; None where none is."""
-    if not all(len(arrays.get("joints", ())) for arrays in motions.values()):
-        return None
-    return selectable(
-        "Joint reactions", motions, _reactions, height=360,
-        note="Force of the parent on the child, in the axes of the settings: size in full lines, component x dotted, "
-        "y dashed, z dash-dotted.",
-    )  # fmt: skip
-
-
-def _reactions(arrays: Arrays) -> Plot:
-    time, force = arrays["time"], np.asarray(arrays["reactions"], dtype=float)
-    data: list[dict[str, Any]] = []
-    for n, joint in enumerate(arrays["joints"]):
-        data.append(
-            line(time, np.linalg.norm(force[:, n], axis=1), str(joint), line={"color": category(n), "width": 2})
-        )
-        for part, dash in zip(range(3), ("dot", "dash", "dashdot"), strict=True):
-            thin = {"color": category(n), "width": 1, "dash": dash}
-            data.append(line(time, force[:, n, part], f"{joint} {'xyz'[part]}", line=thin, showlegend=False))
-    return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("force [N]"))}
 
 
 def fibre_ranges(motions: Mapping[tuple[str, str], Arrays]) -> Figure:

@@ -67,7 +67,7 @@ def _compiled(pattern: Loops, states: int) -> CompiledLoops | None:
 
 
 def c_source(pattern: Loops, states: int) -> str:
-    """One self-contained C text with `designopt_carrier` for loops of the structure of `pattern`."""
+    """One self-contained C text with ``designopt_carrier`` for loops of the structure of `pattern`."""
     numbers = ca.SX.sym("numbers", len(list(leaves(pattern))))
     loops = with_structure(pattern, iter(ca.vertsplit(numbers)))
     x, command, load = (ca.SX.sym(name, size) for name, size in (("x", states), ("command", 2), ("load", 2)))

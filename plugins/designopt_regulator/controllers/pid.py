@@ -196,6 +196,11 @@ class Limits(NamedTuple):
     fall: Any = np.inf  # in a sample
     climb: Any = np.inf  # in a sample
 
+    def per(self, size: float) -> Limits:
+        """The limits of signals that are divided by `size`, which is not 0."""
+        low, high, fall, climb = (bound / abs(size) for bound in self)
+        return Limits(low, high, fall, climb) if size > 0.0 else Limits(-high, -low, climb, fall)
+
     def apply(self, m: Any, raw: Any, last: Any) -> Any:
         """The output allowed next to `raw` after an output `last`."""
         inside = m.fmax(m.fmin(raw, self.high), self.low)

@@ -56,20 +56,18 @@ def write_controller(
 
 def _designs(result: Result, design: str | None) -> dict[str, int]:
     """Rows by a label that file names can bear; a single design has none."""
-    chosen = {**result.chosen(), **result.named}
+    named = result.rows_by_name()
     if design is None:
         if not result.chosen():
             raise ExportError("controller: no design is chosen, as none is feasible; name one by its number")
         short = [(re.sub(r"\W+", "_", label), row) for label, row in result.chosen().items()]
         names = [name for name, _ in short]
         return {name if names.count(name) == 1 else f"{name}_{row}": row for name, row in short}
-    if design in chosen:
-        return {"": chosen[design]}
+    if design in named:
+        return {"": named[design]}
     if re.fullmatch(r"\d{1,9}", design) and int(design) < len(result.outcomes):
         return {"": int(design)}
-    raise ExportError(
-        f"controller: there is no design '{design}'; chosen designs: {', '.join(map(repr, result.chosen()))}"
-    )
+    raise ExportError(f"controller: there is no design '{design}'; names: {', '.join(map(repr, named))}")
 
 
 def programs(result: Result, row: int) -> dict[str, ControllerProgram]:

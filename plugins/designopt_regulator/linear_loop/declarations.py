@@ -64,7 +64,7 @@ class LinearConditions(TypedDict, total=False):
 
 
 class LinearOutputs(TypedDict):
-    """Figures of unit steps of the set-point and of the plant's input (load).
+    """Figures of steps of the set-point and of the plant's input (load).
 
     Where an error stays, its integrals are inf. Those of a sampled loop are of the simulated time: after the set-point
     until the load comes, after the load from then on.
@@ -139,7 +139,7 @@ def gain_units(command: str, output: str) -> dict[str, str]:
 
 
 def figure_units(command: str, output: str) -> dict[str, str]:
-    """Units of the figures of steps by one unit of an output and of a command; none where a unit is not known."""
+    """Units of the figures of steps, from those of the output and of the command; none where a unit is not known."""
     figures: dict[str, str] = {}
     if output:
         figures |= dict.fromkeys(("iae_setpoint", "iae_load"), product(output, "s"))

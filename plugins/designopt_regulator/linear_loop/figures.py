@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import cast
 
 import numpy as np
@@ -23,6 +23,9 @@ from designopt_regulator.plants.linear import Plant
 
 Answer = tuple[LinearOutputs, dict[str, np.ndarray]]
 _SAMPLES = 501  # of the arrays of a continuous loop
+#: Powers of a step's size in figures of the set-point's and of the load's step; the other figures do not depend on it.
+_OF_SETPOINT = {"iae_setpoint": 1, "ise_setpoint": 2, "effort": 2, "tv": 1, "peak_command": 1}
+_OF_LOAD = {"iae_load": 1, "ise_load": 2, "tv_load": 1}
 _MARGINS = ("ms", "mt", "gm", "gm_down", "pm", "delay_margin", "crossover")
 _SAMPLED_MEASURES = (*_MARGINS, "damping", "spectral_radius", "stab_degree", "noise_gain")
 
@@ -59,7 +62,17 @@ def _figures(linear: LoopMeasures, row: int, peaks: Sequence[float] | Floats) ->
     }
 
 
-def continuous_answers(rows: Sequence[tuple[Plants, Parts]], arrays: Set[str]) -> list[Answer | Exception]:
+def figures_of_steps(figures: Mapping[str, float], setpoint: float, load: float) -> dict[str, float]:
+    """The `figures` of steps by `setpoint` and `load`, from those of unit steps of a linear loop."""
+    sizes = {name: abs(setpoint) ** power for name, power in _OF_SETPOINT.items()}
+    sizes |= {name: abs(load) ** power for name, power in _OF_LOAD.items()}
+    return {name: value * sizes.get(name, 1.0) for name, value in figures.items()}
+
+
+def continuous_answers(
+    rows: Sequence[tuple[Plants, Parts]], arrays: Set[str], setpoint_step: float, load_step: float
+) -> list[Answer | Exception]:
+    """Figures and arrays of continuous loops for steps of these sizes."""
     loops: list[Loop | InvalidDesign] = []
     for plants, parts in rows:
         try:
@@ -67,7 +80,8 @@ def continuous_answers(rows: Sequence[tuple[Plants, Parts]], arrays: Set[str]) -
         except InvalidDesign as error:
             loops.append(error)
     margins_of = iter(loop_margins([loop for loop in loops if isinstance(loop, Loop)]))
-    return [_solved(loop, next(margins_of), arrays) if isinstance(loop, Loop) else loop for loop in loops]
+    steps = setpoint_step, load_step
+    return [_solved(loop, next(margins_of), arrays, steps) if isinstance(loop, Loop) else loop for loop in loops]
 
 
 def continuous_loop(plant: Plant, parts: Parts) -> Loop:
@@ -80,7 +94,9 @@ def continuous_loop(plant: Plant, parts: Parts) -> Loop:
         raise InvalidDesign(f"kp: {error}") from None
 
 
-def _solved(loop: Loop, margins_or_none: Margins | NotSettled | None, arrays: Set[str]) -> Answer | Exception:
+def _solved(
+    loop: Loop, margins_or_none: Margins | NotSettled | None, arrays: Set[str], steps: tuple[float, float]
+) -> Answer | Exception:
     if margins_or_none is None:
         return Diverged("the loop is unstable", reason="unstable")
     try:
@@ -106,8 +122,8 @@ def _solved(loop: Loop, margins_or_none: Margins | NotSettled | None, arrays: Se
         "residual_error": abs(setpoint.final_error),
         **{name: float(getattr(margins_or_none, name)[0]) for name in _MARGINS},
     }
-    answer: Answer = (cast(LinearOutputs, outputs), _curves(setpoint, load, arrays) if arrays else {})
-    return answer
+    figures = cast(LinearOutputs, figures_of_steps(outputs, *steps))
+    return figures, _curves(setpoint, load, arrays, steps) if arrays else {}
 
 
 def _times(setpoint: StepResponse) -> dict[str, float]:
@@ -119,14 +135,17 @@ def _times(setpoint: StepResponse) -> dict[str, float]:
     }
 
 
-def _curves(setpoint: StepResponse, load: StepResponse, array_names: Set[str]) -> dict[str, np.ndarray]:
+def _curves(
+    setpoint: StepResponse, load: StepResponse, array_names: Set[str], steps: tuple[float, float]
+) -> dict[str, np.ndarray]:
     """Both steps after one another, each until it has all but settled."""
     load_at, lasts = setpoint.settled(0.005), load.settled(0.005)
     time = np.linspace(0.0, load_at + lasts, _SAMPLES)
     later = time >= load_at
-    output = 1.0 - setpoint.at(time, setpoint.error)
-    command = setpoint.at(time, setpoint.command)
-    output[later] -= load.at(time[later] - load_at, load.error)
-    command[later] += load.at(time[later] - load_at, load.command)
+    setpoint_step, load_step = steps
+    output = setpoint_step * (1.0 - setpoint.at(time, setpoint.error))
+    command = setpoint_step * setpoint.at(time, setpoint.command)
+    output[later] -= load_step * load.at(time[later] - load_at, load.error)
+    command[later] += load_step * load.at(time[later] - load_at, load.command)
     all_arrays = {"time": time, "output": output, "command": command}
     return {name: all_arrays[name] for name in ARRAYS if name in array_names}

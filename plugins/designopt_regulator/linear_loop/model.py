@@ -42,7 +42,13 @@ from designopt_regulator.linear_loop.declarations import (
     figure_units,
     gain_units,
 )
-from designopt_regulator.linear_loop.figures import Answer, continuous_answers, pid_figures, structure_figures
+from designopt_regulator.linear_loop.figures import (
+    Answer,
+    continuous_answers,
+    figures_of_steps,
+    pid_figures,
+    structure_figures,
+)
 from designopt_regulator.linear_loop.plant_setting import LinearPlant
 from designopt_regulator.linear_loop.simulation import Steps, simulate
 from designopt_regulator.plants.linear import Plant, series
@@ -52,6 +58,8 @@ if TYPE_CHECKING:
 
 Q = Quantity
 
+#: Figures that exclude loops which never reach their set-point.
+_REACHED = frozenset({"residual_error", "not_settled", "settling"})
 _POOR_FIT = 0.9  # share of the output's variance below which a model of data is warned about
 _MOST_STEPS = 1_000_000  # of a sampled run, and
 _MOST_DELAY = 1000  # samples, which are states of the sampled loop: more would fill the memory
@@ -60,7 +68,7 @@ _TOO_LATE = f"the plant's delay is more than {_MOST_DELAY} samples; take a longe
 
 @model("linear_loop", version=2, arrays=ARRAYS)
 class LinearLoop:
-    """A PI(D) loop around a linear plant with exact delay: unit steps of set-point and load, robustness.
+    """A PI(D) loop around a linear plant with exact delay: steps of set-point and load, robustness.
 
     Without `sample_time` the controller is continuous and the integrals extend to the end of the motion; unstable
     loops have no outputs. With it the controller is sampled and may be limited, and the run has a horizon.
@@ -68,7 +76,8 @@ class LinearLoop:
 
     batch_size: ClassVar[int] = 64
     later_settings: ClassVar[tuple[str, ...]] = (
-        "kind", "action", "limits", "rate_limit", "rate_limits", "inner_plant", "setpoint_limits"
+        "kind", "action", "limits", "rate_limit", "rate_limits", "inner_plant", "setpoint_limits",
+        "setpoint_step", "load_step",
     )  # fmt: skip
 
     plant: LinearPlant
@@ -101,6 +110,8 @@ class LinearLoop:
     load_at: Annotated[
         float | None, Q("s", "when the load of a sampled loop comes; half the horizon if none", gt=0)
     ] = None
+    setpoint_step: Annotated[float, Q("", "size of the step of the set-point, not 0")] = 1.0
+    load_step: Annotated[float, Q("", "size of the step of the load, in the unit of the plant's input, not 0")] = 1.0
     substeps: Annotated[int, Q("", "points of the integrals in a sample", ge=1, le=1000)] = 5
 
     def declares(self) -> Declared:
@@ -121,16 +132,26 @@ class LinearLoop:
             at_rest, unit = float(data.input[0]), data.units[0]
             if at_rest != 0.0:
                 low, high = (f"{at_rest + end:.4g}" for end in ends)
+                setpoint, load = f"{self.setpoint_step:g} {data.units[1]}", f"{self.load_step:g} {unit}"
                 sentences.append(
                     f"limits, set-point and overshoot count from rest (input {at_rest:.4g} {unit}, output "
-                    f"{data.output[0]:.4g} {data.units[1]}): the command may lie between {low} and {high} {unit}; "
-                    "steps of set-point and load are of 1: for larger ones divide the limits by their size"
+                    f"{data.output[0]:.4g} {data.units[1]}): the command may lie between {low} and {high} {unit}; the "
+                    f"steps simulated are {setpoint} of the set-point and {load} of the load ('setpoint_step', "
+                    "'load_step')"
                 )
         return sentences
 
     def study_remarks(self, parameters: Collection[str], judged: Collection[str]) -> list[str]:
-        """A sentence if no objective and no limit penalises the noise that the derivative amplifies."""
-        return noise_remarks(parameters, judged, "ks_peak" if self.sample_time is None else "noise_gain")
+        """Sentences if no objective and no limit penalises the noise that the derivative amplifies, or a sampled loop
+        that never reaches its set-point."""
+        noise = noise_remarks(parameters, judged, "ks_peak" if self.sample_time is None else "noise_gain")
+        if self.sample_time is None or not _REACHED.isdisjoint(judged):
+            return noise
+        return [
+            *noise,
+            "no objective or limit requires the output to reach the set-point before the load comes: limit "
+            "residual_error (max: 2 %), not_settled or settling",
+        ]
 
     def baselines(self, parameters: Collection[str]) -> Mapping[str, Mapping[str, float]]:
         """Settings by `controllers.rules`, of a PID if the design has `td`, for a plant of one or two lags, or an
@@ -151,6 +172,9 @@ class LinearLoop:
 
     def check(self) -> None:
         """Raise `InvalidSetting` for settings that do not fit together."""
+        for name in ("setpoint_step", "load_step"):
+            if not np.isfinite(getattr(self, name)) or getattr(self, name) == 0.0:
+                raise InvalidSetting(name, f"is {getattr(self, name):g}; it must be a finite number other than 0")
         self.plant.plant()
         if self.inner_plant is not None:
             try:
@@ -317,8 +341,10 @@ class LinearLoop:
                 continue
             answers.append(None)
             rows.append((plants, parts))
-        compute = continuous_answers if self.sample_time is None else self._sampled
-        computed = iter(compute(rows, arrays) if rows else [])
+        if self.sample_time is None:
+            computed = iter(continuous_answers(rows, arrays, self.setpoint_step, self.load_step))
+        else:
+            computed = iter(self._sampled(rows, arrays))
         return [next(computed) if answer is None else answer for answer in answers]
 
     def plants_in(self, scenario: Mapping[str, float]) -> Plants:
@@ -385,13 +411,15 @@ class LinearLoop:
         """Figures of sampled loops with controllers of the same parts."""
         T = cast(float, self.sample_time)
         plant, name = _stacked([plants.plant for plants, _ in rows]), rows[0][1].name
-        steps = Steps(T, self.substeps, cast(float, self.horizon), self._load_at)
+        step = self.setpoint_step  # signals are simulated as multiples of it
+        steps = Steps(T, self.substeps, cast(float, self.horizon), self._load_at, self.load_step / step)
+        limits, inner_limits = self.command_limits.per(step), self.inner_setpoint_limits.per(step)
         within = None
         if rows[0][1].is_pid and not plant.D.any():
             settings = pid(**{key: [parts.outer[key] for _, parts in rows] for key in rows[0][1].outer}, sample_time=T)
             linear = pid_figures(plant, settings, T)
             controller: RunningPID | Working = RunningPID(
-                settings, np.zeros(len(rows)), np.zeros(len(rows)), limits=self.command_limits
+                settings, np.zeros(len(rows)), np.zeros(len(rows)), limits=limits
             )
         else:
             nominal = self.plant_in({})
@@ -402,7 +430,7 @@ class LinearLoop:
             linear = [
                 structure_figures(analysed(plants_held[id(plants)], parts, model, T), name) for plants, parts in rows
             ]
-            structure = assemble([p for _, p in rows], T, self.command_limits, self.inner_setpoint_limits, model)
+            structure = assemble([p for _, p in rows], T, limits, inner_limits, model)
             controller = Working(structure, len(rows))
             if name == "cascade":
                 within = _stacked([plants.inner for plants, _ in rows if plants.inner is not None])
@@ -412,10 +440,13 @@ class LinearLoop:
             if runs.failed[i]:
                 answers.append(Diverged("the output diverged", reason="bounds"))
                 continue
-            outputs = {key: float(values[i]) for key, values in runs.figures.items()} | linear[i]
+            outputs = {key: float(values[i]) for key, values in runs.figures.items()}
+            outputs = figures_of_steps(outputs, step, step) | linear[i]
             if np.isinf(outputs["rise"]):
                 del outputs["rise"]
-            traces = {key: np.array(values[i]) for key, values in runs.trace.items() if key in arrays}
+            traces = {
+                key: values[i] * (1.0 if key == "time" else step) for key, values in runs.trace.items() if key in arrays
+            }
             answers.append((cast(LinearOutputs, outputs), traces))
         return answers
 

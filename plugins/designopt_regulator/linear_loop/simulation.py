@@ -21,12 +21,13 @@ SETTLED = 0.02  # share of the step within which a loop is settled
 
 @dataclass(frozen=True)
 class Steps:
-    """What happens: a unit step of the set-point at 0 and of the plant's input at `load_at`, times in s."""
+    """A unit step of the set-point at 0, and one by `load` of the plant's input at `load_at`; times in s."""
 
     sample_time: float
     substeps: int
     horizon: float
     load_at: float
+    load: float = 1.0
 
 
 class Controller(Protocol):
@@ -165,7 +166,7 @@ def simulate(
         part = "setpoint" if k < load_from else "load"
         figures.command(part, u - before, u)
         keep()
-        inputs[:, k + 1] = u + (k >= load_from)
+        inputs[:, k + 1] = u + steps.load * (k >= load_from)
         for at in range(k * count, (k + 1) * count):
             began, (c, old, new) = c, motion.step(inputs, at)
             y, last = c + new if at_once else c, e

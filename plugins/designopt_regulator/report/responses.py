@@ -37,7 +37,7 @@ _FIGURES = ("iae", "iae_setpoint", "iae_load", "overshoot", "settling", "not_set
 
 @dataclass(frozen=True)
 class DrawnSignal:
-    """A controlled signal: arrays of its value, command and reference (none: 1), and the display of values."""
+    """A controlled signal: arrays of its value, command and reference (none: a step), and the display of values."""
 
     name: str
     value: str
@@ -178,7 +178,8 @@ def _signals(result: Result, model: Regulated) -> tuple[DrawnSignal, ...]:
 
 def _introduction(model: Regulated, signal: DrawnSignal) -> str:
     if isinstance(model, LinearLoop):
-        steps = [f" by 1 {unit}" if unit else " by 1" for unit in (signal.unit, signal.command_unit)]
+        sizes = (model.setpoint_step, signal.unit), (model.load_step, signal.command_unit)
+        steps = [f" by {number(size)} {unit}".rstrip() for size, unit in sizes]
         text = f"A step of the set-point{steps[0]} at 0, then one of the load{steps[1]} at the plant's input. "
         more = " Each design's load comes when it has settled." if model.sample_time is None else ""
     else:
@@ -283,7 +284,8 @@ def _traces(
 ) -> list[Trace]:
     """Reference, then value and command of each run; one without arrays is empty."""
     sampled = isinstance(model, TrackedCarrier) or model.sample_time is not None
-    time, reference = _references(signal, [arrays for _, arrays in runs if arrays is not None])
+    setpoint = model.setpoint_step if isinstance(model, LinearLoop) else 1.0
+    time, reference = _references(signal, [arrays for _, arrays in runs if arrays is not None], setpoint)
     hover = f"<br>%{{x:.2f}} s: <b>%{{y:.4~g}} {plain(signal.unit)}</b>"
     hover_below = f"<br>%{{x:.2f}} s: command <b>%{{y:.4~g}} {plain(signal.command_unit)}</b>"
     dashed = {"color": "@ink", "width": 1.2, "dash": "dash", "shape": "hv"}
@@ -302,13 +304,16 @@ def _traces(
     return traces
 
 
-def _references(signal: DrawnSignal, arrays_of_designs: Sequence[Mapping[str, Floats]]) -> tuple[Floats, Floats]:
-    """Time and value of the references of runs, each once, with gaps (NaN) between different ones."""
+def _references(
+    signal: DrawnSignal, arrays_of_designs: Sequence[Mapping[str, Floats]], setpoint: float
+) -> tuple[Floats, Floats]:
+    """Time and value of the references of runs, each once, with gaps (NaN) between different ones; `setpoint` is the
+    value of one without an array."""
     if not arrays_of_designs:
         return np.empty(0), np.empty(0)
     if signal.reference is None:
         time = max((arrays["time"] for arrays in arrays_of_designs), key=lambda time: float(time[-1]))
-        return time, np.ones_like(time)
+        return time, np.full_like(time, setpoint)
     different = {arrays[signal.reference].tobytes(): arrays for arrays in arrays_of_designs}.values()
     time, value = (
         np.concatenate([np.append(arrays[name], np.nan) for arrays in different])[:-1]

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 
 from designopt.collocation import Guess, Program, Solution
 from designopt.plugin import Diverged
-from designopt_walking.amputee.programs import uninterrupted
+from designopt_walking.amputee.programs import uninterrupted, walk_step
 from designopt_walking.amputee.start import AmputeeStart
 
 #: Speeds (m/s) of the first walk, in the order in which they are tried.
@@ -138,7 +138,8 @@ class WalkFamily:
             return solution
         problem = self.programs.problem(speed, self.middle_device)
         program = self.programs.program(problem, self._scales, self.intervals)
-        return uninterrupted(program.solve(problem, Guess.from_solution(previous)))
+        with walk_step(speed, self.intervals):
+            return uninterrupted(program.solve(problem, Guess.from_solution(previous)))
 
     def _waypoint(self, speed: float, levels: tuple[int, ...]) -> Solution:
         """The walk with the device at whole `levels` (in steps), or the last on the way to it that is solved."""
@@ -161,7 +162,8 @@ class WalkFamily:
 
     def _continued(self, previous: Solution, speed: float, values: Mapping[str, float]) -> Solution:
         problem = self.programs.problem(speed, values)
-        return uninterrupted(self._warm_program.solve(problem, warm="full", previous=previous))
+        with walk_step(speed, self.intervals):
+            return uninterrupted(self._warm_program.solve(problem, warm="full", previous=previous))
 
 
 def unsolved(solution: Solution) -> Diverged:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Set
 from dataclasses import field
 from functools import cached_property, lru_cache
-from typing import Annotated, Any, Literal, TypedDict, cast
+from typing import Annotated, Any, Literal, TypedDict, cast, get_args, get_type_hints
 
 import numpy as np
 from designopt_mechanics.robot_files.xml import ModelError
@@ -52,7 +52,7 @@ class AmputeeDesign(TypedDict, total=False):
     ankle_stiffness: Annotated[float, Q("N m/rad", "spring of the ankle", ge=50, le=1000, default=400.0)]
 
 
-class AmputeeResults(WalkOutputs):
+class AmputeeOutputs(WalkOutputs):
     """Outputs besides those of any walk."""
 
     peak_stop_torque: Annotated[float, Q("N m", "largest, of the extension stop of the knee")]
@@ -62,17 +62,7 @@ class AmputeeResults(WalkOutputs):
     start_spread: Annotated[float, Q("", "of the objectives of all starts, relative to the least")]
 
 
-class AmputeeOutputs(AmputeeResults, total=False):
-    """Outputs of the walk, among them the device: given, or chosen by the program."""
-
-    chosen_knee_stiffness: Annotated[float, Q("N m/rad", "of the single-axis knee")]
-    chosen_knee_damping: Annotated[float, Q("N m s/rad", "of the single-axis knee")]
-    chosen_damper_stiffness: Annotated[float, Q("N/m", "along the four-bar's damper")]
-    chosen_damper_damping: Annotated[float, Q("N s/m", "along the four-bar's damper")]
-    chosen_ankle_stiffness: Annotated[float, Q("N m/rad", "of the ankle")]
-
-
-@model("amputee_walk", version=5, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 40}, 0.75))
+@model("amputee_walk", version=6, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 40}, 0.75))
 class AmputeeWalk:
     """Predicted walk of a transfemoral amputee with a prosthetic knee and an elastic ankle.
 
@@ -141,8 +131,11 @@ class AmputeeWalk:
         ]
 
     def declares(self) -> Declared:
-        """The change with the mesh, if it is to be confirmed."""
-        return Declared(outputs=MESH_OUTPUTS if self.confirm else {})
+        """Parameters that the program chooses are outputs, and the change with the mesh, if it is to be confirmed."""
+        hints = get_type_hints(AmputeeDesign, include_extras=True)
+        quantities: dict[str, Q] = {name: get_args(hint)[1] for name, hint in hints.items() if name in self.choose}
+        chosen = {f"chosen_{name}": Q(q.unit, f"chosen, {q.description}") for name, q in quantities.items()}
+        return Declared(outputs={**chosen, **(MESH_OUTPUTS if self.confirm else {})})
 
     def evaluate(
         self, design: AmputeeDesign, scenario: WalkingOnSlope, arrays: Set[str] = frozenset()
@@ -154,7 +147,7 @@ class AmputeeWalk:
         confirmation: dict[str, float] = {}
         if self.confirm:
             coarse, predicted = predicted, walks.confirmed(speed, values, predicted)
-            confirmation = mesh_outputs(coarse.solution, predicted.solution)
+            confirmation = mesh_outputs(coarse.solution, predicted.solution, walks.programs.walker.angles)
         walk = SolvedWalk(walks.programs.walker, predicted.solution, False, DURATION, tuple(self.choose))
         outputs = cast(AmputeeOutputs, {**self._outputs(walk, predicted), **confirmation})
         every = walk_arrays(walk, self._recording)
@@ -227,12 +220,12 @@ class AmputeeWalk:
         parameters = predicted.solution.parameters
         outputs = {
             **walk_outputs(walk),
+            **{f"chosen_{name}": parameters[name] for name in self.choose},
             "peak_stop_torque": -float(stop_torque(float(walk.points.values[f"knee_angle_{self.side}"].max()))),
             "warm": float(predicted.way == "warm"),
             "attempts": float(predicted.attempts),
             "agreeing_starts": float(predicted.agreeing),
             "start_spread": predicted.spread,
-            **{f"chosen_{name}": parameters[name] for name in self._prosthesis.parameters},
         }
         return cast(AmputeeOutputs, outputs)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from designopt_muscle.osim.model import OsimModel
 
 from designopt.collocation import Guess, Program, Sampled, Solution, sampled
+from designopt.evaluation_progress import step
 from designopt.plugin import Diverged
 from designopt_walking.amputee.programs import HELPED, AmputeePrograms, uninterrupted
 from designopt_walking.amputee.shared_walks import SharedWalks
@@ -51,7 +52,8 @@ class AmputeeStart:
         guess = Guess({"cycle": symmetric.only(names)}, values)
         for price in PRICES:
             problem = programs.problem(speed, values, price)
-            solution = programs.solve(problem, guess, START_INTERVALS, STAGE_ITERATIONS)
+            with step("first walk, with help torques"):
+                solution = programs.solve(problem, guess, START_INTERVALS, STAGE_ITERATIONS)
             guess = Guess.from_solution(solution)
         return solution
 
@@ -67,7 +69,8 @@ def symmetric_walk(model: OsimModel, speed: float, tolerance: float) -> Sampled:
     walker = walker_of(model, tree=tree, ranges={c.name: (c.low, c.high) for c in tree.coordinates})
     tracked = uninterrupted(track_synthetic(walker, gait, SyntheticWalk(speed), INTERVALS))
     problem = predicted_walk(walker, gait, Effort(exponent=EXPONENT), speed, lambda _values, _rng: tracked.phase)
-    solution = uninterrupted(Program(problem, program_options(INTERVALS, tolerance)).solve())
+    with step(f"first walk, symmetric, at {speed:g} m/s"):
+        solution = uninterrupted(Program(problem, program_options(INTERVALS, tolerance)).solve())
     if not solution.success:
         raise Diverged(
             f"the symmetric walk at {speed:g} m/s, from which that of the amputee starts: {solution.message}",

@@ -132,9 +132,9 @@ class AmputeeWalks:
         return self._checked(problem, Predicted(best, way, attempts, tuple(objectives), sentences(failures)))
 
     def confirmed(self, speed: float, values: Mapping[str, float], predicted: Predicted) -> Predicted:
-        """The walk with these `values` on twice the intervals, from the `predicted` one; it need not be solved."""
+        """The walk with these `values` on twice the intervals, near the `predicted` one; it need not be solved."""
         problem = self.programs.problem(speed, values)
-        finer = self.programs.solve(problem, Guess.from_solution(predicted.solution), 2 * self.intervals)
+        finer = self.programs.solve_finer(problem, predicted.solution, 2 * self.intervals)
         return replace(predicted, solution=self.programs.checked(problem, finer) if finer.success else finer)
 
     def _checked(self, problem: TrajectoryProblem, predicted: Predicted) -> Predicted:

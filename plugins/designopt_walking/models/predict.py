@@ -67,7 +67,7 @@ class PredictedOutputs(WalkOutputs):
     path_error: Annotated[float, Q("m", "largest, of polynomials for the lengths of muscle paths")]
 
 
-@model("walk_predict", version=5, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 15}, 0.6))
+@model("walk_predict", version=6, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 15}, 0.6))
 class WalkPredict:
     """Predicted walk of a musculoskeletal model with contact: the motion is the answer, not a recording.
 
@@ -182,28 +182,27 @@ class WalkPredict:
         speed = ground["speed"]
         predictor, fits = self._predictor(ground["slope"])
         try:
-            solution = predictor.solve(speed, design, starts=self.starts)
+            solution = predicted = predictor.solve(speed, design, starts=self.starts)
         except GaitError as error:
             raise InvalidSetting(error.field, error.message) from None
-        if not solution.success:
-            raise Diverged(solution.message, reason=solution.status.name.lower())
+        if not predicted.success:
+            raise Diverged(predicted.message, reason=predicted.status.name.lower())
         confirmation: dict[str, float] = {}
         if self.confirm:
-            predictor = predictor.finer
-            coarse, solution = solution, predictor.solve(speed, design, starts=self.starts)
-            confirmation = mesh_outputs(coarse, solution)
+            solution = predictor.confirmed(speed, design, predicted, self.starts)
+            confirmation = mesh_outputs(predicted, solution, predictor.walker.angles)
         solution = predictor.checked(speed, solution)
         walk = SolvedWalk(predictor.walker, solution, True, self.duration, tuple(self.choose))
         outputs = {
             **walk_outputs(walk),
-            "warm": float(solution.warm_path == ("full",)),
-            "agreeing_starts": float(agreeing(solution)),
-            "start_spread": spread_of_costs(solution),
+            **{f"chosen_{name}": solution.parameters[name] for name in self.choose},
+            "warm": float(predicted.warm_path == ("full",)),
+            "agreeing_starts": float(agreeing(predicted)),
+            "start_spread": spread_of_costs(predicted),
             "bounds_active": float(
                 _at_bounds(predictor.walker, solution) + len(duration_bounds(walk)) + len(chosen_bounds(walk))
             ),
             "path_error": max((fit.length_error for fit in fits.fits), default=0.0),
-            **{f"chosen_{name}": solution.parameters[name] for name in self.choose},
             **confirmation,
         }
         every = walk_arrays(walk, self._recording)

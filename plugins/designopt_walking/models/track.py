@@ -59,7 +59,7 @@ class TrackedOutputs(FollowedOutputs, total=False):
     force_error: Annotated[float, Q("", "root mean square distance of the ground forces, body weights")]
 
 
-@model("walk_track", version=2, arrays=WALK_ARRAYS)
+@model("walk_track", version=3, arrays=WALK_ARRAYS)
 class WalkTrack:
     """Follows a recorded half gait cycle with muscles and smooth contact, after example2DWalking of OpenSim Moco.
 
@@ -184,15 +184,14 @@ def _notes(table: TimeTable, walker: Walker, motion: bool, columns: Mapping[str,
             *table.notes,
             *force_notes(sum((table.column(n) for n in labels), np.zeros(len(table.time))), walker.weight),
         ]
-    radians = table.radians([c.name for c in walker.state.tree.coordinates if c.unit == "rad"])
+    radians = table.radians(walker.angles)
     return [*radians.notes, *pose_notes(radians, walker.model)]
 
 
 def _distances(walker: Walker, recorded: RecordedWalk, solution: Solution) -> dict[str, float]:
     """Root mean square distances from the recording, at its times."""
     values = solution.phase.interpolate(np.minimum(recorded.time, solution.phase.tf))
-    angles = [c.name for c in walker.state.tree.coordinates if c.unit == "rad"]
-    squares = [np.mean((values[name] - recorded.values[name]) ** 2) for name in angles]
+    squares = [np.mean((values[name] - recorded.values[name]) ** 2) for name in walker.angles]
     forces = [np.mean((values[name] - recorded.values[name]) ** 2) for name in recorded.forces]
     errors = {"angle_error": float(np.sqrt(np.mean(squares)))}
     if forces:

@@ -12,7 +12,8 @@ from typing import Any, Literal
 import numpy as np
 
 from designopt.collocation import Guess, PhaseGuess, Program, Solution, StartRecord, TrajectoryProblem
-from designopt.collocation.solution.status import Status
+from designopt.collocation.solution.solution import Status
+from designopt.evaluation_progress import step
 from designopt_walking.programs.gait import (
     GaitError,
     GaitRanges,
@@ -81,8 +82,7 @@ class WalkPredictor:
 
     @cached_property
     def finer(self) -> WalkPredictor:
-        """The same predictor on twice the intervals. It solves from tracked walks: from a predicted one on a coarse
-        mesh, which lies at many bounds, the search takes longer, and often fails."""
+        """The same predictor on twice the intervals."""
         return replace(self, mesh=replace(self.mesh, intervals=2 * self.mesh.intervals))
 
     @cached_property
@@ -143,6 +143,18 @@ class WalkPredictor:
             solutions = [self._solved(problem, self._neighbour(speed)), *self._from_devices(problem, speed)]
         return self._best(problem, solutions, starts, seed)
 
+    def confirmed(self, speed: float, parameters: Mapping[str, float], coarse: Solution, starts: int = 1) -> Solution:
+        """The walk on twice the intervals near the `coarse` one of this predictor, or where none is found near it, from
+        tracked walks, as on the coarse mesh."""
+        problem, mesh = replace(self.problem(speed), parameters=dict(parameters)), self.finer.mesh
+        options = program_options(mesh.intervals, mesh.tolerance, max_iterations=WARM, scheme=mesh.scheme)
+        statement = next((program.statement for program in self._programs.values()), None)
+        program = Program(problem, options, Guess.from_solution(coarse), statement=statement)
+        near = program.solve(warm="near", previous=coarse)
+        if near.success or near.status is Status.CANCELLED:
+            return near
+        return self.finer.solve(speed, parameters, starts=starts)
+
     def _from_devices(self, problem: TrajectoryProblem, speed: float) -> Iterator[Solution]:
         """The walks with chosen parameters from those with devices inside the ranges; none if all are given."""
         chosen = [v for v in problem.variables if v.name not in problem.parameters]
@@ -156,12 +168,13 @@ class WalkPredictor:
         """Warm from `near`, else cold; `Solution.warm_path` lists what was tried."""
         tried: list[str] = []
         solution: Solution | None = None
-        if near is not None and near.success:
-            solution = self._program(problem, WARM).solve(problem, warm="full", previous=near)
-            tried.append("full")
-        if solution is None or not (solution.success or solution.status is Status.CANCELLED):
-            solution = self._program(problem, MOST).solve(problem)
-            tried.append("cold")
+        with step(f"walk at {problem.phases[0].data['speed']:g} m/s, {self.mesh.intervals} intervals"):
+            if near is not None and near.success:
+                solution = self._program(problem, WARM).solve(problem, warm="full", previous=near)
+                tried.append("full")
+            if solution is None or not (solution.success or solution.status is Status.CANCELLED):
+                solution = self._program(problem, MOST).solve(problem)
+                tried.append("cold")
         return replace(solution, warm_path=tuple(tried))
 
     def chain(self, speeds: list[float], parameters: Mapping[str, float] | None = None) -> list[Solution]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.collocation import Guess, Integral, Phase, Program, Solution, Symbols, TrajectoryProblem, sampled
+from designopt.evaluation_progress import step
 from designopt.lazy import casadi as ca
 from designopt_walking.programs.gait import (
     GaitRanges,
@@ -93,7 +94,8 @@ def track_synthetic(walker: Walker, gait: GaitRanges, walk: SyntheticWalk, inter
         parameters={v.name: v.low if np.isfinite(v.low) else 0.0 for v in system.parameters},
     )
     guess = _guess(walker, walk, names)
-    return Program(problem, program_options(intervals, TOLERANCE), guess).solve(guess=guess)
+    with step(f"synthetic walk at {walk.speed:g} m/s to start from"):
+        return Program(problem, program_options(intervals, TOLERANCE), guess).solve(guess=guess)
 
 
 def _guess(walker: Walker, walk: SyntheticWalk, names: list[str]) -> Guess:

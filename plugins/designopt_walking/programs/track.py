@@ -80,7 +80,7 @@ class WalkTables:
 
         Raises `RecordingError` for columns that are not there, gaps, and tables that are shorter than the window.
         """
-        motion = self.motion.radians([c.name for c in walker.state.tree.coordinates if c.unit == "rad"])
+        motion = self.motion.radians(walker.angles)
         if self.cutoff is not None:
             motion = _filtered(motion, [motion.label(name, "value") for name in walker.coordinates], self.cutoff)
         begin, end = self.window or (float(motion.time[0]), float(motion.time[-1]))

@@ -13,14 +13,16 @@ from designopt.report.designs import short_label, stored_arrays
 from designopt.report.labels import listed
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
-from designopt_walking.results.physics import ENERGY_ERROR, FORCE_ERROR, IMPULSE_ERROR, MESH_CHANGE
+from designopt_walking.results.physics import ENERGY_ERROR, FORCE_ERROR, IMPULSE_ERROR, MESH_CHANGE, MOST_PEAKS
 
 _PHYSICS = {
     "mean_force_error": f"mean vertical force (at most {FORCE_ERROR:g})",
     "impulse_error": f"fore-aft impulse (at most {IMPULSE_ERROR:g})",
     "energy_error": f"energy (at most {ENERGY_ERROR:g})",
+    "force_peaks": f"peaks of a foot's force (at most {MOST_PEAKS})",
     "resimulation_error": "re-simulation of intervals",
     "error_estimate": "estimate of the discretisation",
+    "mesh_difference": "rms of angles on twice the intervals [rad]",
     "mesh_change": f"change on twice the intervals (at most {MESH_CHANGE:g})",
     "constraint_violation": "constraints",
 }
@@ -34,6 +36,8 @@ _SOLVED = {
 }
 #: What a single start gives: of no interest beside others.
 _OF_ONE_START = {"starts": 1.0, "agreeing_starts": 1.0, "start_spread": 0.0}
+#: Knee flexion of persons in swing at their usual speed (deg).
+_SWING = 60.0
 #: Designs in the tables.
 _ROWS = 60
 
@@ -58,6 +62,7 @@ def walking_checks(result: Result) -> Section | None:
     if "warm" in figures and failed:
         warm = int(np.nansum(figures["warm"]))
         findings += [f"{plural(warm, 'solve')} started from a walk with its multipliers."] if warm else []
+    findings += _flexion_at_bound(result)
     one_start = all((np.nan_to_num(figures[n]) <= most).all() for n, most in _OF_ONE_START.items() if n in figures)
     solved = {name: words for name, words in _SOLVED.items() if not one_start or name not in _OF_ONE_START}
     tables = [
@@ -66,6 +71,21 @@ def walking_checks(result: Result) -> Section | None:
         *_bounds(result),
     ]
     return Section("Checks of the walks", findings=tuple(findings), tables=tuple(tables), notes=_notes(result))
+
+
+def _flexion_at_bound(result: Result) -> list[str]:
+    """Where the range of the knee, instead of the cost, decides its flexion in swing."""
+    limits = {
+        str(bound).rpartition(": ")[2]: (design, scenario)
+        for (design, scenario), arrays in stored_arrays(result, "bounds").items()
+        for bound in arrays["bounds"]
+        if str(bound).startswith("knee_angle") and ", least: " in str(bound)
+    }
+    return [
+        f"The knee bends to its bound ({limit}), as in {design}, {scenario}: the range decides this flexion, which is"
+        f" no prediction. The knee of a walking person bends to about {_SWING:g} deg (Winter 2009)."
+        for limit, (design, scenario) in limits.items()
+    ]
 
 
 def _present(columns: Mapping[str, str], figures: Mapping[str, Floats]) -> dict[str, str]:

@@ -12,7 +12,8 @@ from designopt.plugin import report
 from designopt.report.designs import Arrays, Plot, line, missing, selectable, stored_arrays
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
-from designopt_walking.report.panels import SIDES, STYLES, by_quantity, panel_height, panels
+from designopt_walking.report.panels import by_quantity, panel_height, panels
+from designopt_walking.report.sides import STYLES, side_names
 
 #: Coordinates that are lengths.
 _LENGTHS = ("pelvis_tx", "pelvis_ty")
@@ -40,8 +41,10 @@ def _curves(result: Result, title: str, names: str, values: str, recorded: str) 
     columns = by_quantity(_without_lengths(first[names]))
     banded = any(np.isfinite(arrays[recorded]).any() for arrays in motions.values() if recorded in arrays)
 
+    sides = side_names(result)
+
     def plot(arrays: Arrays) -> Plot:
-        return _plot(arrays, columns, (names, values, recorded if banded else ""))
+        return _plot(arrays, columns, (names, values, recorded if banded else ""), sides)
 
     unit = "in degrees" if names == "coordinates" else "from 0 to 1"
     note = f"{unit.capitalize()}, right and left. {_BAND if banded else ''}".strip()
@@ -53,7 +56,9 @@ def _without_lengths(names: Iterable[Any]) -> list[str]:
     return [str(name) for name in names if str(name) not in _LENGTHS]
 
 
-def _plot(arrays: Arrays, columns: Mapping[str, Mapping[str, int]], names: tuple[str, str, str]) -> Plot:
+def _plot(
+    arrays: Arrays, columns: Mapping[str, Mapping[str, int]], names: tuple[str, str, str], sides: Mapping[str, str]
+) -> Plot:
     quantities, (labels, values, recorded) = list(columns), names
     factor = np.degrees(1.0) if labels == "coordinates" else 1.0
     every = [str(name) for name in arrays[labels]]
@@ -67,7 +72,7 @@ def _plot(arrays: Arrays, columns: Mapping[str, Mapping[str, int]], names: tuple
             if recorded in arrays:
                 band = factor * np.asarray(arrays[recorded], dtype=float)[:, k]
                 traces += _band(percent, band, STYLES[side]["color"])
-            traces.append(line(percent, y[:, k], SIDES[side], line=STYLES[side]))
+            traces.append(line(percent, y[:, k], sides[side], line=STYLES[side]))
         return traces
 
     limits = {"rangemode": "tozero"} if labels == "muscles" else {}

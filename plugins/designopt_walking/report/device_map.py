@@ -15,6 +15,12 @@ from designopt.report.section import Figure, Section
 from designopt.report.traces import selected
 from designopt.store.result import Result
 
+_TITLE = "Map over the device"
+_NOTHING_FREE = (
+    "No number of the device is free, so there is no map: name one or two in space, as in "
+    "space: {spring_stiffness: {low: 0, high: 100, unit: N m/rad}}, or list designs that differ."
+)
+
 
 @report("device_map", version=1)
 @dataclass(kw_only=True)
@@ -28,12 +34,14 @@ class DeviceMap:
     outputs: Annotated[list[str] | None, Quantity("", "outputs to draw; by default effort, cost and asymmetry")] = None
 
     def __call__(self, result: Result) -> Section | None:
-        """The section; None without a free parameter or an evaluation."""
+        """The section, which says so where no number is free; None without an evaluation."""
         free = [k for k, p in enumerate(result.problem.space.parameters) if p.kind not in ("fixed", "choice")][:2]
         names = self.outputs or ["effort", "cost_of_transport", "loading_asymmetry"]
         shown_outputs = [name for name in names if name in result.outcomes.figures]
-        if not free or not shown_outputs or not len(result.outcomes.X):
+        if not shown_outputs or not len(result.outcomes.X):
             return None
+        if not free:
+            return Section(_TITLE, introduction=_NOTHING_FREE)
         scenarios = [scenario.name for scenario in result.problem.scenarios]
         x, y = (result.outcomes.X[:, k] for k in (free[0], free[-1]))
         finite = np.isfinite(np.stack([result.outcomes.figures[name] for name in shown_outputs]))
@@ -76,7 +84,7 @@ class DeviceMap:
         )
         count = int(failed.any(axis=1).sum())
         words = f"{count} of {len(failed)} designs have no result in some scenario." if count else ""
-        return Section("Map over the device", introduction=words, figures=(figure,))
+        return Section(_TITLE, introduction=words, figures=(figure,))
 
 
 def _words(reasons: NDArray[np.object_], rows: NDArray[np.bool_]) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,8 @@ from designopt.report.colours import axis, layout
 from designopt.report.designs import Arrays, Plot, missing, selectable, short_label, stored_arrays
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
-from designopt_walking.report.panels import STYLES, by_quantity
+from designopt_walking.report.panels import by_quantity
+from designopt_walking.report.sides import STYLES, side_names, which_leg
 
 #: Outputs that compare the sides, with what they compare.
 ASYMMETRIES = {
@@ -36,15 +39,16 @@ def effort_shares(result: Result) -> Section | None:
         return missing(title, *_NAMES) if len(result.outcomes.X) else None
     count = max(len(by_quantity([str(n) for n in arrays["muscles"]])) for arrays in motions.values())
     note = "Share in the integral of the squared excitations of all muscles. The pointer shows peak activations."
-    return Section(title, figures=(selectable(title, motions, _shares, height=120 + 32 * count, note=note),))
+    plot = partial(_shares, names=side_names(result))
+    return Section(title, figures=(selectable(title, motions, plot, height=120 + 32 * count, note=note),))
 
 
-def _shares(arrays: Arrays) -> Plot:
+def _shares(arrays: Arrays, *, names: Mapping[str, str]) -> Plot:
     shares, peaks = (100.0 * np.asarray(arrays[name], dtype=float) for name in ("effort_shares", "peak_activations"))
     columns = by_quantity([str(name) for name in arrays["muscles"]])
     order = sorted(columns, key=lambda name: sum(shares[k] for k in columns[name].values()))
     data: list[dict[str, Any]] = []
-    for side, label in (("r", "right"), ("l", "left"), ("", "")):
+    for side, label in names.items():
         some = [name for name in order if side in columns[name]]
         rows = [columns[name][side] for name in some]
         if some:
@@ -54,8 +58,8 @@ def _shares(arrays: Arrays) -> Plot:
                  "customdata": np.round(peaks[rows], 1), "showlegend": bool(label),
                  "hovertemplate": "%{y}: %{x:.1f} %<br>peak activation %{customdata:.1f} %<extra></extra>"}
             )  # fmt: skip
-    names = {"type": "category", "automargin": True}
-    return {"data": data, "layout": layout(xaxis=axis("share [%]"), yaxis=axis("", **names), barmode="group")}
+    muscles = {"type": "category", "automargin": True}
+    return {"data": data, "layout": layout(xaxis=axis("share [%]"), yaxis=axis("", **muscles), barmode="group")}
 
 
 @report("walking_asymmetry", version=1)
@@ -73,6 +77,9 @@ def walking_asymmetry(result: Result) -> Section | None:
     ]
     return Section(
         "Asymmetry",
-        introduction="(right - left) / (right + left): 0 for equal sides, positive where the right side has more.",
+        introduction=(
+            "(right - left) / (right + left): 0 for equal sides, positive where the right side has more."
+            f" {which_leg(result)}".rstrip()
+        ),
         tables=(Table("Asymmetry of the walk", ("design", "scenario", *compared.values()), tuple(table)),),
     )

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import partial
+
 import numpy as np
 
+from designopt.arrays import Floats
 from designopt.plugin import report
 from designopt.report.colours import axis, layout
 from designopt.report.designs import Arrays, Plot, line, motion_section
 from designopt.report.drawing import DrawnMotion, draw
 from designopt.report.section import Section
 from designopt.store.result import Result
+from designopt_walking.report.sides import STYLES, side_names, which_leg
 
 #: What a reader of any predicted walk must know.
 ASSUMPTIONS = (
@@ -17,9 +22,8 @@ ASSUMPTIONS = (
     "The model is planar, each foot is one rigid body, tendons are rigid. As distributed, the model of the walker is "
     "not for research or clinical use.",
 )
-FEET = ("right", "left")
-_STYLES = ({"color": "@accent", "width": 2}, {"color": "@mark", "width": 2})
-
+#: Colour of the forces of the ground: of neither leg.
+_FORCE = "@green"
 
 _OF_WALK = ("time", "skeleton", "left_leg", "ground_arrows")
 _OF_FORCE = ("percent", "ground_force")
@@ -28,11 +32,13 @@ _OF_FORCE = ("percent", "ground_force")
 @report("walking_figure", version=1, arrays=_OF_WALK)
 def walking_figure(result: Result) -> Section | None:
     """The walker in motion with the forces of the ground as arrows, over one cycle with a time slider."""
+    plot = partial(_motion, names=side_names(result))
     return motion_section(
         result,
         "The walk",
         _OF_WALK,
-        ("One cycle", _motion, {"height": 520, "loop": True, "note": _SCALE}),
+        ("One cycle", plot, {"height": 520, "loop": True, "note": _SCALE}),
+        introduction=which_leg(result),
         notes=ASSUMPTIONS,
     )
 
@@ -43,42 +49,74 @@ _SCALE = "Drawn to scale. Arrows are the forces of the ground, all with one scal
 @report("ground_force", version=1, arrays=_OF_FORCE)
 def ground_force(result: Result) -> Section | None:
     """Vertical and fore-aft force of the ground on each foot over the cycle."""
+    names = side_names(result)
     return motion_section(
         result,
         "Ground force",
         _OF_FORCE,
-        ("Vertical force", _vertical, {"height": 340}),
-        ("Fore-aft force", _fore_aft, {"height": 300, "note": "Positive pushes forward; braking is negative."}),
+        ("Vertical force", partial(_forces, 1, "vertical force [N]", names=names), {"height": 340}),
+        (
+            "Fore-aft force",
+            partial(_forces, 0, "fore-aft force [N]", names=names),
+            {"height": 300, "note": "Positive pushes forward; braking is negative."},
+        ),
         introduction="0 % is right heel strike: the vertical force rises through 5 % of body weight.",
     )
 
 
-def _motion(arrays: Arrays) -> Plot:
+def _motion(arrays: Arrays, *, names: Mapping[str, str]) -> Plot:
     skeleton, left_leg = (np.asarray(arrays[name], dtype=np.float64) for name in ("skeleton", "left_leg"))
-    x = skeleton[..., 0]
-    ground = np.tile([[np.nanmin(x) - 0.1, 0.0], [np.nanmax(x) + 0.1, 0.0]], (len(skeleton), 1, 1))
+    trunk, right_leg = _divided(skeleton)
+    _, left_leg = _divided(left_leg)
     return draw(
         DrawnMotion(
             np.asarray(arrays["time"], dtype=np.float64),
-            {"trunk and right leg": skeleton, "left leg": left_leg, "ground": ground},
+            {"trunk": trunk, _leg(names["r"]): right_leg, _leg(names["l"]): left_leg},
             forces={"ground force": np.asarray(arrays["ground_arrows"], dtype=np.float64)},
+            colours={
+                _leg(names["r"]): str(STYLES["r"]["color"]),
+                _leg(names["l"]): str(STYLES["l"]["color"]),
+                "ground force": _FORCE,
+            },
+            floor=0.0,
         )
     )
 
 
-def _vertical(arrays: Arrays) -> Plot:
-    return _forces(arrays, 1, "vertical force [N]")
+def _leg(side: str) -> str:
+    return side if "(" in side else f"{side} leg"
 
 
-def _fore_aft(arrays: Arrays) -> Plot:
-    return _forces(arrays, 0, "fore-aft force [N]")
+def _divided(skeleton: Floats) -> tuple[Floats, Floats]:
+    """The lines (n, vertices, 2) of trunk and pelvis, closed as a body between its joints, and those of the leg.
+
+    The first vertex is the pelvis: its lines and those above it are of the trunk.
+    """
+    ends = np.flatnonzero(np.isnan(skeleton[0, :, 0]))
+    lines = [skeleton[:, a:b] for a, b in zip([0, *(ends[:-1] + 1)], ends, strict=True)]
+    pelvis = skeleton[:, :1]
+    of_pelvis = [np.array_equal(line[:, :1], pelvis) for line in lines]
+    above = [bool(line[..., 1].mean() > pelvis[..., 1].mean()) for line in lines]
+    gap = np.full_like(pelvis, np.nan)
+
+    def joined(some: Sequence[Floats]) -> Floats:
+        return np.concatenate([part for line in some for part in (line, gap)] or [gap], axis=1)
+
+    joints = [line[:, 1:] for line, is_of_pelvis in zip(lines, of_pelvis, strict=True) if is_of_pelvis]
+    trunk = [line for line, *of_trunk in zip(lines, of_pelvis, above, strict=True) if any(of_trunk)]
+    leg = [line for line, *of_trunk in zip(lines, of_pelvis, above, strict=True) if not any(of_trunk)]
+    return joined([*trunk, np.concatenate(joints, axis=1)]), joined(leg)
 
 
-def _forces(arrays: Arrays, component: int, title: str) -> Plot:
+def _foot(side: str) -> str:
+    return side if "(" in side else f"{side} foot"
+
+
+def _forces(component: int, title: str, arrays: Arrays, *, names: Mapping[str, str]) -> Plot:
     force = np.asarray(arrays["ground_force"], dtype=np.float64)
     data = [
-        line(arrays["percent"], force[:, i, component], f"{foot} foot", line=style)
-        for i, (foot, style) in enumerate(zip(FEET, _STYLES, strict=True))
+        line(arrays["percent"], force[:, i, component], _foot(names[side]), line=STYLES[side])
+        for i, side in enumerate("rl")
     ]
     total = {"color": "@muted", "width": 1.2, "dash": "dot"}
     data.append(line(arrays["percent"], force[:, :, component].sum(axis=1), "both", line=total))

@@ -13,7 +13,8 @@ from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, line, missing, selectable, stored_arrays
 from designopt.report.section import Section
 from designopt.store.result import Result
-from designopt_walking.report.panels import SIDES, by_quantity, panel_height, panels
+from designopt_walking.report.panels import by_quantity, panel_height, panels
+from designopt_walking.report.sides import side_names
 
 _PARTS = {"muscle_moments": "muscles", "device_moments": "device", "contact_moments": "ground"}
 _PELVIS = "pelvis_"
@@ -32,8 +33,9 @@ def walking_moments(result: Result) -> Section | None:
     first = next(iter(motions.values()))
     names = [str(name) for name in first["coordinates"]]
     turned = {k for arrays in motions.values() for part in _PARTS for k in _acting(arrays, part)}
+    sides = side_names(result)
     joints = {
-        f"{quantity.replace('_', ' ')}{f', {SIDES[side]}' if side else ''}": k
+        f"{quantity.replace('_', ' ')}{f', {sides[side]}' if side else ''}": k
         for quantity, columns in by_quantity(names).items()
         for side, k in columns.items()
         if k in turned and not names[k].startswith(_PELVIS)
@@ -56,6 +58,7 @@ def _moments(arrays: Arrays, *, joints: Mapping[str, int]) -> Plot:
     return panels(list(joints), draw)
 
 
+_DRIVES = "Positive: the device drives the joint."
 _OF_DEVICE = ("percent", "coordinates", "positions", "speeds", "device_moments")
 
 
@@ -68,12 +71,13 @@ def walking_device(result: Result) -> Section | None:
         return missing(title, *_OF_DEVICE) if len(result.outcomes.X) else None
     if not any(_acting(arrays, "device_moments") for arrays in motions.values()):
         return Section(title, introduction="No device acts on this walker.")
+    sides = side_names(result)
     around = "A loop run through clockwise takes energy from the joint; a spring alone is a line."
     return Section(
         title,
         figures=(
-            selectable("Torque over the angle", motions, _over_angle, height=380, note=around),
-            selectable("Power", motions, _power, height=320, note="Positive: the device drives the joint."),
+            selectable("Torque over the angle", motions, partial(_over_angle, sides=sides), height=380, note=around),
+            selectable("Power", motions, partial(_power, sides=sides), height=320, note=_DRIVES),
         ),
     )
 
@@ -84,23 +88,29 @@ def _acting(arrays: Arrays, part: str) -> list[int]:
     return [int(k) for k in np.flatnonzero(size > 1e-9)]
 
 
-def _over_angle(arrays: Arrays) -> Plot:
+def _over_angle(arrays: Arrays, *, sides: Mapping[str, str]) -> Plot:
     angle, torque = (np.asarray(arrays[name], dtype=float) for name in ("positions", "device_moments"))
     data = [
-        line(np.degrees(angle[:, k]), torque[:, k], _name(arrays, k), line={"color": category(n), "width": 2})
+        line(np.degrees(angle[:, k]), torque[:, k], _name(arrays, k, sides), line={"color": category(n), "width": 2})
         for n, k in enumerate(_acting(arrays, "device_moments"))
     ]
     return {"data": data, "layout": layout(xaxis=axis("angle [deg]"), yaxis=axis("torque [N m]"))}
 
 
-def _power(arrays: Arrays) -> Plot:
+def _power(arrays: Arrays, *, sides: Mapping[str, str]) -> Plot:
     rate, torque = (np.asarray(arrays[name], dtype=float) for name in ("speeds", "device_moments"))
     data = [
-        line(arrays["percent"], rate[:, k] * torque[:, k], _name(arrays, k), line={"color": category(n), "width": 2})
+        line(
+            arrays["percent"],
+            rate[:, k] * torque[:, k],
+            _name(arrays, k, sides),
+            line={"color": category(n), "width": 2},
+        )
         for n, k in enumerate(_acting(arrays, "device_moments"))
     ]
     return {"data": data, "layout": layout(xaxis=axis("cycle [%]", range=[0, 100]), yaxis=axis("power [W]"))}
 
 
-def _name(arrays: Arrays, k: int) -> str:
-    return str(arrays["coordinates"][k]).replace("_", " ")
+def _name(arrays: Arrays, k: int, sides: Mapping[str, str]) -> str:
+    ((quantity, columns),) = by_quantity([str(arrays["coordinates"][k])]).items()
+    return ", ".join(filter(None, (quantity.replace("_", " "), *(sides[side] for side in columns))))

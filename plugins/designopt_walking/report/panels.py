@@ -7,18 +7,12 @@ from typing import Any
 
 from designopt.report.colours import axis, layout
 from designopt.report.designs import Plot
+from designopt_walking.report.sides import STYLES
 
 #: Panels beside each other.
 COLUMNS = 3
 #: Pixels between two rows, for tick labels and titles, and of the margins above and below all.
 GAP, MARGIN = 48, 116
-#: Style of the lines of the right side, the left side and what has no side.
-STYLES = {
-    "r": {"color": "@accent", "width": 2},
-    "l": {"color": "@mark", "width": 2, "dash": "dash"},
-    "": {"color": "@ink", "width": 2},
-}
-SIDES = {"r": "right", "l": "left", "": ""}
 
 
 def by_quantity(names: Sequence[str]) -> dict[str, dict[str, int]]:

@@ -71,7 +71,6 @@ def walk_arrays(walk: SolvedWalk, recording: TimeTable | None = None) -> dict[st
     centre = np.where(force[:, :, 1] > _LIFTED, observed.pressure_centre, np.nan)
     applied = np.stack([centre, np.where(np.isfinite(centre), 0.0, np.nan)], axis=2)
     bounds = touched_bounds(walk)
-    rotations = [c.name for c in walker.state.tree.coordinates if c.unit == "rad"]
     moments = {name: observed.moments[:, i] for i, name in enumerate(ORIGINS)} | {"contacts": ground_moments}
     return {
         "time": samples.time,
@@ -89,7 +88,7 @@ def walk_arrays(walk: SolvedWalk, recording: TimeTable | None = None) -> dict[st
         **{f"{name[:-1]}_moments": values for name, values in moments.items()},
         "ground_force": force,
         "centre_of_pressure": centre,
-        "recorded_positions": bands(recording, walker.coordinates, rotations),
+        "recorded_positions": bands(recording, walker.coordinates, walker.angles),
         "recorded_activations": bands(recording, muscles),
         "effort_shares": effort / effort.sum(),
         "peak_activations": activations.max(axis=0),

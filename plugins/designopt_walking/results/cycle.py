@@ -10,7 +10,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.collocation import PhaseSolution, Solution
-from designopt.collocation.statement.scheme import lagrange
+from designopt.collocation.statement.mesh import lagrange
 from designopt_walking.programs.gait import FORWARD, mirrored
 from designopt_walking.results.observables import ORIGINS, Observables, observables
 from designopt_walking.walker import Walker

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, TypedDict, cast
 
 import numpy as np
@@ -11,9 +12,9 @@ from designopt.collocation import Solution
 from designopt.plugin import Diverged
 from designopt.plugin import Quantity as Q
 from designopt_walking.metabolics import BASAL
-from designopt_walking.results.cycle import SolvedWalk
+from designopt_walking.results.cycle import SAMPLES, SolvedWalk
 from designopt_walking.results.observables import ORIGINS
-from designopt_walking.results.physics import MESH_CHANGE, physics
+from designopt_walking.results.physics import MESH_CHANGE, OTHER_WALK, physics
 
 
 class WalkOutputs(TypedDict):
@@ -53,7 +54,8 @@ class WalkOutputs(TypedDict):
     mean_force_error: Annotated[float, Q("", "of the mean vertical force, relative to the weight")]
     impulse_error: Annotated[float, Q("", "of the fore-aft impulse, by weight times duration")]
     energy_error: Annotated[float, Q("", "of the energy balance, relative to the work of the muscles")]
-    failed_checks: Annotated[float, Q("", "balances beyond their limits: the result is not to be used", notable=True)]
+    force_peaks: Annotated[float, Q("", "largest number of peaks of a foot's vertical force over the cycle")]
+    failed_checks: Annotated[float, Q("", "checks beyond their limits: the result is not to be used", notable=True)]
     penetration: Annotated[float, Q("m", "largest, of a foot into the ground")]
     peak_foot_force: Annotated[float, Q("", "on one foot, body weights")]
     fibres_outside: Annotated[float, Q("", "muscles whose fibres leave the range of their curves", notable=True)]
@@ -64,25 +66,44 @@ class WalkOutputs(TypedDict):
 
 
 #: The setting that asks for a finer mesh, and the outputs that it adds.
-CONFIRM = "solve again on twice the intervals: that walk is the result, and the output mesh_change compares both"
+CONFIRM = "solve again on twice the intervals: that walk is the result, and the outputs mesh_... compare both"
 MESH_OUTPUTS = {
     "mesh_change": Q("", "of the objective on twice the intervals, relative"),
+    "mesh_difference": Q(
+        "rad", "of the angle that differs most on twice the intervals, root mean square over the walk"
+    ),
     "mesh_unconverged": Q("", f"1 where mesh_change is above {MESH_CHANGE:g}", notable=True),
 }
 
 
-def mesh_outputs(coarse: Solution, finer: Solution) -> dict[str, float]:
-    """The `MESH_OUTPUTS` of a walk that is solved on two meshes.
+def mesh_outputs(coarse: Solution, finer: Solution, angles: Sequence[str]) -> dict[str, float]:
+    """The `MESH_OUTPUTS` of a walk that is solved on two meshes, whose coordinates in rad are `angles`.
 
-    Raises `Diverged` where it is not solved on the `finer` one.
+    Raises `Diverged` where it is not solved on the `finer` one, or where that has another walk: an angle differs by
+    more than `OTHER_WALK`.
     """
     if not finer.success:
         raise Diverged(
             f"the walk is solved, but not on twice the intervals (setting 'confirm'): {finer.message}",
             reason=f"confirmation_{finer.status.name.lower()}",
         )
+    fractions = np.linspace(0.0, 1.0, SAMPLES)
+    walks = [solution.phase.at(fractions) for solution in (coarse, finer)]
+    differences = {name: float(np.sqrt(np.mean((walks[1][name] - walks[0][name]) ** 2))) for name in angles}
+    name, difference = max(differences.items(), key=lambda entry: entry[1])
+    if difference > OTHER_WALK:
+        raise Diverged(
+            f"not confirmed: on twice the intervals (setting 'confirm') the search ends in another walk, whose {name}"
+            f" differs by {np.degrees(difference):.1f} deg (root mean square, at most {np.degrees(OTHER_WALK):.0f} deg)"
+            f" and whose objective is {finer.objective:.4g} instead of {coarse.objective:.4g}: raise 'intervals'",
+            reason="confirmation_another_walk",
+        )
     change = abs(coarse.objective / finer.objective - 1.0)
-    return {"mesh_change": change, "mesh_unconverged": float(change > MESH_CHANGE)}
+    return {
+        "mesh_change": change,
+        "mesh_difference": difference,
+        "mesh_unconverged": float(change > MESH_CHANGE),
+    }
 
 
 def walk_outputs(walk: SolvedWalk) -> WalkOutputs:

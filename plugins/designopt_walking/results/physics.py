@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from designopt.arrays import Floats
 from designopt.plugin import Diverged
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.observables import ORIGINS
@@ -14,6 +16,11 @@ from designopt_walking.results.observables import ORIGINS
 FORCE_ERROR, IMPULSE_ERROR, ENERGY_ERROR = 1e-3, 5e-3, 1e-2
 #: Relative change of the objective on twice the intervals above which a walk is not converged with the mesh.
 MESH_CHANGE = 1e-3
+#: Root mean square difference (rad) of an angle on twice the intervals beyond which it is another walk.
+OTHER_WALK = float(np.radians(5.0))
+#: Height (body weights) above the valleys beside it that makes a peak of the vertical force, and the most peaks of a
+#: stance: heel strike, loading and push-off are three; more of them follow the mesh.
+PEAK, MOST_PEAKS = 0.2, 4
 #: What no foot does: sink in deeper (m), or press harder (body weights).
 DEEP, HARD = 0.030, 4.0
 #: Fibre lengths (optimal lengths) and speeds (maximum speeds of shortening) for which the curves of muscles hold.
@@ -26,7 +33,9 @@ def physics(walk: SolvedWalk) -> dict[str, float]:
     `mean_force_error` compares the mean force normal to the ground with that of the weight, `impulse_error` the impulse
     along the ground with that of the weight (zero on level ground), relative to weight and weight times duration,
     `energy_error` the work of muscles, devices, drives and ground, whose sum is the change of
-    energy, with the work of the muscles without signs. `failed_checks` counts those beyond their limits.
+    energy, with the work of the muscles without signs. `force_peaks` counts the peaks of the vertical force of a foot
+    over the cycle: a force that follows the mesh has many, although it balances the weight. `failed_checks` counts
+    those beyond their limits.
     """
     points = walk.points
     observed, weight, duration = points.observed, walk.walker.weight, walk.stride_time
@@ -42,7 +51,14 @@ def physics(walk: SolvedWalk) -> dict[str, float]:
         "impulse_error": float(abs(points.integral(total[:, 0]) / (weight * duration) + along)),
         "energy_error": abs(float(works.sum()) - change) / size if size else 0.0,
     }
-    limits = {"mean_force_error": FORCE_ERROR, "impulse_error": IMPULSE_ERROR, "energy_error": ENERGY_ERROR}
+    vertical = observed.ground_force[:, :, 1] / weight
+    outputs["force_peaks"] = float(max(_peaks(vertical[:, i]) for i in range(vertical.shape[1])))
+    limits = {
+        "mean_force_error": FORCE_ERROR,
+        "impulse_error": IMPULSE_ERROR,
+        "energy_error": ENERGY_ERROR,
+        "force_peaks": MOST_PEAKS,
+    }
     outputs["failed_checks"] = float(sum(not outputs[name] <= limit for name, limit in limits.items()))
     outputs["penetration"] = float(observed.indentation.max())
     outputs["peak_foot_force"] = float(np.linalg.norm(observed.ground_force, axis=2).max() / weight)
@@ -50,6 +66,19 @@ def physics(walk: SolvedWalk) -> dict[str, float]:
     outside = (lengths < FIBRES[0]) | (lengths > FIBRES[1]) | (np.abs(rates) > FIBRE_SPEEDS[1])
     outputs["fibres_outside"] = float(outside.any(axis=0).sum())
     return outputs
+
+
+def _peaks(force: Floats) -> int:
+    """Number of peaks of `force` (n,) over a cycle that are higher than the valleys on both sides by `PEAK`."""
+    count, rising, turn = 0, False, math.inf
+    begin = int(force.argmin())
+    for value in [*force[begin:].tolist(), *force[: begin + 1].tolist()]:
+        if (value > turn) == rising:
+            turn = value
+        elif abs(value - turn) > PEAK:
+            count += rising
+            rising, turn = not rising, value
+    return count
 
 
 def refuse_implausible(outputs: dict[str, float] | Any, arrays: dict[str, Any]) -> None:

@@ -25,9 +25,9 @@ from designopt.collocation import (
     TrajectoryProblem,
     solve,
 )
+from designopt.collocation.solution.verification.between_points import finer_quadrature, interval_errors
 from designopt.collocation.solution.verification.equations import explicit_rates
-from designopt.collocation.solution.verification.error import finer_quadrature, interval_errors
-from designopt.collocation.statement.scheme import radau
+from designopt.collocation.statement.mesh import radau
 from designopt.dynamics.system import System, Variable
 
 

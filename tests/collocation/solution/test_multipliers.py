@@ -23,7 +23,7 @@ from designopt.collocation import (
     Signal,
     TrajectoryProblem,
 )
-from designopt.collocation.statement.scheme import hermite_simpson, radau, trapezoidal
+from designopt.collocation.statement.mesh import hermite_simpson, radau, trapezoidal
 from designopt.dynamics.system import System, Variable
 
 EXACT = Options(tolerance=1e-12)

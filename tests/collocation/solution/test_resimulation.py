@@ -24,9 +24,9 @@ from designopt.collocation import (
     TrajectoryProblem,
     solve,
 )
+from designopt.collocation.solution.verification.between_points import violations_between_points
 from designopt.collocation.solution.verification.resimulate import Resimulation, resimulate, segment_errors
-from designopt.collocation.solution.verification.violation import violations_between_points
-from designopt.collocation.statement.scheme import hermite_simpson, radau
+from designopt.collocation.statement.mesh import hermite_simpson, radau
 from designopt.dynamics.system import System, Variable
 
 

@@ -26,8 +26,7 @@ from designopt.collocation import (
 )
 from designopt.collocation.solution.saving import from_arrays, to_arrays
 from designopt.collocation.solution.solution import Round, StartRecord
-from designopt.collocation.statement.scheme import radau
-from designopt.collocation.transcription.mesh.mesh import refined
+from designopt.collocation.statement.mesh import radau, refined
 
 
 def assert_equal(a, b, where="solution"):

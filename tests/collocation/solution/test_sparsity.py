@@ -41,7 +41,7 @@ def test_blocks_have_names_and_begin_where_they_say() -> None:
 
     assert sparsity.jacobian.rows == (("rates", 0), ("between ends", 120))
     assert [name for name, _ in sparsity.jacobian.columns] == ["points of the motion", "times"]
-    assert sparsity.jacobian.columns[1][1] == program.transcription.layout.phases[0].tf
+    assert sparsity.jacobian.columns[1][1] == program.transcription.layout.phases[0].times["tf"]
     assert sparsity.hessian.rows == sparsity.hessian.columns == sparsity.jacobian.columns
 
 

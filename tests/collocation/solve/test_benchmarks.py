@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from designopt.collocation import Mesh, Options, Program, Status
-from designopt.collocation.statement.scheme import radau
+from designopt.collocation.statement.mesh import radau
 
 CASES = {
     "block_move": (problems.block_move, {"intervals": 10}, 12.0, 1e-8),

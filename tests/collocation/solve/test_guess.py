@@ -42,7 +42,7 @@ def begin(problem: TrajectoryProblem, guess: Guess | None = None, **options: obj
         name: x[indices.states[:, j]] if j < point.nx else x[indices.point[:, j]] for j, name in enumerate(point.names)
     }
     values |= {name: x[index] for name, index in transcription.layout.parameters.items()}
-    values |= {name: x[index] for name, index in (("t0", indices.t0), ("tf", indices.tf)) if index >= 0}
+    values |= {name: x[index] for name, index in indices.times.items()}
     return values
 
 

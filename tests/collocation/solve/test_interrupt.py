@@ -16,7 +16,7 @@ from interrupting import Interrupting
 from small_motions import unending
 
 from designopt.collocation import Options, Program, Status, TrajectoryProblem, solve, solve_design
-from designopt.collocation.solve.interrupt import Stopping
+from designopt.interrupts import Stopping
 
 pytestmark = pytest.mark.usefixtures("silent")
 
@@ -167,7 +167,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, sys.argv[1])
 import small_motions
 from designopt.collocation import Options, Program
-from designopt.collocation.solve.interrupt import Stopping
+from designopt.interrupts import Stopping
 program = Program(small_motions.unending(), Options(max_iterations=10**6))
 def say_when_the_solver_has_taken_over():
     while not isinstance(getattr(signal.getsignal(signal.SIGINT), "__self__", None), Stopping):

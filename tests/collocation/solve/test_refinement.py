@@ -11,7 +11,7 @@ import pytest
 
 from designopt.collocation import Mesh, Options, Program, Refinement, Solution, Status, TrajectoryProblem, solve
 from designopt.collocation.solve.refine import finer_mesh, refine, too_coarse, with_errors
-from designopt.collocation.statement.scheme import hermite_simpson, radau, trapezoidal
+from designopt.collocation.statement.mesh import hermite_simpson, radau, trapezoidal
 
 
 def test_an_interval_is_divided_by_how_far_it_misses_the_tolerance() -> None:

@@ -68,6 +68,19 @@ def test_verification_solves_a_sample_cold_and_tells_where_a_chain_is_on_another
     assert verify(program, problems, same, count=3, seed=1) == []
 
 
+def test_a_start_near_a_solution_on_a_coarser_mesh_stays_in_its_optimum(program):
+    """The chain has a swing-up for 10 % less than the cold one; on twice the intervals it costs the same to 0.1 %."""
+    problems = swing_ups([0.42, 0.45])
+    chained = list(solve_chain(program, problems))[1]
+    finer = Program(problems[1], Options(intervals=80))
+    near = finer.solve(warm="near", previous=chained)
+    assert near.success
+    assert near.objective == pytest.approx(chained.objective, rel=1e-3)
+    assert near.iterations < 0.5 * finer.solve().iterations
+    with pytest.raises(ProblemError, match="belongs to another program"):
+        finer.solve(warm="primal", previous=chained)
+
+
 def test_verification_judges_small_objectives_by_their_size():
     (problem,) = swing_ups([0.5])
     small = replace(problem, cost=lambda e: 1e-9 * problem.cost(e))

@@ -24,7 +24,7 @@ from designopt.collocation import (
     periodic,
     with_rates,
 )
-from designopt.collocation.statement.scheme import hermite_simpson, radau
+from designopt.collocation.statement.mesh import hermite_simpson, radau
 from designopt.dynamics.system import System, Variable
 
 EFFORT = {"effort": Integral(lambda v: v["u"] ** 2)}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from designopt.collocation import Guess, Integral, Options, Phase, Program, TrajectoryProblem
-from designopt.collocation.statement.scheme import SCHEMES, SchemeName
+from designopt.collocation.statement.mesh import SCHEMES, SchemeName
 
 #: Well below the errors that are measured.
 EXACT = {"tolerance": 1e-11}

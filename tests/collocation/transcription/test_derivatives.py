@@ -10,13 +10,11 @@ import pytest
 from scipy.sparse import coo_array
 
 from designopt.collocation import Constraint, Integral, Mesh, Phase, Signal, TrajectoryProblem
-from designopt.collocation.statement.scheme import hermite_simpson, radau, trapezoidal
+from designopt.collocation.statement.mesh import hermite_simpson, radau, trapezoidal
 from designopt.collocation.transcription.boxes import boxes
-from designopt.collocation.transcription.entries import constant_matrix
-from designopt.collocation.transcription.functions.functions import state
-from designopt.collocation.transcription.functions.per_point import SideBySide, mapped
-from designopt.collocation.transcription.mesh.layout import layout
-from designopt.collocation.transcription.transcription import transcribe
+from designopt.collocation.transcription.functions.functions import SideBySide, mapped, state
+from designopt.collocation.transcription.layout import layout
+from designopt.collocation.transcription.transcription import constant_matrix, transcribe
 from designopt.dynamics.system import System, Variable
 
 NODES = np.array([0.0, 0.15, 0.4, 0.75, 1.0])
@@ -132,11 +130,10 @@ class Case:
         self.p = boxes(statement, problem, self.layout, self.transcription.blocks).parameters
         real = rng.uniform(0.2, 0.9, n)
         for indices in self.layout.phases:
-            for index, value in ((indices.t0, 0.15), (indices.tf, 1.1)):
-                if index >= 0:
-                    real[index] = value
-        if len(problem.phases) == 2 and self.layout.phases[1].tf >= 0:
-            real[self.layout.phases[1].tf] = 2.3
+            for name, index in indices.times.items():
+                real[index] = {"t0": 0.15, "tf": 1.1}[name]
+        if len(problem.phases) == 2 and "tf" in self.layout.phases[1].times:
+            real[self.layout.phases[1].times["tf"]] = 2.3
         self.x = (real - self.shift) / self.scale
         self.lam = rng.uniform(-1.0, 1.0, len(self.transcription.row_scale))
 
@@ -270,9 +267,9 @@ def written_out(case, x, p):
         system, form = phase.system, case.statement.points[i].form
         g, at = p[at], at + 1  # the only data entry that is a number
         times = []
-        for index in (indices.t0, indices.tf):
-            if index >= 0:
-                times.append(X[index])
+        for name in ("t0", "tf"):
+            if name in indices.times:
+                times.append(X[indices.times[name]])
             else:
                 times.append(p[at])
                 at += 1

@@ -18,10 +18,10 @@ def comparisons(work: Callable[[list[str]], object], count: int) -> int:
     class Name(str):
         __slots__ = ()
 
-        def __eq__(self, other: object) -> bool:
+        def __eq__(self, value: object) -> bool:
             nonlocal calls
             calls += 1
-            return str.__eq__(self, other)
+            return str.__eq__(self, value)
 
         def __hash__(self) -> int:
             nonlocal calls

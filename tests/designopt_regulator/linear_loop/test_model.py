@@ -201,6 +201,40 @@ def test_asymmetric_and_rate_limits_bound_the_command():
     assert wide == free
 
 
+@pytest.mark.parametrize("size", [4.0, -4.0])
+@pytest.mark.parametrize("sample_time", [None, 0.1])
+def test_a_step_of_another_size_scales_signals_and_their_integrals(sample_time, size):
+    more = {} if sample_time is None else {"sample_time": sample_time, "horizon": 120.0}
+    names = frozenset({"time", "output", "command"})
+    design = {"kp": 3.0, "ti": 6.0}
+    unit, of_unit = LinearLoop(plant=LAG, **more).evaluate(design, {}, names)
+    larger = LinearLoop(plant=LAG, setpoint_step=size, load_step=size, **more)
+    figures, arrays = larger.evaluate(design, {}, names)
+    powers = {"iae_setpoint": 1, "iae_load": 1, "ise_setpoint": 2, "ise_load": 2, "effort": 2}
+    powers |= {"tv": 1, "tv_load": 1, "peak_command": 1}
+    for name, value in unit.items():
+        assert figures[name] == pytest.approx(abs(size) ** powers.get(name, 0) * value, rel=1e-9), name
+    np.testing.assert_allclose(arrays["output"], size * of_unit["output"], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(arrays["command"], size * of_unit["command"], rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(arrays["time"], of_unit["time"])
+
+
+@pytest.mark.parametrize("size", [4.0, -4.0])
+def test_limits_hold_for_the_command_of_a_step_of_another_size(size):
+    """The same controller without sizes runs between limits that are divided by the step; a negative one swaps them."""
+    limits, rates = sorted([-0.5 * size, 1.5 * size]), (2.0, 8.0)
+    design = {"kp": 8.0, "ti": 8.0, "tt": 2.0}
+    model = sampled(LAG, limits=tuple(limits), rate_limits=rates, setpoint_step=size, load_step=0.5 * size)
+    figures, arrays = model.evaluate(design, {}, frozenset({"command"}))
+    rates_of_unit = tuple(rate / 4.0 for rate in (rates if size > 0.0 else rates[::-1]))
+    unit_model = sampled(LAG, limits=(-0.5, 1.5), rate_limits=rates_of_unit, load_step=0.5)
+    unit, of_unit = unit_model.evaluate(design, {}, frozenset({"command"}))
+    np.testing.assert_allclose(arrays["command"], size * of_unit["command"], rtol=1e-9, atol=1e-12)
+    assert np.abs(of_unit["command"]).max() == 1.5  # the limit acts
+    assert figures["iae_load"] == pytest.approx(4.0 * unit["iae_load"], rel=1e-9)
+    assert np.isclose(model.command_limits.high, limits[1])  # what an exported controller has
+
+
 def test_an_unstable_sampled_loop_has_figures_but_no_margins():
     outputs = figures(sampled(LAG, limit=10.0), {"kp": 40.0, "ti": 8.0})
     assert (outputs["stable"], outputs["ms"], outputs["mt"]) == (0.0, np.inf, np.inf)
@@ -382,6 +416,8 @@ def test_an_unstable_continuous_loop_does_not_disturb_those_beside_it():
         ({"plant": LinearPlant(type="ipdt", gain=0.0)}, "gain: must not be 0"),
         ({"plant": LinearPlant(type="ipdt", gain=np.inf)}, "not finite"),
         ({"plant": LinearPlant(type="transfer_function", numerator=(1, 1, 1), denominator=(1, 1))}, "not be higher"),
+        ({"plant": LAG, "setpoint_step": 0.0}, "setpoint_step: is 0; it must be a finite number other than 0"),
+        ({"plant": LAG, "load_step": np.inf}, "load_step: is inf"),
         ({"plant": LAG, "horizon": 10.0}, "give its sample_time"),
         ({"plant": LAG, "limit": 10.0}, "give its sample_time"),
         ({"plant": LAG, "sample_time": 0.1, "limit": 1.0, "limits": (-1.0, 1.0)}, "limits: give it or limit"),

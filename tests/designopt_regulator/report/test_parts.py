@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from designopt_regulator.carrier.model import TrackedCarrier
 from designopt_regulator.linear_loop.model import LinearLoop
+from designopt_regulator.linear_loop.plant_setting import LinearPlant
 from designopt_regulator.report.loops import loop_sensitivity
 from designopt_regulator.report.responses import DRAWN, step_responses
 
@@ -103,7 +104,7 @@ def test_an_inner_loop_of_the_yaw_rate_is_in_the_curves(tmp_path: Path) -> None:
     assert abs(peaks[0] - peaks[1]) > 0.01
 
 
-def test_a_free_derivative_that_nothing_holds_back_is_reported(tmp_path: Path) -> None:
+def test_a_free_derivative_and_a_set_point_that_no_figure_judges_are_reported(tmp_path: Path) -> None:
     """Specification, section 5, rule 5."""
     space = {"kp": [2.0, 3.0], "ti": "8 s", "td": ["0.1 s", "0.3 s"], "tf": "0.1 s"}
 
@@ -114,11 +115,17 @@ def test_a_free_derivative_that_nothing_holds_back_is_reported(tmp_path: Path) -
         assert any(sentence in f for f in on_page) == any(sentence in f for f in in_terminal)
         return any(sentence in f for f in on_page)
 
+    sampled = LinearLoop(plant=LinearPlant(type="fopdt", time_constant=8.0), sample_time=0.1, horizon=40.0)
     assert is_reported("free")
     assert not is_reported("limited", constraints=[{"name": "calm", "of": "tv", "max": 50}])
     assert not is_reported("fixed", space={**space, "td": "0.2 s"})
     assert not is_reported("figure", figures={"calm": {"use": "largest_command"}}, objectives=[{"minimize": "calm"}])
     assert TrackedCarrier().study_remarks(["td"], ["iae"])
+    assert sampled.study_remarks(["kp"], ["iae_setpoint"])[0].startswith("no objective or limit requires the output")
+    assert not sampled.study_remarks(["kp"], ["iae_setpoint", "residual_error"])
+    assert not LinearLoop(plant=sampled.plant).study_remarks(
+        ["kp"], ["iae_setpoint"]
+    )  # an error that stays is infinite
     assert not TrackedCarrier().study_remarks(["td"], ["iae", "noise_command"])
 
 

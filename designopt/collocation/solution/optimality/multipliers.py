@@ -24,10 +24,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.collocation.solution.function_values import PhaseValues
+from designopt.collocation.solution.solution import PhaseValues
+from designopt.collocation.statement.mesh import Mesh
 from designopt.collocation.transcription.boxes import ProgramBounds
-from designopt.collocation.transcription.mesh.mesh import Mesh
-from designopt.collocation.transcription.rows import Block
+from designopt.collocation.transcription.layout import Block
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import casadi as ca
 

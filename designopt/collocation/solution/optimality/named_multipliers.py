@@ -9,10 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.collocation.solution.function_values import PhaseValues
 from designopt.collocation.solution.optimality.multipliers import Multipliers, costates, multipliers, path_blocks
 from designopt.collocation.solution.optimality.sensitivity import data_sensitivity
-from designopt.collocation.solution.solution import Iterate
+from designopt.collocation.solution.solution import Iterate, PhaseValues
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
@@ -67,8 +66,8 @@ class NamedMultipliers:
             phase = self.problem.phases[i]
             named[f"{phase.name}.{list(phase.integrals)[j]}"] = float(shadow[k])
         for phase, phase_layout in zip(self.problem.phases, self.transcription.layout.phases, strict=True):
-            for name, k in (("t0", phase_layout.t0), ("tf", phase_layout.tf)):
-                if k >= 0 and not (name == "t0" and phase.t0 is None):
+            for name, k in phase_layout.times.items():
+                if not (name == "t0" and phase.t0 is None):
                     named[f"{phase.name}.{name}"] = float(shadow[k])
         return named
 

@@ -9,14 +9,18 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.collocation.solution.function_values import PhaseValues
 from designopt.collocation.solution.optimality.multipliers import Multipliers
+from designopt.collocation.solution.solution import PhaseValues
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.transcription.boxes import ProgramBounds
-from designopt.collocation.transcription.functions.ends import linear_integrals
-from designopt.collocation.transcription.functions.functions import ProblemFunctions
-from designopt.collocation.transcription.mesh.points import column
-from designopt.collocation.transcription.mesh.samples import SampleEntries, SamplePoint, numeric_arguments, samples_of
+from designopt.collocation.transcription.functions.functions import ProblemFunctions, linear_integrals
+from designopt.collocation.transcription.functions.points import column
+from designopt.collocation.transcription.functions.samples import (
+    SampleEntries,
+    SamplePoint,
+    numeric_arguments,
+    samples_of,
+)
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.dynamics.signals import Signal
 from designopt.lazy import casadi as ca
@@ -65,17 +69,16 @@ def data_sensitivity(
                 )
                 fractions = np.concatenate([fractions, at.fractions])
         total = gradient[:nc].sum(axis=1)
-        fixed = [name for name, index in (("t0", phase_layout.t0), ("tf", phase_layout.tf)) if index < 0]
         if any(s.phase == i and not samples_of(phase, s).of_duration for s in statement.samples):
             total[len(point.constant_names) :] = np.nan  # samples would move over the mesh
-        for j, name in enumerate(fixed, len(point.constant_names)):
+        for j, name in enumerate(phase_layout.fixed_times, len(point.constant_names)):
             share = 1.0 - fractions if name == "t0" else fractions
             for k, entry in enumerate(point.signal_names):
                 signal = phase.data[entry]
                 if isinstance(signal, Signal) and not signal.of_duration:
                     slope = signal.slope(phase_values.t0 + fractions * phase_values.duration)
                     total[j] += float(gradient[nc + k] @ (slope * share))
-        results.append((phase, [*point.constant_names, *fixed], total))
+        results.append((phase, [*point.constant_names, *phase_layout.fixed_times], total))
         data = phase_values.constants[: len(point.constant_names)]
         ends += [*phase_layout.at_ends(x), phase_values.t0, phase_values.tf, phase_values.integrals, data]
     limit_multipliers = [

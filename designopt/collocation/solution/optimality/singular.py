@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Floats, Mask
-from designopt.collocation.solution.function_values import PhaseValues
 from designopt.collocation.solution.optimality.multipliers import Multipliers
-from designopt.collocation.solution.solution import Arc
+from designopt.collocation.solution.solution import Arc, PhaseValues
 from designopt.collocation.transcription.boxes import ProgramBounds
-from designopt.collocation.transcription.functions.per_point import PerPoint
+from designopt.collocation.transcription.functions.functions import PerPoint
 from designopt.collocation.transcription.transcription import Transcription
 
 #: Curvature of the Hamiltonian over the scale of a control, relative to the cost, below which it is flat.

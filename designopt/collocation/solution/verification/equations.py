@@ -1,8 +1,9 @@
-"""The explicit equations of a phase with the numbers of a solution, at any places of its intervals."""
+"""The explicit equations of a phase with the numbers of a solution, at any places of its intervals; a motion
+that equations cause."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from designopt.collocation.statement.problem import Phase
 from designopt.dynamics.signals import Signal
 from designopt.dynamics.system import System
 from designopt.lazy import casadi as ca
+from designopt.lazy import scipy
 
 #: Share of the change of a residual beyond which an algebraic equation is not solved.
 UNSOLVED = 1e-6
@@ -127,3 +129,28 @@ def explicit_rates(system: System) -> Any:
     solved = root(z, symbols)
     rates = ca.if_else(left(solved, symbols) <= 0.0, rhs(x, u, solved, p, q, t), np.nan)
     return ca.Function("explicit_rates", arguments, [rates, solved])
+
+
+def integrate(
+    rhs: Callable[[float, Floats], Floats], start: float, x: Floats, at: Floats, tolerance: float, farthest: Floats,
+    most_steps: int,
+) -> Floats:  # fmt: skip
+    """States (nx, n) at increasing places `at` (n,) from states `x` at `start`; NaN from where the run failed: a state
+    is beyond `farthest` (nx,) or `most_steps` are used up.
+
+    `tolerance` is relative and absolute.
+    """
+    states_at = np.full((len(x), len(at)), np.nan)
+    states_at[:, at <= start] = x[:, None]
+    with np.errstate(all="ignore"):
+        solver = scipy.integrate.LSODA(rhs, start, x, float(at[-1]), rtol=tolerance, atol=tolerance)
+        for _ in range(most_steps):
+            if solver.status != "running":
+                break
+            solver.step()
+            if solver.status == "failed" or not (np.abs(solver.y) <= farthest).all():
+                break
+            passed = (at > solver.t_old) & (at <= solver.t)
+            if passed.any():
+                states_at[:, passed] = solver.dense_output()(at[passed])
+    return states_at

@@ -17,8 +17,7 @@ import numpy as np
 
 from designopt.arrays import Floats, Indices, Mask
 from designopt.collocation.solution.solution import PhaseSolution
-from designopt.collocation.solution.verification.equations import EquationsAlong, explicit_rates
-from designopt.collocation.solution.verification.integrate import integrate
+from designopt.collocation.solution.verification.equations import EquationsAlong, explicit_rates, integrate
 from designopt.collocation.statement.problem import Phase
 from designopt.dynamics.system import System
 from designopt.lazy import casadi as ca

@@ -10,13 +10,12 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.collocation.solve.guess.first_values import algebraic_values, unknown_rates
-from designopt.collocation.statement.checks import check_names
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
-from designopt.collocation.statement.stated_values import ProblemError
+from designopt.collocation.statement.stated_values import ProblemError, check_names
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
-from designopt.collocation.transcription.mesh.layout import Layout
+from designopt.collocation.transcription.layout import Layout
 
 
 def default_trajectory(phase: Phase, trajectory: PhaseGuess | None = None, before: float = 0.0) -> Sampled:
@@ -93,9 +92,8 @@ def initial_point(
                 point[layout.states[:, j]] = trajectory
             else:
                 point[layout.point[:, j]] = trajectory[layout.mesh.first :]
-        for index, time in ((layout.t0, default.t0), (layout.tf, default.tf)):
-            if index >= 0:
-                point[index] = time
+        for name, index in layout.times.items():
+            point[index] = default.t0 if name == "t0" else default.tf
     low, high = boxes.low, boxes.high
     return np.asarray(np.clip(point, low, high))
 

@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.collocation.solution.solution import Solution, StartRecord
-from designopt.collocation.solution.status import Status
+from designopt.collocation.solution.solution import Solution, StartRecord, Status
 from designopt.collocation.solve.guess.initial_point import default_trajectory, middle
 from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.program import Program

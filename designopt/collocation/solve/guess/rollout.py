@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.collocation.solution.verification.equations import data_at, explicit_rates
-from designopt.collocation.solution.verification.integrate import integrate
+from designopt.collocation.solution.verification.equations import data_at, explicit_rates, integrate
 from designopt.collocation.solve.guess.initial_point import default_trajectory, middle
 from designopt.collocation.statement.guess import Guess, Sampled
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.statement.stated_values import ProblemError
-from designopt.collocation.transcription.functions.per_point import PerPoint
+from designopt.collocation.transcription.functions.functions import PerPoint
 from designopt.dynamics.system import Variable
 
 #: Number of points of the guess, and its relative accuracy.

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from designopt.collocation.statement.added.augmented import augmented
-from designopt.collocation.statement.checks import check_names
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
-from designopt.collocation.statement.stated_values import ProblemError
+from designopt.collocation.statement.stated_values import ProblemError, check_names
 from designopt.collocation.statement.symbols import Ends
 from designopt.collocation.statement.terms import Integral
 from designopt.dynamics.system import System, Variable

@@ -1,22 +1,135 @@
-"""A problem with the expressions of its points and ends, and their derivatives, independent of meshes."""
+"""A problem with the expressions of its points and ends, and their derivatives, independent of meshes; functions of one
+point for many points."""
 
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from designopt.arrays import Floats
 from designopt.collocation.statement.checks import check_statement
+from designopt.collocation.statement.mesh import Mesh
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import TrajectoryProblem
-from designopt.collocation.transcription.functions.ends import EndSymbols, end_symbols, linear_integrals
-from designopt.collocation.transcription.functions.per_point import SMALL
-from designopt.collocation.transcription.mesh.mesh import Mesh
-from designopt.collocation.transcription.mesh.points import CollocationPoint, PointFunctions, equal_key, point_functions
-from designopt.collocation.transcription.mesh.samples import SamplePoint, sample_points
+from designopt.collocation.statement.symbols import Ends, EndVariables, Named, PhaseEnds, stacked
+from designopt.collocation.transcription.functions.points import (
+    CollocationPoint,
+    PointFunctions,
+    column,
+    equal_key,
+    point_functions,
+    stated,
+)
+from designopt.collocation.transcription.functions.samples import SamplePoint, sample_points
 from designopt.dynamics.compile import CompilerError, find_compiler, load_library
 from designopt.lazy import casadi as ca
+
+
+@dataclass(frozen=True, eq=False)
+class EndSymbols:
+    """Symbols for all functions of the ends, and the problem's expressions of them.
+
+    `phases` has (initial variables, final variables, t0, tf, integrals, constants) of each; `cost`, `constraints` in
+    their order, `figures` by name: terms of the cost and figures of the problem. `left` marks phases with an initial
+    variable other than a state in these functions: those need a point at their left end.
+    """
+
+    phases: tuple[tuple[Any, Any, Any, Any, Any, Any], ...]
+    parameters: Any
+    cost: Any
+    constraints: tuple[Any, ...]
+    figures: Mapping[str, Any]
+    left: tuple[bool, ...]
+
+    @property
+    def all(self) -> list[Any]:
+        """All symbols, phase by phase, parameters at the end."""
+        return [*(s for phase in self.phases for s in phase), self.parameters]
+
+
+def end_symbols(problem: TrajectoryProblem, points: Sequence[CollocationPoint]) -> EndSymbols:
+    """The functions of the ends. Raises `ProblemError` for unknown names in them."""
+    phases, named = [], {}
+    parameters = {v.name: ca.SX.sym(v.name) for v in problem.variables}
+    for phase, point in zip(problem.phases, points, strict=True):
+        states, vectors = point.names[: point.nx], phase.system.vectors
+        x0 = {n: ca.SX.sym(f"{n}_initial") for n in point.names}
+        xf = {n: ca.SX.sym(f"{n}_final") for n in point.names}
+        t0, tf = ca.SX.sym("t0"), ca.SX.sym("tf")
+        integral = {n: ca.SX.sym(n) for n in phase.integrals}
+        constant = {n: ca.SX.sym(n) for n in point.constant_names}
+        phases.append((
+            column(list(x0.values())), column(list(xf.values())), t0, tf, column(list(integral.values())),
+            column(list(constant.values())),
+        ))  # fmt: skip
+        named[phase.name] = PhaseEnds(
+            EndVariables(x0, t0, states, vectors),
+            EndVariables(xf, tf, states, vectors),
+            t0,
+            tf,
+            Named(integral, "integral"),
+            Named(constant, "data entry that is a number"),
+        )
+    parameter_multipliers = stacked(parameters, [v for phase in problem.phases for v in phase.system.vectors])
+    e = Ends(Named(named, "phase"), Named({**parameters, **parameter_multipliers}, "parameter"))
+    figures = {n: stated(f"terms.{n}", f, e, scalar=True) for n, f in problem.terms.items()}
+    figures.update({n: stated(f"figures.{n}", f, e, scalar=True) for n, f in problem.figures.items()})
+    cost = stated("cost", problem.cost, e, scalar=True)
+    constraints = tuple(stated(f"constraints.{n}", c.value, e) for n, c in problem.constraints.items())
+    every = ca.vertcat(cost, *constraints, *figures.values())
+    left = tuple(
+        point.nx < len(point.names) and bool(ca.depends_on(every, of_phase[0][point.nx :]))
+        for point, of_phase in zip(points, phases, strict=True)
+    )
+    return EndSymbols(tuple(phases), column(list(parameters.values())), cost, constraints, figures, left)
+
+
+def unlinked_warnings(problem: TrajectoryProblem, symbols: EndSymbols) -> tuple[str, ...]:
+    """A warning for each phase that begins when the one before ends, but whose states, which that has too, begin
+    anywhere: neither `initial` nor a constraint or the cost says where."""
+    warnings = []
+    terms = ca.vertcat(symbols.cost, *symbols.constraints)
+    for i, (before, phase) in enumerate(zip(problem.phases, problem.phases[1:], strict=False), start=1):
+        if phase.t0 is not None and phase.t0 != before.tf:  # not one motion
+            continue
+        vectors = [v for v in phase.system.vectors if v.name in phase.initial]
+        stated_names = {*phase.initial, *(name for v in vectors for name in v.names)}
+        controls = {v.name for v in phase.system.controls}
+        common = {v.name for v in before.system.states if f"{v.name}_rate" not in controls}  # a control may jump
+        loose = [
+            v.name
+            for j, v in enumerate(phase.system.states)
+            if v.name in common and v.name not in stated_names and not ca.depends_on(terms, symbols.phases[i][0][j])
+        ]
+        if loose:
+            few = ", ".join(loose[:4]) + (" ..." if len(loose) > 4 else "")
+            warnings.append(
+                f"unlinked: {few} of {phase.name} may begin anywhere, not where {before.name} ends: add the constraint"
+                f" linked({before.name}, {phase.name}), or give 'initial' what it jumps to"
+            )
+    return tuple(warnings)
+
+
+def linear_integrals(problem: TrajectoryProblem, symbols: EndSymbols) -> dict[tuple[int, int], float]:
+    """The integrals (phase, number) that appear only in the cost and only with a constant factor: they need no
+    variable."""
+    factors = {}
+    constraint_rows = ca.vertcat(*symbols.constraints) if symbols.constraints else ca.SX(0, 1)
+    for i, (phase, (_, _, _, _, integrals, _)) in enumerate(zip(problem.phases, symbols.phases, strict=True)):
+        for j, integral in enumerate(phase.integrals.values()):
+            symbol = integrals[j]
+            slope = ca.jacobian(symbols.cost, symbol)
+            limited = integral.low > -float("inf") or integral.high < float("inf")
+            if slope.is_constant() and not limited and not ca.depends_on(constraint_rows, symbol):
+                factors[i, j] = float(slope)
+    return factors
+
 
 logger = logging.getLogger(__name__)
 
@@ -29,8 +142,11 @@ _NAMES = ("values", "jacobian", "cost", "cost_gradient", "hessian")
 
 @dataclass(frozen=True, eq=False)
 class ProblemFunctions:
-    """A problem with the expressions of its points, samples and ends, independent of meshes. `kept` integrals are
-    variables, `direct` ones part of the cost with a factor."""
+    """A problem with the expressions of its points, samples and ends, independent of meshes.
+
+    `integral_variables` are the integrals (phase, number) that are variables of a program; `direct` ones are part of
+    the cost with a factor.
+    """
 
     problem: TrajectoryProblem
     points: tuple[CollocationPoint, ...]
@@ -71,7 +187,7 @@ def state(problem: TrajectoryProblem, *, residual: bool = True) -> ProblemFuncti
 
 def with_compiled(statement: ProblemFunctions, options: Options, solves: int) -> ProblemFunctions:
     """`statement` with compiled functions if `options.compile` requests them, or is auto and compilation pays. Those of
-    small models stay interpreted: a program compiles its functions as a whole (`interior.functions`).
+    small models stay interpreted: a program compiles its functions as a whole (`interior/functions.py`).
 
     A failed compilation is logged; the interpreted functions give the same numbers.
     """
@@ -100,3 +216,73 @@ def _compiled(functions: PointFunctions) -> PointFunctions:
     path = load_library(source, "the trajectory problem")._name
     external: dict[str, Any] = {name: ca.external(getattr(functions, name).name(), path) for name in _NAMES}
     return replace(functions, **external)
+
+
+class PerPoint:
+    """`function` for `count` points: a row of each argument and of each result for each point."""
+
+    def __init__(self, function: Any, count: int) -> None:
+        symbols = [ca.MX.sym(f"of_points{k}", function.size1_in(k), count) for k in range(function.n_in())]
+        every = SideBySide(symbols, count)
+        results = [mapped(function, every)] if function.n_out() == 1 else function.map(count)(*symbols)
+        point_function = ca.Function("of_points", symbols, [ca.densify(result) for result in results])
+        self._arguments = [np.zeros((count, each.shape[0])) for each in symbols]
+        self._results = [np.zeros((count, point_function.size1_out(k))) for k in range(point_function.n_out())]
+        buffer: Any
+        buffer, self._call = point_function.buffer()
+        self._buffer = buffer  # memory used by the call
+        for k, argument in enumerate(self._arguments):
+            if argument.size:
+                buffer.set_arg(k, memoryview(argument.ravel().data))
+        for k, result in enumerate(self._results):
+            if result.size:
+                buffer.set_res(k, memoryview(result.ravel().data))
+        self._lock = threading.Lock()
+
+    def __call__(self, *arguments: ArrayLike) -> list[Floats]:
+        """The results (count, rows) at arguments (count, rows), or (rows,) for all points."""
+        with self._lock:
+            for argument, values in zip(self._arguments, arguments, strict=True):
+                argument[...] = values
+            self._call()
+            return [result.copy() for result in self._results]
+
+
+#: Points per call. CasADi's map takes 0.2 us for each, the operations of a small function a tenth of that.
+BLOCK = 16
+#: Number of operations from which a function gains nothing.
+SMALL = 500
+
+
+class SideBySide:
+    """Arguments (rows, count) for `count` points, split into blocks once for all functions of one point."""
+
+    def __init__(self, arguments: Sequence[Any], count: int) -> None:
+        self.count, self.arguments = count, list(arguments)
+        self._parts: list[Any] = []
+
+    def with_more(self, *arguments: Any) -> SideBySide:
+        """The same with further arguments of these points."""
+        more = SideBySide([*self.arguments, *arguments], self.count)
+        more._parts = self._parts.copy()
+        return more
+
+    def parts(self) -> tuple[list[Any], list[Any]]:
+        """The arguments of whole blocks, and those of the rest."""
+        edges = [0, self.count - self.count % BLOCK, self.count]
+        self._parts += [ca.horzsplit(each, edges) for each in self.arguments[len(self._parts) :]]
+        return [first for first, _ in self._parts], [last for _, last in self._parts]
+
+
+def mapped(function: Any, points: SideBySide) -> Any:
+    """The results (rows, count), side by side, of a function with one result at all `points`."""
+    count = points.count
+    blocks, rest = divmod(count, BLOCK)
+    if not blocks or not function.is_a("SXFunction") or function.n_nodes() > SMALL:
+        return function.map(count)(*points.arguments)
+    block = function.map(BLOCK).expand()
+    many = block.map(blocks) if blocks > 1 else block
+    if not rest:
+        return many(*points.arguments)
+    first, last = points.parts()
+    return ca.horzcat(many(*first), function.map(rest)(*last))

@@ -10,7 +10,7 @@ import numpy as np
 
 from designopt.collocation.statement.expressions import nodes, operation, operation_names, quoted
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
-from designopt.collocation.transcription.mesh.points import CollocationPoint
+from designopt.collocation.transcription.functions.points import CollocationPoint
 from designopt.lazy import casadi as ca
 
 #: Operations with a kink or a jump, in the user's words.

@@ -12,10 +12,9 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem, is_added
 from designopt.collocation.statement.stated_values import ProblemError
-from designopt.collocation.transcription.functions.ends import EndSymbols, end_symbols
-from designopt.collocation.transcription.functions.functions import ProblemFunctions
-from designopt.collocation.transcription.mesh.points import CollocationPoint
-from designopt.collocation.transcription.mesh.samples import phase_samples
+from designopt.collocation.transcription.functions.functions import EndSymbols, ProblemFunctions, end_symbols
+from designopt.collocation.transcription.functions.points import CollocationPoint
+from designopt.collocation.transcription.functions.samples import phase_samples
 from designopt.lazy import casadi as ca
 
 Functions = Sequence[Callable[..., Any]]

@@ -21,9 +21,12 @@ from designopt.report.parts.answer.limits import sentence, warnings
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
 from designopt.store.views.choices import ROBUST
+from designopt.store.views.table import stated_constraints
 
 #: Maximum number of parameters for a description in words.
 MAX_LISTED = 8
+#: First rows of the table that are never folded: objectives, limits and parameters, and at least so many.
+UNFOLDED = 12
 
 
 @report("best", version=1)
@@ -61,6 +64,8 @@ def best(result: Result) -> Section | None:
         introduction += "; and the study's baseline"
         findings += [_compared(result, name, row) for name, row in result.baseline.items()]
     findings += [sentence(clause) for clause in warnings(result)]
+    stated = len(result.problem.space.parameters) + len(result.problem.objectives)
+    stated += len(stated_constraints(result.problem))
     commands = Table(
         "Commands to recompute them",
         ("design", "row", "command"),
@@ -71,7 +76,14 @@ def best(result: Result) -> Section | None:
         introduction=introduction + ".",
         findings=tuple(findings),
         tables=(
-            Table("Chosen designs", head, tuple(rows), visible_rows=200, digits=answer_digits(result)),
+            Table(
+                "Chosen designs",
+                head,
+                tuple(rows),
+                visible_rows=200,
+                digits=answer_digits(result),
+                folded_from=max(stated, UNFOLDED),
+            ),
             *((commands,) if not result.made_elsewhere else ()),
         ),
     )

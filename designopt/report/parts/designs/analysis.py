@@ -23,20 +23,22 @@ from designopt.store.result import Result
 
 #: Maximum rows of the table on the page; the CSV file has all.
 SHOWN = 40
-#: Columns beyond which at most so many rows become columns.
-WIDE, FEW = 12, 6
+#: Columns beyond which at most so many rows become columns, and first rows of such a table that are not folded.
+WIDE, FEW, UNFOLDED = 12, 6, 10
 
 
 @report("analysis", version=1)
 def analysis(result: Result) -> Section | None:
-    """The figures of every design in every scenario, and their spread: for studies without objectives, and for named
-    designs."""
+    """The figures of every design in every scenario, and the spread of many: for studies without objectives, and for
+    named designs."""
     problem, outcomes = result.problem, result.outcomes
     stage = result.study.baseline
     solver_names = set() if stage is None else set(listed_names(stage.solver))  # the chosen designs show these
     named = sorted({row for name, row in result.named.items() if name not in solver_names})
     if (problem.objectives and not named) or not len(outcomes):
         return None
+    if problem.objectives and len(problem.scenarios) == 1 and {*named} <= {*result.chosen().values()}:
+        return None  # the chosen designs have the same table
     rows = named if problem.objectives else list(range(len(outcomes)))
     names = design_names(result)
     several = len(problem.scenarios) > 1
@@ -59,7 +61,7 @@ def analysis(result: Result) -> Section | None:
     title = "Figures of every design" + (" in every scenario" if several else "")
     upright = len(head) > WIDE and len(lines) <= FEW  # columns beside each other would not fit on paper
     tables = [_upright(result, title, head, lines) if upright else Table(title, tuple(head), lines, visible_rows=SHOWN)]
-    if ok.size > 1:
+    if ok.size > 1 and not upright:
         tables.append(_spread(result, figures))
     return Section(
         "Analysis",
@@ -80,11 +82,10 @@ def _upright(result: Result, title: str, head: list[str], lines: tuple[tuple[Any
     for k, name in enumerate(head):
         values, figure = [line[k] for line in lines], name.partition(" [")[0]
         if name not in telling and any(value == value for value in values):
-            # With several evaluations the spread of the figures has their meaning.
-            is_alone = len(lines) == 1 and k > head.index("status")
-            rows.append((name, *values, figure_meaning(result.problem, figure) if is_alone else ""))
+            meaning = figure_meaning(result.problem, figure) if k > head.index("status") else ""
+            rows.append((name, *values, meaning))
     shown_columns, shown_rows = with_a_value(("", *columns, "meaning"), rows)
-    return Table(title, shown_columns, shown_rows, visible_rows=200)
+    return Table(title, shown_columns, shown_rows, visible_rows=200, folded_from=UNFOLDED)
 
 
 def _spread(result: Result, figures: dict[str, tuple[str, Floats]]) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,8 @@ BREAKS, CROSS = "violates a limit", 4
 FAR = 1.0
 #: Feasible designs from which colours are for their values.
 FEASIBLE = 8
-NOTE = "Values far beyond most others have the colour of the end."
+#: Maximum number of figures that a note names.
+NAMED = 4
 #: Maximum number of parameters in pairs.
 PAIRED = 5
 
@@ -177,8 +179,7 @@ def _heat_map(result: Result, grid: Grid) -> Figure:
     return Figure(
         "Figures over the grid",
         {"data": data, "layout": layout(**axes)},
-        note=NOTE
-        + (" Objectives are aggregated over all scenarios; figures are those of one scenario." if several else ""),
+        note=_note(names, values, result.outcomes.feasible),
         height=500,
         designs=designs,
         choices=_choices(result, names),
@@ -200,6 +201,24 @@ def colour_limits(values: Floats, feasible: NDArray[np.bool_]) -> tuple[float | 
     room = FAR * (high - low) or np.inf
     smallest, largest = float(values[finite].min()), float(values[finite].max())
     return max(smallest, float(low - room)), min(largest, float(high + room))
+
+
+def _note(names: Sequence[str], values: Sequence[Sequence[Floats]], feasible: NDArray[np.bool_]) -> str:
+    """What the colours do not say: which figures have values beyond the scale, and over which scenarios they are."""
+    clipped = [
+        name for name, by_scenario in zip(names, values, strict=True) if any(_clipped(v, feasible) for v in by_scenario)
+    ]
+    subject = f"{listed(clipped)}" if len(clipped) <= NAMED else f"{len(clipped)} of the figures"
+    sentences = [f"Some values of {subject} are beyond the scale and have the colour of its end."] if clipped else []
+    if len(values[0]) > 1:
+        sentences.append("Objectives are aggregated over all scenarios; figures are those of one scenario.")
+    return " ".join(sentences)
+
+
+def _clipped(values: Floats, feasible: NDArray[np.bool_]) -> bool:
+    """Whether a value is beyond the `colour_limits`."""
+    low, high = colour_limits(values, feasible)
+    return low is not None and high is not None and bool(((values < low) | (values > high)).any())
 
 
 def edges(nodes: Floats, p: DesignVariable | None = None) -> Floats:
@@ -349,8 +368,7 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
     return Figure(
         "Figures over the parameters",
         {"data": data, "layout": layout(**axes, coloraxis=coloraxis)},
-        note=NOTE
-        + (" Objectives are aggregated over all scenarios; figures are those of one scenario." if several else ""),
+        note=_note(names, [[column[rows] for column in some] for some in values], result.outcomes.feasible[rows]),
         height=500 if d < 3 else 200 * (d - 1) + 140,
         designs=designs,
         choices=_choices(result, names),

@@ -31,6 +31,9 @@ from designopt.study.language.findings import Finding
 #: Settings of solvers for the number of designs: by default the budget's evaluations.
 COUNTS = ("samples", "evaluations")
 
+#: Letters of a list of words up to which it stands in the column of types.
+WIDEST_TYPE = 40
+
 
 def settings_type(plugin: Plugin) -> Checked:
     """The check for the settings of `plugin`. Raises `PluginError` for a setting that no study file can contain."""
@@ -176,12 +179,18 @@ def json_schema(plugin: Plugin) -> dict[str, Any]:
     return schema
 
 
-def describe(plugin: Plugin) -> str:
-    """The description of `plugin` for the author of its section, as text: ``designopt show NAME``."""
+def describe(plugin: Plugin, *, settled: bool = False) -> str:
+    """The description of `plugin` for the author of its section, as text: ``designopt show NAME``. One that is
+    `settled` has the declarations for its settings."""
     parts = [f"{plugin.name} ({plugin.kind}, version {plugin.version})", plugin.description]
     parts.append(_table("settings", rows(plugin.settings)) or "settings: none")
     if isinstance(plugin, ModelPlugin):
-        parts.append(_table("design inputs", _named(plugin.inputs)) or "design inputs: any")
+        by_settings = (
+            f"design inputs: the settings decide; those of a study: designopt show FILE.yaml, or with settings: "
+            f"designopt show {plugin.name} --set model.SETTING=VALUE"
+        )
+        any_name = by_settings if plugin.has_declares and not settled else "design inputs: any"
+        parts.append(_table("design inputs", _named(plugin.inputs)) or any_name)
         parts.append(_table("scenario conditions", _named(plugin.conditions)) or "scenario conditions: any")
         outputs = [replace(row, default="") for row in rows(plugin.outputs)]
         parts.append(_table("outputs", outputs))
@@ -201,12 +210,20 @@ def _named(fields: Mapping[str, Field] | None) -> list[SettingRow]:
     return [replace(row, default="") if row.name in undeclared else row for row in rows(fields or {})]
 
 
+def _narrow(line: SettingRow) -> SettingRow:
+    """The row with a long list of words behind its meaning."""
+    words = line.type.removeprefix("one of ")
+    if words == line.type or len(line.type) <= WIDEST_TYPE:
+        return line
+    return replace(line, type="one of", meaning=f"{line.meaning}: {words}" if line.meaning else words)
+
+
 def _table(title: str, lines: list[SettingRow]) -> str:
     """Rows in columns under a title; columns that are empty in all rows are omitted."""
     if not lines:
         return ""
     heads = ("name", "type", "unit", "default", "range", "sampled", "meaning")
-    cells = [heads, *(tuple(getattr(line, head) for head in heads) for line in lines)]
+    cells = [heads, *(tuple(getattr(_narrow(line), head) for head in heads) for line in lines)]
     columns = [column for column in zip(*cells, strict=True) if any(column[1:])]
     widths = [max(len(cell) for cell in column) for column in columns]
     body = [

@@ -77,8 +77,8 @@ class Expression:
     def __repr__(self) -> str:
         return f"Expression({self._text!r})"
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Expression) and self._text == other._text
+    def __eq__(self, value: object) -> bool:
+        return isinstance(value, Expression) and self._text == value._text
 
     def __hash__(self) -> int:
         return hash(self._text)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.collocation.statement.scheme import SchemeName
+from designopt.collocation.statement.mesh import SchemeName
 from designopt_muscle.dynamic_sharing.problem import mesh
 from designopt_muscle.dynamic_sharing.sharing import DynamicSharing
 from designopt_muscle.models.errors import TrialError

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from designopt.arrays import Floats
 from designopt.collocation import TrajectoryProblem
-from designopt.collocation.statement.scheme import SchemeName
+from designopt.collocation.statement.mesh import SchemeName
 from designopt.plugin import Declared, Diverged, InputFile, InvalidDesign, InvalidSetting, Unusable, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all

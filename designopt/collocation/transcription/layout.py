@@ -1,7 +1,8 @@
-"""Rows of a program's constraints: their kinds and contents."""
+"""Where each variable and each row of a program is: columns in the order of time, kinds and contents of rows."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,11 +10,122 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Floats, Indices
+from designopt.collocation.statement.mesh import Mesh
+from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
-from designopt.collocation.transcription.mesh.layout import Layout, PhaseLayout
-from designopt.collocation.transcription.mesh.mesh import Mesh
+from designopt.collocation.transcription.functions.points import CollocationPoint
+from designopt.collocation.transcription.functions.samples import SampleEntries, SamplePoint, sample_entries
 
+
+@dataclass(frozen=True, eq=False)
+class PhaseLayout:
+    """Indices of one phase's variables and numbers.
+
+    `states` (slots, nx); `point` (points, nw) of all variables of each collocation point; `theta` of the phase's
+    parameters and free times; `times` of those, by name (`t0`, `tf`). Its parameters of the program's functions
+    are those from `constants` to `signals`, the constants of all points, and from there to `numbers_end`, the signals
+    point by point.
+    """
+
+    mesh: Mesh
+    states: Indices
+    point: Indices
+    theta: Indices
+    times: Mapping[str, int]
+    constants: int
+    signals: int
+    numbers_end: int
+
+    @property
+    def fixed_times(self) -> list[str]:
+        """The names of the times that are not variables."""
+        return [time for time in TIMES if time not in self.times]
+
+    def at_points(self, x: Floats) -> Floats:
+        """The entries (points, nw) of the program's variables `x` at all collocation points, as a view: their indices
+        follow each other."""
+        return x[int(self.point[0, 0]) : int(self.point[-1, -1]) + 1].reshape(self.point.shape)
+
+    def at_ends(self, x: Floats) -> tuple[Floats, Floats]:
+        """All variables of a point (nw,) at both ends, of the program's variables `x`.
+
+        Without a point at the left end, variables other than states are NaN there.
+        """
+        first = x[self.point[0]] if self.mesh.first == 0 else np.full(self.point.shape[1], np.nan)
+        first[: self.states.shape[1]] = x[self.states[0]]
+        return first, x[self.point[-1]]
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Indices of all variables of a program: `size` of them. `parameters` by name, `integrals` by phase and number.
+
+    `samples` are the places of all samples; `numbers` counts the parameters of the program's functions.
+    """
+
+    phases: tuple[PhaseLayout, ...]
+    parameters: Mapping[str, int]
+    integrals: Mapping[tuple[int, int], int]
+    size: int
+    samples: tuple[SampleEntries, ...]
+    numbers: int
+
+
+def layout(
+    problem: TrajectoryProblem,
+    points: Sequence[CollocationPoint],
+    meshes: Sequence[Mesh],
+    integral_keys: Sequence[tuple[int, int]],
+    samples: Sequence[SamplePoint] = (),
+) -> Layout:
+    """Number the variables; `integral_keys` are the integrals (phase, number) that are variables of the program."""
+    offset = 0
+    numbered = []
+    for point, mesh in zip(points, meshes, strict=True):
+        nw = len(point.names)
+        sizes = np.full(mesh.slots, nw)
+        sizes[: mesh.first] = point.nx
+        starts = offset + np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        states = starts[:, None] + np.arange(point.nx)
+        numbered.append((states, starts[mesh.first :, None] + np.arange(nw)))
+        offset += int(sizes.sum())
+    parameters = {v.name: offset + i for i, v in enumerate(problem.variables)}
+    offset += len(parameters)
+    times: list[dict[str, int]] = []
+    for phase, point in zip(problem.phases, points, strict=True):
+        index_of = {}
+        if phase.t0 is None and "tf" in times[-1]:
+            index_of["t0"] = times[-1]["tf"]
+        elif phase.t0 is not None and point.phase.free_times[0]:
+            index_of["t0"], offset = offset, offset + 1
+        if point.phase.free_times[1]:
+            index_of["tf"], offset = offset, offset + 1
+        times.append(index_of)
+    integrals = {key: offset + i for i, key in enumerate(integral_keys)}
+    phases: list[PhaseLayout] = []
+    for (states, at_points), point, mesh, free_times in zip(numbered, points, meshes, times, strict=True):
+        theta = np.array([*(parameters[n] for n in point.parameter_names), *free_times.values()], np.int64)
+        begin = phases[-1].numbers_end if phases else 0
+        signals = begin + point.constants.numel()
+        end = signals + point.signals.numel() * len(at_points)
+        phases.append(PhaseLayout(mesh, states, at_points, theta, free_times, begin, signals, end))
+    sample_places: list[SampleEntries] = []
+    numbers = phases[-1].numbers_end
+    for sample in samples:
+        phase_layout = phases[sample.phase]
+        phase = problem.phases[sample.phase]
+        sample_places.append(
+            sample_entries(
+                sample, phase, phase_layout.mesh, phase_layout.states, phase_layout.point, phase_layout.theta, numbers
+            )
+        )
+        numbers = sample_places[-1].end
+    return Layout(tuple(phases), parameters, integrals, offset + len(integrals), tuple(sample_places), numbers)
+
+
+#: The times of a phase.
+TIMES = ("t0", "tf")
 #: Tolerance for the ends of pieces at nodes of a mesh, as a share of a piece.
 SAME = 1e-9
 
@@ -42,7 +154,7 @@ class Block:
 class RowCollector:
     """Numbers the rows and collects their contents: ``g = C x + sum of K_i y_i``, and the ends.
 
-    y_i are the rows of all points of phase i, `per_point` at each. Nothing is scaled.
+    y_i are the rows of all points of phase i, as many at each. Nothing is scaled.
     """
 
     def __init__(self, statement: ProblemFunctions, places: Layout) -> None:

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Floats, Indices
+from designopt.collocation.statement.mesh import Mesh
 from designopt.collocation.statement.problem import Phase
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.statement.symbols import Symbols
 from designopt.collocation.statement.terms import Samples
-from designopt.collocation.transcription.mesh.mesh import Mesh
-from designopt.collocation.transcription.mesh.points import CollocationPoint, column, nonzeros, stated
+from designopt.collocation.transcription.functions.points import CollocationPoint, column, nonzeros, stated
 from designopt.dynamics.signals import Signal
 from designopt.lazy import casadi as ca
 
