@@ -27,6 +27,7 @@ from designopt.report.parts.answer.front_ends import improvable_ends
 from designopt.report.parts.answer.limits import WARNED, fewer_bounds, recommended_bounds, warnings
 from designopt.report.parts.answer.recommendation import search_without_gain
 from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, untried, without_robust_choice
+from designopt.report.parts.answer.unfinished_search import still_improving
 from designopt.report.parts.answer.validation import feasible_shares, rarely_valid
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.parts.motion.estimation import undetermined
@@ -92,7 +93,7 @@ def summary_table(result: Result) -> str:
     )
     first += [f"note: {clause}" for clause in clauses]
     last = [
-        *improvable_ends(result),
+        *(improvable_ends(result) or still_improving(result)),
         *search_without_gain(result),
         *fewer_bounds(result),
         *recommended_bounds(result, below=WARNED),

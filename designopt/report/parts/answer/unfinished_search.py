@@ -1,0 +1,43 @@
+"""Searches that end while the best designs still improve."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from designopt.report.labels import listed, number
+
+if TYPE_CHECKING:
+    from designopt.store.result import Result
+
+#: Last share of the designs of a stage, and least gain in it as a share of the best value.
+_LAST, _GAIN = 0.1, 0.02
+#: Designs of a stage below which a gain at its end says little.
+_ENOUGH = 50
+
+
+def still_improving(result: Result) -> list[str]:
+    """A clause if the best feasible value of an objective improved in the last tenth of the designs of a search that
+    used up its budget."""
+    outcomes, objectives = result.outcomes, result.problem.objectives
+    stages = [stage for stage in result.study.stages if not stage.baseline]
+    if not objectives or not stages or result.ended != "done" or result.study.lists_designs:
+        return []
+    budget, rows = stages[-1].budget.evaluations, result.designs_of(stages[-1].name)
+    if budget is None or len(rows) < max(budget, _ENOUGH):
+        return []
+    number_before = len(rows) - round(_LAST * len(rows))
+    last = np.setdiff1d(rows[number_before:], np.append(rows[:number_before], -1))
+    values = np.where(outcomes.feasible[:, None], outcomes.objectives, np.inf)
+    is_before = np.ones(len(values), dtype=bool)
+    is_before[last] = False
+    best, before = values.min(axis=0), values[is_before].min(axis=0, initial=np.inf)
+    more = f"`--budget {stages[-1].name}={2 * budget}` at its resume continues the search"
+    if not np.isfinite(best).all():
+        return []
+    if not np.isfinite(before).all():
+        return [f"the first feasible design is among the last tenth of the designs: {more}"]
+    gains = (before - best) / np.maximum(np.abs(best), np.finfo(float).tiny)
+    improved = [f"{o.name} by {number(100.0 * g, 2)} %" for o, g in zip(objectives, gains, strict=True) if g > _GAIN]
+    return [f"the last tenth of the designs still improved the best {listed(improved)}: {more}"] if improved else []

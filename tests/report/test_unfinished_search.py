@@ -1,0 +1,80 @@
+"""Searches whose last designs still improve."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import designopt
+from designopt.plugin import solver
+from designopt.report import summary_table
+from designopt.report.parts.answer.overview import overview
+from designopt.report.parts.answer.unfinished_search import still_improving
+
+
+def rod(design: dict[str, float]) -> dict[str, float]:
+    """Mass and deflection of a rod by its thickness."""
+    return {"mass": 1.0 + design["x"], "deflection": 2.0 - design["x"]}
+
+
+@solver("proposed_thicknesses", version=1)
+class ProposedThicknesses:
+    """Evaluates one thickness after the other."""
+
+    thicknesses: tuple[float, ...] = ()
+    needs_budget = True
+
+    def solve(self, problem: Any, evaluate: Any, rng: Any, start: Any) -> None:
+        """Evaluates them, and the last one again until the budget is used up."""
+        for thickness in self.thicknesses:
+            evaluate(np.array([[thickness]]))
+        while True:
+            evaluate(np.array([[self.thicknesses[-1]]]))
+
+
+def searched(folder: Path, thicknesses: Any, budget: int, **more: Any) -> Any:
+    common: dict[str, Any] = {"study": "rod", "model": rod, "space": {"x": [0, 1]}, "budget": {"evaluations": budget}}
+    common |= {"objectives": [{"minimize": "mass"}], "report": {"tolerances": {"neighbours": 0}}}
+    common |= {"solver": {"use": "proposed_thicknesses", "thicknesses": [float(x) for x in thicknesses]}}
+    return designopt.define(**(common | {"execution": {"executor": "serial"}} | more)).run(folder / "s.study")
+
+
+def test_an_objective_that_the_last_tenth_of_the_designs_improved_is_named_with_a_budget(tmp_path: Path) -> None:
+    result = searched(tmp_path, [*np.linspace(1.0, 0.55, 54), *np.linspace(0.5, 0.25, 6)], 60)
+    (clause,) = still_improving(result)
+    stage = result.study.stages[-1].name
+    assert clause == (  # from a mass of 1.55 to one of 1.25
+        "the last tenth of the designs still improved the best mass by 24 %: "
+        f"`--budget {stage}=120` at its resume continues the search"
+    )
+    assert f"note: {clause}" in summary_table(result)
+    assert any(clause[1:] in text for text in overview(result).findings)
+
+
+def test_only_the_objectives_that_improved_are_named(tmp_path: Path) -> None:
+    objectives = [{"minimize": "mass"}, {"minimize": "deflection"}]
+    thicknesses = [0.1, 0.9, *np.linspace(0.2, 0.8, 52), *np.linspace(0.85, 0.05, 6)]
+    (clause,) = still_improving(searched(tmp_path, thicknesses, 60, objectives=objectives))
+    assert "improved the best mass by 4.8 %:" in clause
+
+
+def test_a_first_feasible_design_at_the_end_is_named(tmp_path: Path) -> None:
+    limits = [{"of": "mass", "max": 1.3}]
+    result = searched(tmp_path, np.linspace(1.0, 0.25, 60), 60, constraints=limits)
+    (clause,) = still_improving(result)
+    assert clause.startswith("the first feasible design is among the last tenth of the designs:")
+
+
+@pytest.mark.parametrize(
+    ("thicknesses", "budget"),
+    [
+        (np.linspace(0.2, 1.0, 60), 60),
+        ([*np.linspace(1.0, 0.3, 54), *[0.29] * 6], 60),
+        (np.linspace(1.0, 0.0, 20), 20),
+        (np.linspace(1.0, 0.3, 30), 100),
+    ],
+    ids=["best first", "gain below 2 %", "few designs", "repeated designs"],
+)
+def test_without_a_gain_at_the_end_nothing_is_said(tmp_path: Path, thicknesses: Any, budget: int) -> None:
+    assert still_improving(searched(tmp_path, thicknesses, budget)) == []
