@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from designopt.plugin import ModelPlugin, SolverPlugin, Use, closest, foreign_code
+from designopt.plugin import ModelPlugin, SolverPlugin, Use, foreign_code
 from designopt.study.language.checking.part import Part
 from designopt.study.language.checking.refusals import value_text
 from designopt.study.language.checking.values import check
 from designopt.study.language.files import Files
-from designopt.study.language.findings import Finding, Path, nearest_or_all
+from designopt.study.language.findings import Finding, Path, intended_key, nearest_or_all
 from designopt.study.neighbours import shifts, with_neighbours
 from designopt.study.sections import designs as designs_
 from designopt.study.sections import figures as figures_
@@ -92,7 +92,7 @@ def _first_pass(ctx: Context, data: Mapping[str, Any]) -> _Sections:
         if section is None:
             hint = nearest_or_all(str(name), SECTIONS)
             ctx.add((), f"unknown key '{name}'{hint}", key=str(name))
-            near = closest(str(name), SECTIONS)
+            near = intended_key(str(name), SECTIONS)
             sections.present.update([near] if near else [])
             continue
         sections.present.add(name)
@@ -126,7 +126,7 @@ def _members(ctx: Context, name: str, section: TopLevelKey, value: Any) -> Any:
             return None
         return {str(key): checked((name, str(key)), item) for key, item in value.items()}
     if isinstance(value, (str, Mapping)) or not isinstance(value, Sequence):
-        ctx.add((name,), f"expected a list, not {value_text(value)}")
+        ctx.add((name,), f"expected a list, not {value_text(value)}; begin each of its items with '- '")
         return None
     return [checked((name, position), item) for position, item in enumerate(value)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from designopt.plugin import closest
@@ -13,6 +13,20 @@ Path = tuple[str | int, ...]
 
 #: Maximum number of findings; a check stops there.
 MOST = 200
+#: Keys by the words of other tools.
+SYNONYMS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("from", "lower", "lb", "min", "minimum"), ("low", "min")),
+    **dict.fromkeys(("to", "upper", "ub", "max", "maximum"), ("high", "max")),
+    **dict.fromkeys(("default", "fixed", "constant"), ("value",)),
+    **dict.fromkeys(("options", "choices", "categories"), ("values",)),
+    **dict.fromkeys(("variables", "parameters", "inputs", "design"), ("space",)),
+    **dict.fromkeys(("algorithm", "optimizer", "optimiser", "method"), ("solver", "use")),
+    **dict.fromkeys(("limits", "restrictions"), ("constraints",)),
+    **dict.fromkeys(("time", "seconds", "duration"), ("wall",)),
+    **dict.fromkeys(("expression", "output", "figure"), ("of", "minimize")),
+    **dict.fromkeys(("goal", "target", "goals"), ("objectives", "minimize")),
+    **dict.fromkeys(("eq", "equal"), ("equals",)),
+}
 
 
 @dataclass(frozen=True)
@@ -42,10 +56,17 @@ def nearest(word: str, words: Iterable[str]) -> str:
     return f"; did you mean '{near}'?" if near else ""
 
 
+def intended_key(key: str, keys: Collection[str]) -> str | None:
+    """The key closest to `key`, or the one that other tools call so; None without any."""
+    synonyms = (word for word in SYNONYMS.get(key.casefold(), ()) if word in keys)
+    return closest(key, keys) or next(synonyms, None)
+
+
 def nearest_or_all(word: str, candidates: Iterable[str]) -> str:
-    """The nearest known word, or all of them if none is near."""
+    """The key that is meant, or all of them if none is near."""
     words = list(candidates)
-    return nearest(word, words) or (f" (known: {', '.join(words)})" if words else "")
+    near = intended_key(word, words)
+    return f"; did you mean '{near}'?" if near else (f" (known: {', '.join(words)})" if words else "")
 
 
 def issues(findings: Iterable[Finding], root: Node) -> list[Issue]:

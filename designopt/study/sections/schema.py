@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Required, TypedDict
@@ -11,7 +12,7 @@ from pydantic import WrapValidator
 
 from designopt.plugin import Kind, Plugin, PluginError, Quantity, find, names
 from designopt.study.language.checking.part import NamedPart, PartSection
-from designopt.study.language.checking.refusals import refused, wrong_kind
+from designopt.study.language.checking.refusals import is_number, refused, wrong_kind
 from designopt.study.language.checking.settings import json_schema, settings_type
 from designopt.study.language.checking.values import Checked, known_checker
 from designopt.study.language.checking.words import LABEL, Formula, Label, Scalar, Word, short_forms, spelled
@@ -54,9 +55,17 @@ class ParameterSection(TypedDict, total=False):
     why: Annotated[str, Quantity("", "reason for the range; shown where designs reach a bound")]
 
 
+#: A range as other tools write it: ``0.1..0.5``, ``1 mm to 5 mm``.
+_RANGE = re.compile(
+    r"\s*([-+]?[\d.]*\d(?: ?[a-zA-Z%°]+)?)\s*(?:\.\.\.?|…|\bto\b|–)\s*([-+]?\d[\d.]*(?: ?[a-zA-Z%°]+)?)\s*"
+)
+
+
 def _parameter(value: Any, handler: Any) -> Any:
     if value is None:
         raise wrong_kind("a mapping with 'low' and 'high', 'values' or 'value'", value)
+    if isinstance(value, str) and (ends := _RANGE.fullmatch(value)):
+        raise refused(f"{value!r} is a text; write the range as [{ends[1]}, {ends[2]}]")
     value = spelled(value)
     return handler(value if isinstance(value, Mapping) else {"value": value})
 
@@ -90,9 +99,26 @@ class ConstraintSection(TypedDict, total=False):
 _FIGURE = ObjectiveSection.__annotations__.keys() | ConstraintSection.__annotations__.keys()
 
 
+#: A limit as a comparison: ``sag <= 10 mm``.
+_COMPARISON = re.compile(r"\s*(.+?)\s*(<=|>=|<|>|≤|≥|==|=)\s*(.+?)\s*")
+
+
+def _as_mapping(text: str) -> str:
+    """The section for a figure that is written as a text: ``{of: sag, max: 10 mm}``."""
+    if (limit := _COMPARISON.fullmatch(text)) is not None:
+        side = "max" if limit[2][0] in "<≤" else "min" if limit[2][0] in ">≥" else "equals"
+        return f"{{of: {limit[1]}, {side}: {limit[3]}}}"
+    direction, _, expression = text.strip().partition(" ")
+    if direction.casefold() in ("minimize", "minimise", "maximize", "maximise") and expression:
+        return f"{{{direction.casefold()[:6]}ze: {expression}}}"
+    return f"{{minimize: {text}}}, or as a limit {{of: {text}, max: 1}}"
+
+
 def _named(value: Any, handler: Any) -> Any:
     """The name of an unnamed figure: its expression, if that is a valid name."""
     texts: list[str] = []
+    if isinstance(value, str):
+        raise wrong_kind("a mapping", value, f"; write {_as_mapping(value)}")
     if isinstance(value, Mapping) and value.keys() <= _FIGURE - {"name"}:
         texts = [value[key] for key in ("minimize", "maximize", "of") if isinstance(value.get(key), str)]
         if len(texts) == 1 and LABEL.fullmatch(texts[0]):
@@ -131,6 +157,15 @@ class BudgetSection(TypedDict, total=False):
     hypervolume: Annotated[HypervolumeSection, Quantity("", "end of a search when its front hardly grows")]
 
 
+def _budget(value: Any, handler: Any) -> Any:
+    if is_number(value):
+        raise wrong_kind("a mapping", value, f"; write {{evaluations: {value}}}")
+    return handler(value)
+
+
+BudgetEntry = Annotated[BudgetSection, WrapValidator(_budget)]
+
+
 class StartFromSection(TypedDict, total=False):
     """Starting designs from an earlier stage, or from another study's store."""
 
@@ -148,7 +183,7 @@ class StageSection(TypedDict, total=False):
 
     name: Required[Annotated[Label, Quantity("", "name of the stage")]]
     solver: Required[Annotated[PartSection, Quantity("", "plugin that proposes designs")]]
-    budget: Annotated[BudgetSection, Quantity("", "when the stage ends; default: when its solver does")]
+    budget: Annotated[BudgetEntry, Quantity("", "when the stage ends; default: when its solver does")]
     start_from: Annotated[StartFromSection, Quantity("", "starting designs; default none")]
 
 
@@ -318,7 +353,7 @@ SECTIONS: dict[str, TopLevelKey] = {
     "constraints": TopLevelKey(ConstraintEntry, "list", "limits"),
     "stages": TopLevelKey(StageSection, "list", "solvers, one after the other"),
     "solver": TopLevelKey(PartSection, meaning="the solver of a study with a single stage", kind="solver"),
-    "budget": TopLevelKey(BudgetSection, meaning="the budget of that single stage"),
+    "budget": TopLevelKey(BudgetEntry, meaning="the budget of that single stage"),
     "execution": TopLevelKey(ExecutionSection, meaning="workers, time-outs, retries and failures"),
     "report": TopLevelKey(ReportSection, meaning="what the report shows"),
 }

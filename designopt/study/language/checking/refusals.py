@@ -21,6 +21,8 @@ _EXPECTED = {
 }
 
 _COMMA = re.compile(r"\s*[-+]?\d+,\d")
+#: Minus sign and dashes that typesetting puts in place of a hyphen.
+_DASHES = ("\u2212", "\u2013", "\u2014")
 #: Hint for a comma in a number.
 POINT = "; write a decimal point, not a comma"
 
@@ -28,7 +30,8 @@ POINT = "; write a decimal point, not a comma"
 def wrong_kind(expected: str, value: Any, hint: str = "") -> PydanticCustomError:
     """``expected a number, not the word 'x'``; unions list the expectations of their members in one sentence."""
     comma = POINT if "a number" in expected and isinstance(value, str) and _COMMA.match(value) else ""
-    finding = Finding((), f"expected {expected}, not {value_text(value)}{hint}{comma}")
+    sign = "; type the sign as -" if "a number" in expected and str(value).startswith(_DASHES) else ""
+    finding = Finding((), f"expected {expected}, not {value_text(value)}{hint}{comma}{sign}")
     return PydanticCustomError("kind", "{expected}", {"finding": finding, "expected": expected})
 
 

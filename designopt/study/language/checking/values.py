@@ -18,12 +18,12 @@ import pydantic
 import typing_extensions
 from pydantic import BeforeValidator, ConfigDict, PlainValidator, TypeAdapter, ValidationError, WrapValidator
 
-from designopt.plugin import Field, InputFile, PluginError, Quantity, closest
+from designopt.plugin import Field, InputFile, PluginError, Quantity
 from designopt.plugin.signature import record_fields, records
 from designopt.study.language.checking.annotations import type_name
 from designopt.study.language.checking.refusals import POINT, expected, findings, refused, several, wrong_kind
 from designopt.study.language.checking.single_values import LEAVES, word_of
-from designopt.study.language.findings import MOST, Finding, nearest_or_all
+from designopt.study.language.findings import MOST, Finding, intended_key, nearest_or_all
 
 #: Returns a file named in a study, or raises `ValueError` with the reason.
 Reader = Callable[[str], InputFile]
@@ -179,7 +179,7 @@ def table(name: str, entries: Mapping[str, Field], build: Callable[[dict[str, An
             raise wrong_kind("a mapping", value)
         unknown = [str(key) for key in itertools.islice((k for k in value if k not in entries), MOST)]
         mistakes = [Finding((), f"unknown key '{key}'{_hint(key, value, entries)}", key) for key in unknown]
-        intended = {near for near in (closest(key, entries) for key in unknown) if near and near not in value}
+        intended = {near for near in (intended_key(key, entries) for key in unknown) if near and near not in value}
         missing = [key for key in required if key not in value and key not in intended]
         mistakes.extend(Finding((), _missing(key, entries[key])) for key in missing)
         entries_of_value = {key: value[key] for key in entries if key in value}
@@ -198,7 +198,11 @@ def table(name: str, entries: Mapping[str, Field], build: Callable[[dict[str, An
 
 def _hint(key: str, value: Mapping[Any, Any], entries: Mapping[str, Field]) -> str:
     """Hint for an unknown key: inside braces a comma starts the next key, ``{high: 0,05 m}``."""
-    return POINT if key[:1].isdigit() and value.get(key, key) is None else nearest_or_all(key, entries)
+    if key[:1].isdigit() and value.get(key, key) is None:
+        return POINT
+    if "\xa0" in key:
+        return "; it contains a no-break space: type a plain one"
+    return nearest_or_all(key, entries)
 
 
 def _missing(key: str, entry: Field) -> str:
