@@ -141,6 +141,8 @@ def test_values_to_set_are_rounded_and_accepted_as_printed_rounded_or_in_another
     refused = tell(search, f"design,scenario,load [kN],wear\n1,nominal,{float(load) + 0.01},1\n")
     assert refused.returncode == 2
     assert f"was asked for with {load} [kN]; a result of another setting" in refused.stderr
+    refused = tell(search, "design,scenario,load [kN],wear\n1,nominal,0e1,1\n")  # 0 to 5 by its digits
+    assert "0e1, but design 1 in scenario 'nominal' was asked for with" in refused.stderr
     accepted = tell(search, f"design,scenario,load [N],wear\n1,nominal,{newton:.0f},1\n0,nominal,,2\n")
     assert accepted.returncode == 0, accepted.stderr
 
@@ -171,11 +173,12 @@ def test_a_result_is_corrected_with_its_former_value_in_the_journal_and_the_sear
     assert refused.returncode == 2
     assert "results.csv:2: design 0 in scenario 'nominal' is not pending: its result was recorded on" in refused.stderr
     assert "designopt tell results/rig.study FILE --correct" in refused.stderr
-    (search / "results.csv").write_text("design,scenario,wear\n0,nominal,30\n1,nominal,3\n")
+    (search / "results.csv").write_text("design,scenario,wear\n0,nominal,30\n1,nominal,3\n2,nominal,\n")
     corrected = designopt(search, "tell", "results/rig.study", "results.csv", "--correct", *PLUGIN)
     assert corrected.returncode == 0, corrected.stderr
     assert "design 0 in scenario 'nominal': wear = 30.0, formerly wear = 3.0" in corrected.stdout
-    assert "1 result corrected in results/rig.study, 1 unchanged" in corrected.stdout
+    assert "1 result corrected in results/rig.study, 1 unchanged (line 3)" in corrected.stdout
+    assert "1 row without outputs (line 4): the recorded result stays; to withdraw it, say why in" in corrected.stdout
     result = open_store(search / "results/rig.study")
     assert result.outcomes.figures["wear"][0].item() == 30.0
     assert result.outcomes.X.tolist() == before.outcomes.X.tolist()

@@ -14,8 +14,8 @@ import click
 from designopt.cli.completion import stores, studies
 from designopt.cli.exit import STORE, WRONG_INPUT, echo, fail
 from designopt.cli.opening import data_option, load_or_fail, open_result, plugin_option, without_plugin
-from designopt.cli.result_table import Identity, ResultColumns, ResultRow, ResultTable, identity
-from designopt.counts import plural
+from designopt.cli.result_table import Identity, ResultColumns, ResultRow, ResultTable, identity, place_of
+from designopt.counts import of_number, plural
 from designopt.plugin import PluginError
 
 if TYPE_CHECKING:
@@ -91,10 +91,23 @@ def tell(store: str, results: str, correct: bool, plugin_files: tuple[str, ...],
         for sentence in changes:
             echo(sentence)
         if correct:
-            echo(f"{plural(len(changes), 'result')} corrected in {path}, {len(reports) - len(changes)} unchanged")
+            unchanged = [r.line for r in rows if not any(c.startswith(f"{place_of(r.identity)}: ") for c in changes)]
+            echo(f"{plural(len(changes), 'result')} corrected in {path}, {len(unchanged)} unchanged{_lines(unchanged)}")
+            if table.empty_lines:
+                echo(
+                    f"{plural(len(table.empty_lines), 'row')} without outputs{_lines(table.empty_lines)}: the recorded "
+                    "result stays; to withdraw it, say why in the column 'failed'"
+                )
         left = len(definition.ask(2**31, store=path))
     state = f"{left} pending" if left else "the study is complete"
     echo(state if correct else f"{plural(len(reports), 'result')} recorded in {path}; {state}")
+
+
+def _lines(lines: Sequence[int]) -> str:
+    """`` (lines 2, 5 and 7)``; "" without any."""
+    from designopt.report.labels import listed
+
+    return f" ({of_number(len(lines), 'line')} {listed([str(line) for line in lines])})" if lines else ""
 
 
 def _evaluations(

@@ -23,6 +23,8 @@ IDENTITY = ("design", "scenario", "kind")
 FAILED = "failed"
 #: Significant digits of a value to set, if these are within this share of its range; more otherwise.
 DIGITS, FINE = 6, 1e-4
+#: Maximum rounding of a value in a result's row that is still the requested one, relative to it.
+ROUNDING = 0.05
 #: Design, scenario and kind of an evaluation.
 Identity = tuple[int, str, str]
 
@@ -87,13 +89,17 @@ def _head(name: str, unit: str) -> str:
 
 def _value_text(value: Any, p: DesignVariable | None) -> str:
     """A value to set, with as many digits as its range needs."""
-    from designopt.study.stated_units import stated_value
-
     if not isinstance(value, float) or p is None or p.kind != "real":
         return str(value)
-    span = abs(stated_value(p, p.high) - stated_value(p, p.low))
     texts = (f"{value:.{digits}g}" for digits in range(DIGITS, 17))
-    return next((text for text in texts if abs(float(text) - value) <= FINE * span), repr(value))
+    return next((text for text in texts if abs(float(text) - value) <= FINE * _span(p)), repr(value))
+
+
+def _span(p: DesignVariable) -> float:
+    """The range of a real parameter in the study's unit."""
+    from designopt.study.stated_units import stated_value
+
+    return abs(float(stated_value(p, p.high)) - float(stated_value(p, p.low)))
 
 
 @dataclass(frozen=True)
@@ -119,10 +125,12 @@ class _Column:
 
 
 class ResultTable:
-    """A filled table in `file`. Its methods end the command for what does not fit, with line and column."""
+    """A filled table in `file`, after `rows` with the lines of its rows without a result. Its methods end the command
+    for what does not fit, with line and column."""
 
     def __init__(self, file: Path, columns: ResultColumns) -> None:
         self.file = file
+        self.empty_lines: list[int] = []
         self._result_columns = columns
         try:
             text = file.read_text(encoding="utf-8-sig")
@@ -158,7 +166,7 @@ class ResultTable:
             if any(cell.strip() for cell in cells) and (row := self._row(self._lines.line_num, cells)) is not None:
                 if row.identity in rows:
                     lines = f"lines {rows[row.identity].line} and {row.line}"
-                    self._fail(row.line, f"{_where(row.identity)} is twice in this file ({lines}); keep one of them")
+                    self._fail(row.line, f"{place_of(row.identity)} is twice in this file ({lines}); keep one of them")
                 rows[row.identity] = row
         return list(rows.values())
 
@@ -178,6 +186,7 @@ class ResultTable:
                 self._fail(line, f"{text}: clear one of them")
             return ResultRow(line, evaluation, None, why, settings)
         if not filled:
+            self.empty_lines.append(line)
             return None
         lacking = [
             name for name, (_, required) in self._result_columns.outputs.items() if required and name not in filled
@@ -212,7 +221,7 @@ class ResultTable:
 
     def check_settings(self, row: ResultRow, one: PendingEvaluation) -> None:
         """Compare the filled parameters and conditions of a row with those that were asked for, within the digits that
-        are written."""
+        are written, and 5 % of the value: 0 is not 0.4."""
         requested = self._result_columns.values(one)
         for column in self._inputs.values():
             text = row.settings.get(column.head)
@@ -222,7 +231,7 @@ class ResultTable:
                 continue
             p = self._result_columns.parameter_of.get(column.name)
             expected = _value_text(requested[column.name], p) if column.name in requested else "no value"
-            where = f"column '{column.head}': {text}, but {_where(row.identity)} was asked for with"
+            where = f"column '{column.head}': {text}, but {place_of(row.identity)} was asked for with"
             self._fail(
                 row.line,
                 f"{where} {_head(expected, column.expected)}; a result of another setting is none of this design: "
@@ -237,9 +246,12 @@ class ResultTable:
         value = self._number(line, column, text)
         if not isfinite(value):
             return False
-        rounding = 0.5 * 10.0 ** _last_place(self._decimal(text))
+        rounding = min(0.5 * 10.0 ** _last_place(self._decimal(text)), ROUNDING * abs(value))
         converted = self._converted(line, column, value)
         slack = abs(self._converted(line, column, value + rounding) - converted)
+        p = self._result_columns.parameter_of.get(column.name)
+        if p is not None and p.kind == "real":
+            slack = max(slack, FINE * _span(p))
         return abs(converted - expected) <= slack * (1.0 + 1e-9) + 1e-12 * abs(expected)
 
     def _fail(self, line: int, text: str) -> NoReturn:
@@ -255,6 +267,7 @@ def _last_place(text: str) -> int:
     return exponent if isinstance(exponent, int) else -15
 
 
-def _where(evaluation: Identity) -> str:
+def place_of(evaluation: Identity) -> str:
+    """``design 3 in scenario 'wet'``."""
     design, scenario, kind = evaluation
     return f"design {design} in scenario '{scenario}'" + ("" if kind == "scenario" else f" ({kind})")

@@ -146,7 +146,7 @@
     const one = entry(), at = shown;
     if (!one || at.busy) return;
     $("stop").hidden = !(state.run && one.state === "running");
-    $("resume").hidden = !(state.run && one.state !== "running" && one.state !== "unreadable");
+    $("resume").hidden = !(state.run && !one.made_elsewhere && one.state !== "running" && one.state !== "unreadable");
     if (at.stamp === one.stamp || (at.stamp !== null && !$("follow").checked)) return;
     at.busy = true;
     try {

@@ -17,7 +17,7 @@ from typing import Any
 from designopt.store import safe_files
 from designopt.store.disk.explain import explained
 from designopt.store.disk.lock import at_work
-from designopt.store.errors import StoreError
+from designopt.store.errors import StoreError, made_elsewhere
 from designopt.store.journal.connection import connect_to_read
 from designopt.store.nearest_store import suggestion
 from designopt.study.language.findings import nearest
@@ -38,7 +38,8 @@ _OTHERS = {"node_modules", "__pycache__", "site-packages"}
 @dataclass(frozen=True)
 class StoreEntry:
     """A store in the list. `state` is running, done, or the end of its last session; `stamp` changes with its journal.
-    `designs` and `evaluations` are recorded numbers; `problem` is the reason why it cannot be read."""
+    `designs` and `evaluations` are recorded numbers; `problem` is the reason why it cannot be read. No run continues a
+    store whose evaluations are `made_elsewhere`."""
 
     place: str
     title: str
@@ -48,6 +49,7 @@ class StoreEntry:
     changed: float
     stamp: str
     problem: str = ""
+    made_elsewhere: bool = False
 
     def as_data(self) -> dict[str, Any]:
         """Data for JSON."""
@@ -163,6 +165,7 @@ def listed(name: str, path: Path, stamp: str, changed: float, title: str = "") -
                 db.execute(f"SELECT COUNT(key) FROM evaluation{condition}").fetchone()[0],
             ]
             session = db.execute("SELECT reason FROM session ORDER BY id DESC LIMIT 1").fetchone()
+            executors = [{"executor": executor} for (executor,) in db.execute("SELECT DISTINCT executor FROM session")]
     except safe_files.ForeignFile as error:
         return StoreEntry(
             name, title or name, "unreadable", 0, 0, changed, stamp, f"{error.filename}: {error.strerror}"
@@ -170,7 +173,10 @@ def listed(name: str, path: Path, stamp: str, changed: float, title: str = "") -
     except (StoreError, OSError) as error:
         return StoreEntry(name, title or name, "unreadable", 0, 0, changed, stamp, str(error))
     state = "running" if at_work(path) else str((session or ("",))[0] or "stopped")
-    return StoreEntry(name, title or _title(path), state, int(counts[0]), int(counts[1]), changed, stamp)
+    return StoreEntry(
+        name, title or _title(path), state, int(counts[0]), int(counts[1]), changed, stamp,
+        made_elsewhere=made_elsewhere(executors),
+    )  # fmt: skip
 
 
 def _title(path: Path) -> str:

@@ -170,7 +170,8 @@ def _correct(
     sentence on each. Raises `ValueError` for an evaluation without a result."""
     changed, sentences = [], []
     for one, record in zip(evaluations, records, strict=True):
-        where = f"design {one.number} in scenario '{one.scenario}'"
+        kind = {"scenario": "", "neighbour": f" (neighbour {one.scenario_index})"}.get(one.kind, f" ({one.kind})")
+        where = f"design {one.number} in scenario '{one.scenario}'{kind}"
         former = journal.evaluation(one.key, "status, reason, outputs")
         if former is None:
             raise ValueError(f"{where} has no result yet, so there is none to correct")

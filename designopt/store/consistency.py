@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable
 
-from designopt.study.study import Choice, StudyDefinition, Tolerances
+from designopt.study.language import units
+from designopt.study.study import Choice, DesignVariable, StudyDefinition, Tolerances
 
 #: Admissible norms of the rules of choice that have one.
 NORMS = {"utopia": ("", "l1", "l2", "chebyshev"), "topsis": ("", "vector", "minmax")}
@@ -18,6 +19,9 @@ MOST_NEIGHBOURS, MOST_OF_FRONT = 4096, 10**6
 
 def check_consistent(study: StudyDefinition) -> None:
     """Raise `ValueError` with the place in `study` if a name has no counterpart or a number is out of its range."""
+    for i, p in enumerate(study.space):
+        if p.stated:
+            _check_stated_unit(p, f"study.space.{i}.stated")
     objectives = {o.name for o in study.objectives}
     for i, rule in enumerate(study.choose):
         _check_rule(rule, objectives, f"study.choose.{i}")
@@ -37,6 +41,15 @@ def check_consistent(study: StudyDefinition) -> None:
     for i, quantile in enumerate(study.validate.quantiles if study.validate is not None else ()):
         if not 0.0 <= quantile <= 1.0:
             raise ValueError(f"'study.validate.quantiles.{i}' is {quantile}, not between 0 and 1")
+
+
+def _check_stated_unit(p: DesignVariable, where: str) -> None:
+    try:
+        has_same_dimension = units.same_dimension(p.stated, p.unit)
+    except units.UnitError as error:
+        raise ValueError(f"'{where}': {error}") from error
+    if not has_same_dimension:
+        raise ValueError(f"'{where}' is '{p.stated}', which does not convert to '{p.unit}'")
 
 
 def _check_tolerances(tolerances: Tolerances, parameters: Collection[str]) -> None:

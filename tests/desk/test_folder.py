@@ -52,6 +52,17 @@ def test_stores_and_studies_are_found_wherever_they_lie(store, tmp_path):
     assert studies == ["a.yaml"]  # what lies within a store, its study.yaml, is the store's
 
 
+def test_no_run_continues_a_store_whose_evaluations_are_made_elsewhere(tmp_path):
+    study = designopt.define(
+        study="springs", model={"use": spring}, space={"k": [1.0, 2.0]},
+        objectives=[{"name": "low", "minimize": "low"}], solver={"use": "sobol", "samples": 2},
+    )  # fmt: skip
+    study.ask(2, store=tmp_path / "asked.study")
+    study.run(tmp_path / "run.study", executor="serial")
+    entries = {entry.place: entry.made_elsewhere for entry in Folder(tmp_path).look()[0]}
+    assert entries == {"asked.study": True, "run.study": False}
+
+
 def test_stores_of_one_title_are_told_apart_by_the_names_of_their_folders(store, tmp_path):
     folder = Folder(tmp_path)
     shutil.copytree(store, tmp_path / "results" / "first.study")

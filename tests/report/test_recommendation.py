@@ -111,8 +111,8 @@ def test_an_unusual_output_of_the_recommended_design_and_a_search_without_gain_a
     common |= {"baseline": {"name": "present", "t": 2.0}, "solver": {"use": "full_factorial", "levels": 3}}
     result = study(**common).run(tmp_path / "found")
     assert (
-        "warning: the recommended design has slope 1.5 rad, beyond 0 to 1 rad (small below 1); a limit of it leaves 2"
-        " feasible designs" in summary_table(result)
+        "warning: the recommended design has slope 85.94 deg, beyond 0 to 57.3 deg (small below 1); a limit of it"
+        " leaves 2 feasible designs" in summary_table(result)
     )
     assert "no design of the search" not in summary_table(result)  # it has the same one
     assert "The recommended design has cracks 1: the beam is not to be used." in overview(result).findings

@@ -7,6 +7,7 @@ from run_cases import dump, listed, make_study, use
 from designopt.plugin import PluginError, model
 from designopt.run.runner import run_study
 from designopt.testing import check_model
+from designopt.workers.evaluation.serial import Serial
 
 VALUES = np.linspace(-1.2, 1.2, 50)
 SERIAL = {"executor": "serial"}
@@ -20,7 +21,8 @@ def study(values=VALUES, execution=SERIAL, **settings):
     )  # fmt: skip
 
 
-def test_a_chunk_is_computed_in_calls_of_the_size_that_the_model_likes(tmp_path):
+def test_a_chunk_is_computed_in_calls_of_the_size_that_the_model_likes(tmp_path, monkeypatch):
+    monkeypatch.setattr(Serial, "target", 1e9)  # one chunk of all designs, however slow the first one was
     log = tmp_path / "log"
     result = run_study(study(log=str(log)), tmp_path / "s")
     sizes = [int(line) for line in log.read_text().split()]

@@ -78,9 +78,9 @@ def fault(arguments):
         return "".join(traceback.format_exception(answer.exception))[-3000:]
     if "Traceback (most recent call last)" in answer.output:
         return answer.output[-3000:]
-    if answer.exit_code not in (0, 1, 2, 4):
+    if answer.exit_code not in (0, 1, 2, 3, 4):  # 3: the model fails with an infinite condition, which stops the run
         return f"exit code {answer.exit_code}: {answer.output}"
-    if answer.exit_code in (2, 4) and not answer.stderr.strip():
+    if answer.exit_code >= 2 and not answer.stderr.strip():
         return f"exit code {answer.exit_code} without a sentence"
     return ""
 
@@ -162,6 +162,8 @@ def test_a_value_of_another_type_is_damage_with_its_place(intact, tmp_path, fiel
         ("tolerances.of.0.parameter", "x", r"'study.tolerances.of.0.parameter' names 'x'"),
         ("tolerances.of.0.size", float("nan"), r"'study.tolerances.of.0.size' is nan, not a positive number"),
         ("tolerances.neighbours", -5, r"'study.tolerances.neighbours' is -5, not from 0 to"),
+        ("space.0.stated", "xyz", r"'study.space.0.stated': unknown unit 'xyz'"),
+        ("space.1.stated", "kg", r"'study.space.1.stated' is 'kg', which does not convert to 's'"),
         ("validate.quantiles", [2.0], r"'study.validate.quantiles.0' is 2.0, not between 0 and 1"),
     ],
 )

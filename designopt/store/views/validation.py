@@ -104,11 +104,11 @@ def read_validation(
 def _violated(alone: Problem, once: Outcomes, succeeded: Mask) -> dict[str, Floats]:
     """For each limit of `alone` the share (n,) of the scenarios (n, s) that `succeeded` and violate it; `once` has a
     row for each design and scenario."""
-    beyond = alone.constraint_values(once.figures)
+    constraint_values = alone.constraint_values(once.figures)
     violating: dict[str, Mask] = {}  # by either side
-    for limit, values in zip(alone.limits, beyond.T, strict=True):
-        excess = np.abs(values) - EQUAL if limit.equality else values
-        violates = ~(excess <= 0.0).reshape(succeeded.shape) & succeeded
+    for limit, values in zip(alone.limits, constraint_values.T, strict=True):
+        violation = np.abs(values) - EQUAL if limit.equality else values
+        violates = ~(violation <= 0.0).reshape(succeeded.shape) & succeeded
         violating[limit.constraint.name] = violating.get(limit.constraint.name, False) | violates
     return {name: rows.sum(axis=1) / np.maximum(succeeded.sum(axis=1), 1) for name, rows in violating.items()}
 
