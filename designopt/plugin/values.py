@@ -51,7 +51,9 @@ class Array:
     """An array of a model: its axes by name, unit, meaning and value type.
 
     `dtype` is ``float``, ``float32``, ``int``, ``bool``, ``complex`` or ``str``. Numbers without a `dtype` keep theirs;
-    text needs it. `categories` name the integer values 0, 1, ..., such as a status per frame.
+    text needs it. `categories` name the integer values 0, 1, ..., such as a status per frame. `components` name the
+    three items of the last axis of a drawing, the last of which points up; a drawing in a plane has the first and the
+    last.
     """
 
     axes: tuple[str, ...]
@@ -59,6 +61,7 @@ class Array:
     description: str = ""
     dtype: Literal["", "float", "float32", "int", "bool", "complex", "str"] = ""
     categories: tuple[str, ...] = ()
+    components: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.dtype not in ("", "float", "float32", "int", "bool", "complex", "str"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -106,3 +106,10 @@ class Section:
     notes: tuple[str, ...] = ()
     details: tuple[tuple[str, str], ...] = ()
     needs: tuple[str, ...] = ()
+
+
+def with_folded_rest(section: Section, notes: Sequence[str], most: int = 6) -> Section:
+    """The section with the first `most` of the `notes` shown, and the others folded."""
+    rest = notes[most:]
+    details = ((f"{len(rest)} more notes", "\n".join(rest)),) if rest else ()
+    return replace(section, notes=(*section.notes, *notes[:most]), details=(*section.details, *details))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, NotRequired, TypedDict
 
 from designopt_mechanics.sharing.statement.criteria import CriterionName
+from designopt_muscle.geometry.drawing import SCENE_AXES
 
 from designopt.plugin import Array, InputFile
 from designopt.plugin import Quantity as Q
@@ -182,7 +183,7 @@ ARRAYS = {
     "curves": Array(("cycle", "percent", "curve"), "", "over normalised cycles; NaN where a cycle has a gap"),
     "labels": Array(("label",), "", "subject, group and trial", dtype="str"),
     "scaled_model": Array(("line",), "", "the subject's model file (.osim)", dtype="str"),
-    "skeleton": Array(("time", "vertex", "space"), "m", "drawing of the bones: x, -z, y"),
+    "skeleton": Array(("time", "vertex", "space"), "m", "drawing of the bones: x, -z, y", components=SCENE_AXES),
     "paths": Array(("time", "muscle", "vertex", "space"), "m", "drawing of the muscles, as skeleton"),
     "doubts": Array(("doubt",), "", "what is doubtful in the trial, and the way out", dtype="str"),
     "notes": Array(("note",), "", "these, and what was read, assumed and left out", dtype="str"),

@@ -9,7 +9,7 @@ import numpy as np
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, line, missing, selectable, stored_arrays
-from designopt.report.section import Figure, Section, Table
+from designopt.report.section import Figure, Section, Table, with_folded_rest
 from designopt.store.result import Result
 from designopt_laboratory.trial.poses import TrialStatus
 
@@ -18,8 +18,6 @@ _NAMES = ("time", "markers", "marker_errors", "pose_status", "notes")
 _DRAWN = 8
 #: Sentences on frames by the numbers of their statuses.
 SENTENCES = {int(member): member.sentence for member in TrialStatus}
-#: Notes that are listed.
-_MOST_NOTES = 60
 
 
 @report("laboratory_markers", version=1, arrays=_NAMES)
@@ -41,12 +39,8 @@ def laboratory_markers(result: Result) -> Section | None:
     notes = dict.fromkeys(
         f"{scenario}: {note}" for (_, scenario), arrays in motions.items() for note in arrays["notes"]
     )
-    return Section(
-        title,
-        figures=figures,
-        tables=(*((_table(with_markers),) if with_markers else ()), _frames(motions)),
-        notes=tuple(notes)[:_MOST_NOTES],
-    )
+    tables = (*((_table(with_markers),) if with_markers else ()), _frames(motions))
+    return with_folded_rest(Section(title, figures=figures, tables=tables), list(notes))
 
 
 def _errors(arrays: Arrays) -> Plot:

@@ -9,6 +9,8 @@ from designopt_muscle.geometry.kinematics import Kinematics, kinematics
 from designopt_muscle.geometry.paths import wrapped_paths
 from designopt_muscle.osim.model import GROUND, OsimModel
 
+#: The axes of a drawing in space; one in a plane has the first and the last.
+SCENE_AXES = ("x", "-z", "y")
 #: A model whose joints stay this close (m) to a plane of constant z is drawn in it.
 _FLAT = 1e-6
 

@@ -11,6 +11,7 @@ from designopt_mechanics.sharing.status import SharingStatus
 from designopt.arrays import Floats
 from designopt.plugin import Array, Diverged
 from designopt.plugin import Quantity as Q
+from designopt_muscle.geometry.drawing import SCENE_AXES
 from designopt_muscle.models.device import DeviceMoments
 
 #: What `strength_needed` says where no strength is sufficient.
@@ -71,7 +72,9 @@ ARRAYS = {
     ),
     "strength_factor": Array(("time",), "", "on the strength, that makes a frame feasible"),
     "notes": Array(("note",), "", "notes on model, motion and fibres", dtype="str"),
-    "skeleton": Array(("time", "vertex", "axis"), "m", "drawing of the bones: x, y in a plane, or x, -z, y"),
+    "skeleton": Array(
+        ("time", "vertex", "axis"), "m", "drawing of the bones: x, y in a plane, or x, -z, y", components=SCENE_AXES
+    ),
     "paths": Array(("time", "muscle", "vertex", "axis"), "m", "drawing of the muscles, as skeleton"),
     "fibre_lengths": Array(("time", "muscle"), "", "in optimal lengths"),
 }

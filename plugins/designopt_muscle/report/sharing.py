@@ -11,16 +11,13 @@ import numpy as np
 from designopt.plugin import report
 from designopt.report.colours import axis, layout
 from designopt.report.designs import Arrays, Plot, line, missing, selectable, stored_arrays
-from designopt.report.section import Figure, Section
+from designopt.report.section import Figure, Section, with_folded_rest
 from designopt.store.result import Result
 from designopt_muscle.curves import OPENSIM
 from designopt_muscle.report.balances import balance_figures
 from designopt_muscle.report.frames import frame_table, short_frames
 from designopt_muscle.report.joint_reactions import reaction_parts
 from designopt_muscle.report.named_muscles import drawn_muscles, key_of_lines, named_muscles, signals_of
-
-#: Notes on the trials that are shown.
-_MOST_NOTES = 30
 
 _NAMES = (
     "time", "muscles", "coordinates", "activations", "muscle_moments", "net_moments", "reserves", "shortfall",
@@ -55,14 +52,14 @@ def muscle_sharing(result: Result) -> Section | None:
         *([fibre_ranges(motions)] if all("fibre_lengths" in arrays for arrays in motions.values()) else []),
         *([short] if short is not None else []),
     ]
-    return Section(
+    section = Section(
         title,
         introduction=f"The lines skip frames without a solution. {balanced}".strip(),
         figures=tuple(figures),
         tables=(*(reactions.tables if reactions is not None else ()), frame_table(motions)),
         findings=reactions.findings if reactions is not None else (),
-        notes=_notes(motions),
     )
+    return with_folded_rest(section, _notes(motions))
 
 
 def _notes(motions: Mapping[tuple[str, str], Arrays]) -> tuple[str, ...]:
@@ -72,7 +69,7 @@ def _notes(motions: Mapping[tuple[str, str], Arrays]) -> tuple[str, ...]:
     for (_, scenario), arrays in motions.items():
         for note in arrays.get("notes", ()):
             notes[f"{scenario}: {note}" if several else str(note)] = None
-    return tuple(notes)[:_MOST_NOTES]
+    return tuple(notes)
 
 
 def _activations(arrays: Arrays, *, named: Sequence[str]) -> Plot:

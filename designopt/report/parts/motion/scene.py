@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -38,28 +39,26 @@ class Scene:
     forces: Annotated[list[str], Quantity("", "arrays (time, force, 2, axis): points in m, forces in N")] = field(
         default_factory=list
     )
-    axes: Annotated[
-        list[str] | None, Quantity("", "names of three axes, the last points up; a plane has the first and the last")
-    ] = None
     height: Annotated[int, Quantity("", "of the drawing, in pixels", ge=200, le=2000)] = 560
 
     def __call__(self, result: Result) -> Section | None:
         """The section; without stored arrays it names the missing ones."""
         if not self.lines and self.wires is None:
             raise InvalidSetting("lines", "name an array of lines, or of wires")
-        if self.axes is not None and len(self.axes) != 3:
-            raise InvalidSetting("axes", f"name three axes, as in [x, -z, y], not {len(self.axes)}")
         optional = [name for name in (self.wires, self.colour) if name is not None]
         names = [self.time, *self.lines, *optional, *self.forces]
         motions = stored_arrays(result, *names)
         if not motions:
             return missing(self.title, *names) if len(result.outcomes.X) else None
-        note = "Drawn to scale." + (" Arrows show forces, all with one scale." if self.forces else "")
-        return Section(
-            self.title, figures=(selectable(self.title, motions, self._plot, height=self.height, note=note),)
+        declared = result.problem.model.plugin.arrays
+        components = next(
+            (array.components for name in names if (array := declared.get(name)) and array.components), ()
         )
+        plot = partial(self._plot, components=components)
+        note = "Drawn to scale." + (" Arrows show forces, all with one scale." if self.forces else "")
+        return Section(self.title, figures=(selectable(self.title, motions, plot, height=self.height, note=note),))
 
-    def _plot(self, arrays: Arrays) -> Plot:
+    def _plot(self, arrays: Arrays, *, components: tuple[str, ...]) -> Plot:
         def places(name: str, axes: int) -> Floats:
             coordinates = np.asarray(arrays[name], dtype=np.float64)
             if coordinates.ndim != axes or coordinates.shape[-1] not in (2, 3) or len(coordinates) != len(time):
@@ -79,7 +78,7 @@ class Scene:
                 wires=None if self.wires is None else places(self.wires, 4),
                 values=values,
                 forces={name: places(name, 4) for name in self.forces},
-                axes=self.axes or (),
+                axes=components,
                 **more,
             )
         )
