@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -35,6 +35,7 @@ class Walk:
     objective: float = 1.0
     message: str = "not solved"
     status: Status = Status.ITERATION_LIMIT
+    warm_path: tuple[str, ...] = ()
 
 
 class Programs:
@@ -246,7 +247,7 @@ def test_a_predicted_walk_is_confirmed_near_itself_else_from_a_tracked_walk(
     body = WalkPredict(intervals=12)._predictor(0.0)[0]
     confirmed = body.confirmed(1.2, {}, coarse, 3)  # type: ignore[arg-type]
     assert starts == [(24, "near", coarse)]
-    assert confirmed == (near if status.success else (24, tracked, 3))
+    assert confirmed == (replace(near, warm_path=("near",)) if status.success else (24, tracked, 3))
 
 
 def test_on_a_slope_a_family_continues_the_same_family_nearer_to_level(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -341,3 +342,16 @@ def test_a_walk_with_a_large_metabolic_weight_starts_from_that_with_a_smaller_on
     lightest = predictor._lighter._lighter
     assert lightest is not None
     assert (lightest.effort.metabolic, lightest._lighter) == (1.0, None)
+
+
+@pytest.mark.parametrize("status", [Status.SOLVED, Status.ITERATION_LIMIT])
+def test_a_walk_with_a_large_metabolic_weight_is_near_that_with_a_smaller_one_else_cold(
+    monkeypatch: pytest.MonkeyPatch, status: Status
+) -> None:
+    """Cold, a weight of 10 is not solved in 500 iterations from the walk with 2.5."""
+    lighter, near, cold = Walk(()), Walk((), status.success, 2.0, status=status), Walk((), objective=3.0)
+    monkeypatch.setattr(WalkPredictor, "solve", lambda *_: lighter)
+    monkeypatch.setattr(WalkPredictor, "_near", lambda _self, _problem, previous, *_: previous is lighter and near)
+    monkeypatch.setattr(WalkPredictor, "_solved", lambda *_: cold)
+    body = WalkPredict(metabolic_weight=10.0)._predictor(0.0)[0]
+    assert body._neighbour(1.2) is (near if status.success else cold)

@@ -53,13 +53,13 @@ class PredictionMesh:
 class WalkPredictor:
     """Predicted walks of a `walker`; one program serves all speeds and parameters of its devices.
 
-    The first trajectories are `first` (such as a recorded walk), else a synthetic walk that is tracked first, and with
-    a metabolic weight above `LIGHT_CHARGE` the walk with a smaller one. Without `first`, walks at other speeds than
-    `USUAL_SPEED` start warm, with multipliers, from the one a `SPEED_STEP` nearer to it: from tracked walks fast ones
-    end in dearer optima (at 1.4 m/s by 2 %). A design starts warm from the walk with the least parameters at the same
-    speed. Where parameters are chosen, the search starts from the walks with devices at `DEVICES` of their ranges, too:
-    programs that choose have local optima. These neighbours are solved once; where a warm start fails, a cold one
-    follows. The result depends on the design alone, not on those before it.
+    The first trajectories are `first` (such as a recorded walk), else a synthetic walk that is tracked first; a walk
+    with a metabolic weight above `LIGHT_CHARGE` is solved near that with a smaller one, else cold from there. Without
+    `first`, walks at other speeds than `USUAL_SPEED` start warm, with multipliers, from the one a `SPEED_STEP` nearer
+    to it: from tracked walks fast ones end in dearer optima (at 1.4 m/s by 2 %). A design starts warm from the walk
+    with the least parameters at the same speed. Where parameters are chosen, the search starts from the walks with
+    devices at `DEVICES` of their ranges, too: programs that choose have local optima. These neighbours are solved once;
+    where a warm start fails, a cold one follows. The result depends on the design alone, not on those before it.
     """
 
     walker: Walker
@@ -146,14 +146,20 @@ class WalkPredictor:
     def confirmed(self, speed: float, parameters: Mapping[str, float], coarse: Solution, starts: int = 1) -> Solution:
         """The walk on twice the intervals near the `coarse` one of this predictor, or where none is found near it, from
         tracked walks, as on the coarse mesh."""
-        problem, mesh = replace(self.problem(speed), parameters=dict(parameters)), self.finer.mesh
-        options = program_options(mesh.intervals, mesh.tolerance, max_iterations=WARM, scheme=mesh.scheme)
-        statement = next((program.statement for program in self._programs.values()), None)
-        program = Program(problem, options, Guess.from_solution(coarse), statement=statement)
-        near = program.solve(warm="near", previous=coarse)
+        problem = replace(self.problem(speed), parameters=dict(parameters))
+        near = self._near(problem, coarse, self.finer.mesh.intervals, WARM)
         if near.success or near.status is Status.CANCELLED:
             return near
         return self.finer.solve(speed, parameters, starts=starts)
+
+    def _near(self, problem: TrajectoryProblem, previous: Solution, intervals: int, iterations: int) -> Solution:
+        """The walk on a mesh of `intervals` near the `previous` one of another mesh or cost, without its multipliers;
+        it need not be solved."""
+        mesh = self.mesh
+        options = program_options(intervals, mesh.tolerance, max_iterations=iterations, scheme=mesh.scheme)
+        statement = next((program.statement for program in self._programs.values()), None)
+        program = Program(problem, options, Guess.from_solution(previous), statement=statement)
+        return replace(program.solve(warm="near", previous=previous), warm_path=("near",))
 
     def _from_devices(self, problem: TrajectoryProblem, speed: float) -> Iterator[Solution]:
         """The walks with chosen parameters from those with devices inside the ranges; none if all are given."""
@@ -198,8 +204,21 @@ class WalkPredictor:
         key = round(speed, 6)
         if key not in self._walks:
             problem = self.problem(speed)
-            self._walks[key] = self._solved(replace(problem, parameters=self._least(problem)), self._nearer(speed))
+            problem = replace(problem, parameters=self._least(problem))
+            nearer = self._nearer(speed)
+            walk = self._near_lighter(problem, speed) if nearer is None else None
+            self._walks[key] = self._solved(problem, nearer) if walk is None else walk
         return self._walks[key]
+
+    def _near_lighter(self, problem: TrajectoryProblem, speed: float) -> Solution | None:
+        """The walk near that with a smaller metabolic weight; None without such a weight, or if it is not solved."""
+        if self._lighter is None or self.first is not None:
+            return None
+        lighter = self._lighter.solve(speed, self._least(problem))
+        if not lighter.success:
+            return None
+        walk = self._near(problem, lighter, self.mesh.intervals, MOST)
+        return walk if walk.success or walk.status is Status.CANCELLED else None
 
     def _nearer(self, speed: float) -> Solution | None:
         """The walk with the least parameters a step nearer to the usual speed; None where walks start there."""
