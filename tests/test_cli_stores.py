@@ -154,6 +154,13 @@ def test_a_design_that_is_not_there_is_reported_with_those_that_are(point: str, 
     assert text in answer.output
 
 
+def test_a_design_of_a_store_that_is_not_there_is_answered_with_the_nearest_store() -> None:
+    for command in (("show",), ("export", "--controller", "c")):
+        answer = designopt(*command, "results/rot.study/best")
+        assert answer.exit_code == 2
+        assert "; did you mean 'results/rod.study'?" in answer.output
+
+
 def test_a_failed_design_is_shown_with_its_message() -> None:
     output = designopt("show", f"{STORE}/0").output
     assert "design 0 of results/rod.study: failed" in output

@@ -293,7 +293,7 @@ def test_the_table_of_report_parts_lists_every_general_one() -> None:
 def test_the_parts_of_a_report_without_plots_are_the_documented_ones() -> None:
     from designopt.report.page.page import FIRST, GENERIC, LAST
 
-    middle = re.search(r"Without `plots` the page holds (.*?)\.", RESULTS, flags=re.DOTALL)
+    middle = re.search(r"Without\s+`plots`\s+the\s+page\s+holds (.*?)\.", RESULTS, flags=re.DOTALL)
     around = re.search(r"The parts\s+(.*?) come before; (.*?) after them", RESULTS, flags=re.DOTALL)
     assert middle is not None
     assert around is not None

@@ -44,11 +44,13 @@ def can_build_wheels() -> bool:
 def test_without_a_template_they_are_listed() -> None:
     answer = designopt("new")
     assert answer.exit_code == 0
-    assert [line.split()[0] for line in answer.output.splitlines()[:5]] == [
+    assert [line.split()[0] for line in answer.output.splitlines()[:7]] == [
         "damper",
         "isolation",
         "drive",
         "program",
+        "controller",
+        "experiment",
         "plugin",
     ]
     assert "designopt new TEMPLATE" in answer.output
@@ -64,15 +66,19 @@ def test_the_damper_template_is_a_valid_study_with_the_name_that_is_given(work_f
     assert load("other.yaml").name == "other"
 
 
-def test_the_isolation_template_runs_at_once_by_the_commands_that_are_printed(work_folder: Path) -> None:
-    creation = designopt("new", "isolation")
+@pytest.mark.parametrize("template", ["isolation", "controller", "experiment"])
+def test_a_template_works_at_once_by_the_commands_that_are_printed(work_folder: Path, template: str) -> None:
+    creation = designopt("new", template)
     commands = [line.strip() for line in creation.output.partition("next:\n")[2].splitlines()]
-    assert commands[0] == "cd isolation"
-    with contextlib.chdir("isolation"):
+    assert commands[0] == f"cd {template}"
+    with contextlib.chdir(template):
         for command in commands[1:]:
-            answer = designopt(*command.split()[1:])
+            fewer = ["--budget", "sms_emoa=60"] if command == "designopt run controller.yaml" else []
+            answer = designopt(*command.split()[1:], *fewer)
             assert answer.exit_code == 0, answer.output
-    assert (work_folder / "isolation" / "results" / "isolation.study" / "report.html").exists()
+    store = work_folder / template / "results" / f"{template}.study"
+    assert (store / "journal.db").exists()
+    assert (store / "report.html").exists() == (template != "experiment")  # of which nothing is told yet
 
 
 def test_the_plugin_template_installs_its_tests_pass_and_its_study_runs(work_folder: Path) -> None:

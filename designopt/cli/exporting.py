@@ -10,7 +10,7 @@ from designopt.cli.completion import stores
 from designopt.cli.exit import WRONG_INPUT, echo, fail
 from designopt.cli.opening import data_option, open_result, plugin_option
 from designopt.cli.reporting import write_exports
-from designopt.cli.showing import store_and_point
+from designopt.cli.showing import store_and_point, store_of_point
 
 
 @click.command(name="export")
@@ -47,7 +47,7 @@ def export(
 
     store_design = store_and_point(name)
     if store_design is None:
-        fail(f"error: '{name}' is not a design of a store; write STORE/POINT", WRONG_INPUT)
+        fail(f"error: '{name}' is not a design of a store; write STORE/POINT{store_of_point(name)}", WRONG_INPUT)
     result = open_result(store_design[0], plugin_files, data)
     row = row_of(result, store_design[1])
     try:

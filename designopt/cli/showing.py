@@ -142,6 +142,13 @@ def store_and_point(name: str) -> tuple[str, str] | None:
     return None
 
 
+def store_of_point(name: str) -> str:
+    """``; did you mean 'results/one.study'?`` for a store, or a design of one, that is not there; "" without any."""
+    from designopt.store.nearest_store import nearest_store
+
+    return nearest_store(Path(name)) or nearest_store(Path(name).parent)
+
+
 def _is_plugin(name: str, plugin_files: tuple[str, ...]) -> bool:
     declare(plugin_files)
     return any(name in plugin.names(kind) for kind in plugin.GROUPS)
@@ -150,7 +157,6 @@ def _is_plugin(name: str, plugin_files: tuple[str, ...]) -> bool:
 def _plugin(
     name: str, plugin_files: tuple[str, ...], overrides: tuple[str, ...] = (), data: dict[str, str] | None = None
 ) -> None:
-    from designopt.store.nearest_store import nearest_store
     from designopt.study.language.checking.settings import describe
     from designopt.study.language.errors import StudyError, render_text
     from designopt.study.load import plugin_with
@@ -158,14 +164,16 @@ def _plugin(
     declare(plugin_files)
     kinds = [k for k in plugin.GROUPS if name.rpartition(":")[2] in plugin.names(k)]
     if not kinds:
-        near = plugin.closest(name, {n for k in plugin.GROUPS for n in plugin.names(k)})
+        plugins = set[str]() if "/" in name else {n for k in plugin.GROUPS for n in plugin.names(k)}
+        near = plugin.closest(name, plugins)
         hint = f"did you mean '{near}'?" if near else "designopt list shows the installed plugins"
         if Path(name).exists():
             fail(
                 f"error: {name} is neither a store nor a plugin; to check a study file: designopt validate", WRONG_INPUT
             )
-        stores = "" if near else nearest_store(Path(name))
-        fail(f"error: '{name}' is neither a store nor a plugin; {hint}{stores}", WRONG_INPUT)
+        stores = "" if near else store_of_point(name)
+        what = "design of a store" if "/" in name else "plugin"
+        fail(f"error: '{name}' is neither a store nor a {what}{stores or f'; {hint}'}", WRONG_INPUT)
     for k in kinds:
         try:
             roots = {root: Path(folder) for root, folder in (data or {}).items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +15,8 @@ from designopt.report.colours import axis, category, layout
 
 #: Maximum number of frames of an animation, and maximum bytes of its coordinates: a larger one has fewer frames.
 FRAMES, BYTES = 200, 900_000
+#: View of a box of size 1: from the right, ahead and above of who moves along x.
+CAMERA = {"eye": {"x": 0.75, "y": -1.25, "z": 0.45}, "center": {"x": 0.0, "y": 0.0, "z": -0.05}}
 #: Number of steps of the colour scale of wires.
 COLOURS = 8
 #: Length of the longest arrow, relative to the drawing.
@@ -33,7 +35,8 @@ class DrawnMotion:
     (n, wires, vertices, axes) are coloured by `values` (n, wires) from `lowest` to `highest`, named `meaning`. `forces`
     by name (n, arrows, 2, axes): the point of application (m) and the force (N). `colours` are those of lines and
     forces by name, where the usual ones do not suit; `floor` is the height (m) of level ground, which a plane figure
-    draws across its width.
+    draws across its width. `axes` are the names of three axes, the last of which points up, and of which a drawing in
+    2D has the first and the last; by default x, y and z.
     """
 
     time: Floats
@@ -46,16 +49,19 @@ class DrawnMotion:
     forces: Mapping[str, Floats] = field(default_factory=dict)
     colours: Mapping[str, str] = field(default_factory=dict)
     floor: float | None = None
+    axes: Sequence[str] = ()
 
 
 def draw(motion: DrawnMotion) -> dict[str, Any]:
     """The Plotly figure with its animation. ``layout.meta.times`` has the time of each frame."""
     low, high = _box(motion)
-    names = "xyz"[: len(low)]
+    names = list("xyz"[: len(low)])
+    if motion.axes:
+        names = [*motion.axes] if len(low) == 3 else [motion.axes[0], motion.axes[-1]]
     if len(flat := np.flatnonzero(high - low <= FLAT * (high - low).max())) == 1 and len(low) == 3:
         axes = [k for k in range(3) if k != flat[0]]  # seen edge-on a plane would be a line
         motion, low, high = _projected(motion, axes), low[axes], high[axes]
-        names = "".join(names[k] for k in axes)
+        names = [names[k] for k in axes]
     spatial = len(low) == 3
     arrow = _arrow_scale(motion, float((high - low).max()))
     size = 7 * sum(len(column) for trace in _frame(motion, 0, arrow) for column in trace.values())
@@ -201,14 +207,12 @@ def _colour_bar(motion: DrawnMotion) -> dict[str, Any]:
             "showscale": True}  # fmt: skip
 
 
-def _axes(ranges: list[list[float]], names: str) -> dict[str, Any]:
+def _axes(ranges: list[list[float]], names: Sequence[str]) -> dict[str, Any]:
+    sides = [axis(f"{name} [m]", range=r, zeroline=False) for name, r in zip(names, ranges, strict=True)]
     if len(names) == 3:
-        sides = {f"{n}axis": axis(f"{n} [m]", range=r) for n, r in zip(names, ranges, strict=True)}
-        # Plotly's aspectmode "data" takes the extent of the first frame, not the ranges
+        # Plotly's aspectmode "data" takes that of the first frame, not the ranges; a box of size 1 is within view.
         spans = np.array([high - low for low, high in ranges])
-        ratio = (spans / np.prod(spans) ** (1.0 / 3.0)).tolist()
-        return {"scene": {"aspectmode": "manual", "aspectratio": dict(zip("xyz", ratio, strict=True)), **sides}}
-    return {
-        "xaxis": axis(f"{names[0]} [m]", range=ranges[0], zeroline=False),
-        "yaxis": axis(f"{names[1]} [m]", range=ranges[1], zeroline=False, scaleanchor="x"),
-    }
+        ratio = dict(zip("xyz", (spans / spans.max()).tolist(), strict=True))
+        axes = {f"{letter}axis": side for letter, side in zip("xyz", sides, strict=True)}
+        return {"scene": {"aspectmode": "manual", "aspectratio": ratio, "camera": CAMERA, **axes}}
+    return {"xaxis": sides[0], "yaxis": {**sides[1], "scaleanchor": "x"}}

@@ -217,19 +217,26 @@ def design_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list
 
 
 def displayed_figures(result: Result) -> dict[str, tuple[str, Floats]]:
-    """The figures by name, each with its unit and values (designs, scenarios): in the unit of an objective or a limit
-    of the study, else in the model's, but angles in deg as in figures, so that a quantity has one unit on the whole
-    page. Recorded derivatives are converted likewise, with the parameter in the unit of the study."""
+    """The figures by name, each with its unit and values (designs, scenarios): in the units of `display_scales`."""
+    return {
+        name: (unit, values if factor == 1.0 else factor * values)
+        for (name, values), (factor, unit) in zip(
+            result.outcomes.figures.items(), display_scales(result).values(), strict=True
+        )
+    }
+
+
+def display_scales(result: Result) -> dict[str, tuple[float, str]]:
+    """The factor and the unit in which each figure is displayed: in the unit of an objective or a limit of the study,
+    else in the model's, but angles in deg as in figures, so that a quantity has one unit on the whole page. Recorded
+    derivatives are converted likewise, with the parameter in the unit of the study."""
     problem, figures = result.problem, result.outcomes.figures
     scales = {name: _displayed_in(figure_unit(problem, name)) for name in figures} | stated_units(problem)
     for p in problem.space.free:
         for name in [name for name in figures if derivative_name(name, p.name) in figures]:
             factor, unit = scales[name]
             scales[derivative_name(name, p.name)] = factor * p.factor, per(unit, p.unit)
-    return {
-        name: (scales[name][1], values if scales[name][0] == 1.0 else scales[name][0] * values)
-        for name, values in figures.items()
-    }
+    return {name: scales[name] for name in figures}
 
 
 def _displayed_in(unit: str) -> tuple[float, str]:

@@ -13,7 +13,7 @@ from designopt.arrays import Floats
 from designopt.collocation.solution.explain import explain
 from designopt.counts import after, count, plural
 from designopt.printable import one_line
-from designopt.report.labels import design_names, listed, number
+from designopt.report.labels import design_names, display_scales, listed, number
 from designopt.report.no_design import LONGEST, first_sentences, most_frequent_end
 from designopt.store.errors import StoreError
 
@@ -107,9 +107,10 @@ def _of_best_program(result: Result) -> tuple[str, ...]:
 def unusual(result: Result) -> list[str]:
     """Clauses on outputs of the recommended design beyond the ranges that the model declares as usual, with the number
     of feasible designs within them in all scenarios."""
-    recommendation, problem, clauses = result.recommended(), result.problem, []
+    recommendation, problem, clauses = result.recommended(), result.problem, list[str]()
     if recommendation is None:
         return []
+    scales, unreached = display_scales(result), None
     for name, output in problem.model.plugin.outputs.items():
         quantity = output.quantity
         if quantity is None or quantity.usual is None or name not in result.outcomes.figures:
@@ -120,22 +121,27 @@ def unusual(result: Result) -> list[str]:
         worst = int(np.argmax(beyond[recommendation[1]]))
         if beyond[recommendation[1], worst] > 0.0:
             where = f" in {problem.scenarios[worst].name}" if len(problem.scenarios) > 1 else ""
-            unit = f" {quantity.unit}".rstrip()
+            factor, unit = scales[name]
+            value, low, high = (factor * v for v in (float(values[recommendation[1], worst]), low, high))
+            reached = _within(result, beyond.max(axis=1))
+            unreached = unreached if reached else len(clauses)
             clauses.append(
-                f"{_having(result, name)} {number(float(values[recommendation[1], worst]))}{unit}{where}, beyond"
-                f" {low:g} to {high:g}{unit} ({quantity.description}); {_within(result, beyond.max(axis=1))}"
+                f"{_having(result, name)} {number(value)}{f' {unit}'.rstrip()}{where}, beyond {number(low)} to"
+                f" {number(high)}{f' {unit}'.rstrip()} ({quantity.description}); {reached or _NONE_WITHIN}"
             )
+    if unreached is not None:
+        clauses[unreached] += f": check the inputs{', widen the space' if problem.space.free else ''}"
     return clauses
 
 
+#: What a range says that no feasible design keeps.
+_NONE_WITHIN = "no feasible design is within"
+
+
 def _within(result: Result, beyond: Floats) -> str:
-    """How many of the feasible designs are not beyond (positive) their usual range."""
-    feasible = result.outcomes.feasible
-    count_within = int((beyond[feasible] <= 0.0).sum())
-    if count_within:
-        return f"a limit of it leaves {plural(count_within, 'feasible design')}"
-    widen = ", widen the space" if result.problem.space.free else ""
-    return f"no feasible design is within: check the inputs{widen}"
+    """How many of the feasible designs are not beyond (positive) their usual range; "" for none."""
+    count_within = int((beyond[result.outcomes.feasible] <= 0.0).sum())
+    return f"a limit of it leaves {plural(count_within, 'feasible design')}" if count_within else ""
 
 
 def notable_of_recommended(result: Result) -> list[str]:

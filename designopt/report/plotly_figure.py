@@ -31,18 +31,19 @@ def as_plotly(figure: Drawable, *, dark: bool = False) -> plotly.graph_objects.F
     """`figure` as the page shows it first: its first selection, in the colours of the light or `dark` theme."""
     from designopt.report.notebook_figure import NotebookFigure
 
-    plotly_figure = NotebookFigure(_coloured(_first(figure), int(dark)))
+    shown_plot = plot_of(figure, (0,) * len(figure.choices))
+    plotly_figure = NotebookFigure(_coloured(shown_plot, int(dark)))
     plotly_figure.update_layout(
         title=figure.title, template="plotly_dark" if dark else "plotly_white", height=figure.height, margin={"t": 90}
     )
     return plotly_figure
 
 
-def _first(figure: Drawable) -> Any:
-    """The plot with the initial selection, as on the page."""
+def plot_of(figure: Drawable, options: tuple[int, ...]) -> Any:
+    """The plot with the selected `options`, numbers of those of its choices, as on the page."""
     if not isinstance(figure.plot, Mapping):
         return figure.plot
-    variant = figure.variants.get((0,) * len(figure.choices))
+    variant = figure.variants.get(options)
     if variant is None:
         return figure.plot
     if isinstance(variant.get("data"), list):

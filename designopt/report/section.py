@@ -12,10 +12,14 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Selector:
-    """A selector above a figure: `label` and options; the first one is initially shown."""
+    """A selector above a figure: `label` and options; the first one is initially shown.
+
+    On a page where figures have it in common, the option number `dotted` is initially drawn dotted over it.
+    """
 
     label: str
     options: tuple[str, ...]
+    dotted: int | None = None
 
 
 @dataclass(frozen=True)

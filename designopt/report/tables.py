@@ -23,6 +23,7 @@ from designopt.report.labels import (
 from designopt.report.no_design import failed_baselines, without_feasible, without_number
 from designopt.report.notable import LINES, diagnosis, notable, unusual
 from designopt.report.parts.answer import summary, violated_limits
+from designopt.report.parts.answer.front_ends import improvable_ends
 from designopt.report.parts.answer.limits import WARNED, fewer_bounds, recommended_bounds, warnings
 from designopt.report.parts.answer.recommendation import search_without_gain
 from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, untried, without_robust_choice
@@ -91,6 +92,7 @@ def summary_table(result: Result) -> str:
     )
     first += [f"note: {clause}" for clause in clauses]
     last = [
+        *improvable_ends(result),
         *search_without_gain(result),
         *fewer_bounds(result),
         *recommended_bounds(result, below=WARNED),

@@ -239,12 +239,7 @@ class Result:
     def rows_by_name(self) -> dict[str, int]:
         """Rows by every name that commands take for a design: the labels of `chosen`, the designs that the study
         names, and ``recommended``, ``compromise`` and, with a single objective, ``best``."""
-        recommended, compromise = self.recommended(), self.compromise()
-        general = {"recommended": None if recommended is None else recommended[1], "compromise": compromise}
-        if len(self.problem.objectives) == 1:
-            general["best"] = compromise
-        rows = {name: row for name, row in general.items() if row is not None}
-        return {**rows, **self.named, **self.chosen()}
+        return {**self._choices.by_general_name(), **self.named, **self.chosen()}
 
     def recommended(self) -> tuple[str, int] | None:
         """The recommended design, label and row: the selection of the study's first rule of choice, the compromise

@@ -70,6 +70,20 @@ TEMPLATES: Mapping[str, Template] = {
             ("cd {place}", "designopt validate {name}.yaml", "designopt run {name}.yaml --allow python3"),
         ),
         Template(
+            "controller",
+            "a folder with a recorded step response, and the study of a PID controller for its plant",
+            ("cd {place}", "designopt validate {name}.yaml", "designopt run {name}.yaml"),
+        ),
+        Template(
+            "experiment",
+            "a folder with a study whose evaluations are experiments in a laboratory, asked and told by CSV",
+            (
+                "cd {place}",
+                "designopt validate {name}.yaml --plugin {name}.py",
+                "designopt ask {name}.yaml --plugin {name}.py -n 4",
+            ),
+        ),
+        Template(
             "plugin",
             "a package that installs a model and an objective by name, with a study and tests",
             ("cd {place}", "pip install -e .", "python -m pytest", "designopt run {name}.yaml"),

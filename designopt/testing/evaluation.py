@@ -63,7 +63,7 @@ def no_outcomes(problem: Problem) -> Outcomes:
 
 
 class InProcess(StageRun):
-    """An `evaluate` for `Solver.solve` that computes in this process and stores nothing on disk.
+    """An `evaluate` for the `solve` of a solver that computes in this process and stores nothing on disk.
 
     Its `budget` counts designs (None: unlimited); beyond it `StageEnded` is raised as in a run. `Diverged` makes a
     design fail, `InvalidDesign` makes it invalid; any other error of the model becomes an `AssertionError` with its

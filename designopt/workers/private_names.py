@@ -103,7 +103,7 @@ def exit_of_worker_first(nanny: Any, handle: Callable[[int], Awaitable[None]]) -
     belongs to another release of Dask, on a cluster, that lacks the name. Runs that share a cluster have a handler each
     and end in any order.
 
-    Plugins of a nanny are not told that its worker has ended: `Nanny._on_worker_exit`.
+    Plugins of a nanny are not told that its worker has ended: ``Nanny._on_worker_exit``.
     """
     original, is_active = getattr(nanny, "_on_worker_exit", None), True
     if original is None:
@@ -127,6 +127,6 @@ def exit_of_worker_first(nanny: Any, handle: Callable[[int], Awaitable[None]]) -
 async def start_missing_workers(cluster: Any) -> None:
     """Start the workers of a local cluster that its specification has and that are gone.
 
-    The public `scale` does nothing while the number is unchanged: `SpecCluster._correct_state`.
+    The public `scale` does nothing while the number is unchanged: ``SpecCluster._correct_state``.
     """
     await cluster._correct_state()

@@ -14,7 +14,7 @@ from designopt.collocation.solution.solution import Status
 from designopt.collocation.solve.ipopt import MIN_SECONDS, Start, limits
 from designopt.collocation.transcription.boxes import boxes
 from designopt.dynamics import System, Variable
-from designopt.dynamics.compile import find_compiler
+from designopt.dynamics.compile import find_compiler, lane_flags
 from designopt.evaluation_progress import listened_by
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="no C compiler")
@@ -53,6 +53,20 @@ def test_a_solve_reports_its_iterations_as_progress(ipopt):
     assert list(dict.fromkeys(reports))[: solution.iterations] == [
         (True, f"iteration {k}") for k in range(solution.iterations)
     ]
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["cart_pole", "goddard", "quarter_car"])
+def test_a_solve_has_the_same_bits_with_any_number_of_lanes(name, monkeypatch):
+    iterates = []
+    for flags in (lane_flags(), ("-DLANES=2",)):
+        monkeypatch.setattr(library, "lane_flags", lambda flags=flags: flags)
+        monkeypatch.setattr(library, "_loaded", library._loaded.__wrapped__)  # without its memory
+        solution = solve(getattr(problems, name)(), Options(intervals=20, check=False))
+        assert solution.solver.startswith(NAME)
+        iterates.append(np.concatenate([solution.iterate.x, solution.iterate.constraint_multipliers]))
+        monkeypatch.undo()
+    np.testing.assert_array_equal(*iterates)
 
 
 @needs_compiler

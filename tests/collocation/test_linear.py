@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from designopt.collocation import Options, Program, solve
 from designopt.collocation.linear import library
-from designopt.dynamics.compile import find_compiler, load_library
+from designopt.dynamics.compile import find_compiler, lane_flags, load_library
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler")
 
@@ -21,8 +21,8 @@ FLAG, DELAYED, NEGATIVE = 0, 9, 14
 class System:
     """A symmetric matrix, factorized by the library in the way IPOPT does."""
 
-    def __init__(self, matrix, threshold=1e-8):
-        self._library = load_library(library.source(), "the linear solver")
+    def __init__(self, matrix, threshold=1e-8, lanes=None):
+        self._library = load_library(library.source(), "the linear solver", lanes or lane_flags())
         lower = sp.csc_matrix(sp.tril(matrix))
         lower.sort_indices()
         self._size = lower.shape[0]
@@ -88,6 +88,18 @@ def test_solutions_and_signs_of_eigenvalues_are_those_of_dense_methods():
             error = matrix @ system.solved(matrix @ x) - matrix @ x
             assert np.abs(error).max() < 1e-9 * np.abs(matrix).max() * max(1.0, np.abs(x).max())
     assert delayed > 30  # pivots that did not hold went to the next front
+
+
+@needs_compiler
+def test_the_number_of_lanes_does_not_change_a_bit_of_a_solution():
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        matrix = random_matrix(rng, dense=False)
+        right = rng.standard_normal(matrix.shape[0])
+        with System(matrix, 1e-2) as system, System(matrix, 1e-2, lanes=("-DLANES=2",)) as pairs:
+            assert system.info[FLAG] == pairs.info[FLAG]
+            if system.info[FLAG] == 0:
+                np.testing.assert_array_equal(system.solved(right), pairs.solved(right))
 
 
 @needs_compiler

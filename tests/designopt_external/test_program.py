@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from designopt_external.program.model import ExternalProgram, stated_cause
+from designopt_external.program.sources import nearest_lines
 
 import designopt
 import designopt.report
@@ -488,3 +489,10 @@ def test_systems_without_process_descriptors_see_the_end_of_a_program_too(
     monkeypatch.delattr(os, missing, raising=False)
     study = designopt.load("study.yaml")
     assert study.evaluate({"width": 0.05, "height": 0.05}, allow=ALLOW).outputs["mass"] == 19.625
+
+
+def test_a_line_is_near_that_shares_a_word_with_the_pattern():
+    numbers = "".join(f"  {n}   1  1.082519E+00\n" for n in range(2000))
+    text = f" stresses (elem, integ.pnt.,sxx,syy,szz,sxy,sxz,syz) for set EALL and time  0.1E+01\n{numbers}"
+    assert nearest_lines(text, "stress tensor").startswith("; the nearest lines are 1: stresses (elem, integ")
+    assert nearest_lines(text, "energy").startswith("; the last lines are 1999: 1997")

@@ -10,7 +10,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-from designopt_mechanics.andrews.mechanism import ANGLES, END, END_SPEEDS, START, STIFFNESS, TORQUE, gaps, open_tree
+from designopt_mechanics.andrews.mechanism import ANGLES, END, START, STIFFNESS, TORQUE, gaps, open_tree
 from designopt_mechanics.andrews.mechanism import joint_functions as functions
 from designopt_mechanics.andrews.model import AndrewsSqueezer
 from designopt_mechanics.andrews.systems import system
@@ -24,6 +24,15 @@ from designopt.collocation import Options, solve_design
 from designopt.dynamics import Simulator
 
 STUDIES = Path(__file__).parents[2] / "studies"
+END_SPEEDS = {
+    "beta": 1139.92030225911,
+    "Theta": -1424.37929517754,
+    "gamma": 11.0329119106177,
+    "Phi": 19.2933741050305,
+    "delta": 0.573569914829457,
+    "Omega": -19.2933741050305,
+    "epsilon": 0.323179149249104,
+}
 
 
 @cache

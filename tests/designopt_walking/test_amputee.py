@@ -252,6 +252,20 @@ def test_an_amputee_walks_uphill_with_more_energy_and_downhill_with_less() -> No
 
 @pytest.mark.timeout(3600)
 @pytest.mark.slow
+def test_a_finer_mesh_confirms_the_walk_with_the_recommended_knee() -> None:
+    """Of `docs/walking.md`: with a large barrier the search ended in a walk with an effort of 0.655."""
+    model = AmputeeWalk(
+        knee="four_bar", intervals=60, confirm=True, max_swing_flexion=np.radians(65.0), max_stop_torque=40.0
+    )
+    outputs, _ = model.evaluate({"damper_stiffness": 16.8e3, "damper_damping": 2569.0}, {"speed": 0.9})
+    assert outputs["mesh_unconverged"] == 0.0
+    assert outputs["mesh_difference"] < np.radians(1.0)
+    assert outputs["effort"] == pytest.approx(0.484, rel=0.02)
+    assert outputs["failed_checks"] == 0.0
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.slow
 def test_the_usual_device_ends_in_the_best_walk_that_is_known() -> None:
     """0.820503 at 1.2 m/s, with a nearly straight knee; the walk continued from soft knees costs 1.01."""
     outputs, _ = AmputeeWalk(intervals=40).evaluate({}, {"speed": 1.2})

@@ -279,8 +279,8 @@ def test_panels_of_three_columns_stand_in_two_on_a_narrow_screen(browser: Any, t
         finally:
             browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     assert places[1400][0] == places[420][0] == panel_height(4)  # two rows in both
-    assert places[420][1] == places[420][7] == [0, 0.44]  # hip above ankle
-    assert places[420][4] == places[420][10] == [0.56, 1]  # knee above toe
+    assert places[420][1] == places[420][7] == [0, 0.4]  # hip above ankle
+    assert places[420][4] == places[420][10] == [0.6, 1]  # knee above toe
     assert places[420][2][0] > places[420][8][1]
     assert [k for k in (3, 6, 9, 12) if places[420][k] == "cycle [%]"] == [9, 12]
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from given_results import WORST, GivenResult, at_most, beam_result, grid, maximize, minimize
 from page_data import figures_of
 
-from designopt.plugin import InputFile, Use, find
+from designopt.plugin import InputFile, Use, find, report
+from designopt.report import Figure, Section
 from designopt.report.comparison.differences import differences, file_difference
 from designopt.report.comparison.page import write_comparison
 from designopt.report.notebook import plot
+from designopt.report.traces import selected
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import DesignVariable, Objective, Scenario, Stage
 
@@ -51,6 +53,43 @@ def test_fronts_lie_over_each_other_and_the_hypervolumes_have_one_reference(tmp_
     assert first == ["first", "0.84", "17.4%", "0%"]  # 2.2 * 0.2 + 0.2 * 2.0 = 0.84
     assert second == ["second", "4.84", "100.0%", "100%"]  # 2.2 * 2.2
     assert "second has the largest hypervolume, 82.6 % more than first." in page
+
+
+def with_response(one: GivenResult, level: float, **choices: tuple[str, ...]) -> GivenResult:
+    """A store whose page has a part of its subject, a response with a selector."""
+
+    @report("response", version=1)
+    def response(result: Any) -> Section:
+        """Two loads, one of them moving."""
+        curve = {"type": "scatter", "x": [0.0, 1.0], "name": "deflection"}
+        draw: Any = lambda *options: [{**curve, "y": [0.0, level + sum(options)]}]  # noqa: E731
+        moving = Figure("Motion", {"data": [], "layout": {}, "frames": [{"data": []}]})
+        return Section("Response", figures=(selected("Over time", choices, draw, {}), moving))
+
+    return replace(one, study=replace(one.study, plots=(Use(cast(Any, response).__designopt__, {}),)))
+
+
+def test_figures_of_the_subject_lie_over_each_other_with_their_common_selectors(tmp_path: Path) -> None:
+    stores = [
+        with_response(FIRST, 1.0, Design=("a", "b"), Load=("calm", "storm")),
+        with_response(SECOND, 5.0, Design=("c", "d"), Load=("calm", "storm")),
+    ]
+    page = compared(*stores, path=tmp_path)
+    figure = figures_of(page)[-1]
+    assert "<h2>Response</h2>" in page
+    assert "Motion" not in page
+    level = {key: variant["data"][0]["y"][1] for key, variant in figure["variants"].items()}
+    assert level == {"0,0": 1.0, "0,1": 2.0, "1,0": 5.0, "1,1": 6.0}
+    assert '<option value="1" selected>second</option>' in page  # the second store is dotted over the first
+    assert "<h2>Response</h2>" not in compared(stores[0], SECOND, path=tmp_path)
+
+
+def test_stores_without_objectives_are_compared_by_their_figures(tmp_path: Path) -> None:
+    first, second = (store(f"{name}.study", [(1, 1)], objectives=()) for name in ("before", "after"))
+    page = compared(with_response(first, 1.0), with_response(second, 2.0), path=tmp_path)
+    assert "<h2>Response</h2>" in page
+    assert "on the front" not in page
+    assert "Chosen designs" not in page
 
 
 def test_values_in_another_unit_are_converted(tmp_path: Path) -> None:

@@ -340,9 +340,20 @@ def test_an_answer_without_a_front_has_a_figure_of_the_subject_beside_it(monkeyp
     X, one = [(10.0, 0.5), (20.0, 0.5)], (minimize("mass", "kg"),)
     answer = sections(beam_result(X, {"mass": [1, 2], "sag": [2, 1]}, objectives=one))[0]
     assert [(figure.title, figure.note) for figure in answer.figures] == [("Walk: Knee", "")]
-    assert [figure.title for figure in sections(six_designs())[0].figures] == [
-        "The front, with the chosen designs as stars"
-    ]
+    assert [figure.title for figure in sections(six_designs())[0].figures] == ["The front, with the chosen designs"]
+
+
+def test_a_chosen_design_has_one_symbol_beside_the_answer_and_in_the_part_of_the_front() -> None:
+    result = six_designs()
+    beside, part = sections(result)[0].figures[0], front(result)
+    assert part is not None
+    in_part = part.figures[0]
+    symbols = {}
+    for trace, rows in in_part.designs.items():
+        if len(rows) == 1 and "chosen" in in_part.plot["data"][trace].get("legendgroup", ""):
+            symbols[int(rows[0])] = in_part.plot["data"][trace]["marker"]["symbol"]
+    assert dict(zip(beside.designs[1].tolist(), beside.plot["data"][1]["marker"]["symbol"], strict=True)) == symbols
+    assert "star" in symbols.values()
 
 
 def test_parts_without_arrays_are_one(monkeypatch: pytest.MonkeyPatch) -> None:

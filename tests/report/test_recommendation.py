@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -10,6 +11,7 @@ from command import designopt
 from designopt import Quantity, define, open_store
 from designopt.plugin import model, report
 from designopt.report import Figure, Section, summary_table
+from designopt.report.page.beside_answer import figures_beside_answer
 from designopt.report.page.page import sections
 from designopt.report.parts.answer import recommendation
 from designopt.report.parts.answer.limits import limits
@@ -109,8 +111,8 @@ def test_an_unusual_output_of_the_recommended_design_and_a_search_without_gain_a
     common |= {"baseline": {"name": "present", "t": 2.0}, "solver": {"use": "full_factorial", "levels": 3}}
     result = study(**common).run(tmp_path / "found")
     assert (
-        "warning: the recommended design has slope 1.5 rad, beyond 0 to 1 rad (small below 1); a limit of it leaves 2"
-        " feasible designs" in summary_table(result)
+        "warning: the recommended design has slope 85.94 deg, beyond 0 to 57.3 deg (small below 1); a limit of it"
+        " leaves 2 feasible designs" in summary_table(result)
     )
     assert "no design of the search" not in summary_table(result)  # it has the same one
     assert "The recommended design has cracks 1: the beam is not to be used." in overview(result).findings
@@ -172,6 +174,18 @@ def test_without_a_free_parameter_the_answer_is_the_result_in_each_scenario(tmp_
     assert (table.title, table.columns) == ("Result in each scenario", ("", "calm", "storm", "unit"))
     assert table.rows == (("bend (minimize)", 2.0, 6.0, "mm"),)
     assert limits(result) is None
+
+
+def test_a_design_of_several_rules_has_the_recommended_name_beside_the_answer() -> None:
+    chosen = {"best mass": 3, "best bend": 5, "compromise": 3}
+    result: Any = SimpleNamespace(chosen=lambda: chosen, recommended=lambda: ("compromise", 3))
+    data = [{"name": "best mass, compromise: t 3 mm"}, {"name": "best bend: t 5 mm"}]
+    axes = {"xaxis": {"title": {"text": "time [s]"}}, "yaxis": {"title": {"text": "deflection of the free end [mm]"}}}
+    part = Section("Response", figures=(Figure("Output", {"data": data, "layout": axes}),))
+    (figure,) = figures_beside_answer(result, [part], motion=False)
+    assert [trace["name"] for trace in figure.plot["data"]] == ["compromise", "best bend"]
+    titles = [figure.plot["layout"][name]["title"]["text"] for name in ("xaxis", "yaxis")]
+    assert titles == ["time [s]", "deflection of the<br>free end [mm]"]
 
 
 def test_the_figure_beside_the_answer_has_short_names_and_its_upper_panel_alone(tmp_path: Path) -> None:

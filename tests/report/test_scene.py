@@ -180,3 +180,13 @@ def test_a_click_on_a_frame_shows_it_in_the_scene(result: Any, tmp_path: Path) -
         script = f"return {find % 'times'}.data[0].x[1]"
         wait_until(lambda: abs(browser.execute_script(script) - bob_position) < 1e-3, "the frame is shown")
         assert errors(browser) == []
+
+
+def test_axes_have_the_names_of_the_model_and_the_last_one_is_up() -> None:
+    time = np.arange(3.0)
+    places = np.random.default_rng(0).uniform(-1.0, 1.0, (3, 4, 3))
+    scene = draw(DrawnMotion(time, {"bodies": places}, axes=("x", "-z", "y")))["layout"]["scene"]
+    assert [scene[f"{axis}axis"]["title"]["text"] for axis in "xyz"] == ["x [m]", "-z [m]", "y [m]"]
+    assert max(scene["aspectratio"].values()) == 1.0
+    plane = draw(DrawnMotion(time, {"bodies": places[..., :2]}, axes=("x", "-z", "y")))["layout"]
+    assert [plane[axis]["title"]["text"] for axis in ("xaxis", "yaxis")] == ["x [m]", "y [m]"]

@@ -156,6 +156,17 @@ where nearest to f1 0.1 keeps them in {feasible_neighbours} of 16"
     assert "\nrecommended: robust, because nearest to f1 0.1 violates limits within its tolerances\n" in str(result)
 
 
+def test_a_somewhat_more_robust_design_is_not_recommended_if_it_breaks_limits_within_its_tolerances_too(tmp_path):
+    """Of the neighbours of a = 0.9 half lie beyond the limit, of those of a = 0.88 fewer, but more than a tenth."""
+    off = Tolerances(OFF.of, neighbours=16, front=64)
+    near = (Choice("nearest_to", target={"f1": 0.1}),)
+    result = run_study(study((0.88, 0.9), tolerances=off, choose=near), tmp_path / "s")
+    tolerated = result.tolerated()
+    assert tolerated.share[tolerated.index_of(1)] < tolerated.share[tolerated.index_of(0)] < 0.9
+    assert result.most_robust() == 0
+    assert result.recommended() == result.first_choice() == ("nearest to f1 0.1", 1)
+
+
 def test_the_parameter_that_matters_is_the_one_on_which_the_objectives_depend(tmp_path):
     definition = make_study(
         minimize=("height",), names=("a", "b"), low=0.5, high=2.0,

@@ -369,6 +369,34 @@ def test_the_simplex_keeps_to_limits_by_order():
     assert outcomes.objectives[outcomes.feasible].min() == pytest.approx(value, rel=0.02)
 
 
+def test_the_simplex_finds_the_end_of_a_front_in_the_objective_that_is_named():
+    """x² + y² and (x - 1)² + 2 y² over [-2, 2]²: the ends of the front are (0, 0) and (1, 0)."""
+    problem = Problem(
+        model=Use(find("model", "local_two_bowls")),
+        space=Space((DesignVariable("x", "real", -2.0, 2.0), DesignVariable("y", "real", -2.0, 2.0))),
+        scenarios=(Scenario("only", {}),),
+        objectives=tuple(Objective(name, Expression.parse(name), "minimize", WORST) for name in ("near", "far")),
+    )
+    for name, end in (("near", [0.0, 0.0]), ("far", [1.0, 0.0])):
+        evaluate, ended = run(NelderMead(tolerance=1e-6, objective=name), problem, [0.4, 0.3])
+        outcomes = evaluate.outcomes(evaluate.X)
+        column = ("near", "far").index(name)
+        assert ended == "the search converged"
+        np.testing.assert_allclose(evaluate.X[outcomes.objectives[:, column].argmin()], end, atol=1e-4)
+    with pytest.raises(InvalidSetting, match="name one of near, far, an end of the front"):
+        NelderMead().check(problem)
+    with pytest.raises(InvalidSetting, match="'mass' is no objective; known: near, far"):
+        NelderMead(objective="mass").check(problem)
+
+
+@model("local_two_bowls", version=1, unchecked=True)
+def two_bowls(design, scenario):
+    return {
+        "near": design["x"] ** 2 + design["y"] ** 2,
+        "far": (design["x"] - 1.0) ** 2 + 2.0 * design["y"] ** 2,
+    }
+
+
 # ------------------------------------------------------------------------------------------------------- least_squares
 
 #: NIST Statistical Reference Datasets, nonlinear regression, Misra1a (Misra, D., NIST 1978: monomolecular adsorption).
@@ -449,9 +477,8 @@ def test_fixed_parts_are_refused_as_variables(solver):
 
 def test_questions_that_they_cannot_answer_are_refused():
     problem_of_two = replace(ROSENBROCK[0], objectives=ROSENBROCK[0].objectives * 2)
-    for solver in (SLSQP(), NelderMead()):
-        with pytest.raises(InvalidSetting, match="has one objective; this study has 2"):
-            solver.check(problem_of_two)
+    with pytest.raises(InvalidSetting, match="has one objective; this study has 2"):
+        SLSQP().check(problem_of_two)
     with pytest.raises(InvalidSetting, match="supports bounds but no limits"):
         LeastSquares().check(HOCK_SCHITTKOWSKI["hs35"][0])
     largest = replace(ROSENBROCK[0].objectives[0], direction="maximize")

@@ -21,7 +21,6 @@ from designopt.store.result import Result
 pytestmark = pytest.mark.timeout(60)  # a pipe that is waited for
 
 FILES = ("journal.db", "journal.db-wal", "problem.json", "study.yaml", "lock", "provenance.jsonl", "start_from.json")
-FOLDERS = ("arrays", "files", "logs", "tls")
 
 
 @pytest.fixture(scope="module")

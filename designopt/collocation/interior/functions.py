@@ -19,6 +19,8 @@ logger = logging.getLogger(__name__)
 
 #: Requests to functions: those of state.c with the same names.
 VALUES, SLOPES, CURVATURE, NOTHING = range(4)
+#: Those after which `stops` is tested.
+WITH_STOPS = (SLOPES, NOTHING)
 #: Maximum number of variables of a program that is compiled: its text grows with it.
 MOST_VARIABLES = 5000
 #: Types of functions of which C text can be generated.
@@ -39,8 +41,8 @@ class ProgramFunctions:
     writes `cost` and `g` (what 0), `gradient` and the nonzeros of `jacobian` (1), those of `hessian` (2), nothing (3).
 
     `addresses` are the memory addresses of these arrays, `calls` that of the compiled functions (None: interpreted).
-    After each call of `evaluate` `stops` is tested; an exception is stored as `raised`. `user` is the search to which
-    the current values belong.
+    `stops` is tested once in an iteration; an exception of a function is stored as `raised`. `user` is the search to
+    which the current values belong.
     """
 
     def __init__(self, transcription: Transcription) -> None:
@@ -120,11 +122,11 @@ class ProgramFunctions:
         return Call(address, *memory, integers.ctypes.data, reals.ctypes.data)
 
     def evaluate(self, what: int) -> int:
-        """0, or 1 if the search must stop."""
+        """0, or 1 if the search must stop, for which each iteration asks once: with the slopes."""
         try:
             for call in self._calls[what]:
                 call()
-            return int(self.stops())
+            return int(what in WITH_STOPS and self.stops())
         except BaseException as error:  # it would be lost in C
             self.raised = error
             return 1

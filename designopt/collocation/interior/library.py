@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from designopt.collocation.linear import library as linear
-from designopt.dynamics.compile import CompilerError, cache_dir, find_compiler, load_library
+from designopt.dynamics.compile import CompilerError, cache_dir, find_compiler, lane_flags, load_library
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ def _loaded(compiler: tuple[str, ...] | None, cache: Path) -> ctypes.CDLL | None
     if compiler is None:
         return None
     try:
-        library = load_library(source(), "the interior point method")
+        library = load_library(source(), "the interior point method", lane_flags())
     except CompilerError as error:
         logger.warning("programs are solved with IPOPT instead: %s", error)
         return None

@@ -2,14 +2,14 @@
 
 /* Columns that are eliminated before the columns behind them are brought up to date. */
 enum { PANEL = 32 };
-/* Columns and rows of a tile, which is twelve registers of four numbers. */
-enum { TILE = 6, TILE_ROWS = 8 };
+/* Columns of a tile; it has as many rows as there are lanes. */
+enum { TILE = 6 };
 /* A pivot with this share of the largest entry beside it is taken without looking for a better one. */
 static const double GOOD = 0.1;
 
 typedef struct {
-    double *f;       /* (ld, m + TILE), zero in rows from m on and in columns from m on */
-    int m, ld, own;  /* rows, then rounded up to tiles; those that may be eliminated, the first ones */
+    double *f;       /* (ld, m + TILE), zero from row m and from column m on; what is above the diagonal is not used */
+    int m, ld, own;  /* rows, then rounded up to lanes; those that may be eliminated, the first ones */
     int *index;      /* (m,) what the rows are: moved with them */
     double *inverse; /* (2 own,) of the pivots: diagonal and the entry below it */
     double *w;       /* (ld + TILE, PANEL): columns of L D */
@@ -17,45 +17,40 @@ typedef struct {
     int done, negative;
 } Front;
 
-#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__)
-#define FOR_EACH_PROCESSOR __attribute__((target_clones("avx2", "default")))
-#else
-#define FOR_EACH_PROCESSOR
+/* Numbers side by side: how many has no influence on any result. */
+#ifndef LANES
+#define LANES 2
 #endif
-
-/* Four numbers at once, by any processor: gcc and clang make what it has of it. */
+typedef double Lanes __attribute__((vector_size(8 * LANES), aligned(8), may_alias));
+typedef int64_t LaneBits __attribute__((vector_size(8 * LANES), aligned(8), may_alias));
+/* Four numbers, where the order of a sum is that of four. */
 typedef double Four __attribute__((vector_size(32), aligned(8), may_alias));
-typedef int64_t FourBits __attribute__((vector_size(32), aligned(8), may_alias));
+#define AT(p) (*(Lanes *)(p))
 
-/* The row of the tile that has row i. */
-static inline int tile_of(int i) { return i & ~(TILE_ROWS - 1); }
-static inline int whole_tiles(int rows) { return tile_of(rows + TILE_ROWS - 1); }
+/* The first row of the lanes that have row i, and the rows of all lanes. */
+static inline int lanes_of(int i) { return i & ~(LANES - 1); }
+static inline int whole_lanes(int rows) { return lanes_of(rows + LANES - 1); }
 
 /* c -= a x, of length n. */
 static inline void subtract_one(double *c, const double *a, double x, int n) {
     int i = 0;
-    for (; i + 3 < n; i += 4) *(Four *)(c + i) = *(Four *)(c + i) - *(const Four *)(a + i) * x;
-    for (; i < n; i++) c[i] = c[i] - a[i] * x;
+    for (; i + LANES <= n; i += LANES) AT(c + i) -= AT(a + i) * x;
+    for (; i < n; i++) c[i] -= a[i] * x;
 }
 
-/* c[i, k] -= sum over q of a[i, q] b[k, q] in whole tiles, for columns k from `begin` to `end` and rows i from k to ld. */
-FOR_EACH_PROCESSOR
+/* c[i, k] -= sum over q of a[i, q] b[k, q] for columns k from `begin` to `end` and rows i from k to ld, and beside them for
+   what completes tiles and lanes. */
 static void subtract_product(double *c, ptrdiff_t ld, const double *a, const double *b, int begin, int end, int depth) {
     for (int k = begin; k < end; k += TILE)
-        for (int i = tile_of(k); i < ld; i += TILE_ROWS) {
+        for (int i = lanes_of(k); i < ld; i += LANES) {
             double *c0 = c + k * ld + i, *c1 = c0 + ld, *c2 = c1 + ld, *c3 = c2 + ld, *c4 = c3 + ld, *c5 = c4 + ld;
-            Four s0 = *(Four *)c0, s1 = *(Four *)c1, s2 = *(Four *)c2, s3 = *(Four *)c3, s4 = *(Four *)c4;
-            Four t0 = *(Four *)(c0 + 4), t1 = *(Four *)(c1 + 4), t2 = *(Four *)(c2 + 4), t3 = *(Four *)(c3 + 4);
-            Four t4 = *(Four *)(c4 + 4), s5 = *(Four *)c5, t5 = *(Four *)(c5 + 4);
+            Lanes s0 = AT(c0), s1 = AT(c1), s2 = AT(c2), s3 = AT(c3), s4 = AT(c4), s5 = AT(c5);
             const double *p = a + i, *r = b + k;
             for (int q = 0; q < depth; q++, p += ld, r += ld + TILE) {
-                Four u = *(const Four *)p, v = *(const Four *)(p + 4);
-                s0 -= u * r[0], t0 -= v * r[0], s1 -= u * r[1], t1 -= v * r[1], s2 -= u * r[2], t2 -= v * r[2];
-                s3 -= u * r[3], t3 -= v * r[3], s4 -= u * r[4], t4 -= v * r[4], s5 -= u * r[5], t5 -= v * r[5];
+                Lanes u = AT(p);
+                s0 -= u * r[0], s1 -= u * r[1], s2 -= u * r[2], s3 -= u * r[3], s4 -= u * r[4], s5 -= u * r[5];
             }
-            *(Four *)c0 = s0, *(Four *)c1 = s1, *(Four *)c2 = s2, *(Four *)c3 = s3, *(Four *)c4 = s4;
-            *(Four *)(c0 + 4) = t0, *(Four *)(c1 + 4) = t1, *(Four *)(c2 + 4) = t2, *(Four *)(c3 + 4) = t3;
-            *(Four *)(c4 + 4) = t4, *(Four *)c5 = s5, *(Four *)(c5 + 4) = t5;
+            AT(c0) = s0, AT(c1) = s1, AT(c2) = s2, AT(c3) = s3, AT(c4) = s4, AT(c5) = s5;
         }
 }
 
@@ -74,7 +69,6 @@ static void exchange(Front *t, int i, int j) {
 }
 
 /* The largest size of an entry beside the diagonal of column j in what is left from `from` on; `but` is passed over. */
-FOR_EACH_PROCESSOR
 static double largest_beside(const Front *t, int from, int j, int but) {
     const double *f = t->f, *column = f + j * (ptrdiff_t)t->ld;
     double largest = 0.0;
@@ -82,19 +76,17 @@ static double largest_beside(const Front *t, int from, int j, int but) {
         double size = fabs(f[j + k * (ptrdiff_t)t->ld]);
         if (size > largest && k != but) largest = size;
     }
-    int k = j + 1, begin = whole_tiles(but > j ? but + 1 : k);
+    int k = j + 1, begin = whole_lanes(but > j ? but + 1 : k);
     for (; k < begin && k < t->m; k++) {
         double size = fabs(column[k]);
         if (size > largest && k != but) largest = size;
     }
-    const FourBits no_sign = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
-    Four sizes = {0.0};
-    for (; k < t->m; k += 4) {
-        FourBits bits = *(const FourBits *)(column + k) & no_sign;
-        FourBits is_larger = (Four)bits > sizes;
-        sizes = (Four)((bits & is_larger) | ((FourBits)sizes & ~is_larger));
+    Lanes sizes = {0.0};
+    for (; k < t->m; k += LANES) {
+        LaneBits bits = (LaneBits)AT(column + k) & INT64_MAX, is_larger = (Lanes)bits > sizes;
+        sizes = (Lanes)((bits & is_larger) | ((LaneBits)sizes & ~is_larger));
     }
-    for (int q = 0; q < 4; q++)
+    for (int q = 0; q < LANES; q++)
         if (sizes[q] > largest) largest = sizes[q];
     return largest;
 }
@@ -110,26 +102,24 @@ static int row_beside(const Front *t, int from, int j, double size) {
 }
 
 /* Eliminates column j, which is the first of what is left; columns up to `end` are brought up to date. */
-FOR_EACH_PROCESSOR
 static void eliminate_one(Front *t, int j, int panel, int end) {
     ptrdiff_t ld = t->ld;
     double *column = t->f + j * ld, *w = t->w + (j - panel) * (ld + TILE), inverse = 1.0 / column[j];
     t->inverse[2 * j] = inverse, t->inverse[2 * j + 1] = 0.0;
     t->negative += column[j] < 0.0;
-    for (int i = (j + 1) & ~3; i < ld; i += 4) { /* rows up to j are not used */
-        Four x = *(const Four *)(column + i);
-        *(Four *)(w + i) = x, *(Four *)(column + i) = x * inverse;
+    for (int i = lanes_of(j + 1); i < ld; i += LANES) { /* rows up to j are not used */
+        Lanes x = AT(column + i);
+        AT(w + i) = x, AT(column + i) = x * inverse;
     }
     column[j] = 1.0;
     for (int k = j + 1; k < end; k++) {
         double x = w[k], *c = t->f + k * ld;
         if (x == 0.0) continue;
-        for (int i = k & ~3; i < ld; i += 4)
-            *(Four *)(c + i) = *(Four *)(c + i) - *(const Four *)(column + i) * x;
+        for (int i = lanes_of(k); i < ld; i += LANES)
+            AT(c + i) = AT(c + i) - AT(column + i) * x;
     }
 }
 
-FOR_EACH_PROCESSOR
 static void eliminate_two(Front *t, int j, int panel, int end) {
     ptrdiff_t ld = t->ld;
     double *c0 = t->f + j * ld, *c1 = c0 + ld, *w0 = t->w + (j - panel) * (ld + TILE), *w1 = w0 + ld + TILE;
@@ -137,25 +127,25 @@ static void eliminate_two(Front *t, int j, int panel, int end) {
     double aa = c / scale / det / scale, cc = a / scale / det / scale, bb = -b / scale / det / scale;
     t->inverse[2 * j] = aa, t->inverse[2 * j + 1] = bb, t->inverse[2 * j + 2] = cc, t->inverse[2 * j + 3] = 0.0;
     t->negative += det < 0.0 ? 1 : a + c < 0.0 ? 2 : 0;
-    for (int i = (j + 2) & ~3; i < ld; i += 4) { /* rows up to j + 1 are not used */
-        Four x = *(const Four *)(c0 + i), y = *(const Four *)(c1 + i);
-        *(Four *)(w0 + i) = x, *(Four *)(w1 + i) = y;
-        *(Four *)(c0 + i) = aa * x + bb * y, *(Four *)(c1 + i) = bb * x + cc * y;
+    for (int i = lanes_of(j + 2); i < ld; i += LANES) { /* rows up to j + 1 are not used */
+        Lanes x = AT(c0 + i), y = AT(c1 + i);
+        AT(w0 + i) = x, AT(w1 + i) = y;
+        AT(c0 + i) = aa * x + bb * y, AT(c1 + i) = bb * x + cc * y;
     }
     c0[j] = c1[j + 1] = 1.0, c0[j + 1] = 0.0;
     int k = j + 2;
     for (; k + 1 < end; k += 2) {
         double x0 = w0[k], y0 = w1[k], x1 = w0[k + 1], y1 = w1[k + 1], *p = t->f + k * ld, *q = p + ld;
-        for (int i = k & ~3; i < ld; i += 4) {
-            Four u = *(const Four *)(c0 + i), v = *(const Four *)(c1 + i);
-            *(Four *)(p + i) = *(Four *)(p + i) - u * x0 - v * y0;
-            *(Four *)(q + i) = *(Four *)(q + i) - u * x1 - v * y1;
+        for (int i = lanes_of(k); i < ld; i += LANES) {
+            Lanes u = AT(c0 + i), v = AT(c1 + i);
+            AT(p + i) = AT(p + i) - u * x0 - v * y0;
+            AT(q + i) = AT(q + i) - u * x1 - v * y1;
         }
     }
     for (; k < end; k++) {
         double x = w0[k], y = w1[k], *p = t->f + k * ld;
-        for (int i = k & ~3; i < ld; i += 4)
-            *(Four *)(p + i) = *(Four *)(p + i) - *(const Four *)(c0 + i) * x - *(const Four *)(c1 + i) * y;
+        for (int i = lanes_of(k); i < ld; i += LANES)
+            AT(p + i) = AT(p + i) - AT(c0 + i) * x - AT(c1 + i) * y;
     }
 }
 

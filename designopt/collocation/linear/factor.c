@@ -1,8 +1,8 @@
 /* The numerical factorization, front after front, and the solution with it. */
 
-/* Memory that is read backwards or at random is asked for before it is needed: so many bytes at once, so many entries of
-   the matrix ahead. An address without memory does nothing. */
-enum { CACHE_LINE = 64, AHEAD = 24 };
+/* Memory that is read backwards or at random is asked for before it is needed: by so many entries of the matrix, by lines
+   of the cache with so many numbers. An address without memory does nothing. */
+enum { AHEAD = 24, LINE = 8 };
 
 static inline void prefetch(uintptr_t address) {
 #ifdef __GNUC__
@@ -59,7 +59,6 @@ static Factor *new_factor(const Analysis *a) {
 /* Adds what front c has left, `from` its first diagonal, to the front `f` (ld, m) of its parent, where all `delayed`
    variables stand behind the parent's own pivots and those of this child, with `names`, begin at `delayed_at`.
    `to` (2 rest,) is for places in the parent's front and for ends of runs of them. */
-FOR_EACH_PROCESSOR
 static void add_child(const Analysis *a, Left c, const double *from, double *f, ptrdiff_t ld, int delayed_at,
                       const int *names, int delayed, int *index, int *to) {
     const int *in_parent = a->in_parent + a->row_at[c.front];
@@ -98,7 +97,6 @@ static void add_child(const Analysis *a, Left c, const double *from, double *f, 
 enum { DONE = 0, SINGULAR = -7, NO_MEMORY = -1 };
 
 /* Eliminates the pivots of front s in the right-hand side x; y is memory for its rows. */
-FOR_EACH_PROCESSOR
 static void substitute(const Factor *t, int s, double *x, double *y) {
     int m = t->m[s], pivots = t->pivots[s], k = 0;
     const double *l = t->l.at + t->l_at[s], *d = t->inverse.at + t->inverse_at[s];
@@ -112,10 +110,8 @@ static void substitute(const Factor *t, int s, double *x, double *y) {
         double y3 = y[k + 3] - c0[k + 3] * y0 - c1[k + 3] * y1 - c2[k + 3] * y2;
         y[k + 1] = y1, y[k + 2] = y2, y[k + 3] = y3;
         int i = k + 4;
-        for (; i + 3 < m; i += 4) {
-            Four after_two = *(Four *)(y + i) - *(const Four *)(c0 + i) * y0 - *(const Four *)(c1 + i) * y1;
-            *(Four *)(y + i) = after_two - *(const Four *)(c2 + i) * y2 - *(const Four *)(c3 + i) * y3;
-        }
+        for (; i + LANES <= m; i += LANES)
+            AT(y + i) = AT(y + i) - AT(c0 + i) * y0 - AT(c1 + i) * y1 - AT(c2 + i) * y2 - AT(c3 + i) * y3;
         for (; i < m; i++) y[i] = y[i] - c0[i] * y0 - c1[i] * y1 - c2[i] * y2 - c3[i] * y3;
     }
     for (; k < pivots; k++) subtract_one(y + k + 1, l + column_at(m, k) + 1, y[k], m - k - 1);
@@ -130,8 +126,8 @@ static void substitute(const Factor *t, int s, double *x, double *y) {
 
 /* Room for a front of m rows, its panel and what it leaves in L; 0 if there is none. */
 static int has_room(const Analysis *a, Factor *t, Reals *work, int m, int own) {
-    int ld = whole_tiles(m);
-    ptrdiff_t area = ld * (ptrdiff_t)(m + TILE) + PANEL * (ptrdiff_t)(ld + TILE) + TILE_ROWS;
+    int ld = whole_lanes(m);
+    ptrdiff_t area = ld * (ptrdiff_t)(m + TILE) + PANEL * (ptrdiff_t)(ld + TILE) + LINE;
     return reals_room(&t->l, column_at(m, own)) && reals_room(work, area) && reals_room(&t->x, a->n + m) &&
            ints_room(&t->index, m) && ints_room(&t->to, 2 * (ptrdiff_t)m) &&
            reals_room(&t->inverse, 2 * (ptrdiff_t)own) && ints_room(&t->waiting, own);
@@ -139,11 +135,11 @@ static int has_room(const Analysis *a, Factor *t, Reals *work, int m, int own) {
 
 /* The front with m rows, of which `own` may be eliminated: its memory, set to zero where it is used. */
 static Front new_front(Reals *work, int m, int own) {
-    double *f = work->at + (-((uintptr_t)work->at / sizeof(double)) & (TILE_ROWS - 1)); /* a line of the cache */
-    ptrdiff_t ld = whole_tiles(m);
+    double *f = work->at + (-((uintptr_t)work->at / sizeof(double)) & (LINE - 1)); /* a line of the cache */
+    ptrdiff_t ld = whole_lanes(m);
     Front front = {.f = f, .m = m, .ld = (int)ld, .own = own, .w = f + ld * (m + TILE)};
     for (int k = 0; k < m + TILE; k++) { /* columns of a tile begin with the row of its first one */
-        int from = tile_of(k > TILE ? k - TILE : 0);
+        int from = lanes_of(k > TILE ? k - TILE : 0);
         if (from < ld) memset(f + k * ld + from, 0, (size_t)(ld - from) * sizeof(double));
     }
     for (int k = 0; k < PANEL; k++) memset(front.w + k * (ld + TILE) + ld, 0, TILE * sizeof(double));
@@ -231,7 +227,6 @@ static inline void products(const double *a, const double *b, const double *y, i
 }
 
 /* b becomes A^-1 b, or what belongs to the right-hand side of the factorization if that `has_substituted` it. */
-FOR_EACH_PROCESSOR
 static void solve(const Analysis *a, Factor *t, int has_substituted, double *b) {
     double *x = t->x.at, *y = x + a->n;
     for (int k = 0; !has_substituted && k < a->n; k++) x[k] = b[a->order[k]];
@@ -245,8 +240,8 @@ static void solve(const Analysis *a, Factor *t, int has_substituted, double *b) 
         for (; k > 0; k -= 2) { /* two columns at once */
             const double *c1 = l + column_at(m, k), *c0 = l + column_at(m, k - 1);
             double sum0, sum1;
-            uintptr_t size = (uintptr_t)(m - k + TILE_ROWS) * sizeof(double), ahead = (uintptr_t)c0 - 6 * size;
-            for (uintptr_t line = ahead; line < ahead + 2 * size; line += CACHE_LINE) prefetch(line);
+            uintptr_t size = (uintptr_t)(m - k + LINE) * sizeof(double), ahead = (uintptr_t)c0 - 6 * size;
+            for (uintptr_t line = ahead; line < ahead + 2 * size; line += LINE * sizeof(double)) prefetch(line);
             products(c0 + 2, c1 + 1, y + k + 1, m - k - 1, &sum0, &sum1);
             y[k] -= sum1;
             y[k - 1] -= sum0 + c0[1] * y[k];

@@ -14,7 +14,7 @@ from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
-from designopt.dynamics.compile import CompilerError, cache_dir, find_compiler, load_library
+from designopt.dynamics.compile import CompilerError, cache_dir, find_compiler, lane_flags, load_library
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ def _compiled_path(compiler: tuple[str, ...] | None, cache: Path) -> str | None:
     if compiler is None:
         return None
     try:
-        return load_library(source(), "the linear solver")._name
+        return load_library(source(), "the linear solver", lane_flags())._name
     except CompilerError as error:
         logger.warning("linear systems are solved with MUMPS instead: %s", error)
         return None

@@ -24,8 +24,8 @@ class ComparedStore:
     def front(self) -> NDArray[np.intp]:
         """Indices of the designs that are nondominated within this store in the common objectives."""
         rows = np.flatnonzero(self.result.outcomes.feasible)
-        if not len(rows):
-            return rows
+        if not len(rows) or not self.objectives.shape[1]:
+            return rows[:0]
         F = self.objectives[rows]
         if F.shape[1] == 1:
             return rows[[int(np.argmin(F[:, 0]))]]

@@ -21,6 +21,7 @@ from designopt.report.comparison.compared_store import ComparedStore
 from designopt.report.comparison.differences import differences
 from designopt.report.comparison.groups import grouped
 from designopt.report.comparison.seeds import Scores, repeated
+from designopt.report.comparison.subject import subjects
 from designopt.report.labels import (
     chosen_once,
     listed,
@@ -32,7 +33,7 @@ from designopt.report.labels import (
 )
 from designopt.report.page.page import PageHead, page, write_page
 from designopt.report.parts.answer.overview import computing_time, duration
-from designopt.report.section import Figure, Section, Table
+from designopt.report.section import Figure, Section, Table, with_a_value
 from designopt.report.tables import unfinished
 from designopt.report.traces import above, beside, trace
 from designopt.store.result import Result
@@ -56,9 +57,9 @@ def write_comparison(results: Sequence[Result], path: Path | str) -> Path:
 def comparison(results: Sequence[Result], *, plotly: str | None = None) -> str:
     """A page that compares the stores of `results`; `plotly` as in `designopt.report.page.page`.
 
-    It compares the objectives common to all by name and direction, in the unit of the first. Raises
-    `ValueError`, with a sentence, for fewer than two stores, for stores without a common objective, and for objectives
-    of different dimension.
+    It compares the objectives common to all by name and direction, in the unit of the first, and draws the figures of
+    the subject over each other. Raises `ValueError`, with a sentence, for fewer than two stores, for stores of which
+    some have objectives, but none in common, and for objectives of different dimension.
     """
     if len(results) < 2:
         raise ValueError("a comparison needs at least two stores")
@@ -67,14 +68,16 @@ def comparison(results: Sequence[Result], *, plotly: str | None = None) -> str:
     banners = tuple(f"{e.label}: {text}" for e in entries if (text := unfinished(e.result)))
     parts = [_overview(entries, notes), _differences(entries)]
     fronts = [e.front for e in entries]
-    if any(map(len, fronts)):
+    if objectives and any(map(len, fronts)):
         parts.append(
             best_values(entries, objectives[0]) if len(objectives) == 1 else _fronts(entries, objectives, fronts)
         )
         if len(objectives) <= OBJECTIVES:
             repetitions = repeated(entries, objectives, _scores(entries, objectives, fronts))
             parts += [repetitions] if repetitions else []
-    parts.append(_chosen(entries, objectives))
+    if objectives:
+        parts.append(_chosen(entries, objectives))
+    parts += subjects(results, [e.label for e in entries])
     return page(PageHead("comparison", title, f"{len(entries)} stores", banners), parts, plotly=plotly)
 
 
@@ -86,7 +89,7 @@ def _common(results: Sequence[Result]) -> tuple[list[ComparedStore], tuple[Objec
     objectives_of = [{o.name: o for o in r.problem.objectives} for r in results]
     names = [n for n in objectives_of[0] if all(n in k for k in objectives_of)]
     labels = _labels(results)
-    if not names:
+    if not names and any(objectives_of):
         each = "; ".join(
             f"{label}: {', '.join(o.name for o in k.values())}" for label, k in zip(labels, objectives_of, strict=True)
         )
@@ -116,7 +119,8 @@ def _common(results: Sequence[Result]) -> tuple[list[ComparedStore], tuple[Objec
                     f"{k[name].name} of {label} is converted from {k[name].unit} to {objectives_of[0][name].unit}."
                 )
             columns.append(np.where(np.isfinite(values), k[name].sign * values, np.inf))
-        entries.append(ComparedStore(label, result, np.column_stack(columns)))
+        values_of_store = np.column_stack(columns) if columns else np.empty((len(result.outcomes), 0))
+        entries.append(ComparedStore(label, result, values_of_store))
     return entries, tuple(objectives_of[0][n] for n in names), notes
 
 
@@ -160,7 +164,7 @@ def _overview(entries: list[ComparedStore], notes: list[str]) -> Section:
                 c["evaluations"],
                 c["feasible"],
                 failed,
-                len(e.front),
+                len(e.front) if e.result.problem.objectives else "",
                 duration(computing_time(r)),
                 _elapsed(r),
                 r.ended,
@@ -179,9 +183,10 @@ def _overview(entries: list[ComparedStore], notes: list[str]) -> Section:
         "elapsed",
         "ended",
     )
+    columns, cells = with_a_value(head, rows)
     return Section(
         "Stores",
-        tables=(Table("What was done", head, tuple(rows)),),
+        tables=(Table("What was done", columns, cells),),
         notes=tuple(dict.fromkeys(notes)),
     )
 

@@ -63,6 +63,15 @@
     }
   }
 
+  // A legend of many rows makes a figure higher on a narrow screen, so that its plot keeps its height.
+  function fitLegend(element, plot) {
+    const {legend, showlegend} = plot.layout;
+    if (showlegend === false || legend?.orientation !== "h") return;
+    const entries = new Set(plot.data.filter(t => t.name && t.showlegend !== false).map(t => t.name));
+    const widths = [...entries].map(name => 50 + 7.5 * name.length), rows = Math.ceil(widths.reduce((a, b) => a + b, 0) / (element.clientWidth - 110));
+    if (rows > 2) element.style.height = `${element.clientHeight + 21 * (rows - 2)}px`;
+  }
+
   // Panels of several columns stand in two on a narrow screen; `layout.meta.panels` has their columns, gaps and margins.
   function inTwoColumns(layout, plot) {
     const {columns, gap, margin} = layout.meta.panels, titles = layout.annotations;
@@ -70,8 +79,8 @@
     const inner = rows * rowHeight, space = gap / inner, height = (1 - space * (rows - 1)) / rows;
     plot.style.height = `${inner + margin}px`;
     titles.forEach((title, i) => {
-      const left = i % 2 ? 0.56 : 0, top = 1 - Math.floor(i / 2) * (height + space), number = i ? i + 1 : "";
-      Object.assign(layout[`xaxis${number}`], {domain: [left, left + 0.44], title: i + 2 < titles.length ? {} : layout[`xaxis${titles.length}`].title});
+      const left = i % 2 ? 0.6 : 0, top = 1 - Math.floor(i / 2) * (height + space), number = i ? i + 1 : "";
+      Object.assign(layout[`xaxis${number}`], {domain: [left, left + 0.4], title: i + 2 < titles.length ? {} : layout[`xaxis${titles.length}`].title});
       layout[`yaxis${number}`].domain = [top - height, top];
       Object.assign(title, {x: left, y: top});
     });
@@ -169,7 +178,7 @@
     for (const trace in spec.designs) plot.data[trace].customdata ??= Array.from(numbers(spec.designs[trace]), hoverValues);
     const shown = resolved(plot, dark() ? 1 : 0);
     figure.plot.style.height = figure.height ??= figure.plot.style.height;
-    if (narrow()) fitNarrow(shown);
+    if (narrow()) { fitNarrow(shown); fitLegend(figure.plot, shown); }
     if (narrow() && shown.layout.meta?.panels?.columns > 2) inTwoColumns(shown.layout, figure.plot);
     shown.layout.template = template();
     shown.layout.autosize = !printing;
@@ -400,7 +409,7 @@
     root.style.setProperty("--paper-height", "230px");
     if (answer) {
       const beyond = answer.getBoundingClientRect().bottom - document.querySelector("main").getBoundingClientRect().top - paper;
-      if (beyond > 0) root.style.setProperty("--paper-height", `${Math.max(150, 230 - beyond)}px`);
+      root.style.setProperty("--paper-height", `${Math.min(320, Math.max(150, 230 - beyond))}px`);
     }
     figures.filter(f => onPaper(f.element)).forEach(draw);
     for (const table of [...document.querySelectorAll(".scroll > table")].filter(onPaper)) {

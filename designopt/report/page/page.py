@@ -22,11 +22,12 @@ from designopt.plugin.error_location import error_line
 from designopt.report.colours import CATEGORIES, THEMED
 from designopt.report.designs import all_missing
 from designopt.report.labels import ONLY_DESIGN, hover_columns, number
+from designopt.report.page.beside_answer import figures_beside_answer
 from designopt.report.page.data import as_plain, csv_link, figure_data, is_number, script_json
 from designopt.report.page.packing import Packing, packed
 from designopt.report.page.selectors import page_selectors
 from designopt.report.parts import failures, record
-from designopt.report.parts.answer import best, decision, limits, overview, problem, summary, tolerances, validation
+from designopt.report.parts.answer import best, decision, limits, overview, problem, tolerances, validation
 from designopt.report.parts.designs import (
     analysis,
     convergence,
@@ -39,7 +40,7 @@ from designopt.report.parts.designs import (
     surrogate,
 )
 from designopt.report.parts.motion import estimation, frames, programs, solving, trajectories
-from designopt.report.section import Figure, Section, Table
+from designopt.report.section import Section, Table
 from designopt.report.tables import unfinished
 from designopt.store.safe_files import replacing
 
@@ -86,11 +87,8 @@ GENERIC: Mapping[str, Part] = {
     "surrogate": surrogate.surrogate,
 }
 
-#: Height of the highest figure that still shows its curves beside the answer.
-BESIDE = 560
-
-#: Most letters of a name in its legend.
-LETTERS = 24
+#: Parts that belong to no subject.
+_GENERAL = {*FIRST, *GENERIC, *LAST} - {"trajectories", "frames"}
 
 # No external resources, except the plotting library from a server; the browser enforces it for all plots.
 _POLICY = (
@@ -144,7 +142,9 @@ def sections(result: Result, only: Collection[str] | None = None) -> list[Sectio
         first = next(k for k, (_, section) in enumerate(parts) if section.needs)
         parts[first] = ("", all_missing(empty))
     return [
-        replace(section, figures=(_of_subject(parts) or _motion(result, parts))[:1])
+        replace(
+            section, figures=figures_beside_answer(result, _of_subject(parts), motion="trajectories" in dict(parts))
+        )
         if name == "overview" and section.tables and not section.figures
         else section
         for name, section in parts
@@ -152,61 +152,22 @@ def sections(result: Result, only: Collection[str] | None = None) -> list[Sectio
     ]
 
 
+def subject_sections(result: Result) -> list[Section]:
+    """The parts of the report of `result` that belong to the subject of its study."""
+    names = {name for name in part_names(result) if name not in _GENERAL}
+    return [section for section in sections(result, names) if not section.needs]
+
+
+def _of_subject(parts: Sequence[tuple[str, Section]]) -> list[Section]:
+    """The parts that belong to the subject of a study."""
+    return [section for name, section in parts if name not in _GENERAL]
+
+
 def _of_one_design(table: Table) -> Table:
     """The table without its column of designs, if the study has only one."""
     if table.columns[:1] != ("design",) or {row[0] for row in table.rows} != {ONLY_DESIGN}:
         return table
     return replace(table, columns=table.columns[1:], rows=tuple(row[1:] for row in table.rows))
-
-
-def _of_subject(parts: Sequence[tuple[str, Section]]) -> tuple[Figure, ...]:
-    """Figures of the parts that belong to the subject of a study, of those that fit beside its answer."""
-    general = {*FIRST, *GENERIC, *LAST} - {"trajectories", "frames"}
-    return tuple(
-        replace(
-            figure,
-            title=f"{section.title}: {figure.title}",
-            note="",
-            height=min(figure.height, summary.HEIGHT),
-            plot=_upper(_with_short_names(figure.plot)),
-            variants={key: _upper(_with_short_names(plot)) for key, plot in figure.variants.items()},
-        )
-        for name, section in parts
-        if name not in general
-        for figure in section.figures
-        if figure.height <= BESIDE and not figure.width and "frames" not in figure.plot
-    )
-
-
-def _with_short_names(plot: Mapping[str, Any]) -> dict[str, Any]:
-    """The plot with legends that name designs without their values, which stand beside it."""
-    data = plot.get("data", ())
-    if isinstance(data, Mapping):
-        return {**plot, "data": {traces: _short_name(change) for traces, change in data.items()}}
-    return {**plot, "data": [_short_name(trace) for trace in data]}
-
-
-def _upper(plot: Mapping[str, Any]) -> dict[str, Any]:
-    """The plot with the upper one alone of two panels over one x axis."""
-    layout = plot.get("layout", {})
-    if "xaxis2" in layout or "yaxis3" in layout or "domain" not in layout.get("yaxis2", {}):
-        return dict(plot)
-    data = [{**trace, "visible": False} if trace.get("yaxis") == "y2" else trace for trace in plot["data"]]
-    axes = {name: {**layout[name], "domain": [0.0, 1.0]} for name in ("yaxis", "yaxis2")}
-    axes["yaxis2"] |= {"visible": False, "anchor": "x"}
-    return {**plot, "data": data, "layout": {**layout, **axes, "xaxis": {**layout["xaxis"], "anchor": "y"}}}
-
-
-def _short_name(trace: Mapping[str, Any]) -> dict[str, Any]:
-    if not isinstance(trace.get("name"), str):
-        return dict(trace)
-    name = trace["name"].partition(": ")[0]
-    return {**trace, "name": name if len(name) <= LETTERS else f"{name[: LETTERS - 1].rstrip(' ,')}…"}
-
-
-def _motion(result: Result, parts: Sequence[tuple[str, Section]]) -> tuple[Figure, ...]:
-    """The beginning of the trajectories, if the page has them."""
-    return trajectories.in_short(result, summary.HEIGHT) if "trajectories" in dict(parts) else ()
 
 
 def _parts(result: Result) -> list[tuple[str, Part]]:

@@ -9,10 +9,11 @@ from designopt.report.section import Section, Selector
 
 
 def page_selectors(parts: Iterable[Section]) -> tuple[Selector, ...]:
-    """The selectors of several figures: of each label the most frequent one, the first of equally frequent ones."""
+    """The selectors of several figures, or with a dotted option: of each label the most frequent one, the first of
+    equally frequent ones."""
     counts = Counter(choice for part in parts for figure in part.figures for choice in dict.fromkeys(figure.choices))
     common: dict[str, Selector] = {}
     for selector, figures in counts.most_common():
-        if figures > 1:
+        if figures > 1 or selector.dotted is not None:
             common.setdefault(selector.label, selector)
     return tuple(common.values())

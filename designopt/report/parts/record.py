@@ -14,6 +14,9 @@ from designopt.report.parts.answer.problem import value_text
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
 
+#: Rows of the table of figures that are not folded.
+UNFOLDED = 10
+
 
 @report("record", version=1)
 def record(result: Result) -> Section:
@@ -30,6 +33,7 @@ def record(result: Result) -> Section:
                 ("figure", "unit", "meaning"),
                 tuple((n, figure_unit(problem, n), figure_meaning(problem, n)) for n in problem.output_names),
                 visible_rows=100,
+                folded_from=UNFOLDED,
             ),
             *((_settings(settings),) if settings else ()),
             *_sessions(result),

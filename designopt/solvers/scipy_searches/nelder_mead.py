@@ -9,9 +9,9 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.lazy import scipy
-from designopt.plugin import Quantity, solver
+from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
-from designopt.solvers.scipy_searches.checks import check_real, check_single
+from designopt.solvers.scipy_searches.checks import check_real
 from designopt.solvers.scipy_searches.points import EvaluatedPoints, compared, merits_at
 from designopt.solvers.scipy_searches.starts import Starts, from_each, starting_points
 
@@ -24,10 +24,12 @@ class NelderMead:
     """The simplex search of Nelder & Mead (1965) for one objective without derivatives, through SciPy.
 
     Designs are compared exactly: feasible ones by objective, then infeasible ones by violation, then invalid, then
-    failed ones. For few parameters (up to about ten), noise and kinks.
+    failed ones. For few parameters (up to about ten), noise and kinks. With several objectives it minimises (or
+    maximises) the one named by `objective` alone: an end of the front, from the best designs of an earlier stage.
     """
 
     uses_start: ClassVar[bool] = True
+    later_settings: ClassVar[tuple[str, ...]] = ("objective",)
     objectives: ClassVar[Literal["one", "several", "any"]] = "one"
 
     simplex: Annotated[
@@ -41,21 +43,34 @@ class NelderMead:
     ] = False
     iterations: Annotated[int, Quantity("", "maximum number of steps of a search", ge=1)] = 1000
     starts: Starts = 1
+    objective: Annotated[str | None, Quantity("", "the objective of several that is searched alone")] = None
 
     def check(self, problem: Problem) -> None:
-        """Raises `InvalidSetting` unless there is one objective of real parameters."""
+        """Raises `InvalidSetting` unless there is one objective of real parameters, or one of several is named."""
         check_real("nelder_mead", problem)
-        check_single("nelder_mead", problem)
+        self._column(problem)
+
+    def _column(self, problem: Problem) -> int:
+        """The number of the objective that is searched."""
+        names = [objective.name for objective in problem.objectives]
+        if self.objective is None and len(names) > 1:
+            raise InvalidSetting(
+                "objective", f"nelder_mead searches one objective; name one of {', '.join(names)}, an end of the front"
+            )
+        if self.objective is not None and self.objective not in names:
+            raise InvalidSetting("objective", f"'{self.objective}' is no objective; known: {', '.join(names)}")
+        return names.index(self.objective) if self.objective is not None else 0
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
         """Search from each start in turn; `rng` is not used. Returns why the searches ended."""
         self.check(problem)
-
+        column = self._column(problem)
         points = compared(problem, evaluate, start)
-        return from_each(starting_points(points, start, start.objectives[:, 0], self.starts), self.searching(points))
+        first = starting_points(points, start, start.objectives[:, column], self.starts)
+        return from_each(first, self.searching(points, column))
 
-    def searching(self, points: EvaluatedPoints) -> Callable[[Floats], str]:
-        """The search over `points`, from coordinates (d,) to the reason for its end."""
+    def searching(self, points: EvaluatedPoints, objective: int = 0) -> Callable[[Floats], str]:
+        """The search over `points` in the objective of that number, from coordinates (d,) to the reason for its end."""
 
         def search(u: Floats) -> str:
             # The initial simplex points inwards; one batch.
@@ -63,7 +78,7 @@ class NelderMead:
             if not any(point.ok for point in points.at(simplex)):
                 return "began where no design has a result"
             minimum = scipy.optimize.minimize(
-                lambda v: float(merits_at(points, v[None])[0]),
+                lambda v: float(merits_at(points, v[None], objective)[0]),
                 u,
                 method="Nelder-Mead",
                 bounds=[(0.0, 1.0)] * len(u),

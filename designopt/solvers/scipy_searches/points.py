@@ -17,14 +17,15 @@ from designopt.problem import Evaluate, Outcomes, Problem
 INFEASIBLE = 1e100
 
 
-def merits(outcomes: Outcomes) -> Floats:
-    """One number (n,) per design that gives its order: the objective of a feasible one, far more for any other.
+def merits(outcomes: Outcomes, objective: int = 0) -> Floats:
+    """One number (n,) per design that gives its order: the objective of that number of a feasible one, far more for any
+    other.
 
-    The order is exact: feasible designs by the one objective, then infeasible ones by violation, invalid, failed. The
+    The order is exact: feasible designs by the objective, then infeasible ones by violation, invalid, failed. The
     gap between them has no meaning: merits are for searches that compare.
     """
     rank = outcomes.rank_violation
-    values = np.clip(outcomes.objectives[:, 0], -INFEASIBLE, INFEASIBLE)
+    values = np.clip(outcomes.objectives[:, objective], -INFEASIBLE, INFEASIBLE)
     return np.asarray(np.where(rank == 0.0, values, INFEASIBLE * (1.0 + rank)))
 
 
@@ -145,10 +146,10 @@ def _complete(problem: Problem, start: Outcomes) -> Mask:
 
 
 def compared(problem: Problem, evaluate: Evaluate, start: Outcomes) -> EvaluatedPoints:
-    """The points of a search that compares designs by the single objective."""
+    """The points of a search that compares designs by an objective."""
     return EvaluatedPoints(problem, evaluate, lambda outcomes: outcomes.objectives, start)
 
 
-def merits_at(points: EvaluatedPoints, U: Floats) -> Floats:
-    """The `merits` (n,) of the designs at coordinates `U` (n, d)."""
-    return np.concatenate([merits(point.outcomes) for point in points.at(U)])
+def merits_at(points: EvaluatedPoints, U: Floats, objective: int = 0) -> Floats:
+    """The `merits` (n,) of the designs at coordinates `U` (n, d) in the objective of that number."""
+    return np.concatenate([merits(point.outcomes, objective) for point in points.at(U)])

@@ -49,6 +49,15 @@ class Choices:
         front = self.front
         return int(front[decision.utopia(self.outcomes.objectives[front])]) if len(front) else None
 
+    def by_general_name(self) -> dict[str, int]:
+        """The rows called ``recommended``, ``compromise`` and, with a single objective, ``best``, as far as there are
+        such designs."""
+        recommended, compromise = self.recommended(), self.compromise()
+        rows = {"recommended": None if recommended is None else recommended[1], "compromise": compromise}
+        if len(self.problem.objectives) == 1:
+            rows["best"] = compromise
+        return {name: row for name, row in rows.items() if row is not None}
+
     def least_violating(self) -> int | None:
         """The row of the design with the smallest violation of the limits; None if a design is feasible, or none has a
         result or an objective."""
@@ -89,7 +98,7 @@ class Choices:
         index = None if near is None else near.index_of(row)
         if near is None or index is None or robust is None or near.share[index] >= ENOUGH:
             return first
-        if near.share[near.index_of(robust)] <= near.share[index]:
+        if near.share[near.index_of(robust)] < ENOUGH:  # a dearer design that is not robust either
             return first
         return next((name for name, picked_row in self.picked().items() if picked_row == robust), ROBUST), robust
 

@@ -68,6 +68,8 @@ _FACTOR = re.compile(r"\s*([*/·]?)\s*([^\W\d_]\w*|%|°[CF]?|1(?![.\d]))(?:(?:\^
 _EXPONENT = re.compile(r"(?:\^|\*\*)\s*(?:\d(?:\.\d+)?|\([-+]?\d(?:\.\d+)?\)|[-+]\d)(?![\d.])")
 _TOWER = re.compile(rf"(?:{_EXPONENT.pattern})\s*(?:\^|\*\*)")
 _NUMERAL = re.compile(r"(?<!\w)(?!1(?!\w))\d|\d\.|\.\d")
+#: A quotient or product of two plain numbers.
+_CALCULATION = re.compile(r"(\d+\.?\d*)\s*([*/])\s*(\d+\.?\d*)")
 
 #: A unit as named factors with their exponents, in the order of writing.
 Factors = tuple[tuple[str, float], ...]
@@ -158,6 +160,15 @@ def _registry() -> Any:
     return pint.UnitRegistry()
 
 
+def _result(text: str) -> str:
+    """``, 0.5`` for ``1/2``; "" for a text that is no quotient or product of two plain numbers."""
+    match = _CALCULATION.fullmatch(text.strip())
+    if match is None or (match[2] == "/" and float(match[3]) == 0.0):
+        return ""
+    left, right = float(match[1]), float(match[3])
+    return f", {left / right if match[2] == '/' else left * right!r}"
+
+
 @lru_cache(maxsize=1024)
 def _pint_unit(unit: str) -> Any:
     """The unit as pint's. Raises `UnitError` for an unknown one."""
@@ -174,7 +185,7 @@ def _pint_unit(unit: str) -> Any:
         or "//" in bare
         or _NUMERAL.search(bare)
     ):
-        way_out = "; write the result of a calculation" if bare[:1].isdigit() else ""
+        way_out = f"; write the result of a calculation{_result(unit)}" if bare[:1].isdigit() else ""
         raise UnitError(f"'{unit[:40]}' is not a unit{way_out}")
     try:
         return _registry().parse_units(unit.replace("%", "percent").replace("·", "*"))

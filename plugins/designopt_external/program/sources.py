@@ -20,6 +20,8 @@ from designopt_external.program.numbers import is_number, number
 LARGEST = 256 * 2**20
 #: Number of lines shown where a value is missing, and of lines searched for similar ones.
 SHOWN, SEARCHED = 3, 5000
+#: Letters in a row that make a line of a file similar to a pattern.
+LETTERS = 5
 
 Take = Literal["first", "last", "max", "min", "largest", "mean", "sum", "rms"]
 
@@ -343,13 +345,27 @@ _READERS: Mapping[str, Callable[[str, SourceSection], list[float]]] = {
 
 
 def nearest_lines(text: str, pattern: str) -> str:
-    """The lines most similar to a regular expression, else the last ones; for a message."""
+    """The lines most similar to a regular expression, else those that share most letters in a row with it, else the
+    last ones; for a message."""
     lines = [(i, line.strip()) for i, line in enumerate(text.splitlines(), 1) if line.strip()]
     if not lines:
         return "; the file is empty"
     plain = re.sub(r"\\[a-zA-Z]|[\\^$.*+?(){}\[\]|]", " ", pattern).strip()
     texts = [line[: len(plain) + 20] for _, line in lines[-SEARCHED:]]
     near = difflib.get_close_matches(plain, texts, n=SHOWN, cutoff=0.5) if plain else []
+    near = near or _sharing_letters(plain, texts)
     chosen = [lines[-SEARCHED:][texts.index(line)] for line in dict.fromkeys(near)] or lines[-SHOWN:]
     what = "the nearest lines are" if near else "the last lines are"
     return f"; {what} " + " | ".join(f"{i}: {line[:80]}" for i, line in chosen)
+
+
+def _sharing_letters(plain: str, texts: Sequence[str]) -> list[str]:
+    """The texts that share at least `LETTERS` letters in a row with `plain`, most first."""
+    words = [word.lower() for word in re.findall(r"[^\W\d_]+", plain)]
+
+    def shared(text: str) -> int:
+        matchers = (difflib.SequenceMatcher(None, text.lower(), word, autojunk=False) for word in words)
+        return max((matcher.find_longest_match().size for matcher in matchers), default=0)
+
+    sizes = {text: shared(text) for text in texts if re.search(r"[^\W\d_]{3}", text)}
+    return sorted((text for text in sizes if sizes[text] >= LETTERS), key=lambda text: -sizes[text])[:SHOWN]

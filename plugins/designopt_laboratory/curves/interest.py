@@ -26,7 +26,7 @@ _PARTS = {"ground force": ("_y", "_x", "_z"), "joint force": ("_size", "_y", "_x
 _MAIN = ("hip_flexion", "knee_angle", "ankle_angle", "ground_y", "hip_size", "knee_size", "ankle_size")
 
 _POSITIVE = {
-    "hip_flexion": "flexion", "hip_adduction": "adduction", "hip_rotation": "internal rotation",
+    "hip_flexion": "flexion", "hip_adduction": "adduction", "hip_rotation": "internal",
     "ankle_angle": "dorsiflexion",
 }  # fmt: skip
 

@@ -368,6 +368,7 @@ def _text(
     muscles = "until" not in settings
     plots = ["laboratory_curves", "laboratory_differences", "laboratory_markers", "laboratory_subject", "overview"]
     scene: dict[str, Any] = {"use": "scene", "title": "The trial in motion", "lines": ["skeleton"]}
+    scene["axes"] = ["x", "-z", "y"]  # of a skeleton, whose last axis is up
     if muscles:
         plots.insert(2, "muscle_sharing")
         scene |= {"wires": "paths", "colour": "activations", "lowest": 0, "highest": 1}

@@ -209,9 +209,9 @@ def _gait(curves: Mapping[str, list[PooledCurves]], reference: ReferenceFile | N
 
 
 def _panel_title(angle: PooledCurves) -> str:
-    """``ankle angle, + dorsiflexion``."""
+    """The words of a joint angle, with its positive direction in a second line."""
     words, positive = angle.name.replace("_", " "), positive_direction(angle, angle)
-    return words if positive in words or not positive else f"{words}, + {positive}"
+    return words if positive in words or not positive else f"{words}<br>+ {positive}"
 
 
 def _reference(reference: ReferenceFile | None, one: PooledCurves, named: bool, **more: Any) -> list[Trace]:
@@ -247,7 +247,7 @@ def _grid(titles: Sequence[str], units: Mapping[str, str]) -> dict[str, Any]:
          "font": {"size": 12}, "yanchor": "bottom", "showarrow": False}
         for column, title in enumerate(titles)
     ]  # fmt: skip
-    return layout(annotations=captions, legend={"orientation": "h", "y": 1.06, "yanchor": "bottom", "x": 0}, **axes)
+    return layout(annotations=captions, legend={"orientation": "h", "y": 1.09, "yanchor": "bottom", "x": 0}, **axes)
 
 
 def _kind(kind: str, curves: Mapping[str, list[PooledCurves]], reference: ReferenceFile | None) -> Figure | None:

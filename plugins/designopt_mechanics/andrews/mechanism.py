@@ -52,15 +52,6 @@ END = {
     "Omega": 0.53473011634208,
     "epsilon": 1.04808074104194,
 }
-END_SPEEDS = {
-    "beta": 1139.92030225911,
-    "Theta": -1424.37929517754,
-    "gamma": 11.0329119106177,
-    "Phi": 19.2933741050305,
-    "delta": 0.573569914829457,
-    "Omega": -19.2933741050305,
-    "epsilon": 0.323179149249104,
-}
 
 _Z = (0.0, 0.0, 1.0)
 #: name of the frame: parent, joint variable, joint in the parent, centre of mass.

@@ -15,6 +15,8 @@ from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, selected
 from designopt_muscle.report.named_muscles import NAMED, largest
 
+#: Share of the largest force below which a joint is not drawn.
+LEAST = 0.05
 #: Designs and scenarios whose largest force is a sentence.
 _SENTENCES = 3
 
@@ -27,7 +29,8 @@ def reaction_parts(motions: Mapping[tuple[str, str], Arrays]) -> Section:
     sizes = {key: _sizes(arrays) for key, arrays in motions.items()}
     peaks = [np.nanmax(size, axis=0, initial=0.0) for size in sizes.values()]
     joints = largest([arrays["joints"] for arrays in motions.values()], peaks)
-    lines = _lines(joints)
+    peak = max(float(peak.max(initial=0.0)) for peak in peaks)
+    lines = _lines([joint for joint in joints if _peak_of(joint, motions, peaks) >= LEAST * peak])
     left_out = [joint for joint in joints if joint not in lines]
     note = f" Joints with smaller forces are not drawn: {listed(left_out)}." if left_out else ""
     return Section(
@@ -44,6 +47,14 @@ def reaction_parts(motions: Mapping[tuple[str, str], Arrays]) -> Section:
     )  # fmt: skip
 
 
+def _peak_of(joint: str, motions: Mapping[tuple[str, str], Arrays], peaks: Sequence[Floats]) -> float:
+    """The largest force (N) of a joint in all motions."""
+    return max(
+        float(peak[np.asarray(arrays["joints"]) == joint].max(initial=0.0))
+        for arrays, peak in zip(motions.values(), peaks, strict=True)
+    )
+
+
 def _sizes(arrays: Arrays) -> Floats:
     """(n, j) N."""
     return np.asarray(np.linalg.norm(np.asarray(arrays["reactions"], dtype=float), axis=2))
@@ -51,14 +62,14 @@ def _sizes(arrays: Arrays) -> Floats:
 
 def _lines(joints: Sequence[str]) -> dict[str, dict[str, object]]:
     """The style of each drawn joint: a colour for both sides of a joint, at most as many colours as there are."""
-    colours: dict[str, int] = {}
-    styles: dict[str, dict[str, object]] = {}
+    sides: dict[str, list[str]] = {}
     for joint in joints:
-        both_sides = joint[:-2] if joint.endswith(("_r", "_l")) else joint
-        if both_sides in colours or len(colours) < NAMED:
-            colour = category(colours.setdefault(both_sides, len(colours)))
-            styles[joint] = {"color": colour, "width": 2, **({"dash": "dash"} if joint.endswith("_l") else {})}
-    return styles
+        sides.setdefault(joint[:-2] if joint.endswith(("_r", "_l")) else joint, []).append(joint)
+    return {
+        joint: {"color": category(k), "width": 2, **({"dash": "dash"} if joint.endswith("_l") else {})}
+        for k, of_joint in enumerate(list(sides.values())[:NAMED])
+        for joint in sorted(of_joint, reverse=True)
+    }
 
 
 def _size_lines(arrays: Arrays, *, lines: Mapping[str, dict[str, object]]) -> Plot:

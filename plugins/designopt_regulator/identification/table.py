@@ -54,7 +54,7 @@ def read_columns(
                 continue
         if name in units:
             raise BadData(f"{where}: column {i + 1} '{name}' is given twice")
-        place_of[name], units[name] = i, (unit or "").strip()
+        place_of[name], units[name] = i, (unit or "").strip().replace("°", "deg")
     if missing := [name for name in names if name not in units]:
         has = (
             "" if columns is None else f" ('{columns[missing[0]]}'; the file has {', '.join(t.strip() for t in head)})"

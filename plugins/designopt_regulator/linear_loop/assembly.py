@@ -170,7 +170,7 @@ def predictor(plant: Plant, sample_time: float) -> Predictor:
 def assemble(
     rows: Sequence[Parts], sample_time: float, limits: Limits, setpoint_limits: Limits, model: Predictor | None
 ) -> Structure:
-    """The structure of n controllers that are `Parts.like` each other, its numbers arrays (n,); one `model` for all."""
+    """The structure of n controllers with parts of one form, its numbers arrays (n,); one `model` for all."""
     sections = tuple(
         DifferenceEquation(
             *(

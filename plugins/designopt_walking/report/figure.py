@@ -118,6 +118,6 @@ def _forces(component: int, title: str, arrays: Arrays, *, names: Mapping[str, s
         line(arrays["percent"], force[:, i, component], _foot(names[side]), line=STYLES[side])
         for i, side in enumerate("rl")
     ]
-    total = {"color": "@muted", "width": 1.2, "dash": "dot"}
+    total = {"color": "@muted", "width": 1.2}
     data.append(line(arrays["percent"], force[:, :, component].sum(axis=1), "both", line=total))
     return {"data": data, "layout": layout(xaxis=axis("cycle [%]", range=[0, 100]), yaxis=axis(title))}

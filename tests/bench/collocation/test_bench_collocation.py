@@ -171,16 +171,16 @@ def test_as_many_guesses_lead_to_the_fastest_way_to_rest_as_in_a_program_written
     assert ours >= by_hand
 
 
-@pytest.mark.parametrize(("name", "intervals"), [("cart_pole", 2000), ("30 masses", 200)])
+@pytest.mark.parametrize(("name", "intervals"), [("cart_pole", 2000), ("17 masses", 200), ("28 masses", 200)])
 def test_large_programs_take_less_than_half_of_the_time_with_mumps(name, intervals, record_property):
     """Processor time of an iteration: on the way to an optimum the two solvers' iterates may part."""
-    problem = cart_pole() if name == "cart_pole" else row_of_masses(30)
+    problem = cart_pole() if name == "cart_pole" else row_of_masses(int(name.split()[0]))
     seconds = {}
     for solver in ("own", "mumps"):
         program = Program(problem, Options(intervals=intervals, ipopt={} if solver == "own" else MUMPS))
         solution = program.solve()
         assert solution.success
-        seconds[solver] = processor_seconds(program.solve, 1) / solution.iterations
+        seconds[solver] = processor_seconds(program.solve, 5) / solution.iterations
     ratio = seconds["mumps"] / seconds["own"]
     print(f"\n{name} N={intervals}: {1e3 * seconds['own']:.0f} ms an iteration, MUMPS {1e3 * seconds['mumps']:.0f} ms")
     record_property(f"MUMPS / own linear solver, an iteration, {name} N={intervals}", ratio)

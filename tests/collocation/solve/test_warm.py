@@ -102,7 +102,7 @@ def test_a_solution_of_another_program_is_no_warm_start_but_a_guess(program, war
 
 
 def test_an_unknown_kind_of_warm_start_is_refused(program):
-    with pytest.raises(ValueError, match="warm must be one of none, primal, full, not 'hot'"):
+    with pytest.raises(ValueError, match="warm must be one of none, near, primal, full, not 'hot'"):
         program.solve(warm="hot", previous=program.solve())
 
 

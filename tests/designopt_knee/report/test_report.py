@@ -19,6 +19,7 @@ from designopt_knee.report.walking import knee_angle as angle_of_walk
 from designopt_knee.report.walking import leg_walking
 from knee_results import CRITICAL, RATIOS, SAMPLES, STIFFNESS, MadeUp, made_up, walk
 
+from designopt.report.notable import unusual
 from designopt.report.page.page import render
 from designopt.report.section import Figure, Section
 from designopt.space import Space
@@ -278,6 +279,14 @@ def test_a_result_whose_toe_scuffs_is_warned_of_in_every_part() -> None:
         note = scuff_warning(part, made_up(clearance=0.001))
         assert "comes closer to the ground than 5 mm in swing, or scuffs: best mismatch" in note
         assert "limit toe_clearance, or use the parameter set substitute_v2" in note
+
+
+@pytest.mark.parametrize(("clearance", "value"), [(0.235, "0.235"), (-0.02, "-0.02")])
+def test_a_knee_whose_toe_is_far_above_or_below_the_ground_does_not_do_its_job(clearance: float, value: str) -> None:
+    assert not [clause for clause in unusual(made_up(clearance=0.012)) if "toe_clearance" in clause]
+    (clause,) = [clause for clause in unusual(made_up(clearance=clearance)) if "toe_clearance" in clause]
+    assert clause.startswith(f"the recommended design has toe_clearance {value} m, beyond 0 to 0.1 m (lowest toe")
+    assert clause.endswith("no feasible design is within: check the inputs, widen the space")
 
 
 def test_a_toe_that_clears_the_ground_is_not_warned_of() -> None:

@@ -10,6 +10,7 @@ from designopt.report.labels import listed, number
 from designopt.report.no_design import failed_baselines
 from designopt.report.notable import notable_of_recommended, program_differences, uncertain_programs, unusual
 from designopt.report.parts.answer import recommendation, summary, violated_limits
+from designopt.report.parts.answer.front_ends import improvable_ends
 from designopt.report.parts.answer.limits import recommended_bounds, sentence
 from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, untried
 from designopt.report.parts.answer.validation import rarely_valid
@@ -66,6 +67,7 @@ def overview(result: Result) -> Section:
                 *rarely_valid(result),
                 *failed_baselines(result),
                 *narrow_front(result),
+                *improvable_ends(result),
                 *recommended_bounds(result),
                 *recommendation.search_without_gain(result),
                 *untried(result),

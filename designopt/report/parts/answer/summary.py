@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from designopt.counts import plural
+from designopt.report.chosen_markers import markers_of_rows
 from designopt.report.colours import axis, layout, scale_for
 from designopt.report.labels import (
     answer_digits,
@@ -27,6 +28,8 @@ from designopt.store.result import Result
 
 #: Maximum number of drawn designs of the front, and height of the figure.
 DRAWN, HEIGHT = 300, 340
+#: Size of the markers of chosen designs, by that in the larger figure of the front.
+SHARE = 0.7
 #: Maximum letters of an axis title.
 ROOM = 34
 #: Letters of the title of an upright axis, which is shorter on paper.
@@ -96,8 +99,14 @@ def front(result: Result) -> Figure | None:
         wrapped(text, room) if len(text) > room else plain(text)
         for text, room in zip(objective_labels(problem), (ROOM, UPRIGHT), strict=False)
     ]
-    marked = list(chosen_once(result).items())
+    marked, marker_of = list(chosen_once(result).items()), markers_of_rows(result)
     places = np.array([row for _, row in marked], dtype=np.intp)
+    markers = {
+        "color": [marker_of[row]["color"] for _, row in marked],
+        "symbol": [marker_of[row]["symbol"] for _, row in marked],
+        "size": [SHARE * marker_of[row]["size"] for _, row in marked],
+        "line": {"color": [marker_of[row]["line"]["color"] for _, row in marked], "width": 1},
+    }
     x, y = values[:, 0], values[:, 1]
     line = "lines+markers" if len(problem.objectives) == 2 else "markers"
     hover_template = "%{x:.4g}, %{y:.4g}<extra>%{text}</extra>"
@@ -111,13 +120,13 @@ def front(result: Result) -> Figure | None:
             "type": "scatter", "mode": "markers", "x": x[places], "y": y[places], "showlegend": False,
             "text": [plain(f"{label}: {number(float(x[row]))}, {number(float(y[row]))}") for label, row in marked],
             "hovertemplate": hover_template,
-            "marker": {"color": "@ink", "size": 9, "symbol": "star", "line": {"color": "@surface", "width": 0.5}},
+            "marker": markers,
         },
     ]  # fmt: skip
     axes = {"xaxis": axis(labels[0], **scale_for(x[rows])), "yaxis": axis(labels[1], **scale_for(y[rows]))}
     margin = {"l": 64, "r": 12, "t": 12, "b": 56}
     return Figure(
-        "The front, with the chosen designs as stars",
+        "The front, with the chosen designs",
         {"data": data, "layout": layout(**axes, margin=margin)},
         height=HEIGHT,
         designs={0: rows, 1: places},

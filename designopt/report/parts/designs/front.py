@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from designopt.arrays import Floats
 from designopt.counts import count, plural
 from designopt.plugin import Quantity, report
+from designopt.report.chosen_markers import BASELINE, BEST, MARKERS, choice_kinds
 from designopt.report.colours import axis, layout, over_decades, scale_for
 from designopt.report.labels import (
     design_values,
@@ -33,7 +34,6 @@ from designopt.report.no_design import without_feasible
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, above, beside, trace
 from designopt.store.result import Result
-from designopt.store.views.choices import ROBUST
 
 Rows = NDArray[np.intp]
 
@@ -214,9 +214,7 @@ def _planes(result: Result, groups: dict[str, Rows], symbols: _Symbols | None) -
     scales = [scale_for(column) for column in values[groups["Pareto front"]].T]
     frames: dict[str, Frame] = {}
     height = 540 if m == 2 else 300 * (m - 1) + 120
-    chosen = result.chosen()
-    plain_labels = {*(f"best {o.name}" for o in problem.objectives), *result.baseline}
-    kinds = {label: _kind(label, label in plain_labels, label in result.baseline) for label in chosen}
+    chosen, kinds = result.chosen(), choice_kinds(result)
     for k, (x, y) in enumerate(pairs, start=1):
         column, line = x, y - 1
         suffix = "" if k == 1 else str(k)
@@ -247,7 +245,7 @@ def _planes(result: Result, groups: dict[str, Rows], symbols: _Symbols | None) -
             first = label == next(candidate for candidate in chosen if kinds[candidate] == kind)
             designs[len(data)] = np.array([row])
             data.append(
-                trace(values[[row], x], values[[row], y], kind, mode="markers", marker=_CHOSEN[kind], **on,
+                trace(values[[row], x], values[[row], y], kind, mode="markers", marker=MARKERS[kind], **on,
                       hover=f"<b>{plain(label)}</b><br>{hover(result)}", legendgroup=f"chosen {kind}",
                       showlegend=k == 1 and first)
             )  # fmt: skip
@@ -264,24 +262,6 @@ def _planes(result: Result, groups: dict[str, Rows], symbols: _Symbols | None) -
         height=height,
         designs=designs,
     )
-
-
-BEST, BASELINE, BY_RULE, COMPROMISE = "best of an objective", "baseline", "selected by a rule", "compromise"
-#: Markers of designs, by their names in the legend.
-_CHOSEN: Mapping[str, Trace] = {
-    BASELINE: {"symbol": "diamond", "size": 13, "color": "@good", "line": {"color": "@surface", "width": 1}},
-    COMPROMISE: {"symbol": "star", "size": 17, "color": "@mark", "line": {"color": "@surface", "width": 1}},
-    BY_RULE: {"symbol": "star", "size": 17, "color": "@mark", "line": {"color": "@surface", "width": 1}},
-    ROBUST: {"symbol": "star-square", "size": 15, "color": "@mark", "line": {"color": "@surface", "width": 1}},
-    BEST: {"symbol": "circle-open", "size": 14, "color": "@ink", "line": {"color": "@ink", "width": 1.5}},
-}
-
-
-def _kind(label: str, plain: bool, is_baseline: bool) -> str:
-    """The name of a chosen design in the legend."""
-    if label in (COMPROMISE, ROBUST):
-        return label
-    return BASELINE if is_baseline else BEST if plain else BY_RULE
 
 
 def _annotation(label: str, x: float, y: float, suffix: str, star: bool) -> dict[str, Any]:

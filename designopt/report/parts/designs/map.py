@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from designopt.arrays import Floats
 from designopt.counts import plural
 from designopt.plugin import report
+from designopt.report.chosen_markers import COMPROMISE, MARKERS
 from designopt.report.colours import ORDERED, ORDERED_LINES, axis, colour_bar, layout, log_ticks
 from designopt.report.grid import Grid, grid_over
 from designopt.report.labels import (
@@ -244,7 +245,7 @@ def _overlay(
     front = thinned(np.asarray(result.front(), dtype=np.intp), 400)
     several = len(result.problem.objectives) > 1
     compromise = result.compromise() if several else None
-    marks = [
+    marks: list[tuple[str, Rows, dict[str, Any]]] = [
         (
             "Pareto front" if several else "best design",
             front,
@@ -252,8 +253,7 @@ def _overlay(
         )
     ]
     if compromise is not None:
-        star = {"symbol": "star", "size": 15, "color": "@mark", "line": {"color": "#ffffff", "width": 1}}
-        marks.append(("compromise", np.array([compromise]), star))
+        marks.append((COMPROMISE, np.array([compromise]), MARKERS[COMPROMISE]))
     traces = []
     for name, rows, marker in marks:
         if not len(rows):

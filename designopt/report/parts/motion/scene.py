@@ -38,12 +38,17 @@ class Scene:
     forces: Annotated[list[str], Quantity("", "arrays (time, force, 2, axis): points in m, forces in N")] = field(
         default_factory=list
     )
+    axes: Annotated[
+        list[str] | None, Quantity("", "names of three axes, the last points up; a plane has the first and the last")
+    ] = None
     height: Annotated[int, Quantity("", "of the drawing, in pixels", ge=200, le=2000)] = 560
 
     def __call__(self, result: Result) -> Section | None:
         """The section; without stored arrays it names the missing ones."""
         if not self.lines and self.wires is None:
             raise InvalidSetting("lines", "name an array of lines, or of wires")
+        if self.axes is not None and len(self.axes) != 3:
+            raise InvalidSetting("axes", f"name three axes, as in [x, -z, y], not {len(self.axes)}")
         optional = [name for name in (self.wires, self.colour) if name is not None]
         names = [self.time, *self.lines, *optional, *self.forces]
         motions = stored_arrays(result, *names)
@@ -74,6 +79,7 @@ class Scene:
                 wires=None if self.wires is None else places(self.wires, 4),
                 values=values,
                 forces={name: places(name, 4) for name in self.forces},
+                axes=self.axes or (),
                 **more,
             )
         )

@@ -1,0 +1,100 @@
+"""The figure of a study's subject that stands beside its answer: smaller, with short names."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from designopt.report.parts.answer import summary
+from designopt.report.parts.motion import trajectories
+from designopt.report.section import Figure, Section
+
+if TYPE_CHECKING:
+    from designopt.store.result import Result
+
+#: Height of the highest figure that still shows its curves beside the answer.
+BESIDE = 560
+#: Most letters of a name in its legend.
+LETTERS = 24
+
+
+def figures_beside_answer(result: Result, parts: Sequence[Section], *, motion: bool) -> tuple[Figure, ...]:
+    """The first figure that fits beside the answer, of the `parts` of the subject or, with `motion`, the beginning of
+    the trajectories; none if there is none.
+
+    Legends name designs without their values, which stand beside them; long titles of axes are wrapped.
+    """
+    short_names = _short_names(result)
+    for section in parts:
+        for figure in section.figures:
+            if figure.height <= BESIDE and not figure.width and "frames" not in figure.plot:
+                return (
+                    replace(
+                        figure,
+                        title=f"{section.title}: {figure.title}",
+                        note="",
+                        height=min(figure.height, summary.HEIGHT),
+                        plot=_small(figure.plot, short_names),
+                        variants={key: _small(plot, short_names) for key, plot in figure.variants.items()},
+                    ),
+                )
+    return trajectories.in_short(result, summary.HEIGHT)[:1] if motion else ()
+
+
+def _short_names(result: Result) -> dict[str, str]:
+    """The names of chosen designs that several rules chose, with the one that is recommended, else the first."""
+    recommended = (result.recommended() or ("", -1))[0]
+    labels_of: dict[int, list[str]] = {}
+    for label, row in result.chosen().items():
+        labels_of.setdefault(row, []).append(label)
+    return {
+        ", ".join(labels): recommended if recommended in labels else labels[0]
+        for labels in labels_of.values()
+        if len(labels) > 1
+    }
+
+
+def _small(plot: Mapping[str, Any], short_names: Mapping[str, str]) -> dict[str, Any]:
+    """The upper panel of the plot with short names and wrapped titles of axes."""
+    data = plot.get("data", ())
+    if isinstance(data, Mapping):
+        short = {**plot, "data": {traces: _short_name(change, short_names) for traces, change in data.items()}}
+    else:
+        short = {**plot, "data": [_short_name(trace, short_names) for trace in data]}
+    upper = _upper(short)
+    axes = {
+        name: _wrapped(axis, summary.ROOM if name[0] == "x" else summary.UPRIGHT)
+        for name, axis in upper.get("layout", {}).items()
+        if name.startswith(("xaxis", "yaxis"))
+    }
+    return {**upper, "layout": {**upper.get("layout", {}), **axes}}
+
+
+def _wrapped(axis: Mapping[str, Any], room: int) -> dict[str, Any]:
+    """The axis with its title in lines of at most `room` letters."""
+    title: Mapping[str, Any] = axis["title"] if isinstance(axis.get("title"), Mapping) else {}
+    text = title.get("text", "")
+    if len(text) <= room or "<" in text:
+        return dict(axis)
+    return {**axis, "title": {**title, "text": "<br>".join(textwrap.wrap(text, room))}}
+
+
+def _upper(plot: Mapping[str, Any]) -> dict[str, Any]:
+    """The plot with the upper one alone of two panels over one x axis."""
+    layout = plot.get("layout", {})
+    if "xaxis2" in layout or "yaxis3" in layout or "domain" not in layout.get("yaxis2", {}):
+        return dict(plot)
+    data = [{**trace, "visible": False} if trace.get("yaxis") == "y2" else trace for trace in plot["data"]]
+    axes = {name: {**layout[name], "domain": [0.0, 1.0]} for name in ("yaxis", "yaxis2")}
+    axes["yaxis2"] |= {"visible": False, "anchor": "x"}
+    return {**plot, "data": data, "layout": {**layout, **axes, "xaxis": {**layout["xaxis"], "anchor": "y"}}}
+
+
+def _short_name(trace: Mapping[str, Any], short_names: Mapping[str, str]) -> dict[str, Any]:
+    if not isinstance(trace.get("name"), str):
+        return dict(trace)
+    name = trace["name"].partition(": ")[0]
+    name = short_names.get(name, name)
+    return {**trace, "name": name if len(name) <= LETTERS else f"{name[: LETTERS - 1].rstrip(' ,')}…"}

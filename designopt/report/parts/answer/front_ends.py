@@ -1,0 +1,84 @@
+"""Ends of a front that a local search would improve, by a linear estimate from the evaluated designs around them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from designopt.arrays import Floats, Mask
+from designopt.lazy import scipy
+from designopt.report.labels import listed, number
+
+if TYPE_CHECKING:
+    from designopt.store.result import Result
+
+#: Neighbours of an end for each real parameter, and in addition.
+_PER_PARAMETER, _MORE = 4, 4
+#: Largest distance of a neighbour and largest step, as shares of the ranges.
+_NEIGHBOURHOOD, _STEP = 0.3, 0.1
+#: Least coefficient of determination of the estimate.
+_DETERMINED = 0.9
+#: Least gain, as a share of the value at the end.
+_GAIN = 0.02
+
+
+def improvable_ends(result: Result) -> list[str]:
+    """A clause if the neighbours of the best design in an objective of several show a better one close to it.
+
+    Around each end a linear function of the real parameters is fitted to the objective and to each limit, over its
+    nearest evaluated designs with the same integers and choices; a linear program gives the step within the ranges and
+    limits. Ends with few neighbours, or whose functions are not linear there, have no estimate.
+    """
+    problem, outcomes = result.problem, result.outcomes
+    if len(problem.objectives) < 2 or result.study.lists_designs or result.ended != "done" or problem.space.conditional:
+        return []
+    gains = {}
+    for j, objective in enumerate(problem.objectives):
+        values = np.where(outcomes.feasible, outcomes.objectives[:, j], np.inf)
+        end = int(values.argmin()) if len(values) else 0
+        if len(values) and np.isfinite(values[end]):
+            gain = _gain(result, end, outcomes.objectives[:, j]) / max(abs(float(values[end])), 1e-300)
+            if gain > _GAIN:
+                gains[objective.name] = gain
+    if not gains:
+        return []
+    shares = listed([f"{name} by about {number(100.0 * gain, 1)} %" for name, gain in gains.items()])
+    first, last = next(iter(gains)), result.study.stages[-1].name
+    fixed = [p.name for p in problem.space.free if p.kind != "real"]
+    limited = f" to a study with {listed(fixed)} fixed" if fixed else ""
+    return [
+        f"a local search would improve the {'end' if len(gains) == 1 else 'ends'} of the front in {shares} or more, by"
+        f" a linear estimate from the designs around: raise the budget, or add a stage with {{use: nelder_mead,"
+        f" objective: {first}}} and start_from: {{stage: {last}, nondominated: all}}{limited}"
+    ]
+
+
+def _gain(result: Result, end: int, objective: Floats) -> float:
+    """The estimated decrease of the `objective` (n,) of all designs by a step from the design `end`; 0 without an
+    estimate."""
+    problem, outcomes, space = result.problem, result.outcomes, result.problem.space
+    real: Mask = np.array([p.kind == "real" for p in space.free])
+    steps = (space.to_search(outcomes.X) - space.to_search(outcomes.X[[end]])) / (space.upper - space.lower)
+    alike = np.isfinite(objective) & ~outcomes.failed & (outcomes.X[:, ~real] == outcomes.X[end, ~real]).all(axis=1)
+    distance = np.abs(steps[:, real]).max(axis=1, initial=0.0)
+    near = np.flatnonzero(alike & (distance > 0.0) & (distance <= _NEIGHBOURHOOD))
+    near = near[np.argsort(distance[near], kind="stable")][: _PER_PARAMETER * int(real.sum()) + _MORE]
+    if len(near) < 2 * real.sum() + 2 or not real.any():
+        return 0.0
+    limits = problem.constraint_values(outcomes.figures)
+    columns = np.column_stack([objective, limits])
+    columns = columns[:, np.isfinite(columns[near]).all(axis=0) & np.isfinite(columns[end])]
+    if columns.shape[1] < 1 + limits.shape[1]:
+        return 0.0
+    fitted = np.append(near, end)
+    moves, changes = (a - a.mean(axis=0) for a in (steps[np.ix_(fitted, real)], columns[fitted]))
+    slopes, *_ = np.linalg.lstsq(moves, changes, rcond=None)
+    residual, spread = ((a**2).sum(axis=0) for a in (changes - moves @ slopes, changes))
+    if (residual > (1.0 - _DETERMINED) * spread).any():
+        return 0.0
+    u = ((space.to_search(outcomes.X[[end]]) - space.lower) / (space.upper - space.lower))[0, real]
+    reach = min(_STEP, float(distance[near].max()))
+    boxes = np.column_stack([np.maximum(-reach, -u), np.minimum(reach, 1.0 - u)])
+    program = scipy.optimize.linprog(slopes[:, 0], slopes[:, 1:].T, -columns[end, 1:], bounds=boxes)
+    return -float(program.fun) if program.success else 0.0

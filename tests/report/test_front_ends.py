@@ -1,0 +1,70 @@
+"""Ends of a front that the designs around them show to be improvable."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import designopt
+from designopt.report import summary_table
+from designopt.report.parts.answer.front_ends import improvable_ends
+from designopt.report.parts.answer.overview import overview
+
+
+def plate(design: dict[str, float]) -> dict[str, float]:
+    """Mass and deflection, linear in both numbers."""
+    x, y = design["x"], design["y"]
+    return {"mass": 1.0 + 2.0 * x + y, "deflection": 4.0 - x - 2.0 * y, "total": x + y}
+
+
+def ripple(design: dict[str, float]) -> dict[str, float]:
+    """The same with waves, shorter than the distance of designs."""
+    wave = float(np.sin(60.0 * design["x"]) * np.sin(50.0 * design["y"]))
+    return {name: value + wave for name, value in plate(design).items()}
+
+
+def front_of(folder: Path, model: Any = plate, **more: Any) -> Any:
+    common = {"study": "ends", "model": model, "space": {"x": [0, 1], "y": [0, 1]}, "execution": {"executor": "serial"}}
+    common |= {"objectives": [{"minimize": "mass"}, {"minimize": "deflection"}]}
+    common |= {"report": {"tolerances": {"neighbours": 0}}}
+    return designopt.define(**(common | more)).run(folder / "s.study")
+
+
+RANDOM = {"use": "random", "samples": 40}
+
+
+def test_an_end_beyond_which_the_neighbours_fall_is_named_with_the_stage_that_improves_it(tmp_path: Path) -> None:
+    result = front_of(tmp_path, solver=RANDOM)
+    (clause,) = improvable_ends(result)
+    assert (result.outcomes.objectives.min(axis=0) > 1.05).all()  # at the corners both are 1
+    assert "the ends of the front in mass by about" in clause
+    assert "deflection by about" in clause
+    assert "{use: nelder_mead, objective: mass} and start_from: {stage: random, nondominated: all}" in clause
+    assert f"note: {clause}" in summary_table(result)
+    assert any(clause[1:] in text for text in overview(result).findings)
+
+
+def test_the_stage_that_it_names_reaches_the_end(tmp_path: Path) -> None:
+    stages: list[dict[str, Any]] = [{"name": "random", "solver": RANDOM}]
+    for name in ("mass", "deflection"):
+        search = {"use": "nelder_mead", "objective": name, "tolerance": 1e-6}
+        stages.append({"name": name, "solver": search, "start_from": {"stage": "random", "nondominated": "all"}})
+    result = front_of(tmp_path, stages=stages)
+    np.testing.assert_allclose(result.outcomes.objectives.min(axis=0), [1.0, 1.0], atol=1e-4)
+    assert improvable_ends(result) == []
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"solver": {"use": "full_factorial", "levels": 6}},  # its ends are corners
+        {"solver": {"use": "full_factorial", "levels": 6}, "constraints": [{"of": "total", "min": 0.2, "max": 1.8}]},
+        {"solver": RANDOM, "model": ripple},
+        {"solver": RANDOM, "objectives": [{"minimize": "mass"}]},
+        {"solver": {"use": "random", "samples": 5}},
+    ],
+    ids=["corners", "limits", "not linear", "one objective", "few designs"],
+)
+def test_without_an_estimate_of_a_gain_nothing_is_said(tmp_path: Path, more: dict[str, Any]) -> None:
+    assert improvable_ends(front_of(tmp_path, **more)) == []
