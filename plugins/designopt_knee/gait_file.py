@@ -49,7 +49,7 @@ def parse(text: str) -> GaitFile:
         if comment is None:
             if line.strip(" ,;\t"):
                 lines.append((number, line))
-        elif _STATEMENT.match(comment[1]):
+        else:
             for name, value in _STATEMENT.findall(comment[1]):
                 if name in STATED:
                     stated[name] = _number(_with_point(value.rstrip(",")), name, f"line {number}")

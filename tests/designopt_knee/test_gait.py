@@ -256,6 +256,11 @@ def test_empty_cells_at_the_end_and_spaces_in_a_comment_are_those_of_spreadsheet
     assert np.array_equal(read_gait(padded).data(), read_gait(text_of(cycle(gait))).data())
 
 
+def test_words_may_precede_the_statements_of_a_comment(gait):
+    comment = f"# patient B, period_s={PERIOD} belt_speed_m_s={SPEED} (slow)"
+    assert np.array_equal(read_gait(text_of(cycle(gait), comment)).data(), read_gait(text_of(cycle(gait))).data())
+
+
 FILES_REFUSED = {
     "decimal commas between commas": (
         lambda text: german(text, ",", ","),

@@ -136,6 +136,13 @@ def test_a_walk_that_is_not_solved_has_the_reason_and_no_numbers() -> None:
     assert refused.value.reason == "start_iteration_limit"
 
 
+def test_chosen_parameters_and_their_number_at_bounds_are_outputs_only_where_the_program_chooses() -> None:
+    chosen = AmputeeWalk(knee="four_bar", choose=["damper_damping"]).declares().outputs
+    assert list(chosen) == ["chosen_damper_damping", "chosen_at_bounds"]
+    assert chosen["chosen_at_bounds"].notable
+    assert not AmputeeWalk(knee="four_bar").declares().outputs
+
+
 @pytest.mark.parametrize(
     ("settings", "design", "message"),
     [

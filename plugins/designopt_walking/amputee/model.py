@@ -29,7 +29,7 @@ from designopt_walking.devices.four_bar import FourBar
 from designopt_walking.devices.joint_springs import stop_torque
 from designopt_walking.models.predict import WalkingOnSlope
 from designopt_walking.programs.gait import GaitError, check_contact
-from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
+from designopt_walking.results.arrays import WALK_ARRAYS, chosen_bounds, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.outputs import CONFIRM, MESH_OUTPUTS, WalkOutputs, mesh_outputs, walk_outputs
 from designopt_walking.results.physics import refuse_implausible
@@ -135,6 +135,8 @@ class AmputeeWalk:
         hints = get_type_hints(AmputeeDesign, include_extras=True)
         quantities: dict[str, Q] = {name: get_args(hint)[1] for name, hint in hints.items() if name in self.choose}
         chosen = {f"chosen_{name}": Q(q.unit, f"chosen, {q.description}") for name, q in quantities.items()}
+        if chosen:
+            chosen["chosen_at_bounds"] = Q("", "chosen parameters at an end of their range", notable=True)
         return Declared(outputs={**chosen, **(MESH_OUTPUTS if self.confirm else {})})
 
     def evaluate(
@@ -221,6 +223,7 @@ class AmputeeWalk:
         outputs = {
             **walk_outputs(walk),
             **{f"chosen_{name}": parameters[name] for name in self.choose},
+            **({"chosen_at_bounds": float(len(chosen_bounds(walk)))} if self.choose else {}),
             "peak_stop_torque": -float(stop_torque(float(walk.points.values[f"knee_angle_{self.side}"].max()))),
             "warm": float(predicted.way == "warm"),
             "attempts": float(predicted.attempts),
