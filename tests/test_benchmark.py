@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 import designopt
 from designopt.benchmarking import processes
+from designopt.benchmarking import ranks as benchmark_ranks
 from designopt.benchmarking.file import read_benchmark
 from designopt.benchmarking.ranks import behind_best, pair_tests, ranks
 from designopt.benchmarking.table import failed_runs, score_text
@@ -246,6 +247,20 @@ def test_the_ranks_are_those_of_the_published_example() -> None:
     first = pair_tests(DEMSAR)[0]
     assert (first.won, first.lost) == (2, 10)
     assert first.p < 0.05
+
+
+@pytest.mark.parametrize(("problems", "p"), [(2, 1 / 6), (3, 0.028), (4, 0.0046), (5, 0.00077)])
+def test_with_few_problems_the_test_of_friedman_is_exact(problems: int, p: float) -> None:
+    """The same order of three solvers on all problems; the table of Friedman (1937), J. Am. Stat. Assoc. 32, 675."""
+    assert ranks(np.tile([3.0, 2.0, 1.0], (problems, 1))).p == pytest.approx(p, rel=0.02)
+
+
+def test_the_exact_test_and_its_approximation_agree_with_many_problems(monkeypatch: pytest.MonkeyPatch) -> None:
+    medians = np.random.default_rng(1).random((6, 3)) + np.array([0.0, 0.1, 0.4])
+    exact = ranks(medians).p
+    monkeypatch.setattr(benchmark_ranks, "PERMUTATIONS", 0)
+    assert ranks(medians).p == pytest.approx(exact, rel=0.5, abs=0.02)
+    assert ranks(medians).p != exact
 
 
 def test_scores_near_the_best_show_their_distance_from_it() -> None:

@@ -1,7 +1,8 @@
 """Statistical comparison of solvers over problems: Demsar (2006), Journal of Machine Learning Research 7, 1-30.
 
-Ranks of the medians on each problem, 1 for the best, are averaged over problems. The test of Friedman (1937), in the
-form of Iman & Davenport (1980), tells whether any solvers differ. Two differ if their average ranks differ by more than
+Ranks of the medians on each problem, 1 for the best, are averaged over problems. The test of Friedman (1937) tells
+whether any solvers differ: exactly, by all permutations of the ranks on each problem, as long as these are few, then in
+the form of Iman & Davenport (1980). Two differ if their average ranks differ by more than
 the critical difference of Nemenyi (1963); with pairs the test of Wilcoxon (1945) with Holm's correction (1979) uses the
 sizes of the differences as well.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ from numpy.typing import NDArray
 from designopt.arrays import Floats
 from designopt.lazy import scipy
 from designopt.report.comparison.seeds import LEVEL, holm
+
+#: Number of permutations, those of the first problem fixed, up to which the test of Friedman is exact.
+PERMUTATIONS = 100_000
 
 
 @dataclass(frozen=True)
@@ -49,13 +53,26 @@ def ranks(medians: Floats) -> Ranks:
     n, k = medians.shape
     rank = scipy.stats.rankdata(-np.round(medians, 12), axis=1)
     average = np.asarray(rank.mean(axis=0))
-    p = math.nan
-    if k > 2 and n > 1:
-        chi = float(scipy.stats.friedmanchisquare(*rank.T).statistic) if np.ptp(rank, axis=1).any() else 0.0
-        rest = n * (k - 1.0) - chi
-        p = 0.0 if rest <= 1e-12 else float(scipy.stats.f.sf((n - 1.0) * chi / rest, k - 1.0, (k - 1.0) * (n - 1.0)))
+    p = _friedman(rank) if k > 2 and n > 1 else math.nan
     q = float(scipy.stats.studentized_range.ppf(1.0 - LEVEL, k, np.inf)) / math.sqrt(2.0)
     return Ranks(average, n, p, q * math.sqrt(k * (k + 1.0) / (6.0 * n)))
+
+
+def _friedman(rank: Floats) -> float:
+    """The probability that ranks (problems, k) differ as much by chance."""
+    n, k = rank.shape
+    if math.factorial(k) ** (n - 1) <= PERMUTATIONS:
+        sums: Floats = np.zeros((1, k))
+        counts: Floats = np.ones(1)
+        for row in rank:
+            orders = np.array(list(permutations(row)))
+            sums, group = np.unique((sums[:, None] + orders).reshape(-1, k), axis=0, return_inverse=True)
+            counts = np.asarray(np.bincount(group.ravel(), np.repeat(counts, len(orders))), dtype=float)
+        spread = (sums**2).sum(axis=1)
+        return float(counts[spread >= (rank.sum(axis=0) ** 2).sum() - 1e-9].sum() / counts.sum())
+    chi = float(scipy.stats.friedmanchisquare(*rank.T).statistic) if np.ptp(rank, axis=1).any() else 0.0
+    rest = n * (k - 1.0) - chi
+    return 0.0 if rest <= 1e-12 else float(scipy.stats.f.sf((n - 1.0) * chi / rest, k - 1.0, (k - 1.0) * (n - 1.0)))
 
 
 def pair_tests(medians: Floats) -> list[PairTest]:

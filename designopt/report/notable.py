@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from designopt.arrays import Floats
+from designopt.arrays import Floats, Mask
 from designopt.collocation.solution.explain import explain
 from designopt.counts import after, count, plural
 from designopt.printable import one_line
@@ -18,6 +18,7 @@ from designopt.report.no_design import LONGEST, first_sentences, most_frequent_e
 from designopt.store.errors import StoreError
 
 if TYPE_CHECKING:
+    from designopt.plugin import Quantity
     from designopt.store.result import Result
 
 #: Maximum number of scenarios and of sentences in a note, of evaluations whose sentences are read, of names before one.
@@ -32,7 +33,6 @@ _NUMBER = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?")
 def notable(result: Result) -> list[str]:
     """Notes on the outputs declared as notable, wherever they are above 0, with the sentences that explain them; where
     the model evaluates optima differently from their programs; and the warnings of the best program."""
-    problem = result.problem
     clauses = (
         *program_differences(result),
         *uncertain_programs(result),
@@ -40,22 +40,38 @@ def notable(result: Result) -> list[str]:
         *_of_best_program(result)[:WARNINGS],
     )
     notes = [f"note: {text}" for text in clauses]
-    for name, output in problem.model.plugin.outputs.items():
-        quantity = output.quantity
-        if quantity is None or not quantity.notable or name not in result.outcomes.figures:
-            continue
-        values = result.outcomes.figures[name]
-        some = np.asarray(values > 0.0)
-        if some.any():
-            where = [s.name for s, has_some in zip(problem.scenarios, np.any(some, axis=0), strict=True) if has_some]
-            scenarios = f" ({listed(where[:LINES])})" if len(problem.scenarios) > 1 else ""
-            far = (
-                f"{number(float(values[some].max()))} in {count(int(some.sum()))} of {plural(some.size, 'evaluation')}"
-            )
-            notes.append(f"note: {name} is up to {far}{scenarios}: {quantity.description}")
-            if quantity.listed_by:
-                notes += _explained(result, some, quantity.listed_by)
+    for name, quantity, some in _notable_outputs(result):
+        notes.append(f"note: {_extent(result, name, some)}: {quantity.description}")
+        if quantity.listed_by:
+            notes += _explained(result, some, quantity.listed_by)
     return notes
+
+
+def notable_without_choice(result: Result) -> list[str]:
+    """Clauses on the notable outputs above 0 of a study without objectives, which has no recommended design."""
+    if result.problem.objectives:
+        return []
+    return [f"{_extent(result, name, some)}: {q.description}" for name, q, some in _notable_outputs(result)]
+
+
+def _notable_outputs(result: Result) -> Iterator[tuple[str, Quantity, Mask]]:
+    """Each output declared as notable that is above 0 somewhere, its quantity, and where (designs, scenarios)."""
+    for name, output in result.problem.model.plugin.outputs.items():
+        if output.quantity is not None and output.quantity.notable and name in result.outcomes.figures:
+            some = np.asarray(result.outcomes.figures[name] > 0.0)
+            if some.any():
+                yield name, output.quantity, some
+
+
+def _extent(result: Result, name: str, some: Mask) -> str:
+    """The largest value of an output, the number of evaluations where it is above 0, and their scenarios."""
+    values, scenarios = result.outcomes.figures[name], result.problem.scenarios
+    where = [s.name for s, has_some in zip(scenarios, np.any(some, axis=0), strict=True) if has_some]
+    listed_scenarios = f" ({listed(where[:LINES])})" if len(scenarios) > 1 else ""
+    largest = number(float(values[some].max()))
+    return (
+        f"{name} is up to {largest} in {count(int(some.sum()))} of {plural(some.size, 'evaluation')}{listed_scenarios}"
+    )
 
 
 def program_differences(result: Result) -> list[str]:

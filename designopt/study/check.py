@@ -75,7 +75,8 @@ def check_study(
             Finding((), f"a study file is a mapping with 'study', 'model', 'space' ..., not {value_text(data)}")
         ]
     if "benchmark" in data and "model" not in data:
-        return None, [Finding((), "this is a benchmark file; run it with: designopt benchmark FILE", "benchmark")]
+        ways = "check it with: designopt benchmark FILE --dry-run, and run it without --dry-run"
+        return None, [Finding((), f"this is a benchmark file; {ways}", "benchmark")]
     sections = _first_pass(ctx, data)
     study, placed = _second_pass(ctx, sections)
     if study is not None and problem_of is not None:

@@ -8,7 +8,13 @@ from designopt.counts import count, plural
 from designopt.plugin import report
 from designopt.report.labels import listed, number
 from designopt.report.no_design import failed_baselines
-from designopt.report.notable import notable_of_recommended, program_differences, uncertain_programs, unusual
+from designopt.report.notable import (
+    notable_of_recommended,
+    notable_without_choice,
+    program_differences,
+    uncertain_programs,
+    unusual,
+)
 from designopt.report.parts.answer import recommendation, summary, violated_limits
 from designopt.report.parts.answer.front_ends import improvable_ends
 from designopt.report.parts.answer.limits import recommended_bounds, sentence
@@ -62,6 +68,7 @@ def overview(result: Result) -> Section:
                 *program_differences(result),
                 *uncertain_programs(result),
                 *notable_of_recommended(result),
+                *notable_without_choice(result),
                 *unusual(result),
                 *study_remarks(study),
                 *fragile_in_short(result),
