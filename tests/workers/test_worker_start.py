@@ -11,10 +11,12 @@ from pathlib import Path
 import dask
 import numpy as np
 import pytest
+from distributed.comm.core import CommClosedError
 from run_cases import PLUGINS, listed, make_study
 
 from designopt.run.runner import run_study
 from designopt.store.errors import StoreError, WorkersError
+from designopt.workers.dask import Dask
 from designopt.workers.pools import local
 
 SCRIPT = Path(__file__).parents[1] / "run/run_script.py"
@@ -105,6 +107,30 @@ def test_a_worker_that_has_left_with_its_nanny_is_replaced():
         assert next(iter(workers.cluster.workers.values())) is not first
     finally:
         workers.close()
+
+
+def test_workers_that_break_while_they_receive_the_problem_are_started_again_though_a_nanny_refuses_to_end(
+    tmp_path, monkeypatch
+):
+    """The nanny of a worker that is starting refuses by an assertion."""
+    deliver, attempts = Dask._deliver, []
+
+    def broken_once(self, delivery):
+        attempts.append(self)
+        if len(attempts) > 1:
+            return deliver(self, delivery)
+        cluster, close = self._connection.cluster, self._connection.cluster.close
+
+        def refusing(*arguments, **more):
+            close(*arguments, **more)
+            raise AssertionError("Status.starting")
+
+        monkeypatch.setattr(cluster, "close", refusing)
+        raise CommClosedError("the worker is gone")
+
+    monkeypatch.setattr(Dask, "_deliver", broken_once)
+    assert run_study(study(), tmp_path / "s").counts["ok"] == 2
+    assert len(attempts) == 2
 
 
 @pytest.mark.faults

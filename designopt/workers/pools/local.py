@@ -171,7 +171,7 @@ class Local:
         leaders = [int(text) for notes in remaining(self._run) if (text := _text(notes / "pid")).isdigit()]
         with contextlib.suppress(OSError, TimeoutError):
             self.client.close()
-        with contextlib.suppress(OSError, TimeoutError):
+        with contextlib.suppress(OSError, TimeoutError, AssertionError):  # of a nanny whose worker is starting
             self.cluster.close(timeout=CLOSE_WAIT)
         for leader in leaders:
             children.end_group(leader)
