@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import os
 import re
 import shlex
@@ -253,6 +254,11 @@ def test_the_ranks_are_those_of_the_published_example() -> None:
 def test_with_few_problems_the_test_of_friedman_is_exact(problems: int, p: float) -> None:
     """The same order of three solvers on all problems; the table of Friedman (1937), J. Am. Stat. Assoc. 32, 675."""
     assert ranks(np.tile([3.0, 2.0, 1.0], (problems, 1))).p == pytest.approx(p, rel=0.02)
+
+
+def test_the_exact_test_of_many_solvers_takes_little_memory() -> None:
+    medians = np.tile(np.arange(7.0), (2, 1))
+    assert ranks(medians).p == pytest.approx(1.0 / math.factorial(7))
 
 
 def test_the_exact_test_and_its_approximation_agree_with_many_problems(monkeypatch: pytest.MonkeyPatch) -> None:

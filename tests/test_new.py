@@ -78,7 +78,7 @@ def test_a_template_works_at_once_by_the_commands_that_are_printed(work_folder: 
             assert answer.exit_code == 0, answer.output
     store = work_folder / template / "results" / f"{template}.study"
     assert (store / "journal.db").exists()
-    assert (store / "report.html").exists() == (template != "experiment")  # of which nothing is told yet
+    assert (store / "report.html").exists() == (template != "experiment")  # whose results are still missing
 
 
 def test_the_plugin_template_installs_its_tests_pass_and_its_study_runs(work_folder: Path) -> None:

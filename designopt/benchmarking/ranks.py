@@ -62,9 +62,9 @@ def _friedman(rank: Floats) -> float:
     """The probability that ranks (problems, k) differ as much by chance."""
     n, k = rank.shape
     if math.factorial(k) ** (n - 1) <= PERMUTATIONS:
-        sums: Floats = np.zeros((1, k))
+        sums: Floats = rank[:1]
         counts: Floats = np.ones(1)
-        for row in rank:
+        for row in rank[1:]:
             orders = np.array(list(permutations(row)))
             sums, group = np.unique((sums[:, None] + orders).reshape(-1, k), axis=0, return_inverse=True)
             counts = np.asarray(np.bincount(group.ravel(), np.repeat(counts, len(orders))), dtype=float)

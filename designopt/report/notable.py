@@ -138,20 +138,17 @@ def unusual(result: Result) -> list[str]:
         if beyond[recommendation[1], worst] > 0.0:
             where = f" in {problem.scenarios[worst].name}" if len(problem.scenarios) > 1 else ""
             factor, unit = scales[name]
-            value, low, high = (factor * v for v in (float(values[recommendation[1], worst]), low, high))
+            unit_text = f" {unit}" if unit else ""
+            texts = [number(factor * v) for v in (float(values[recommendation[1], worst]), low, high)]
             reached = _within(result, beyond.max(axis=1))
             unreached = unreached if reached else len(clauses)
             clauses.append(
-                f"{_having(result, name)} {number(value)}{f' {unit}'.rstrip()}{where}, beyond {number(low)} to"
-                f" {number(high)}{f' {unit}'.rstrip()} ({quantity.description}); {reached or _NONE_WITHIN}"
+                f"{_having(result, name)} {texts[0]}{unit_text}{where}, beyond {texts[1]} to {texts[2]}{unit_text}"
+                f" ({quantity.description}); {reached or 'no feasible design is within'}"
             )
     if unreached is not None:
         clauses[unreached] += f": check the inputs{', widen the space' if problem.space.free else ''}"
     return clauses
-
-
-#: What a range says that no feasible design keeps.
-_NONE_WITHIN = "no feasible design is within"
 
 
 def _within(result: Result, beyond: Floats) -> str:
@@ -165,15 +162,13 @@ def notable_of_recommended(result: Result) -> list[str]:
     recommendation, problem, clauses = result.recommended(), result.problem, []
     if recommendation is None:
         return []
-    for name, output in problem.model.plugin.outputs.items():
-        if output.quantity is None or not output.quantity.notable or name not in result.outcomes.figures:
-            continue
-        values = np.nan_to_num(result.outcomes.figures[name][recommendation[1]])
-        worst = int(np.argmax(values))
-        if values[worst] > 0.0:
+    row = recommendation[1]
+    for name, quantity, some in _notable_outputs(result):
+        if some[row].any():
+            values = result.outcomes.figures[name][row]
+            worst = int(np.nanargmax(values))
             where = f" in {problem.scenarios[worst].name}" if len(problem.scenarios) > 1 else ""
-            value = number(float(values[worst]))
-            clauses.append(f"{_having(result, name)} {value}{where}: {output.quantity.description}")
+            clauses.append(f"{_having(result, name)} {number(float(values[worst]))}{where}: {quantity.description}")
     return clauses
 
 

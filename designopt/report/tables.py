@@ -23,11 +23,10 @@ from designopt.report.labels import (
 from designopt.report.no_design import failed_baselines, without_feasible, without_number
 from designopt.report.notable import LINES, diagnosis, notable, unusual
 from designopt.report.parts.answer import summary, violated_limits
-from designopt.report.parts.answer.front_ends import improvable_ends
 from designopt.report.parts.answer.limits import WARNED, fewer_bounds, recommended_bounds, warnings
 from designopt.report.parts.answer.recommendation import search_without_gain
 from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, untried, without_robust_choice
-from designopt.report.parts.answer.unfinished_search import still_improving
+from designopt.report.parts.answer.unfinished_search import search_to_continue
 from designopt.report.parts.answer.validation import feasible_shares, rarely_valid
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.parts.motion.estimation import undetermined
@@ -93,7 +92,7 @@ def summary_table(result: Result) -> str:
     )
     first += [f"note: {clause}" for clause in clauses]
     last = [
-        *(improvable_ends(result) or still_improving(result)),
+        *search_to_continue(result),
         *search_without_gain(result),
         *fewer_bounds(result),
         *recommended_bounds(result, below=WARNED),

@@ -65,6 +65,7 @@ class ForeignSolver:
         self._end: BaseException | None = None
         self._requests_after_end = 0
         self._abandoned = False
+        self._left_in_call = False
 
     def solve(self, solve: Callable[[Evaluate], str | None]) -> str | None:
         """The reason that `solve` returns. Raises what it raises; `EndIgnored` for a solver that goes on after the end
@@ -109,6 +110,8 @@ class ForeignSolver:
             self._requests_after_end += 1
             return _Returned(error=ignored)
         answer = _returned(request)
+        if self._left_in_call and answer.error is not None:
+            raise answer.error
         if isinstance(answer.error, (StageEnded, RunError, OSError)) or not isinstance(answer.error, Exception | None):
             self._end = answer.error
             self._requests_after_end += 1
@@ -137,7 +140,12 @@ class ForeignSolver:
     def call(self, task: _Task) -> Any:
         """The result of a function of the solver, such as the `ask` of `Evaluate.ahead`, in its thread."""
         self._to_solver.put(task)
-        return self._execute_until_returned().result()
+        try:
+            returned = self._execute_until_returned()
+        except BaseException:
+            self._left_in_call = True  # the solver computes there and waits for no answer
+            raise
+        return returned.result()
 
     def _abandon(self) -> None:
         """Leave the thread: it ends with an exception, or waits for ever if it catches all of them."""

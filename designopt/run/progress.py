@@ -17,6 +17,7 @@ from typing import Any, Literal, Protocol, TextIO
 
 from designopt.counts import of_number
 from designopt.printable import printable
+from designopt.store.progress_note import Reported
 
 #: Wait for the reader of a full pipe (ms).
 PATIENCE = 100
@@ -52,7 +53,7 @@ class Snapshot:
     left: float | None
     best: Mapping[str, float] = field(default_factory=dict)
     invalid: int = 0
-    running: tuple[tuple[int, float | None, str], ...] = ()
+    running: tuple[Reported, ...] = ()
     note: str = ""
 
 

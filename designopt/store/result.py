@@ -6,7 +6,7 @@ import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -201,8 +201,8 @@ class Result:
 
     @cached_property
     def _evaluations(self) -> SingleEvaluations:
-        names = [scenario.name for scenario in self.recorded_problem.scenarios]
-        return SingleEvaluations(self.path, names, len(self.outcomes), lambda i: self.keys([i])[0], self._journal)
+        names, keys_of = [s.name for s in self.recorded_problem.scenarios], cache(lambda i: self.keys([i])[0])
+        return SingleEvaluations(self.path, names, len(self.outcomes), keys_of, self._journal)
 
     # ------------------------------------------------------------------------------------------ what is good
 

@@ -63,8 +63,14 @@ def test_the_stage_that_it_names_reaches_the_end(tmp_path: Path) -> None:
         {"solver": RANDOM, "model": ripple},
         {"solver": RANDOM, "objectives": [{"minimize": "mass"}]},
         {"solver": {"use": "random", "samples": 5}},
+        {
+            "solver": {"use": "full_factorial", "levels": 11},
+            "space": {"x": [0, 1], "y": [-1, 1]},
+            "constraints": [{"of": "total", "equals": 0.2}],
+        },
+        {"solver": {"use": "full_factorial", "levels": 11}, "relations": ["x + y >= 0.4", "x + y <= 1.6"]},
     ],
-    ids=["corners", "limits", "not linear", "one objective", "few designs"],
+    ids=["corners", "limits", "not linear", "one objective", "few designs", "equality", "relations"],
 )
 def test_without_an_estimate_of_a_gain_nothing_is_said(tmp_path: Path, more: dict[str, Any]) -> None:
     assert improvable_ends(front_of(tmp_path, **more)) == []

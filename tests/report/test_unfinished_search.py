@@ -11,6 +11,7 @@ from designopt.plugin import solver
 from designopt.report import summary_table
 from designopt.report.parts.answer.overview import overview
 from designopt.report.parts.answer.unfinished_search import still_improving
+from designopt.store.errors import resume_command
 
 
 def rod(design: dict[str, float]) -> dict[str, float]:
@@ -46,7 +47,7 @@ def test_an_objective_that_the_last_tenth_of_the_designs_improved_is_named_with_
     stage = result.study.stages[-1].name
     assert clause == (  # from a mass of 1.55 to one of 1.25
         "the last tenth of the designs still improved the best mass by 24 %: "
-        f"`--budget {stage}=120` at its resume continues the search"
+        f"continue with {resume_command(result.path)} --budget {stage}=120"
     )
     assert f"note: {clause}" in summary_table(result)
     assert any(clause[1:] in text for text in overview(result).findings)

@@ -332,8 +332,15 @@ class Stubborn:
                 evaluate(X)
             case "ahead":
                 evaluate.ahead(lambda: rng.uniform(-1.0, 1.0, X.shape), lambda outcomes: None, 1)
+            case "slow ask":
+                evaluate.ahead(lambda: self._after_pause(X), lambda outcomes: None, 1)
             case "cheap":
                 evaluate.cheap(X)
+
+    def _after_pause(self, X):
+        for _ in range(300):
+            time.sleep(0.01)
+        return X
 
     def _hang(self):
         for _ in range(3000):

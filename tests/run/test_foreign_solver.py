@@ -57,6 +57,17 @@ def test_a_solver_that_computes_beyond_the_time_of_its_stage_ends_it_and_the_run
     assert dump(resumed) == dump(result)
 
 
+def test_an_ask_that_returns_after_the_time_of_the_stage_is_no_return_of_the_solver(tmp_path, monkeypatch):
+    monkeypatch.setattr(foreign_solver, "PATIENCE", 1.0)
+    recorder = Recorder()
+    slow = study("computes", Budget(evaluations=100, wall=1.0), request="slow ask")
+    result = run_study(slow, tmp_path / "s", progress=recorder)
+    assert len(result.outcomes) == 0
+    text = "stage search: the solver 'stubborn' did not request a design after its time within 1 s"
+    assert ("stage_ended", text) in recorder.events
+    assert not [text for _, text in recorder.events if "did not return" in text]
+
+
 def test_a_stop_request_ends_a_run_while_its_solver_computes_and_the_solver_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(foreign_solver, "NAMED", 1.0)
 

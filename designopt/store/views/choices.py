@@ -98,7 +98,7 @@ class Choices:
         index = None if near is None else near.index_of(row)
         if near is None or index is None or robust is None or near.share[index] >= ENOUGH:
             return first
-        if near.share[near.index_of(robust)] < ENOUGH:  # a dearer design that is not robust either
+        if near.share[near.index_of(robust)] < ENOUGH:  # the most robust one is not robust enough either
             return first
         return next((name for name, picked_row in self.picked().items() if picked_row == robust), ROBUST), robust
 

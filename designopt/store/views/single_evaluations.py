@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,6 @@ class SingleEvaluations:
     count: int
     keys_of: Callable[[int], list[bytes]]
     journal: Callable[[], AbstractContextManager[JournalReader]]
-    _keys: dict[int, list[bytes]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def message(self, i: int, scenario: int | str) -> str:
         """The message; "" for a success."""
@@ -60,6 +59,4 @@ class SingleEvaluations:
             raise KeyError(f"no scenario number {scenario}: there are {len(self.scenarios)}, from 0")
         if not 0 <= i < self.count:
             raise IndexError(f"no design number {i}: there are {self.count}, from 0")
-        if i not in self._keys:
-            self._keys[i] = self.keys_of(i)
-        return self._keys[i][scenario]
+        return self.keys_of(i)[scenario]

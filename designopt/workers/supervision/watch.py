@@ -275,8 +275,8 @@ def remaining(run: str) -> Iterator[Path]:
 
 def transmits_arrays(dumps: Callable[[Any], Any], loads: Callable[[Any], Any]) -> bool:
     """Whether this process can still create an array, serialise it with `dumps`, and read it with `loads`."""
-    came = loads(dumps(_PROBE))
-    return bool(np.array_equal(came, _PROBE)) and np.empty(1).shape == (1,)
+    copy = loads(dumps(_PROBE))
+    return bool(np.array_equal(copy, _PROBE)) and np.empty(1).shape == (1,)
 
 
 def ignore_interrupts() -> None:

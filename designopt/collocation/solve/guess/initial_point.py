@@ -92,8 +92,9 @@ def initial_point(
                 point[layout.states[:, j]] = trajectory
             else:
                 point[layout.point[:, j]] = trajectory[layout.mesh.first :]
+        time_of = {"t0": default.t0, "tf": default.tf}
         for name, index in layout.times.items():
-            point[index] = default.t0 if name == "t0" else default.tf
+            point[index] = time_of[name]
     low, high = boxes.low, boxes.high
     return np.asarray(np.clip(point, low, high))
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from designopt.store.result import Result
 
 #: Neighbours of an end for each real parameter, and in addition.
-_PER_PARAMETER, _MORE = 4, 4
+_NEIGHBOURS_PER_PARAMETER, _MORE_NEIGHBOURS = 4, 4
 #: Largest distance of a neighbour and largest step, as shares of the ranges.
 _NEIGHBOURHOOD, _STEP = 0.3, 0.1
 #: Least coefficient of determination of the estimate.
@@ -28,17 +28,18 @@ def improvable_ends(result: Result) -> list[str]:
 
     Around each end a linear function of the real parameters is fitted to the objective and to each limit, over its
     nearest evaluated designs with the same integers and choices; a linear program gives the step within the ranges and
-    limits. Ends with few neighbours, or whose functions are not linear there, have no estimate.
+    limits. Ends with few neighbours, whose functions are not linear there, or whose step violates a relation, have no
+    estimate.
     """
     problem, outcomes = result.problem, result.outcomes
-    if len(problem.objectives) < 2 or result.study.lists_designs or result.ended != "done" or problem.space.conditional:
+    if len(problem.objectives) < 2 or problem.space.conditional:
         return []
     gains = {}
     for j, objective in enumerate(problem.objectives):
         values = np.where(outcomes.feasible, outcomes.objectives[:, j], np.inf)
         end = int(values.argmin()) if len(values) else 0
         if len(values) and np.isfinite(values[end]):
-            gain = _gain(result, end, outcomes.objectives[:, j]) / max(abs(float(values[end])), 1e-300)
+            gain = _gain(result, end, outcomes.objectives[:, j]) / max(abs(float(values[end])), np.finfo(float).tiny)
             if gain > _GAIN:
                 gains[objective.name] = gain
     if not gains:
@@ -59,26 +60,33 @@ def _gain(result: Result, end: int, objective: Floats) -> float:
     estimate."""
     problem, outcomes, space = result.problem, result.outcomes, result.problem.space
     real: Mask = np.array([p.kind == "real" for p in space.free])
-    steps = (space.to_search(outcomes.X) - space.to_search(outcomes.X[[end]])) / (space.upper - space.lower)
+    U = (space.to_search(outcomes.X) - space.lower) / (space.upper - space.lower)
+    steps = U - U[end]
     alike = np.isfinite(objective) & ~outcomes.failed & (outcomes.X[:, ~real] == outcomes.X[end, ~real]).all(axis=1)
     distance = np.abs(steps[:, real]).max(axis=1, initial=0.0)
     near = np.flatnonzero(alike & (distance > 0.0) & (distance <= _NEIGHBOURHOOD))
-    near = near[np.argsort(distance[near], kind="stable")][: _PER_PARAMETER * int(real.sum()) + _MORE]
+    most = _NEIGHBOURS_PER_PARAMETER * int(real.sum()) + _MORE_NEIGHBOURS
+    near = near[np.argsort(distance[near], kind="stable")][:most]
     if len(near) < 2 * real.sum() + 2 or not real.any():
         return 0.0
-    limits = problem.constraint_values(outcomes.figures)
-    columns = np.column_stack([objective, limits])
-    columns = columns[:, np.isfinite(columns[near]).all(axis=0) & np.isfinite(columns[end])]
-    if columns.shape[1] < 1 + limits.shape[1]:
-        return 0.0
+    columns = np.column_stack([objective, problem.constraint_values(outcomes.figures)])
     fitted = np.append(near, end)
+    if not np.isfinite(columns[fitted]).all():
+        return 0.0
     moves, changes = (a - a.mean(axis=0) for a in (steps[np.ix_(fitted, real)], columns[fitted]))
     slopes, *_ = np.linalg.lstsq(moves, changes, rcond=None)
     residual, spread = ((a**2).sum(axis=0) for a in (changes - moves @ slopes, changes))
     if (residual > (1.0 - _DETERMINED) * spread).any():
         return 0.0
-    u = ((space.to_search(outcomes.X[[end]]) - space.lower) / (space.upper - space.lower))[0, real]
+    u = U[end, real]
     reach = min(_STEP, float(distance[near].max()))
     boxes = np.column_stack([np.maximum(-reach, -u), np.minimum(reach, 1.0 - u)])
-    program = scipy.optimize.linprog(slopes[:, 0], slopes[:, 1:].T, -columns[end, 1:], bounds=boxes)
-    return -float(program.fun) if program.success else 0.0
+    equal: Mask = np.array([limit.equality for limit in problem.limits], dtype=bool)
+    rows, margins = slopes[:, 1:].T, -columns[end, 1:]
+    program = scipy.optimize.linprog(slopes[:, 0], rows[~equal], margins[~equal], rows[equal], margins[equal], boxes)
+    if not program.success:
+        return 0.0
+    reached = U[[end]]
+    reached[0, real] += program.x
+    design = space.from_search(space.lower + reached * (space.upper - space.lower))
+    return -float(program.fun) if space.relation_violation(design)[0] <= 0.0 else 0.0

@@ -16,10 +16,9 @@ from designopt.report.notable import (
     unusual,
 )
 from designopt.report.parts.answer import recommendation, summary, violated_limits
-from designopt.report.parts.answer.front_ends import improvable_ends
 from designopt.report.parts.answer.limits import recommended_bounds, sentence
 from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, untried
-from designopt.report.parts.answer.unfinished_search import still_improving
+from designopt.report.parts.answer.unfinished_search import search_to_continue
 from designopt.report.parts.answer.validation import rarely_valid
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.section import Section
@@ -75,7 +74,7 @@ def overview(result: Result) -> Section:
                 *rarely_valid(result),
                 *failed_baselines(result),
                 *narrow_front(result),
-                *(improvable_ends(result) or still_improving(result)),
+                *search_to_continue(result),
                 *recommended_bounds(result),
                 *recommendation.search_without_gain(result),
                 *untried(result),

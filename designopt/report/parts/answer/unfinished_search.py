@@ -7,14 +7,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from designopt.report.labels import listed, number
+from designopt.report.parts.answer.front_ends import improvable_ends
+from designopt.store.errors import resume_command
 
 if TYPE_CHECKING:
     from designopt.store.result import Result
 
 #: Last share of the designs of a stage, and least gain in it as a share of the best value.
-_LAST, _GAIN = 0.1, 0.02
+_LAST_SHARE, _GAIN = 0.1, 0.02
 #: Designs of a stage below which a gain at its end says little.
-_ENOUGH = 50
+_MIN_DESIGNS = 50
+
+
+def search_to_continue(result: Result) -> list[str]:
+    """A clause if a completed search would find better designs: near the ends of its front, or with a larger budget."""
+    if result.ended != "done" or result.study.lists_designs:
+        return []
+    return improvable_ends(result) or still_improving(result)
 
 
 def still_improving(result: Result) -> list[str]:
@@ -22,18 +31,19 @@ def still_improving(result: Result) -> list[str]:
     used up its budget."""
     outcomes, objectives = result.outcomes, result.problem.objectives
     stages = [stage for stage in result.study.stages if not stage.baseline]
-    if not objectives or not stages or result.ended != "done" or result.study.lists_designs:
+    if not objectives or not stages:
         return []
     budget, rows = stages[-1].budget.evaluations, result.designs_of(stages[-1].name)
-    if budget is None or len(rows) < max(budget, _ENOUGH):
+    if budget is None or len(rows) < max(budget, _MIN_DESIGNS):
         return []
-    number_before = len(rows) - round(_LAST * len(rows))
-    last = np.setdiff1d(rows[number_before:], np.append(rows[:number_before], -1))
+    rows = rows[rows >= 0]  # without incomplete designs
+    number_before = len(rows) - round(_LAST_SHARE * len(rows))
+    last = np.setdiff1d(rows[number_before:], rows[:number_before])
     values = np.where(outcomes.feasible[:, None], outcomes.objectives, np.inf)
     is_before = np.ones(len(values), dtype=bool)
     is_before[last] = False
     best, before = values.min(axis=0), values[is_before].min(axis=0, initial=np.inf)
-    more = f"`--budget {stages[-1].name}={2 * budget}` at its resume continues the search"
+    more = f"continue with {resume_command(result.path)} --budget {stages[-1].name}={2 * budget}"
     if not np.isfinite(best).all():
         return []
     if not np.isfinite(before).all():
