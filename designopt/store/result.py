@@ -246,7 +246,7 @@ class Result:
         without rules, the best design of a single objective.
 
         If fewer than `ENOUGH` of its neighbours within the tolerances meet all limits, it is the most robust design
-        other than the baseline, provided that more of that one's neighbours do. None without a feasible design; see
+        other than the baseline, provided that at least `ENOUGH` of that one's do. None without a feasible design; see
         also `first_choice`.
         """
         return self._choices.recommended()

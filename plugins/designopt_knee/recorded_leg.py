@@ -89,10 +89,11 @@ def _speeds_differ(gait: Gait, speed: float) -> str:
         if in_kmh
         else "check belt_speed, period and the lengths of the leg"
     )
-    off = 100.0 * (gait.belt_speed / speed - 1.0) if speed else np.inf
+    share = f" ({100.0 * (gait.belt_speed / speed - 1.0):+.0f} %)" if speed > 0.0 else ""
+    way = "backward" if speed >= 0.0 else "forward"
     return (
-        f"in stance the foot moves backward under the hip at {speed:.2f} m/s, but the walking speed is"
-        f" {gait.belt_speed:.2f} m/s ({off:+.0f} %); {cause}"
+        f"in stance the foot moves {way} under the hip at {abs(speed):.2f} m/s, but the walking speed is"
+        f" {gait.belt_speed:.2f} m/s{share}; {cause}"
     )
 
 

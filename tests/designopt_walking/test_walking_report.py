@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from designopt_muscle.osim.read import read_model
 from designopt_walking.bundled import planar_walker
-from designopt_walking.report import sides
+from designopt_walking.report import checks, sides
 from designopt_walking.report.checks import walking_checks
 from designopt_walking.report.curves import walking_activations, walking_angles
 from designopt_walking.report.device_map import DeviceMap
@@ -202,6 +202,12 @@ def test_a_knee_at_its_bound_in_swing_is_no_prediction(result: Result) -> None:
     section = walking_checks(result)
     assert section is not None
     assert any("The knee bends to its bound (-50 deg), as in" in text for text in section.findings)
+
+
+@pytest.mark.parametrize("bound", ["knee_angle_r_speed, least: -687.5 deg/s", "knee_angle_r, largest: 0 deg"])
+def test_other_bounds_of_a_knee_are_no_bound_of_its_flexion(monkeypatch: pytest.MonkeyPatch, bound: str) -> None:
+    monkeypatch.setattr(checks, "stored_arrays", lambda *_: {("walk", "slow"): {"bounds": np.array([bound])}})
+    assert checks._flexion_at_bound(cast(Result, None)) == []
 
 
 def test_checks_list_errors_and_how_each_walk_ended(result: Result) -> None:

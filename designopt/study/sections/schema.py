@@ -103,15 +103,30 @@ _FIGURE = ObjectiveSection.__annotations__.keys() | ConstraintSection.__annotati
 _COMPARISON = re.compile(r"\s*(.+?)\s*(<=|>=|<|>|≤|≥|==|=)\s*(.+?)\s*")
 
 
+#: The sides of a limit, by the first character of a comparison, and with the number on the left.
+_SIDES = {"<": ("max", "min"), "≤": ("max", "min"), ">": ("min", "max"), "≥": ("min", "max"), "=": ("equals", "equals")}
+_AMOUNT = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?( .*)?", re.IGNORECASE)
+
+
 def _as_mapping(text: str) -> str:
     """The section for a figure that is written as a text: ``{of: sag, max: 10 mm}``."""
     if (limit := _COMPARISON.fullmatch(text)) is not None:
-        side = "max" if limit[2][0] in "<≤" else "min" if limit[2][0] in ">≥" else "equals"
-        return f"{{of: {limit[1]}, {side}: {limit[3]}}}"
+        left, comparison, right = limit.groups()
+        if (upper := _COMPARISON.fullmatch(right)) is not None:  # 1 <= sag <= 10 mm
+            low, high = (left, upper[3]) if comparison[0] in "<≤" else (upper[3], left)
+            return f"{{of: {_quoted(upper[1])}, min: {_quoted(low)}, max: {_quoted(high)}}}"
+        is_reversed = _AMOUNT.fullmatch(left) is not None
+        of, amount = (right, left) if is_reversed else (left, right)
+        return f"{{of: {_quoted(of)}, {_SIDES[comparison[0]][is_reversed]}: {_quoted(amount)}}}"
     direction, _, expression = text.strip().partition(" ")
     if direction.casefold() in ("minimize", "minimise", "maximize", "maximise") and expression:
-        return f"{{{direction.casefold()[:6]}ze: {expression}}}"
-    return f"{{minimize: {text}}}, or as a limit {{of: {text}, max: 1}}"
+        return f"{{{direction.casefold()[:6]}ze: {_quoted(expression)}}}"
+    return f"{{minimize: {_quoted(text)}}}, or as a limit {{of: {_quoted(text)}, max: 1}}"
+
+
+def _quoted(text: str) -> str:
+    """`text` as a value between braces, which a comma, bracket or colon would end."""
+    return f'"{text}"' if re.search(r"[,\[\]{}:#]", text) else text
 
 
 def _named(value: Any, handler: Any) -> Any:

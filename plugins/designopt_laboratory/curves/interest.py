@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -49,8 +49,8 @@ def by_interest(curves: Iterable[PooledCurves]) -> list[PooledCurves]:
     return sorted(curves, key=rank)
 
 
-def _first(name: str, parts: Sequence[str], matches: object) -> int:
-    return next((k for k, part in enumerate(parts) if matches(name, part)), len(parts))  # type: ignore[operator]
+def _first(name: str, parts: Sequence[str], matches: Callable[[str, str], bool]) -> int:
+    return next((k for k, part in enumerate(parts) if matches(name, part)), len(parts))
 
 
 def varying(curves: Iterable[PooledCurves]) -> tuple[list[PooledCurves], list[PooledCurves]]:

@@ -9,8 +9,9 @@ from functools import cached_property, partial
 
 from designopt.collocation import Guess, Program, Solution
 from designopt.plugin import Diverged
-from designopt_walking.amputee.programs import uninterrupted, walk_step
+from designopt_walking.amputee.programs import uninterrupted
 from designopt_walking.amputee.start import AmputeeStart
+from designopt_walking.programs.gait import walk_step
 
 #: Speeds (m/s) of the first walk, in the order in which they are tried.
 SPEEDS = (0.9, 1.2)

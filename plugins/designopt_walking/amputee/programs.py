@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import cast
 
 from designopt.collocation import Guess, Program, Solution, Status, TrajectoryProblem
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
-from designopt.evaluation_progress import step
 from designopt_walking.amputee.problem import AmputeeCost, Prosthesis, amputee_problem, amputee_system
-from designopt_walking.programs.gait import program_options, with_interval_errors
+from designopt_walking.programs.gait import program_options, walk_step, with_interval_errors
 from designopt_walking.walker import Walker
 
 #: Device of the start with help, by the kind of the knee: knee, damper, ankle.
@@ -74,17 +72,13 @@ class AmputeePrograms:
     def solve_finer(self, problem: TrajectoryProblem, coarse: Solution, intervals: int) -> Solution:
         """The solution on a mesh of `intervals` near a `coarse` one: a search with a large barrier may end in another
         walk. Raises `KeyboardInterrupt` for a solve stopped by Ctrl-C."""
-        program = self.program(problem, Guess.from_solution(coarse), intervals)
-        return uninterrupted(program.solve(warm="near", previous=coarse))
+        with walk_step(cast(float, problem.parameters["speed"]), intervals):
+            program = self.program(problem, Guess.from_solution(coarse), intervals)
+            return uninterrupted(program.solve(warm="near", previous=coarse))
 
     def checked(self, problem: TrajectoryProblem, solution: Solution) -> Solution:
         """`solution` with the errors of its intervals."""
         return with_interval_errors(problem, solution)
-
-
-def walk_step(speed: float, intervals: int) -> AbstractContextManager[None]:
-    """The solve of a walk at `speed` (m/s) as a step of the evaluation's progress."""
-    return step(f"walk at {speed:g} m/s, {intervals} intervals")
 
 
 def uninterrupted(solution: Solution) -> Solution:

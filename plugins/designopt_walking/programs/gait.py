@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from designopt_muscle.osim.tree import tree_of
 from designopt.collocation import Constraint, Ends, Options, PhaseGuess, Solution, TrajectoryProblem, periodic
 from designopt.collocation.solution.verification.resimulate import segment_errors
 from designopt.collocation.solve.refine import with_errors
+from designopt.evaluation_progress import step
 from designopt.lazy import casadi as ca
 from designopt_walking.system import side_of
 from designopt_walking.walker import Ranges, Walker
@@ -262,3 +264,8 @@ def check_speed(speed: float, gait: GaitRanges, forward: tuple[float, float]) ->
             f"{speed:g} m/s needs {shortest:g} s x {speed:g} = {speed * shortest:.3g} m .. {speed * longest:.3g} m; "
             f"{FORWARD} allows {room:g} m",
         )
+
+
+def walk_step(speed: float, intervals: int) -> AbstractContextManager[None]:
+    """The solve of a walk at `speed` (m/s) as a step of the evaluation's progress."""
+    return step(f"walk at {speed:g} m/s, {intervals} intervals")

@@ -13,13 +13,13 @@ import numpy as np
 
 from designopt.collocation import Guess, PhaseGuess, Program, Solution, StartRecord, TrajectoryProblem
 from designopt.collocation.solution.solution import Status
-from designopt.evaluation_progress import step
 from designopt_walking.programs.gait import (
     GaitError,
     GaitRanges,
     check_speed,
     forward_range,
     program_options,
+    walk_step,
     with_interval_errors,
 )
 from designopt_walking.programs.predict import Effort, predicted_walk
@@ -158,8 +158,9 @@ class WalkPredictor:
         mesh = self.mesh
         options = program_options(intervals, mesh.tolerance, max_iterations=iterations, scheme=mesh.scheme)
         statement = next((program.statement for program in self._programs.values()), None)
-        program = Program(problem, options, Guess.from_solution(previous), statement=statement)
-        return replace(program.solve(warm="near", previous=previous), warm_path=("near",))
+        with walk_step(problem.phases[0].data["speed"], intervals):
+            program = Program(problem, options, Guess.from_solution(previous), statement=statement)
+            return replace(program.solve(warm="near", previous=previous), warm_path=("near",))
 
     def _from_devices(self, problem: TrajectoryProblem, speed: float) -> Iterator[Solution]:
         """The walks with chosen parameters from those with devices inside the ranges; none if all are given."""
@@ -174,7 +175,7 @@ class WalkPredictor:
         """Warm from `near`, else cold; `Solution.warm_path` lists what was tried."""
         tried: list[str] = []
         solution: Solution | None = None
-        with step(f"walk at {problem.phases[0].data['speed']:g} m/s, {self.mesh.intervals} intervals"):
+        with walk_step(problem.phases[0].data["speed"], self.mesh.intervals):
             if near is not None and near.success:
                 solution = self._program(problem, WARM).solve(problem, warm="full", previous=near)
                 tried.append("full")
@@ -246,8 +247,10 @@ class WalkPredictor:
     def _best(self, problem: TrajectoryProblem, solutions: list[Solution], starts: int, seed: int) -> Solution:
         """The solved walk of least objective among `solutions` and those of further `starts`."""
         for i in range(1, starts):
-            tracked = self.start(float(problem.phases[0].data["speed"]), np.random.default_rng([seed, i]))
-            solutions.append(self._program(problem, MOST).solve(problem, guess=Guess({"motion": tracked.phase})))
+            speed = float(problem.phases[0].data["speed"])
+            tracked = self.start(speed, np.random.default_rng([seed, i]))
+            with walk_step(speed, self.mesh.intervals):
+                solutions.append(self._program(problem, MOST).solve(problem, guess=Guess({"motion": tracked.phase})))
         records = [StartRecord(i, s.status, s.objective, s.iterations) for i, s in enumerate(solutions)]
         best = min(solutions, key=lambda s: (not s.success, s.objective if s.success else 0.0))
         return replace(best, starts=tuple(records))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -34,6 +35,8 @@ _SOLVED = {
     "agreeing_starts": "starts that agree",
     "start_spread": "spread of the starts",
 }
+#: A touched bound that is the largest flexion of a knee.
+_LEAST_KNEE_ANGLE = re.compile(r"knee_angle_[rl], least: ")
 #: What a single start gives: of no interest beside others.
 _OF_ONE_START = {"starts": 1.0, "agreeing_starts": 1.0, "start_spread": 0.0}
 #: Knee flexion of persons in swing at their usual speed (deg).
@@ -79,7 +82,7 @@ def _flexion_at_bound(result: Result) -> list[str]:
         str(bound).rpartition(": ")[2]: (design, scenario)
         for (design, scenario), arrays in stored_arrays(result, "bounds").items()
         for bound in arrays["bounds"]
-        if str(bound).startswith("knee_angle") and ", least: " in str(bound)
+        if _LEAST_KNEE_ANGLE.match(str(bound))
     }
     return [
         f"The knee bends to its bound ({limit}), as in {design}, {scenario}: the range decides this flexion, which is"

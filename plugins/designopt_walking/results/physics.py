@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -70,15 +69,10 @@ def physics(walk: SolvedWalk) -> dict[str, float]:
 
 def _peaks(force: Floats) -> int:
     """Number of peaks of `force` (n,) over a cycle that are higher than the valleys on both sides by `PEAK`."""
-    count, rising, turn = 0, False, math.inf
-    begin = int(force.argmin())
-    for value in [*force[begin:].tolist(), *force[: begin + 1].tolist()]:
-        if (value > turn) == rising:
-            turn = value
-        elif abs(value - turn) > PEAK:
-            count += rising
-            rising, turn = not rising, value
-    return count
+    from scipy.signal import find_peaks
+
+    cycle = np.roll(force, -int(force.argmin()))
+    return len(find_peaks(np.append(cycle, cycle[0]), prominence=PEAK)[0])
 
 
 def refuse_implausible(outputs: dict[str, float] | Any, arrays: dict[str, Any]) -> None:
