@@ -39,7 +39,8 @@ def improvable_ends(result: Result) -> list[str]:
         values = np.where(outcomes.feasible, outcomes.objectives[:, j], np.inf)
         end = int(values.argmin()) if len(values) else 0
         if len(values) and np.isfinite(values[end]):
-            gain = _gain(result, end, outcomes.objectives[:, j]) / max(abs(float(values[end])), np.finfo(float).tiny)
+            gain = _gain(result, end, outcomes.objectives[:, j])
+            gain /= max(abs(float(values[end])), gain) or 1.0
             if gain > _GAIN:
                 gains[objective.name] = gain
     if not gains:

@@ -13,7 +13,7 @@ from designopt.store.errors import resume_command
 if TYPE_CHECKING:
     from designopt.store.result import Result
 
-#: Last share of the designs of a stage, and least gain in it as a share of the best value.
+#: Last share of the designs of a stage, and least gain in it as a share of the value before.
 _LAST_SHARE, _GAIN = 0.1, 0.02
 #: Designs of a stage below which a gain at its end says little.
 _MIN_DESIGNS = 50
@@ -48,6 +48,7 @@ def still_improving(result: Result) -> list[str]:
         return []
     if not np.isfinite(before).all():
         return [f"the first feasible design is among the last tenth of the designs: {more}"]
-    gains = (before - best) / np.maximum(np.abs(best), np.finfo(float).tiny)
+    sizes = np.maximum(np.abs(before), np.abs(best))
+    gains = np.divide(before - best, sizes, out=np.zeros_like(best), where=sizes > 0.0)
     improved = [f"{o.name} by {number(100.0 * g, 2)} %" for o, g in zip(objectives, gains, strict=True) if g > _GAIN]
     return [f"the last tenth of the designs still improved the best {listed(improved)}: {more}"] if improved else []
