@@ -409,6 +409,23 @@ execution: {executor: serial}
     assert f"No program has produced a design yet, so there is no design to choose. {end}" in summary
 
 
+def test_without_a_feasible_design_the_nearest_is_given_in_the_units_of_the_study(folder: Path) -> None:
+    (folder / "ride.yaml").write_text("""
+study: ride
+model: {use: quarter_car}
+space:
+  stiffness: {low: 2 kN/m, high: 200 kN/m}
+  damping: 1 kN s/m
+objectives: [{name: ride, minimize: discomfort}]
+constraints: [{name: soft, of: discomfort, max: -1}]
+solver: {use: full_factorial, levels: 2}
+execution: {executor: serial}
+""")
+    completed = designopt(folder, "run", "ride.yaml")
+    assert completed.returncode == 1, completed.stderr
+    assert "Design 0 violates the limits least: stiffness 2 kN/m." in completed.stderr
+
+
 def test_without_a_failure_none_is_reported(folder: Path) -> None:
     changes = ("--set", "constraints.stiff.max=1e-9 mm", "--set", "space.side.low=0.01")
     completed = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", *changes)

@@ -233,7 +233,7 @@ def _finish(result: Result) -> int:
         nothing = "No feasible design was found" if result.problem.objectives else "No design has a feasible result"
         cause = result.never_finite() or "see failures and limits in the report"
         echo(f"\n{nothing}: {cause}.", err=True)
-        limits = broken_limits(result) if result.problem.objectives else []  # the table of an analysis has them
+        limits = broken_limits(result.in_stated_units) if result.problem.objectives else []  # an analysis has a table
         doubts = [f"note: {text}" for text in study_remarks(result.study)]
         for line in (
             without_number(result),
