@@ -22,6 +22,13 @@ _STANCE = 0.4
 #: (the bundled walk has 0.14), and factor between them, either way, from which on it is refused.
 _SPEED, _WRONG_SPEED = 0.25, 2.0
 _KMH, _SAME_SPEED = 3.6, 0.2  # km/h in 1 m/s; relative difference of speeds that are the same in other units
+#: Distance of the cycle's beginning from heel strike, as a share of the cycle, from which on it is doubtful. In
+#: recorded and predicted walks, also of an amputee, the heel is farthest in front of the hip within 0.03 of the force's
+#: onset.
+_LATE_START = 0.1
+#: Phases after heel strike between which the sole stands, and how far (rad) the toe may point up there: nobody walks on
+#: the heels alone. Predicted walks reach 7 deg.
+_STANDING, _TOE_UP = (0.1, 0.4), np.radians(8.0)
 #: The foot's speed in stance varies less with the hip's forward motion reversed, by this factor, if its sign is wrong.
 _STEADIER = 0.7
 
@@ -31,6 +38,8 @@ def leg_remarks(gait: Gait, g: Mapping[str, float]) -> list[str]:
 
     The leg is put into the recorded posture at 200 phases: the lowest point of its sole must reach the ground, and
     where the sole is lowest it must move backward with the belt, at a speed that a reversed `hip_x` makes no steadier.
+    The heel is farthest in front of the hip at heel strike (Zeni, Richards & Higginson 2008, Gait & Posture 27,
+    710-714): there the cycle must begin, and soon after it the sole is level, or the toe points down.
     """
     phase = np.linspace(0.0, 1.0, 201)
     hip_x = gait.series("hip_x", phase)
@@ -38,13 +47,15 @@ def leg_remarks(gait: Gait, g: Mapping[str, float]) -> list[str]:
     hip_y, sole = places["hip"][1], np.minimum(places["heel"][1], places["toe"][1])
     lowest = float(sole.min())
     leg = float(np.hypot(places["ankle"][0] - places["hip"][0], places["ankle"][1] - hip_y).max())
+    strike = float(phase[np.argmax(places["heel"][0] - hip_x)])
+    remarks = [] if gait.warnings else _posture_remarks(phase, strike, places)
     lengths = f"hip to ankle {leg:.3f} m, hip height {hip_y.min():.3f} to {hip_y.max():.3f} m"
     if lowest > _ABOVE:
         return [
+            *remarks,
             f"gait: in the recorded posture the sole stays at least {1e3 * lowest:.0f} mm above the ground, so the leg"
-            f" never stands ({lengths}); {_fitting_lengths(gait, g, 'lengthen')}"
+            f" never stands ({lengths}); {_fitting_lengths(gait, g, 'lengthen')}",
         ]
-    remarks = []
     if lowest < -_BELOW:
         remarks.append(
             f"gait: in the recorded posture the sole is up to {-1e3 * lowest:.0f} mm below the ground ({lengths}), and"
@@ -60,6 +71,30 @@ def leg_remarks(gait: Gait, g: Mapping[str, float]) -> list[str]:
         remarks.append(
             f"gait: in stance the foot's speed under the hip varies by {speeds.std():.2f} m/s, and by"
             f" {reversed_speeds.std():.2f} m/s with hip_x_m reversed; x is forward: is its sign wrong?"
+        )
+    return remarks
+
+
+def _posture_remarks(phase: Floats, strike: float, places: Mapping[str, linkage.Point]) -> list[str]:
+    """Sentences on a cycle that begins far from the heel's `strike`, a phase, and on a toe that points up in stance."""
+    remarks = []
+    if min(strike, 1.0 - strike) > _LATE_START:
+        percent = f"{100.0 * strike:.0f} %"
+        remarks.append(
+            f"gait: the cycle does not begin at heel strike: the heel is farthest in front of the hip at {percent} of"
+            " it, and swing_window and the phases of the outputs count from heel strike; shift all columns but phase"
+            f" and time_s by {percent}, so that the row there is the first"
+        )
+    after = (phase - strike) % 1.0
+    standing = (after >= _STANDING[0]) & (after <= _STANDING[1])
+    rise, run = (places["toe"][i] - places["heel"][i] for i in (1, 0))
+    toe_up = float(np.median(np.arctan2(rise, run)[standing]))
+    if toe_up > _TOE_UP:
+        remarks.append(
+            f"gait: from {100.0 * _STANDING[0]:.0f} to {100.0 * _STANDING[1]:.0f} % of the cycle after heel strike the"
+            f" toe points up by {np.degrees(toe_up):.0f} deg (median), so the sole never stands flat; is thigh_deg the"
+            " flexion of the hip? It counts from the vertical: subtract the pelvis' forward tilt. Or is ankle_deg not 0"
+            " in standing?"
         )
     return remarks
 

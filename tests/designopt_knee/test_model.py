@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from designopt_knee.gait import bundled_text
+from designopt_knee.gait import CYCLE_COLUMNS, SIGNALS, Gait, bundled_text
 from designopt_knee.linkage import JOINTS, LINKS
 from designopt_knee.model import FourBarKnee, initial_states
 from designopt_knee.outputs import ARRAYS
@@ -276,6 +276,42 @@ def test_a_hip_whose_forward_motion_is_reversed_is_a_remark():
     file = InputFile("gait.csv", "\n".join(map(",".join, changed)).encode())
     (remark,) = FourBarKnee(gait=file).remarks({})
     assert "varies by 0.36 m/s, and by 0.20 m/s with hip_x_m reversed; x is forward: is its sign wrong?" in remark
+
+
+def cycle_of(gait: Gait, *, start: float = 0.0, thigh_offset: float = 0.0) -> InputFile:
+    """The gait as 101 samples of a cycle that begins at the phase `start`, its thigh turned forward (deg)."""
+    share = np.linspace(0.0, 1.0, 101)
+    hip_x, hip_y, thigh, knee, ankle = (gait.series(signal, share + start) for signal in SIGNALS)
+    thigh, knee, ankle = np.degrees(thigh) + thigh_offset, np.degrees(knee), np.degrees(ankle)
+    shank = thigh - knee
+    columns = (share, share * gait.period, hip_x, hip_y, thigh, shank, shank + ankle, knee, ankle)
+    head = f"# period_s={gait.period} belt_speed_m_s={gait.belt_speed}\n{','.join(CYCLE_COLUMNS)}\n"
+    rows = "\n".join(",".join(f"{value:.6f}" for value in row) for row in np.stack(columns, axis=1))
+    return InputFile("cycle.csv", (head + rows).encode())
+
+
+@pytest.mark.parametrize(("start", "strike"), [(0.4, 60), (0.6, 40), (0.86, 14), (0.15, 85)])
+def test_a_cycle_that_does_not_begin_at_heel_strike_is_a_remark(gait: Gait, start: float, strike: int) -> None:
+    (remark,) = FourBarKnee(gait=cycle_of(gait, start=start)).remarks({})
+    assert remark.startswith(
+        "gait: the cycle does not begin at heel strike: the heel is farthest in front of the hip at"
+    )
+    assert f"time_s by {strike} %, so that the row there is the first" in remark
+    shifted = FourBarKnee(gait=cycle_of(gait, start=start + strike / 100.0))  # as the remark says
+    assert shifted.remarks({}) == []
+
+
+@pytest.mark.parametrize("start", [0.0, 0.05, 0.95])
+def test_a_cycle_that_begins_near_heel_strike_is_none(gait: Gait, start: float) -> None:
+    assert FourBarKnee(gait=cycle_of(gait, start=start)).remarks({}) == []
+
+
+def test_a_sole_whose_toe_points_up_all_through_stance_is_a_remark(gait: Gait) -> None:
+    remarks = FourBarKnee(gait=cycle_of(gait, thigh_offset=12.0)).remarks({})
+    assert (
+        "the toe points up by 11 deg (median), so the sole never stands flat; is thigh_deg the flexion of" in remarks[0]
+    )
+    assert FourBarKnee(gait=cycle_of(gait, thigh_offset=5.0)).remarks({}) == []
 
 
 def test_recorded_cycle_file_walks_like_the_bundled_gait(knee, gait_folder):
