@@ -161,7 +161,8 @@ class WalkTrack3D:
         outputs = walk.outputs()
         every = walk.arrays() if arrays else {}
         stored = {name: every[name] for name in arrays}
-        refuse_implausible(outputs, stored)
+        # deeper than that a sphere is all below the ground
+        refuse_implausible(outputs, stored, deepest=2.0 * min(sphere.radius for sphere in walker.model.contacts))
         return cast(FollowedForces, outputs), stored
 
     # ---------------------------------------------------------------------------------------------------------- parts
