@@ -120,12 +120,22 @@ def objective_values(result: Result) -> Floats:
     return np.where(np.isfinite(values), values, np.nan)
 
 
-def chosen_once(result: Result) -> dict[str, int]:
-    """The chosen designs, each once, with its labels joined."""
+def chosen_labels(result: Result) -> dict[int, list[str]]:
+    """The labels of each chosen design, by its row."""
     labels: dict[int, list[str]] = {}
     for label, row in result.chosen().items():
         labels.setdefault(row, []).append(label)
-    return {", ".join(names): row for row, names in labels.items()}
+    return labels
+
+
+def chosen_once(result: Result) -> dict[str, int]:
+    """The chosen designs, each once, with its labels joined."""
+    return {", ".join(labels): row for row, labels in chosen_labels(result).items()}
+
+
+def as_subject(labels: Sequence[str]) -> str:
+    """The labels of one design as the subject of a sentence: ``best mass (also compromise)``."""
+    return labels[0] if len(labels) == 1 else f"{labels[0]} (also {listed(labels[1:])})"
 
 
 def drawn_designs(result: Result) -> dict[str, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from designopt.counts import count, plural
@@ -11,6 +10,8 @@ from designopt.printable import one_line
 from designopt.problem import ENDED_WITH_CAUSE
 from designopt.report.labels import (
     answer_digits,
+    as_subject,
+    chosen_labels,
     chosen_once,
     design_names,
     design_values,
@@ -23,7 +24,7 @@ from designopt.report.labels import (
 from designopt.report.no_design import failed_baselines, without_feasible, without_number
 from designopt.report.notable import LINES, diagnosis, notable, unusual
 from designopt.report.parts.answer import summary, violated_limits
-from designopt.report.parts.answer.limits import WARNED, fewer_bounds, recommended_bounds, warnings
+from designopt.report.parts.answer.limits import limits_of_most, reached_bounds
 from designopt.report.parts.answer.recommendation import search_without_gain
 from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, untried, without_robust_choice
 from designopt.report.parts.answer.unfinished_search import search_to_continue
@@ -46,8 +47,8 @@ def summary_table(result: Result) -> str:
     """The chosen designs as aligned plain text, one line each: free parameters, then objectives; no final newline.
 
     Above are the recommended design, if it is not the first choice, and a note for each chosen one that violates limits
-    within its tolerances. Below are notes on notable outputs above 0, on each bound and limit active for most of the
-    front, on the bounds active for less of it, and on those of the recommended design. For a study without objectives
+    within its tolerances. Below are notes on notable outputs above 0, on the bounds that the front and the
+    recommended design reach, and on each limit active for most of the front. For a study without objectives
     it is the `analysis_table`.
     """
     if not result.problem.objectives:
@@ -91,28 +92,25 @@ def summary_table(result: Result) -> str:
         *undetermined(result),
     )
     first += [f"note: {clause}" for clause in clauses]
-    last = [
-        *search_to_continue(result),
-        *search_without_gain(result),
-        *fewer_bounds(result),
-        *recommended_bounds(result, below=WARNED),
-        *untried(result),
-    ]
+    last = [*search_to_continue(result), *search_without_gain(result), *untried(result)]
     notes = [
         *(f"warning: {clause}" for clause in unusual(result)),
-        *_lacking(result, chosen),
+        *_lacking(result),
         *_failed(result),
         *notable(result),
-        *(f"note: {clause}" for clause in (*warnings(result), *last)),
+        *(f"note: {clause}" for clause in (*reached_bounds(result), *limits_of_most(result), *last)),
     ]
     return "\n".join([*first, *_aligned(lines, 1), *notes])
 
 
-def _lacking(result: Result, chosen: Mapping[str, int]) -> list[str]:
+def _lacking(result: Result) -> list[str]:
     """Which of the chosen designs are scored with missing scenarios."""
-    total = len(result.problem.scenarios)
-    lacking = {label: int(result.missing[row]) for label, row in chosen.items() if result.missing[row]}
-    return [f"note: {label} has no result in {n} of {total} scenarios" for label, n in lacking.items()]
+    total, missing = len(result.problem.scenarios), result.missing
+    return [
+        f"note: {as_subject(labels)} has no result in {int(missing[row])} of {total} scenarios"
+        for row, labels in chosen_labels(result).items()
+        if missing[row]
+    ]
 
 
 def _failed(result: Result) -> list[str]:

@@ -237,7 +237,8 @@ def test_neighbours_that_violate_limits_and_those_without_a_result_are_counted_a
     assert (violated[0], without[0], violated[1], without[1]) == (violated[0], 0, 0, without[1])
     assert first == (
         "note: 2 of the chosen designs violate limits or have no result in some neighbours within their tolerances: "
-        f"best f0, compromise has no result in {without[1]} of 16 and best f1 violates limits in {violated[0]} of 16; "
+        f"best f0 (also compromise) has no result in {without[1]} of 16 and best f1 violates limits in {violated[0]} "
+        "of 16; "
         "a has the largest influence"
     )
 

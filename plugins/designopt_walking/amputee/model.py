@@ -131,7 +131,7 @@ class AmputeeWalk:
         ]
 
     def declares(self) -> Declared:
-        """The parameters of this knee are inputs, those that the program chooses outputs, and the change with the mesh, if
+        """Parameters of this knee are inputs, those that the program chooses outputs, like the change with the mesh, if
         it is to be confirmed."""
         hints = get_type_hints(AmputeeDesign, include_extras=True)
         quantities: dict[str, Q] = {name: get_args(hint)[1] for name, hint in hints.items() if name in self.choose}

@@ -16,7 +16,7 @@ from designopt.report.notable import (
     unusual,
 )
 from designopt.report.parts.answer import recommendation, summary, violated_limits
-from designopt.report.parts.answer.limits import recommended_bounds, sentence
+from designopt.report.parts.answer.limits import reached_bounds, sentence
 from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, untried
 from designopt.report.parts.answer.unfinished_search import search_to_continue
 from designopt.report.parts.answer.validation import rarely_valid
@@ -75,7 +75,7 @@ def overview(result: Result) -> Section:
                 *failed_baselines(result),
                 *narrow_front(result),
                 *search_to_continue(result),
-                *recommended_bounds(result),
+                *reached_bounds(result),
                 *recommendation.search_without_gain(result),
                 *untried(result),
             )

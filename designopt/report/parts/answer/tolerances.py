@@ -6,7 +6,15 @@ import numpy as np
 
 from designopt.counts import count, plural
 from designopt.plugin import report
-from designopt.report.labels import chosen_once, listed, number, objective_labels, objective_values
+from designopt.report.labels import (
+    as_subject,
+    chosen_labels,
+    chosen_once,
+    listed,
+    number,
+    objective_labels,
+    objective_values,
+)
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
 from designopt.store.views.tolerances import ENOUGH, ToleranceResults, enough_for
@@ -158,7 +166,7 @@ def _fragile(result: Result) -> list[tuple[str, int, int, int, str]]:
         return []
     baseline_rows = set(result.baseline.values())
     fragile_designs = []
-    for label, row in chosen_once(result).items():
+    for row, labels in chosen_labels(result).items():
         index = tolerated.index_of(row)
         if (
             index is None
@@ -170,7 +178,9 @@ def _fragile(result: Result) -> list[tuple[str, int, int, int, str]]:
         is_recorded, feasible = tolerated.is_recorded[index], tolerated.feasible[index]
         without = int((is_recorded & np.isnan(tolerated.objectives[index]).any(axis=1)).sum())
         violated = int((is_recorded & ~feasible).sum()) - without
-        fragile_designs.append((label, violated, without, int(is_recorded.sum()), tolerated.matters(index)))
+        fragile_designs.append(
+            (as_subject(labels), violated, without, int(is_recorded.sum()), tolerated.matters(index))
+        )
     return fragile_designs
 
 
