@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -234,15 +235,15 @@ def unfinished(result: Result) -> str:
         return ""
     started = set(result.stage.tolist())
     stages = [stage for stage in result.study.stages if stage.name in started] or list(result.study.stages[:1])
-    completed = int((result.stage == stages[-1].name).sum()) if stages else 0
+    completed = _used_budget(result, stages[-1].name) if stages else 0
     # The total requests of all stages are those of this stage as long as there was no other.
     points = result.counts["points"] if len(stages) == 1 else None
     planned = stages[-1].budget.evaluations or points if stages else None
-    far = (
-        f"{count(completed)} of {plural(planned, 'design')}"
-        if planned and planned > completed
-        else plural(completed, "design")
-    )
+    if planned and planned > completed:
+        far = f"{count(completed)} of {plural(planned, 'design')}"
+    else:
+        used_up = bool(stages) and stages[-1].budget.evaluations is not None
+        far = f"{'all ' if used_up else ''}{plural(completed, 'design')}"
     where = f" of stage {stages[-1].name}" if stages else ""
     if result.ended == "not ended":
         why = f"Unfinished: the run is active or was killed; so far {far}{where}. If it is not active, continue"
@@ -251,6 +252,18 @@ def unfinished(result: Result) -> str:
     if result.made_elsewhere:
         why = f"Unfinished: evaluations are asked for; so far {far}{where}. Continue"
     return f"{why} with: {ask_and_tell(result.path) if result.made_elsewhere else resume_command(result.path)}"
+
+
+def _used_budget(result: Result, stage: str) -> int:
+    """The completed designs of a stage, with the cost of cheap evaluations and without invalid designs, which cost
+    nothing."""
+    rows, fidelity = result.designs_of(stage), result.problem.fidelity
+    valid = (~result.outcomes.invalid[rows[rows >= 0]]).sum()
+    of_search = result.cheap is not None and stage == result.study.stages[-1].name
+    cheap = (
+        len(result.cheap) * fidelity.cost if of_search and result.cheap is not None and fidelity is not None else 0.0
+    )
+    return math.ceil(valid + cheap - 1e-9)
 
 
 #: Reasons for the end of a session, as clauses.
