@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.counts import plural
 from designopt.plugin import report
 from designopt.problem import unequal
 from designopt.report.labels import listed, number, with_unit
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 MIN_SHARE = 0.05
 #: Minimum share of the front for a bound in the short answer.
 NOTED = 0.1
+#: Least number of designs that are a whole front.
+WHOLE = 5
 #: Relative distance from a bound within which a recommended design is at the bound.
 AT_BOUND = 0.001
 #: Share of the front from which a warning also appears beside the best designs.
@@ -46,7 +49,7 @@ def limits(result: Result) -> Section | None:
         findings = [f"No bound of the space and no limit is active {'on' if best == _FRONT else 'in'} {best}."]
     idle = inactive_limits(result, front)
     if idle:
-        findings.append(f"Inactive{' for the whole front' if best == _FRONT else ''}: {listed(idle)}.")
+        findings.append(f"Inactive{_everywhere(result, front) if best == _FRONT else ''}: {listed(idle)}.")
     rows = [_row(result, c, front) for c in stated_constraints(result.problem)]
     tables: tuple[Table, ...] = ()
     if rows:
@@ -64,6 +67,15 @@ def limits(result: Result) -> Section | None:
         findings=tuple(findings),
         tables=tables,
     )
+
+
+def _everywhere(result: Result, front: NDArray[np.intp]) -> str:
+    """The whole front in words; that of an unfinished run, or a few designs, may lack the parts where a limit is
+    active."""
+    if result.ended == "done" and len(front) >= WHOLE:
+        return " for the whole front"
+    so_far = "" if result.ended == "done" else " so far"
+    return f" for the {plural(len(front), 'design')} of the front{so_far}"
 
 
 def _broken(result: Result) -> Section | None:
