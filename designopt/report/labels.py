@@ -25,10 +25,12 @@ from designopt.store.views.table import stated_constraints, stated_units
 if TYPE_CHECKING:
     from designopt.problem import Problem
     from designopt.store.result import Result
-    from designopt.study.study import DesignVariable, Stage, StudyConstraint
+    from designopt.study.study import DesignVariable, Stage, StudyConstraint, Tolerance
 
 #: Limits of the significant digits of an answer from programs.
 LEAST_DIGITS, MOST_DIGITS = 2, 6
+#: Largest rounding of a parameter's value, relative to its tolerance.
+_SHARE_OF_TOLERANCE = 0.1
 #: The label of the design of a study without free parameters.
 ONLY_DESIGN = "the design"
 #: Maximum letters per line of a wrapped name, and maximum lines.
@@ -64,6 +66,33 @@ def answer_digits(result: Result) -> int:
     if error <= 0.0:
         return MOST_DIGITS
     return int(min(max(1 - math.floor(math.log10(min(error, 1.0))), LEAST_DIGITS), MOST_DIGITS))
+
+
+def tolerances_in_use(result: Result) -> dict[str, Tolerance]:
+    """The tolerances of parameters by name: stated ones, and assumed ones within which neighbours are evaluated."""
+    tolerances = result.study.tolerances
+    if tolerances is None or (tolerances.assumed and result.tolerated() is None):
+        return {}
+    return {tolerance.parameter: tolerance for tolerance in tolerances.of}
+
+
+def parameter_digits(result: Result, name: str, value: object) -> int:
+    """Significant digits of a `value` of a parameter: those of the answer, and at least four, without those below a
+    tenth of its tolerance."""
+    most = max(answer_digits(result), 4)
+    tolerance = tolerances_in_use(result).get(name)
+    if tolerance is None or not isinstance(value, float) or not value or not math.isfinite(value):
+        return most
+    size = tolerance.size * abs(value) if tolerance.relative else tolerance.size
+    if size <= 0.0:
+        return most
+    last_place = math.floor(math.log10(2.0 * _SHARE_OF_TOLERANCE * size))
+    return min(max(math.floor(math.log10(abs(value))) - last_place + 1, LEAST_DIGITS), most)
+
+
+def parameter_text(result: Result, name: str, value: object) -> str:
+    """A `value` of a parameter with its `parameter_digits`."""
+    return number(value, parameter_digits(result, name, value))
 
 
 def motion_of_program(result: Result, row: int) -> str:

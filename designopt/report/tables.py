@@ -20,6 +20,7 @@ from designopt.report.labels import (
     failure_class,
     number,
     objective_values,
+    parameter_text,
     with_unit,
 )
 from designopt.report.no_design import failed_baselines, without_feasible, without_number
@@ -70,7 +71,8 @@ def summary_table(result: Result) -> str:
     lines, better = [head], result.better_motions
     recommended = result.recommended() if len(chosen) > 1 else None
     for label, row in chosen.items():
-        parameters = [number(v, max(digits, 4)) for v in design_values(result, row)]
+        design = zip(problem.space.free, design_values(result, row), strict=True)
+        parameters = [parameter_text(result, p.name, v) for p, v in design]
         cells = [*parameters, *(number(v, digits) for v in map(float, values[row]))]
         broken = "" if result.outcomes.feasible[row] else " (violates limits)"
         cells += [words(row) for words in shares.values()]
@@ -258,7 +260,7 @@ def _used_budget(result: Result, stage: str) -> int:
     """The completed designs of a stage, with the cost of cheap evaluations and without invalid designs, which cost
     nothing."""
     rows, fidelity = result.designs_of(stage), result.problem.fidelity
-    valid = (~result.outcomes.invalid[rows[rows >= 0]]).sum()
+    valid = int((~result.outcomes.invalid[rows[rows >= 0]]).sum())
     of_search = result.cheap is not None and stage == result.study.stages[-1].name
     cheap = (
         len(result.cheap) * fidelity.cost if of_search and result.cheap is not None and fidelity is not None else 0.0
