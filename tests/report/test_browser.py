@@ -22,6 +22,7 @@ from designopt.report.page.page import render
 from designopt.report.parts.designs.front import front
 from designopt.report.parts.designs.map import map_figures
 from designopt.report.parts.designs.parallel import parallel
+from designopt.report.traces import selected
 
 
 @pytest.fixture(scope="module")
@@ -156,6 +157,28 @@ def test_one_selector_changes_all_figures_of_designs_and_draws_a_second_one_dott
     wait_until(lambda: browser.execute_script(traces) == [stiff, stiff], "both figures have the other design alone")
     assert browser.execute_script(captions) == ["Design: stiff"] * 2
     assert errors(browser) == []
+
+
+def test_selectors_with_long_options_stay_on_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
+    """Those of the page, and that of a single figure."""
+
+    def lines(level: int) -> dict[str, Any]:
+        return {"data": [{"x": [0, 1], "y": [level, level]}], "layout": {}}
+
+    names = [f"design {k} with a label that is much longer than the screen of a telephone is wide" for k in "ab"]
+    arrays = {(name, "walk"): {"level": k} for k, name in enumerate(names)}
+    common = tuple(selectable(title, arrays, lambda a: lines(a["level"])) for title in ("Angles", "Moments"))
+    single = selected("Loads", {"Load": names}, lambda k: lines(k)["data"], {})
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Curves", figures=(*common, single))]), encoding="utf-8")
+    right = "return [...document.querySelectorAll('select')].map(e => Math.ceil(e.getBoundingClientRect().right))"
+    try:
+        sized(browser, 420, 800)
+        open_page(browser, path)
+        assert count(browser, "select") == 3
+        assert max(browser.execute_script(right)) <= 420
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_the_page_turns_dark_and_light(browser: Any, tmp_path: Path) -> None:
