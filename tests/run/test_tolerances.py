@@ -262,6 +262,16 @@ execution: {executor: serial}
         result.with_changes(["report.tolerances.neighbours=64"])
 
 
+def test_a_study_that_no_longer_asks_for_neighbours_has_none(tmp_path):
+    result = run_study(study(), tmp_path / "s")
+    assert fragile(result)
+    without = study(tolerances=dataclasses.replace(result.study.tolerances, neighbours=0))
+    edited = run_study(without, tmp_path / "s", resume=True)
+    assert edited.tolerated() is None
+    assert fragile(edited) == []
+    assert "neighbours" not in summary_table(edited)
+
+
 def test_a_robust_search_avoids_designs_that_break_limits_within_their_tolerances(tmp_path):
     plain = study(np.linspace(0.0, 1.0, 101), tolerances=None)
     robust = dataclasses.replace(plain, scenarios=with_neighbours(plain.scenarios, shifts(OFF, 8, seed=3)))
