@@ -98,8 +98,8 @@ class Section:
 
     `introduction` is plain text, paragraphs separated by an empty line; `facts` are (name, value) pairs in large type;
     `findings` are sentences in a list; `notes` are in small type at the end; `details` are (summary, text) pairs,
-    folded. `needs` are the arrays without which the part shows nothing. All strings are plain text: the page escapes
-    them.
+    folded. `needs` are the arrays without which the part shows nothing. One that is `on_request` is printed only if the
+    reader asks for all parts. All strings are plain text: the page escapes them.
     """
 
     title: str
@@ -111,6 +111,7 @@ class Section:
     notes: tuple[str, ...] = ()
     details: tuple[tuple[str, str], ...] = ()
     needs: tuple[str, ...] = ()
+    on_request: bool = False
 
 
 def with_folded_rest(section: Section, notes: Sequence[str], most: int = 6) -> Section:

@@ -308,8 +308,8 @@ class Result:
             return read_cheap(journal, self.recorded_problem)
 
     def tolerated(self) -> ToleranceResults | None:
-        """Designs and their neighbours within the tolerances of the parameters; None before any are evaluated, and for a
-        study that asks for none."""
+        """Designs and their neighbours within the tolerances of the parameters; None before any are evaluated, and if
+        the study asks for none."""
         return self._tolerated
 
     @cached_property
