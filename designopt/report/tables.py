@@ -28,7 +28,13 @@ from designopt.report.notable import LINES, diagnosis, notable, unusual
 from designopt.report.parts.answer import summary, violated_limits
 from designopt.report.parts.answer.limits import limits_of_most, reached_bounds
 from designopt.report.parts.answer.recommendation import search_without_gain
-from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, untried, without_robust_choice
+from designopt.report.parts.answer.tolerances import (
+    fragile_in_short,
+    narrow_front,
+    robust_baseline,
+    untried,
+    without_robust_choice,
+)
 from designopt.report.parts.answer.unfinished_search import search_to_continue
 from designopt.report.parts.answer.validation import feasible_shares, rarely_valid
 from designopt.report.parts.failures import invalid_designs
@@ -89,6 +95,7 @@ def summary_table(result: Result) -> str:
     first += [f"warning: {text}" for text in result.code_differences]
     clauses = (
         *fragile_in_short(result),
+        *robust_baseline(result),
         *without_robust_choice(result),
         *rarely_valid(result),
         *narrow_front(result),

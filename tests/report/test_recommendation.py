@@ -17,6 +17,7 @@ from designopt.report.page.page import sections
 from designopt.report.parts.answer import recommendation
 from designopt.report.parts.answer.limits import limits
 from designopt.report.parts.answer.overview import overview
+from designopt.report.parts.answer.tolerances import robust_baseline
 
 
 def plate(t: Annotated[float, Quantity("mm")], width):
@@ -87,6 +88,10 @@ def test_a_sturdy_baseline_is_not_recommended_in_place_of_a_lighter_design(tmp_p
     text = summary_table(result)
     assert "note: 'report: {choose: [robust]}' looks for a design whose neighbours satisfy the limits" in text
     assert "no design of the search" not in text
+    clause = "the limits hold in 16 of 16 neighbours of present: a baseline is compared, not recommended"
+    assert f"note: {clause}" in text
+    assert f"T{clause[1:]}." in overview(result).findings
+    assert robust_baseline(study().run(tmp_path / "t")) == []
 
 
 def test_few_validation_scenarios_within_the_limits_are_named_with_the_answer(tmp_path: Path) -> None:

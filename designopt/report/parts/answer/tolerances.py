@@ -104,6 +104,24 @@ def without_robust_choice(result: Result) -> list[str]:
     return ["'report: {choose: [robust]}' looks for a design whose neighbours satisfy the limits"]
 
 
+def robust_baseline(result: Result) -> list[str]:
+    """A clause on the designs of the baseline whose neighbours satisfy the limits, if those of the recommended design
+    do not; else none."""
+    recommendation, near = result.recommended(), result.tolerated()
+    index = near.index_of(recommendation[1]) if near is not None and recommendation is not None else None
+    if near is None or index is None or near.share[index] >= ENOUGH or not result.problem.constraints:
+        return []
+    places = {name: near.index_of(row) for name, row in result.baseline.items() if result.outcomes.feasible[row]}
+    robust = [
+        f"{near.words(result.baseline[name])} neighbours of {name}"
+        for name, place in places.items()
+        if place is not None and near.share[place] >= ENOUGH
+    ]
+    if not robust:
+        return []
+    return [f"the limits hold in {listed(robust)}: a baseline is compared, not recommended"]
+
+
 def untried(result: Result) -> list[str]:
     """A clause if a completed run had too few designs for an evaluation of neighbours; else none."""
     tolerances, chosen = (result.original or result).study.tolerances, set(result.chosen().values())
