@@ -37,6 +37,8 @@ from designopt.collocation import Guess, Program, Solution
 from designopt.lazy import casadi as ca
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting
 from designopt.study.language.errors import StudyError
+from designopt.study.load import study_from_text
+from designopt.study.remarks import inputs_at_defaults
 
 MODEL = read_model(planar_walker().content)
 
@@ -143,6 +145,21 @@ def test_chosen_parameters_and_their_number_at_bounds_are_outputs_only_where_the
     assert list(chosen) == ["chosen_damper_damping", "chosen_at_bounds"]
     assert chosen["chosen_at_bounds"].notable
     assert not AmputeeWalk(knee="four_bar").declares().outputs
+
+
+def test_inputs_are_those_of_the_chosen_knee() -> None:
+    text = """study: walk
+model: {use: amputee_walk, knee: four_bar, choose: [damper_stiffness]}
+space: {ankle_stiffness: [300 N m/rad, 500 N m/rad]}
+objectives: [{name: effort, minimize: effort}]
+solver: {use: sobol, samples: 2}
+"""
+    definition = study_from_text(text, "walk.yaml")
+    assert definition.model.plugin.inputs is not None
+    assert set(definition.model.plugin.inputs) == {"damper_damping", "ankle_stiffness"}
+    assert inputs_at_defaults(definition) == "inputs at the model's defaults: damper_damping 2500 N s/m"
+    with pytest.raises(StudyError, match="has no design input 'knee_stiffness'"):
+        study_from_text(text.replace("ankle_stiffness", "knee_stiffness"), "walk.yaml")
 
 
 @pytest.mark.parametrize(
