@@ -3,8 +3,6 @@
 Ends with a traceback and the file when anything but `StudyError` comes of one, or when a message is not fit to be read.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import json
 import resource

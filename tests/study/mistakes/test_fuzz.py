@@ -3,8 +3,6 @@
 The files are judged in a process of their own, of which the largest size is measured, its libraries included.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Hundreds of generated malformed files: each is refused with a place, none with anything but `StudyError`."""
 
-from __future__ import annotations
-
 import random
 import time
 
