@@ -83,6 +83,13 @@ def rewrite(path, *statements):
         db.commit()
 
 
+def damage(path, *statements):
+    """Change the journal of the store `path` by SQL alone: its digests and counts no longer fit."""
+    with contextlib.closing(sqlite3.connect(path / "journal.db", isolation_level=None)) as db:
+        for statement in statements:
+            assert db.execute(statement).rowcount, statement
+
+
 class Recorder:
     """A progress display that remembers."""
 

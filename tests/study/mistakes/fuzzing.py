@@ -37,10 +37,12 @@ def fit_to_be_read(error: StudyError, text: str) -> None:
         assert "\n" not in issue.message, issue
         assert "function-" not in issue.path + issue.message, issue
         assert len(issue.message) < 1000, issue
+        assert issue.file == "fuzzed.yaml", issue
         assert issue.line is not None, issue
         assert 1 <= issue.line <= lines, issue
         assert issue.column is not None, issue
         assert 1 <= issue.column <= len(issue.source_line) + 1 or not issue.source_line, issue
+        assert issue.end_column > issue.column, issue
     assert len(render_text(error.issues)) < 1_000_000
     render_json(error.issues)
 
