@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 from click.testing import CliRunner
-from run_cases import damage, listed, make_study
+from run_cases import Recorder, damage, listed, make_study
 
 from designopt.cli import main
 from designopt.run.runner import resume_study, run_study
@@ -54,16 +54,7 @@ def test_a_damaged_problem_is_refused_with_a_line(store, text):
 def test_a_store_that_is_removed_during_a_run_ends_it(tmp_path):
     path = tmp_path / "s"
 
-    class Remover:
-        def update(self, snapshot):
-            shutil.rmtree(path, ignore_errors=True)
-
-        def event(self, kind, text):
-            pass
-
-        def close(self):
-            pass
-
+    remover = Recorder(at_update=lambda snapshot: shutil.rmtree(path, ignore_errors=True))
     stages = (listed([0.1]), listed([0.2, 0.3], name="more"))
     with pytest.raises(StoreError, match="was removed while the run was writing"):
-        run_study(make_study(names=("a",), stages=stages), path, progress=Remover())
+        run_study(make_study(names=("a",), stages=stages), path, progress=remover)
