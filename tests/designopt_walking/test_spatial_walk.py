@@ -97,12 +97,26 @@ def test_the_equations_of_motion_are_those_of_lagrange(walker) -> None:  # type:
         np.testing.assert_allclose(recursion, expected, atol=1e-12 * np.abs(expected).max())
 
 
-def test_a_sphere_without_a_side_is_mirrored_and_nothing_drives_the_pelvis(walker) -> None:  # type: ignore[no-untyped-def]
-    spheres = {sphere.name: sphere for sphere in walker.model.contacts}
-    assert len(spheres) == 2 * len(CENTRES)
-    right, left = spheres["toes_r_sphere_5"].centre, spheres["toes_l_sphere_5"].centre
+def test_a_sphere_without_a_side_is_on_both_feet_and_their_force_is_that_of_all_bodies() -> None:
+    spheres = [Sphere("toes", (0.02, 0.01, 0.03), 0.035)]
+    joints = DrivenJoints(150.0, {}, {})
+    walker = torque_driven(read_model(planar_walker().content), Feet(spheres, "smooth"), joints, {})
+    right, left = (sphere.centre for sphere in walker.model.contacts[-2:])
     assert (right.frame, left.frame) == ("toes_r", "toes_l")
     np.testing.assert_allclose(left.position, np.array(right.position) * [1.0, 1.0, -1.0])
+    state = walker.state
+    forces = foot_forces(walker)
+    sides = [ca.horzcat(*(walker.ground_forces[f"{body}_{side}"] for body in ("calcn", "toes"))) for side in "rl"]
+    function = ca.Function("feet", [state.z, state.dz], [*sides, forces["r"], forces["l"]])
+    low = [0.75 if name == "pelvis_ty" else 0.0 for name in walker.coordinates]
+    of_right, of_left, right_foot, left_foot = (np.array(v) for v in function(low, np.zeros(len(low))))
+    assert min(of_right[1].min(), of_left[1].min()) > 1.0
+    np.testing.assert_allclose(of_right.sum(axis=1), right_foot.ravel())
+    np.testing.assert_allclose(of_left.sum(axis=1), left_foot.ravel())
+
+
+def test_drives_turn_all_joints_and_nothing_the_pelvis(walker) -> None:  # type: ignore[no-untyped-def]
+    assert len(walker.model.contacts) == 2 * len(CENTRES)
     assert len(walker.drives) == len(walker.coordinates) - 6
     assert not any(name.startswith("pelvis") for name in walker.drives)
     optimal = {actuator.name: actuator.optimal for actuator in walker.model.actuators}
@@ -271,3 +285,17 @@ def test_muscles_are_asked_of_a_model_that_has_some() -> None:
     bare = InputFile("bare.osim", (content[:start] + content[end:]).encode())
     with pytest.raises(InvalidSetting, match=r"bare\.osim has no muscle"):
         WalkTrack3D(model=bare, muscles=MuscleSettings()).check()
+
+
+@pytest.mark.slow
+def test_muscles_follow_the_walk_of_moco_at_a_lower_cost(opensim: Path, tmp_path: Path) -> None:
+    """The solution in opensim-core (example3DWalking_muscle_driven_tracking_solution.sto), which also repeats, has
+    0.113103 = 0.078257 (effort) + 0.026058 (states) + 0.008788 (ground forces) on 57 intervals."""
+    study = tmp_path / "walk.yaml"
+    study.write_text((STUDIES / "muscles_walk_3d.yaml").read_text().replace("intervals: 57", "intervals: 20"))
+    run = designopt.load(study, data={"opensim": opensim}).run(tmp_path / "walk.study")
+    outputs = {name: float(values[0, 0]) for name, values in run.outcomes.figures.items()}
+    assert outputs["objective"] == pytest.approx(0.0925, rel=0.02)
+    assert outputs["angle_error"] < np.radians(3.0)
+    assert outputs["path_error"] < 2e-3
+    assert outputs["impulse_error"] < 1e-4
