@@ -1,7 +1,5 @@
 """What tests of all packages share; the helpers beside this file, in run/ and in workers/ are importable by name."""
 
-from __future__ import annotations
-
 import functools
 import gc
 import os

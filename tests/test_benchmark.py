@@ -1,7 +1,5 @@
 """`designopt benchmark`: solvers x problems x seeds as a study of studies."""
 
-from __future__ import annotations
-
 import csv
 import math
 import os

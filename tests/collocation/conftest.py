@@ -1,7 +1,5 @@
 """Tests of this folder, and benchmarks, share the modules of `problems`."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path

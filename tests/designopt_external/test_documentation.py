@@ -1,7 +1,5 @@
 """The recipes on the page about external programs run as they are printed."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

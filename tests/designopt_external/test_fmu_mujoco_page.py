@@ -1,7 +1,5 @@
 """The commands and sections on the page about FMUs and MuJoCo models work as they are printed."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

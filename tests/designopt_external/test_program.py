@@ -1,7 +1,5 @@
 """The model `program`: a design becomes input files, a program runs, its files contain the results."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

@@ -1,7 +1,5 @@
 """The model four_bar_knee: reference designs, statuses, settings. Numbers are section 7 of the specification."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Named parameters, and what is refused before anything is integrated (section 9 of the specification)."""
 
-from __future__ import annotations
-
 import typing
 
 import pytest

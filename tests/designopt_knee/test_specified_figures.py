@@ -3,8 +3,6 @@
 Section numbers are the specification's. Where it says "about", the tolerance is that of the last digit given.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from designopt_knee.model import FourBarKnee

@@ -1,7 +1,5 @@
 """From a folder of files to report and exports: `designopt new laboratory`, the study that it writes, what it wrote."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import shutil

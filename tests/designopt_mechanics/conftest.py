@@ -1,7 +1,5 @@
 """What the tests of the mechanics share."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

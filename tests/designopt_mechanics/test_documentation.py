@@ -1,7 +1,5 @@
 """The page on mechanics: its blocks run one after the other, its model file is read, its studies are there."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

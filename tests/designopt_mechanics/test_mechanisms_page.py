@@ -1,7 +1,5 @@
 """The page on mechanisms of one's own: its files are read, its study and its Python run, its table names studies."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Those of car and pole run (nearly) as they stand; those of arm and walker load, and small ones like them run.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the tests of muscles share: the reference cases, read from beside the repository."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

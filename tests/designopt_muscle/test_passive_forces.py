@@ -1,7 +1,5 @@
 """Springs and limits of coordinates, ligaments and bushings: OpenSim's values, and their part in inverse dynamics."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

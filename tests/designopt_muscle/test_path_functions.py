@@ -1,7 +1,5 @@
 """Muscles whose lengths are functions of coordinates (OpenSim's FunctionBasedPath)."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

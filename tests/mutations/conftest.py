@@ -1,7 +1,5 @@
 """The table of a mutation run: printed at its end, written with ``--mutations-table FILE``."""
 
-from __future__ import annotations
-
 import csv
 import sys
 from pathlib import Path

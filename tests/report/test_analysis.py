@@ -1,7 +1,5 @@
 """Parts that explain and choose: influence, scenarios, decision, validation; compared with results of known numbers."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from types import SimpleNamespace

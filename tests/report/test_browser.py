@@ -1,7 +1,5 @@
 """The page in a browser: it loads without errors, figures are drawn, selectors and colours work, animations play."""
 
-from __future__ import annotations
-
 import base64
 import shutil
 import subprocess

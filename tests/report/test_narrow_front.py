@@ -1,7 +1,5 @@
 """Objectives that vary less over the front than the tolerances are named: there is nothing to choose from."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """What the generic parts show, compared with results whose numbers are known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

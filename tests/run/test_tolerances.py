@@ -2,13 +2,11 @@
 
 import contextlib
 import dataclasses
-import os
-import signal
 import sqlite3
 
 import numpy as np
 import pytest
-from run_cases import Recorder, dump, listed, make_study, use
+from run_cases import Recorder, dump, listed, make_study, stopping, use
 
 from designopt.plugin import Diverged, Use, model
 from designopt.problem import Problem, derivative_name
@@ -180,14 +178,8 @@ def test_the_parameter_that_matters_is_the_one_on_which_the_objectives_depend(tm
 
 
 def test_a_run_that_is_interrupted_among_the_neighbours_goes_on_there(tmp_path):
-    class Stopping(Recorder):
-        def event(self, kind, text):
-            super().event(kind, text)
-            if kind == "tolerances":
-                os.kill(os.getpid(), signal.SIGINT)
-
     with pytest.raises(Interrupted):
-        run_study(study(), tmp_path / "s", progress=Stopping())
+        run_study(study(), tmp_path / "s", progress=stopping("tolerances"))
     assert len(on_record(Result.open(tmp_path / "s", study()))) < 48
     resumed = run_study(study(), tmp_path / "s", resume=True)
     assert dump(resumed) == dump(run_study(study(), tmp_path / "t"))

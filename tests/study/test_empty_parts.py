@@ -1,7 +1,5 @@
 """A study whose report names a part that the run cannot fill is remarked on before it runs, at its position."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from designopt.api import load

@@ -192,13 +192,12 @@ def _left_of(groups):
 def test_processes_of_a_model_end_with_the_run(tmp_path):
     groups = set()
 
-    class Looking(Recorder):
-        def update(self, snapshot):
-            groups.update(pid for pid, _, parent, group in _processes() if parent == os.getpid() and group == pid)
+    def look(snapshot):
+        groups.update(pid for pid, _, parent, group in _processes() if parent == os.getpid() and group == pid)
 
     log = tmp_path / "pids"
     settings = {"log": str(log), "pause": 0.02}
-    result = run_study(unruly("forks", settings=settings), tmp_path / "s", progress=Looking())
+    result = run_study(unruly("forks", settings=settings), tmp_path / "s", progress=Recorder(at_update=look))
     assert set(result.status[:, 0].tolist()) == {"ok"}
     started = [int(line) for line in log.read_text().split()]
     assert len(started) == 6

@@ -3,8 +3,6 @@
 COPS: Dolan, Moré, Munson, ANL/MCS-TM-273 (2004).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import benchmark_problems

@@ -1,7 +1,5 @@
 """Motions of period T by Newton's method, and their multipliers against differences of neighbouring walks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from designopt_knee.model import FourBarKnee

@@ -1,7 +1,5 @@
 """The knee's parts of a report, on a made-up scan whose periods, peaks and angles are known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

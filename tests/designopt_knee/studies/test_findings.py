@@ -1,7 +1,5 @@
 """The paper's findings marked "yes" in section 7 of the specification, on real evaluations; minutes long."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from designopt_knee.model import FourBarKnee

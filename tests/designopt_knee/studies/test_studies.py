@@ -1,7 +1,5 @@
 """The bundled studies load as they stand, and a user's own gait file takes the place of the bundled one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

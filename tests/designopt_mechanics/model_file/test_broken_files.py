@@ -1,7 +1,5 @@
 """Broken model files, geometries, companions and rods end a command with 0, or with 2 and a place: no traceback."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess

@@ -1,7 +1,5 @@
 """Robot files with random changes: read, or refused with line and column, never anything between."""
 
-from __future__ import annotations
-
 import random
 import re
 import sys

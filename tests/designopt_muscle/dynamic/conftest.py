@@ -1,7 +1,5 @@
 """What the tests of dynamic sharing share."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Inverse kinematics from markers: exact minima, limits, couplers, spoilt frames, swapped markers, OpenSim's case."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path

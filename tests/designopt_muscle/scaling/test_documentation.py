@@ -1,7 +1,5 @@
 """The example of scaling and inverse kinematics on the page of laboratories."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Models scaled to a subject: OpenSim's pipeline of Gait2392, set-up files, least squares, marker placement."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path
