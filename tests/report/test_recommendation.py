@@ -202,11 +202,15 @@ def test_without_a_free_parameter_the_answer_is_the_result_in_each_scenario(tmp_
 def test_a_design_of_several_rules_has_the_recommended_name_beside_the_answer() -> None:
     chosen = {"best mass": 3, "best bend": 5, "compromise": 3}
     result: Any = SimpleNamespace(chosen=lambda: chosen, recommended=lambda: ("compromise", 3))
-    data = [{"name": "best mass, compromise: t 3 mm"}, {"name": "best bend: t 5 mm"}]
+    data = [
+        {"type": "scatter", "name": "best mass, compromise: t 3 mm"},
+        {"type": "scatter", "name": "best bend: t 5 mm"},
+    ]
     axes = {"xaxis": {"title": {"text": "time [s]"}}, "yaxis": {"title": {"text": "deflection of the free end [mm]"}}}
     part = Section("Response", figures=(Figure("Output", {"data": data, "layout": axes}),))
     (figure,) = figures_beside_answer(result, [part], motion=False)
     assert [trace["name"] for trace in figure.plot["data"]] == ["compromise", "best bend"]
+    assert [trace.get("zorder", 0) for trace in figure.plot["data"]] == [1, 0]  # drawn over the others
     titles = [figure.plot["layout"][name]["title"]["text"] for name in ("xaxis", "yaxis")]
     assert titles == ["time [s]", "deflection of the<br>free end [mm]"]
 
