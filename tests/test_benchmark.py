@@ -86,7 +86,8 @@ def test_every_solver_meets_every_problem_with_every_seed(tmp_path: Path) -> Non
     page = (tmp_path / "small" / "report.html").read_text(encoding="utf-8")
     for title in ("Score over the designs", "Median attainment surfaces", "Average ranks after 24 designs"):
         assert title in page
-    assert "data-paper" not in page.partition("<style>")[0]  # all parts are printed
+    assert 'data-paper="results"' in page.partition("<style>")[0]
+    assert "data-on-request>" not in page  # all parts are printed
     best = min(r.objectives[:, 0].min() for r in _outcomes(result, tmp_path / "small", "one"))
     assert (
         f"one: score 0 at left {number(result.scores.problems[1].reference[0])}; score 1 at left {number(best)}."

@@ -55,7 +55,7 @@
   const narrow = () => !printing && innerWidth <= 640;
   function fitNarrow(plot, width) {
     const axes = Object.keys(plot.layout).filter(name => /^xaxis/.test(name)).map(name => plot.layout[name]);
-    if (new Set(axes.map(axis => String(axis.domain))).size > 1)
+    if (!plot.layout.meta?.panels && new Set(axes.map(axis => String(axis.domain))).size > 1)
       for (const {title} of axes) if (title?.text) Object.assign(title, {text: title.text.replace(/ (?=\[)/, "<br>"), font: {size: 12}});
     for (const label of plot.layout.annotations ?? []) {
       const [low, high] = (label.showarrow && plot.layout[String(label.xref).replace("x", "xaxis")]?.range) || [0, 0];
