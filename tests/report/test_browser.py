@@ -194,10 +194,10 @@ def test_panels_side_by_side_and_labels_of_points_fit_a_narrow_screen(browser: A
                 getComputedStyle(option).whiteSpace, option.parentElement.textContent]"""
     expected = ["--evaluate", "nowrap", command]
     try:
-        for width, drawn in ((1200, ["width [mm]", "left", 36]), (420, ["width<br>[mm]", "right", -36])):
+        for width, labels in ((1200, ["width [mm]", "left", 36]), (420, ["width<br>[mm]", "right", -36])):
             sized(browser, width, 900)
             open_page(browser, path)
-            assert browser.execute_script(read) == [*drawn, *expected]
+            assert browser.execute_script(read) == [*labels, *expected]
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
