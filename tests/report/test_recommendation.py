@@ -15,6 +15,7 @@ from designopt.report.labels import parameter_text
 from designopt.report.page.beside_answer import figures_beside_answer
 from designopt.report.page.page import sections
 from designopt.report.parts.answer import recommendation
+from designopt.report.parts.answer.best import best
 from designopt.report.parts.answer.limits import limits
 from designopt.report.parts.answer.overview import overview
 from designopt.report.parts.answer.tolerances import robust_baseline
@@ -72,7 +73,10 @@ def test_parameters_have_the_digits_that_their_tolerances_leave(tmp_path: Path) 
     assert parameter_text(result, "t", 3.14159) == "3.142"
     assert "best mass (recommended)   3.142     71  " in summary_table(result)
     values, *_ = recommendation.tables(result)
-    assert dict(zip([row[0] for row in values.rows], values.row_digits, strict=False)) == {"t": 4, "width": 2}
+    chosen = best(result).tables[0]
+    for table in (values, chosen):
+        names = [row[0].removesuffix(" [mm]") for row in table.rows]
+        assert dict(zip(names, table.row_digits, strict=False)) == {"t": 4, "width": 2}
     page = write_report(result, tmp_path / "page.html").read_text(encoding="utf-8")
     assert '<td class="n">71</td>' in page
     assert "71.2345" in page  # in the CSV
