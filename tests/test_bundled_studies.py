@@ -92,6 +92,7 @@ NOTHING = {
     "segments_17_21",
     "shoulder_rhythm",
     "tracked_walk",
+    "tracked_walk_3d",
     "wire_patterns",
     "wire_sharing",
 }

@@ -15,7 +15,7 @@ from designopt.report.designs import missing
 from designopt.report.labels import ONLY_DESIGN, hover_columns
 from designopt.report.page.page import sections
 from designopt.report.parts.answer.best import best
-from designopt.report.parts.answer.limits import limits
+from designopt.report.parts.answer.limits import limits, sentence
 from designopt.report.parts.answer.overview import overview
 from designopt.report.parts.answer.problem import problem
 from designopt.report.parts.answer.ranking import MOST, ranking
@@ -136,7 +136,7 @@ def test_bounds_and_limits_that_most_of_the_front_has_reached_stand_beside_the_b
 
 
 def test_bounds_that_less_of_the_front_has_reached_are_one_note() -> None:
-    X = [(10.0, 0.2), (30.0, 1.0), (40.0, 0.6), (50.0, 0.5)]
+    X = [(10.0, 0.2), (30.0, 0.5), (40.0, 0.6), (50.0, 1.0)]
     result = beam_result(X, {"mass": [1, 2, 3, 4], "sag": [9, 8, 7, 6]})
     reached = "the front reaches the lower bound of width (10 mm) in 25 %; the upper bound of height (1 m) in 25 %"
     assert summary_table(result).splitlines().count(f"note: {reached}") == 1
@@ -144,6 +144,18 @@ def test_bounds_that_less_of_the_front_has_reached_are_one_note() -> None:
     study = replace(result.study, space=(width, replace(height, why="the hall is no higher")))
     explained = replace(result, study=study, problem=Problem.from_study(study))
     assert f"note: {reached}: the hall is no higher" in summary_table(explained).splitlines()
+
+
+def test_the_page_and_the_terminal_have_the_same_sentences_on_bounds() -> None:
+    X = [(10.0, 0.2), (10.0, 1.0), (10.0, 0.6), (50.0, 0.0)]
+    result = beam_result(X, {"mass": [1, 2, 3, 4], "sag": [9, 8, 7, 6]})
+    notes = [line.removeprefix("note: ") for line in summary_table(result).splitlines() if "bound" in line]
+    assert notes[0] == "width is at its lower bound (10 mm) in 75 % of the front"
+    assert notes[1:] == [
+        "the front reaches the lower bound of height (0 m) in 25 %",
+        "height of the recommended design is at its upper bound (1 m)",
+    ]
+    assert [text for text in overview(result).findings if "bound" in text] == [sentence(note) for note in notes]
 
 
 def test_the_recommended_design_is_marked_in_the_table() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from designopt.report.labels import chosen_labels
 from designopt.report.parts.answer import summary
 from designopt.report.parts.motion import trajectories
 from designopt.report.section import Figure, Section
@@ -46,12 +47,9 @@ def figures_beside_answer(result: Result, parts: Sequence[Section], *, motion: b
 def _short_names(result: Result) -> dict[str, str]:
     """The names of chosen designs that several rules chose, with the one that is recommended, else the first."""
     recommended = (result.recommended() or ("", -1))[0]
-    labels_of: dict[int, list[str]] = {}
-    for label, row in result.chosen().items():
-        labels_of.setdefault(row, []).append(label)
     return {
         ", ".join(labels): recommended if recommended in labels else labels[0]
-        for labels in labels_of.values()
+        for labels in chosen_labels(result).values()
         if len(labels) > 1
     }
 

@@ -170,6 +170,12 @@
     }
   }
 
+  // Curves or points in one pair of axes of numbers.
+  function isOnePanel({data, layout}) {
+    return !Object.keys(layout).some(name => /^[xy]axis\d/.test(name)) && layout.yaxis?.type !== "category"
+      && data.every(t => (t.type ?? "scatter") === "scatter" && typeof t.y?.[0] !== "string");
+  }
+
   function drawNow(figure) {
     const spec = figure.spec = parsed(figure.number);
     const key = figure.selects.map(s => s.value).join(",");
@@ -178,6 +184,7 @@
     for (const trace in spec.designs) plot.data[trace].customdata ??= Array.from(numbers(spec.designs[trace]), hoverValues);
     const shown = resolved(plot, dark() ? 1 : 0);
     figure.plot.style.height = figure.height ??= figure.plot.style.height;
+    if (printing && root.dataset.paper === "results" && isOnePanel(shown)) figure.plot.style.height = "225px"; // three on a sheet
     if (narrow()) { fitNarrow(shown); fitLegend(figure.plot, shown); }
     if (narrow() && shown.layout.meta?.panels?.columns > 2) inTwoColumns(shown.layout, figure.plot);
     shown.layout.template = template();
@@ -398,10 +405,13 @@
   const label = () => { button.textContent = dark() ? "Light" : "Dark"; };
   button.addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; label(); redraw(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { label(); redraw(); });
-  // On paper a decision is one page, the first part; the reader chooses whether all parts follow.
-  const whole = document.getElementById("paper");
-  whole?.addEventListener("change", () => { root.dataset.paper = whole.checked ? "whole" : "first"; });
-  const onPaper = element => whole?.checked || !whole || element.closest("section").matches(":first-of-type");
+  // On paper a decision is one page, the first part, other studies are their results; the reader may ask for all parts.
+  const whole = document.getElementById("paper"), {paper: inShort} = root.dataset;
+  whole?.addEventListener("change", () => { root.dataset.paper = whole.checked ? "whole" : inShort; });
+  const onPaper = element => {
+    const section = element.closest("section"), {paper} = root.dataset;
+    return !whole || paper === "whole" || (paper === "first" ? section.matches(":first-of-type") : section.dataset.onRequest === undefined);
+  };
   addEventListener("beforeprint", () => {
     printing = true;
     root.classList.add("printing");

@@ -24,6 +24,7 @@ def record(result: Result) -> Section:
     study, problem = result.study, result.problem
     settings = tuple((name, text) for name, value in problem.model.settings.items() if (text := _stated(value)))
     return Section(
+        on_request=True,
         title="Record",
         introduction=f"Model {problem.model.plugin.name}, version {problem.model.plugin.version}; seed {study.seed}; "
         f"problem {problem.digest[:12]}.",

@@ -131,13 +131,17 @@ class AmputeeWalk:
         ]
 
     def declares(self) -> Declared:
-        """Parameters that the program chooses are outputs, and the change with the mesh, if it is to be confirmed."""
+        """Parameters of this knee are inputs, those that the program chooses outputs, like the change with the mesh, if
+        it is to be confirmed."""
         hints = get_type_hints(AmputeeDesign, include_extras=True)
         quantities: dict[str, Q] = {name: get_args(hint)[1] for name, hint in hints.items() if name in self.choose}
         chosen = {f"chosen_{name}": Q(q.unit, f"chosen, {q.description}") for name, q in quantities.items()}
         if chosen:
             chosen["chosen_at_bounds"] = Q("", "chosen parameters at an end of their range", notable=True)
-        return Declared(outputs={**chosen, **(MESH_OUTPUTS if self.confirm else {})})
+        inputs = {name for name in self._prosthesis.parameters if name not in self.choose}
+        return Declared(
+            outputs={**chosen, **(MESH_OUTPUTS if self.confirm else {})}, without=frozenset(hints.keys() - inputs)
+        )
 
     def evaluate(
         self, design: AmputeeDesign, scenario: WalkingOnSlope, arrays: Set[str] = frozenset()

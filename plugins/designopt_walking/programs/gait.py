@@ -95,8 +95,8 @@ class GaitRanges:
         return -JOINT_SPEED, JOINT_SPEED
 
 
-def ranged_tree(model: OsimModel, gait: GaitRanges) -> Tree:
-    """The tree of a model whose coordinates have the ranges of a gait, where it has none those of the model; locked
+def ranged_tree(model: OsimModel, gait: GaitRanges, usual: Ranges = RANGES) -> Tree:
+    """The tree of a model whose coordinates have the ranges of a gait, the `usual` ones or those of the model; locked
     ones are fixed.
 
     Raises `GaitError` for ranges of unknown coordinates and empty ones.
@@ -111,7 +111,7 @@ def ranged_tree(model: OsimModel, gait: GaitRanges) -> Tree:
                 raise GaitError(f"{field_name}.{name}", f"from {low:g} to {high:g} is not a range")
     coordinates = []
     for c in tree.coordinates:
-        low, high = gait.range_of(c.name) or (c.low, c.high)
+        low, high = gait.range_of(c.name, usual) or (c.low, c.high)
         coordinates.append(replace(c, low=low, high=high, reference=min(max(c.reference, low), high)))
     return Tree(tuple(coordinates), tree.frames)
 

@@ -75,15 +75,17 @@ def _peaks(force: Floats) -> int:
     return len(find_peaks(np.append(cycle, cycle[0]), prominence=PEAK)[0])
 
 
-def refuse_implausible(outputs: dict[str, float] | Any, arrays: dict[str, Any]) -> None:
-    """Raise `Diverged` with the reason ``implausible``, and the `arrays`, for a walk that no foot can do: such a design
-    has no result, so that it never leads a front."""
+def refuse_implausible(outputs: dict[str, float] | Any, arrays: dict[str, Any], deepest: float = DEEP) -> None:
+    """Raise `Diverged` with the reason ``implausible``, and the `arrays`, for a walk that no foot can do, which sinks
+    in by more than `deepest` (m): such a design has no result, so that it never leads a front."""
     deep, hard = outputs["penetration"], outputs["peak_foot_force"]
-    if deep <= DEEP and hard <= HARD:
+    if deep <= deepest and hard <= HARD:
         return
-    figures = f"effort {outputs['effort']:.4g}, cost of transport {outputs['cost_of_transport']:.4g} J/(kg m)"
+    figures = f"effort {outputs['effort']:.4g}"
+    if "cost_of_transport" in outputs:
+        figures += f", cost of transport {outputs['cost_of_transport']:.4g} J/(kg m)"
     raise Diverged(
-        f"implausible: a foot sinks {1e3 * deep:.1f} mm into the ground (at most {1e3 * DEEP:.0f} mm) with at most "
+        f"implausible: a foot sinks {1e3 * deep:.1f} mm into the ground (at most {1e3 * deepest:.0f} mm) with at most "
         f"{hard:.2f} body weights (at most {HARD:.0f}); {figures}",
         reason="implausible",
         arrays=arrays,

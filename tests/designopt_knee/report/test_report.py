@@ -174,7 +174,19 @@ def test_the_spectrum_map_shows_the_half_line_where_the_period_is_two(result: Ma
     z = chart.variants[(2,)]["data"]["0"]["z"]
     half = z[5]  # bins of 1/12: the sixth is 1/2
     np.testing.assert_allclose(half, np.where(CRITICAL[0.1] > STIFFNESS, np.log10(2.5), -2.0))
-    assert chart.choices[0].options == ("0.03 s", "0.05 s", "0.1 s")
+    assert chart.choices[0].options == ("0.03 s (recommended)", "0.05 s", "0.1 s")
+
+
+def test_a_sweep_begins_with_the_damping_ratio_of_the_recommended_design(
+    result: MadeUp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = int(np.flatnonzero(result.outcomes.X[:, 1] == 0.1)[0])
+    monkeypatch.setattr(MadeUp, "recommended", lambda self: ("compromise", row))
+    chart = figure(spectrum(result), "Spectrum over stiffness")
+    assert chart.choices[0].label == "Sweep at damping_ratio"
+    assert chart.choices[0].options == ("0.1 s (recommended)", "0.03 s", "0.05 s")
+    half = chart.plot["data"][0]["z"][5]
+    np.testing.assert_allclose(half, np.where(CRITICAL[0.1] > STIFFNESS, np.log10(2.5), -2.0))
 
 
 def test_the_leg_keeps_its_shape_and_the_ground_passes_below(result: MadeUp) -> None:

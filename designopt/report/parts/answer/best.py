@@ -14,6 +14,7 @@ from designopt.report.labels import (
     motion_of_program,
     number,
     objective_values,
+    parameter_text,
     recompute,
 )
 from designopt.report.no_design import without_feasible
@@ -122,9 +123,9 @@ def describe(result: Result, row: int) -> str:
     values = problem.space.values(result.outcomes.X[row].tolist())
     digits = answer_digits(result)
     active = [p for p in problem.space.free if p.name in values]
-    free = [f"{p.name} {_quantity(values[p.name], p.unit, max(digits, 4))}" for p in active]
+    free = [f"{p.name} {parameter_text(result, p.name, values[p.name])} {p.unit}".rstrip() for p in active]
     objective_row = zip(problem.objectives, objective_values(result)[row], strict=True)
-    aims = [f"{o.name} {_quantity(float(v), o.unit, digits)}" for o, v in objective_row]
+    aims = [f"{o.name} {number(float(v), digits)} {o.unit}".rstrip() for o, v in objective_row]
     if motion := motion_of_program(result, row):  # of a study with one objective
         aims[0] += f" ({motion})"
     if len(free) > MAX_LISTED:
@@ -132,7 +133,3 @@ def describe(result: Result, row: int) -> str:
     if not free:
         return listed(aims)
     return f"{listed(free)} give {listed(aims)}" if len(free) > 1 else f"{listed(free)} gives {listed(aims)}"
-
-
-def _quantity(value: object, unit: str, digits: int) -> str:
-    return f"{number(value, digits)} {unit}".strip()

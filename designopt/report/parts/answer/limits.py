@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.counts import plural
 from designopt.plugin import report
 from designopt.problem import unequal
 from designopt.report.labels import listed, number, with_unit
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 #: Minimum share of the front for a sentence.
 MIN_SHARE = 0.05
+#: Minimum share of the front for a bound in the short answer.
+NOTED = 0.1
+#: Least number of designs that are a whole front.
+WHOLE = 5
 #: Relative distance from a bound within which a recommended design is at the bound.
 AT_BOUND = 0.001
 #: Share of the front from which a warning also appears beside the best designs.
@@ -44,7 +49,7 @@ def limits(result: Result) -> Section | None:
         findings = [f"No bound of the space and no limit is active {'on' if best == _FRONT else 'in'} {best}."]
     idle = inactive_limits(result, front)
     if idle:
-        findings.append(f"Inactive{' for the whole front' if best == _FRONT else ''}: {listed(idle)}.")
+        findings.append(f"Inactive{_everywhere(result, front) if best == _FRONT else ''}: {listed(idle)}.")
     rows = [_row(result, c, front) for c in stated_constraints(result.problem)]
     tables: tuple[Table, ...] = ()
     if rows:
@@ -64,6 +69,15 @@ def limits(result: Result) -> Section | None:
     )
 
 
+def _everywhere(result: Result, front: NDArray[np.intp]) -> str:
+    """The whole front in words; that of an unfinished run, or a few designs, may lack the parts where a limit is
+    active."""
+    if result.ended == "done" and len(front) >= WHOLE:
+        return " for the whole front"
+    so_far = "" if result.ended == "done" else " so far"
+    return f" for the {plural(len(front), 'design')} of the front{so_far}"
+
+
 def _broken(result: Result) -> Section | None:
     """Why no design meets all limits; None if one does, or none has a result."""
     table = violated_limits.table(result)
@@ -78,10 +92,25 @@ def _broken(result: Result) -> Section | None:
 
 def warnings(result: Result) -> list[str]:
     """Clauses about bounds and limits active for most of the front, which readers of its values need."""
+    return [*bounds_of_most(result), *limits_of_most(result)]
+
+
+def bounds_of_most(result: Result) -> list[str]:
+    """Clauses about bounds active for most of the front."""
     front = np.asarray(result.front(), dtype=np.intp)
-    if not len(front):
-        return []
-    return [*attained_bounds(result, front, WARNED, choices=False), *active_limits(result, front, WARNED)]
+    return attained_bounds(result, front, WARNED, choices=False) if len(front) else []
+
+
+def limits_of_most(result: Result) -> list[str]:
+    """Clauses about limits active for most of the front."""
+    front = np.asarray(result.front(), dtype=np.intp)
+    return active_limits(result, front, WARNED) if len(front) else []
+
+
+def reached_bounds(result: Result) -> list[str]:
+    """Clauses about bounds active for most of the front, those that less of it reaches, and others of the recommended
+    design."""
+    return [*bounds_of_most(result), *fewer_bounds(result), *recommended_bounds(result, below=WARNED)]
 
 
 #: Beginnings of clauses that are no names of the study.
@@ -114,13 +143,15 @@ def attained_bounds(
 
 
 def fewer_bounds(result: Result) -> list[str]:
-    """One clause about all bounds reached by a smaller share of the front than `WARNED`; none without any."""
+    """One clause about all bounds reached by a smaller share of the front than `WARNED` and not by the recommended
+    design; none without any."""
     front = np.asarray(result.front(), dtype=np.intp)
     attained = _attained(result, front) if len(front) else []
+    of_recommended = {(p.name, a.side) for p, a in _recommended(result)}
     reached = [
         f"the {_bound(p, a.side).replace('bound', f'bound of {p.name}')} in {_share(a.share)}{_why(p)}"
         for p, a in attained
-        if MIN_SHARE <= a.share < WARNED
+        if NOTED <= a.share < WARNED and (p.name, a.side) not in of_recommended
     ]
     best = _best(result, front)
     return [f"{best} reach{'es' if best == _FRONT else ''} {'; '.join(reached)}"] if reached else []
@@ -129,16 +160,20 @@ def fewer_bounds(result: Result) -> list[str]:
 def recommended_bounds(result: Result, *, below: float = np.inf) -> list[str]:
     """Clauses about the bounds at which the recommended design lies, with the study's explanation; only bounds reached
     by a smaller share of the front than `below`."""
+    front = {(p.name, a.side): a.share for p, a in _attained(result, np.asarray(result.front(), dtype=np.intp))}
+    return [
+        f"{p.name} of the recommended design is at its {_bound(p, attained.side)}{_why(p)}"
+        for p, attained in _recommended(result)
+        if front.get((p.name, attained.side), 0.0) < below
+    ]
+
+
+def _recommended(result: Result) -> list[tuple[DesignVariable, Attained]]:
+    """The bounds at which the recommended design lies."""
     recommendation = result.recommended()
     if recommendation is None:
         return []
-    front = {(p.name, a.side): a.share for p, a in _attained(result, np.asarray(result.front(), dtype=np.intp))}
-    row = np.array([recommendation[1]], dtype=np.intp)
-    return [
-        f"{p.name} of the recommended design is at its {_bound(p, attained.side)}{_why(p)}"
-        for p, attained in _attained(result, row, AT_BOUND, swept=True)
-        if front.get((p.name, attained.side), 0.0) < below
-    ]
+    return _attained(result, np.array([recommendation[1]], dtype=np.intp), AT_BOUND, swept=True)
 
 
 def _attained(

@@ -16,8 +16,8 @@ from designopt.report.notable import (
     unusual,
 )
 from designopt.report.parts.answer import recommendation, summary, violated_limits
-from designopt.report.parts.answer.limits import recommended_bounds, sentence
-from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, untried
+from designopt.report.parts.answer.limits import reached_bounds, sentence
+from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, robust_baseline, untried
 from designopt.report.parts.answer.unfinished_search import search_to_continue
 from designopt.report.parts.answer.validation import rarely_valid
 from designopt.report.parts.failures import invalid_designs
@@ -71,11 +71,12 @@ def overview(result: Result) -> Section:
                 *unusual(result),
                 *study_remarks(study),
                 *fragile_in_short(result),
+                *robust_baseline(result),
                 *rarely_valid(result),
                 *failed_baselines(result),
                 *narrow_front(result),
                 *search_to_continue(result),
-                *recommended_bounds(result),
+                *reached_bounds(result),
                 *recommendation.search_without_gain(result),
                 *untried(result),
             )

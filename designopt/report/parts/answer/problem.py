@@ -39,6 +39,7 @@ def problem(result: Result) -> Section:
     )
     return Section(
         "The problem",
+        on_request=True,
         tables=(
             *_parameters(result),
             *_aims(result),

@@ -1,0 +1,222 @@
+"""A recorded walk in space: the driven model against OpenSim 4.6, what settings name wrongly, and walks that follow."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+import pytest
+from designopt_mechanics.dynamics.matrices import kinetic_energy
+from designopt_mechanics.dynamics.recursion import inverse_dynamics
+from designopt_muscle.osim.read import read_model
+from designopt_walking.bundled import planar_walker
+from designopt_walking.spatial.model import WalkTrack3D
+from designopt_walking.spatial.walker import DrivenJoints, JointSpring, Sphere, torque_driven
+from designopt_walking.system import foot_forces
+
+import designopt
+from designopt.plugin import InputFile, InvalidSetting
+
+ROOT = Path(__file__).parents[2]
+STUDIES = ROOT / "studies"
+SPOT_VALUES = json.loads((Path(__file__).parent / "data" / "spatial_spot_values.json").read_text())
+#: Centres (m) of the spheres of example3DWalking of OpenSim Moco, 20 mm higher than in its file.
+CENTRES = [
+    ("calcn", (0.0146421, 0.02, -0.0122799)),
+    ("calcn", (0.0849291, 0.02, 0.0338649)),
+    ("calcn", (0.153362, 0.02, 0.0594829)),
+    ("calcn", (0.203637, 0.02, -0.0398688)),
+    ("toes", (0.023014, 0.02, 0.0670461)),
+    ("toes", (0.074363, 0.02, -0.026039)),
+]
+
+
+@pytest.fixture(scope="module")
+def opensim() -> Path:
+    """The folder with OpenSim models and motions."""
+    folder = Path(os.environ.get("DESIGNOPT_SHARED", ROOT.parent / "shared")) / "data" / "opensim"
+    if not folder.is_dir():
+        pytest.skip("the OpenSim data (../shared/data/opensim) are not there; DESIGNOPT_SHARED names a folder")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def walker(opensim: Path):  # type: ignore[no-untyped-def]
+    """The body of example3DWalking with its drives, spheres and springs of the toes, and OpenSim's friction."""
+    model = read_model((opensim / "models" / "walk_scaled_80musc.osim").read_bytes())
+    spheres = [Sphere(body, centre, 0.035) for body, centre in CENTRES]
+    joints = DrivenJoints(500.0, {"mtp_angle": 10.0}, {"mtp_angle": JointSpring(25.0, 2.0)})
+    return torque_driven(model, spheres, joints, {}, "opensim")
+
+
+def columns(walker, state):  # type: ignore[no-untyped-def]
+    """Positions, speeds, accelerations and controls of a state of OpenSim in the order of `walker`."""
+    names = SPOT_VALUES["coordinates"]
+    rows = [names.index(name) for name in walker.coordinates]
+    driven = [names.index(name.removesuffix("_drive")) for name in walker.drives]
+    motion = [np.array(state[name])[rows] for name in ("positions", "speeds", "accelerations")]
+    return *motion, np.array(state["controls"])[driven]
+
+
+def test_ground_forces_and_accelerations_are_those_of_opensim(walker) -> None:  # type: ignore[no-untyped-def]
+    """Accelerations in motion agree less: OpenSim's miss the equations of Lagrange at knees, whose rotations are
+    polynomials (the next test has ours); at rest they agree to round-off."""
+    state = walker.state
+    forces = ca.horzcat(*(foot_forces(walker)[side] for side in "rl"))
+    results = [walker.residual, ca.jacobian(walker.residual, state.ddz), forces]
+    function = ca.Function("spot", [state.z, state.dz, state.ddz, ca.vertcat(*walker.drives.values())], results)
+    loaded = []
+    for spot in SPOT_VALUES["states"]:
+        q, u, expected, controls = columns(walker, spot)
+        remainder, matrix, force = (np.array(v) for v in function(q, u, 0.0 * q, controls))
+        ground = np.stack([spot["ground_force"][side] for side in "rl"], axis=1)
+        loaded.append(np.abs(ground).max())
+        np.testing.assert_allclose(force, ground, atol=1e-11 * loaded[-1])
+        accelerations = np.linalg.solve(matrix, -remainder.ravel())
+        close = 1e-5 if u.any() else 1e-11
+        np.testing.assert_allclose(accelerations, expected, atol=close * np.abs(expected).max())
+    assert min(loaded) > 500.0
+    assert not np.any(SPOT_VALUES["states"][0]["speeds"])
+
+
+def test_the_equations_of_motion_are_those_of_lagrange(walker) -> None:  # type: ignore[no-untyped-def]
+    state = walker.state
+    kinetic = kinetic_energy(state)
+    momentum = ca.gradient(kinetic, state.dz)
+    rate = ca.jtimes(momentum, state.z, state.dz) + ca.jtimes(momentum, state.dz, state.ddz)
+    lagrange = rate - ca.gradient(kinetic, state.z)
+    function = ca.Function("both", [state.z, state.dz, state.ddz], [inverse_dynamics(state), lagrange])
+    for spot in SPOT_VALUES["states"][1:]:
+        recursion, expected = (np.array(v) for v in function(*columns(walker, spot)[:3]))
+        np.testing.assert_allclose(recursion, expected, atol=1e-12 * np.abs(expected).max())
+
+
+def test_a_sphere_without_a_side_is_mirrored_and_nothing_drives_the_pelvis(walker) -> None:  # type: ignore[no-untyped-def]
+    spheres = {sphere.name: sphere for sphere in walker.model.contacts}
+    assert len(spheres) == 2 * len(CENTRES)
+    right, left = spheres["toes_r_sphere_5"].centre, spheres["toes_l_sphere_5"].centre
+    assert (right.frame, left.frame) == ("toes_r", "toes_l")
+    np.testing.assert_allclose(left.position, np.array(right.position) * [1.0, 1.0, -1.0])
+    assert len(walker.drives) == len(walker.coordinates) - 6
+    assert not any(name.startswith("pelvis") for name in walker.drives)
+    optimal = {actuator.name: actuator.optimal for actuator in walker.model.actuators}
+    assert (optimal["mtp_angle_l_drive"], optimal["hip_flexion_r_drive"], optimal["lumbar_bending_drive"]) == (
+        10.0,
+        500.0,
+        50.0,
+    )
+
+
+def in_space(name: str) -> InputFile:
+    """A table of the bundled tracked walk; that of the forces with lateral ones."""
+    head, body = (STUDIES / name).read_text().split("endheader\n")
+    names, *rows = (line.split("\t") for line in body.splitlines())
+    if "ground_force_r_vx" in names:
+        names += [f"ground_force_{side}_vz" for side in "rl"]
+        rows = [[*row, "0", "0"] for row in rows]
+    return InputFile(name, f"{head}endheader\n{chr(10).join(map(chr(9).join, [names, *rows]))}\n".encode())
+
+
+RECORDED = {"motion": in_space("planar_walk.sto"), "ground": in_space("planar_walk_forces.sto")}
+planar = functools.partial(WalkTrack3D, model=planar_walker(), torque=150.0, torques={"lumbar": 100.0})
+
+
+@pytest.fixture(scope="module")
+def followed():  # type: ignore[no-untyped-def]
+    """The bundled walk followed by drives: its outputs and arrays."""
+    arrays = frozenset({"time", "positions", "recorded_positions", "ground_force", "recorded_force", "drive_moments"})
+    return planar(intervals=16, state_weight=10.0).evaluate({}, RECORDED, arrays)
+
+
+def test_a_walk_of_the_same_body_is_followed_closely(followed) -> None:  # type: ignore[no-untyped-def]
+    """The recording is a walk of this model: what keeps the drives from it is the mesh and the price of torques."""
+    outputs, arrays = followed
+    assert outputs["angle_error"] < np.radians(1.0)
+    assert outputs["vertical_force_error"] < 60.0
+    assert outputs["lateral_force_error"] < 1e-9
+    assert outputs["impulse_error"] < 1e-4
+    assert outputs["pelvis_force"] < 1e-3
+    assert outputs["pelvis_moment"] < 1e-3
+    assert outputs["objective"] == pytest.approx(outputs["effort"] + outputs["states"] + outputs["contact"])
+    distance = arrays["positions"] - arrays["recorded_positions"][:, :, 0]
+    assert np.sqrt(np.mean(distance**2)) < np.radians(1.0)
+    assert np.isnan(arrays["recorded_positions"][:, :, 1]).all()
+    assert arrays["ground_force"].shape == arrays["recorded_force"].shape == (201, 2, 3)
+    assert np.abs(arrays["drive_moments"]).max() <= 150.0
+
+
+def test_torques_are_cheaper_where_they_are_not_charged(followed) -> None:  # type: ignore[no-untyped-def]
+    """A dear drive leaves the recording."""
+    dear, _ = planar(intervals=16, state_weight=10.0, effort_weight=10.0).evaluate({}, RECORDED)
+    assert dear["largest_drive"] < followed[0]["largest_drive"]
+    assert dear["angle_error"] > followed[0]["angle_error"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "field", "message"),
+    [
+        ({"spheres": [Sphere("calc", (0.0, 0.0, 0.0), 0.03)]}, "spheres", "'calc' is no body of the model.*calcn"),
+        ({"torques": {"pelvis_tilt": 1.0}}, "torques", "'pelvis_tilt' is of the joint with the ground"),
+        ({"torques": {"knee": 1.0}}, "torques", "'knee' is no coordinate of a joint"),
+        ({"springs": {"toe": JointSpring(1.0)}}, "springs", "'toe' is no coordinate"),
+        ({"ranges": {"knee_angle": (1.0, -1.0)}}, "ranges.knee_angle", "is not a range"),
+        ({"unrecorded": ["toe"]}, "unrecorded", "'toe' is no coordinate"),
+    ],
+)
+def test_settings_name_what_the_model_has(settings, field: str, message: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(InvalidSetting, match=message) as error:
+        planar(**{"torques": {}, **settings}).check()
+    assert error.value.name == field
+
+
+def test_a_body_without_spheres_is_refused(opensim: Path) -> None:
+    file = opensim / "models" / "walk_scaled_80musc.osim"
+    with pytest.raises(InvalidSetting, match=r"no contact sphere.*state spheres"):
+        WalkTrack3D(model=InputFile(file.name, file.read_bytes())).check()
+
+
+@pytest.mark.parametrize(
+    ("settings", "files", "field", "message"),
+    [
+        ({"window": (0.0, 2.0)}, {}, "motion", "recorded from 0 to .* s, not from 0 to 2 s"),
+        ({"ranges": {"hip_flexion": (-0.1, 0.1)}}, {}, "ranges", "'hip_flexion_[rl]' is recorded from .* wider"),
+        ({"state_weights": {"knee_speed": 0.0}}, {}, "state_weights", "'knee_speed' is not recorded"),
+        ({"force_columns": {"r": "force_r_", "l": "force_l_"}}, {}, "ground", "force_r_x"),
+        ({}, {"motion": RECORDED["ground"]}, "motion", "pelvis_t"),
+        ({}, {"ground": InputFile("f.sto", (STUDIES / "planar_walk_forces.sto").read_bytes())}, "ground", "r_vz"),
+    ],
+)
+def test_a_recording_suits_model_and_settings(settings, files, field: str, message: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(InvalidSetting, match=message) as error:
+        planar(**settings).check_scenario({**RECORDED, **files})
+    assert error.value.name == field
+
+
+def test_a_coordinate_without_recording_is_free_to_move(opensim: Path) -> None:
+    del opensim
+    walk = planar(unrecorded=["lumbar"], intervals=8)
+    walk.check_scenario({"motion": RECORDED["motion"]})
+    outputs, arrays = walk.evaluate(
+        {}, {"motion": RECORDED["motion"]}, frozenset({"recorded_positions", "coordinates"})
+    )
+    column = list(arrays["coordinates"]).index("lumbar")
+    assert np.isnan(arrays["recorded_positions"][:, column]).all()
+    assert "vertical_force_error" not in outputs
+    assert outputs["contact"] == 0.0
+
+
+@pytest.mark.slow
+def test_the_walk_of_moco_is_followed_at_a_lower_cost(opensim: Path, tmp_path: Path) -> None:
+    """The solution in opensim-core (example3DWalking_torque_driven_tracking_solution.sto, of OpenSim 4.6 with tolerance
+    1e-2) has 0.031786 = 0.010098 (effort) + 0.016789 (states) + 0.004899 (ground forces)."""
+    run = designopt.load(STUDIES / "tracked_walk_3d.yaml", data={"opensim": opensim}).run(tmp_path / "walk.study")
+    outputs = {name: float(values[0, 0]) for name, values in run.outcomes.figures.items()}
+    assert outputs["objective"] == pytest.approx(0.0281, rel=0.01)
+    assert outputs["objective"] < 0.031786
+    assert outputs["angle_error"] < np.radians(3.0)
+    assert outputs["impulse_error"] < 1e-4
+    assert outputs["pelvis_force"] < 0.01
