@@ -3,6 +3,7 @@
 import functools
 import gc
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -128,3 +129,11 @@ def pytest_pyfunc_call() -> Iterator[None]:
 
 
 pytest_fixture_setup = pytest_pyfunc_call
+
+
+@pytest.fixture
+def handled() -> Iterator[None]:
+    """Ctrl-C as in a terminal; a shell lets what it starts in the background ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
