@@ -97,9 +97,9 @@ def _standing(shares: dict[tuple[str, str], list[float]]) -> list[str]:
         return []
     least = min(ratios, key=ratios.__getitem__)
     summary = (
-        f"With these runs `gp` has the largest median above 0, or an equal one to three decimals, on {largest} of"
-        f" {len(rows)} problems, and is not behind by the rank test on {len(rows) - len(behind)}; its smallest median"
-        f" is {ratios[least]:.3f} of the best other one (`{least}`)."
+        "With these runs `gp` has the largest median above 0, or an equal one to three decimals, on"
+        f" {largest} of {len(rows)} problems, and is not behind by the rank test on {len(rows) - len(behind)};"
+        f" its smallest median is {ratios[least]:.3f} of the best other one (`{least}`)."
     )
     return [summary, "", "| problem | best other | gp over it | p |", "|---|---|---|---|", *rows]
 
