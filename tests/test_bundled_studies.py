@@ -86,6 +86,7 @@ NOTHING = {
     "gait_sharing",
     "hidden_markers",
     "inertia_sensitivity",
+    "muscles_walk_3d",
     "predicted_walk",
     "preprocessing",
     "pushup_loads",

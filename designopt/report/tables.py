@@ -209,7 +209,8 @@ def _aligned(lines: list[list[str]], words: int) -> list[str]:
 
 
 def state(result: Result) -> str:
-    """The progress of the run, as aligned plain text: evaluations, failures, end of the last session."""
+    """The progress of the run, as aligned plain text: evaluations, failures, results that were taken over or corrected,
+    end of the last session."""
     counts = result.counts
     designs = f"{plural(counts['designs'], 'design')}, {count(counts['feasible'])} of them feasible"
     failed = [
@@ -233,9 +234,18 @@ def state(result: Result) -> str:
                 if invalid
                 else []
             ),
+            *(
+                f"{head:13}{one_line(str(event['text']).replace(' taken over from ', ' from '))}"
+                for event in result.events
+                if (head := _HAPPENED.get(event["kind"]))
+            ),
             f"last session {one_line(result.ended)}",
         ]
     )
+
+
+#: Kinds of events that change where results come from, with the head of their line.
+_HAPPENED = {"recalled": "taken over", "corrected": "corrected"}
 
 
 def unfinished(result: Result) -> str:

@@ -34,11 +34,6 @@ def damper(stiffness=18000.0, ratio=0.05, **more):
 
 
 @pytest.fixture(scope="module")
-def knee():
-    return prepared()
-
-
-@pytest.fixture(scope="module")
 def interpreted():
     """What is used where no compiler is found."""
     return prepared(compiled="never")

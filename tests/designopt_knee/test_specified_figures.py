@@ -18,13 +18,6 @@ LISTED = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def knee():
-    model = FourBarKnee()
-    model.prepare()
-    return model
-
-
 def walked(knee, stiffness, ratio=0.05, **more):
     return knee.evaluate({"stiffness": stiffness, "damping_ratio": ratio, **more}, {}, set())[0]
 

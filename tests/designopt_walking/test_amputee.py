@@ -295,15 +295,17 @@ def test_a_walk_is_more_even_where_asymmetry_is_dearer(walking_data: Path) -> No
 
 @pytest.mark.timeout(3600)
 @pytest.mark.slow
-def test_an_amputee_walks_uphill_with_more_energy_and_downhill_with_less() -> None:
-    """Uphill, muscles also lift the body: 9.81 J/(kg m) times the sine, at an efficiency of at most 1. The knee is that
-    of `studies/prosthesis_walks.yaml`."""
+def test_an_amputee_walks_uphill_and_against_a_pull_with_more_energy_and_downhill_with_less() -> None:
+    """Uphill, muscles also lift the body: 9.81 J/(kg m) times the sine, at an efficiency of at most 1. A pull of -30 N
+    takes its work. The knee is that of `studies/prosthesis_walks.yaml`."""
     model = AmputeeWalk(knee="four_bar", intervals=60, max_swing_flexion=np.radians(65.0), max_stop_torque=40.0)
     knee = {"damper_stiffness": 1e4, "damper_damping": 1250.0}
-    outputs = [model.evaluate(knee, {"speed": 0.9, "slope": slope})[0] for slope in (-0.05, 0.0, 0.05)]
+    conditions = [{"slope": -0.05}, {}, {"slope": 0.05}, {"pull": -30.0}]
+    outputs = [model.evaluate(knee, {"speed": 0.9, **ground})[0] for ground in conditions]
     assert all(o["mean_force_error"] < 1e-3 and o["impulse_error"] < 5e-3 for o in outputs)
-    down, level, up = (o["net_cost_of_transport"] for o in outputs)
+    down, level, up, against = (o["net_cost_of_transport"] for o in outputs)
     assert up - level > 9.81 * 0.05
+    assert against - level > 30.0 / model._walks(0.0).programs.walker.mass
     assert down < level
 
 

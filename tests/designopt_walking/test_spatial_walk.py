@@ -13,9 +13,11 @@ import pytest
 from designopt_mechanics.dynamics.matrices import kinetic_energy
 from designopt_mechanics.dynamics.recursion import inverse_dynamics
 from designopt_muscle.osim.read import read_model
+from designopt_recordings.files.read import read_table
 from designopt_walking.bundled import planar_walker
+from designopt_walking.programs.gait import mirrored
 from designopt_walking.spatial.model import WalkTrack3D
-from designopt_walking.spatial.walker import DrivenJoints, JointSpring, Sphere, torque_driven
+from designopt_walking.spatial.walker import DrivenJoints, Feet, JointSpring, MuscleSettings, Sphere, torque_driven
 from designopt_walking.system import foot_forces
 
 import designopt
@@ -50,7 +52,7 @@ def walker(opensim: Path):  # type: ignore[no-untyped-def]
     model = read_model((opensim / "models" / "walk_scaled_80musc.osim").read_bytes())
     spheres = [Sphere(body, centre, 0.035) for body, centre in CENTRES]
     joints = DrivenJoints(500.0, {"mtp_angle": 10.0}, {"mtp_angle": JointSpring(25.0, 2.0)})
-    return torque_driven(model, spheres, joints, {}, "opensim")
+    return torque_driven(model, Feet(spheres, "opensim"), joints, {})
 
 
 def columns(walker, state):  # type: ignore[no-untyped-def]
@@ -95,12 +97,26 @@ def test_the_equations_of_motion_are_those_of_lagrange(walker) -> None:  # type:
         np.testing.assert_allclose(recursion, expected, atol=1e-12 * np.abs(expected).max())
 
 
-def test_a_sphere_without_a_side_is_mirrored_and_nothing_drives_the_pelvis(walker) -> None:  # type: ignore[no-untyped-def]
-    spheres = {sphere.name: sphere for sphere in walker.model.contacts}
-    assert len(spheres) == 2 * len(CENTRES)
-    right, left = spheres["toes_r_sphere_5"].centre, spheres["toes_l_sphere_5"].centre
+def test_a_sphere_without_a_side_is_on_both_feet_and_their_force_is_that_of_all_bodies() -> None:
+    spheres = [Sphere("toes", (0.02, 0.01, 0.03), 0.035)]
+    joints = DrivenJoints(150.0, {}, {})
+    walker = torque_driven(read_model(planar_walker().content), Feet(spheres, "smooth"), joints, {})
+    right, left = (sphere.centre for sphere in walker.model.contacts[-2:])
     assert (right.frame, left.frame) == ("toes_r", "toes_l")
     np.testing.assert_allclose(left.position, np.array(right.position) * [1.0, 1.0, -1.0])
+    state = walker.state
+    forces = foot_forces(walker)
+    sides = [ca.horzcat(*(walker.ground_forces[f"{body}_{side}"] for body in ("calcn", "toes"))) for side in "rl"]
+    function = ca.Function("feet", [state.z, state.dz], [*sides, forces["r"], forces["l"]])
+    low = [0.75 if name == "pelvis_ty" else 0.0 for name in walker.coordinates]
+    of_right, of_left, right_foot, left_foot = (np.array(v) for v in function(low, np.zeros(len(low))))
+    assert min(of_right[1].min(), of_left[1].min()) > 1.0
+    np.testing.assert_allclose(of_right.sum(axis=1), right_foot.ravel())
+    np.testing.assert_allclose(of_left.sum(axis=1), left_foot.ravel())
+
+
+def test_drives_turn_all_joints_and_nothing_the_pelvis(walker) -> None:  # type: ignore[no-untyped-def]
+    assert len(walker.model.contacts) == 2 * len(CENTRES)
     assert len(walker.drives) == len(walker.coordinates) - 6
     assert not any(name.startswith("pelvis") for name in walker.drives)
     optimal = {actuator.name: actuator.optimal for actuator in walker.model.actuators}
@@ -196,8 +212,7 @@ def test_a_recording_suits_model_and_settings(settings, files, field: str, messa
     assert error.value.name == field
 
 
-def test_a_coordinate_without_recording_is_free_to_move(opensim: Path) -> None:
-    del opensim
+def test_a_coordinate_without_recording_is_free_to_move() -> None:
     walk = planar(unrecorded=["lumbar"], intervals=8)
     walk.check_scenario({"motion": RECORDED["motion"]})
     outputs, arrays = walk.evaluate(
@@ -207,6 +222,32 @@ def test_a_coordinate_without_recording_is_free_to_move(opensim: Path) -> None:
     assert np.isnan(arrays["recorded_positions"][:, column]).all()
     assert "vertical_force_error" not in outputs
     assert outputs["contact"] == 0.0
+
+
+def full_cycle() -> InputFile:
+    """The recorded half cycle, and its mirror image after it."""
+    table = read_table(RECORDED["motion"])
+    names = [label.split("/")[-2] for label in table.names]
+    mirror_image = table.values[1:, [names.index(mirrored(name)) for name in names]].copy()
+    forward = names.index("pelvis_tx")
+    mirror_image[:, forward] += np.ptp(table.values[:, forward])
+    time = np.append(table.time, table.time[-1] + table.time[1:] - table.time[0])
+    rows = np.column_stack([time, np.vstack([table.values, mirror_image])])
+    text = "\n".join(",".join(map(repr, row)) for row in rows.tolist())
+    return InputFile("cycle.csv", f"# inDegrees=no\ntime,{','.join(names)}\n{text}\n".encode())
+
+
+def test_a_cycle_repeats_after_the_window() -> None:
+    """Except for the way forward the end is the beginning, which a recording alone leaves open."""
+    ends = {}
+    for cycle in (False, True):
+        walk = planar(cycle=cycle, intervals=16, start_distance=0.1, start_speed_distance=1.0)
+        _, arrays = walk.evaluate({}, {"motion": full_cycle()}, frozenset({"positions", "speeds", "coordinates"}))
+        forward = list(arrays["coordinates"]).index("pelvis_tx")
+        positions = np.delete(arrays["positions"], forward, axis=1)
+        motion = np.column_stack([positions, arrays["speeds"]])
+        ends[cycle] = np.abs(motion[-1] - motion[0]).max()
+    assert ends[True] < 1e-6 < 1e-3 < ends[False]
 
 
 @pytest.mark.slow
@@ -220,3 +261,41 @@ def test_the_walk_of_moco_is_followed_at_a_lower_cost(opensim: Path, tmp_path: P
     assert outputs["angle_error"] < np.radians(3.0)
     assert outputs["impulse_error"] < 1e-4
     assert outputs["pelvis_force"] < 0.01
+
+
+def test_muscles_follow_with_drives_only_where_none_crosses() -> None:
+    walk = planar(intervals=12, state_weight=10.0, muscles=MuscleSettings(degree=5))
+    stored = frozenset({"coordinates", "muscles", "activations", "muscle_moments", "drive_moments"})
+    outputs, arrays = walk.evaluate({}, RECORDED, stored)
+    names = arrays["coordinates"].tolist()
+    joints = [names.index(f"{joint}_{side}") for joint in ("hip_flexion", "knee_angle", "ankle_angle") for side in "rl"]
+    turned = np.abs(arrays["muscle_moments"]).max(axis=0) > 1.0
+    assert turned[joints].all()
+    assert np.flatnonzero(np.abs(arrays["drive_moments"]).max(axis=0)).tolist() == [names.index("lumbar")]
+    assert arrays["activations"].shape == (201, len(arrays["muscles"])) == (201, 18)
+    assert 0.01 < outputs["mean_activation"] < outputs["peak_activation"] <= 1.0
+    assert outputs["angle_error"] < np.radians(2.0)
+    assert outputs["path_error"] < 5e-4
+    assert outputs["pelvis_moment"] < 1e-3
+
+
+def test_muscles_are_asked_of_a_model_that_has_some() -> None:
+    content = planar_walker().content.decode()
+    start, end = content.index("<ForceSet"), content.index("</ForceSet>") + len("</ForceSet>")
+    bare = InputFile("bare.osim", (content[:start] + content[end:]).encode())
+    with pytest.raises(InvalidSetting, match=r"bare\.osim has no muscle"):
+        WalkTrack3D(model=bare, muscles=MuscleSettings()).check()
+
+
+@pytest.mark.slow
+def test_muscles_follow_the_walk_of_moco_at_a_lower_cost(opensim: Path, tmp_path: Path) -> None:
+    """The solution in opensim-core (example3DWalking_muscle_driven_tracking_solution.sto), which also repeats, has
+    0.113103 = 0.078257 (effort) + 0.026058 (states) + 0.008788 (ground forces) on 57 intervals."""
+    study = tmp_path / "walk.yaml"
+    study.write_text((STUDIES / "muscles_walk_3d.yaml").read_text().replace("intervals: 57", "intervals: 20"))
+    run = designopt.load(study, data={"opensim": opensim}).run(tmp_path / "walk.study")
+    outputs = {name: float(values[0, 0]) for name, values in run.outcomes.figures.items()}
+    assert outputs["objective"] == pytest.approx(0.0925, rel=0.02)
+    assert outputs["angle_error"] < np.radians(3.0)
+    assert outputs["path_error"] < 2e-3
+    assert outputs["impulse_error"] < 1e-4

@@ -179,6 +179,29 @@ def test_selectors_with_long_options_stay_on_a_narrow_screen(browser: Any, tmp_p
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+def test_panels_side_by_side_and_labels_of_points_fit_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
+    """Units stand below names, and a label that would leave the figure turns inwards; commands keep their options."""
+    traces = [{"x": [0, 9], "y": [0, 1]}, {"x": [0, 9], "y": [0, 1], "xaxis": "x2"}]
+    axes = {f"xaxis{n}": {"domain": d, "title": {"text": "width [mm]"}} for n, d in (("", [0, 0.45]), ("2", [0.55, 1]))}
+    label = {"text": "compromise", "x": 9, "y": 1, "ax": 36, "ay": -30, "xanchor": "left", "showarrow": True}
+    layout = {**axes, "xaxis": {**axes["xaxis"], "range": [0, 9]}, "annotations": [{**label, "xref": "x", "yref": "y"}]}
+    figure = Figure("Pairs", {"data": traces, "layout": layout})
+    command = "To reproduce: designopt show a.study/1 --evaluate"
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Pairs", figures=(figure,), notes=(command,))]), encoding="utf-8")
+    read = """const {layout} = document.querySelector('.plot'), option = document.querySelector('.option');
+        return [layout.xaxis.title.text, layout.annotations[0].xanchor, layout.annotations[0].ax, option.textContent,
+                getComputedStyle(option).whiteSpace, option.parentElement.textContent]"""
+    expected = ["--evaluate", "nowrap", command]
+    try:
+        for width, labels in ((1200, ["width [mm]", "left", 36]), (420, ["width<br>[mm]", "right", -36])):
+            sized(browser, width, 900)
+            open_page(browser, path)
+            assert browser.execute_script(read) == [*labels, *expected]
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 def test_the_page_turns_dark_and_light(browser: Any, tmp_path: Path) -> None:
     open_page(browser, some_parts(grid(), tmp_path, front, parallel))
     ink = "return getComputedStyle(document.querySelector('[id^=pareto-front] .xtick text')).fill"

@@ -25,7 +25,9 @@ from designopt.report.parts.designs.convergence import convergence, hypervolume_
 from designopt.report.parts.designs.front import front, view
 from designopt.report.parts.designs.map import map_figures
 from designopt.report.parts.designs.parallel import parallel, wrapped
+from designopt.report.parts.record import record
 from designopt.report.section import Figure, Section, Table
+from designopt.report.tables import state
 from designopt.study.study import DesignVariable, Stage
 
 
@@ -144,6 +146,23 @@ def test_bounds_that_less_of_the_front_has_reached_are_one_note() -> None:
     study = replace(result.study, space=(width, replace(height, why="the hall is no higher")))
     explained = replace(result, study=study, problem=Problem.from_study(study))
     assert f"note: {reached}: the hall is no higher" in summary_table(explained).splitlines()
+
+
+def test_corrections_and_versions_that_changed_are_on_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = six_designs()
+    events = [
+        {"time": 0.0, "session": 1, "kind": "recalled", "text": "8 evaluations taken over from a.study"},
+        {"time": 9.0, "session": 3, "kind": "corrected", "text": "design 8: sag = 1, formerly sag = -1"},
+    ]
+    versions = [{"numpy": "2.4"}, {"numpy": "2.4"}, {"numpy": "2.5", "scipy": "1.17"}]
+    monkeypatch.setattr(type(result), "events", events)
+    monkeypatch.setattr(type(result), "sessions", [{"reason": "done", "versions": v} for v in versions])
+    tables = {table.title: table for table in record(result).tables}
+    assert tables["Versions"].columns == ("package", "sessions 1 to 2", "session 3")
+    assert tables["Versions"].rows == (("numpy", "2.4", "2.5"), ("scipy", "", "1.17"))
+    assert [row[1:] for row in tables["Events"].rows] == [(e["session"], e["text"]) for e in events]
+    assert "taken over   8 evaluations from a.study" in state(result).splitlines()
+    assert "corrected    design 8: sag = 1, formerly sag = -1" in state(result).splitlines()
 
 
 def test_the_page_and_the_terminal_have_the_same_sentences_on_bounds() -> None:
@@ -319,12 +338,14 @@ def test_with_one_objective_there_is_no_word_of_a_front() -> None:
     )
     texts = (section.introduction, *section.tables[0].columns, *best(at_its_bound).findings)
     assert "front" not in " ".join(texts)
-    beside = limits(beam_result([(10.3, 0.5), (20.0, 0.5)], {"mass": [1, 2], "sag": [2, 8]}, **options))
-    assert beside is not None
-    assert beside.findings == (
-        "No bound of the space and no limit is active in the best design.",
-        "Inactive: the upper limit of sag (9.5 mm; the best design reaches 2).",
-    )
+    idle = "Inactive: the upper limit of sag (9.5 mm; the best design reaches 2)."
+    for width, finding in (
+        (10.05, "width is close to its lower bound (10 mm) in the best design."),
+        (14.0, "No bound of the space and no limit is active in the best design."),
+    ):
+        beside = limits(beam_result([(width, 0.5), (20.0, 0.5)], {"mass": [1, 2], "sag": [2, 8]}, **options))
+        assert beside is not None
+        assert beside.findings == (finding, idle)
 
 
 def test_names_of_stages_that_begin_near_each_other_are_one_label() -> None:

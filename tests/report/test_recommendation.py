@@ -15,6 +15,7 @@ from designopt.report.labels import parameter_text
 from designopt.report.page.beside_answer import figures_beside_answer
 from designopt.report.page.page import sections
 from designopt.report.parts.answer import recommendation
+from designopt.report.parts.answer.best import best
 from designopt.report.parts.answer.limits import limits
 from designopt.report.parts.answer.overview import overview
 from designopt.report.parts.answer.tolerances import robust_baseline
@@ -72,7 +73,10 @@ def test_parameters_have_the_digits_that_their_tolerances_leave(tmp_path: Path) 
     assert parameter_text(result, "t", 3.14159) == "3.142"
     assert "best mass (recommended)   3.142     71  " in summary_table(result)
     values, *_ = recommendation.tables(result)
-    assert dict(zip([row[0] for row in values.rows], values.row_digits, strict=False)) == {"t": 4, "width": 2}
+    chosen = best(result).tables[0]
+    for table in (values, chosen):
+        names = [row[0].removesuffix(" [mm]") for row in table.rows]
+        assert dict(zip(names, table.row_digits, strict=False)) == {"t": 4, "width": 2}
     page = write_report(result, tmp_path / "page.html").read_text(encoding="utf-8")
     assert '<td class="n">71</td>' in page
     assert "71.2345" in page  # in the CSV
@@ -202,11 +206,15 @@ def test_without_a_free_parameter_the_answer_is_the_result_in_each_scenario(tmp_
 def test_a_design_of_several_rules_has_the_recommended_name_beside_the_answer() -> None:
     chosen = {"best mass": 3, "best bend": 5, "compromise": 3}
     result: Any = SimpleNamespace(chosen=lambda: chosen, recommended=lambda: ("compromise", 3))
-    data = [{"name": "best mass, compromise: t 3 mm"}, {"name": "best bend: t 5 mm"}]
+    data = [
+        {"type": "scatter", "name": "best mass, compromise: t 3 mm"},
+        {"type": "scatter", "name": "best bend: t 5 mm"},
+    ]
     axes = {"xaxis": {"title": {"text": "time [s]"}}, "yaxis": {"title": {"text": "deflection of the free end [mm]"}}}
     part = Section("Response", figures=(Figure("Output", {"data": data, "layout": axes}),))
     (figure,) = figures_beside_answer(result, [part], motion=False)
     assert [trace["name"] for trace in figure.plot["data"]] == ["compromise", "best bend"]
+    assert [trace.get("zorder", 0) for trace in figure.plot["data"]] == [1, 0]  # drawn over the others
     titles = [figure.plot["layout"][name]["title"]["text"] for name in ("xaxis", "yaxis")]
     assert titles == ["time [s]", "deflection of the<br>free end [mm]"]
 

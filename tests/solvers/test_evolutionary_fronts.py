@@ -123,16 +123,6 @@ def test_one_objective_is_refused_with_the_way_out(solver):
 # -------------------------------------------------------------------------------------------- what the framework adds
 
 
-def test_equally_infeasible_designs_are_chosen_between_by_the_generator_that_was_given():
-    # pymoo's own tournament of NSGA-III takes a new generator from the clock for each of these ties.
-    def function(design, scenario):
-        raise Diverged("never an answer")
-
-    problem = problem_from(function, PLANE, minimize=["x", "y"])
-    first, repeated = (run(NSGA3(partitions=11), problem, 60).X for _ in range(2))
-    assert np.array_equal(first, repeated)
-
-
 @pytest.mark.parametrize("solver", SOLVERS, ids=by_name)
 def test_failed_designs_are_left_for_infeasible_and_these_for_feasible_ones(solver):
     def function(design, scenario):

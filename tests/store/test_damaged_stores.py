@@ -51,6 +51,12 @@ def test_a_damaged_problem_is_refused_with_a_line(store, text):
         resume_study(store)
 
 
+def test_a_journal_that_is_no_database_is_refused(store):
+    (store / "journal.db").write_bytes(b"no database" * 100)
+    with pytest.raises(StoreError, match=r"journal\.db cannot be read"):
+        Result.open(store)
+
+
 def test_a_store_that_is_removed_during_a_run_ends_it(tmp_path):
     path = tmp_path / "s"
 

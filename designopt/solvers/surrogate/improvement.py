@@ -12,7 +12,7 @@ from designopt.arrays import Floats
 from designopt.lazy import scipy
 
 ROOT_2PI = float(np.sqrt(2.0 * np.pi))
-#: Number of standard deviations beyond which the slope of a log probability is that there: squares would lose all digits.
+#: Number of standard deviations beyond which the slope of a log probability is that there: squares lose all digits.
 FAR = 1e7
 
 

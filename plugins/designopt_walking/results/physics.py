@@ -30,8 +30,8 @@ def physics(walk: SolvedWalk) -> dict[str, float]:
     """Relative errors of balances that hold over any cycle, the sinking and the peak force of the feet, fibres.
 
     `mean_force_error` compares the mean force normal to the ground with that of the weight, `impulse_error` the impulse
-    along the ground with that of the weight (zero on level ground), relative to weight and weight times duration,
-    `energy_error` the work of muscles, devices, drives and ground, whose sum is the change of
+    along the ground with that of the weight (zero on level ground) and of a pull, relative to weight and weight times
+    duration, `energy_error` the work of muscles, devices, drives, ground and pull, whose sum is the change of
     energy, with the work of the muscles without signs. `force_peaks` counts the peaks of the vertical force of a foot
     over the cycle: a force that follows the mesh has many, although it balances the weight. `failed_checks` counts
     those beyond their limits.
@@ -40,6 +40,7 @@ def physics(walk: SolvedWalk) -> dict[str, float]:
     observed, weight, duration = points.observed, walk.walker.weight, walk.stride_time
     total = observed.ground_force.sum(axis=1)
     along, normal = (walk.walker.mass * walk.walker.model.gravity[:2] / weight).tolist()
+    pull = walk.walker.pull
     speeds = np.stack([points.values[f"{name}_speed"] for name in walk.walker.coordinates], axis=1)
     powers = (observed.moments * speeds[:, None]).sum(axis=2)
     works = points.integral(powers)
@@ -47,8 +48,8 @@ def physics(walk: SolvedWalk) -> dict[str, float]:
     size = float(points.integral(np.abs(powers[:, ORIGINS.index("muscles")])))
     outputs = {
         "mean_force_error": float(abs(points.integral(total[:, 1]) / (weight * duration) + normal)),
-        "impulse_error": float(abs(points.integral(total[:, 0]) / (weight * duration) + along)),
-        "energy_error": abs(float(works.sum()) - change) / size if size else 0.0,
+        "impulse_error": float(abs(points.integral(total[:, 0]) / (weight * duration) + along + pull / weight)),
+        "energy_error": abs(float(works.sum()) + pull * walk.stride - change) / size if size else 0.0,
     }
     vertical = observed.ground_force[:, :, 1] / weight
     outputs["force_peaks"] = float(max(_peaks(vertical[:, i]) for i in range(vertical.shape[1])))

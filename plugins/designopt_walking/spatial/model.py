@@ -1,4 +1,4 @@
-"""The model ``walk_track_3d``: a recorded walk in space in, the joint torques and ground forces that follow it out."""
+"""The model ``walk_track_3d``: a recorded walk in space in, what moves the joints and the ground forces out."""
 
 from __future__ import annotations
 
@@ -22,9 +22,18 @@ from designopt.plugin import Quantity as Q
 from designopt_walking.programs.gait import GaitError, check_contact, program_options
 from designopt_walking.programs.track import RecordedWalk, TrackingWeights, WalkTables
 from designopt_walking.results.physics import refuse_implausible
-from designopt_walking.spatial.program import FollowedWindow, first_motion, followed_window
-from designopt_walking.spatial.results import SPATIAL_ARRAYS, FollowedForces, FollowedWalk
-from designopt_walking.spatial.walker import DrivenJoints, JointSpring, Sphere, floating, torque_driven
+from designopt_walking.spatial.program import FollowedWindow, first_motion, followed_window, path_ranges
+from designopt_walking.spatial.results import SPATIAL_ARRAYS, FollowedWalk, SpatialMuscles
+from designopt_walking.spatial.walker import (
+    DrivenJoints,
+    Feet,
+    JointSpring,
+    MuscleSettings,
+    Sphere,
+    floating,
+    muscle_driven,
+    torque_driven,
+)
 from designopt_walking.walker import Walker
 
 
@@ -37,19 +46,21 @@ class RecordedMotion(TypedDict, total=False):
 
 @model("walk_track_3d", version=1, arrays=SPATIAL_ARRAYS)
 class WalkTrack3D:
-    """Follows a recorded walk in space with joint torques and smooth contact, after example3DWalking of OpenSim Moco.
+    """Follows a recorded walk in space with drives or muscles and smooth contact, after example3DWalking of OpenSim
+    Moco.
 
-    The least weighted sum of squared drives, of squared distances of coordinates and speeds from the recording, and of
-    squared distances of the ground forces by body weight, over a window of time. Drives turn all joints, and nothing
-    but the ground force acts on the pelvis. Muscles of the model file do not take part.
+    The least weighted sum of squared drives and excitations, of squared distances of coordinates and speeds from the
+    recording, and of squared distances of the ground forces by body weight, over a window of time. Nothing but the
+    ground force acts on the pelvis. Drives turn all joints; with `muscles`, those that no muscle crosses.
 
-    Spheres of the feet are those of the model file and of `spheres`.
+    Spheres of the feet are those of the model file and of `spheres`. Tendons are rigid.
     """
 
     model: Annotated[InputFile, Q("", "OpenSim model (.osim)")]
     spheres: Annotated[list[Sphere], Q("", "contact spheres beside those of the model")] = field(default_factory=list)
+    muscles: Annotated[MuscleSettings | None, Q("", "muscles of the model move the joints; none: drives alone")] = None
     torque: Annotated[
-        float, Q("N m", "optimal torque of drives of joints that the model file does not drive", ge=0)
+        float, Q("N m", "optimal torque of drives of joints that neither the model file drives nor muscles cross", ge=0)
     ] = 500.0
     torques: Annotated[
         dict[str, float],
@@ -76,6 +87,7 @@ class WalkTrack3D:
         float, Q("", "largest distance of a coordinate from the recording at the start, rad or m", gt=0)
     ] = 0.05
     start_speed_distance: Annotated[float, Q("", "the same of a speed, rad/s or m/s", gt=0)] = 0.1
+    cycle: Annotated[bool, Q("", "the motion repeats after the window: its end is its beginning, a way on")] = False
     friction: Annotated[
         Literal["smooth", "opensim"], Q("", "of the spheres; opensim has a kink at its transition speed")
     ] = "smooth"
@@ -85,12 +97,14 @@ class WalkTrack3D:
     ] = field(default_factory=dict)
     intervals: Annotated[int, Q("", "of the mesh", ge=4, le=400)] = 50
     scheme: Annotated[Literal["radau", "hermite_simpson"], Q("", "of the discretisation; radau has degree 3")] = "radau"
-    tolerance: Annotated[float, Q("", "of the solver", gt=0, lt=1e-2)] = 1e-5
+    tolerance: Annotated[float, Q("", "of the solver", gt=0, lt=1e-2)] = 1e-6
     max_iterations: Annotated[int, Q("", "of the solver", ge=1, le=100_000)] = 1000
 
     def check(self) -> None:
         """Raises `InvalidSetting` for an unusable model, spheres, torques, springs and ranges."""
         walker = self._walker
+        if self.muscles is not None and not self._osim.muscles:
+            raise InvalidSetting("muscles", f"{self.model.name} has no muscle")
         try:
             check_contact(walker)
         except GaitError as error:
@@ -118,7 +132,8 @@ class WalkTrack3D:
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
         """What the readers of model and recording replaced or assumed, and what of the model takes no part."""
         walker, osim = self._walker, self._osim
-        notes = [f"{len(osim.muscles)} muscles of the model take no part"] if osim.muscles else []
+        resting = len(osim.muscles) if self.muscles is None else 0
+        notes = [f"{resting} muscles of the model take no part (setting muscles)"] if resting else []
         in_space = [a.name for a in osim.actuators if a.coordinate in floating(osim)]
         notes += [f"drives of the pelvis take no part: {', '.join(in_space)}"] if in_space else []
         for name in ("motion", "ground"):
@@ -140,10 +155,10 @@ class WalkTrack3D:
 
     def evaluate(
         self, design: dict[str, float], scenario: RecordedMotion, arrays: Set[str] = frozenset()
-    ) -> tuple[FollowedForces, dict[str, NDArray[Any]]]:
+    ) -> tuple[SpatialMuscles, dict[str, NDArray[Any]]]:
         """Solve for the walk. Raises `Diverged` without one, and for an implausible one."""
-        walker, recorded = self._walker, self._recorded(scenario)
-        problem = followed_window(walker, recorded, self._window)
+        recorded = self._recorded(scenario)
+        walker = self._moving(recorded)
         degree = {"degree": 3} if self.scheme == "radau" else {}
         options = program_options(
             self.intervals,
@@ -153,6 +168,7 @@ class WalkTrack3D:
             scheme=self.scheme,
             **degree,
         )
+        problem = followed_window(walker, recorded, self._window)
         solution = solve(problem, options, first_motion(walker, recorded))
         if not solution.success:
             raise Diverged(solution.message, reason=solution.status.name.lower())
@@ -163,7 +179,7 @@ class WalkTrack3D:
         stored = {name: every[name] for name in arrays}
         # deeper than that a sphere is all below the ground
         refuse_implausible(outputs, stored, deepest=2.0 * min(sphere.radius for sphere in walker.model.contacts))
-        return cast(FollowedForces, outputs), stored
+        return cast(SpatialMuscles, outputs), stored
 
     # ---------------------------------------------------------------------------------------------------------- parts
 
@@ -177,13 +193,31 @@ class WalkTrack3D:
             TrackingWeights(self.effort_weight, self.state_weight, self.force_weight),
             self.state_weights,
             (self.start_distance, self.start_speed_distance),
+            self.cycle,
         )
+
+    @property
+    def _feet(self) -> Feet:
+        return Feet(self.spheres, self.friction)
+
+    @property
+    def _joints(self) -> DrivenJoints:
+        return DrivenJoints(self.torque, self.torques, self.springs)
+
+    def _moving(self, recorded: RecordedWalk) -> Walker:
+        """The walker that follows a recording: its muscles' paths are fitted near that. Raises `InvalidDesign`."""
+        if self.muscles is None:
+            return self._walker
+        ranges = path_ranges(self._walker, recorded)
+        try:
+            return muscle_driven(self._osim, self._feet, self._joints, ranges, self.muscles)
+        except GaitError as error:
+            raise InvalidDesign(str(error)) from None
 
     @cached_property
     def _walker(self) -> Walker:
-        joints = DrivenJoints(self.torque, self.torques, self.springs)
         try:
-            return torque_driven(self._osim, self.spheres, joints, self.ranges, self.friction)
+            return torque_driven(self._osim, self._feet, self._joints, self.ranges)
         except GaitError as error:
             raise InvalidSetting(error.field, error.message) from None
         except (ModelError, ValueError) as error:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, TypedDict
 
 import numpy as np
 from designopt_muscle.geometry.drawing import SCENE_AXES, drawing
+from designopt_muscle.geometry.geometry import muscle_geometry
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats
@@ -18,6 +19,8 @@ from designopt.lazy import casadi as ca
 from designopt.plugin import Array
 from designopt.plugin import Quantity as Q
 from designopt_walking.programs.track import RecordedWalk
+from designopt_walking.results.observables import ORIGINS
+from designopt_walking.results.physics import FIBRE_SPEEDS, FIBRES
 from designopt_walking.spatial.walker import floating
 from designopt_walking.system import foot_forces
 from designopt_walking.walker import Walker
@@ -61,6 +64,16 @@ class FollowedForces(SpatialOutputs, total=False):
     lateral_force_error: Annotated[float, Q("N", "of the lateral ground forces")]
 
 
+class SpatialMuscles(FollowedForces, total=False):
+    """With those of muscles where they move the joints."""
+
+    peak_activation: Annotated[float, Q("", "largest of any muscle")]
+    mean_activation: Annotated[float, Q("", "over time and all muscles")]
+    fibres_outside: Annotated[float, Q("", "muscles whose fibres leave the range of their curves")]
+    path_error: Annotated[float, Q("m", "largest, of the polynomials for the lengths of paths along the motion")]
+    arm_error: Annotated[float, Q("m", "root mean square along the motion of the moment arm that differs most")]
+
+
 _FORCE_ERRORS = {"x": "forward_force_error", "y": "vertical_force_error", "z": "lateral_force_error"}
 
 #: Declaration of the arrays; feet are right and left, axes forward, up and to the right.
@@ -71,6 +84,11 @@ SPATIAL_ARRAYS: Mapping[str, Array] = {
     "positions": Array(("time", "coordinate"), "", "coordinates, in rad or m"),
     "speeds": Array(("time", "coordinate"), "", "their rates, in rad/s or m/s"),
     "recorded_positions": Array(("time", "coordinate", "part"), "", "the recording and NaN, which it has no deviation"),
+    "muscles": Array(("muscle",), "", "names; none where drives alone move the joints", dtype="str"),
+    "activations": Array(("time", "muscle"), "", "from 0 to 1"),
+    "excitations": Array(("time", "muscle"), "", "from 0 to 1"),
+    "forces": Array(("time", "muscle"), "N", "along the tendons"),
+    "muscle_moments": Array(("time", "coordinate"), "", "of the muscles, in N m"),
     "drive_moments": Array(("time", "coordinate"), "", "of the drives, in N m"),
     "device_moments": Array(("time", "coordinate"), "", "of springs and dampers, in N m"),
     "contact_moments": Array(("time", "coordinate"), "", "of the ground, in N m or N"),
@@ -84,9 +102,10 @@ SPATIAL_ARRAYS: Mapping[str, Array] = {
 
 @dataclass(frozen=True, eq=False)
 class WindowPoints:
-    """At n instants: `residual` (n, m) of the equations of motion without accelerations of `moments`, N m or N;
+    """At n instants, for m coordinates and k muscles: `residual` (n, m) of the equations of motion, N m or N;
     `ground_force` and `pressure_centre` (n, 2, 3) N and m; `indentation` (n,) m; `momentum` (n, 3) kg m/s; `moments`
-    (n, 3, m) of drives, devices and contacts."""
+    (n, 4, m) by `ORIGINS`; `forces` (n, k) N, `fibre_lengths` and `fibre_speeds` (n, k), `lengths` (n, k) and moment
+    arms `arms` (n, m, k) of the paths in m."""
 
     residual: Floats
     ground_force: Floats
@@ -94,6 +113,11 @@ class WindowPoints:
     indentation: Floats
     momentum: Floats
     moments: Floats
+    forces: Floats
+    fibre_lengths: Floats
+    fibre_speeds: Floats
+    lengths: Floats
+    arms: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +152,7 @@ class FollowedWalk:
         errors = self._errors
         angles = [errors[c.name] for c in coordinates if c.unit == "rad" and c.name in errors]
         places = [errors[c.name] for c in coordinates if c.unit == "m" and c.name in errors]
-        drives = np.stack([phase.values[name] for name in walker.drives])
+        drives = [np.abs(phase.values[name]).max() for name in walker.drives]
         force = np.linalg.norm(points.ground_force, axis=2)
         return {
             "objective": solution.objective,
@@ -137,7 +161,7 @@ class FollowedWalk:
             "largest_angle_error": float(max(angles)),
             "position_error": _root_mean_square(places),
             **{output: errors[axis] for axis, output in _FORCE_ERRORS.items() if axis in errors},
-            "largest_drive": float(np.abs(drives).max()),
+            "largest_drive": float(max(drives, default=0.0)),
             "peak_foot_force": float(force.max() / walker.weight),
             "penetration": float(points.indentation.max()),
             "pelvis_force": float(np.abs(balanced[:, base.get("m", [])]).max(initial=0.0)),
@@ -147,6 +171,27 @@ class FollowedWalk:
             "error_estimate": solution.error_estimate,
             "resimulation_error": float(np.max(phase.segment_errors, initial=0.0)),
             "iterations": float(solution.iterations),
+            **self._of_muscles(points, weights / duration),
+        }
+
+    def _of_muscles(self, points: WindowPoints, shares: Floats) -> dict[str, float]:
+        """Outputs of muscles, if there are any; `shares` (n,) of the points in a mean over time."""
+        names = self.walker.muscles.names
+        if not names:
+            return {}
+        values = self.phase.values
+        activations = _stacked(values, "activation_{}", names)
+        outside = (points.fibre_lengths < FIBRES[0]) | (points.fibre_lengths > FIBRES[1])
+        outside |= np.abs(points.fibre_speeds) > FIBRE_SPEEDS[1]
+        geometry = muscle_geometry(self.walker.model, {name: values[name] for name in self.walker.coordinates})
+        rows = [geometry.coordinates.index(name) for name in self.walker.coordinates]
+        arms = points.arms - geometry.arms[:, rows]
+        return {
+            "peak_activation": float(activations.max()),
+            "mean_activation": float(shares @ activations.mean(axis=1)),
+            "fibres_outside": float(outside.any(axis=0).sum()),
+            "path_error": float(np.abs(points.lengths - geometry.lengths).max()),
+            "arm_error": float(np.sqrt(np.mean(arms**2, axis=0)).max()),
         }
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -159,9 +204,7 @@ class FollowedWalk:
         recorded = {name: np.interp(time, self.recorded.time, column) for name, column in self.recorded.values.items()}
         missing = np.full(SAMPLES, np.nan)
         positions = np.stack([values[name] for name in names], axis=1)
-        locked = {c.name: np.full(SAMPLES, c.default) for c in walker.model.coordinates if c.name not in names}
-        free = {name: values[name] for name in names}
-        skeleton, _ = drawing(walker.model, {**{n: v for n, v in locked.items() if n in walker.model.free}, **free})
+        skeleton, _ = drawing(replace(walker.model, muscles=()), {name: values[name] for name in names})
         loaded = points.ground_force[:, :, 1:2] > _LIFTED
         arrows = np.stack([np.where(loaded, points.pressure_centre, np.nan), points.ground_force], axis=2)
         errors = self._errors
@@ -174,9 +217,11 @@ class FollowedWalk:
             "recorded_positions": np.stack(
                 [np.stack([recorded.get(name, missing), missing], axis=1) for name in names], axis=1
             ),
-            "drive_moments": points.moments[:, 0],
-            "device_moments": points.moments[:, 1],
-            "contact_moments": points.moments[:, 2],
+            "muscles": np.array(walker.muscles.names, dtype=str),
+            "activations": _stacked(values, "activation_{}", walker.muscles.names),
+            "excitations": _stacked(values, "excitation_{}", walker.muscles.names),
+            "forces": points.forces,
+            **{f"{origin[:-1]}_moments": points.moments[:, i] for i, origin in enumerate(ORIGINS)},
             "ground_force": points.ground_force,
             "recorded_force": np.stack(
                 [np.stack([recorded.get(f"ground_{a}_{s}", missing) for a in _AXES], axis=1) for s in _SIDES], axis=1
@@ -220,22 +265,42 @@ class FollowedWalk:
             ca.vertcat(*centres),
             deepest,
             walker.mass * (ca.jacobian(walker.centre_of_mass(), state.z) @ state.dz),
-            ca.vertcat(*(walker.moments.get(origin, none) for origin in ("drives", "devices", "contacts"))),
+            ca.vertcat(*(walker.moments.get(origin, none) for origin in ORIGINS)),
+            walker.muscles.force,
+            walker.muscles.fibre_length,
+            walker.muscles.fibre_speed,
+            walker.muscles.length,
+            ca.vec(walker.muscles.arms.T),
         ]
-        arguments = [state.z, state.dz, state.ddz, ca.vertcat(*walker.drives.values())]
+        drives = ca.vertcat(ca.SX(0, 1), *walker.drives.values())
+        arguments = [state.z, state.dz, state.ddz, drives, walker.muscles.activation]
         return Rows(ca.Function("followed_walk", arguments, [ca.densify(r) for r in results]), compiled=False)
 
     def _points(self, values: Mapping[str, Floats]) -> WindowPoints:
         """What follows from `values` (n,) by variable."""
-        names = self.walker.coordinates
-        groups = [list(names), *([f"{n}_{kind}" for n in names] for kind in ("speed", "acceleration"))]
-        columns = [np.stack([values[n] for n in group], axis=1) for group in (*groups, list(self.walker.drives))]
-        residual, force, centre, depth, momentum, moments = self._rows(*columns)
+        walker = self.walker
+        columns = [
+            _stacked(values, "{}", walker.coordinates),
+            _stacked(values, "{}_speed", walker.coordinates),
+            _stacked(values, "{}_acceleration", walker.coordinates),
+            _stacked(values, "{}", tuple(walker.drives)),
+            _stacked(values, "activation_{}", walker.muscles.names),
+        ]
+        residual, force, centre, depth, momentum, moments, *of_muscles = self._rows(*columns)
         n, m = residual.shape
+        k = len(walker.muscles.names)
+        forces, fibre_lengths, fibre_speeds, lengths = (column.reshape(n, k) for column in of_muscles[:-1])
         return WindowPoints(
             residual, force.reshape(n, 2, 3), centre.reshape(n, 2, 3), depth.reshape(n), momentum,
-            moments.reshape(n, 3, m),
+            moments.reshape(n, len(ORIGINS), m), forces, fibre_lengths, fibre_speeds, lengths,
+            of_muscles[-1].reshape(n, m, k),
         )  # fmt: skip
+
+
+def _stacked(values: Mapping[str, Floats], pattern: str, names: Sequence[str]) -> Floats:
+    """(n, k) values of k variables, whose names follow from `names` by a pattern."""
+    columns = [values[pattern.format(name)] for name in names]
+    return np.stack(columns, axis=1) if columns else np.zeros((len(next(iter(values.values()))), 0))
 
 
 def _root_mean_square(values: Any) -> float:

@@ -1,13 +1,14 @@
-"""A walker in space that drives of its joints move: contact spheres, drives and springs of joints as settings."""
+"""A walker in space that drives or muscles move: contact spheres, drives and springs of joints as settings."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from designopt_mechanics.contacts import SphereContact
 from designopt_mechanics.tree import Point
+from designopt_muscle.geometry.fits import PolynomialPaths, polynomial_paths
 from designopt_muscle.osim.model import GROUND, CoordinateActuator, OsimModel
 
 from designopt.plugin import Quantity as Q
@@ -38,9 +39,20 @@ class JointSpring:
 
 
 @dataclass(frozen=True)
+class MuscleSettings:
+    """Settings of muscles with rigid tendons (De Groote et al. 2016)."""
+
+    passive: Annotated[bool, Q("", "passive forces of the fibres")] = True
+    active_width: Annotated[float, Q("", "factor on the width of the active force-length curve", gt=0)] = 1.0
+    least_activation: Annotated[float, Q("", "of activations and excitations", ge=0, lt=1)] = 0.01
+    degree: Annotated[int, Q("", "of the polynomials for the lengths of the paths", ge=1, le=8)] = 4
+
+
+@dataclass(frozen=True)
 class DrivenJoints:
     """What moves and loads the joints: optimal `torques` (N m) of drives by coordinate, with or without its side, where
-    that of the model file does not suit, and `torque` (N m) where the file has none; `springs` by coordinate."""
+    that of the model file does not suit, and `torque` (N m) where file and muscles have none; `springs` by
+    coordinate."""
 
     torque: float
     torques: Mapping[str, float]
@@ -87,8 +99,11 @@ def floating(model: OsimModel) -> list[str]:
     return [c.name for c in model.coordinates if c.joint in joints]
 
 
-def joint_drives(model: OsimModel, joints: DrivenJoints) -> tuple[CoordinateActuator, ...]:
-    """``<coordinate>_drive`` at each free coordinate but those of the pelvis in space; none for a torque of 0.
+def joint_drives(
+    model: OsimModel, joints: DrivenJoints, crossed: Collection[str] = ()
+) -> tuple[CoordinateActuator, ...]:
+    """``<coordinate>_drive`` at each free coordinate but those of the pelvis in space: a stated one, that of the file,
+    or one with the usual torque where no muscle has `crossed` the coordinate; none for a torque of 0.
 
     Raises `GaitError` for torques of unknown coordinates and of the pelvis.
     """
@@ -106,29 +121,60 @@ def joint_drives(model: OsimModel, joints: DrivenJoints) -> tuple[CoordinateActu
         stated = joints.torques.get(name, joints.torques.get(plain(name)))
         if stated is None and name in of_file:
             drives.append(replace(of_file[name], name=f"{name}_drive"))
-        elif optimal := joints.torque if stated is None else stated:
+            continue
+        usual = 0.0 if name in crossed else joints.torque
+        if optimal := usual if stated is None else stated:
             drives.append(CoordinateActuator(f"{name}_drive", name, optimal, -1.0, 1.0))
     return tuple(drives)
 
 
-def torque_driven(
-    model: OsimModel,
-    spheres: Sequence[Sphere],
-    joints: DrivenJoints,
-    ranges: Ranges,
-    friction: Literal["smooth", "opensim"],
-) -> Walker:
+@dataclass(frozen=True)
+class Feet:
+    """What touches the ground: `spheres` beside those of the model, and the form of their `friction`."""
+
+    spheres: Sequence[Sphere]
+    friction: Literal["smooth", "opensim"]
+
+
+def torque_driven(model: OsimModel, feet: Feet, joints: DrivenJoints, ranges: Ranges) -> Walker:
     """The walker of a model without its muscles, with drives at all joints.
 
     Raises `GaitError` for settings that name what the model does not have, and for a model with further forces.
     """
+    return _driven(replace(model, muscles=()), feet, joints, ranges)
+
+
+def muscle_driven(
+    model: OsimModel, feet: Feet, joints: DrivenJoints, ranges: Ranges, muscles: MuscleSettings
+) -> Walker:
+    """The walker of a model with its muscles, whose tendons are rigid and whose path lengths are polynomials within the
+    `ranges` of all coordinates. Raises `GaitError` as `torque_driven`."""
+    shape = {"active_force_width_scale": muscles.active_width}
+    if not muscles.passive:
+        shape["ignore_passive_fiber_force"] = 1.0
+    rigid = tuple(
+        replace(muscle, rigid=True, min_control=muscles.least_activation, shape={**muscle.shape, **shape})
+        for muscle in model.muscles
+    )
+    try:
+        fits = polynomial_paths(model, ranges, every=True, degree=muscles.degree)
+    except ValueError as error:
+        raise GaitError("ranges", str(error)) from None
+    return _driven(replace(model, muscles=rigid), feet, joints, ranges, fits)
+
+
+def _driven(
+    model: OsimModel, feet: Feet, joints: DrivenJoints, ranges: Ranges, fits: PolynomialPaths | None = None
+) -> Walker:
+    """The walker of a model with its muscles, whose path lengths are `fits`."""
     if model.passive:
         forces = ", ".join(force.name for force in model.passive)
         raise GaitError("model", f"has forces that depend on the motion alone ({forces}); state them as springs")
-    contacts = sphere_contacts(model, spheres, friction)
-    driven = replace(model, muscles=(), contacts=contacts, actuators=joint_drives(model, joints))
+    contacts = sphere_contacts(model, feet.spheres, feet.friction)
+    crossed = {name for fit in fits.fits for name in fit.coordinates} if fits else set()
+    driven = replace(model, contacts=contacts, actuators=joint_drives(model, joints, crossed))
     tree = ranged_tree(driven, GaitRanges(ranges=ranges), usual={})
-    walker = walker_of(driven, tree=tree, friction=friction)
+    walker = walker_of(driven, tree=tree, friction=feet.friction, lengths=fits)
     names = {*walker.coordinates, *map(plain, walker.coordinates)}
     for name in joints.springs:
         if name not in names:

@@ -13,13 +13,6 @@ CRITICAL = (16600.0, 16400.0, 15600.0, 15000.0)
 
 
 @pytest.fixture(scope="module")
-def knee():
-    model = FourBarKnee()
-    model.prepare()
-    return model
-
-
-@pytest.fixture(scope="module")
 def sweep(knee):
     """Outputs by damping ratio, in the order of STIFFNESSES."""
     return {

@@ -8,9 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from broken_files import PLACE, sources, study
 from command import designopt
 from mutations import mutated

@@ -14,6 +14,7 @@ from designopt.report.labels import (
     motion_of_program,
     number,
     objective_values,
+    parameter_digits,
     parameter_text,
     recompute,
 )
@@ -38,7 +39,12 @@ def best(result: Result) -> Section | None:
     chosen = chosen_once(result)
     if not chosen:
         return Section("Best designs", introduction=without_feasible(result))
-    rows = [(name, *values, _meaning(result, name)) for name, values in design_rows(result, chosen)]
+    values_by_name = design_rows(result, chosen)
+    rows = [(name, *values, _meaning(result, name)) for name, values in values_by_name]
+    row_digits = tuple(
+        max(parameter_digits(result, p.name, value) for value in values)
+        for p, (_, values) in zip(result.problem.space.parameters, values_by_name, strict=False)
+    )
     head = ("", *chosen, "meaning")
     if not any(row[-1] for row in rows):
         head, rows = head[:-1], [row[:-1] for row in rows]
@@ -83,6 +89,7 @@ def best(result: Result) -> Section | None:
                 tuple(rows),
                 visible_rows=200,
                 digits=answer_digits(result),
+                row_digits=row_digits,
                 folded_from=max(stated, UNFOLDED),
             ),
             *((commands,) if not result.made_elsewhere else ()),

@@ -29,7 +29,7 @@ MIN_SHARE = 0.05
 NOTED = 0.1
 #: Least number of designs that are a whole front.
 WHOLE = 5
-#: Relative distance from a bound within which a recommended design is at the bound.
+#: Relative distance from a bound within which a recommended design, and the best in one objective, is at the bound.
 AT_BOUND = 0.001
 #: Share of the front from which a warning also appears beside the best designs.
 WARNED = 0.5
@@ -61,7 +61,7 @@ def limits(result: Result) -> Section | None:
         introduction=(
             "Beyond an active bound of the space there may be better designs; at an active limit, "
             f"the limit determines {best}. A bound is active when the value is within "
-            f"{number(100.0 * _near(result))} % of the parameter's range, a limit when it is within {_share(NEAR)} of "
+            f"{_share(NEAR)} of the parameter's range, a limit when it is within {_share(NEAR)} of "
             "the limit's size (of the range of feasible values when the limit is 0)."
         ),
         findings=tuple(findings),
@@ -128,10 +128,13 @@ def attained_bounds(
     """Clauses about free parameters at a bound in a share of at least `least` of the front's designs (with one
     objective, of the best)."""
     clauses = {p.name: list[str]() for p in result.problem.space.free}
+    several = len(result.problem.objectives) > 1
+    reached = {(p.name, attained.side) for p, attained in _attained(result, front, NEAR if several else AT_BOUND)}
     for p, attained in _attained(result, front):
         if attained.share >= least:
             where = _in_share(result, front, attained.share, having=bool(p.when))
-            clauses[p.name].append(f"{p.name} is at its {_bound(p, attained.side)} in {where}{_why(p)}")
+            distance = "at" if (p.name, attained.side) in reached else "close to"
+            clauses[p.name].append(f"{p.name} is {distance} its {_bound(p, attained.side)} in {where}{_why(p)}")
     if choices:
         X = result.outcomes.X[front]
         active = result.problem.space.active(X)
@@ -177,19 +180,13 @@ def _recommended(result: Result) -> list[tuple[DesignVariable, Attained]]:
 
 
 def _attained(
-    result: Result, rows: NDArray[np.intp], near: float | None = None, *, swept: bool = False
+    result: Result, rows: NDArray[np.intp], near: float = NEAR, *, swept: bool = False
 ) -> list[tuple[DesignVariable, Attained]]:
     """The active bounds of designs; those of parameters set by a sweep only if `swept`, none of a list of designs."""
     if result.study.lists_designs:
         return []
-    near = _near(result) if near is None else near
     free, left_out = {p.name: p for p in result.problem.space.free}, set[str]() if swept else _swept(result)
     return [(free[a.parameter], a) for a in result.attained_bounds(rows, near) if a.parameter not in left_out]
-
-
-def _near(result: Result) -> float:
-    """The relative distance from a bound within which it is active: a front ends near it, the best design at it."""
-    return NEAR if len(result.problem.objectives) > 1 else AT_BOUND
 
 
 _FRONT = "the front"

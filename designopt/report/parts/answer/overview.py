@@ -9,6 +9,7 @@ from designopt.plugin import report
 from designopt.report.labels import listed, number
 from designopt.report.no_design import failed_baselines
 from designopt.report.notable import (
+    best_program_warnings,
     notable_of_recommended,
     notable_without_choice,
     program_differences,
@@ -21,6 +22,7 @@ from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_fr
 from designopt.report.parts.answer.unfinished_search import search_to_continue
 from designopt.report.parts.answer.validation import rarely_valid
 from designopt.report.parts.failures import invalid_designs
+from designopt.report.parts.motion.programs import OF_MODEL
 from designopt.report.section import Section
 from designopt.store.result import Result
 from designopt.study.remarks import study_remarks
@@ -66,6 +68,7 @@ def overview(result: Result) -> Section:
             for clause in (
                 *program_differences(result),
                 *uncertain_programs(result),
+                *(text for text in best_program_warnings(result) if not text.startswith(OF_MODEL)),
                 *notable_of_recommended(result),
                 *notable_without_choice(result),
                 *unusual(result),

@@ -111,11 +111,11 @@ def robust_baseline(result: Result) -> list[str]:
     index = near.index_of(recommendation[1]) if near is not None and recommendation is not None else None
     if near is None or index is None or near.share[index] >= ENOUGH or not result.problem.constraints:
         return []
-    places = {name: near.index_of(row) for name, row in result.baseline.items() if result.outcomes.feasible[row]}
+    index_of = {name: near.index_of(row) for name, row in result.baseline.items() if result.outcomes.feasible[row]}
     robust = [
         f"{near.words(result.baseline[name])} neighbours of {name}"
-        for name, place in places.items()
-        if place is not None and near.share[place] >= ENOUGH
+        for name, baseline_index in index_of.items()
+        if baseline_index is not None and near.share[baseline_index] >= ENOUGH
     ]
     if not robust:
         return []
