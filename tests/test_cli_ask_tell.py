@@ -222,13 +222,17 @@ def test_a_copy_of_a_study_names_the_store_with_results_of_its_evaluations(searc
     assert "there is no store results/copy.study to go beside, and nothing was asked" in refused.stderr
     command = "designopt ask copy.yaml -o results/rig.study --beside --plugin rig.py"
     assert f"results/rig.study has 2 results of the same evaluations; to take over: {command}" in refused.stderr
-    taken = designopt(search, *command.split()[1:])
-    assert [row["design"] for row in csv.DictReader(taken.stdout.splitlines())] == ["2"]
+    first_answer = designopt(search, *command.split()[1:])
+    assert [row["design"] for row in csv.DictReader(first_answer.stdout.splitlines())] == ["2"]
     assert (
-        "new store results/rig.2.study, beside results/rig.study: takes over up to 2 of its 2 results" in taken.stderr
+        "new store results/rig.2.study, beside results/rig.study: takes over up to 2 of its 2 results"
+        in first_answer.stderr
     )
-    again = designopt(search, *command.split()[1:])
-    assert (again.stdout, again.stderr) == (taken.stdout, "continuing results/rig.2.study, beside results/rig.study\n")
+    second_answer = designopt(search, *command.split()[1:])
+    assert (second_answer.stdout, second_answer.stderr) == (
+        first_answer.stdout,
+        "continuing results/rig.2.study, beside results/rig.study\n",
+    )
     assert "results/rig.2.study has 2 results" in designopt(search, "ask", "copy.yaml", *PLUGIN).stderr
 
 

@@ -163,8 +163,8 @@ def _continued(definition: Study, typed: str, store: Path, beside: bool) -> tupl
         way = f"continuing {edited.beside}, beside {store}"
         if not (edited.beside / "journal.db").exists():
             reusable, total = evaluations_with_same_keys(store, definition.problem)
-            taken = f"takes over up to {reusable} of its {plural(total, 'result')}"
-            way = f"new store {edited.beside}, beside {store}: {taken}"
+            reuse = f"takes over up to {reusable} of its {plural(total, 'result')}"
+            way = f"new store {edited.beside}, beside {store}: {reuse}"
         echo(way, err=True)
         return edited.beside, edited.sources
     beside_it = f"go on in {edited.beside}, with results of the same designs from {store}"
@@ -188,10 +188,10 @@ def _name_results(definition: Study, typed: str, store: Path, beside: bool) -> N
     from designopt.store.nearest_store import stores_in
 
     counts: dict[Path, int] = {}
-    for other in stores_in(store.parent):
+    for candidate in stores_in(store.parent):
         with contextlib.suppress(StoreError, PluginError):
-            counts[other] = evaluations_with_same_keys(other, definition.problem)[0]
-    best = max(counts, key=lambda other: counts[other], default=store)
+            counts[candidate] = evaluations_with_same_keys(candidate, definition.problem)[0]
+    best = max(counts, key=lambda candidate: counts[candidate], default=store)
     if counts.get(best):
         command = f"designopt ask {shlex.quote(typed)} -o {shlex.quote(str(best))} --beside{plugin_options(best)}"
         has = f"{best} has {plural(counts[best], 'result')} of the same evaluations; to take over: {command}"
