@@ -187,7 +187,7 @@ class Study:
         several = [evaluations] if isinstance(evaluations, PendingEvaluation) else list(evaluations)
         several_results = [results] if results is None or isinstance(results, Mapping) else list(results)
         path = Path(store) if store else self.default_store
-        return tell(self.definition, path, several, several_results, why, correct=correct)
+        return list(tell(self.definition, path, several, several_results, why, correct=correct).values())
 
     @_briefly
     def result(self, store: str | Path | None = None) -> Result:

@@ -54,3 +54,10 @@ def process(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The same in a process of its own."""
     command = [sys.executable, "-m", "designopt", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+
+
+def alive(pid: int) -> bool:
+    """Whether the process is there and has not ended."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    return False

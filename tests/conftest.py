@@ -1,10 +1,9 @@
-"""What tests of all packages share; the helpers beside this file, in run/ and in workers/ are importable by name."""
-
-from __future__ import annotations
+"""What tests of all packages share; helpers in the folders listed below are importable by name."""
 
 import functools
 import gc
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -109,7 +108,15 @@ def pytest_configure(config: pytest.Config) -> None:
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-sys.path[:0] = [str(Path(__file__).parent / name) for name in ("", "run", "workers")]
+#: Folders whose modules tests import by name: each name is that of one module.
+FOLDERS = (
+    "", "collocation/problems", "designopt_knee", "designopt_laboratory", "designopt_mechanics",
+    "designopt_mechanics/anatomy", "designopt_mechanics/dynamics", "designopt_mechanics/mechanism",
+    "designopt_mechanics/model_file", "designopt_mechanics/robot_files", "designopt_mechanics/rods", "designopt_muscle",
+    "designopt_muscle/dynamic", "designopt_regulator", "designopt_wholebody", "desk", "dynamics", "faults", "mutations",
+    "problem", "report", "run", "solvers", "workers",
+)  # fmt: skip
+sys.path[:0] = [str(Path(__file__).parent / name) for name in FOLDERS]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -130,3 +137,11 @@ def pytest_pyfunc_call() -> Iterator[None]:
 
 
 pytest_fixture_setup = pytest_pyfunc_call
+
+
+@pytest.fixture
+def handled() -> Iterator[None]:
+    """Ctrl-C as in a terminal; a shell lets what it starts in the background ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -1,7 +1,5 @@
 """FMUs for tests, compiled from C sources: FMI 2.0 from studies/spring_fmu, FMI 3.0 from spring3.c."""
 
-from __future__ import annotations
-
 import importlib.util
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Text files of a store changed at random, by text and by data, each from a generator of its own."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

@@ -1,7 +1,5 @@
 """Studies that analyse, through the command line: no objectives, designs that are given, or the model as it is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import command

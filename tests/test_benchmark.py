@@ -1,7 +1,5 @@
 """`designopt benchmark`: solvers x problems x seeds as a study of studies."""
 
-from __future__ import annotations
-
 import csv
 import math
 import os
@@ -25,8 +23,10 @@ from designopt.benchmarking.ranks import behind_best, pair_tests, ranks
 from designopt.benchmarking.table import failed_runs, score_text
 from designopt.cli import main
 from designopt.report.labels import number
+from designopt.report.parts.answer.problem import limit_with_unit
 from designopt.run.progress import line
 from designopt.store.errors import StoreError
+from designopt.store.views.table import stated_constraints
 from designopt.study.language.errors import StudyError
 
 BUNDLED = Path(__file__).parents[1] / "studies" / "benchmarks" / "two_loops.yaml"
@@ -55,6 +55,12 @@ def sections(**more):
     solvers = {"nsga2": {"use": "nsga2", "population": 8}, "sobol": {"use": "sobol"}}
     problems = {"two": {"study": two_objectives, "reference": {"left": 10, "right": 10}}, "one": one_objective}
     return {"benchmark": "small", "problems": problems, "solvers": solvers, "seeds": 3, "evaluations": 24, **more}
+
+
+def test_limits_of_a_problem_have_the_units_of_its_study():
+    definition = designopt.load(BUNDLED.parents[1] / "knee_damper.yaml").definition
+    texts = [limit_with_unit(c) for c in stated_constraints(definition)]
+    assert texts == ["period_n = 1", "floquet_modulus ≤ 0.9", "10 mm ≤ toe_clearance", "50 N ≤ mean_normal_force"]
 
 
 def _outcomes(result, folder, problem):
@@ -88,7 +94,8 @@ def test_every_solver_meets_every_problem_with_every_seed(tmp_path: Path) -> Non
     page = (tmp_path / "small" / "report.html").read_text(encoding="utf-8")
     for title in ("Score over the designs", "Median attainment surfaces", "Average ranks after 24 designs"):
         assert title in page
-    assert "data-paper" not in page.partition("<style>")[0]  # all parts are printed
+    assert 'data-paper="results"' in page.partition("<style>")[0]
+    assert "data-on-request>" not in page  # all parts are printed
     best = min(r.objectives[:, 0].min() for r in _outcomes(result, tmp_path / "small", "one"))
     assert (
         f"one: score 0 at left {number(result.scores.problems[1].reference[0])}; score 1 at left {number(best)}."

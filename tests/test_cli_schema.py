@@ -114,6 +114,8 @@ def test_the_model_of_a_study_is_shown_with_the_inputs_that_its_settings_declare
 
 
 def test_inputs_that_a_study_leaves_at_a_default_are_named_with_value_and_unit() -> None:
-    definition = designopt.load(ROOT / "studies" / "prosthesis_walks.yaml").definition
-    assert inputs_at_defaults(definition).startswith("inputs at the model's defaults: knee_stiffness 15 N m/rad, ")
+    definition = designopt.load(ROOT / "studies" / "elbow_load.yaml").definition
+    assert inputs_at_defaults(definition) == "inputs at the model's defaults: strength 1, exponent 2"
+    definition = designopt.load(ROOT / "studies" / "andrews.yaml").definition
+    assert inputs_at_defaults(definition) == "inputs at the model's defaults: stiffness 4530 N/m"
     assert inputs_at_defaults(designopt.load(ROOT / "studies" / "slider_crank.yaml").definition) == ""

@@ -380,13 +380,13 @@ TRIED: dict[str, Iterable[str]] = {
     "recordings.md": {"python"},  # tests/designopt_recordings/test_documentation.py
     "own_dynamics.md": {"python", "sh"},  # tests/models/test_documentation.py
     "mechanics.md": {"python", "yaml"},  # tests/designopt_mechanics/test_documentation.py
-    "mechanisms.md": {"python", "yaml"},  # tests/designopt_mechanics/test_mechanisms_page.py
+    "mechanisms.md": {"python", "yaml"},  # tests/designopt_mechanics/test_documentation.py
     "dynamics.md": {"python"},  # tests/dynamics/test_documentation.py
     "simulation.md": {"python"},  # tests/dynamics/test_documentation.py
     "laboratory.md": {"python", "sh", "yaml", "text"},  # tests/designopt_laboratory/test_documentation.py
     "muscle_sharing.md": {"python", "yaml"},  # tests/designopt_muscle/test_documentation.py
     "linear_loops.md": {"yaml", "sh", "sh compare", "sh export"},  # tests/designopt_regulator/test_linear_loops_page.py
-    "fmu_mujoco.md": {"sh", "yaml fmu", "yaml mujoco"},  # tests/designopt_external/test_fmu_mujoco_page.py
+    "fmu_mujoco.md": {"sh", "yaml fmu", "yaml mujoco"},  # tests/designopt_external/test_documentation.py
     "external_programs.md": {  # tests/designopt_external/test_documentation.py
         "sh",
         "sh calculix",

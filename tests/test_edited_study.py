@@ -154,6 +154,16 @@ def test_a_run_beside_takes_over_evaluations_with_the_same_keys_and_counts_them(
     assert (folder / "results/plate.3.study/report.html").exists()
 
 
+@pytest.mark.parametrize(("levels", "note"), [("3", True), ("5", False)])
+def test_a_design_of_the_first_run_that_is_better_than_those_of_a_run_beside_is_named(folder, levels, note):
+    edit(folder, "[2, 8]", "[2.8, 6]" if note else "[3, 7]")  # the second grid has the best feasible design, 3 mm
+    edit(folder, "levels: 13", f"levels: {levels}")
+    beside = designopt(folder, "run", "plate.yaml", "--beside", *PLUGIN)
+    assert beside.returncode == 0, beside.stderr
+    better = "note: results/plate.study/2 is better: mass 2.4 kg, within the same bounds and limits"
+    assert (better in beside.stdout) == note
+
+
 def test_other_limits_are_answered_from_the_recorded_evaluations(folder):
     edit(folder, "max: 20 mm", "max: 10 mm")
     repeated = designopt(folder, "run", "plate.yaml", *PLUGIN)

@@ -15,13 +15,7 @@ from designopt.cli import _Commands
 from designopt.cli.exit import INTERRUPTED
 from designopt.interrupts import HostHandlers, handler_of_host
 
-
-@pytest.fixture(autouse=True)
-def handled():
-    """Ctrl-C as in a terminal; a shell lets what it starts in the background ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+pytestmark = pytest.mark.usefixtures("handled")
 
 
 def wait_a_minute():

@@ -1,7 +1,5 @@
 """Programs run only if the user allows them by name."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

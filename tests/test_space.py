@@ -1,7 +1,5 @@
 """Conditional parameters: a design says nothing of a parameter whose condition does not hold."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -18,9 +18,10 @@ from designopt.report.comparison.bands import median_with_band
 from designopt.report.comparison.seeds import LEVEL, attainment
 from designopt.report.labels import listed, number, plain, with_unit
 from designopt.report.page.page import PageHead, page, write_page
-from designopt.report.parts.answer.problem import limit_text, range_text, use_text
+from designopt.report.parts.answer.problem import limit_with_unit, range_text, use_text
 from designopt.report.section import Figure, Section, Table, with_a_value
 from designopt.report.traces import Trace, selected, trace
+from designopt.store.views.table import stated_constraints
 from designopt.study.study import Objective
 
 #: Maximum number of objectives of a drawn attainment surface.
@@ -314,7 +315,7 @@ def _statement(scores: BenchmarkScores) -> Section:
             f"{use_text(p.study.model)}, version {p.study.model.plugin.version}",
             "; ".join(f"{v.name} {range_text(v)} {v.unit}".rstrip() for v in p.study.space),
             "; ".join(f"{o.direction} {o.expression.text}" for o in p.study.objectives),
-            "; ".join([*map(limit_text, p.study.constraints), *(r.text for r in p.study.relations)]),
+            "; ".join([*map(limit_with_unit, stated_constraints(p.study)), *(r.text for r in p.study.relations)]),
             len(p.study.scenarios),
         )
         for p in benchmark.problems

@@ -14,7 +14,7 @@ import click
 from designopt.cli.completion import stores, studies
 from designopt.cli.exit import STORE, WRONG_INPUT, echo, fail
 from designopt.cli.opening import data_option, load_or_fail, open_result, plugin_option, without_plugin
-from designopt.cli.result_table import Identity, ResultColumns, ResultRow, ResultTable, identity, place_of
+from designopt.cli.result_table import Identity, ResultColumns, ResultRow, ResultTable, identity
 from designopt.counts import of_number, plural
 from designopt.plugin import PluginError
 
@@ -70,6 +70,8 @@ def tell(store: str, results: str, correct: bool, plugin_files: tuple[str, ...],
     a text in the column `failed` is the reason why an evaluation has no result. Parameters in the file must be those
     that were asked for.
     """
+    from designopt.run.ask_tell import tell as record
+
     definition, path = _study(store, None, plugin_files, data)
     table = ResultTable(Path(results), ResultColumns.of_study(definition))
     rows = table.rows()
@@ -80,18 +82,18 @@ def tell(store: str, results: str, correct: bool, plugin_files: tuple[str, ...],
         for row in rows:
             table.check_settings(row, by_identity[row.identity])
             reports.append((by_identity[row.identity], row.values, row.why))
-        changes = []
+        changes: dict[bytes, str] = {}
         successes = [(one, values) for one, values, _ in reports if values is not None]
         if successes:
             evaluations, outputs = (list(column) for column in zip(*successes, strict=True))
-            changes += definition.tell(evaluations, outputs, store=path, correct=correct)
+            changes |= record(definition.definition, path, evaluations, outputs, "", correct=correct)
         for one, values, why in reports:
             if values is None:
-                changes += definition.tell(one, None, store=path, why=why, correct=correct)
-        for sentence in changes:
+                changes |= record(definition.definition, path, [one], [None], why, correct=correct)
+        for sentence in changes.values():
             echo(sentence)
         if correct:
-            unchanged = [r.line for r in rows if not any(c.startswith(f"{place_of(r.identity)}: ") for c in changes)]
+            unchanged = [row.line for row in rows if by_identity[row.identity].key not in changes]
             echo(f"{plural(len(changes), 'result')} corrected in {path}, {len(unchanged)} unchanged{_lines(unchanged)}")
             if table.empty_lines:
                 echo(

@@ -51,7 +51,7 @@ LISTED, NAMED = 4, 12
 @click.option(
     "--size",
     metavar="WIDTHxHEIGHT",
-    help="--figure: its size in mm [default: 85x64, higher with several panels or a long legend].",
+    help="--figure: its size in mm [default: one column of a paper, as high as panels and legend need].",
 )
 @click.option(
     "--set",
@@ -114,20 +114,27 @@ def report(
 
 def _write_figures(result: Result, files: Sequence[str], size: str | None) -> None:
     """Each file with the figure that it names; ends the command if that fails."""
-    from designopt.report.figure_file import FigureError, other_figures, write_figure
+    from designopt.report.figure_file import FigureError, write_figure
 
-    width, _, height = (size or "85x64").partition("x")
-    if not all(text.replace(".", "", 1).isdigit() and 10.0 <= float(text) <= 2000.0 for text in (width, height)):
-        raise click.UsageError(f"--size takes a width and a height in mm, such as 85x64, not '{size}'")
+    width_and_height = None if size is None else _size(size)
     for file in files:
         try:
-            echo(write_figure(result, Path(file), (float(width), float(height)) if size else None))
-            if further := other_figures(result, Path(file)):
+            further = write_figure(result, Path(file), width_and_height)
+            echo(file)
+            if further:
                 echo(f"  {further}")
         except FigureError as error:
             fail(f"error: {error}", WRONG_INPUT)
         except OSError as error:
             fail(f"{file}: the figure cannot be written ({error.strerror or error})", STORE)
+
+
+def _size(text: str) -> tuple[float, float]:
+    """Width and height in ``170x90``, mm. Raises `click.UsageError`."""
+    width, _, height = text.partition("x")
+    if not all(number.replace(".", "", 1).isdigit() and 10.0 <= float(number) <= 2000.0 for number in (width, height)):
+        raise click.UsageError(f"--size takes a width and a height in mm, such as 170x90, not '{text}'")
+    return float(width), float(height)
 
 
 def _default_page(result: Result, changes: Sequence[str]) -> Path:

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -151,7 +151,8 @@ def run(
 
         budgets = {**at_least_spent(study.definition, start.store), **budgets}
     tell.runs(start.store)
-    return _finish(study.run(progress=progress(progress_mode), budget=budgets, **vars(start), **options))
+    result = study.run(progress=progress(progress_mode), budget=budgets, **vars(start), **options)
+    return _finish(result, sources=start.recall)
 
 
 @click.command()
@@ -209,9 +210,10 @@ def _budget(text: str) -> tuple[str, int | timedelta]:
     return stage, time
 
 
-def _finish(result: Result) -> int:
-    """The short table, the report, the exports and the next commands, after a run."""
+def _finish(result: Result, sources: Sequence[Path] = ()) -> int:
+    """The short table, notes on better designs of `sources`, the report, the exports and the next commands."""
     from designopt.report import summary_table
+    from designopt.report.comparison.better_designs import note_on_better_designs
     from designopt.report.no_design import most_frequent_end, without_number
     from designopt.report.tables import broken_limits, most_frequent_failure
     from designopt.store.errors import resume_command
@@ -219,7 +221,8 @@ def _finish(result: Result) -> int:
 
     feasible = bool(result.outcomes.feasible.any())
     if feasible or (not result.problem.objectives and len(result.outcomes)):
-        echo(f"{summary_table(result)}\n")
+        notes = [f"note: {note}\n" for source in sources if (note := note_on_better_designs(result, source))]
+        echo("".join([f"{summary_table(result)}\n", *notes]))
     page = write_page(result)
     echo(f"report       {page}")
     lacking = write_exports(result, page, result.study.export, required=False, label="export       ")

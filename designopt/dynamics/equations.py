@@ -74,7 +74,7 @@ def build_system(
     what = f"system '{name}'"
     entries_by_table = {"states": states, "parameters": parameters, "controls": controls, "data": data}
     tables = {
-        table: [(v, ca.SX.sym(v.name, _size(v))) for v in _variables(what, entries)]
+        table: [(v, ca.SX.sym(v.name, len(v.parts) if isinstance(v, Vector) else 1)) for v in _variables(what, entries)]
         for table, entries in entries_by_table.items()
     }
     time, results = ca.SX.sym("time"), _variables(what, outputs)
@@ -162,7 +162,3 @@ def _variables(what: str, table: Table) -> list[Variable | Vector]:
             f"{what}: {wrong[0]!r} has no unit: give names with units, as {{'speed': 'm/s'}}, or variables"
         )
     return entries
-
-
-def _size(variable: Variable | Vector) -> int:
-    return len(variable.parts) if isinstance(variable, Vector) else 1

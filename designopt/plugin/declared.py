@@ -14,8 +14,9 @@ from designopt.plugin.values import Array, Field, PluginError, Quantity
 class Declared:
     """The result of a model's ``declares()``, in addition to its annotations: numbers by name with unit, meaning and
     range, and arrays. Inputs and outputs named in `optional` may be missing; inputs and conditions named in `texts` are
-    words. `units` are those of annotated inputs, outputs and arrays that depend on the settings. `plots` are
-    parts of the report, by name, that come first where a study names none."""
+    words. `without` names annotated inputs that these settings do not have. `units` are those of annotated inputs,
+    outputs and arrays that depend on the settings. `plots` are parts of the report, by name, that come first where a
+    study names none."""
 
     inputs: Mapping[str, Quantity] = field(default_factory=dict)
     conditions: Mapping[str, Quantity] = field(default_factory=dict)
@@ -23,6 +24,7 @@ class Declared:
     arrays: Mapping[str, Array] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
     texts: frozenset[str] = frozenset()
+    without: frozenset[str] = frozenset()
     units: Mapping[str, str] = field(default_factory=dict)
     plots: tuple[str, ...] = ()
 
@@ -45,7 +47,7 @@ def with_declared(use: Use[ModelPlugin], built: Any = None) -> Use[ModelPlugin]:
     _check_names("condition", conditions, plugin.conditions or {}, plugin)
     _check_names("output", outputs, {**plugin.outputs, **declared.arrays}, plugin)
     _check_names("array", declared.arrays, {**plugin.arrays, **plugin.outputs}, plugin)
-    plugin = in_units(plugin, declared.units)
+    plugin = in_units(_without(plugin, declared.without), declared.units)
     # what a study asks for by its settings comes first, in all tables
     every_output, arrays = {**outputs, **plugin.outputs}, {**plugin.arrays, **declared.arrays}
     check_sentences(plugin.name, every_output, arrays)
@@ -60,6 +62,15 @@ def with_declared(use: Use[ModelPlugin], built: Any = None) -> Use[ModelPlugin]:
         ),
         use.settings,
     )
+
+
+def _without(plugin: ModelPlugin, names: frozenset[str]) -> ModelPlugin:
+    """`plugin` without the annotated inputs `names`. Raises `PluginError` for a name that is not annotated."""
+    if unknown := sorted(names - (plugin.inputs or {}).keys()):
+        raise PluginError(f"model '{plugin.name}' declares that it is without '{unknown[0]}', which is not annotated")
+    if not names:
+        return plugin
+    return replace(plugin, inputs={n: item for n, item in (plugin.inputs or {}).items() if n not in names})
 
 
 def in_units(plugin: ModelPlugin, units: Mapping[str, str]) -> ModelPlugin:

@@ -59,22 +59,30 @@ class FigureError(Exception):
     """A figure cannot be written; the text says why, and what to do."""
 
 
-def write_figure(result: Result, file: Path, size: tuple[float, float] | None = None) -> Path:
+def write_figure(result: Result, file: Path, size: tuple[float, float] | None = None) -> str:
     """Write the figure that `file` names, ``PART.svg`` or ``PART-2.pdf`` for the second one of a part; `size` in mm, by
-    default one column of a paper, higher where panels stand above each other or the legend is long.
+    default one column of a paper, higher where panels stand above each other or the legend is long. Returns its title
+    and the file names of the others of the part; "" of an only one.
 
     Raises `FigureError` for an unknown part or format and without a browser, `OSError` if the file cannot be written.
     """
     if file.suffix.lower() not in (".svg", ".pdf"):
         raise FigureError(f"{file}: a figure is written as .svg or .pdf")
-    figure = _figure(result, file)
+    part, number = _part_and_number(file)
+    figures = _figures_of_part(result, file)
+    names = _file_names(file, figures)
+    if not 1 <= number <= len(figures):
+        listed = ", ".join(name for name, _ in names)
+        raise FigureError(f"{file}: the part '{part}' has no figure {number} here; its figures are {listed}")
+    figure = _on_paper(figures[number - 1].plotly())
     width, height = (round(length * _PIXELS) for length in size or _column(figure))
     if file.suffix.lower() == ".svg":
         content = draw(figure, width, height, str(file))["svg"]
     else:
         content = _printed(figure, width, height, str(file))
     file.write_bytes(content)
-    return file
+    further = ", ".join(f"{name} ({title})" for k, (name, title) in enumerate(names, start=1) if k != number)
+    return f"{names[number - 1][1]}; others of the part: {further}" if further else ""
 
 
 def has_browser() -> bool:
@@ -134,26 +142,6 @@ def _run(command: list[str], name: str) -> subprocess.CompletedProcess[bytes]:
     if process.returncode:
         raise FigureError(f"{name}: {command[0]} did not draw it (exit code {process.returncode})")
     return process
-
-
-def _figure(result: Result, file: Path) -> plotly.graph_objects.Figure:
-    """The figure that the name of `file` states, with the letters of a paper."""
-    part, number = _part_and_number(file)
-    figures = _figures_of_part(result, file)
-    if not 1 <= number <= len(figures):
-        names = ", ".join(name for name, _ in _file_names(file, figures))
-        raise FigureError(f"{file}: the part '{part}' has no figure {number} here; its figures are {names}")
-    return _on_paper(figures[number - 1].plotly())
-
-
-def other_figures(result: Result, file: Path) -> str:
-    """The title of the figure that `file` names, and the file names of the others of its part; "" of an only one."""
-    _, number = _part_and_number(file)
-    names = _file_names(file, _figures_of_part(result, file))
-    if len(names) == 1:
-        return ""
-    further = ", ".join(f"{name} ({title})" for k, (name, title) in enumerate(names, start=1) if k != number)
-    return f"{names[number - 1][1]}; others of the part: {further}"
 
 
 def _part_and_number(file: Path) -> tuple[str, int]:

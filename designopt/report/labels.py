@@ -25,10 +25,12 @@ from designopt.store.views.table import stated_constraints, stated_units
 if TYPE_CHECKING:
     from designopt.problem import Problem
     from designopt.store.result import Result
-    from designopt.study.study import DesignVariable, Stage, StudyConstraint
+    from designopt.study.study import DesignVariable, Stage, StudyConstraint, Tolerance
 
 #: Limits of the significant digits of an answer from programs.
 LEAST_DIGITS, MOST_DIGITS = 2, 6
+#: Largest rounding of a parameter's value, relative to its tolerance.
+_SHARE_OF_TOLERANCE = 0.1
 #: The label of the design of a study without free parameters.
 ONLY_DESIGN = "the design"
 #: Maximum letters per line of a wrapped name, and maximum lines.
@@ -64,6 +66,33 @@ def answer_digits(result: Result) -> int:
     if error <= 0.0:
         return MOST_DIGITS
     return int(min(max(1 - math.floor(math.log10(min(error, 1.0))), LEAST_DIGITS), MOST_DIGITS))
+
+
+def tolerances_in_use(result: Result) -> dict[str, Tolerance]:
+    """The tolerances of parameters by name: stated ones, and assumed ones within which neighbours are evaluated."""
+    tolerances = result.study.tolerances
+    if tolerances is None or (tolerances.assumed and result.tolerated() is None):
+        return {}
+    return {tolerance.parameter: tolerance for tolerance in tolerances.of}
+
+
+def parameter_digits(result: Result, name: str, value: object) -> int:
+    """Significant digits of a `value` of a parameter: those of the answer, and at least four, without those below a
+    tenth of its tolerance."""
+    most = max(answer_digits(result), 4)
+    tolerance = tolerances_in_use(result).get(name)
+    if tolerance is None or not isinstance(value, float) or not value or not math.isfinite(value):
+        return most
+    size = tolerance.size * abs(value) if tolerance.relative else tolerance.size
+    if size <= 0.0:
+        return most
+    last_place = math.floor(math.log10(2.0 * _SHARE_OF_TOLERANCE * size))
+    return min(max(math.floor(math.log10(abs(value))) - last_place + 1, LEAST_DIGITS), most)
+
+
+def parameter_text(result: Result, name: str, value: object) -> str:
+    """A `value` of a parameter with its `parameter_digits`."""
+    return number(value, parameter_digits(result, name, value))
 
 
 def motion_of_program(result: Result, row: int) -> str:
@@ -120,12 +149,22 @@ def objective_values(result: Result) -> Floats:
     return np.where(np.isfinite(values), values, np.nan)
 
 
-def chosen_once(result: Result) -> dict[str, int]:
-    """The chosen designs, each once, with its labels joined."""
+def chosen_labels(result: Result) -> dict[int, list[str]]:
+    """The labels of each chosen design, by its row."""
     labels: dict[int, list[str]] = {}
     for label, row in result.chosen().items():
         labels.setdefault(row, []).append(label)
-    return {", ".join(names): row for row, names in labels.items()}
+    return labels
+
+
+def chosen_once(result: Result) -> dict[str, int]:
+    """The chosen designs, each once, with its labels joined."""
+    return {", ".join(labels): row for row, labels in chosen_labels(result).items()}
+
+
+def as_subject(labels: Sequence[str]) -> str:
+    """The labels of one design as the subject of a sentence: ``best mass (also compromise)``."""
+    return labels[0] if len(labels) == 1 else f"{labels[0]} (also {listed(labels[1:])})"
 
 
 def drawn_designs(result: Result) -> dict[str, int]:

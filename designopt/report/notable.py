@@ -37,7 +37,7 @@ def notable(result: Result) -> list[str]:
         *program_differences(result),
         *uncertain_programs(result),
         *diagnosis(result),
-        *_of_best_program(result)[:WARNINGS],
+        *best_program_warnings(result),
     )
     notes = [f"note: {text}" for text in clauses]
     for name, quantity, some in _notable_outputs(result):
@@ -110,14 +110,14 @@ def diagnosis(result: Result) -> list[str]:
     return [*worst, *solution.warnings[:WARNINGS]]
 
 
-def _of_best_program(result: Result) -> tuple[str, ...]:
-    """Warnings of the program with the best objective."""
+def best_program_warnings(result: Result) -> tuple[str, ...]:
+    """The first warnings of the program with the best objective."""
     best = result.best_program()
     try:
         solution = None if best is None else best.solution
     except StoreError:  # the report and `designopt show` name it
         return ()
-    return solution.warnings if solution is not None else ()
+    return solution.warnings[:WARNINGS] if solution is not None else ()
 
 
 def unusual(result: Result) -> list[str]:

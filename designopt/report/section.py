@@ -64,8 +64,8 @@ class Table:
     """A table, with a download of all its rows as CSV in full precision.
 
     The page shows the first `visible_rows` rows, those from number `folded_from` on when the reader asks for them, and
-    numbers with `digits` significant digits. Rows whose number is in `marked` are highlighted. `designs` are the result
-    rows of the table rows.
+    numbers with `digits` significant digits, the first rows with `row_digits`. Rows whose number is in `marked` are
+    highlighted. `designs` are the result rows of the table rows.
     """
 
     title: str
@@ -76,7 +76,12 @@ class Table:
     marked: frozenset[int] = frozenset()
     designs: tuple[int, ...] = ()
     digits: int = 4
+    row_digits: tuple[int, ...] = ()
     folded_from: int | None = None
+
+    def digits_of(self, row: int) -> int:
+        """Significant digits of the numbers in a row."""
+        return self.row_digits[row] if row < len(self.row_digits) else self.digits
 
 
 def with_a_value(
@@ -93,8 +98,8 @@ class Section:
 
     `introduction` is plain text, paragraphs separated by an empty line; `facts` are (name, value) pairs in large type;
     `findings` are sentences in a list; `notes` are in small type at the end; `details` are (summary, text) pairs,
-    folded. `needs` are the arrays without which the part shows nothing. All strings are plain text: the page escapes
-    them.
+    folded. `needs` are the arrays without which the part shows nothing. One that is `on_request` is printed only if the
+    reader asks for all parts. All strings are plain text: the page escapes them.
     """
 
     title: str
@@ -106,6 +111,7 @@ class Section:
     notes: tuple[str, ...] = ()
     details: tuple[tuple[str, str], ...] = ()
     needs: tuple[str, ...] = ()
+    on_request: bool = False
 
 
 def with_folded_rest(section: Section, notes: Sequence[str], most: int = 6) -> Section:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from designopt.counts import count, plural
@@ -11,6 +11,8 @@ from designopt.printable import one_line
 from designopt.problem import ENDED_WITH_CAUSE
 from designopt.report.labels import (
     answer_digits,
+    as_subject,
+    chosen_labels,
     chosen_once,
     design_names,
     design_values,
@@ -18,14 +20,21 @@ from designopt.report.labels import (
     failure_class,
     number,
     objective_values,
+    parameter_text,
     with_unit,
 )
 from designopt.report.no_design import failed_baselines, without_feasible, without_number
 from designopt.report.notable import LINES, diagnosis, notable, unusual
 from designopt.report.parts.answer import summary, violated_limits
-from designopt.report.parts.answer.limits import WARNED, fewer_bounds, recommended_bounds, warnings
+from designopt.report.parts.answer.limits import limits_of_most, reached_bounds
 from designopt.report.parts.answer.recommendation import search_without_gain
-from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, untried, without_robust_choice
+from designopt.report.parts.answer.tolerances import (
+    fragile_in_short,
+    narrow_front,
+    robust_baseline,
+    untried,
+    without_robust_choice,
+)
 from designopt.report.parts.answer.unfinished_search import search_to_continue
 from designopt.report.parts.answer.validation import feasible_shares, rarely_valid
 from designopt.report.parts.failures import invalid_designs
@@ -46,8 +55,8 @@ def summary_table(result: Result) -> str:
     """The chosen designs as aligned plain text, one line each: free parameters, then objectives; no final newline.
 
     Above are the recommended design, if it is not the first choice, and a note for each chosen one that violates limits
-    within its tolerances. Below are notes on notable outputs above 0, on each bound and limit active for most of the
-    front, on the bounds active for less of it, and on those of the recommended design. For a study without objectives
+    within its tolerances. Below are notes on notable outputs above 0, on the bounds that the front and the
+    recommended design reach, and on each limit active for most of the front. For a study without objectives
     it is the `analysis_table`.
     """
     if not result.problem.objectives:
@@ -68,7 +77,8 @@ def summary_table(result: Result) -> str:
     lines, better = [head], result.better_motions
     recommended = result.recommended() if len(chosen) > 1 else None
     for label, row in chosen.items():
-        parameters = [number(v, max(digits, 4)) for v in design_values(result, row)]
+        design = zip(problem.space.free, design_values(result, row), strict=True)
+        parameters = [parameter_text(result, p.name, v) for p, v in design]
         cells = [*parameters, *(number(v, digits) for v in map(float, values[row]))]
         broken = "" if result.outcomes.feasible[row] else " (violates limits)"
         cells += [words(row) for words in shares.values()]
@@ -85,34 +95,32 @@ def summary_table(result: Result) -> str:
     first += [f"warning: {text}" for text in result.code_differences]
     clauses = (
         *fragile_in_short(result),
+        *robust_baseline(result),
         *without_robust_choice(result),
         *rarely_valid(result),
         *narrow_front(result),
         *undetermined(result),
     )
     first += [f"note: {clause}" for clause in clauses]
-    last = [
-        *search_to_continue(result),
-        *search_without_gain(result),
-        *fewer_bounds(result),
-        *recommended_bounds(result, below=WARNED),
-        *untried(result),
-    ]
+    last = [*search_to_continue(result), *search_without_gain(result), *untried(result)]
     notes = [
         *(f"warning: {clause}" for clause in unusual(result)),
-        *_lacking(result, chosen),
+        *_lacking(result),
         *_failed(result),
         *notable(result),
-        *(f"note: {clause}" for clause in (*warnings(result), *last)),
+        *(f"note: {clause}" for clause in (*reached_bounds(result), *limits_of_most(result), *last)),
     ]
     return "\n".join([*first, *_aligned(lines, 1), *notes])
 
 
-def _lacking(result: Result, chosen: Mapping[str, int]) -> list[str]:
+def _lacking(result: Result) -> list[str]:
     """Which of the chosen designs are scored with missing scenarios."""
-    total = len(result.problem.scenarios)
-    lacking = {label: int(result.missing[row]) for label, row in chosen.items() if result.missing[row]}
-    return [f"note: {label} has no result in {n} of {total} scenarios" for label, n in lacking.items()]
+    total, missing = len(result.problem.scenarios), result.missing
+    return [
+        f"note: {as_subject(labels)} has no result in {int(missing[row])} of {total} scenarios"
+        for row, labels in chosen_labels(result).items()
+        if missing[row]
+    ]
 
 
 def _failed(result: Result) -> list[str]:
@@ -201,7 +209,8 @@ def _aligned(lines: list[list[str]], words: int) -> list[str]:
 
 
 def state(result: Result) -> str:
-    """The progress of the run, as aligned plain text: evaluations, failures, end of the last session."""
+    """The progress of the run, as aligned plain text: evaluations, failures, results that were taken over or corrected,
+    end of the last session."""
     counts = result.counts
     designs = f"{plural(counts['designs'], 'design')}, {count(counts['feasible'])} of them feasible"
     failed = [
@@ -225,9 +234,18 @@ def state(result: Result) -> str:
                 if invalid
                 else []
             ),
+            *(
+                f"{head:13}{one_line(str(event['text']).replace(' taken over from ', ' from '))}"
+                for event in result.events
+                if (head := _HAPPENED.get(event["kind"]))
+            ),
             f"last session {one_line(result.ended)}",
         ]
     )
+
+
+#: Kinds of events that change where results come from, with the head of their line.
+_HAPPENED = {"recalled": "taken over", "corrected": "corrected"}
 
 
 def unfinished(result: Result) -> str:
@@ -236,15 +254,15 @@ def unfinished(result: Result) -> str:
         return ""
     started = set(result.stage.tolist())
     stages = [stage for stage in result.study.stages if stage.name in started] or list(result.study.stages[:1])
-    completed = int((result.stage == stages[-1].name).sum()) if stages else 0
+    completed = _used_budget(result, stages[-1].name) if stages else 0
     # The total requests of all stages are those of this stage as long as there was no other.
     points = result.counts["points"] if len(stages) == 1 else None
     planned = stages[-1].budget.evaluations or points if stages else None
-    far = (
-        f"{count(completed)} of {plural(planned, 'design')}"
-        if planned and planned > completed
-        else plural(completed, "design")
-    )
+    if planned and planned > completed:
+        far = f"{count(completed)} of {plural(planned, 'design')}"
+    else:
+        used_up = bool(stages) and stages[-1].budget.evaluations is not None
+        far = f"{'all ' if used_up else ''}{plural(completed, 'design')}"
     where = f" of stage {stages[-1].name}" if stages else ""
     if result.ended == "not ended":
         why = f"Unfinished: the run is active or was killed; so far {far}{where}. If it is not active, continue"
@@ -253,6 +271,18 @@ def unfinished(result: Result) -> str:
     if result.made_elsewhere:
         why = f"Unfinished: evaluations are asked for; so far {far}{where}. Continue"
     return f"{why} with: {ask_and_tell(result.path) if result.made_elsewhere else resume_command(result.path)}"
+
+
+def _used_budget(result: Result, stage: str) -> int:
+    """The completed designs of a stage, with the cost of cheap evaluations and without invalid designs, which cost
+    nothing."""
+    rows, fidelity = result.designs_of(stage), result.problem.fidelity
+    valid = int((~result.outcomes.invalid[rows[rows >= 0]]).sum())
+    of_search = result.cheap is not None and stage == result.study.stages[-1].name
+    cheap = (
+        len(result.cheap) * fidelity.cost if of_search and result.cheap is not None and fidelity is not None else 0.0
+    )
+    return math.ceil(valid + cheap - 1e-9)
 
 
 #: Reasons for the end of a session, as clauses.

@@ -123,10 +123,10 @@ def tell(
     why: str,
     *,
     correct: bool = False,
-) -> list[str]:
+) -> dict[bytes, str]:
     """Record results of `evaluations`: outputs of the model by name, or None without a result, with the reason `why`.
     Durable on return. With `correct` they replace recorded ones, which stay in the journal as events; returns a
-    sentence on each that changed.
+    sentence on each that changed, by its key.
 
     Raises `ValueError` for an output that is missing or not a number, for an evaluation that already has a result, and
     `StoreError`.
@@ -160,15 +160,15 @@ def tell(
         journal.add_evaluations(records)
         journal.commit()
         journal.count()
-        return []
+        return {}
 
 
 def _correct(
     journal: Journal, evaluations: Sequence[PendingEvaluation], records: Sequence[tuple[Any, ...]]
-) -> list[str]:
+) -> dict[bytes, str]:
     """Replace the results of `evaluations` by `records` where they differ; each former one becomes an event. Returns a
-    sentence on each. Raises `ValueError` for an evaluation without a result."""
-    changed, sentences = [], []
+    sentence on each by its key. Raises `ValueError` for an evaluation without a result."""
+    changed, sentences = [], dict[bytes, str]()
     for one, record in zip(evaluations, records, strict=True):
         kind = {"scenario": "", "neighbour": f" (neighbour {one.scenario_index})"}.get(one.kind, f" ({one.kind})")
         where = f"design {one.number} in scenario '{one.scenario}'{kind}"
@@ -179,8 +179,8 @@ def _correct(
         before, after = ((status, reason, json.loads(outputs or "{}")) for status, reason, outputs in results)
         if before != after:
             changed.append(record)
-            sentences.append(f"{where}: {_in_words(*results[1])}, formerly {_in_words(*results[0])}")
-    for sentence in sentences:
+            sentences[one.key] = f"{where}: {_in_words(*results[1])}, formerly {_in_words(*results[0])}"
+    for sentence in sentences.values():
         journal.add_event(CORRECTED, sentence)
     if changed:
         journal.replace_evaluations(changed)

@@ -152,7 +152,7 @@ def _take(store: Path, origin: StartFrom, problem: Problem, who: str) -> Startin
         raise StoreError(
             f"{who} cannot start from {store}: its designs have no parameter {names} (they have {had})", store
         )
-    best = select(_judged(source, problem, who), origin)
+    best = select(judged(source, problem, who), origin)
     try:
         X = translated(best.X, theirs, problem.space)
     except units.UnitError as error:
@@ -160,7 +160,7 @@ def _take(store: Path, origin: StartFrom, problem: Problem, who: str) -> Startin
     return StartingDesigns(str(store.absolute()), X, len(best) - len(X))
 
 
-def _judged(source: Result, problem: Problem, who: str) -> Outcomes:
+def judged(source: Result, problem: Problem, who: str) -> Outcomes:
     """The other store's designs scored by this problem, from the records there; by its own problem if these are
     insufficient and the objectives have the same names and directions."""
     alike = {(o.name, o.direction) for o in source.problem.objectives} == {

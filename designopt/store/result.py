@@ -308,7 +308,8 @@ class Result:
             return read_cheap(journal, self.recorded_problem)
 
     def tolerated(self) -> ToleranceResults | None:
-        """Designs and their neighbours within the tolerances of the parameters; None before any are evaluated."""
+        """Designs and their neighbours within the tolerances of the parameters; None before any are evaluated, and if
+        the study asks for none."""
         return self._tolerated
 
     @cached_property
@@ -316,7 +317,7 @@ class Result:
         if self.stored is not None:
             return self.stored.tolerated()
         study = (self.original or self).study
-        if study.tolerances is None:
+        if study.tolerances is None or study.tolerances.neighbours == 0:  # recorded ones are not asked for either
             return None
         problems, rows = (self.recorded_problem, self.problem), self._recorded
         with self._journal() as journal, scoring(self.path):

@@ -122,7 +122,7 @@ def write(template: str, target: Path | None = None, name: str | None = None) ->
     for file, text in texts.items():
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("x", encoding="utf-8") as stream:
-            stream.write(_filled(text.read_text(encoding="utf-8"), name))
+            stream.write(text.read_text(encoding="utf-8").replace("{{name}}", name))
     steps = tuple(step.format(place=shlex.quote(str(destination)), name=name) for step in TEMPLATES[template].next)
     return WrittenStudy(tuple(texts), steps)
 
@@ -164,7 +164,3 @@ def _below(folder: Traversable, path: str = "") -> Iterator[tuple[str, Traversab
             yield from _below(item, f"{path}{item.name}/")
         elif item.name.endswith(SUFFIX):
             yield path + item.name.removesuffix(SUFFIX), item
-
-
-def _filled(text: str, name: str) -> str:
-    return text.replace("{{name}}", name)

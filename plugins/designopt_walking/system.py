@@ -24,14 +24,14 @@ def side_of(body: str) -> str:
 Entries = Sequence[tuple[Variable, Any]]
 
 
-def walking_system(walker: Walker, outputs: Entries = (), data: Entries = ()) -> System:
+def walking_system(walker: Walker, outputs: Entries = (), data: Entries = (), axes: str = "xy") -> System:
     """The equations of motion, of the activations and of compliant tendons.
 
     States: the coordinates, ``<coordinate>_speed``, ``activation_<muscle>``, of compliant tendons
     ``tendon_force_<muscle>``. Controls: ``excitation_<muscle>``, the drives by name, those of devices. Unknowns:
     ``<coordinate>_acceleration``, and as algebraic variables, because fibres do not depend on them linearly, the rates
     ``force_rate_<muscle>`` for which tendons and fibres are in equilibrium. Parameters: those of devices. Outputs:
-    the ground forces, ``ground_x_<side>`` and ``ground_y_<side>``, and further ones; `data` as stated.
+    the ground forces along `axes`, ``ground_x_<side>`` and so on, and further ones; `data` as stated.
     """
     state, muscles = walker.state, walker.muscles
     coordinates = state.tree.coordinates
@@ -66,13 +66,21 @@ def walking_system(walker: Walker, outputs: Entries = (), data: Entries = ()) ->
         algebraic=algebraic,
         parameters=[entry for device in walker.devices for entry in device.parameters],
         data=data,
-        outputs=[*ground_outputs(walker), *outputs],
+        outputs=[*ground_outputs(walker, axes), *outputs],
     )
 
 
-def ground_outputs(walker: Walker) -> Iterator[tuple[Variable, Any]]:
-    """The ground force of each foot (N), forward and upward."""
-    for foot, force in walker.ground_forces.items():
-        side = side_of(foot)
-        yield Variable(f"ground_x_{side}", "N"), force[0]
-        yield Variable(f"ground_y_{side}", "N"), force[1]
+def ground_outputs(walker: Walker, axes: str = "xy") -> Iterator[tuple[Variable, Any]]:
+    """The ground force of each foot (N) along the `axes`: x forward, y upward, z to the right."""
+    for side, force in foot_forces(walker).items():
+        for axis in axes:
+            yield Variable(f"ground_{axis}_{side}", "N"), force["xyz".index(axis)]
+
+
+def foot_forces(walker: Walker) -> dict[str, Any]:
+    """(3, 1) N of the ground on each foot, by its side: on all of its bodies."""
+    forces: dict[str, Any] = {}
+    for body, force in walker.ground_forces.items():
+        side = side_of(body)
+        forces[side] = forces[side] + force if side in forces else force
+    return forces

@@ -44,7 +44,8 @@ class Walker:
     `drives` are the symbols of the controls of coordinate actuators by their names. `ground_forces` (3, 1) N on each
     foot, by the body that carries its spheres, in the axes of the ground, and `pressure_centres` (3, 1) m: points of
     action on the floor, weighted by the normal forces. `devices` act on coordinates. `moments` are generalised forces
-    (m, 1) by their origin: muscles, contacts, drives, devices.
+    (m, 1) by their origin: muscles, contacts, drives, devices, pull. `pull` (N) acts along the ground at the origin of
+    the pelvis.
     """
 
     model: OsimModel
@@ -56,6 +57,7 @@ class Walker:
     indentation: Mapping[str, Any]
     moments: Mapping[str, Any]
     devices: Sequence[DeviceForces] = field(default_factory=tuple)
+    pull: float = 0.0
 
     @property
     def coordinates(self) -> tuple[str, ...]:
@@ -113,6 +115,15 @@ class Walker:
             column[self.coordinates.index(name)] += value
         devices = self.moments.get("devices", ca.SX.zeros(self.state.z.shape)) + column
         return replace(self, moments={**self.moments, "devices": devices}, devices=(*self.devices, forces))
+
+
+def pulled(walker: Walker, coordinate: str, force: float) -> Walker:
+    """The walker with a constant `force` (N) in the direction of its forward `coordinate`."""
+    if force == 0.0:
+        return walker
+    column = ca.SX.zeros(walker.state.z.shape)
+    column[walker.coordinates.index(coordinate)] = force
+    return replace(walker, moments={**walker.moments, "pull": column}, pull=force)
 
 
 def on_slope(model: OsimModel, slope: float) -> OsimModel:

@@ -57,7 +57,7 @@ def opensim_peer(tmp_path: Path) -> Callable[..., dict]:
     def answer(script: Path, *arguments: str | Path) -> dict:
         process = subprocess.run(
             [python, str(script), *map(str, arguments)],
-            capture_output=True, text=True, timeout=900, cwd=tmp_path, env={**os.environ, **one_thread}, check=False,
+            capture_output=True, text=True, timeout=7200, cwd=tmp_path, env={**os.environ, **one_thread}, check=False,
         )  # fmt: skip
         if "No module named 'opensim'" in process.stderr:
             pytest.skip(f"opensim is not installed for {python}")

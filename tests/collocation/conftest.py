@@ -1,16 +1,10 @@
 """Tests of this folder, and benchmarks, share the modules of `problems`."""
 
-from __future__ import annotations
-
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from designopt.collocation import Program, Solution, Status
-
-sys.path.insert(0, str(Path(__file__).parent / "problems"))
 
 
 @pytest.fixture

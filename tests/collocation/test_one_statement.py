@@ -1,19 +1,13 @@
 """One statement of a mechanism is simulated, linearised and collocated: all three agree."""
 
-import sys
-from pathlib import Path
-
 import casadi as ca
 import numpy as np
 import pytest
 from chains import chain
+from rod_chains import rod_chain, start
 
 from designopt.collocation import Guess, Options, Phase, Program, TrajectoryProblem, resimulate, sampled
 from designopt.dynamics import Simulator, System, Variable, linearise
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "dynamics"))
-
-from rod_chains import rod_chain, start
 
 
 def double_cart_pole() -> System:

@@ -1,7 +1,5 @@
 """Derivatives of the whole optimum by the numbers of its problem, and what it inherits from their spread."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A small external program: a cantilever, computed by a script that is found on PATH."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

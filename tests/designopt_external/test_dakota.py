@@ -1,7 +1,5 @@
 """Drivers written for Dakota's fork interface: its parameters file, its results file, aprepro templates."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,27 +1,29 @@
-"""The recipes on the page about external programs run as they are printed."""
-
-from __future__ import annotations
+"""The recipes on the pages about external programs, FMUs and MuJoCo models run as they are printed."""
 
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import yaml
 from click.testing import CliRunner
+from fmus import fmu, needs_fmus, needs_mujoco
 
 import designopt
+from designopt import define
 from designopt.cli import main
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "external_programs.md").read_text(encoding="utf-8")
 
 
-def block(fence: str) -> str:
-    (text,) = re.findall(rf"^```{fence}\n(.*?)^```$", PAGE, flags=re.DOTALL | re.MULTILINE)
+def block(fence: str, page: str = PAGE) -> str:
+    (text,) = re.findall(rf"^```{fence}\n(.*?)^```$", page, flags=re.DOTALL | re.MULTILINE)
     return str(text)
 
 
@@ -132,3 +134,48 @@ def test_the_subclass_on_the_page_reads_a_result(folder: Path) -> None:
         {"width": 0.05, "height": 0.05}, allow=["cantilever"]
     )
     assert evaluation.outputs == {"mass": 2.5}
+
+
+FMU_MUJOCO = (Path(__file__).parents[2] / "docs" / "fmu_mujoco.md").read_text(encoding="utf-8")
+REST: dict[str, Any] = {"study": "page", "solver": {"use": "latin_hypercube", "samples": 2}}
+PENDULUM = """\
+<mujoco>
+  <worldbody><body name="bob"><joint name="swing" axis="0 1 0"/><geom name="rod" type="capsule" size="0.01 0.2"/></body>
+  </worldbody>
+  <actuator><motor name="drive" joint="swing"/></actuator>
+  <sensor><jointvel name="rate" joint="swing"/></sensor>
+</mujoco>
+"""
+
+
+@needs_fmus
+def test_the_commands_for_an_fmu_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    fmu(tmp_path / "spring.fmu")
+    for line in block("sh", FMU_MUJOCO).splitlines():
+        arguments = shlex.split(line)[1:]
+        serial = ["--set", "execution.executor=serial"] if arguments[0] == "run" else []
+        outcome = CliRunner().invoke(main, [*arguments, *serial])
+        assert outcome.exit_code == 0, outcome.output
+
+
+@needs_fmus
+def test_the_section_for_an_fmu_is_valid_and_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    fmu(tmp_path / "spring.fmu")
+    (tmp_path / "push.csv").write_text("time,force\n0,0\n1,2\n2,0\n")
+    study = define(**REST, **yaml.safe_load(block("yaml fmu", FMU_MUJOCO)), objectives=[{"minimize": "peak"}])
+    evaluation = study.evaluate({"spring_k": 300.0, "m2": 1.0}, allow=["spring.fmu"])
+    assert evaluation.status == "ok", evaluation.message
+
+
+@needs_mujoco
+def test_the_section_for_mujoco_is_valid_and_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pendulum.xml").write_text(PENDULUM)
+    space = {"stiffness": [1, 2], "length": [0.1, 0.3], "mass": [1, 2], "angle": [0.1, 0.2]}
+    parts = {"space": space, "scenarios": [{"name": "a", "torque": 1}], "objectives": [{"minimize": "effort"}]}
+    study = define(**REST, **yaml.safe_load(block("yaml mujoco", FMU_MUJOCO)), **parts)
+    evaluation = study.evaluate({"stiffness": 1.0, "length": 0.2, "mass": 1.0, "angle": 0.1}, arrays=["swing"])
+    assert evaluation.status == "ok", evaluation.message
+    assert evaluation.outputs["effort"] == pytest.approx(1.0)

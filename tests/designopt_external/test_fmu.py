@@ -1,7 +1,5 @@
 """The model `fmu`: parameters, inputs over time, reductions; one instance serves all designs; failures."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

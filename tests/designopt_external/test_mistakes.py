@@ -1,7 +1,5 @@
 """Mistakes in studies of external programs: each message says what is wrong, where, and what to write instead."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The model `mujoco`: attributes of MJCF and URDF as design inputs, signals, tables, scenes; mistakes are sentences."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The model `program`: a design becomes input files, a program runs, its files contain the results."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re
@@ -15,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from command import alive
 from designopt_external.program.model import ExternalProgram, stated_cause
 from designopt_external.program.sources import nearest_lines
 
@@ -198,13 +197,6 @@ def test_a_program_that_a_signal_ends_has_crashed(folder: Path) -> None:
     study = with_text(folder, ("90 mm]", "100 mm]"))
     evaluation = study.evaluate({"width": 0.05, "height": 0.0995}, allow=ALLOW)
     assert (evaluation.status, evaluation.reason) == ("crashed", "SIGSEGV")
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

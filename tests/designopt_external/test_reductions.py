@@ -1,7 +1,5 @@
 """Reductions of a signal over time, against the integrals of simple functions."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Templates of input files: units, fixed columns, exponents of Fortran; the sandbox."""
 
-from __future__ import annotations
-
 import pytest
 from designopt_external.program.numbers import number
 from designopt_external.program.templates import DeckTemplate, TemplateMistake, UnitNumber

@@ -1,7 +1,5 @@
 """One drive, three times: declared by its equations, as an FMU and as MJCF. The numbers agree."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,16 +1,12 @@
 """What the tests of the knee share."""
 
-from __future__ import annotations
-
 import os
-import sys
 from pathlib import Path
 
 import pytest
 from designopt_knee.gait import bundled_text, read_gait
+from designopt_knee.model import FourBarKnee
 from designopt_knee.parameters import SUBSTITUTE_V1, complete
-
-sys.path.insert(0, str(Path(__file__).parent))  # seven_coordinate.py
 
 _SHARED = Path(os.environ.get("DESIGNOPT_SHARED", Path(__file__).parents[3] / "shared"))
 GAIT_FOLDER = _SHARED / "data" / "gait"
@@ -20,6 +16,15 @@ GAIT_FOLDER = _SHARED / "data" / "gait"
 def base() -> dict[str, float]:
     """The parameter set substitute_v1."""
     return {name: parameter.value for name, parameter in SUBSTITUTE_V1.items()}
+
+
+@pytest.fixture(scope="module")
+def knee() -> FourBarKnee:
+    """The model at its defaults."""
+    model = FourBarKnee()
+    model.check()
+    model.prepare()
+    return model
 
 
 @pytest.fixture(scope="session")

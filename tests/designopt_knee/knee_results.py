@@ -51,6 +51,12 @@ class MadeUp(Result):
     sessions = ({"reason": "done"},)
     events = ()
 
+    def tolerated(self) -> None:
+        """No neighbours."""
+
+    def programs(self) -> tuple[Any, ...]:
+        return ()
+
     def message(self, i: int, scenario: int = 0) -> str:
         return ""
 

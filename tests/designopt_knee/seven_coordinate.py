@@ -10,8 +10,6 @@ of the shank entered everywhere. Every centre of mass is the hip plus a sum of `
 Nothing here is shared with designopt_knee.equations but the parameter values and the gait's coefficients.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

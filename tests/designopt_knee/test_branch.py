@@ -1,7 +1,5 @@
 """Motions of period T over stiffness: where they end, and the figures along them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from designopt_knee.branch import ARRAYS, CONTACTS, LOSSES, FourBarKneeBranch, interval

@@ -1,7 +1,5 @@
 """The minimal form against the seven-coordinate form with multipliers, which shares nothing with it but numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from designopt_knee.equations import knee_system

@@ -1,7 +1,5 @@
 """Figures of a response on signals whose answer is known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from designopt_knee import figures

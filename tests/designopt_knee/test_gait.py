@@ -1,7 +1,5 @@
 """Reading of recorded gait: both formats, the fit, and every refusal of section 9 of the specification."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

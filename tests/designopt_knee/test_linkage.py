@@ -1,7 +1,5 @@
 """Geometry of the four-bar knee with the substitute set; numbers in mm and N m are section 4 of the specification."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from designopt_knee import linkage

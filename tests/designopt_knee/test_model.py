@@ -1,7 +1,5 @@
 """The model four_bar_knee: reference designs, statuses, settings. Numbers are section 7 of the specification."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -33,11 +31,6 @@ def prepared(**settings):
 
 def damper(stiffness=18000.0, ratio=0.05, **more):
     return {"stiffness": stiffness, "damping_ratio": ratio, **more}
-
-
-@pytest.fixture(scope="module")
-def knee():
-    return prepared()
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """Objective plugins of the knee."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from designopt_knee.objectives import gait_correlation, healthy_band_share

@@ -1,8 +1,8 @@
-"""Named parameters, and what is refused before anything is integrated (section 9 of the specification)."""
+"""Named parameters, what is refused before anything is integrated (section 9 of the specification), and their page."""
 
-from __future__ import annotations
-
+import re
 import typing
+from pathlib import Path
 
 import pytest
 from designopt_knee.parameters import SUBSTITUTE_V1, KneeParameters, complete, quantities
@@ -98,3 +98,16 @@ def test_low_instant_centre_is_computed_when_asked_for(base):
     with pytest.raises(InvalidDesign, match="allow_low_instant_centre"):
         complete(base, {}, design)
     assert complete(base, {}, design, allow_low_instant_centre=True)["cd_length"] == 0.036
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "four_bar_knee.md"
+
+
+def test_the_table_of_parameters_holds_every_value_unit_and_source():
+    rows = re.findall(r"^\| `(\w+)` \| .*? \| (\S+) \| (.*?) \| ([PRS]) \|", PAGE.read_text(), flags=re.MULTILINE)
+    table = {name: (float(value), unit, source) for name, value, unit, source in rows}
+    assert set(table) == set(SUBSTITUTE_V1)
+    for name, parameter in SUBSTITUTE_V1.items():
+        value, unit, source = table[name]
+        assert abs(value - parameter.value) <= 5e-6 * abs(parameter.value), name
+        assert (unit, source) == (quantities()[name].unit or "-", parameter.source), name

@@ -3,8 +3,6 @@
 Section numbers are the specification's. Where it says "about", the tolerance is that of the last digit given.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from designopt_knee.model import FourBarKnee
@@ -18,13 +16,6 @@ LISTED = {
     "mean_normal_force", "contact_duty", "max_stop_force", "min_phi", "rho_best", "settled_cycles", "cycles_simulated",
     "gait_angle_residual", "gait_hip_residual",
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def knee():
-    model = FourBarKnee()
-    model.prepare()
-    return model
 
 
 def walked(knee, stiffness, ratio=0.05, **more):

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import walking_laboratory as laboratory
 from designopt_laboratory.model import LaboratoryTrial
 
 from designopt.plugin import InputFile
-
-sys.path.insert(0, str(Path(__file__).parent))  # walking_laboratory.py
-
-import walking_laboratory as laboratory
 
 _SHARED = Path(os.environ.get("DESIGNOPT_SHARED", Path(__file__).parents[3] / "shared"))
 Results = tuple[dict[str, float], dict[str, Any]]

@@ -93,3 +93,16 @@ def test_the_tables_list_conditions_statuses_parts_and_exports() -> None:
         int(n) for row in re.findall(r"^\| .*?\| ([\d, ]+) \|$", PAGE, flags=re.MULTILINE) for n in row.split(",")
     }
     assert numbers == {int(status) for status in TrialStatus}
+
+
+def test_the_example_of_the_page_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("walker.osim", "static.trc", "walk_slow.trc"):
+        shutil.copy(ROOT / "studies" / "laboratory" / name, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "laboratory.md").read_text().partition("## Scaling and inverse kinematics in Python")[2]
+    code = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)[0]
+    exec(compile(code, "laboratory.md", "exec"), {})
+    assert re.match(r"\[[\d. ]+\] \(\d+, \d+\) True", capsys.readouterr().out)
+    assert (tmp_path / "ana.osim").stat().st_size > 1000

@@ -1,7 +1,5 @@
 """From a folder of files to report and exports: `designopt new laboratory`, the study that it writes, what it wrote."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import shutil
@@ -107,6 +105,13 @@ def test_the_study_of_a_folder_runs_and_its_report_has_every_part(result):
     ]
     assert bodies.rows[-1][-1] == pytest.approx(figures["mass"][0, 0])
     assert max(row[-1] for row in static.rows) == pytest.approx(1e3 * figures["static_max"][0, 0])
+    errors = sections["laboratory_markers"].tables[0]
+    assert errors.columns[-3:-1] == ("RMS [mm]", "maximum [mm]")
+    assert max(row[-2] for row in errors.rows) == pytest.approx(1e3 * figures["marker_max"][0].max())
+    in_cm = result.with_changes(["constraints=[{name: near, of: marker_max, max: 2 cm}]"])
+    errors = find("report", "laboratory_markers").build({})(in_cm).tables[0]
+    assert errors.columns[-3:-1] == ("RMS [cm]", "maximum [cm]")
+    assert max(row[-2] for row in errors.rows) == pytest.approx(1e2 * figures["marker_max"][0].max())
     tests = sections["laboratory_differences"].tables[0]
     assert {"right", "left"} == {row[2] for row in tests.rows} | {row[3] for row in tests.rows}
 

@@ -1,16 +1,11 @@
 """What the tests of the mechanics share."""
 
-from __future__ import annotations
-
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), *(str(HERE / folder) for folder in ("anatomy", "dynamics", "mechanism", "rods"))]  # oracles
-
 _SHARED = Path(os.environ.get("DESIGNOPT_SHARED", Path(__file__).parents[3] / "shared"))
 
 

@@ -1,7 +1,5 @@
 """Andrews' squeezing mechanism: the published numbers, by joint functions and by stabilised constraints."""
 
-from __future__ import annotations
-
 import csv
 from functools import cache
 from pathlib import Path

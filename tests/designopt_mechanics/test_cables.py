@@ -1,7 +1,5 @@
 """Cable robots: the workspace agrees with linear programs, stiffness with differences, and the study finds a front."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Contacts of points with planes: they carry, they rub, they take energy only, and what they push on pushes back."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,13 +1,13 @@
-"""The page on mechanics: its blocks run one after the other, its model file is read, its studies are there."""
-
-from __future__ import annotations
+"""The pages on mechanics and on mechanisms: their blocks run, their files are read, their studies are there."""
 
 import re
 from pathlib import Path
 
 import pytest
+from designopt_mechanics import solve
 from designopt_mechanics.model_file.reading import read
 
+import designopt
 from designopt.plugin import installed
 
 ROOT = Path(__file__).parents[2]
@@ -47,3 +47,58 @@ def test_the_table_names_models_and_studies_that_are_there() -> None:
         assert name in models
         for study in studies:
             assert f"use: {name}" in (ROOT / "studies" / study).read_text(encoding="utf-8")
+
+
+MECHANISMS = (ROOT / "docs" / "mechanisms.md").read_text(encoding="utf-8")
+YAML = re.findall(r"```yaml\n(.*?)```", MECHANISMS, flags=re.DOTALL)
+
+
+def test_the_first_two_files_have_forty_lines_together_and_find_a_front(tmp_path: Path) -> None:
+    mechanism, study = YAML[:2]
+    assert len((mechanism + study).splitlines()) <= 40
+    (tmp_path / "slider_crank.yaml").write_text(mechanism)
+    (tmp_path / "stroke.yaml").write_text(study)
+    overrides = ["stages.0.budget.evaluations=16", "stages.0.solver.population=8", "execution.executor=serial",
+                 "report.tolerances.neighbours=0"]  # fmt: skip
+    result = designopt.load(tmp_path / "stroke.yaml", overrides=overrides).run(tmp_path / "s.study")
+    assert result.outcomes.feasible.all()
+    assert len(result.front()) > 1
+
+
+def test_the_closures_shown_are_read_and_have_forces() -> None:
+    mechanism = read(YAML[2].encode(), "shown.yaml")
+    assert mechanism.tree.names == ("crank", "slip")
+    outputs = solve(mechanism, "inverse_dynamics", motion={"crank": "1 + time"}, samples=5).outputs
+    assert 0.0 < outputs["cut_meet_peak"] < 1000.0
+
+
+def test_the_laws_shown_are_read() -> None:
+    mechanism = read(YAML[4].encode(), "shown.yaml")
+    law = mechanism.laws["lift"]
+    assert (law.friction, law.ratio, law.stop_stiffness) == (1.5, 80.0, 5000.0)
+    assert mechanism.tree.coordinates[0].inertia == pytest.approx(80.0**2 * 2e-5)
+    assert len(YAML) == 5
+
+
+def test_the_python_shown_runs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "studies").symlink_to(ROOT / "studies")
+    (tmp_path / "finger.yaml").write_text(YAML[3])
+    monkeypatch.chdir(tmp_path)
+    for block in re.findall(r"```python\n(.*?)```", MECHANISMS, flags=re.DOTALL):
+        exec(compile(block, "mechanisms.md", "exec"), {})
+    printed = capsys.readouterr().out
+    assert "('lift',) 40.0" in printed
+    assert 'line 4: robot "press"/link "arm"/visual: shapes have no part' in printed
+    assert "(201,)" in printed
+    assert "11.9 N, 35 mm\n9.7 N, 37 mm\n7.3 N, 40 mm" in printed
+
+
+def test_the_studies_of_the_table_use_the_model_and_the_task() -> None:
+    rows = re.findall(r"^\| `studies/(\w+\.yaml)` \|.*\| `(\w+)` \|$", MECHANISMS, flags=re.MULTILINE)
+    assert len(rows) == 4
+    for name, task in rows:
+        text = (ROOT / "studies" / name).read_text(encoding="utf-8")
+        assert "use: mechanism" in text
+        assert f"task: {task}" in text

@@ -1,7 +1,5 @@
 """One statement of a tree is simulated, linearised and collocated."""
 
-from __future__ import annotations
-
 import casadi as ca
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """The exoskeleton: recorded gait, anthropometry, the checks of the specification, and the bundled studies."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

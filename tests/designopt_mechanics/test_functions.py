@@ -1,7 +1,5 @@
 """Joint functions: their values, exact derivatives, and what of them is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import casadi as ca

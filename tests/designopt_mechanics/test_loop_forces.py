@@ -1,7 +1,5 @@
 """Joint forces of loops that joint functions close are refused; open trees and couplers have them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import casadi as ca

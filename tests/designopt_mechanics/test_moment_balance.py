@@ -1,7 +1,5 @@
 """A moment balance holds arms and moments that fit, and says which do not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The shoulder with its rhythm: published numbers, control, and the map of where a simplification fails."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Numbers that model files and tables transcribe, against the files of their sources."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """Spheres on half spaces: the law of Serrancoli et al. (2019) with the constants of OpenSim, on any plane."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

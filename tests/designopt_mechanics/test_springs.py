@@ -1,7 +1,5 @@
 """Springs along wires pull as their energy says, with or without slack, and dampers take energy only."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import casadi as ca

@@ -1,7 +1,5 @@
 """Trees and bodies that cannot be are refused with the name of what is wrong."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

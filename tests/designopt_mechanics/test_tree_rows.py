@@ -1,7 +1,5 @@
 """A tree over rows gives for each frame what its expressions give."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import casadi as ca

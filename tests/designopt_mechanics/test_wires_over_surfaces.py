@@ -1,7 +1,5 @@
 """Wires over cylinders, pulleys and spheres: lengths, moment arms, forces on what carries the surface, and mistakes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import casadi as ca

@@ -1,7 +1,5 @@
 """The step of the five-link walker: two schemes agree on it, and springs at the hips are chosen with it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The walker's equations and its impact against laws of mechanics that they were not derived from."""
 
-from __future__ import annotations
-
 import casadi as ca
 import numpy as np
 import pytest

@@ -3,22 +3,16 @@
 Those of car and pole run (nearly) as they stand; those of arm and walker load, and small ones like them run.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from designopt_motion import arm, biped
 from designopt_motion.report_arm import arm_reach
 from designopt_motion.report_biped import walking_step
 
 import designopt
-from designopt.problem import Problem
 from designopt.report.page.page import sections
 from designopt.store.result import Result
-from designopt.study.load import study_from_file
 
 STUDIES = Path(__file__).parents[2] / "studies"
 
@@ -84,14 +78,6 @@ def test_the_cost_of_a_swing_up_rises_with_the_length_of_the_pole(tmp_path: Path
     assert (np.diff(cost) > 5.0).all()
     solved = [program.solution.objective for program in result.programs()]
     np.testing.assert_allclose(sorted(solved), cost, rtol=1e-4)  # the model solves on its own mesh, which is coarser
-
-
-@pytest.mark.parametrize(("name", "declared"), [("reach_arm", arm.ARRAYS), ("biped_step", biped.ARRAYS)])
-def test_a_bundled_study_loads_as_it_stands(name: str, declared: dict[str, Any]) -> None:
-    study = study_from_file(STUDIES / f"{name}.yaml", problem_of=Problem.from_study)
-    assert study.name == name
-    assert set(study.execution.arrays) <= set(declared)
-    assert study.plots
 
 
 @pytest.fixture(scope="module")

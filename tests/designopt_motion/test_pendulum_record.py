@@ -1,7 +1,5 @@
 """The record of a pendulum: what a study of it finds is what the record was made with."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

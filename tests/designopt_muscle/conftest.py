@@ -1,14 +1,9 @@
 """What the tests of muscles share: the reference cases, read from beside the repository."""
 
-from __future__ import annotations
-
 import os
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))  # opensim_cases.py
 
 _SHARED = Path(os.environ.get("DESIGNOPT_SHARED", Path(__file__).parents[3] / "shared"))
 _OPENSIM = _SHARED / "data" / "opensim"

@@ -1,7 +1,5 @@
 """Small models in OpenSim's format, written for the tests."""
 
-from __future__ import annotations
-
 
 def hinge(*, wraps: str = "", muscle: str = "", path_wraps: str = "", forces: str = "", constraints: str = "") -> bytes:
     """An arm on a pin at the ground's origin, with one muscle from the ground to it. Version 4."""

@@ -1,7 +1,5 @@
 """A small subject for tests of scaling and inverse kinematics: pelvis, two legs, a patella that a coupler drives."""
 
-from __future__ import annotations
-
 import numpy as np
 from designopt_muscle.geometry.kinematics import kinematics
 from designopt_muscle.osim.markers import OsimMarker, read_markers

@@ -1,7 +1,5 @@
 """The muscle's curves and its activation against tabulated values and against what they mean."""
 
-from __future__ import annotations
-
 import csv
 
 import casadi as ca

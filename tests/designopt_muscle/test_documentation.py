@@ -1,7 +1,5 @@
 """The page on muscle-force sharing: its lines run as printed, its tables list what there is."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Forces from outside in the axes of the ground, of the loaded body, or of another one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from designopt_mechanics.robot_files.xml import ModelError

@@ -1,7 +1,5 @@
 """Lengths are those of OpenSim; moment arms are the slopes of the lengths."""
 
-from __future__ import annotations
-
 import csv
 import functools
 

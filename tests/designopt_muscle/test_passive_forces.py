@@ -1,10 +1,5 @@
 """Springs and limits of coordinates, ligaments and bushings: OpenSim's values, and their part in inverse dynamics."""
 
-from __future__ import annotations
-
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from designopt_mechanics.robot_files.xml import ModelError
@@ -12,8 +7,6 @@ from designopt_muscle.geometry.kinematics import kinematics
 from designopt_muscle.geometry.passive import passive_action
 from designopt_muscle.models.dynamics import Dynamics
 from designopt_muscle.osim.read import read_model
-
-sys.path.insert(0, str(Path(__file__).parent))
 from small_models import FORCES, PATH, hinge
 
 #: Angle (rad) and speed (rad/s) of the two states.

@@ -1,10 +1,6 @@
 """Muscles whose lengths are functions of coordinates (OpenSim's FunctionBasedPath)."""
 
-from __future__ import annotations
-
 import re
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +11,6 @@ from designopt_muscle.models.reactions import reaction_gains
 from designopt_muscle.osim.functions import ManyPolynomial, ordered_exponents
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.scaling.apply import scaled
-
-sys.path.insert(0, str(Path(__file__).parent))
 from subject_model import subject
 
 LENGTH = "<LinearFunction><coefficients>0.03 -0.02 0.3</coefficients></LinearFunction>"

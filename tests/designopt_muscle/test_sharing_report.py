@@ -1,7 +1,5 @@
 """The report part of static sharing: what it draws of which arrays, and what it leaves out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Forces of muscles on rigid tendons are those of OpenSim; elastic tendons are in equilibrium with their fibres."""
 
-from __future__ import annotations
-
 import csv
 from dataclasses import replace
 

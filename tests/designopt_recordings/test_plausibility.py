@@ -1,7 +1,5 @@
 """What a person sees at a glance in recorded curves is said, with its probable cause; plausible ones have no note."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""A recording, its channels, plates and tables: what they take, what they refuse, how their parts are found."""
+"""A recording, its channels, plates and tables: what they take, what they refuse, how parts are found, a summary."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 from designopt_recordings.channels import Channels
 from designopt_recordings.errors import RecordingError
+from designopt_recordings.files.read import read_recording
 from designopt_recordings.frames import FrameStatus, StatusEnum, counted, usable, worst
 from designopt_recordings.plate import ForcePlate
-from designopt_recordings.recording import Recording
+from designopt_recordings.recording import MarkedEvent, Recording
+from designopt_recordings.summary import summary
 from designopt_recordings.table import TimeTable
+
+from designopt.plugin import InputFile
 
 TIME = np.arange(4) / 100.0
 
@@ -148,3 +152,34 @@ def test_other_packages_declare_statuses_of_their_own() -> None:
 
     assert counted([0, 100, 100], Sharing) == {Sharing.OPTIMAL: 1, Sharing.INFEASIBLE: 2}
     assert not Sharing.INFEASIBLE.usable
+
+
+def test_a_small_recording_is_summed_up() -> None:
+    markers = np.ones((101, 2, 3))
+    markers[:25, 1] = np.nan
+    force = np.zeros((1001, 3))
+    force[200:700, 1] = 812.4
+    plates = (
+        ForcePlate("left", 1000.0, force, np.zeros((1001, 3))),
+        ForcePlate("right", 1000.0, np.zeros((1001, 3)), np.zeros((1001, 3))),
+    )
+    recording = Recording(
+        100.0, np.arange(101) / 100.0, ("A", "B"), markers, Channels(1000.0, ("e",), ("V",), np.zeros((1001, 1))),
+        plates, (MarkedEvent("Foot Off", 0.7, "Left"),), notes=("the file is odd",),
+    )  # fmt: skip
+    assert summary(recording) == (
+        "101 frames at 100 Hz, 1.000 s",
+        "2 markers, 12.4% of their positions missing: B 25%",
+        "left: up to 812 N, in contact 0.199-0.700 s",
+        "right: unloaded",
+        "1 channels at 1000 Hz",
+        "events: Left Foot Off 0.700 s",
+        "note: the file is odd",
+    )
+
+
+def test_the_shared_walk_is_summed_up(shared: Callable[[str], InputFile]) -> None:
+    lines = summary(read_recording(shared("mocap/plugin_gait_fullbody/Movement_trial.c3d")))
+    assert lines[0] == "323 frames at 120 Hz, 2.683 s"
+    assert "117 markers, complete" in lines
+    assert "plate 1: up to 1214 N, in contact 7.696-8.474 s (cut off)" in lines

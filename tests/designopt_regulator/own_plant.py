@@ -1,7 +1,5 @@
 """The numbers of `studies/own_plant.csv`: a made-up heater whose step was never measured, with noise."""
 
-from __future__ import annotations
-
 import numpy as np
 
 GAIN, SLOW, FAST, DELAY, REST, NOISE = 0.8, 120.0, 20.0, 12.0, 42.0, 0.05  # degC/%, s, s, s, degC, degC

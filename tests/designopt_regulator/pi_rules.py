@@ -3,8 +3,6 @@
 Starting points for studies, and what their fronts are compared with.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The numbers of `studies/identified_plant.csv`: a made-up cooler that was never measured, with noise."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.signal import max_len_seq
 

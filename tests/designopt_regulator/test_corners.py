@@ -1,7 +1,5 @@
 """Loops and settings at the edges: slow and resonant loops, hidden modes, numbers beyond all use, mixed company."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What docs/linear_loops.md shows works as written, and its tables are complete."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

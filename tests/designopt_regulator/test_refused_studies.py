@@ -1,7 +1,5 @@
 """Bad input of the specification, section 10: refused before anything runs, at its place in the study file."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The bundled studies of controllers load as they stand, run, and judge designs as the specification does."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

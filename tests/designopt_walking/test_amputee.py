@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from designopt_muscle.osim.read import read_model
 from designopt_walking.amputee import model as amputee_model
+from designopt_walking.amputee import problem as problem_module
 from designopt_walking.amputee import shared_walks
 from designopt_walking.amputee import start as amputee_start
 from designopt_walking.amputee.model import AmputeeWalk
@@ -26,15 +27,18 @@ from designopt_walking.amputee.problem import (
 from designopt_walking.bundled import planar_walker
 from designopt_walking.devices.four_bar import FourBar
 from designopt_walking.devices.joint_springs import stop_torque
-from designopt_walking.programs.gait import mirrored, program_options
-from designopt_walking.walker import Walker
+from designopt_walking.programs.gait import mirrored, program_options, with_interval_errors
+from designopt_walking.walker import Device, DeviceForces, Walker
 from recorded_walks import guess
+from single_intervals import interval_differences
 
 import designopt
 from designopt.collocation import Guess, Program, Solution
 from designopt.lazy import casadi as ca
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting
 from designopt.study.language.errors import StudyError
+from designopt.study.load import study_from_text
+from designopt.study.remarks import inputs_at_defaults
 
 MODEL = read_model(planar_walker().content)
 
@@ -143,6 +147,21 @@ def test_chosen_parameters_and_their_number_at_bounds_are_outputs_only_where_the
     assert not AmputeeWalk(knee="four_bar").declares().outputs
 
 
+def test_inputs_are_those_of_the_chosen_knee() -> None:
+    text = """study: walk
+model: {use: amputee_walk, knee: four_bar, choose: [damper_stiffness]}
+space: {ankle_stiffness: [300 N m/rad, 500 N m/rad]}
+objectives: [{name: effort, minimize: effort}]
+solver: {use: sobol, samples: 2}
+"""
+    definition = study_from_text(text, "walk.yaml")
+    assert definition.model.plugin.inputs is not None
+    assert set(definition.model.plugin.inputs) == {"damper_damping", "ankle_stiffness"}
+    assert inputs_at_defaults(definition) == "inputs at the model's defaults: damper_damping 2500 N s/m"
+    with pytest.raises(StudyError, match="has no design input 'knee_stiffness'"):
+        study_from_text(text.replace("ankle_stiffness", "knee_stiffness"), "walk.yaml")
+
+
 @pytest.mark.parametrize(
     ("settings", "design", "message"),
     [
@@ -207,6 +226,7 @@ def solved_from_reference(file: Path, device: dict[str, float], side: str = "r")
     program, start = reference_program(file, device, side)
     solution = program.solve(guess=start)
     assert solution.success
+    assert solution.violation < 1e-5
     return solution
 
 
@@ -232,6 +252,36 @@ def test_a_walk_costs_the_same_on_either_amputated_side(walking_data: Path) -> N
 
 
 @pytest.mark.slow
+def test_motions_of_single_intervals_are_within_the_error_estimate(walking_data: Path) -> None:
+    """Section 10.4, on each of 40 intervals, with LSODA at a relative error of 1e-9."""
+    program, start = reference_program(walking_data / "reference" / "D_amputee_fixed_15_2_400.csv", FIXED)
+    solution = with_interval_errors(program.problem, program.solve(guess=start))
+    walker = amputee_walker(MODEL, Prosthesis(), KneeLimits())
+    differences = interval_differences(walker, solution.phase, solution.parameters)
+    assert (differences <= solution.phase.error).all()
+    assert solution.phase.segment_errors == pytest.approx(differences, rel=1e-4)
+
+
+def stop_alone(side: str) -> Device:
+    """A knee without spring and damper."""
+    name = f"knee_angle_{side}"
+    return lambda walker: DeviceForces({name: stop_torque(walker.state.named[name])})
+
+
+@pytest.mark.slow
+def test_a_knee_without_stiffness_and_damping_costs_what_no_device_costs(
+    walking_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Section 10.4: equal equations, equal optimum, also without the parameters of the knee in the program."""
+    file, ankle = walking_data / "reference" / "D_amputee_free_device.csv", {"ankle_stiffness": 284.15}
+    device = solved_from_reference(file, {"knee_stiffness": 0.0, "knee_damping": 0.0, **ankle})
+    monkeypatch.setattr(problem_module, "single_axis_knee", stop_alone)
+    bare = solved_from_reference(file, ankle)
+    assert device.parameters.keys() - bare.parameters.keys() == {"knee_stiffness", "knee_damping"}
+    assert bare.objective == pytest.approx(device.objective, rel=1e-8)
+
+
+@pytest.mark.slow
 def test_a_walk_is_more_even_where_asymmetry_is_dearer(walking_data: Path) -> None:
     program, start = reference_program(walking_data / "reference" / "D_amputee_free_device.csv", {})
     usual = program.solve(guess=start)
@@ -245,15 +295,17 @@ def test_a_walk_is_more_even_where_asymmetry_is_dearer(walking_data: Path) -> No
 
 @pytest.mark.timeout(3600)
 @pytest.mark.slow
-def test_an_amputee_walks_uphill_with_more_energy_and_downhill_with_less() -> None:
-    """Uphill, muscles also lift the body: 9.81 J/(kg m) times the sine, at an efficiency of at most 1. The knee is that
-    of `studies/prosthesis_walks.yaml`."""
+def test_an_amputee_walks_uphill_and_against_a_pull_with_more_energy_and_downhill_with_less() -> None:
+    """Uphill, muscles also lift the body: 9.81 J/(kg m) times the sine, at an efficiency of at most 1. A pull of -30 N
+    takes its work. The knee is that of `studies/prosthesis_walks.yaml`."""
     model = AmputeeWalk(knee="four_bar", intervals=60, max_swing_flexion=np.radians(65.0), max_stop_torque=40.0)
     knee = {"damper_stiffness": 1e4, "damper_damping": 1250.0}
-    outputs = [model.evaluate(knee, {"speed": 0.9, "slope": slope})[0] for slope in (-0.05, 0.0, 0.05)]
+    conditions = [{"slope": -0.05}, {}, {"slope": 0.05}, {"pull": -30.0}]
+    outputs = [model.evaluate(knee, {"speed": 0.9, **ground})[0] for ground in conditions]
     assert all(o["mean_force_error"] < 1e-3 and o["impulse_error"] < 5e-3 for o in outputs)
-    down, level, up = (o["net_cost_of_transport"] for o in outputs)
+    down, level, up, against = (o["net_cost_of_transport"] for o in outputs)
     assert up - level > 9.81 * 0.05
+    assert against - level > 30.0 / model._walks(0.0).programs.walker.mass
     assert down < level
 
 

@@ -51,7 +51,7 @@ def test_the_studies_that_the_page_names_are_those_that_use_the_models() -> None
         "knee_damper.yaml",
         "first_walk.yaml",
     }
-    used = re.compile(r"use: (walk_predict|walk_track|amputee_walk|squat_to_stand)\b")
+    used = re.compile(r"use: (walk_predict|walk_track|walk_track_3d|amputee_walk|squat_to_stand)\b")
     using = {path.name for path in STUDIES.glob("*.yaml") if used.search(path.read_text(encoding="utf-8"))}
     assert named == using
 

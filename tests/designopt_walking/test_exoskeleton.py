@@ -10,10 +10,11 @@ from designopt_muscle.osim.read import read_model
 from designopt_walking.bundled import planar_walker
 from designopt_walking.devices import DEVICES
 from designopt_walking.models.predict import WalkPredict
-from designopt_walking.programs.gait import GaitRanges, program_options, ranged_tree
+from designopt_walking.programs.gait import GaitRanges, program_options, ranged_tree, with_interval_errors
 from designopt_walking.programs.predict import Effort, predicted_walk
 from designopt_walking.walker import walker_of
 from recorded_walks import guess
+from single_intervals import interval_differences
 
 from designopt.collocation import Guess, Program, Solution, TrajectoryProblem
 
@@ -42,16 +43,16 @@ def solved(problem: TrajectoryProblem, built: Program, start: Guess | None = Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("device", "file", "objective", "stiffness", "rest"),
+    ("device", "file", "objective", "duration", "stiffness", "rest"),
     [
-        ("hip_springs", "E_hip_spring.csv", 0.0990995, 57.65, 0.4954),
-        ("ankle_springs", "E_ankle_spring.csv", 0.0575446, 216.7, -0.2475),
+        ("hip_springs", "E_hip_spring.csv", 0.0990995, 0.47552, 57.65, 0.4954),
+        ("ankle_springs", "E_ankle_spring.csv", 0.0575446, 0.51165, 216.7, -0.2475),
     ],
 )
 def test_springs_chosen_with_the_walk_are_those_of_the_reference(
-    walking_data: Path, device: str, file: str, objective: float, stiffness: float, rest: float
+    walking_data: Path, device: str, file: str, objective: float, duration: float, stiffness: float, rest: float
 ) -> None:
-    """Prototype of the specification, 25 intervals: objective within 0.5 %, stiffness 5 %, rest angle 0.02 rad."""
+    """Prototype of the specification, 25 intervals: cost and duration within 0.5 %, stiffness 5 %, rest 0.02 rad."""
     problem, built = program(device, walking_data / "reference" / file, {})
     (phase,) = problem.phases
     names = [v.name for v in (*phase.system.states, *phase.system.controls)]
@@ -59,8 +60,13 @@ def test_springs_chosen_with_the_walk_are_those_of_the_reference(
     start = Guess({"motion": guess(walking_data / "reference" / file, names)}, spring)
     solution = solved(problem, built, start)
     assert solution.objective <= objective * 1.005
+    assert solution.violation < 1e-5
+    assert solution.phase.tf == pytest.approx(duration, rel=5e-3)
     assert solution.parameters["spring_stiffness"] == pytest.approx(stiffness, rel=0.05)
     assert solution.parameters["spring_rest"] == pytest.approx(rest, abs=0.02)
+    phase = with_interval_errors(problem, solution).phase
+    walker = walker_of(MODEL).with_device(DEVICES[device])
+    assert (interval_differences(walker, phase, solution.parameters) <= phase.error).all()
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.outputs import WalkOutputs, mesh_outputs, walk_outputs
 from designopt_walking.results.physics import fibre_warnings, refuse_implausible
 from designopt_walking.results.recording import bands, recorded_cycle
-from designopt_walking.walker import walker_of
+from designopt_walking.walker import pulled, walker_of
 from recorded_walks import recorded_walk
 
 from designopt.collocation.solution.solution import Status
@@ -190,6 +190,20 @@ def test_a_vertical_force_that_alternates_with_the_mesh_fails_a_check(walk: Solv
         ringing[name] > limit
         for name, limit in {"mean_force_error": 1e-3, "impulse_error": 5e-3, "energy_error": 1e-2}.items()
     )
+
+
+def test_the_checks_balance_a_pull_with_the_ground_and_with_the_work_of_muscles(
+    walk: SolvedWalk, outputs: WalkOutputs
+) -> None:
+    """A walk that was solved without the pull lacks its impulse and its work."""
+    pull = -30.0
+    errors = walk_outputs(replace(walk, walker=pulled(walk.walker, "pelvis_tx", pull)))
+    assert errors["impulse_error"] == pytest.approx(-pull / walk.walker.weight, rel=1e-3)
+    points = walk.points
+    speeds = np.stack([points.values[f"{name}_speed"] for name in walk.walker.coordinates], axis=1)
+    muscles = np.abs((points.observed.moments[:, 0] * speeds).sum(axis=1))
+    work = -pull * walk.stride / float(points.integral(muscles))
+    assert abs(errors["energy_error"] - work) == pytest.approx(outputs["energy_error"], rel=1e-6)
 
 
 def test_a_wrong_walk_fails_the_checks(walk: SolvedWalk) -> None:

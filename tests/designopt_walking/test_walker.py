@@ -18,7 +18,7 @@ from designopt_walking.devices import DEVICES
 from designopt_walking.devices.joint_springs import elastic_ankle
 from designopt_walking.programs.gait import GaitError, GaitRanges, check_mirror, ranged_tree
 from designopt_walking.programs.predict import Effort, predicted_walk
-from designopt_walking.walker import Walker, on_slope, walker_of
+from designopt_walking.walker import Walker, on_slope, pulled, walker_of
 
 #: Agreement with OpenSim, relative to the largest entry of each quantity.
 CLOSE = 1e-9
@@ -118,6 +118,15 @@ def test_a_slope_turns_gravity_in_the_axes_of_the_ground(walker: Walker) -> None
     g, angle = walker.model.gravity, np.arctan(0.1)
     assert on_slope(walker.model, 0.0) is walker.model
     np.testing.assert_allclose(on_slope(walker.model, 0.1).gravity, [g[1] * np.sin(angle), g[1] * np.cos(angle), 0.0])
+
+
+def test_a_pull_acts_forward_on_the_pelvis_alone(walker: Walker) -> None:
+    assert pulled(walker, "pelvis_tx", 0.0) is walker
+    difference = walker.residual - pulled(walker, "pelvis_tx", 30.0).residual
+    symbols = ca.vertcat(*ca.symvar(difference))
+    force = ca.Function("force", [symbols], [difference])(0.1)
+    expected = [30.0 * (name == "pelvis_tx") for name in walker.coordinates]
+    np.testing.assert_allclose(np.array(force).ravel(), expected, atol=1e-9)
 
 
 def test_a_device_on_one_side_has_no_mirror_image(walker: Walker) -> None:

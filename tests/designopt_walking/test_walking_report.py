@@ -160,10 +160,9 @@ def test_activations_moments_and_efforts_are_drawn_for_every_muscle_and_joint(re
     assert len(activations["layout"]["annotations"]) == 9
     (moments,) = plots(walking_moments(result)).values()
     titles = [annotation["text"] for annotation in moments["layout"]["annotations"]]
-    assert titles == [
-        f"{joint}, {side}" for joint in ("hip flexion", "knee angle", "ankle angle") for side in ("right", "left")
-    ]
-    assert {trace["name"] for trace in moments["data"]} == {"muscles", "ground"}
+    sided = [f"{joint}, {side}" for joint in ("hip flexion", "knee angle", "ankle angle") for side in ("right", "left")]
+    assert titles == [*sided[:2], "lumbar", *sided[2:]]
+    assert {trace["name"] for trace in moments["data"]} == {"muscles", "ground", "drives"}
     (shares,) = plots(effort_shares(result)).values()
     assert sum(float(np.sum(trace["x"])) for trace in shares["data"]) == pytest.approx(100.0, abs=0.2)
     device = walking_device(result)

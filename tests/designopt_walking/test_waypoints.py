@@ -268,11 +268,14 @@ def test_on_a_slope_a_family_continues_the_same_family_nearer_to_level(monkeypat
     assert steep.families[1].middle(1.0).objective == 2.0
 
 
-def test_walks_are_taken_to_steep_ground_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(amputee_model, "_start", lambda *arguments: arguments[-1])
-    monkeypatch.setattr(amputee_model, "AmputeeWalks", lambda slope, _, nearer: (slope, nearer))
-    assert AmputeeWalk()._walks(0.0) == (0.0, None)
-    assert AmputeeWalk()._walks(-0.12) == (-0.12, (-0.1, (-0.05, (0.0, None))))
+def test_walks_are_taken_to_steep_ground_and_large_pulls_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(amputee_model, "_start", lambda *arguments: arguments[-2:])
+    monkeypatch.setattr(amputee_model, "AmputeeWalks", lambda ground, _, nearer: (*ground, nearer))
+    level = (0.0, 0.0, None)
+    assert AmputeeWalk()._walks(0.0) == level
+    assert AmputeeWalk()._walks(-0.12) == (-0.12, 0.0, (-0.1, 0.0, (-0.05, 0.0, level)))
+    assert AmputeeWalk()._walks(0.0, 40.0) == (0.0, 40.0, (0.0, 30.0, level))
+    assert AmputeeWalk()._walks(0.05, -30.0) == (0.05, -30.0, (0.05, 0.0, level))
 
 
 def test_an_interrupted_way_is_not_continued(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -338,10 +341,17 @@ def test_a_walk_with_a_large_metabolic_weight_starts_from_that_with_a_smaller_on
     start = predictor.problem(1.2).phases[0].start
     assert start is not None
     assert start({}, None) == 2.5  # type: ignore[comparison-overlap]
-    assert predictor._lighter is not None
-    lightest = predictor._lighter._lighter
+    assert predictor._easier is not None
+    lightest = predictor._easier._easier
     assert lightest is not None
-    assert (lightest.effort.metabolic, lightest._lighter) == (1.0, None)
+    assert (lightest.effort.metabolic, lightest._easier) == (1.0, None)
+
+
+def test_a_walk_with_a_pull_starts_from_that_with_a_smaller_one() -> None:
+    model = WalkPredict(intervals=12)
+    strong, weak, none = (model._predictor(0.05, pull)[0] for pull in (-40.0, -30.0, 0.0))
+    assert (strong._easier, weak._easier, none._easier) == (weak, none, None)
+    assert [predictor.walker.pull for predictor in (strong, weak, none)] == [-40.0, -30.0, 0.0]
 
 
 @pytest.mark.parametrize("status", [Status.SOLVED, Status.ITERATION_LIMIT])

@@ -1,7 +1,5 @@
 """The independent check: Newton's and Euler's laws from the distal segments inwards (Nunes 2017, 5.22-5.25)."""
 
-from __future__ import annotations
-
 import numpy as np
 from designopt_wholebody.consistency.rates import Motion
 from designopt_wholebody.dynamics.loads import GRAVITY, JointLoads, Loads

@@ -160,10 +160,3 @@ def test_a_session_is_not_in_a_cookie_and_a_request_needs_its_header(client):
     for headers in ({"Cookie": f"session={session}; designopt-desk={session}"}, {"Authorization": f"Basic {session}"}):
         assert client.ask("GET", "/state", headers={"Authorization": None} | headers).status == 403
     assert client.ask("GET", "/state", headers={"Authorization": f"Bearer {session}"}).status == 200
-
-
-def test_a_token_opens_one_session_only(client):
-    token = client.addresses[-1].partition("token=")[2]
-    assert client.post("/enter", token=token).status == 200
-    assert client.post("/enter", token=token).status == 403
-    assert client.post("/enter", token="").status == 403

@@ -1,8 +1,6 @@
 """Systems with known solutions, and a cache of compiled systems that belongs to this run of the tests."""
 
 import os
-import sys
-from pathlib import Path
 
 import casadi as ca
 import numpy as np
@@ -10,8 +8,6 @@ import pytest
 
 from designopt.dynamics import System, Variable
 from designopt.dynamics.compile import find_compiler
-
-sys.path.insert(0, str(Path(__file__).parent))  # tests share `rod_chains`
 
 
 @pytest.fixture(scope="module", autouse=True)

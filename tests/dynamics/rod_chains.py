@@ -5,8 +5,6 @@ u = (cos psi cos phi, cos psi sin phi, sin psi) from the end of the rod before, 
 slender, uniform and stretch evenly (centre of mass at l/2, second moment m l^2/3), so that this is exact.
 """
 
-from __future__ import annotations
-
 import casadi as ca
 import numpy as np
 

@@ -1,12 +1,10 @@
 """Everything in this folder is run by ``pytest -m faults``."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
 
 
 def pytest_collection_modifyitems(items):

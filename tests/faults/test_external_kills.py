@@ -1,7 +1,5 @@
 """A study of an external program whose runner and workers are killed again and again ends like an undisturbed one."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

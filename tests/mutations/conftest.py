@@ -1,14 +1,9 @@
 """The table of a mutation run: printed at its end, written with ``--mutations-table FILE``."""
 
-from __future__ import annotations
-
 import csv
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 #: Columns of the table: area and name of the fault, its result with the former tests (see `mutation_cases`) and with
 #: the present ones, the test that failed, duration of the tests (s).

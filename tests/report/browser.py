@@ -1,7 +1,5 @@
 """A headless Chromium for tests, when the system has one."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Callable, Iterator

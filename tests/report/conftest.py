@@ -1,14 +1,8 @@
 """What the tests of the report share; `given_results` beside this file is importable by its name."""
 
-from __future__ import annotations
-
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture

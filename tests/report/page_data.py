@@ -1,7 +1,5 @@
 """What the figures of a page draw, as its script unpacks it."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -1,7 +1,5 @@
 """Parts that explain and choose: influence, scenarios, decision, validation; compared with results of known numbers."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
@@ -365,6 +363,12 @@ def test_limits_that_no_design_approaches_are_reported_as_inactive() -> None:
     section = limits(result)
     assert section is not None
     assert section.findings[-1] == ("Inactive for the whole front: the upper limit of cost (40; the front reaches 10).")
+    unfinished = limits(replace(result, session={"reason": "interrupted"}))
+    assert unfinished is not None
+    so_far = f"Inactive for the {len(result.front())} designs of the front so far: the upper limit of cost"
+    assert unfinished.findings[-1].startswith(so_far)
+    few = beam_result([(30.0, 0.5), (40.0, 0.6)], {"mass": [1, 2], "sag": [2, 1]}, constraints=(at_most("mass", 9.0),))
+    assert "Inactive for the 2 designs of the front: the upper" in limits(few).findings[-1]  # type: ignore[union-attr]
 
 
 def test_bounds_of_a_conditional_parameter_count_where_it_is_active() -> None:

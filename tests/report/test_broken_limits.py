@@ -1,7 +1,5 @@
 """Where no design keeps all limits, terminal and page name those that stand in the way, the worst first."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from given_results import GivenResult, at_most, beam_result, grid

@@ -1,7 +1,5 @@
 """The page in a browser: it loads without errors, figures are drawn, selectors and colours work, animations play."""
 
-from __future__ import annotations
-
 import base64
 import shutil
 import subprocess
@@ -22,6 +20,7 @@ from designopt.report.page.page import render
 from designopt.report.parts.designs.front import front
 from designopt.report.parts.designs.map import map_figures
 from designopt.report.parts.designs.parallel import parallel
+from designopt.report.traces import selected
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +157,51 @@ def test_one_selector_changes_all_figures_of_designs_and_draws_a_second_one_dott
     assert errors(browser) == []
 
 
+def test_selectors_with_long_options_stay_on_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
+    """Those of the page, and that of a single figure."""
+
+    def lines(level: int) -> dict[str, Any]:
+        return {"data": [{"x": [0, 1], "y": [level, level]}], "layout": {}}
+
+    names = [f"design {k} with a label that is much longer than the screen of a telephone is wide" for k in "ab"]
+    arrays = {(name, "walk"): {"level": k} for k, name in enumerate(names)}
+    common = tuple(selectable(title, arrays, lambda a: lines(a["level"])) for title in ("Angles", "Moments"))
+    single = selected("Loads", {"Load": names}, lambda k: lines(k)["data"], {})
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Curves", figures=(*common, single))]), encoding="utf-8")
+    right = "return [...document.querySelectorAll('select')].map(e => Math.ceil(e.getBoundingClientRect().right))"
+    try:
+        sized(browser, 420, 800)
+        open_page(browser, path)
+        assert count(browser, "select") == 3
+        assert max(browser.execute_script(right)) <= 420
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_panels_side_by_side_and_labels_of_points_fit_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
+    """Units stand below names, and a label that would leave the figure turns inwards; commands keep their options."""
+    traces = [{"x": [0, 9], "y": [0, 1]}, {"x": [0, 9], "y": [0, 1], "xaxis": "x2"}]
+    axes = {f"xaxis{n}": {"domain": d, "title": {"text": "width [mm]"}} for n, d in (("", [0, 0.45]), ("2", [0.55, 1]))}
+    label = {"text": "compromise", "x": 9, "y": 1, "ax": 36, "ay": -30, "xanchor": "left", "showarrow": True}
+    layout = {**axes, "xaxis": {**axes["xaxis"], "range": [0, 9]}, "annotations": [{**label, "xref": "x", "yref": "y"}]}
+    figure = Figure("Pairs", {"data": traces, "layout": layout})
+    command = "To reproduce: designopt show a.study/1 --evaluate"
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Pairs", figures=(figure,), notes=(command,))]), encoding="utf-8")
+    read = """const {layout} = document.querySelector('.plot'), option = document.querySelector('.option');
+        return [layout.xaxis.title.text, layout.annotations[0].xanchor, layout.annotations[0].ax, option.textContent,
+                getComputedStyle(option).whiteSpace, option.parentElement.textContent]"""
+    expected = ["--evaluate", "nowrap", command]
+    try:
+        for width, labels in ((1200, ["width [mm]", "left", 36]), (420, ["width<br>[mm]", "right", -36])):
+            sized(browser, width, 900)
+            open_page(browser, path)
+            assert browser.execute_script(read) == [*labels, *expected]
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 def test_the_page_turns_dark_and_light(browser: Any, tmp_path: Path) -> None:
     open_page(browser, some_parts(grid(), tmp_path, front, parallel))
     ink = "return getComputedStyle(document.querySelector('[id^=pareto-front] .xtick text')).fill"
@@ -217,20 +261,29 @@ def test_paper_has_the_decision_on_one_page_and_headings_with_what_they_head(bro
     assert [page[-1] for page in pages if page[-1] in headings] == []
 
 
-def test_a_page_without_a_decision_has_all_its_parts_on_paper(browser: Any, tmp_path: Path) -> None:
-    analysed, last = (Section(title, tables=(Table(title, ("a",), ((1.0,),)),)) for title in ("Analysis", "Curves"))
+def test_a_page_without_a_decision_has_its_results_on_paper_and_the_record_on_request(
+    browser: Any, tmp_path: Path
+) -> None:
+    """Curves are lower there, so that three stand on a sheet; panels keep their height."""
+    curve = Figure("Curve", {"data": [{"y": [1, 2]}], "layout": {}}, height=400)
+    panels_below = {"data": [{"y": [1, 2]}, {"y": [1, 2], "yaxis": "y2"}], "layout": {"yaxis": {}, "yaxis2": {}}}
+    curves = Section("Curves", figures=(curve, Figure("Panels", {**panels_below}, height=400)))
+    analysed = Section("Analysis", tables=(Table("Analysis", ("a",), ((1.0,),)),))
     path = tmp_path / "report.html"
-    path.write_text(render(grid(), [analysed, last]), encoding="utf-8")
+    path.write_text(render(grid(), [analysed, curves, Section("Record", on_request=True)]), encoding="utf-8")
     browser.get(path.as_uri())
-    assert browser.execute_script("return document.getElementById('paper').checked")
+    heights = "return [...document.querySelectorAll('.plot')].map(p => p.clientHeight)"
+    displays = "return [...document.querySelectorAll('main > section')].map(s => getComputedStyle(s).display)"
     browser.execute_script("dispatchEvent(new Event('beforeprint'))")
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
-        script = "return [...document.querySelectorAll('main > section')].map(s => getComputedStyle(s).display)"
-        assert "none" not in browser.execute_script(script)
-        browser.execute_script("document.getElementById('paper').click()")
-        assert browser.execute_script(script) == ["block", "none"]
+        assert browser.execute_script(displays) == ["block", "block", "none"]
+        assert browser.execute_script(heights) == [225, 400]
+        browser.execute_script("document.getElementById('paper').click(); dispatchEvent(new Event('beforeprint'))")
+        assert browser.execute_script(displays) == ["block"] * 3
+        assert browser.execute_script(heights) == [400, 400]
     finally:
+        browser.execute_script("dispatchEvent(new Event('afterprint'))")
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 

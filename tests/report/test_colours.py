@@ -1,7 +1,5 @@
 """Colours of lines stand out from the ground of both themes."""
 
-from __future__ import annotations
-
 import pytest
 
 from designopt.report.colours import CATEGORIES, ORDERED_LINES, THEMED, log_ticks

@@ -1,7 +1,5 @@
 """Stores side by side: what is common, in common units, with one reference; and what differs, in words."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs of one study with several seeds: attainment surfaces, and rank tests between studies."""
 
-from __future__ import annotations
-
 import base64
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """How the report shows failed and invalid designs."""
 
-from __future__ import annotations
-
 import numpy as np
 from given_results import GivenResult, beam_result, six_designs
 

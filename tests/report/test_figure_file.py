@@ -33,18 +33,16 @@ def test_sizes_in_pixels_are_in_proportion_to_the_letters_of_a_paper():
     assert height == 64.0 + figure_file.PANEL + 3 * figure_file.ROW  # six rows of the legend, three of them free
 
 
-def test_the_other_figures_of_a_part_are_named(tmp_path):
-    text = figure_file.other_figures(grid(), tmp_path / "convergence.pdf")
-    assert text == "Hypervolume of the front; others of the part: convergence-2.pdf (Best of each objective so far)"
-
-
 @needs_browser
 def test_a_figure_is_written_in_the_size_of_a_column(tmp_path):
-    svg = write_figure(grid(), tmp_path / "front.svg").read_text(encoding="utf-8")
+    assert write_figure(grid(), tmp_path / "front.svg") == ""  # the only figure of its part
+    svg = (tmp_path / "front.svg").read_text(encoding="utf-8")
     assert svg.startswith("<svg ")
     assert 'width="321" height="242"' in svg  # 85 mm by 64 mm in CSS pixels
     assert "mass [kg] (minimize)" in svg
-    pdf = write_figure(grid(), tmp_path / "convergence-2.pdf", (170.0, 100.0)).read_bytes()
+    text = write_figure(grid(), tmp_path / "convergence-2.pdf", (170.0, 100.0))
+    assert text == "Best of each objective so far; others of the part: convergence.pdf (Hypervolume of the front)"
+    pdf = (tmp_path / "convergence-2.pdf").read_bytes()
     assert pdf.startswith(b"%PDF")
     (box,) = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", pdf)
     assert [float(length) for length in box] == pytest.approx([170 / 25.4 * 72, 100 / 25.4 * 72], abs=1.5)

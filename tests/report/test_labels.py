@@ -1,7 +1,5 @@
 """Numbers, words and labels of figures are readable."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

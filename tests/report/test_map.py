@@ -1,7 +1,5 @@
 """The map of designs over their parameters, compared with results whose numbers are known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from given_results import POINTS, GivenResult, at_most, beam_result, grid, six_designs

@@ -1,7 +1,5 @@
 """What the generic parts show, compared with results whose numbers are known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +15,7 @@ from designopt.report.designs import missing
 from designopt.report.labels import ONLY_DESIGN, hover_columns
 from designopt.report.page.page import sections
 from designopt.report.parts.answer.best import best
-from designopt.report.parts.answer.limits import limits
+from designopt.report.parts.answer.limits import limits, sentence
 from designopt.report.parts.answer.overview import overview
 from designopt.report.parts.answer.problem import problem
 from designopt.report.parts.answer.ranking import MOST, ranking
@@ -27,7 +25,9 @@ from designopt.report.parts.designs.convergence import convergence, hypervolume_
 from designopt.report.parts.designs.front import front, view
 from designopt.report.parts.designs.map import map_figures
 from designopt.report.parts.designs.parallel import parallel, wrapped
+from designopt.report.parts.record import record
 from designopt.report.section import Figure, Section, Table
+from designopt.report.tables import state
 from designopt.study.study import DesignVariable, Stage
 
 
@@ -138,7 +138,7 @@ def test_bounds_and_limits_that_most_of_the_front_has_reached_stand_beside_the_b
 
 
 def test_bounds_that_less_of_the_front_has_reached_are_one_note() -> None:
-    X = [(10.0, 0.2), (30.0, 1.0), (40.0, 0.6), (50.0, 0.5)]
+    X = [(10.0, 0.2), (30.0, 0.5), (40.0, 0.6), (50.0, 1.0)]
     result = beam_result(X, {"mass": [1, 2, 3, 4], "sag": [9, 8, 7, 6]})
     reached = "the front reaches the lower bound of width (10 mm) in 25 %; the upper bound of height (1 m) in 25 %"
     assert summary_table(result).splitlines().count(f"note: {reached}") == 1
@@ -146,6 +146,35 @@ def test_bounds_that_less_of_the_front_has_reached_are_one_note() -> None:
     study = replace(result.study, space=(width, replace(height, why="the hall is no higher")))
     explained = replace(result, study=study, problem=Problem.from_study(study))
     assert f"note: {reached}: the hall is no higher" in summary_table(explained).splitlines()
+
+
+def test_corrections_and_versions_that_changed_are_on_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = six_designs()
+    events = [
+        {"time": 0.0, "session": 1, "kind": "recalled", "text": "8 evaluations taken over from a.study"},
+        {"time": 9.0, "session": 3, "kind": "corrected", "text": "design 8: sag = 1, formerly sag = -1"},
+    ]
+    versions = [{"numpy": "2.4"}, {"numpy": "2.4"}, {"numpy": "2.5", "scipy": "1.17"}]
+    monkeypatch.setattr(type(result), "events", events)
+    monkeypatch.setattr(type(result), "sessions", [{"reason": "done", "versions": v} for v in versions])
+    tables = {table.title: table for table in record(result).tables}
+    assert tables["Versions"].columns == ("package", "sessions 1 to 2", "session 3")
+    assert tables["Versions"].rows == (("numpy", "2.4", "2.5"), ("scipy", "", "1.17"))
+    assert [row[1:] for row in tables["Events"].rows] == [(e["session"], e["text"]) for e in events]
+    assert "taken over   8 evaluations from a.study" in state(result).splitlines()
+    assert "corrected    design 8: sag = 1, formerly sag = -1" in state(result).splitlines()
+
+
+def test_the_page_and_the_terminal_have_the_same_sentences_on_bounds() -> None:
+    X = [(10.0, 0.2), (10.0, 1.0), (10.0, 0.6), (50.0, 0.0)]
+    result = beam_result(X, {"mass": [1, 2, 3, 4], "sag": [9, 8, 7, 6]})
+    notes = [line.removeprefix("note: ") for line in summary_table(result).splitlines() if "bound" in line]
+    assert notes[0] == "width is at its lower bound (10 mm) in 75 % of the front"
+    assert notes[1:] == [
+        "the front reaches the lower bound of height (0 m) in 25 %",
+        "height of the recommended design is at its upper bound (1 m)",
+    ]
+    assert [text for text in overview(result).findings if "bound" in text] == [sentence(note) for note in notes]
 
 
 def test_the_recommended_design_is_marked_in_the_table() -> None:
@@ -309,12 +338,14 @@ def test_with_one_objective_there_is_no_word_of_a_front() -> None:
     )
     texts = (section.introduction, *section.tables[0].columns, *best(at_its_bound).findings)
     assert "front" not in " ".join(texts)
-    beside = limits(beam_result([(10.3, 0.5), (20.0, 0.5)], {"mass": [1, 2], "sag": [2, 8]}, **options))
-    assert beside is not None
-    assert beside.findings == (
-        "No bound of the space and no limit is active in the best design.",
-        "Inactive: the upper limit of sag (9.5 mm; the best design reaches 2).",
-    )
+    idle = "Inactive: the upper limit of sag (9.5 mm; the best design reaches 2)."
+    for width, finding in (
+        (10.05, "width is close to its lower bound (10 mm) in the best design."),
+        (14.0, "No bound of the space and no limit is active in the best design."),
+    ):
+        beside = limits(beam_result([(width, 0.5), (20.0, 0.5)], {"mass": [1, 2], "sag": [2, 8]}, **options))
+        assert beside is not None
+        assert beside.findings == (finding, idle)
 
 
 def test_names_of_stages_that_begin_near_each_other_are_one_label() -> None:

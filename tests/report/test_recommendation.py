@@ -10,12 +10,15 @@ from command import designopt
 
 from designopt import Quantity, define, open_store
 from designopt.plugin import model, report
-from designopt.report import Figure, Section, summary_table
+from designopt.report import Figure, Section, summary_table, write_report
+from designopt.report.labels import parameter_text
 from designopt.report.page.beside_answer import figures_beside_answer
 from designopt.report.page.page import sections
 from designopt.report.parts.answer import recommendation
+from designopt.report.parts.answer.best import best
 from designopt.report.parts.answer.limits import limits
 from designopt.report.parts.answer.overview import overview
+from designopt.report.parts.answer.tolerances import robust_baseline
 
 
 def plate(t: Annotated[float, Quantity("mm")], width):
@@ -59,6 +62,26 @@ def test_values_stand_with_tolerances_beside_the_baseline_and_limits_with_their_
     assert recommendation.reproduce(result).startswith("To reproduce: the study with seed 0 and designopt ")
 
 
+def test_parameters_have_the_digits_that_their_tolerances_leave(tmp_path: Path) -> None:
+    """A rounding of a tenth of the tolerance counts for nothing; whole numbers are not rounded."""
+    space = {"t": {"low": 3.14159, "high": 8, "tolerance": "0.01 %"}, "width": {"low": 71.2345, "high": 90.0}}
+    space["width"]["tolerance"] = "10 %"
+    result = study(space=space, constraints=[]).run(tmp_path / "s")
+    assert parameter_text(result, "width", 71.2345) == "71"
+    assert parameter_text(result, "width", 1.0128) == "1.01"
+    assert parameter_text(result, "width", 15382.0) == "15382"
+    assert parameter_text(result, "t", 3.14159) == "3.142"
+    assert "best mass (recommended)   3.142     71  " in summary_table(result)
+    values, *_ = recommendation.tables(result)
+    chosen = best(result).tables[0]
+    for table in (values, chosen):
+        names = [row[0].removesuffix(" [mm]") for row in table.rows]
+        assert dict(zip(names, table.row_digits, strict=False)) == {"t": 4, "width": 2}
+    page = write_report(result, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert '<td class="n">71</td>' in page
+    assert "71.2345" in page  # in the CSV
+
+
 def test_a_sturdy_baseline_is_not_recommended_in_place_of_a_lighter_design(tmp_path: Path) -> None:
     """The search ends at the limit, where half of the neighbours lie beyond; all of the baseline's are within."""
     result = study(constraints=[{"name": "stiff", "of": "sag", "max": 0.745}]).run(tmp_path / "s")
@@ -69,6 +92,10 @@ def test_a_sturdy_baseline_is_not_recommended_in_place_of_a_lighter_design(tmp_p
     text = summary_table(result)
     assert "note: 'report: {choose: [robust]}' looks for a design whose neighbours satisfy the limits" in text
     assert "no design of the search" not in text
+    clause = "the limits hold in 16 of 16 neighbours of present: a baseline is compared, not recommended"
+    assert f"note: {clause}" in text
+    assert f"T{clause[1:]}." in overview(result).findings
+    assert robust_baseline(study().run(tmp_path / "t")) == []
 
 
 def test_few_validation_scenarios_within_the_limits_are_named_with_the_answer(tmp_path: Path) -> None:
@@ -179,11 +206,15 @@ def test_without_a_free_parameter_the_answer_is_the_result_in_each_scenario(tmp_
 def test_a_design_of_several_rules_has_the_recommended_name_beside_the_answer() -> None:
     chosen = {"best mass": 3, "best bend": 5, "compromise": 3}
     result: Any = SimpleNamespace(chosen=lambda: chosen, recommended=lambda: ("compromise", 3))
-    data = [{"name": "best mass, compromise: t 3 mm"}, {"name": "best bend: t 5 mm"}]
+    data = [
+        {"type": "scatter", "name": "best mass, compromise: t 3 mm"},
+        {"type": "scatter", "name": "best bend: t 5 mm"},
+    ]
     axes = {"xaxis": {"title": {"text": "time [s]"}}, "yaxis": {"title": {"text": "deflection of the free end [mm]"}}}
     part = Section("Response", figures=(Figure("Output", {"data": data, "layout": axes}),))
     (figure,) = figures_beside_answer(result, [part], motion=False)
     assert [trace["name"] for trace in figure.plot["data"]] == ["compromise", "best bend"]
+    assert [trace.get("zorder", 0) for trace in figure.plot["data"]] == [1, 0]  # drawn over the others
     titles = [figure.plot["layout"][name]["title"]["text"] for name in ("xaxis", "yaxis")]
     assert titles == ["time [s]", "deflection of the<br>free end [mm]"]
 

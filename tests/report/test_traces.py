@@ -1,7 +1,5 @@
 """Figures of which a reader selects what is drawn: what is kept for each option, and what is kept once."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

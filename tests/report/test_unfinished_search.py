@@ -10,7 +10,7 @@ import designopt
 from designopt.plugin import solver
 from designopt.report import summary_table
 from designopt.report.parts.answer.overview import overview
-from designopt.report.parts.answer.unfinished_search import still_improving
+from designopt.report.parts.answer.unfinished_search import rarely_tried, still_improving
 from designopt.store.errors import resume_command
 
 
@@ -87,3 +87,27 @@ def test_a_first_feasible_design_at_the_end_is_named(tmp_path: Path) -> None:
 )
 def test_without_a_gain_at_the_end_nothing_is_said(tmp_path: Path, thicknesses: Any, budget: int) -> None:
     assert still_improving(searched(tmp_path, thicknesses, budget)) == []
+
+
+@pytest.mark.parametrize(("designs_of_steel", "named"), [(6, True), (20, False)])
+def test_values_of_a_choice_without_a_feasible_design_are_named_if_they_were_hardly_tried(
+    tmp_path: Path, designs_of_steel: int, named: bool
+) -> None:
+    def beam(design: dict[str, Any]) -> dict[str, float]:
+        return {"mass": design["x"] * (3.0 if design["material"] == "steel" else 1.0)}
+
+    counts = {"steel": designs_of_steel, "oak": 54}
+    designs = [
+        {"name": f"{material}{i}", "x": x, "material": material}
+        for material, n in counts.items()
+        for i, x in enumerate(np.linspace(0.8, 1.0, n).tolist())
+    ]
+    study: dict[str, Any] = {"study": "beam", "model": beam, "execution": {"executor": "serial"}}
+    study |= {"space": {"x": [0, 1], "material": {"values": ["oak", "steel"]}}, "objectives": [{"minimize": "mass"}]}
+    study |= {"constraints": [{"of": "mass", "max": 2.0}], "solver": {"use": "evaluate", "designs": designs}}
+    clauses = rarely_tried(designopt.define(**study).run(tmp_path / "s.study"))
+    text = (
+        f"material steel ({designs_of_steel} designs) was hardly tried, without a feasible design: the best design with"
+        " it is not known; search with material fixed, or with gp"
+    )
+    assert clauses == ([text] if named else [])

@@ -1,6 +1,8 @@
 """Studies for the tests of runs, a progress display that remembers, and journals as text."""
 
 import contextlib
+import os
+import signal
 import sqlite3
 from pathlib import Path
 
@@ -83,10 +85,18 @@ def rewrite(path, *statements):
         db.commit()
 
 
-class Recorder:
-    """A progress display that remembers."""
+def damage(path, *statements):
+    """Change the journal of the store `path` by SQL alone: its digests and counts no longer fit."""
+    with contextlib.closing(sqlite3.connect(path / "journal.db", isolation_level=None)) as db:
+        for statement in statements:
+            assert db.execute(statement).rowcount, statement
 
-    def __init__(self):
+
+class Recorder:
+    """A progress display that remembers, and calls `at_update` and `at_event` with what it is told."""
+
+    def __init__(self, at_update=None, at_event=None):
+        self.at_update, self.at_event = at_update, at_event
         self.snapshots = []
         self.events = []
         self.beginnings = []
@@ -94,9 +104,18 @@ class Recorder:
 
     def update(self, snapshot):
         self.snapshots.append(snapshot)
+        if self.at_update is not None:
+            self.at_update(snapshot)
 
     def event(self, kind, text):
         (self.beginnings if kind == "run" else self.events).append((kind, text))
+        if self.at_event is not None:
+            self.at_event(kind, text)
 
     def close(self):
         self.closed = True
+
+
+def stopping(event):
+    """A display that requests the end of the run at each event of this kind, as Ctrl-C does."""
+    return Recorder(at_event=lambda kind, text: kind == event and os.kill(os.getpid(), signal.SIGINT))

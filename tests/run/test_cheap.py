@@ -11,7 +11,7 @@ from designopt.plugin import Fidelity, PluginError, model
 from designopt.problem import Problem
 from designopt.report.parts.answer.overview import overview
 from designopt.report.parts.designs.surrogate import surrogate
-from designopt.report.tables import state
+from designopt.report.tables import state, unfinished
 from designopt.run.budget import StageBudget
 from designopt.run.runner import resume_study, run_study
 from designopt.store import archive
@@ -50,6 +50,15 @@ def test_cheap_evaluations_are_recorded_as_such_and_in_no_result(tmp_path):
     assert [text for kind, text in recorder.events if kind == "fidelity"] == [
         "stage search: cheap evaluations (digits = 1) count 0.1 each; fronts and reports are of full ones alone"
     ]
+
+
+def test_a_run_interrupted_after_its_search_has_completed_all_designs_of_the_budget(tmp_path, monkeypatch):
+    result = run_study(searched(), tmp_path / "s")
+    assert len(result.outcomes) < 12
+    monkeypatch.setattr(type(result), "ended", "interrupted")
+    assert unfinished(result).startswith(
+        "Unfinished: interrupted after all 12 designs of stage search. Continue with: "
+    )
 
 
 def test_the_report_says_how_many_there_are_and_its_processes_learn_from_them(tmp_path):

@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from run_cases import Recorder, dump, make_study, use
+from run_cases import Recorder, dump, make_study, stopping, use
 
 from designopt.plugin import PluginFailed
 from designopt.run import foreign_solver
@@ -70,14 +70,7 @@ def test_an_ask_that_returns_after_the_time_of_the_stage_is_no_return_of_the_sol
 
 def test_a_stop_request_ends_a_run_while_its_solver_computes_and_the_solver_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(foreign_solver, "NAMED", 1.0)
-
-    class Stopping(Recorder):
-        def event(self, kind, text):
-            super().event(kind, text)
-            if kind == "solver":
-                os.kill(os.getpid(), signal.SIGINT)
-
-    recorder = Stopping()
+    recorder = stopping("solver")
     with pytest.raises(Interrupted):
         run_study(study("computes", before=3), tmp_path / "s", progress=recorder)
     text = "stage search: its solver has requested nothing for 1 s; Ctrl-C ends the run"
@@ -86,12 +79,9 @@ def test_a_stop_request_ends_a_run_while_its_solver_computes_and_the_solver_is_n
 
 
 def test_a_stop_request_that_the_solver_catches_ends_the_run_as_such(tmp_path):
-    class Stopping(Recorder):
-        def update(self, snapshot):
-            os.kill(os.getpid(), signal.SIGINT)
-
+    progress = Recorder(at_update=lambda snapshot: os.kill(os.getpid(), signal.SIGINT))
     with pytest.raises(Interrupted):
-        run_study(study("catches all", before=10**9), tmp_path / "s", progress=Stopping())
+        run_study(study("catches all", before=10**9), tmp_path / "s", progress=progress)
 
 
 def test_code_of_the_solver_is_executed_by_its_thread_alone(tmp_path, monkeypatch):

@@ -1,7 +1,5 @@
 """One bad trial does not lose a design: scenarios without a result are left out as far as the study allows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

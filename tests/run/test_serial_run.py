@@ -10,7 +10,7 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
-from run_cases import Recorder, dump, listed, make_study, rewrite, use
+from run_cases import Recorder, damage, dump, listed, make_study, rewrite, use
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from designopt.plugin import Use, solver
@@ -355,26 +355,10 @@ def test_a_store_of_another_problem_or_seed_is_refused(tmp_path):
 def test_a_store_of_another_format_is_refused_in_a_plain_sentence(tmp_path, number, age):
     study = make_study(stages=(listed([1.0]),), names=("a",))
     run_study(study, tmp_path / "s")
-    db = sqlite3.connect(tmp_path / "s" / "journal.db")
-    db.execute("UPDATE meta SET value = ? WHERE name = 'format'", (str(number),))
-    db.commit()
-    db.close()
+    damage(tmp_path / "s", f"UPDATE meta SET value = '{number}' WHERE name = 'format'")
     for use_it in (lambda: run_study(study, tmp_path / "s", resume=True), lambda: Result.open(tmp_path / "s", study)):
         with pytest.raises(StoreError, match=f"written by a {age} version of designopt"):
             use_it()
-
-
-def test_damaged_stores_are_refused_with_a_message(tmp_path):
-    study = make_study(stages=(listed([1.0]),), names=("a",))
-    run_study(study, tmp_path / "s")
-    (tmp_path / "s" / "problem.json").write_text('{"study": {')
-    with pytest.raises(StoreError, match=r"problem\.json is damaged"):
-        Result.open(tmp_path / "s")
-    (tmp_path / "s" / "journal.db").write_bytes(b"no database" * 100)
-    with pytest.raises(StoreError, match=r"journal\.db cannot be read"):
-        Result.open(tmp_path / "s", study)
-    with pytest.raises(StoreError, match="there is no such folder"):
-        Result.open(tmp_path / "nothing")
 
 
 def test_a_store_is_resumed_from_what_is_kept_in_it(tmp_path):

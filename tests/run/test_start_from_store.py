@@ -3,10 +3,6 @@
 import dataclasses
 import shutil
 import sqlite3
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -145,42 +141,6 @@ def test_a_run_stopped_at_its_first_designs_goes_on_from_the_same_ones(tmp_path)
     resumed = run_study(study, tmp_path / "a", resume=True)
     run_study(sweep(), store)
     assert dump(resumed) == dump(run_study(study, tmp_path / "b"))
-
-
-def test_a_killed_run_resumed_equals_one_that_was_not(tmp_path):
-    store = tmp_path / "first"
-    run_study(make_study(stages=(listed(np.linspace(-2, 2, 40)),), names=("a",), minimize=("height",)), store)
-    text = (
-        "import sys; sys.path.insert(0, {folder!r})\n"
-        "from pathlib import Path\n"
-        "from run_cases import make_study, listed\n"
-        "from designopt.run.runner import run_study\n"
-        "from designopt.study.study import Budget, Stage, StartFrom\n"
-        "import numpy as np\nimport time\n"
-        "class Slow:\n"
-        "    def update(self, snapshot): pass\n"
-        "    def event(self, kind, text): print(kind, flush=True); time.sleep(0.05)\n"
-        "    def close(self): pass\n"
-        "solver = listed(np.linspace(-2, 2, 400), batch=5).solver\n"
-        "stage = Stage('front', solver, Budget(), StartFrom(None, 'best', 5, {store!r}))\n"
-        "study = make_study(stages=(stage,), names=('a',), minimize=('height',))\n"
-        "run_study(study, Path(sys.argv[1]), resume='resume' in sys.argv, progress=Slow())\n"
-    )
-    text = text.format(folder=str(Path(__file__).parent), store=str(store))
-    uninterrupted = tmp_path / "whole"
-    subprocess.run([sys.executable, "-c", text, str(uninterrupted)], check=True, stdout=subprocess.DEVNULL)
-    killed = tmp_path / "killed"
-    process = subprocess.Popen([sys.executable, "-c", text, str(killed)], stdout=subprocess.PIPE)
-    assert process.stdout.readline()
-    time.sleep(0.1)
-    process.kill()
-    process.wait()
-    process.stdout.close()
-    resume = ["resume"] if (killed / "journal.db").exists() else []
-    subprocess.run([sys.executable, "-c", text, str(killed), *resume], check=True, stdout=subprocess.DEVNULL)
-    a, b = Result.open(uninterrupted), Result.open(killed)
-    assert dump(a) == dump(b)
-    assert workers(a) == workers(b)
 
 
 def test_kept_arrays_are_taken_over_with_their_evaluations(tmp_path):

@@ -2,13 +2,11 @@
 
 import contextlib
 import dataclasses
-import os
-import signal
 import sqlite3
 
 import numpy as np
 import pytest
-from run_cases import Recorder, dump, listed, make_study, use
+from run_cases import Recorder, dump, listed, make_study, stopping, use
 
 from designopt.plugin import Diverged, Use, model
 from designopt.problem import Problem, derivative_name
@@ -180,14 +178,8 @@ def test_the_parameter_that_matters_is_the_one_on_which_the_objectives_depend(tm
 
 
 def test_a_run_that_is_interrupted_among_the_neighbours_goes_on_there(tmp_path):
-    class Stopping(Recorder):
-        def event(self, kind, text):
-            super().event(kind, text)
-            if kind == "tolerances":
-                os.kill(os.getpid(), signal.SIGINT)
-
     with pytest.raises(Interrupted):
-        run_study(study(), tmp_path / "s", progress=Stopping())
+        run_study(study(), tmp_path / "s", progress=stopping("tolerances"))
     assert len(on_record(Result.open(tmp_path / "s", study()))) < 48
     resumed = run_study(study(), tmp_path / "s", resume=True)
     assert dump(resumed) == dump(run_study(study(), tmp_path / "t"))
@@ -237,7 +229,8 @@ def test_neighbours_that_violate_limits_and_those_without_a_result_are_counted_a
     assert (violated[0], without[0], violated[1], without[1]) == (violated[0], 0, 0, without[1])
     assert first == (
         "note: 2 of the chosen designs violate limits or have no result in some neighbours within their tolerances: "
-        f"best f0, compromise has no result in {without[1]} of 16 and best f1 violates limits in {violated[0]} of 16; "
+        f"best f0 (also compromise) has no result in {without[1]} of 16 and best f1 violates limits in {violated[0]} "
+        "of 16; "
         "a has the largest influence"
     )
 
@@ -259,6 +252,16 @@ execution: {executor: serial}
     assert fragile(result.with_changes(["constraints.low.max=2"])) == []
     with pytest.raises(StoreError, match=r"'report\.tolerances' determines what is computed"):
         result.with_changes(["report.tolerances.neighbours=64"])
+
+
+def test_a_study_that_no_longer_asks_for_neighbours_has_none(tmp_path):
+    result = run_study(study(), tmp_path / "s")
+    assert fragile(result)
+    without = study(tolerances=dataclasses.replace(result.study.tolerances, neighbours=0))
+    edited = run_study(without, tmp_path / "s", resume=True)
+    assert edited.tolerated() is None
+    assert fragile(edited) == []
+    assert "neighbours" not in summary_table(edited)
 
 
 def test_a_robust_search_avoids_designs_that_break_limits_within_their_tolerances(tmp_path):

@@ -1,7 +1,5 @@
 """Trials as scenarios: files of a folder or of a table, data roots, and how files come to workers."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,13 +1,11 @@
 """After the last stage the chosen designs are evaluated in scenarios that no solver has seen."""
 
 import dataclasses
-import os
-import signal
 import sqlite3
 
 import numpy as np
 import pytest
-from run_cases import Recorder, dump, listed, make_study, use
+from run_cases import dump, listed, make_study, stopping, use
 
 from designopt.plugin import Diverged, Use, model
 from designopt.run.runner import run_study
@@ -143,14 +141,8 @@ def test_a_run_stopped_during_validation_goes_on_with_it(tmp_path):
         validate=Validation(scenarios(*({"shift": i / 100} for i in range(40)))),
     )
 
-    class Stopper(Recorder):
-        def event(self, kind, text):
-            super().event(kind, text)
-            if kind == "validation":
-                os.kill(os.getpid(), signal.SIGINT)
-
     with pytest.raises(Interrupted):
-        run_study(s, tmp_path / "s", progress=Stopper())
+        run_study(s, tmp_path / "s", progress=stopping("validation"))
     stopped = Result.open(tmp_path / "s")
     validated = stopped.validation()
     assert validated is None or (validated.statuses == "").any()

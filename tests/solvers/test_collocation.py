@@ -2,9 +2,6 @@
 int x^2 dt = (c^2 + k m) x0^2/(2 c k), least at c = sqrt(k m)."""
 
 import math
-import subprocess
-import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -469,35 +466,6 @@ def test_the_journal_is_the_same_from_one_process_and_from_two_workers(tmp_path)
     assert dump(parallel) == dump(serial)
     assert parallel.sessions[0]["executor"] == "dask"
     assert parallel.programs()[-1].solution.success
-
-
-@pytest.mark.slow
-def test_a_run_killed_on_the_way_and_resumed_equals_the_uninterrupted_one(tmp_path):
-    code = (
-        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-        f"from test_collocation import SWEPT, study\nstudy(**SWEPT).run({str(tmp_path / 'killed')!r})\n"
-    )
-    process = subprocess.Popen([sys.executable, "-c", code])
-    try:
-        end = time.monotonic() + 60.0
-        while recorded(tmp_path / "killed") < 3:
-            assert time.monotonic() < end
-            assert process.poll() is None
-            time.sleep(0.005)
-    finally:
-        process.kill()
-        process.wait()
-    resumed = study(**SWEPT).run(tmp_path / "killed", resume=True)
-    assert dump(resumed) == dump(study(**SWEPT).run(tmp_path / "whole"))
-
-
-def recorded(store):
-    from designopt.store.errors import StoreError
-
-    try:
-        return len(Result.open(store).programs())
-    except StoreError:
-        return 0
 
 
 def test_expressions_mean_the_same_to_casadi():

@@ -1,7 +1,5 @@
 """Rates of controls and held controls, asked for in a study of the solver collocation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

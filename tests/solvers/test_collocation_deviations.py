@@ -1,7 +1,5 @@
 """Sensitivities of the optimum, asked for in a study of the solver collocation, and where a reader finds them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The mesh that a study states for its programs is that of the numbers a reader of its results reads."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Robust programs of studies: the mean with its deviation over scenarios."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,7 @@
 """Every installed solver keeps the rules of solvers; the tables below say with which settings it is tried."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -90,3 +92,13 @@ def test_every_installed_solver_keeps_the_rules(name, settings):
 def test_the_table_names_solvers_that_exist():
     names = {listed.name for listed in installed("solver")}
     assert {*SETTINGS, *BUDGETS, *EXTRAS, *PROBLEMS} <= names
+
+
+def test_solvers_are_declared_without_loading_pymoo_or_scipy():
+    code = (
+        "import sys\nfrom designopt.plugin import find, installed\n"
+        "for listed in installed('solver'): find('solver', listed.name)\n"
+        "print([m for m in ('pymoo', 'scipy', 'cma') if m in sys.modules])"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == "[]"

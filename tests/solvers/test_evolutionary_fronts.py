@@ -1,9 +1,10 @@
-"""NSGA-III and SMS-EMOA: pymoo's own sequences, reference directions, and what the framework adds."""
+"""NSGA-III and SMS-EMOA: pymoo's own sequences, reference directions; of NSGA-II too, what the framework adds."""
 
 import warnings
 
 import numpy as np
 import pytest
+from pymoo.algorithms.moo.nsga2 import NSGA2 as PymooNSGA2
 from pymoo.algorithms.moo.nsga3 import NSGA3 as PymooNSGA3
 from pymoo.algorithms.moo.sms import SMSEMOA as PymooSMSEMOA
 from pymoo.algorithms.moo.sms import LeastHypervolumeContributionSurvival
@@ -13,12 +14,12 @@ from pymoo.util.ref_dirs import get_reference_directions
 from pymoo_cases import FRONTS, asks_of_pymoo, pymoo_problem, run, solved
 
 from designopt.plugin import Diverged, InvalidSetting
-from designopt.solvers.evolution.many_objectives import NSGA3, PARTITIONS, SMSEMOA, Crossover, Mutation
+from designopt.solvers.evolution.many_objectives import NSGA2, NSGA3, PARTITIONS, SMSEMOA, Crossover, Mutation
 from designopt.study.study import DesignVariable
 from designopt.testing import problem_from
 
 PLANE = (DesignVariable("x", "real", 0.0, 1.0), DesignVariable("y", "real", 0.0, 1.0))
-SOLVERS = [NSGA3(partitions=11, population=20), SMSEMOA(population=20)]
+SOLVERS = [NSGA2(population=20), NSGA3(partitions=11, population=20), SMSEMOA(population=20)]
 
 
 def by_name(value):
@@ -46,6 +47,8 @@ def test_settings_mean_what_they_mean_in_pymoo():
     changed = {"crossover": Crossover(probability=0.7, eta=5), "mutation": Mutation(probability=0.4, eta=9)}
     theirs = {"crossover": SBX(prob=0.7, eta=5), "mutation": PM(prob=0.4, eta=9)}
     case = ("zdt3", {})
+    problem, expected = asks_of_pymoo(case, PymooNSGA2(pop_size=15, n_offsprings=4, **theirs), 90, seed=3)
+    assert np.array_equal(run(NSGA2(population=15, offspring=4, **changed), problem, 90, seed=3).X, expected)
     problem, expected = asks_of_pymoo(
         case,
         PymooSMSEMOA(pop_size=15, n_offsprings=4, survival=LeastHypervolumeContributionSurvival(eps=0.1), **theirs),
@@ -120,16 +123,6 @@ def test_one_objective_is_refused_with_the_way_out(solver):
 # -------------------------------------------------------------------------------------------- what the framework adds
 
 
-def test_equally_infeasible_designs_are_chosen_between_by_the_generator_that_was_given():
-    # pymoo's own tournament of NSGA-III takes a new generator from the clock for each of these ties.
-    def function(design, scenario):
-        raise Diverged("never an answer")
-
-    problem = problem_from(function, PLANE, minimize=["x", "y"])
-    first, repeated = (run(NSGA3(partitions=11), problem, 60).X for _ in range(2))
-    assert np.array_equal(first, repeated)
-
-
 @pytest.mark.parametrize("solver", SOLVERS, ids=by_name)
 def test_failed_designs_are_left_for_infeasible_and_these_for_feasible_ones(solver):
     def function(design, scenario):
@@ -177,7 +170,7 @@ def test_objectives_of_any_size_are_survived_and_filters_of_warnings_stay(solver
     assert warnings.filters == before
 
 
-@pytest.mark.parametrize("solver", [NSGA3(partitions=1), SMSEMOA(population=2)], ids=by_name)
+@pytest.mark.parametrize("solver", [NSGA2(population=2), NSGA3(partitions=1), SMSEMOA(population=2)], ids=by_name)
 def test_the_smallest_population_works(solver):
     problem, _, _ = pymoo_problem("bnh")
     assert solver.minimum_budget(problem) == 2

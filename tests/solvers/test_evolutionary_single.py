@@ -1,16 +1,14 @@
 """The genetic algorithm and CMA-ES: pymoo's sequences, known optima, restarts, ranks."""
 
-import random
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 from pymoo.algorithms.soo.nonconvex.ga import GA as PymooGA
-from pymoo_cases import asks_of_pymoo, pymoo_problem, run, solved
+from pymoo_cases import asks_of_pymoo, run, solved
 
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting
-from designopt.solvers.evolution.many_objectives import NSGA2, NSGA3, SMSEMOA
 from designopt.solvers.evolution.single_objective import CMAES, Genetic
 from designopt.study.study import DesignVariable
 from designopt.testing import problem_from
@@ -199,50 +197,6 @@ def test_refused_designs_cost_no_budget(solver):
     evaluate = run(solver, problem_from(function, PLANE, minimize=["f"]), 100)
     assert np.sum(evaluate.X[:, 0] <= 0.4) == 100
     assert evaluate.X[evaluate.X[:, 0] <= 0.4, 0].max() > 0.36
-
-
-class _Poison:
-    """Stands for a source of chance that may not be used."""
-
-    def __call__(self, *args, **options):
-        raise AssertionError("a source of chance other than the given generator is used")
-
-    __getattr__ = __call__
-
-
-@pytest.mark.parametrize(
-    "solver",
-    [*SOLVERS, NSGA2(population=12), NSGA3(partitions=11), SMSEMOA(population=12)],
-    ids=by_name,
-)
-def test_the_given_generator_is_the_only_source_of_chance(solver, monkeypatch):
-    run(
-        solver,
-        pymoo_problem("zdt1" if hasattr(solver, "offspring") and not isinstance(solver, Genetic) else "ackley")[0],
-        40,
-    )
-    for module in (np.random, random):
-        for name in dir(module):
-            bound = getattr(getattr(module, name), "__self__", None)
-            if isinstance(bound, (np.random.RandomState, random.Random)):
-                monkeypatch.setattr(module, name, _Poison())
-    default_rng = np.random.default_rng
-    # pymoo makes generators that it does not use; to draw from one seeded by the clock is the mistake.
-    monkeypatch.setattr(np.random, "default_rng", lambda seed=None: _Poison() if seed is None else default_rng(seed))
-
-    def function(design, scenario):
-        if design["x"] > 0.5:
-            raise Diverged("no answer")
-        return {"f": design["x"], "g": -design["x"] * design["y"]}
-
-    several = getattr(solver, "objectives", "several") != "one"
-    problem = problem_from(function, PLANE, minimize="fg" if several else "f", relations=["x + y <= 1.5"])
-    monkeypatch.setattr(np.random, "default_rng", lambda seed=None: _Poison() if seed is None else default_rng(seed))
-    run(solver, problem, 150)
-    with pytest.raises(AssertionError, match="a source of chance other than the given generator"):
-        np.random.rand()
-    with pytest.raises(AssertionError, match="a source of chance other than the given generator"):
-        random.random()
 
 
 def test_cma_es_neither_prints_nor_writes_nor_reads_options_of_the_working_folder(tmp_path):

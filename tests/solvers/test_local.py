@@ -1,6 +1,5 @@
 """SciPy's local searches: published optima, derivatives, limits and relations, failures, and why they ended."""
 
-import sys
 from dataclasses import replace
 
 import casadi as ca
@@ -487,11 +486,3 @@ def test_questions_that_they_cannot_answer_are_refused():
     for solver in (SLSQP(gradient="model"), LeastSquares(gradient="model")):
         with pytest.raises(InvalidSetting, match=r"^gradient: model 'local_formulas' has no derivatives"):
             solver.check(replace(ROSENBROCK[0], gradients=False))
-
-
-def test_they_are_declared_without_loading_scipy():
-    import subprocess
-
-    code = "import sys, designopt.solvers.scipy_searches.slsqp\nprint([m for m in ('scipy',) if m in sys.modules])"
-    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert printed.strip() == "[]"

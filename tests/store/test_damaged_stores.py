@@ -1,11 +1,10 @@
 """A store is data: what is damaged in it is said in one line, whatever it is."""
 
 import shutil
-import sqlite3
 
 import pytest
 from click.testing import CliRunner
-from run_cases import listed, make_study
+from run_cases import Recorder, damage, listed, make_study
 
 from designopt.cli import main
 from designopt.run.runner import resume_study, run_study
@@ -14,13 +13,6 @@ from designopt.store.result import Result
 
 #: Exit code: the store does not fit.
 STORE = 4
-
-
-@pytest.fixture(scope="module")
-def intact(tmp_path_factory):
-    path = tmp_path_factory.mktemp("intact") / "s"
-    run_study(make_study(names=("a",), stages=(listed([0.1, 0.2, 0.3]),)), path)
-    return path
 
 
 def refused(path):
@@ -32,7 +24,7 @@ def refused(path):
 
 
 @pytest.mark.parametrize(
-    "damage",
+    "change",
     [
         "UPDATE meta SET value = 'abc' WHERE name = 'format'",
         "DELETE FROM meta",
@@ -46,39 +38,29 @@ def refused(path):
         "UPDATE design SET x_a = 'abc' WHERE id = 1",
     ],
 )
-def test_a_damaged_journal_is_refused_with_a_line(intact, tmp_path, damage):
-    path = tmp_path / "s"
-    shutil.copytree(intact, path)
-    db = sqlite3.connect(path / "journal.db")
-    db.execute(damage)
-    db.commit()
-    db.close()
-    refused(path)
+def test_a_damaged_journal_is_refused_with_a_line(store, change):
+    damage(store, change)
+    refused(store)
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "null", '{"study": 1}', '{"study": {"name": "x"}}'])
-def test_a_damaged_problem_is_refused_with_a_line(intact, tmp_path, text):
-    path = tmp_path / "s"
-    shutil.copytree(intact, path)
-    (path / "problem.json").write_text(text)
-    refused(path)
+def test_a_damaged_problem_is_refused_with_a_line(store, text):
+    (store / "problem.json").write_text(text)
+    refused(store)
     with pytest.raises(StoreError, match=r"problem.json is damaged"):
-        resume_study(path)
+        resume_study(store)
+
+
+def test_a_journal_that_is_no_database_is_refused(store):
+    (store / "journal.db").write_bytes(b"no database" * 100)
+    with pytest.raises(StoreError, match=r"journal\.db cannot be read"):
+        Result.open(store)
 
 
 def test_a_store_that_is_removed_during_a_run_ends_it(tmp_path):
     path = tmp_path / "s"
 
-    class Remover:
-        def update(self, snapshot):
-            shutil.rmtree(path, ignore_errors=True)
-
-        def event(self, kind, text):
-            pass
-
-        def close(self):
-            pass
-
+    remover = Recorder(at_update=lambda snapshot: shutil.rmtree(path, ignore_errors=True))
     stages = (listed([0.1]), listed([0.2, 0.3], name="more"))
     with pytest.raises(StoreError, match="was removed while the run was writing"):
-        run_study(make_study(names=("a",), stages=stages), path, progress=Remover())
+        run_study(make_study(names=("a",), stages=stages), path, progress=remover)

@@ -6,10 +6,10 @@ import shutil
 import sqlite3
 
 import pytest
-from run_cases import listed, make_study
+from run_cases import damage
 
 from designopt.desk.folder import Folder
-from designopt.run.runner import resume_study, run_study
+from designopt.run.runner import resume_study
 from designopt.store.errors import StoreError
 from designopt.store.journal import connection
 from designopt.store.journal.connection import connect_to_read
@@ -28,27 +28,9 @@ FOREIGN = {
     "a computed column": "CREATE TABLE session (id INTEGER PRIMARY KEY, reason TEXT AS (hex(zeroblob(100000000))))",
     "another column": "CREATE TABLE session (id INTEGER PRIMARY KEY, reason TEXT, more TEXT)",
     "another table": "CREATE TABLE more (id INTEGER PRIMARY KEY)",
+    "another view": "CREATE VIEW more AS SELECT 1 AS id",
     "a trigger": "CREATE TRIGGER more AFTER INSERT ON event BEGIN DELETE FROM event; END",
 }
-
-
-@pytest.fixture(scope="module")
-def intact(tmp_path_factory):
-    path = tmp_path_factory.mktemp("intact") / "s"
-    run_study(make_study(names=("a",), stages=(listed([0.1, 0.2, 0.3]),)), path)
-    return path
-
-
-@pytest.fixture
-def store(intact, tmp_path):
-    shutil.copytree(intact, tmp_path / "s")
-    return tmp_path / "s"
-
-
-def change(store, *statements):
-    with contextlib.closing(sqlite3.connect(store / "journal.db", isolation_level=None)) as db:
-        for statement in statements:
-            db.execute(statement)
 
 
 @pytest.mark.parametrize("what", FOREIGN)
@@ -57,7 +39,7 @@ def test_other_tables_views_and_triggers_are_refused_wherever_a_store_is_opened(
     if kind == "VIRTUAL":
         kind, name = "table", "session"
     exists = kind != "TRIGGER" and name in ("meta", "design", "evaluation", "session")
-    change(store, *([f"DROP TABLE {name}"] if exists else []), FOREIGN[what])
+    damage(store, *([f"DROP TABLE {name}"] if exists else []), FOREIGN[what])
     text = r"journal.db is damaged: its \w+ '\w+' is not that of a journal"
     with pytest.raises(StoreError, match=text):
         connect_to_read(store)
@@ -130,7 +112,7 @@ def test_the_list_of_the_desk_gives_the_reason_and_goes_on(intact, tmp_path, mon
     for name in ("bomb", "sound", "view"):
         shutil.copytree(intact, tmp_path / name)
     multiply(tmp_path / "bomb" / "journal.db", "evaluation")
-    change(tmp_path / "view", "DROP TABLE design", FOREIGN["a view in place of designs"])
+    damage(tmp_path / "view", "DROP TABLE design", FOREIGN["a view in place of designs"])
     folder = Folder(tmp_path)
     entries = {entry.place: entry for entry in folder.look()[0]}
     assert (entries["sound"].state, entries["sound"].evaluations) == ("done", 3)

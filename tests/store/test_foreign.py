@@ -35,12 +35,6 @@ def intact(tmp_path_factory):
 
 
 @pytest.fixture
-def store(intact, tmp_path):
-    shutil.copytree(intact, tmp_path / "s")
-    return tmp_path / "s"
-
-
-@pytest.fixture
 def elsewhere(tmp_path):
     """A folder of somebody's, with files that bear the names of arrays."""
     folder = tmp_path / "elsewhere"

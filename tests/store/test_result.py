@@ -263,20 +263,6 @@ def test_arrays_that_were_lost_are_named_and_resume_makes_them_anew(tmp_path):
         assert sorted(resumed.arrays(0)) == (["signal"] if keep == "all" else [])
 
 
-@pytest.mark.parametrize("content", [b"garbage", b"", b"PK\x03\x04 cut short", None])
-def test_arrays_that_are_damaged_are_named_and_resume_makes_them_anew(tmp_path, content):
-    study = make_study(
-        "wave", minimize=("square",), names=("a",), stages=(listed([1.0, 0.25]),),
-        execution={"executor": "serial", "arrays": {"signal": "front"}},
-    )  # fmt: skip
-    before = run_study(study, tmp_path).arrays(1)["signal"]
-    for file in (tmp_path / "arrays").glob("*/*"):
-        file.write_bytes(file.read_bytes()[:200] if content is None else content)
-    with pytest.raises(StoreError, match=r"arrays/.*npz is damaged \(.*\); .*designopt resume"):
-        Result.open(tmp_path).arrays(1)
-    assert resume_study(tmp_path).arrays(1)["signal"].tolist() == before.tolist()
-
-
 @model("wanderer", version=1, unchecked=True)
 def wanderer(design, scenario, *, to: str):
     """Leaves the folder it was started in."""

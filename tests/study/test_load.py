@@ -1,7 +1,5 @@
 """A valid study says what its file says: values, units, defaults, overrides, files, Python values."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

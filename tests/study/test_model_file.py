@@ -205,6 +205,27 @@ def test_a_name_that_is_none_is_refused(clash: str, message: str) -> None:
         with_declared(Use(Declares.__designopt__, {"leg": leg, "clash": clash}))  # type: ignore[attr-defined]
 
 
+def test_inputs_that_the_settings_do_not_have_are_left_out() -> None:
+    @model("declares_without", version=1)
+    class DeclaresWithout:
+        """A spring, or none."""
+
+        absent: str = "length"
+
+        def declares(self) -> Declared:
+            """The input that these settings lack."""
+            return Declared(without=frozenset({self.absent}))
+
+        def evaluate(self, design: BareLength, scenario: Mapping[str, Any]) -> BareForce:
+            """No force."""
+            return {"force": 0.0}
+
+    plugin = DeclaresWithout.__designopt__  # type: ignore[attr-defined]
+    assert with_declared(Use(plugin, {})).plugin.inputs == {}
+    with pytest.raises(PluginError, match="without 'lenght', which is not annotated"):
+        with_declared(Use(plugin, {"absent": "lenght"}))
+
+
 def test_units_that_depend_on_settings_are_those_of_bare_numbers_too() -> None:
     @model("declares_units", version=1)
     class DeclaresUnits:

@@ -1,4 +1,4 @@
-"""What is written without a unit is noted with the unit in which it is taken."""
+"""Remarks on a valid study: the unit of what is written without one, and parts of the report that will be empty."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 import designopt
 from designopt import Quantity as Q
+from designopt.api import load
 from designopt.study.remarks import assumed_units, remarks
 
 
@@ -159,3 +160,29 @@ def test_a_text_among_the_numbers_of_an_undeclared_condition_is_noted() -> None:
     ]
     words = [{"name": "a", "soil": "sand"}, {"name": "b", "soil": "snow"}]
     assert remarks(designopt.define(**{**either, "scenarios": words}).definition) == []
+
+
+REACH = """
+study: reach
+model: {use: reach_arm6}
+space: {duration: [0.5, 0.8]}
+objectives: [{minimize: effort}]
+solver: {use: cma_es}
+budget: {evaluations: 20}
+execution: {arrays: [time, path, excitations, activations]}
+report:
+  plots: [arm_reach, spectrum, damper_families]
+"""
+
+
+def test_a_part_without_its_arrays_or_its_scan_is_named_with_its_position(tmp_path: Path) -> None:
+    file = tmp_path / "reach.yaml"
+    file.write_text(REACH.lstrip())
+    notes = [note.removeprefix(str(file)) for note in remarks(load(file).definition) if "will be empty" in note]
+    assert notes == [
+        ":9:11: note: part 'arm_reach' will be empty: it draws the array torques; add it to 'execution: arrays'",
+        ":9:22: note: part 'spectrum' will be empty: model 'reach_arm6' has no arrays spectrum_frequency, "
+        "spectrum_amplitude",
+        ":9:32: note: part 'damper_families' will be empty: it needs a scan of stiffness and damping_ratio, a stage of "
+        "full_factorial",
+    ]

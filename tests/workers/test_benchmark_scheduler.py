@@ -1,7 +1,5 @@
 """`designopt benchmark` with the evaluations on a Dask scheduler: the same scores, also after a kill and a Ctrl-C."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -227,9 +227,8 @@ def test_a_result_that_cannot_be_fetched_holds_up_its_own_chunk_only(tmp_path, m
             await asyncio.sleep(0.01)
         return await gather(scheduler, keys, **options)
 
-    class Counting(Recorder):
-        def update(self, snapshot):
-            later[0] = snapshot.evaluations
+    def count(snapshot):
+        later[0] = snapshot.evaluations
 
     streams = Local.carrier
 
@@ -240,7 +239,7 @@ def test_a_result_that_cannot_be_fetched_holds_up_its_own_chunk_only(tmp_path, m
     monkeypatch.setattr("designopt.workers.auto.can_fork", lambda: False)
     monkeypatch.setattr(distributed.Scheduler, "gather", gather_later)
     monkeypatch.setattr(Local, "carrier", tasks)
-    result = run_study(trouble("diverge", count=100, pause=0.01), tmp_path / "s", progress=Counting())
+    result = run_study(trouble("diverge", count=100, pause=0.01), tmp_path / "s", progress=Recorder(at_update=count))
     assert result.counts["evaluations"] == 100
     assert waited
     assert later[0] >= 30

@@ -10,11 +10,11 @@ import sys
 import threading
 import time
 from multiprocessing import forkserver
-from pathlib import Path
 
 import dask
 import numpy as np
 import pytest
+from command import alive
 from run_cases import Recorder, listed, make_study
 
 from designopt.run.runner import run_study
@@ -85,14 +85,8 @@ def idle_origin(monkeypatch):
     forking.end_ready_child()
     with local._together:
         pass
-    assert _alive(forking._idle_origin.process.pid)
+    assert alive(forking._idle_origin.process.pid)
     return forking._idle_origin
-
-
-def _alive(pid):
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    return False
 
 
 def _used():
@@ -173,7 +167,7 @@ def test_a_process_that_would_be_started_otherwise_now_is_replaced(idle_origin, 
         change(patch, tmp_path)
         used = _used()
         assert used != idle_origin.process.pid
-        assert not _alive(idle_origin.process.pid)
+        assert not alive(idle_origin.process.pid)
         assert not os.path.exists(idle_origin.process.address)
         assert _used() == used
 
@@ -206,7 +200,7 @@ def test_a_process_that_was_killed_between_two_runs_is_replaced(idle_origin):
 def test_a_process_whose_socket_was_removed_is_replaced(idle_origin):
     os.unlink(idle_origin.process.address)
     assert _used() != idle_origin.process.pid
-    assert not _alive(idle_origin.process.pid)
+    assert not alive(idle_origin.process.pid)
 
 
 def test_others_in_this_process_get_one_of_their_own(idle_origin):
@@ -219,7 +213,7 @@ def test_others_in_this_process_get_one_of_their_own(idle_origin):
         assert own_server._forkserver_pid not in (None, idle_origin.process.pid)
         with local._together:
             assert dask.config.get("distributed.worker.multiprocessing-method") == "spawn"
-        assert _alive(own_server._forkserver_pid)
+        assert alive(own_server._forkserver_pid)
     finally:
         own_server._stop()
     assert _used() == idle_origin.process.pid
@@ -242,7 +236,7 @@ def test_it_ends_with_this_process(end):
     ran = subprocess.run([sys.executable, "-c", ENDS.format(end=end)], capture_output=True, text=True, timeout=300)
     assert ran.stderr == ""
     until = time.monotonic() + 120.0
-    while _alive(int(ran.stdout)):
+    while alive(int(ran.stdout)):
         assert time.monotonic() < until
         time.sleep(0.02)
 

@@ -6,9 +6,9 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
+from command import alive
 
 from designopt.workers.supervision import children
 
@@ -43,13 +43,6 @@ def started():
             os.kill(pid, signal.SIGKILL)
 
 
-def _alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
 def test_a_fork_belongs_to_the_run_that_the_worker_was_at(tmp_path, started):
     worker = subprocess.Popen(
         [sys.executable, "-c", WORKER], env=os.environ | {"TMPDIR": str(tmp_path)},
@@ -58,16 +51,16 @@ def test_a_fork_belongs_to_the_run_that_the_worker_was_at(tmp_path, started):
     first_run, second_run, neither = (int(text) for text in worker.stdout.readline().split())
     started += [first_run, second_run, neither, worker.pid]
     children.end_marked("r2", "tls://host:2")
-    assert [_alive(pid) for pid in (first_run, second_run, neither)] == [True] * 3
+    assert [alive(pid) for pid in (first_run, second_run, neither)] == [True] * 3
     children.end_marked("r2", "tls://host:1")  # the worker itself as well
     assert worker.wait(60) == -signal.SIGKILL
     worker.stdin.close()
     worker.stdout.close()
     end = time.monotonic() + 60.0
-    while _alive(second_run):
+    while alive(second_run):
         assert time.monotonic() < end
         time.sleep(0.01)
-    assert [_alive(pid) for pid in (first_run, neither)] == [True] * 2
+    assert [alive(pid) for pid in (first_run, neither)] == [True] * 2
 
 
 def _program(name):
@@ -85,7 +78,7 @@ def test_programs_of_one_worker_end_and_those_of_its_neighbour_go_on(started):
     started += [first.pid, second.pid, third.pid]
     children.end_marked("r", "tls://host:1")
     assert first.wait(60) == -signal.SIGKILL
-    assert [_alive(second.pid), _alive(third.pid)] == [True, True]
+    assert [alive(second.pid), alive(third.pid)] == [True, True]
     children.end_marked("r")
     assert [second.wait(60), third.wait(60)] == [-signal.SIGKILL] * 2
 
@@ -99,6 +92,6 @@ def test_descendants_end_in_whatever_session_and_with_whatever_environment(tmp_p
     child = int(parent.stdout.readline())
     started += [parent.pid, child]
     children.end_descendants(parent.pid)
-    assert [_alive(parent.pid), _alive(child)] == [True, False]
+    assert [alive(parent.pid), alive(child)] == [True, False]
     parent.kill()
     parent.communicate()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dask_processes import free_port
 from run_cases import PLUGINS, Recorder, dump, listed, make_study
 
 from designopt.run.runner import run_study
@@ -84,12 +85,6 @@ def installed():
             command = ["apt-get", "install", "-y", "--no-install-recommends", "slurm-wlm", "munge"]
             subprocess.run(command, env=environment, **quiet)
     return all(find(p) for p in PROGRAMS)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @pytest.fixture(scope="module")

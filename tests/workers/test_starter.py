@@ -89,16 +89,6 @@ def test_the_first_results_are_there_before_the_workers_and_the_journal_is_the_s
     expected = dump(run_study(study(), tmp_path / "serial"))
     results_before = []
 
-    class Progress:
-        def update(self, snapshot):
-            pass
-
-        def event(self, kind, text):
-            pass
-
-        def close(self):
-            pass
-
     def connect():
         deadline = time.monotonic() + 30.0
         while not results_before and time.monotonic() < deadline:
@@ -120,7 +110,7 @@ def test_the_first_results_are_there_before_the_workers_and_the_journal_is_the_s
             return completions
 
     start = lambda expected_evaluations: Counting(Starter(evaluator), connect, 2)  # noqa: E731
-    result = run_study(study(), tmp_path / "started", start=start, progress=Progress())
+    result = run_study(study(), tmp_path / "started", start=start)
     assert dump(result) == expected
     assert result.sessions[0]["executor"] == "dask"
     assert NAME in evaluated(result, "worker")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command import alive
 from run_cases import PLUGINS, Recorder, listed, make_study, table
 
 from designopt.plugin import Use, find, load_file
@@ -168,13 +169,6 @@ def test_prints_of_a_design_that_ends_its_worker_are_kept_with_the_attempt(tmp_p
 # ----------------------------------------------------------------------------------------------------- children
 
 
-def _alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
 def _processes():
     """Number, state, parent and group of every process."""
     for entry in Path("/proc").iterdir():
@@ -192,18 +186,17 @@ def _left_of(groups):
 def test_processes_of_a_model_end_with_the_run(tmp_path):
     groups = set()
 
-    class Looking(Recorder):
-        def update(self, snapshot):
-            groups.update(pid for pid, _, parent, group in _processes() if parent == os.getpid() and group == pid)
+    def look(snapshot):
+        groups.update(pid for pid, _, parent, group in _processes() if parent == os.getpid() and group == pid)
 
     log = tmp_path / "pids"
     settings = {"log": str(log), "pause": 0.02}
-    result = run_study(unruly("forks", settings=settings), tmp_path / "s", progress=Looking())
+    result = run_study(unruly("forks", settings=settings), tmp_path / "s", progress=Recorder(at_update=look))
     assert set(result.status[:, 0].tolist()) == {"ok"}
     started = [int(line) for line in log.read_text().split()]
     assert len(started) == 6
     end = time.monotonic() + 120.0
-    while any(_alive(pid) for pid in started) or _left_of(groups) != [
+    while any(alive(pid) for pid in started) or _left_of(groups) != [
         forking._idle_origin.process.pid
     ]:  # it waits for the next run
         assert time.monotonic() < end, (started, _left_of(groups))
@@ -229,7 +222,7 @@ def test_processes_of_a_model_end_when_the_run_is_killed(tmp_path):
     running.kill()
     running.communicate()
     started = [int(line) for line in log.read_text().split()]
-    while left := [pid for pid in started if _alive(pid)]:
+    while left := [pid for pid in started if alive(pid)]:
         assert time.monotonic() < end, left
         time.sleep(0.05)
 

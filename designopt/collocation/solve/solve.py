@@ -162,8 +162,9 @@ def _oscillating(solved: PhaseSolution) -> Iterator[str]:
     for o in oscillations(solved):
         unit = f" {solved.units[o.control]}".rstrip()
         more = f", and exceeds its bounds between the points by up to {o.beyond:.3g}{unit}" if o.beyond > 0.0 else ""
+        how = f"has {o.pulses} pulses of about an interval" if o.pulses else "turns in nearly every interval"
         yield (
-            f"oscillating_control: {o.control} of {solved.name} turns in nearly every interval from {o.begin:.6g} to"
+            f"oscillating_control: {o.control} of {solved.name} {how} from {o.begin:.6g} to"
             f" {o.end:.6g} s, by up to {o.swing:.3g}{unit}{more}: {against_ringing(solved, [o.control])}"
         )
 

@@ -20,7 +20,7 @@ def check_statement(problem: TrajectoryProblem) -> None:
     if not problem.phases:
         raise ProblemError("bad_statement", "phases", "there are none: give at least one")
     names = [phase.name for phase in problem.phases]
-    if twice := _twice(names):
+    if twice := next((name for i, name in enumerate(names) if name in names[:i]), None):
         raise ProblemError("bad_statement", "phases", f"two are called '{twice}': give each a name of its own")
     for phase in problem.phases:
         _check_system_names(phase)
@@ -140,7 +140,3 @@ def _check_shared(problem: TrajectoryProblem) -> None:
                 " state the intended one in the problem's `parameters`"
             )
             raise ProblemError("bad_bounds", f"parameters.{v.name}", text)
-
-
-def _twice(names: Sequence[str]) -> str | None:
-    return next((name for i, name in enumerate(names) if name in names[:i]), None)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from designopt.report.labels import chosen_labels
 from designopt.report.parts.answer import summary
 from designopt.report.parts.motion import trajectories
 from designopt.report.section import Figure, Section
@@ -26,7 +27,7 @@ def figures_beside_answer(result: Result, parts: Sequence[Section], *, motion: b
 
     Legends name designs without their values, which stand beside them; long titles of axes are wrapped.
     """
-    short_names = _short_names(result)
+    names = _names(result)
     for section in parts:
         for figure in section.figures:
             if figure.height <= BESIDE and not figure.width and "frames" not in figure.plot:
@@ -36,33 +37,39 @@ def figures_beside_answer(result: Result, parts: Sequence[Section], *, motion: b
                         title=f"{section.title}: {figure.title}",
                         note="",
                         height=min(figure.height, summary.HEIGHT),
-                        plot=_small(figure.plot, short_names),
-                        variants={key: _small(plot, short_names) for key, plot in figure.variants.items()},
+                        plot=_small(figure.plot, names),
+                        variants={key: _small(plot, names) for key, plot in figure.variants.items()},
                     ),
                 )
     return trajectories.in_short(result, summary.HEIGHT)[:1] if motion else ()
 
 
-def _short_names(result: Result) -> dict[str, str]:
-    """The names of chosen designs that several rules chose, with the one that is recommended, else the first."""
+@dataclass(frozen=True)
+class _Names:
+    """Names in a small legend: `short` of designs that several rules chose, and the one that is `recommended`."""
+
+    short: Mapping[str, str]
+    recommended: str
+
+
+def _names(result: Result) -> _Names:
+    """The short name of a design is the label that is recommended, else its first."""
     recommended = (result.recommended() or ("", -1))[0]
-    labels_of: dict[int, list[str]] = {}
-    for label, row in result.chosen().items():
-        labels_of.setdefault(row, []).append(label)
-    return {
+    short = {
         ", ".join(labels): recommended if recommended in labels else labels[0]
-        for labels in labels_of.values()
+        for labels in chosen_labels(result).values()
         if len(labels) > 1
     }
+    return _Names(short, recommended)
 
 
-def _small(plot: Mapping[str, Any], short_names: Mapping[str, str]) -> dict[str, Any]:
+def _small(plot: Mapping[str, Any], names: _Names) -> dict[str, Any]:
     """The upper panel of the plot with short names and wrapped titles of axes."""
     data = plot.get("data", ())
     if isinstance(data, Mapping):
-        short = {**plot, "data": {traces: _short_name(change, short_names) for traces, change in data.items()}}
+        short = {**plot, "data": {traces: _short_name(change, names) for traces, change in data.items()}}
     else:
-        short = {**plot, "data": [_short_name(trace, short_names) for trace in data]}
+        short = {**plot, "data": [_short_name(trace, names) for trace in data]}
     upper = _upper(short)
     axes = {
         name: _wrapped(axis, summary.ROOM if name[0] == "x" else summary.UPRIGHT)
@@ -92,9 +99,11 @@ def _upper(plot: Mapping[str, Any]) -> dict[str, Any]:
     return {**plot, "data": data, "layout": {**layout, **axes, "xaxis": {**layout["xaxis"], "anchor": "y"}}}
 
 
-def _short_name(trace: Mapping[str, Any], short_names: Mapping[str, str]) -> dict[str, Any]:
+def _short_name(trace: Mapping[str, Any], names: _Names) -> dict[str, Any]:
+    """The trace with its short name; that of the recommended design lies over the others."""
     if not isinstance(trace.get("name"), str):
         return dict(trace)
     name = trace["name"].partition(": ")[0]
-    name = short_names.get(name, name)
-    return {**trace, "name": name if len(name) <= LETTERS else f"{name[: LETTERS - 1].rstrip(' ,')}…"}
+    name = names.short.get(name, name)
+    over = {"zorder": 1} if name == names.recommended and trace.get("type") == "scatter" else {}
+    return {**trace, **over, "name": name if len(name) <= LETTERS else f"{name[: LETTERS - 1].rstrip(' ,')}…"}

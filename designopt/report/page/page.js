@@ -50,9 +50,19 @@
     }};
   }
 
-  // On a narrow screen a time slider is below its buttons, and names of parallel axes are tilted.
+  // On a narrow screen a time slider is below its buttons, names of parallel axes are tilted, titles of panels side by
+  // side have their unit on a line of its own, and labels of points turn inwards where they would leave the figure.
   const narrow = () => !printing && innerWidth <= 640;
-  function fitNarrow(plot) {
+  function fitNarrow(plot, width) {
+    const axes = Object.keys(plot.layout).filter(name => /^xaxis/.test(name)).map(name => plot.layout[name]);
+    if (!plot.layout.meta?.panels && new Set(axes.map(axis => String(axis.domain))).size > 1)
+      for (const {title} of axes) if (title?.text) Object.assign(title, {text: title.text.replace(/ (?=\[)/, "<br>"), font: {size: 12}});
+    for (const label of plot.layout.annotations ?? []) {
+      const [low, high] = (label.showarrow && plot.layout[String(label.xref).replace("x", "xaxis")]?.range) || [0, 0];
+      const room = (width - 110) * (high - label.x) / (high - low);
+      if (label.xanchor === "left" && label.ax > 0 && room < label.ax + 7 * label.text.length)
+        Object.assign(label, {ax: -label.ax, xanchor: "right"});
+    }
     const lower = (control, by) => { control.pad = {...control.pad, t: (control.pad?.t ?? 0) + by}; };
     for (const menu of plot.layout.updatemenus ?? []) lower(menu, 16);
     for (const slider of plot.layout.sliders ?? []) { Object.assign(slider, {x: 0, len: 1}); lower(slider, 64); }
@@ -170,6 +180,12 @@
     }
   }
 
+  // Curves or points in one pair of axes of numbers.
+  function isOnePanel({data, layout}) {
+    return !Object.keys(layout).some(name => /^[xy]axis\d/.test(name)) && layout.yaxis?.type !== "category"
+      && data.every(t => (t.type ?? "scatter") === "scatter" && typeof t.y?.[0] !== "string");
+  }
+
   function drawNow(figure) {
     const spec = figure.spec = parsed(figure.number);
     const key = figure.selects.map(s => s.value).join(",");
@@ -178,7 +194,8 @@
     for (const trace in spec.designs) plot.data[trace].customdata ??= Array.from(numbers(spec.designs[trace]), hoverValues);
     const shown = resolved(plot, dark() ? 1 : 0);
     figure.plot.style.height = figure.height ??= figure.plot.style.height;
-    if (narrow()) { fitNarrow(shown); fitLegend(figure.plot, shown); }
+    if (printing && root.dataset.paper === "results" && isOnePanel(shown)) figure.plot.style.height = "225px"; // three on a sheet
+    if (narrow()) { fitNarrow(shown, figure.plot.clientWidth); fitLegend(figure.plot, shown); }
     if (narrow() && shown.layout.meta?.panels?.columns > 2) inTwoColumns(shown.layout, figure.plot);
     shown.layout.template = template();
     shown.layout.autosize = !printing;
@@ -398,10 +415,13 @@
   const label = () => { button.textContent = dark() ? "Light" : "Dark"; };
   button.addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; label(); redraw(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { label(); redraw(); });
-  // On paper a decision is one page, the first part; the reader chooses whether all parts follow.
-  const whole = document.getElementById("paper");
-  whole?.addEventListener("change", () => { root.dataset.paper = whole.checked ? "whole" : "first"; });
-  const onPaper = element => whole?.checked || !whole || element.closest("section").matches(":first-of-type");
+  // On paper a decision is one page, the first part, other studies are their results; the reader may ask for all parts.
+  const whole = document.getElementById("paper"), {paper: inShort} = root.dataset;
+  whole?.addEventListener("change", () => { root.dataset.paper = whole.checked ? "whole" : inShort; });
+  const onPaper = element => {
+    const section = element.closest("section"), {paper} = root.dataset;
+    return !whole || paper === "whole" || (paper === "first" ? section.matches(":first-of-type") : section.dataset.onRequest === undefined);
+  };
   addEventListener("beforeprint", () => {
     printing = true;
     root.classList.add("printing");
@@ -431,6 +451,14 @@
     const text = texts.currentNode;
     if (/\d [%a-zµ°]/i.test(text.data) && !text.data.includes("designopt ") && !text.parentElement.closest("pre"))
       text.data = text.data.replace(/(\d) (?=%|[a-zµ°]{1,4}(?![a-z]))/gi, "$1\u00a0");
+  }
+
+  // Nor within an option of a command.
+  const commands = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT), withCommand = [];
+  while (commands.nextNode()) if (commands.currentNode.data.includes("designopt ")) withCommand.push(commands.currentNode);
+  for (const text of withCommand.filter(node => !node.parentElement.closest("pre, script"))) {
+    const parts = text.data.split(/(--[a-z-]+)/).map((part, i) => i % 2 ? Object.assign(document.createElement("span"), {className: "option", textContent: part}) : part);
+    text.replaceWith(...parts);
   }
 
   // The table of contents shows where the reader is.

@@ -159,8 +159,9 @@ def subject_sections(result: Result) -> list[Section]:
 
 
 def _of_subject(parts: Sequence[tuple[str, Section]]) -> list[Section]:
-    """The parts that belong to the subject of a study."""
-    return [section for name, section in parts if name not in _GENERAL]
+    """The parts that belong to the subject of a study; its trajectories have a figure of their own beside the
+    answer."""
+    return [section for name, section in parts if name not in _GENERAL and name != "trajectories"]
 
 
 def _of_one_design(table: Table) -> Table:

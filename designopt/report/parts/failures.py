@@ -33,7 +33,7 @@ def failures(result: Result) -> Section | None:
         return None
     lost = result.status != "ok"
     if not lost.any():
-        return Section("Failures", introduction="Every evaluation gave a result.")
+        return Section("Failures", introduction="Every evaluation gave a result.", on_request=True)
     invalid = result.status == "invalid"
     failed = lost & ~invalid
     facts = []

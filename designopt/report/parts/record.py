@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sized
+from collections.abc import Mapping, Sequence, Sized
 from datetime import datetime
 from typing import Any
 
@@ -24,6 +24,7 @@ def record(result: Result) -> Section:
     study, problem = result.study, result.problem
     settings = tuple((name, text) for name, value in problem.model.settings.items() if (text := _stated(value)))
     return Section(
+        on_request=True,
         title="Record",
         introduction=f"Model {problem.model.plugin.name}, version {problem.model.plugin.version}; seed {study.seed}; "
         f"problem {problem.digest[:12]}.",
@@ -37,6 +38,7 @@ def record(result: Result) -> Section:
             ),
             *((_settings(settings),) if settings else ()),
             *_sessions(result),
+            *_events(result),
         ),
         details=(("The study file", study.text),) if study.text else (),
     )
@@ -53,18 +55,17 @@ def _stated(value: Any) -> str:
 
 
 def _sessions(result: Result) -> tuple[Table, ...]:
-    """The processes that worked on the store, and their package versions."""
+    """The processes that worked on the store, and their package versions where these changed."""
     sessions = result.sessions
     if not sessions:
         return ()
     rows = []
-    versions: dict[str, list[str]] = {}
-    for k, session in enumerate(sessions):
+    for session in sessions:
         started, ended = session.get("started"), session.get("ended")
         revision = str(session.get("revision") or "")[:12] + (" with changes" if session.get("dirty") else "")
         rows.append(
             (
-                datetime.fromtimestamp(started).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z") if started else "",
+                _clock(started) if started else "",
                 duration(ended - started) if started and ended else "not ended",
                 str(session.get("reason") or ""),
                 str(session.get("host") or ""),
@@ -72,11 +73,35 @@ def _sessions(result: Result) -> tuple[Table, ...]:
                 revision.strip(),
             )
         )
-        for package, version in (session.get("versions") or {}).items():
-            versions.setdefault(str(package), [""] * len(sessions))[k] = str(version)
     head = ("started", "took", "ended because", "host", "executor", "source revision")
-    numbered = ("version",) if len(sessions) == 1 else tuple(f"session {k}" for k in range(1, len(sessions) + 1))
-    return (
-        Table("Sessions", head, tuple(rows)),
-        Table("Versions", ("package", *numbered), tuple((name, *v) for name, v in sorted(versions.items()))),
+    return (Table("Sessions", head, tuple(rows), folded_from=UNFOLDED), _versions(sessions))
+
+
+def _versions(sessions: Sequence[Mapping[str, Any]]) -> Table:
+    """The versions of packages, in one column for sessions with the same ones in a row."""
+    runs: list[tuple[list[int], dict[str, str]]] = []
+    for k, session in enumerate(sessions, start=1):
+        versions = {str(package): str(version) for package, version in (session.get("versions") or {}).items()}
+        if not runs or runs[-1][1] != versions:
+            runs.append(([], versions))
+        runs[-1][0].append(k)
+    numbered = (
+        ["version"]
+        if len(runs) == 1
+        else [f"session {k[0]}" if len(k) == 1 else f"sessions {k[0]} to {k[-1]}" for k, _ in runs]
     )
+    packages = sorted({package for _, versions in runs for package in versions})
+    rows = tuple((package, *(versions.get(package, "") for _, versions in runs)) for package in packages)
+    return Table("Versions", ("package", *numbered), rows)
+
+
+def _events(result: Result) -> tuple[Table, ...]:
+    """What happened in the sessions, such as corrected results; none without events."""
+    rows = tuple((_clock(event["time"]), event["session"], str(event["text"])) for event in result.events)
+    if not rows:
+        return ()
+    return (Table("Events", ("time", "session", "event"), rows, visible_rows=100, folded_from=UNFOLDED),)
+
+
+def _clock(time: float) -> str:
+    return datetime.fromtimestamp(time).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")

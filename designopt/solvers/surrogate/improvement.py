@@ -12,6 +12,8 @@ from designopt.arrays import Floats
 from designopt.lazy import scipy
 
 ROOT_2PI = float(np.sqrt(2.0 * np.pi))
+#: Number of standard deviations beyond which the slope of a log probability is that there: squares lose all digits.
+FAR = 1e7
 
 
 @dataclass(frozen=True)
@@ -126,9 +128,10 @@ def feasibility_slopes(
     mean: Floats, sd: Floats, equality: NDArray[np.bool_], band: Floats
 ) -> tuple[float, Floats, Floats]:
     """`log_feasibility` of one design and its derivatives (k,) with respect to `mean` (k,) and `sd` (k,)."""
-    z = mean / sd
-    logarithm = scipy.special.log_ndtr(-z)
-    ratio = np.exp(-0.5 * z**2 - 0.5 * np.log(2.0 * np.pi) - logarithm)  # pdf / cdf at -z
+    with np.errstate(over="ignore"):  # a limit that hardly varies
+        logarithm = scipy.special.log_ndtr(-(mean / sd))
+        z = np.clip(mean / sd, -FAR, FAR)
+    ratio = np.exp(-0.5 * z**2 - 0.5 * np.log(2.0 * np.pi) - scipy.special.log_ndtr(-z))  # pdf / cdf at -z
     value, by_mean, by_sd = logarithm, -ratio / sd, ratio * z / sd
     m, s = mean[equality], sd[equality]  # powers of the others' deviations may be 0, for a limit that never varied
     wide = np.hypot(s, band[equality])

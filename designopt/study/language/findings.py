@@ -51,8 +51,8 @@ class Finding:
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
-    """``; did you mean 'x'?`` or ""."""
-    near = closest(word, words)
+    """``; did you mean 'x'?`` for the key that is meant, or ""."""
+    near = intended_key(word, list(words))
     return f"; did you mean '{near}'?" if near else ""
 
 
@@ -65,8 +65,7 @@ def intended_key(key: str, keys: Collection[str]) -> str | None:
 def nearest_or_all(word: str, candidates: Iterable[str]) -> str:
     """The key that is meant, or all of them if none is near."""
     words = list(candidates)
-    near = intended_key(word, words)
-    return f"; did you mean '{near}'?" if near else (f" (known: {', '.join(words)})" if words else "")
+    return nearest(word, words) or (f" (known: {', '.join(words)})" if words else "")
 
 
 def issues(findings: Iterable[Finding], root: Node) -> list[Issue]:

@@ -22,6 +22,7 @@ from designopt.report.labels import (
     listed,
     number,
     parameter_label,
+    parameter_text,
     plain,
     thinned,
     values_in_words,
@@ -35,6 +36,8 @@ from designopt.study.study import DesignVariable, StudyDefinition
 
 #: At most this many damping ratios are offered by a selector.
 RATIOS = 24
+#: The label of this selector.
+SWEEP = "Sweep at damping_ratio"
 #: Toe clearance in swing (m) below which a result is warned of.
 SCUFFS = 5e-3
 #: A legend names a design by at most this many parameters.
@@ -117,10 +120,19 @@ def lacks_scan(study: StudyDefinition) -> str:
 
 
 def scan_choices(result: Result, grid: Grid) -> tuple[dict[str, list[str]], list[int]]:
-    """The selectors of a scan (damping ratio and scenario), and the rows of the grid for each choice."""
-    ratios = ratio_names(result, grid)
+    """The selectors of a scan (damping ratio and scenario), and the rows of the grid for each choice: first the damping
+    ratio that is nearest to that of the recommended design."""
+    ratios = list(ratio_names(result, grid))
     rows_shown = thinned(np.arange(len(ratios)), RATIOS).tolist()
-    return {"c/k": [ratios[q] for q in rows_shown], "Scenario": scenario_names(result)}, rows_shown
+    recommendation = result.recommended()
+    p = next((p for p in result.problem.space.free if p.name == "damping_ratio"), None)
+    if recommendation is not None and p is not None:
+        value = float(result.problem.space.values(result.outcomes.X[recommendation[1]].tolist())[p.name])
+        nearest = min(rows_shown, key=lambda q: abs(float(grid.y[q]) - value))
+        rows_shown = [nearest, *(q for q in rows_shown if q != nearest)]
+        text = f"{parameter_text(result, p.name, value)} {p.unit}".rstrip()
+        ratios[nearest] += " (recommended)" if text == ratios[nearest] else f" (recommended: {text})"
+    return {SWEEP: [ratios[q] for q in rows_shown], "Scenario": scenario_names(result)}, rows_shown
 
 
 def scenario_table(

@@ -17,6 +17,7 @@ from designopt.report.section import Figure, Section
 from designopt.report.traces import Trace, scenario_names, selected, stacked_axes, trace
 from designopt.store.result import Result
 from designopt_knee.report.angle import (
+    SWEEP,
     lacks_scan,
     no_scan,
     ratio_names,
@@ -254,7 +255,7 @@ def hip_hiking(result: Result) -> Section | None:
         figures=(
             selected(
                 "Scenarios over stiffness",
-                {"c/k": choices["c/k"]},
+                {SWEEP: choices[SWEEP]},
                 draw,
                 layout(xaxis=stiffness_axis(result, anchor=places[-1]), **axes),
                 height=190 * len(names) + 120,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, line, missing, selectable, stored_arrays
 from designopt.report.section import Figure, Section, Table, with_folded_rest
 from designopt.store.result import Result
+from designopt.store.views.table import stated_units
 from designopt_laboratory.trial.poses import TrialStatus
 
 _NAMES = ("time", "markers", "marker_errors", "pose_status", "notes")
@@ -32,19 +34,26 @@ def laboratory_markers(result: Result) -> Section | None:
     if with_markers:
         figures = (
             selectable(
-                "Errors of markers", with_markers, _errors, height=360,
+                "Errors of markers", with_markers, partial(_errors, unit=error_unit(result)), height=360,
                 note="Distance of a measured marker from the same one on the model; the largest ones are named.",
             ),
         )  # fmt: skip
     notes = dict.fromkeys(
         f"{scenario}: {note}" for (_, scenario), arrays in motions.items() for note in arrays["notes"]
     )
-    tables = (*((_table(with_markers),) if with_markers else ()), _frames(motions))
+    tables = (*((_table(with_markers, error_unit(result)),) if with_markers else ()), _frames(motions))
     return with_folded_rest(Section(title, figures=figures, tables=tables), list(notes))
 
 
-def _errors(arrays: Arrays) -> Plot:
-    errors = 1e3 * np.asarray(arrays["marker_errors"], dtype=float)
+def error_unit(result: Result) -> tuple[float, str]:
+    """The factor from m and the unit of distances between markers: that in which the study writes `marker_rms` or
+    `marker_max`, else mm."""
+    stated = stated_units(result.problem)
+    return stated.get("marker_rms") or stated.get("marker_max") or (1e3, "mm")
+
+
+def _errors(arrays: Arrays, unit: tuple[float, str]) -> Plot:
+    errors = unit[0] * np.asarray(arrays["marker_errors"], dtype=float)
     with np.errstate(invalid="ignore"):
         size = np.sqrt(np.nanmean(errors**2, axis=0))
     order = [int(j) for j in np.argsort(-np.nan_to_num(size), kind="stable")]
@@ -55,13 +64,16 @@ def _errors(arrays: Arrays) -> Plot:
         line(arrays["time"], errors[:, j], str(arrays["markers"][j]), line={"color": category(k), "width": 1.5})
         for k, j in enumerate(order[:_DRAWN])
     ]
-    return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("error [mm]", rangemode="tozero"))}
+    return {
+        "data": data,
+        "layout": layout(xaxis=axis("time [s]"), yaxis=axis(f"error [{unit[1]}]", rangemode="tozero")),
+    }
 
 
-def _table(motions: dict[tuple[str, str], Arrays]) -> Table:
+def _table(motions: dict[tuple[str, str], Arrays], unit: tuple[float, str]) -> Table:
     rows = []
     for (design, scenario), arrays in motions.items():
-        errors = 1e3 * np.asarray(arrays["marker_errors"], dtype=float)
+        errors = unit[0] * np.asarray(arrays["marker_errors"], dtype=float)
         for j, name in enumerate(arrays["markers"]):
             finite = errors[np.isfinite(errors[:, j]), j]
             if len(finite):
@@ -69,7 +81,7 @@ def _table(motions: dict[tuple[str, str], Arrays]) -> Table:
                 cells = (float(np.sqrt((finite**2).mean())), float(finite.max()), f"{share:.1%}")
                 rows.append((design, scenario, str(name), *cells))
     rows.sort(key=lambda row: (row[0], row[1], -row[3]))
-    columns = ("design", "scenario", "marker", "RMS [mm]", "maximum [mm]", "missing")
+    columns = ("design", "scenario", "marker", f"RMS [{unit[1]}]", f"maximum [{unit[1]}]", "missing")
     return Table("Errors by marker", columns, tuple(rows))
 
 

@@ -9,6 +9,7 @@ from designopt.report.designs import Arrays, missing, stored_arrays
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
 from designopt_laboratory.exports import SUBJECT_ARRAYS
+from designopt_laboratory.report.markers import error_unit
 
 
 @report("laboratory_subject", version=1, arrays=SUBJECT_ARRAYS)
@@ -19,8 +20,9 @@ def laboratory_subject(result: Result) -> Section | None:
     if not motions:
         return missing(title, *SUBJECT_ARRAYS) if len(result.outcomes.X) else None
     subjects = _subjects(motions)
+    factor, unit = error_unit(result)
     static = tuple(
-        (*key, str(marker), 1e3 * float(error))
+        (*key, str(marker), factor * float(error))
         for key, arrays in subjects.items()
         for marker, error in sorted(
             zip(arrays["static_markers"], arrays["static_errors"], strict=True), key=lambda pair: -pair[1]
@@ -29,7 +31,7 @@ def laboratory_subject(result: Result) -> Section | None:
     )
     tables = [_bodies(subjects)]
     if static:
-        columns = ("design", "trial", "marker", "error [mm]")
+        columns = ("design", "trial", "marker", f"error [{unit}]")
         tables.append(Table("Markers of the static pose, before they are placed on the scaled model", columns, static))
     return Section(title, tables=tuple(tables))
 

@@ -66,7 +66,7 @@ def functional_markers(
     still = kinematics(model, {})
     placed, columns, notes = [], [], []
     for name, functional in joints.items():
-        joint = _joint(model, name)
+        joint = next(joint for joint in model.joints if joint.name == name)
         proximal, distal = (
             chosen or _on_body(body, markers, recordings)
             for chosen, body in ((functional.proximal, joint.parent), (functional.distal, joint.child))
@@ -136,10 +136,6 @@ def hinge_mistakes(model: OsimModel, joints: Mapping[str, FunctionalJoint]) -> I
         elif functional.near and len(turns := _turns(model, name)) != 1:
             by = ", ".join(turns) or "no coordinate"
             yield name, f"near is for the axis of a hinge, and '{name}' turns by {by}: leave it out"
-
-
-def _joint(model: OsimModel, name: str) -> Joint:
-    return next(joint for joint in model.joints if joint.name == name)
 
 
 def _turns(model: OsimModel, joint: str) -> list[str]:

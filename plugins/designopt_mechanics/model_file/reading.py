@@ -147,7 +147,7 @@ def _mechanism(at: At, findings: Findings, parameters: FileParameters) -> Mechan
     branches = each("branches", lambda _, entry: _branch(entry, scope.coordinates))
     independent: tuple[str, ...] = ()
     if "independent" in entries:
-        independent = tuple(_name_of(item, scope.coordinates) for item in entries["independent"].items())
+        independent = tuple(item.word(tuple(scope.coordinates)) for item in entries["independent"].items())
     if findings.mistakes:
         return None
     mechanism_parts: dict[str, Any] = {
@@ -246,10 +246,6 @@ def _branch(at: At, coordinates: Mapping[str, Coordinate]) -> dict[str, float]:
             raise entry.wrong(f"no coordinate '{name}'; known: {', '.join(coordinates)}")
         values[name] = entry.number(coordinates[name].unit)
     return values
-
-
-def _name_of(at: At, coordinates: Mapping[str, Coordinate]) -> str:
-    return at.word(tuple(coordinates))
 
 
 def _checked(

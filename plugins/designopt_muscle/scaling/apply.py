@@ -63,7 +63,7 @@ def scaled(content: bytes, factors: Factors, mass: float | None = None, *, prese
     for element in _with_paths(model):
         ratio = after[element.name] / before[element.name]
         for tag in _LENGTHS[element.tag]:
-            element.set_numbers(tag, [_with_defaults(element, model).number(tag) * ratio])
+            element.set_numbers(tag, [element.with_defaults(model.find("defaults", element.tag)).number(tag) * ratio])
     return document(root)
 
 
@@ -71,11 +71,6 @@ def _with_paths(model: Element) -> list[Element]:
     """The forces of a model that have lengths."""
     holder = model.find("ForceSet", "objects")
     return [e for e in ([] if holder is None else holder.children) if e.tag in _LENGTHS]
-
-
-def _with_defaults(element: Element, model: Element) -> Element:
-    """The element with what the file's <defaults> say of its kind."""
-    return element.with_defaults(model.find("defaults", element.tag))
 
 
 def _path_lengths(root: Element) -> dict[str, float]:

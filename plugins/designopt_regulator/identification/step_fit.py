@@ -65,7 +65,21 @@ class StepFit:
     residual: float
     explained: float
     predicted: Floats  # the model's output at the samples
-    uncertain: float = 0.0  # s before the sample that shows it, within which the input changed; part of the interval
+    delay_between: tuple[float, float] = (0.0, 0.0)  # s shorter and longer, as the input changed between two samples
+
+    @property
+    def uncertain(self) -> float:
+        """The time (s) before the sample that shows it, within which the input changed."""
+        return sum(self.delay_between)
+
+    def deviations(self, name: str) -> tuple[float, float]:
+        """How far the number `name` may lie below and above its value: its 95 % interval, for the delay with the time
+        between two samples, and from 0 on."""
+        half = self.confidence[name]
+        if name != "delay":
+            return half, half
+        shorter, longer = self.delay_between
+        return min(half + shorter, self.parameters[name]), half + longer
 
     def plant(self) -> Plant:
         return plant_of(self.model, self.parameters)
@@ -128,8 +142,9 @@ def fit_step(data: StepData, model: Model, between: Between | None = None) -> St
     """The `model` whose output, from rest at the first sample's input, is nearest by least squares.
 
     `between` its samples the input is constant (``held``: it changes at the sample that shows it), linear, or changes
-    at an ``unknown`` instant since the sample before: the delay then counts from the middle, with an interval that
-    covers both samples. None is ``held``, but the interval of the delay covers a few changes made between samples.
+    at an ``unknown`` instant since the sample before: the delay then counts from the middle, and may be shorter and
+    longer by half of the time between. None is ``held``, but the delay may be longer by that time if the input changes
+    a few times only.
     Raises `BadData` for too few samples, too many input changes and a search that does not converge.
     """
     from scipy.optimize import least_squares
@@ -202,11 +217,11 @@ def fit_step(data: StepData, model: Model, between: Between | None = None) -> St
         width = float(student.ppf(0.975, free)) * np.sqrt(np.where(is_determined, variance, 0.0))
         half = np.where(is_determined, width / np.where(size > 0.0, size, 1.0), np.inf)
     values, wide = [float(v) for v in fit.x[:-1]], [float(v) for v in half[:-1]]
-    uncertain = 0.0
+    shorter = longer = 0.0
     if between == "unknown" or (between is None and len(jumps) <= _FEW):
-        uncertain = float((data.time[jumps] - data.time[jumps - 1]).max())
-        shift = 0.5 * uncertain if between == "unknown" else 0.0
-        values[-1], wide[-1] = values[-1] + shift, wide[-1] + uncertain - shift
+        longer = float((data.time[jumps] - data.time[jumps - 1]).max())
+        shorter = 0.5 * longer if between == "unknown" else 0.0
+        values[-1], longer = values[-1] + shorter, longer - shorter
     if model == "sopdt" and values[1] < values[2]:
         for order in (values, wide):
             order[1], order[2] = order[2], order[1]
@@ -218,14 +233,14 @@ def fit_step(data: StepData, model: Model, between: Between | None = None) -> St
         float(np.sqrt((misfit**2).mean())),
         1.0 - float((misfit**2).sum() / ((data.output - data.output.mean()) ** 2).sum()),
         np.asarray(data.output + misfit),
-        uncertain,
+        (shorter, longer),
     )
 
 
 def predicted(data: StepData, fit: StepFit, between: Between | None) -> Floats:
     """The output (n,) of a fitted model at the samples of `data`, which may go on beyond those of the fit."""
     jumps, sizes = _changes(data, between)
-    delay = fit.parameters["delay"] - (0.5 * fit.uncertain if between == "unknown" else 0.0)
+    delay = fit.parameters["delay"] - fit.delay_between[0]
     x = np.maximum(data.time[:, None] - data.time[jumps] - delay, 0.0)
     lags = np.array([value for name, value in fit.parameters.items() if name.startswith("time_constant")])
     respond = _ramp if between == "linear" else _step

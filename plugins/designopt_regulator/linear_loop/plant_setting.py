@@ -204,7 +204,7 @@ class LinearPlant:
         fit, data = self.fit(), self.data()
         gain = "/".join(unit or "1" for unit in reversed(data.units)) + (" per s" if fit.model == "ipdt" else "")
         numbers = ", ".join(
-            f"{name} {value:.4g} \u00b1 {fit.confidence[name]:.2g} {gain if name == 'gain' else 's'}"
+            f"{name} {value:.4g} {interval_words(fit, name)} {gain if name == 'gain' else 's'}"
             for name, value in fit.parameters.items()
         )
         sentences = [f"fitted plant: {fit.model} with {numbers}; explains {fit.explained:.2%} of the output's variance"]
@@ -220,7 +220,7 @@ class LinearPlant:
         if fit.uncertain and self.between is None:
             sentences.append(
                 f"the input may have stepped up to {fit.uncertain:.3g} s before the sample that shows it, and the delay"
-                " be longer by as much, which its interval covers; 'between: unknown' estimates the delay from the"
+                " be longer by as much: its interval has one side; 'between: unknown' estimates the delay from the"
                 " middle, 'between: held' states that the step is at the sample"
             )
         return sentences
@@ -249,6 +249,12 @@ class LinearPlant:
             return read(self.file)
         except BadData as error:
             raise _wrong("file", str(error)) from None
+
+
+def interval_words(fit: StepFit, name: str) -> str:
+    """``± 0.5``, or ``(− 0.5, + 10.5)`` for an interval that is longer on one side."""
+    below, above = fit.deviations(name)
+    return f"\u00b1 {above:.2g}" if below == above else f"(\u2212 {below:.2g}, + {above:.2g})"
 
 
 def _unit_or_none(unit: str) -> str:

@@ -127,7 +127,7 @@ def _findings(data: StepData, fit: StepFit) -> tuple[str, ...]:
     if fit.uncertain:
         words.append(
             f"The input may have stepped up to {number(fit.uncertain, 3)} s before the sample that shows it; the"
-            " interval of the delay covers this."
+            f" delay is {_ends(fit)} s."
         )
     return tuple(words)
 
@@ -165,7 +165,7 @@ def _figure(data: StepData, fit: StepFit) -> Figure:
 def _table(data: StepData, fit: StepFit) -> Table:
     units = {"gain": gain_unit(data.units, fit.model)}
     rows: list[tuple[Any, ...]] = [
-        (name, _without_rounding(name, value), fit.confidence[name], units.get(name, "s"))
+        (name, _without_rounding(name, value), _deviation(fit, name), units.get(name, "s"))
         for name, value in fit.parameters.items()
     ]
     return Table(
@@ -174,6 +174,18 @@ def _table(data: StepData, fit: StepFit) -> Table:
         (*rows, ("output at rest", fit.offset, "–", data.units[1])),
         note="The intervals hold where what the model leaves is white noise.",
     )
+
+
+def _deviation(fit: StepFit, name: str) -> float | str:
+    """By how much the number `name` may differ, in words if this depends on the side."""
+    below, above = fit.deviations(name)
+    return above if below == above else f"−{number(below, 2)}, +{number(above, 2)}"
+
+
+def _ends(fit: StepFit) -> str:
+    """The interval of the delay in words, of 95 %."""
+    delay, (below, above) = fit.parameters["delay"], fit.deviations("delay")
+    return f"{number(delay - below, 3)} to {number(delay + above, 3)}"
 
 
 def _without_rounding(name: str, value: float) -> float:

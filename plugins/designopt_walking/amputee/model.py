@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Set
 from dataclasses import field
 from functools import cached_property, lru_cache
@@ -28,13 +27,13 @@ from designopt_walking.bundled import planar_walker
 from designopt_walking.devices.four_bar import FourBar
 from designopt_walking.devices.joint_springs import stop_torque
 from designopt_walking.models.predict import WalkingOnSlope
-from designopt_walking.programs.gait import GaitError, check_contact
+from designopt_walking.programs.gait import FORWARD, PULL_STEP, GaitError, check_contact, nearer_zero
 from designopt_walking.results.arrays import WALK_ARRAYS, chosen_bounds, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.outputs import CONFIRM, MESH_OUTPUTS, WalkOutputs, mesh_outputs, walk_outputs
 from designopt_walking.results.physics import refuse_implausible
 from designopt_walking.results.recording import recorded_cycle
-from designopt_walking.walker import on_slope
+from designopt_walking.walker import on_slope, pulled
 
 #: Steps in which walks are taken to steeper ground, rise over run.
 SLOPE_STEP = 0.05
@@ -71,11 +70,11 @@ class AmputeeWalk:
     cycle at the speed of the scenario. On the amputated side the muscles of knee and ankle are missing, and the mass
     below the knee is 0.65 of the healthy one.
 
-    Every design is continued, in small steps of slope, speed and device, from one walk with a middle device, which
-    takes a few minutes: a symmetric walk, then one with help torques, then without. Workers of a machine and later runs
-    share these walks through files of the cache. The single axis has a soft and a stiff middle device, whose gaits
-    differ; the cheaper of both walks is the result. It is a local optimum. Walks that sink into the ground by more than
-    30 mm, or press a foot with more than 4 body weights, have no result (``implausible``).
+    Every design is continued, in small steps of slope, pull, speed and device, from one walk with a middle device,
+    which takes a few minutes: a symmetric walk, then one with help torques, then without. Workers of a machine and
+    later runs share these walks through files of the cache. The single axis has a soft and a stiff middle device, whose
+    gaits differ; the cheaper of both walks is the result. It is a local optimum. Walks that sink into the ground by
+    more than 30 mm, or press a foot with more than 4 body weights, have no result (``implausible``).
     """
 
     own_options = True
@@ -131,20 +130,24 @@ class AmputeeWalk:
         ]
 
     def declares(self) -> Declared:
-        """Parameters that the program chooses are outputs, and the change with the mesh, if it is to be confirmed."""
+        """Parameters of this knee are inputs, those that the program chooses outputs, like the change with the mesh, if
+        it is to be confirmed."""
         hints = get_type_hints(AmputeeDesign, include_extras=True)
         quantities: dict[str, Q] = {name: get_args(hint)[1] for name, hint in hints.items() if name in self.choose}
         chosen = {f"chosen_{name}": Q(q.unit, f"chosen, {q.description}") for name, q in quantities.items()}
         if chosen:
             chosen["chosen_at_bounds"] = Q("", "chosen parameters at an end of their range", notable=True)
-        return Declared(outputs={**chosen, **(MESH_OUTPUTS if self.confirm else {})})
+        inputs = {name for name in self._prosthesis.parameters if name not in self.choose}
+        return Declared(
+            outputs={**chosen, **(MESH_OUTPUTS if self.confirm else {})}, without=frozenset(hints.keys() - inputs)
+        )
 
     def evaluate(
         self, design: AmputeeDesign, scenario: WalkingOnSlope, arrays: Set[str] = frozenset()
     ) -> tuple[AmputeeOutputs, dict[str, NDArray[Any]]]:
         """The walk with this device. Raises `InvalidDesign` for values of another knee, `Diverged` without a walk."""
         ground = filled(WalkingOnSlope, scenario)
-        values, speed, walks = self._values(design), ground["speed"], self._walks(ground["slope"])
+        values, speed, walks = self._values(design), ground["speed"], self._walks(ground["slope"], ground["pull"])
         predicted = walks.best_device(speed, values) if self.choose else walks.walk(speed, values)
         confirmation: dict[str, float] = {}
         if self.confirm:
@@ -165,7 +168,7 @@ class AmputeeWalk:
         """
         self.check()
         ground = filled(WalkingOnSlope, scenario)
-        return self._walks(ground["slope"]).free_problem(ground["speed"])
+        return self._walks(ground["slope"], ground["pull"]).free_problem(ground["speed"])
 
     # ---------------------------------------------------------------------------------------------------------- parts
 
@@ -191,22 +194,25 @@ class AmputeeWalk:
         return KneeLimits(self.max_swing_flexion, self.max_stop_torque)
 
     @cached_property
-    def _on_slopes(self) -> dict[float, AmputeeWalks]:
+    def _by_ground(self) -> dict[tuple[float, float], AmputeeWalks]:
         return {}
 
-    def _walks(self, slope: float) -> AmputeeWalks:
-        """Walks on a slope, which continue those on ground a `SLOPE_STEP` nearer to level."""
-        if slope not in self._on_slopes:
+    def _walks(self, slope: float, pull: float = 0.0) -> AmputeeWalks:
+        """Walks on a slope with a pull (N), which continue those with a pull smaller by a `PULL_STEP`, without one
+        those on ground a `SLOPE_STEP` nearer to level."""
+        if (slope, pull) not in self._by_ground:
             settings, cost = (
                 SolveSettings(self.tolerance, self.max_iterations),
                 AmputeeCost(self.asymmetry_weight),
             )
-            start = _start(self._file, self._prosthesis, self._limits, cost, settings, slope)
-            steps = math.ceil(round(abs(slope) / SLOPE_STEP, 6))
-            before = round((steps - 1) * math.copysign(SLOPE_STEP, slope), 6) or 0.0  # no negative zero
-            nearer = self._walks(before) if steps else None
-            self._on_slopes[slope] = AmputeeWalks(start, self.intervals, nearer)
-        return self._on_slopes[slope]
+            start = _start(self._file, self._prosthesis, self._limits, cost, settings, slope, pull)
+            nearer = None
+            if pull:
+                nearer = self._walks(slope, nearer_zero(pull, PULL_STEP))
+            elif slope:
+                nearer = self._walks(nearer_zero(slope, SLOPE_STEP))
+            self._by_ground[slope, pull] = AmputeeWalks(start, self.intervals, nearer)
+        return self._by_ground[slope, pull]
 
     def _values(self, design: Mapping[str, Any]) -> dict[str, float]:
         """Values of the device's parameters that the design fixes."""
@@ -241,9 +247,11 @@ def _start(
     cost: AmputeeCost,
     settings: SolveSettings,
     slope: float,
+    pull: float,
 ) -> AmputeeStart:
-    """The start of walks on a slope, which is common to all meshes."""
+    """The start of walks on a slope with a pull, which is common to all meshes."""
     osim = on_slope(read_model(file.content), slope)
-    programs = AmputeePrograms(amputee_walker(osim, prosthesis, limits), prosthesis, cost, settings)
-    shared = SharedWalks(repr((file.digest, prosthesis, limits, cost, settings, slope)))
+    walker = pulled(amputee_walker(osim, prosthesis, limits), FORWARD, pull)
+    programs = AmputeePrograms(walker, prosthesis, cost, settings)
+    shared = SharedWalks(repr((file.digest, prosthesis, limits, cost, settings, slope, pull)))
     return AmputeeStart(programs, lambda speed: symmetric_walk(osim, speed, settings.tolerance), shared)

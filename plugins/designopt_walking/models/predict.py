@@ -22,11 +22,14 @@ from designopt.plugin import Quantity as Q
 from designopt_walking.bundled import planar_walker
 from designopt_walking.devices import DEVICES, loaded
 from designopt_walking.programs.gait import (
+    FORWARD,
+    PULL_STEP,
     GaitError,
     GaitRanges,
     check_speed,
     check_stance,
     forward_range,
+    nearer_zero,
     outside_ranges,
     ranged_tree,
 )
@@ -53,7 +56,7 @@ from designopt_walking.results.outputs import (
 from designopt_walking.results.physics import refuse_implausible
 from designopt_walking.results.recording import recorded_cycle
 from designopt_walking.storage import guess_from_table
-from designopt_walking.walker import Walker, on_slope, walker_of
+from designopt_walking.walker import Walker, on_slope, pulled, walker_of
 
 
 class Walking(TypedDict, total=False):
@@ -63,9 +66,13 @@ class Walking(TypedDict, total=False):
 
 
 class WalkingOnSlope(Walking, total=False):
-    """Conditions of the walk, the ground's slope among them."""
+    """Conditions of the walk, the ground's slope and a pull among them."""
 
     slope: Annotated[float, Q("", "of the ground, rise over run, uphill positive", ge=-0.3, le=0.3, default=0.0)]
+    pull: Annotated[
+        float,
+        Q("N", "on the pelvis along the ground, as of a belt, forward positive", ge=-100.0, le=100.0, default=0.0),
+    ]
 
 
 class PredictedOutputs(WalkOutputs):
@@ -167,7 +174,7 @@ class WalkPredict:
     def check_scenario(self, conditions: Mapping[str, Any]) -> None:
         """Raises `InvalidSetting` for a speed that is out of reach."""
         ground = filled(WalkingOnSlope, conditions)
-        predictor = self._predictor(ground["slope"])[0]
+        predictor = self._predictor(ground["slope"], ground["pull"])[0]
         try:
             check_speed(ground["speed"], predictor.gait, forward_range(predictor.walker))
         except GaitError as error:
@@ -175,7 +182,8 @@ class WalkPredict:
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
         """What the reader of the model replaced, and where the guess leaves the ranges."""
-        predictor = self._predictor(filled(WalkingOnSlope, conditions)["slope"])[0]
+        ground = filled(WalkingOnSlope, conditions)
+        predictor = self._predictor(ground["slope"], ground["pull"])[0]
         walker, first = predictor.walker, predictor.first
         notes = [f"{self._file.name}: {note}" for note in walker.model.notes if "sharing" not in note]
         return notes + ([] if first is None else outside_ranges(walker, first))
@@ -199,7 +207,7 @@ class WalkPredict:
         """The walk with this device. Raises `Diverged` without one, and for an implausible one."""
         ground = filled(WalkingOnSlope, scenario)
         speed = ground["speed"]
-        predictor, fits = self._predictor(ground["slope"])
+        predictor, fits = self._predictor(ground["slope"], ground["pull"])
         try:
             solution = predicted = predictor.solve(speed, design, starts=self.starts)
         except GaitError as error:
@@ -233,7 +241,7 @@ class WalkPredict:
         """The walk as a program in which all parameters of the device are unknowns."""
         self.check_scenario(scenario)
         ground = filled(WalkingOnSlope, scenario)
-        return self._predictor(ground["slope"])[0].problem(ground["speed"])
+        return self._predictor(ground["slope"], ground["pull"])[0].problem(ground["speed"])
 
     # ---------------------------------------------------------------------------------------------------------- parts
 
@@ -254,16 +262,17 @@ class WalkPredict:
         return read_model(self._file.content)
 
     @cached_property
-    def _predictors(self) -> dict[float, tuple[WalkPredictor, PolynomialPaths]]:
+    def _predictors(self) -> dict[tuple[float, float], tuple[WalkPredictor, PolynomialPaths]]:
         return {}
 
-    def _predictor(self, slope: float) -> tuple[WalkPredictor, PolynomialPaths]:
-        """The predictor on a slope, which keeps its starts, and fits of muscle paths. Raises `InvalidSetting`."""
-        if slope not in self._predictors:
-            self._predictors[slope] = self._built(slope)
-        return self._predictors[slope]
+    def _predictor(self, slope: float, pull: float = 0.0) -> tuple[WalkPredictor, PolynomialPaths]:
+        """The predictor on a slope with a pull (N), which keeps its starts, and fits of muscle paths. Raises
+        `InvalidSetting`."""
+        if (slope, pull) not in self._predictors:
+            self._predictors[slope, pull] = self._built(slope, pull)
+        return self._predictors[slope, pull]
 
-    def _built(self, slope: float) -> tuple[WalkPredictor, PolynomialPaths]:
+    def _built(self, slope: float, pull: float) -> tuple[WalkPredictor, PolynomialPaths]:
         gait = GaitRanges(self.duration, self.ranges, self.speeds, self.drive_limit)
         try:
             osim = on_slope(self._model, slope)
@@ -278,13 +287,15 @@ class WalkPredict:
                 walker = walker_of(
                     osim, tree=tree, ranges=ranges, friction=self.friction, lengths=fits, compliant=elastic
                 )
+                walker = pulled(walker, FORWARD, pull)
                 return walker if self.device is None else walker.with_device(DEVICES[self.device])
 
             walker = on_tendons(compliant)
             first = None if self.guess is None else guess_from_table(walker, read_table(self.guess))
             mesh = PredictionMesh(self.intervals, self.tolerance, self.scheme)
+            gentler = self._predictor(slope, nearer_zero(pull, PULL_STEP))[0] if pull else None
             rigid = on_tendons(()) if compliant else None
-            predictor = WalkPredictor(walker, gait, self._effort(osim), mesh, first, rigid)
+            predictor = WalkPredictor(walker, gait, self._effort(osim), mesh, first, gentler, rigid)
             if first is not None:
                 check_stance(walker, first)
             predictor.problem(1.0)

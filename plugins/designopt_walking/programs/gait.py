@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -25,6 +26,8 @@ from designopt_walking.walker import Ranges, Walker
 NEAR = 0.005
 #: The coordinate that advances, and those with ranges of speeds of their own.
 FORWARD = "pelvis_tx"
+#: Steps (N) in which walks are taken to a larger pull.
+PULL_STEP = 30.0
 #: Ranges of the coordinates (rad; m for the position of the pelvis), by name or by name without its side.
 RANGES: Ranges = {
     "pelvis_tilt": (np.radians(-20.0), np.radians(-10.0)),
@@ -97,8 +100,8 @@ class GaitRanges:
         return -JOINT_SPEED, JOINT_SPEED
 
 
-def ranged_tree(model: OsimModel, gait: GaitRanges) -> Tree:
-    """The tree of a model whose coordinates have the ranges of a gait, where it has none those of the model; locked
+def ranged_tree(model: OsimModel, gait: GaitRanges, usual: Ranges = RANGES) -> Tree:
+    """The tree of a model whose coordinates have the ranges of a gait, the `usual` ones or those of the model; locked
     ones are fixed.
 
     Raises `GaitError` for ranges of unknown coordinates and empty ones.
@@ -113,7 +116,7 @@ def ranged_tree(model: OsimModel, gait: GaitRanges) -> Tree:
                 raise GaitError(f"{field_name}.{name}", f"from {low:g} to {high:g} is not a range")
     coordinates = []
     for c in tree.coordinates:
-        low, high = gait.range_of(c.name) or (c.low, c.high)
+        low, high = gait.range_of(c.name, usual) or (c.low, c.high)
         coordinates.append(replace(c, low=low, high=high, reference=min(max(c.reference, low), high)))
     return Tree(tuple(coordinates), tree.frames)
 
@@ -276,6 +279,12 @@ def check_speed(speed: float, gait: GaitRanges, forward: tuple[float, float]) ->
             f"{speed:g} m/s needs {shortest:g} s x {speed:g} = {speed * shortest:.3g} m .. {speed * longest:.3g} m; "
             f"{FORWARD} allows {room:g} m",
         )
+
+
+def nearer_zero(value: float, step: float) -> float:
+    """The multiple of `step` before `value`, seen from zero."""
+    steps = math.ceil(round(abs(value) / step, 6))
+    return round(max(steps - 1, 0) * math.copysign(step, value), 6) or 0.0  # no negative zero
 
 
 def walk_step(speed: float, intervals: int) -> AbstractContextManager[None]:

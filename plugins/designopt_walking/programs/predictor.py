@@ -55,7 +55,8 @@ class WalkPredictor:
     """Predicted walks of a `walker`; one program serves all speeds and parameters of its devices.
 
     The first trajectories are `first` (such as a recorded walk), else a synthetic walk that is tracked first; a walk
-    with a metabolic weight above `LIGHT_CHARGE` is solved near that with a smaller one, else cold from there. Without
+    with a metabolic weight above `LIGHT_CHARGE` is solved near that with a smaller one, one with a pull near that of
+    the predictor `gentler`, which has a smaller pull, else cold from there. Without
     `first`, walks at other speeds than `USUAL_SPEED` start warm, with multipliers, from the one a `SPEED_STEP` nearer
     to it: from tracked walks fast ones end in dearer optima (at 1.4 m/s by 2 %). A design starts warm from the walk
     with the least parameters at the same speed. Where parameters are chosen, the search starts from the walks with
@@ -71,6 +72,7 @@ class WalkPredictor:
     effort: Effort = field(default_factory=Effort)
     mesh: PredictionMesh = field(default_factory=PredictionMesh)
     first: PhaseGuess | None = None
+    gentler: WalkPredictor | None = None
     on_rigid_tendons: Walker | None = None
     _starts: dict[tuple[float, int], Solution] = field(default_factory=dict, repr=False)  # of all meshes
     _walks: dict[float, Solution] = field(default_factory=dict, init=False, repr=False)
@@ -91,12 +93,12 @@ class WalkPredictor:
         return replace(self, mesh=replace(self.mesh, intervals=2 * self.mesh.intervals))
 
     @cached_property
-    def _lighter(self) -> WalkPredictor | None:
-        """The predictor with a smaller metabolic weight, whose walks start those of this one: tracked walks do not lead
-        to walks whose excitations count next to nothing."""
+    def _easier(self) -> WalkPredictor | None:
+        """The predictor with a smaller metabolic weight or pull, whose walks start those of this one: tracked walks do
+        not lead to walks whose excitations count next to nothing, and with a pull forward to dear ones."""
         weight = self.effort.metabolic
         if weight <= LIGHT_CHARGE:
-            return None
+            return self.gentler
         return replace(self, effort=replace(self.effort, metabolic=max(LIGHT_CHARGE, weight / CHARGE_STEP)))
 
     @cached_property
@@ -104,7 +106,8 @@ class WalkPredictor:
         """The predictor of the walker with rigid tendons; None where this is its walker."""
         if self.on_rigid_tendons is None:
             return None
-        return replace(self, walker=self.on_rigid_tendons, on_rigid_tendons=None)
+        gentler = None if self.gentler is None else self.gentler._rigid
+        return replace(self, walker=self.on_rigid_tendons, gentler=gentler, on_rigid_tendons=None)
 
     @cached_property
     def _stated(self) -> TrajectoryProblem:
@@ -126,8 +129,8 @@ class WalkPredictor:
         def start(parameters: Mapping[str, float], rng: np.random.Generator | None) -> PhaseGuess:
             if rng is None and self.first is not None:
                 return with_tendon_forces(self.walker, self.first)
-            if rng is None and self._lighter is not None:
-                return self._lighter.solve(speed, parameters).phase
+            if rng is None and self._easier is not None:
+                return self._easier.solve(speed, parameters).phase
             if rng is None and self._rigid is not None:
                 return with_tendon_forces(self.walker, self._rigid.solve(speed, parameters).phase)
             return with_tendon_forces(self.walker, self.start(speed, rng).phase)
@@ -222,18 +225,18 @@ class WalkPredictor:
             problem = self.problem(speed)
             problem = replace(problem, parameters=self._least(problem))
             nearer = self._nearer(speed)
-            walk = self._near_lighter(problem, speed) if nearer is None else None
+            walk = self._near_easier(problem, speed) if nearer is None else None
             self._walks[key] = self._solved(problem, nearer) if walk is None else walk
         return self._walks[key]
 
-    def _near_lighter(self, problem: TrajectoryProblem, speed: float) -> Solution | None:
-        """The walk near that with a smaller metabolic weight; None without such a weight, or if it is not solved."""
-        if self._lighter is None or self.first is not None:
+    def _near_easier(self, problem: TrajectoryProblem, speed: float) -> Solution | None:
+        """The walk near that with a smaller metabolic weight or pull; None without these, or if it is not solved."""
+        if self._easier is None or self.first is not None:
             return None
-        lighter = self._lighter.solve(speed, self._least(problem))
-        if not lighter.success:
+        easier = self._easier.solve(speed, self._least(problem))
+        if not easier.success:
             return None
-        walk = self._near(problem, lighter, self.mesh.intervals, MOST)
+        walk = self._near(problem, easier, self.mesh.intervals, MOST)
         return walk if walk.success or walk.status is Status.CANCELLED else None
 
     def _nearer(self, speed: float) -> Solution | None:

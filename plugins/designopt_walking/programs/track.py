@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -36,8 +36,8 @@ ACTIVATION = 0.5
 
 @dataclass(frozen=True, eq=False)
 class RecordedWalk:
-    """Half a cycle: `values` (n,) by coordinate, ``<coordinate>_speed`` and, if recorded, ``ground_x_<side>`` and
-    ``ground_y_<side>`` (N) at `time` (n,) s, which begins with 0."""
+    """A recorded part of a walk: `values` (n,) by coordinate, ``<coordinate>_speed`` and, if recorded,
+    ``ground_x_<side>``, ``ground_y_<side>`` (N) and so on, at `time` (n,) s, which begins with 0."""
 
     time: Floats
     values: Mapping[str, Floats]
@@ -66,41 +66,44 @@ class TrackingWeights:
 @dataclass(frozen=True, eq=False)
 class WalkTables:
     """What was recorded: `motion` with coordinates (and speeds), `ground` with forces, whose columns begin, by side,
-    with `columns`; `window` (s) of the half cycle, all of the motion if None; `cutoff` (Hz) of a low-pass filter for
-    the coordinates, whose recorded speeds are then not used."""
+    with `columns`; `window` (s) of the part, all of the motion if None; `cutoff` (Hz) of a low-pass filter for the
+    coordinates, whose recorded speeds are then not used; `axes` of the ground forces; `unrecorded` coordinates, which
+    the motion need not have."""
 
     motion: TimeTable
     ground: TimeTable | None = None
     columns: Mapping[str, str] = field(default_factory=lambda: {"r": "ground_force_r_v", "l": "ground_force_l_v"})
     window: tuple[float, float] | None = None
     cutoff: float | None = None
+    axes: str = "xy"
+    unrecorded: Collection[str] = ()
 
     def walk(self, walker: Walker) -> RecordedWalk:
         """The recording for the coordinates and feet of `walker`, by quintic splines.
 
         Raises `RecordingError` for columns that are not there, gaps, and tables that are shorter than the window.
         """
-        motion = self.motion.radians(walker.angles)
+        coordinates = [name for name in walker.coordinates if name not in self.unrecorded]
+        motion = self.motion.radians([name for name in walker.angles if name in coordinates])
         if self.cutoff is not None:
-            motion = _filtered(motion, [motion.label(name, "value") for name in walker.coordinates], self.cutoff)
+            motion = _filtered(motion, [motion.label(name, "value") for name in coordinates], self.cutoff)
         begin, end = self.window or (float(motion.time[0]), float(motion.time[-1]))
         if not begin < end:
             raise RecordingError(f"the window from {begin:g} to {end:g} s is empty")
         rows = int(np.count_nonzero((motion.time >= begin) & (motion.time <= end)))
         time = np.linspace(begin, end, DENSER * max(rows - 1, DEGREE) + 1)
         values: dict[str, Floats] = {}
-        for name in walker.coordinates:
+        for name in coordinates:
             spline = _spline(motion, motion.label(name, "value"), begin, end)
             values[name] = np.asarray(spline(time), dtype=np.float64)
             recorded = [label for label in motion.names if label.split("/")[-2:] == [name, "speed"]]
             rate = _spline(motion, recorded[0], begin, end) if recorded else spline.derivative()
             values[f"{name}_speed"] = np.asarray(rate(time), dtype=np.float64)
         if self.ground is not None:
-            for foot in walker.ground_forces:
-                side = side_of(foot)
+            for side in dict.fromkeys(map(side_of, walker.ground_forces)):
                 if side not in self.columns:
                     raise RecordingError(f"no column of the ground forces is named for the foot '{side}'")
-                for axis in "xy":
+                for axis in self.axes:
                     spline = _spline(self.ground, f"{self.columns[side]}{axis}", begin, end)
                     values[f"ground_{axis}_{side}"] = np.asarray(spline(time), dtype=np.float64)
         return RecordedWalk(time - begin, values)

@@ -16,8 +16,8 @@ from designopt_walking.report.panels import by_quantity, panel_height, panels
 from designopt_walking.report.sides import STYLES, side_names
 
 #: Coordinates that are lengths.
-_LENGTHS = ("pelvis_tx", "pelvis_ty")
-_BAND = "Shaded: mean of the recorded cycles ± 1 and 2 standard deviations."
+_LENGTHS = ("pelvis_tx", "pelvis_ty", "pelvis_tz")
+_BAND = "Shaded: mean of the recorded cycles ± 1 and 2 standard deviations; dotted: a recording without deviations."
 
 
 @report("walking_angles", version=1, arrays=("percent", "coordinates", "positions"))
@@ -82,7 +82,9 @@ def _plot(
 def _band(percent: Floats, band: Floats, colour: Any) -> list[dict[str, Any]]:
     """Areas of mean ± 2 and ± 1 deviations; `band` (time, 2) has mean and deviation, NaN where nothing is recorded."""
     some = np.isfinite(band[:, 0])
-    x, (mean, deviation) = percent[some], np.nan_to_num(band[some].T)  # a mean alone is drawn as a line
+    if some.any() and np.isnan(band[:, 1]).all():
+        return [line(percent[some], band[some, 0], "", line={"color": colour, "width": 1.2, "dash": "dot"})]
+    x, (mean, deviation) = percent[some], np.nan_to_num(band[some].T)
     traces = []
     for width in (2.0, 1.0) if len(x) else ():
         around = np.concatenate([mean + width * deviation, (mean - width * deviation)[::-1]])

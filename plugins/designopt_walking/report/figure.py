@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.plugin import report
 from designopt.report.colours import axis, layout
-from designopt.report.designs import Arrays, Plot, line, motion_section
+from designopt.report.designs import Arrays, Plot, line, motion_section, stored_arrays
 from designopt.report.drawing import DrawnMotion, draw
 from designopt.report.section import Section
 from designopt.store.result import Result
@@ -27,6 +27,8 @@ _FORCE = "@green"
 
 _OF_WALK = ("time", "skeleton", "left_leg", "ground_arrows")
 _OF_FORCE = ("percent", "ground_force")
+#: The axis of `ground_force` to the right, which motions in space have.
+_LATERAL = 2
 
 
 @report("walking_figure", version=1, arrays=_OF_WALK)
@@ -48,19 +50,28 @@ _SCALE = "Drawn to scale. Arrows are the forces of the ground, all with one scal
 
 @report("ground_force", version=1, arrays=_OF_FORCE)
 def ground_force(result: Result) -> Section | None:
-    """Vertical and fore-aft force of the ground on each foot over the cycle."""
+    """Vertical, fore-aft and, in space, lateral force of the ground on each foot over the cycle, beside a recording."""
     names = side_names(result)
-    return motion_section(
-        result,
-        "Ground force",
-        _OF_FORCE,
+    motions = stored_arrays(result, *_OF_FORCE).values()
+    figures: list[tuple[str, Callable[[Arrays], Plot], Mapping[str, object]]] = [
         ("Vertical force", partial(_forces, 1, "vertical force [N]", names=names), {"height": 340}),
         (
             "Fore-aft force",
             partial(_forces, 0, "fore-aft force [N]", names=names),
             {"height": 300, "note": "Positive pushes forward; braking is negative."},
         ),
-        introduction="0 % is right heel strike: the vertical force rises through 5 % of body weight.",
+    ]
+    if any(np.shape(arrays["ground_force"])[2] > _LATERAL for arrays in motions):
+        note = {"height": 300, "note": "Positive pushes to the right."}
+        figures.append(("Lateral force", partial(_forces, _LATERAL, "lateral force [N]", names=names), note))
+    recorded = any("recorded_force" in arrays for arrays in motions)
+    heel_strike = "0 % is right heel strike: the vertical force rises through 5 % of body weight."
+    return motion_section(
+        result,
+        "Ground force",
+        _OF_FORCE,
+        *figures,
+        introduction="Over the window of the recording, which is dotted." if recorded else heel_strike,
     )
 
 
@@ -118,6 +129,12 @@ def _forces(component: int, title: str, arrays: Arrays, *, names: Mapping[str, s
         line(arrays["percent"], force[:, i, component], _foot(names[side]), line=STYLES[side])
         for i, side in enumerate("rl")
     ]
+    if "recorded_force" in arrays:
+        recorded = np.asarray(arrays["recorded_force"], dtype=np.float64)
+        data += [
+            line(arrays["percent"], recorded[:, i, component], "", line={**STYLES[side], "width": 1.2, "dash": "dot"})
+            for i, side in enumerate("rl")
+        ]
     total = {"color": "@muted", "width": 1.2}
     data.append(line(arrays["percent"], force[:, :, component].sum(axis=1), "both", line=total))
     return {"data": data, "layout": layout(xaxis=axis("cycle [%]", range=[0, 100]), yaxis=axis(title))}

@@ -16,16 +16,18 @@ from designopt.store.result import Result
 from designopt_walking.report.panels import by_quantity, panel_height, panels
 from designopt_walking.report.sides import side_names
 
-_PARTS = {"muscle_moments": "muscles", "device_moments": "device", "contact_moments": "ground"}
+_PARTS = {
+    "muscle_moments": "muscles", "device_moments": "device", "contact_moments": "ground", "drive_moments": "drives",
+}  # fmt: skip
 _PELVIS = "pelvis_"
 
 
-_OF_MOMENTS = ("percent", "coordinates", *_PARTS)
+_OF_MOMENTS = ("percent", "coordinates", "contact_moments")
 
 
 @report("walking_moments", version=1, arrays=_OF_MOMENTS)
 def walking_moments(result: Result) -> Section | None:
-    """Moments about every joint over the cycle: of the muscles, of the device and of the ground force."""
+    """Moments about every joint over the cycle: of muscles, drives, the device and the ground force."""
     title = "Joint moments"
     motions = stored_arrays(result, *_OF_MOMENTS)
     if not motions:
@@ -40,7 +42,7 @@ def walking_moments(result: Result) -> Section | None:
         for side, k in columns.items()
         if k in turned and not names[k].startswith(_PELVIS)
     }
-    note = "In N m, positive as the coordinates: hip flexion, knee extension, toe up. The rest is weight and inertia."
+    note = "In N m, positive as the coordinates: hip flexion, toe up. The rest is weight and inertia."
     plot, height = partial(_moments, joints=joints), panel_height(len(joints))
     return Section(title, figures=(selectable(title, motions, plot, height=height, note=note),))
 
@@ -83,7 +85,9 @@ def walking_device(result: Result) -> Section | None:
 
 
 def _acting(arrays: Arrays, part: str) -> list[int]:
-    """Columns of the joints that a part turns at any time."""
+    """Columns of the joints that a part turns at any time; none of a part that the model does not have."""
+    if part not in arrays:
+        return []
     size = np.abs(np.nan_to_num(np.asarray(arrays[part], dtype=float))).max(axis=0, initial=0.0)
     return [int(k) for k in np.flatnonzero(size > 1e-9)]
 

@@ -30,16 +30,17 @@ def physics(walk: SolvedWalk) -> dict[str, float]:
     """Relative errors of balances that hold over any cycle, the sinking and the peak force of the feet, fibres.
 
     `mean_force_error` compares the mean force normal to the ground with that of the weight, `impulse_error` the impulse
-    along the ground with that of the weight (zero on level ground), relative to weight and weight times duration,
-    `energy_error` the work of muscle fibres, devices, drives and ground, whose sum is the change of energy, that of
-    tendons included, with the work of the muscles at the joints without signs. `force_peaks` counts the peaks of the
-    vertical force of a foot over the cycle: a force that follows the mesh has many, although it balances the weight.
-    `failed_checks` counts those beyond their limits.
+    along the ground with that of the weight (zero on level ground) and of a pull, relative to weight and weight times
+    duration, `energy_error` the work of muscle fibres, devices, drives, ground and pull, whose sum is the change of
+    energy, that of tendons included, with the work of the muscles at the joints without signs. `force_peaks` counts
+    the peaks of the vertical force of a foot over the cycle: a force that follows the mesh has many, although it
+    balances the weight. `failed_checks` counts those beyond their limits.
     """
     points = walk.points
     observed, weight, duration = points.observed, walk.walker.weight, walk.stride_time
     total = observed.ground_force.sum(axis=1)
     along, normal = (walk.walker.mass * walk.walker.model.gravity[:2] / weight).tolist()
+    pull = walk.walker.pull
     speeds = np.stack([points.values[f"{name}_speed"] for name in walk.walker.coordinates], axis=1)
     powers = (observed.moments * speeds[:, None]).sum(axis=2)
     works = points.integral(powers)
@@ -49,8 +50,8 @@ def physics(walk: SolvedWalk) -> dict[str, float]:
     size = float(points.integral(np.abs(powers[:, ORIGINS.index("muscles")])))
     outputs = {
         "mean_force_error": float(abs(points.integral(total[:, 1]) / (weight * duration) + normal)),
-        "impulse_error": float(abs(points.integral(total[:, 0]) / (weight * duration) + along)),
-        "energy_error": abs(float(works.sum()) + into_tendons - change) / size if size else 0.0,
+        "impulse_error": float(abs(points.integral(total[:, 0]) / (weight * duration) + along + pull / weight)),
+        "energy_error": abs(float(works.sum()) + into_tendons + pull * walk.stride - change) / size if size else 0.0,
     }
     vertical = observed.ground_force[:, :, 1] / weight
     outputs["force_peaks"] = float(max(_peaks(vertical[:, i]) for i in range(vertical.shape[1])))
@@ -77,15 +78,17 @@ def _peaks(force: Floats) -> int:
     return len(find_peaks(np.append(cycle, cycle[0]), prominence=PEAK)[0])
 
 
-def refuse_implausible(outputs: dict[str, float] | Any, arrays: dict[str, Any]) -> None:
-    """Raise `Diverged` with the reason ``implausible``, and the `arrays`, for a walk that no foot can do: such a design
-    has no result, so that it never leads a front."""
+def refuse_implausible(outputs: dict[str, float] | Any, arrays: dict[str, Any], deepest: float = DEEP) -> None:
+    """Raise `Diverged` with the reason ``implausible``, and the `arrays`, for a walk that no foot can do, which sinks
+    in by more than `deepest` (m): such a design has no result, so that it never leads a front."""
     deep, hard = outputs["penetration"], outputs["peak_foot_force"]
-    if deep <= DEEP and hard <= HARD:
+    if deep <= deepest and hard <= HARD:
         return
-    figures = f"effort {outputs['effort']:.4g}, cost of transport {outputs['cost_of_transport']:.4g} J/(kg m)"
+    figures = f"effort {outputs['effort']:.4g}"
+    if "cost_of_transport" in outputs:
+        figures += f", cost of transport {outputs['cost_of_transport']:.4g} J/(kg m)"
     raise Diverged(
-        f"implausible: a foot sinks {1e3 * deep:.1f} mm into the ground (at most {1e3 * DEEP:.0f} mm) with at most "
+        f"implausible: a foot sinks {1e3 * deep:.1f} mm into the ground (at most {1e3 * deepest:.0f} mm) with at most "
         f"{hard:.2f} body weights (at most {HARD:.0f}); {figures}",
         reason="implausible",
         arrays=arrays,

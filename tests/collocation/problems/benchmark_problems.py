@@ -4,8 +4,6 @@
 Dolan, Moré, Munson, ANL/MCS-TM-273 (2004). [Moco]: Dembia et al., PLoS Comput. Biol. 16 (2020) e1008493, examples.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

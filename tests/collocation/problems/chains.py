@@ -7,8 +7,6 @@ equations; Spong, Hutchinson, Vidyasagar, Robot Modeling and Control, 2006, sect
     sum_j a_ij (cos(q_i - q_j) q_j'' + sin(q_i - q_j) q_j'^2) + b_i g sin q_i = u_i - u_(i+1)
 """
 
-from __future__ import annotations
-
 import casadi as ca
 import numpy as np
 

@@ -3,8 +3,6 @@
 Bryson, Ho: Applied Optimal Control, 1975. Kaya, Noakes: J. Optim. Theory Appl. 117 (2003) 69 (Van der Pol).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Any

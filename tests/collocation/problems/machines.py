@@ -1,7 +1,5 @@
 """Motions of machines: a quadrotor and a point past a disc, an arm, a crane."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

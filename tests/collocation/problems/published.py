@@ -4,8 +4,6 @@ Each with a reference that has nothing to do with a transcription where there is
 are printed, or those that several codes agree on. [Betts], [COPS], [Kelly]: see `benchmark_problems`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple

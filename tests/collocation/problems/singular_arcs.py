@@ -1,7 +1,5 @@
 """Problems whose optimum has a singular arc, on which the control does not stand in the cost."""
 
-from __future__ import annotations
-
 from benchmark_problems import point_mass, system
 
 from designopt.collocation import Integral, Phase, TrajectoryProblem

@@ -4,8 +4,6 @@ The true error is the largest difference at all collocation points, relative to 
 state, from a solution that is at least a hundred times finer.
 """
 
-from __future__ import annotations
-
 import math
 
 import benchmark_problems

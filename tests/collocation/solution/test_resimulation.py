@@ -1,7 +1,5 @@
 """The check by a new simulation, and violations between points. Specification: direct_collocation, sections 3 and 7."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace

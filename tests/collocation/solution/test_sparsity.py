@@ -1,7 +1,5 @@
 """Maps of where the derivatives of a program are not zero."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

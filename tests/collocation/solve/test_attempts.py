@@ -1,7 +1,5 @@
 """After a failure other ways to a solution are tried, in a fixed order; the result says which one led there."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

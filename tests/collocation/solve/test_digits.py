@@ -3,8 +3,7 @@
 COPS: Dolan, Moré, Munson, ANL/MCS-TM-273 (2004).
 """
 
-from __future__ import annotations
-
+import re
 from dataclasses import replace
 
 import benchmark_problems
@@ -124,6 +123,20 @@ def test_a_control_that_rings_on_its_singular_arc_and_a_limit_broken_between_the
     assert amount == pytest.approx(highest - 3.5, rel=0.05)  # the warning has three digits, its grid ten places
     smooth = solve(bounded, Options(midpoint_control="linear"))
     assert not {"oscillating_control", "between_points"} & _kinds(smooth)
+
+
+@pytest.mark.parametrize("mesh_check", [0.0, 1e-5], ids=["one mesh", "refined"])
+def test_a_control_of_many_short_pulses_is_told_with_the_way_to_the_optimum(mesh_check: float) -> None:
+    """The singular arc of the best mixture, in pulses between the bounds that a quadratic control exceeds."""
+    pulsed = solve(catalyst(), Options("hermite_simpson", intervals=100, mesh_check=mesh_check))
+    [warning] = [w for w in pulsed.warnings if w.startswith("oscillating_control")]
+    assert re.search(r"mix of motion has \d+ pulses of about an interval from 0\.1\d* to 0\.7\d* s", warning)
+    assert "exceeds its bounds between the points" in warning
+    assert "state midpoint_control: linear" in warning
+    assert abs(pulsed.objective + 0.0480556) > 1e-5
+    smooth = solve(catalyst(), Options(intervals=100, midpoint_control="linear"))
+    assert smooth.objective == pytest.approx(-0.0480556, abs=2e-7)
+    assert "oscillating_control" not in _kinds(smooth)
 
 
 @pytest.mark.parametrize("name", ["double_integrator", "cart_pole", "van_der_pol", "quarter_car", "linear_tangent"])

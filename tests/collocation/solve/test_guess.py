@@ -1,7 +1,5 @@
 """Where the search begins. Specification: direct_collocation, section 6."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

@@ -23,14 +23,6 @@ pytestmark = pytest.mark.usefixtures("silent")
 PROBLEMS = str(Path(__file__).parents[1] / "problems")
 
 
-@pytest.fixture
-def handled():
-    """Ctrl-C as in a terminal; a shell lets what it starts in the background ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 def interrupted(number=signal.SIGINT):
     """Sends the signal to this process when the solver has taken it over and goes through iterations."""
 

@@ -1,7 +1,5 @@
 """Several starts from perturbed guesses. Specification: direct_collocation, section 6."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

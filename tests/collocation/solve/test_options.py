@@ -1,7 +1,5 @@
 """Settings of a solve. Specification: direct_collocation, section 3."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import benchmark_problems

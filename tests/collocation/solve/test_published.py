@@ -1,7 +1,5 @@
 """Published problems from the straight line, by default and refined: the optimum, or what says why not."""
 
-from __future__ import annotations
-
 import csv
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Refinement of the mesh. Specification: direct_collocation, sections 7 and 13; Patterson, Hager, Rao 2015."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 

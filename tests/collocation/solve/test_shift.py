@@ -1,7 +1,5 @@
 """A receding horizon: every step begins with the solution of the one before it, moved on."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import benchmark_problems

@@ -1,7 +1,5 @@
 """Controls that are constant over equal pieces of a phase, as those of a digital controller."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

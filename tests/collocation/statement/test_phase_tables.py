@@ -1,7 +1,5 @@
 """Scales of a phase, and outputs of its system in a solution."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rates of controls, limited or penalised."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Costs and constraints at sample times, wherever the mesh has its points."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

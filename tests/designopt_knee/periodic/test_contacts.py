@@ -1,7 +1,5 @@
 """Which contact two neighbouring cycles do not share, on made-up forces whose touches are known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from designopt_knee.periodic.contacts import contact_change

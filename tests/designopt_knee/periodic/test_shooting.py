@@ -1,10 +1,7 @@
 """Motions of period T by Newton's method, and their multipliers against differences of neighbouring walks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from designopt_knee.model import FourBarKnee
 from designopt_knee.parameters import EQUATION_PARAMETERS, complete
 from designopt_knee.periodic.shooting import extrapolated, shoot, shoot_between
 from designopt_knee.periodic.strides import Integrators, Strides, distance
@@ -13,13 +10,6 @@ from designopt_knee.periodic.walk import walk, walk_through
 from designopt.dynamics.simulation.side_by_side import completed
 
 START = np.array([-0.15, 0.25, 0.0, 0.0])
-
-
-@pytest.fixture(scope="module")
-def knee():
-    model = FourBarKnee()
-    model.prepare()
-    return model
 
 
 @pytest.fixture(scope="module")

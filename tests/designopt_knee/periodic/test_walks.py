@@ -1,7 +1,5 @@
 """The walk as a scenario: its period, speed and recording, beside the parameters of the leg."""
 
-from __future__ import annotations
-
 import pytest
 from designopt_knee import model
 from designopt_knee.gait import bundled_text, read_gait

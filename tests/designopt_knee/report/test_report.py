@@ -1,7 +1,5 @@
 """The knee's parts of a report, on a made-up scan whose periods, peaks and angles are known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from designopt_knee.report.spectrum import spectrum
 from designopt_knee.report.walking import knee_angle as angle_of_walk
 from designopt_knee.report.walking import leg_walking
 from knee_results import CRITICAL, RATIOS, SAMPLES, STIFFNESS, MadeUp, made_up, walk
+from valid_figures import check_with_plotly
 
 from designopt.report.notable import unusual
 from designopt.report.page.page import render
@@ -49,21 +48,11 @@ def test_every_part_says_that_the_geometry_is_a_substitute(part: Any, result: Ma
 
 @pytest.mark.parametrize("part", [*PARTS, hip_hiking])
 def test_every_figure_is_valid_plotly(part: Any) -> None:
-    from plotly.graph_objects import Figure as PlotlyFigure
-
     section = part(made_up(scenarios=("flat", "raised")))
     assert section.figures
     for chart in section.figures:
-        PlotlyFigure(without_themes(chart.plot))  # raises for an unknown attribute
+        check_with_plotly(chart.plot)
         assert all(set(v) <= {"data", "layout", "frames"} for v in chart.variants.values())
-
-
-def without_themes(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {k: without_themes(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [without_themes(v) for v in value]
-    return "#123456" if isinstance(value, str) and value.startswith("@") else value
 
 
 @pytest.mark.parametrize("part", [knee_angle, leg_walking])
@@ -185,7 +174,19 @@ def test_the_spectrum_map_shows_the_half_line_where_the_period_is_two(result: Ma
     z = chart.variants[(2,)]["data"]["0"]["z"]
     half = z[5]  # bins of 1/12: the sixth is 1/2
     np.testing.assert_allclose(half, np.where(CRITICAL[0.1] > STIFFNESS, np.log10(2.5), -2.0))
-    assert chart.choices[0].options == ("0.03 s", "0.05 s", "0.1 s")
+    assert chart.choices[0].options == ("0.03 s (recommended)", "0.05 s", "0.1 s")
+
+
+def test_a_sweep_begins_with_the_damping_ratio_of_the_recommended_design(
+    result: MadeUp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = int(np.flatnonzero(result.outcomes.X[:, 1] == 0.1)[0])
+    monkeypatch.setattr(MadeUp, "recommended", lambda self: ("compromise", row))
+    chart = figure(spectrum(result), "Spectrum over stiffness")
+    assert chart.choices[0].label == "Sweep at damping_ratio"
+    assert chart.choices[0].options == ("0.1 s (recommended)", "0.03 s", "0.05 s")
+    half = chart.plot["data"][0]["z"][5]
+    np.testing.assert_allclose(half, np.where(CRITICAL[0.1] > STIFFNESS, np.log10(2.5), -2.0))
 
 
 def test_the_leg_keeps_its_shape_and_the_ground_passes_below(result: MadeUp) -> None:

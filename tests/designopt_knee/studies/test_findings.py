@@ -1,7 +1,5 @@
 """The paper's findings marked "yes" in section 7 of the specification, on real evaluations; minutes long."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from designopt_knee.model import FourBarKnee
@@ -12,13 +10,6 @@ STIFFNESSES = np.arange(12000.0, 30001.0, 200.0)
 RATIOS = (0.03, 0.05, 0.08, 0.10)
 #: Critical stiffness (N/m) on the grid of 200 N/m for each of RATIOS, prototype of the specification.
 CRITICAL = (16600.0, 16400.0, 15600.0, 15000.0)
-
-
-@pytest.fixture(scope="module")
-def knee():
-    model = FourBarKnee()
-    model.prepare()
-    return model
 
 
 @pytest.fixture(scope="module")

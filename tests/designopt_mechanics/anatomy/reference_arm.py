@@ -1,7 +1,5 @@
 """The arm of five degrees of freedom, twenty wires and one virtual link of the specification of wires, section 9.3."""
 
-from __future__ import annotations
-
 import numpy as np
 from designopt_mechanics.anatomy.companion import Anatomy, read_companion
 from designopt_mechanics.anatomy.geometry import FixedPoint, Geometry, Strand

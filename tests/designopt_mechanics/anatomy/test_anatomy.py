@@ -1,7 +1,5 @@
 """Wires with virtual links: files with naming rules, the published numbers, equilibria, and bad input."""
 
-from __future__ import annotations
-
 import random
 from importlib.resources import files
 from pathlib import Path

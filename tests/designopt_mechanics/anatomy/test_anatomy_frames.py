@@ -1,7 +1,5 @@
 """An anatomy over frames: arrays, loads from outside, frozen links, and motions replayed from their tensions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import casadi as ca

@@ -1,7 +1,5 @@
 """`Inverse` answers or says why not: its residuals are its own, whatever the solver returns."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Equilibria and tensions of the arm of section 9.3 of the specification of wires."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from designopt_mechanics.anatomy.companion import Anatomy

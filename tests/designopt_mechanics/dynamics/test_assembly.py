@@ -1,7 +1,5 @@
 """Assembly and disassembly find the accelerations and joint forces of the recursion."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import casadi as ca

@@ -1,7 +1,5 @@
 """The recursion, the paper's literal form and differentiated energies are the same mechanics."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

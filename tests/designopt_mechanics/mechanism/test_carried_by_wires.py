@@ -1,8 +1,6 @@
 """Wires that carry a motion share it with the least squares of tensions or by other criteria; joints carry their
 pull."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What acts along a coordinate, gears, and ball joints: against closed forms and conserved quantities."""
 
-from __future__ import annotations
-
 import casadi as ca
 import numpy as np
 import pytest

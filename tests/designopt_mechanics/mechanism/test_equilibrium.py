@@ -1,7 +1,5 @@
 """Postures at rest: closed forms of posture, stiffness and buckling load."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from designopt_mechanics import Body, Coordinate, Frame, Mechanism, Point, PointLoad, Rotate, Spring, Tree, Wire, solve

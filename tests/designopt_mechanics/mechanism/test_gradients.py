@@ -1,7 +1,5 @@
 """Derivatives of the outputs of every task by parameters of the file, against central differences and closed forms."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

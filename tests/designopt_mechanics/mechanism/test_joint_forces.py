@@ -1,7 +1,5 @@
 """Forces in the joints of closed loops are those of a multiplier solution in maximal coordinates."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

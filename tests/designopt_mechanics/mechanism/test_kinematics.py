@@ -1,7 +1,5 @@
 """The task `kinematics`: workspace, ratios, manipulability and efforts against closed forms."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Mechanism files: parameters, shapes, dyads, followed loops, branches; mistakes have a line and a column."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import casadi as ca

@@ -1,7 +1,5 @@
 """The model `mechanism` in studies: design inputs, conditions, tables of motion, branches, errors of its settings."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

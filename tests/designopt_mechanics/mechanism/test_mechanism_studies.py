@@ -1,7 +1,5 @@
 """The bundled studies of mechanisms run, and their pages draw them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """One statement of a mechanism with loops is simulated, linearised, collocated, and agrees with inverse dynamics."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import linkages

@@ -1,7 +1,5 @@
 """Mechanisms from Python: parts from the package, files read, tasks solved by names, postures drawn."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

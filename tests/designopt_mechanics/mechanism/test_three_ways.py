@@ -4,8 +4,6 @@ The simulation has multipliers and stabilised loops, the collocation algebraic c
 linearisation the derivatives of the simulated equations: statements of one mechanism that share no solution.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from designopt_mechanics.mechanism.equations import mechanism_system

@@ -1,7 +1,5 @@
 """The task `trajectory`: optimal motions against closed forms, with loops, limits and clearances."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Every file is the model file, geometry or companion of a study, or a file of rod
 when the command ends otherwise than with 0, or with 2 and the place of a mistake.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """Broken model files, geometries, companions and rods end a command with 0, or with 2 and a place: no traceback."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess
@@ -10,9 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from broken_files import PLACE, sources, study
 from command import designopt
 from mutations import mutated

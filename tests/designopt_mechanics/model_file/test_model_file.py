@@ -1,7 +1,5 @@
 """Model files: what they say is built, what is wrong is told with line and column, and mutated files do no harm."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Ten small robots of different kinds, written for these tests: URDF and MJCF."""
 
-from __future__ import annotations
-
 _INERTIAL = (
     '<inertial><origin xyz="{c}" rpy="0.1 -0.2 0.3"/><mass value="{m}"/>'
     '<inertia ixx="{i}" iyy="{j}" izz="{k}" ixy="0.0005" ixz="-0.0003" iyz="0.0002"/></inertial>'

@@ -1,17 +1,11 @@
 """Robot files with random changes: read, or refused with line and column, never anything between."""
 
-from __future__ import annotations
-
 import random
 import re
-import sys
-from pathlib import Path
 
 import pytest
 from designopt_mechanics.robot_files.reading import read_robot
 from designopt_mechanics.robot_files.xml import ModelError
-
-sys.path.insert(0, str(Path(__file__).parent))
 from robots import FINGER, FOUR_BAR, MJCF, URDF
 
 TEXTS = (*URDF.values(), *MJCF.values(), FINGER, FOUR_BAR)

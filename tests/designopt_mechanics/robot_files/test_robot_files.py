@@ -7,7 +7,6 @@ Ten robots were written for these tests (see `robots`); public ones are those of
 from __future__ import annotations
 
 import re
-import sys
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -23,11 +22,9 @@ from designopt_mechanics.robot_files.xml import ModelError
 from designopt_mechanics.springs import tensions
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.wires import lengths, moment_arms, wire_path
+from robots import FINGER, FOUR_BAR, MJCF, URDF
 
 from designopt.arrays import Floats
-
-sys.path.insert(0, str(Path(__file__).parent))
-from robots import FINGER, FOUR_BAR, MJCF, URDF
 
 ROBOTS = {**URDF, **MJCF}
 

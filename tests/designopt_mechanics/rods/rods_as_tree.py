@@ -1,7 +1,5 @@
 """Rods as data of the general core: polar motions, point masses and rotors."""
 
-from __future__ import annotations
-
 import math
 
 from designopt_mechanics.body import Body

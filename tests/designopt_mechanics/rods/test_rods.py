@@ -1,7 +1,5 @@
 """Rods of variable length: closed form, recursion and general core are one mechanics, with the published numbers."""
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Rods from YAML: the branch of the specification is read, mistakes are told with line and column."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from designopt_mechanics.rods.reading import read_rods

@@ -1,7 +1,5 @@
 """The dynamic reference case: 18 muscles over half a gait cycle, from the tables of data/opensim/reference."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

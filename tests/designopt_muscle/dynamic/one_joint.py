@@ -1,7 +1,5 @@
 """A small case of dynamic sharing: two extensors and a flexor about one joint, with a smooth motion."""
 
-from __future__ import annotations
-
 import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
 from designopt_muscle.dynamic_sharing.equations import DynamicTrial

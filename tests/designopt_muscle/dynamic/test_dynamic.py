@@ -1,7 +1,5 @@
 """Dynamic sharing meets the reference solution of walking with 18 muscles, five of each leg on compliant tendons."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from functools import cache

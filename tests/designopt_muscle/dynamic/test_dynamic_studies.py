@@ -1,7 +1,5 @@
 """Studies of dynamic sharing: a device chosen with the motion, a calibration over two trials, EMG from files."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """What dynamic sharing can be asked besides the least excitations: schemes, EMG, synergies, devices, factors."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

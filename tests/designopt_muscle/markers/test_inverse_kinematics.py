@@ -1,10 +1,6 @@
 """Inverse kinematics from markers: exact minima, limits, couplers, spoilt frames, swapped markers, OpenSim's case."""
 
-from __future__ import annotations
-
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,11 +13,9 @@ from designopt_muscle.osim.markers import read_markers
 from designopt_muscle.osim.read import read_model
 from designopt_recordings.files.read import read_recording, read_table
 from designopt_recordings.table import TimeTable
+from subject_model import case, motion, recorded, subject
 
 from designopt.plugin import InputFile
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from subject_model import case, motion, recorded, subject
 
 NOISE = 0.01  # m
 

@@ -1,7 +1,5 @@
 """A trial that a person would doubt at a glance is named by the check and on the page, with its probable cause."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Forty trials under three criteria on two workers, killed five times: none lost, each as in a serial run."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sqlite3

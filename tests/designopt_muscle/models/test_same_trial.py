@@ -1,7 +1,5 @@
 """The same trial written in another way gives the same activations: order, names, mirroring, labels and units."""
 
-from __future__ import annotations
-
 import re
 import xml.etree.ElementTree as ET
 

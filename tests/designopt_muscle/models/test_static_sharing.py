@@ -1,7 +1,5 @@
 """The model ``muscle_sharing`` and its studies."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Columns of a trial against the coordinates of its model: misspelt ones refused, others named by the check."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Motions whose times are not even: the same activations as the even original, or an error with file and row."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from designopt_muscle.models.dynamic.sharing import DynamicSharingModel

@@ -1,7 +1,5 @@
 """Sharing on wires with virtual links: the reference arm of the specification of wires, section 9.3."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """OpenSim model files are read, or refused with the element, the line and the column."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from designopt_mechanics.robot_files.xml import ModelError

@@ -1,7 +1,5 @@
 """Forces of spheres on half spaces are read from an OpenSim model, wherever they stand, or refused with their place."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from designopt_mechanics.robot_files.xml import ModelError

@@ -1,7 +1,5 @@
 """The tree of an OpenSim model moves as the model does, and needs the moments that OpenSim computes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from designopt_mechanics.robot_files.xml import ModelError

@@ -1,10 +1,6 @@
 """Models scaled to a subject: OpenSim's pipeline of Gait2392, set-up files, least squares, marker placement."""
 
-from __future__ import annotations
-
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,12 +15,10 @@ from designopt_muscle.scaling.factors import mean_pose
 from designopt_muscle.scaling.scale import place_markers, scale_subject
 from designopt_muscle.scaling.setup import Measurement, ScaleSetup, read_scale_setup
 from designopt_recordings.files.read import read_recording, read_table
-
-from designopt.plugin import InputFile
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from small_models import FORCES, hinge, surface
 from subject_model import motion, recorded, subject
+
+from designopt.plugin import InputFile
 
 FACTORS = {"pelvis": 1.1, "thigh_r": 1.2, "thigh_l": 1.2, "shank_r": 0.9, "shank_l": 0.9}
 

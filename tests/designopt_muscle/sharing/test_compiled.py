@@ -1,7 +1,5 @@
 """The dual method in C: the same answers as by arrays, blocks and frames by themselves, and what it leaves unsolved."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The dual method for separable problems: its matrices, its steps and where it starts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from designopt_mechanics.sharing.solvers.batch import Batch, Variables

@@ -1,7 +1,5 @@
 """Each criterion and option gives the answer that its definition asks for."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

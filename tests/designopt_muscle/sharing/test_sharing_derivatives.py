@@ -1,7 +1,5 @@
 """Derivatives of a sharing are the slopes of the sharing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

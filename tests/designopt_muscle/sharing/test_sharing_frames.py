@@ -1,7 +1,5 @@
 """Every frame of a trial has a status; what cannot be balanced is proved, sized and explained."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

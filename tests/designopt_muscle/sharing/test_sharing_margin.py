@@ -1,7 +1,5 @@
 """How far frames are from the edge of what the muscles can do."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Static sharing meets the reference minimisers of the OpenSim cases, and OpenSim itself as far as it goes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Solvers whose answer is none: their status is asked, and what is left is computed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.optimize

@@ -1,7 +1,5 @@
 """Terms of static sharing that a study file can give: computed moments, EMG, synergies, joint reactions, rate limit."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

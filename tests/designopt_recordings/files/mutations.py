@@ -6,8 +6,6 @@ prints one line for every copy that was neither refused with file and place nor 
 the library or a hang is seen by whoever started the process.
 """
 
-from __future__ import annotations
-
 import random
 import resource
 import sys

@@ -1,7 +1,5 @@
 """Tables whose times are not even: resampled before a filter, differentiated or refused with the row."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from designopt_recordings.errors import RecordingError

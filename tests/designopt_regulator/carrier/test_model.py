@@ -1,7 +1,5 @@
 """The model tracked_carrier_10t: what it answers, and what it refuses (specification, section 10)."""
 
-from __future__ import annotations
-
 import math
 import re
 

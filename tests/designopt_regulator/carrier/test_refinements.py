@@ -1,7 +1,5 @@
 """Refinements of the carrier against a simulation rewritten, analytic limits, and what they refuse."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Minima and roots of many functions at once: known ones, and those of SciPy to the last bit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from designopt_regulator.frequency.chandrupatla import minima, roots

@@ -1,7 +1,5 @@
 """Several structures fitted to one record and compared."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A plant from measured data in a report: the samples, the model, what it leaves, and what is said of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

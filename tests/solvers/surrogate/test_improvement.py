@@ -86,9 +86,10 @@ def test_feasibility_is_the_product_of_probabilities_and_has_its_slopes():
         assert by_sd[j] == pytest.approx((up - down) / (2 * h), rel=1e-5, abs=1e-9)
 
 
-def test_a_limit_that_never_varied_has_no_slopes():
-    """Its process has almost no deviation, the fourth power of which is 0 (and warnings are errors)."""
-    mean, sd = np.array([-1.0, 0.1]), np.array([1e-150, 0.2])
+@pytest.mark.parametrize("deviation", [1e-150, 1e-200])
+def test_a_limit_that_never_varied_has_no_slopes(deviation):
+    """Its process has almost no deviation, powers of which are 0 or infinite (and warnings are errors)."""
+    mean, sd = np.array([-1.0, 0.1]), np.array([deviation, 0.2])
     value, by_mean, by_sd = feasibility_slopes(mean, sd, np.array([False, True]), np.array([0.0, 1e-6]))
     assert (value, by_mean[0], by_sd[0]) == (pytest.approx(-0.125), 0.0, 0.0)
 

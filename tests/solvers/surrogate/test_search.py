@@ -271,11 +271,6 @@ def test_relations_are_kept_by_every_design():
     assert outcomes_of(evaluate).objectives.min() == pytest.approx(0.7 * (2.0 + 2.0) / 3.0, abs=0.01)
 
 
-def test_the_same_seed_asks_for_the_same_designs():
-    assert run(BRANIN, 20, seed=4).X.tolist() == run(BRANIN, 20, seed=4).X.tolist()
-    assert run(BRANIN, 20, seed=4).X.tolist() != run(BRANIN, 20, seed=5).X.tolist()
-
-
 def test_designs_of_an_earlier_stage_stand_for_the_start_up():
     start = np.random.default_rng(0).uniform([-5.0, 0.0], [10.0, 15.0], (30, 2))
     evaluate = run(BRANIN, 10, start=start)

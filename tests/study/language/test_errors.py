@@ -1,7 +1,5 @@
 """The messages of the specification, word for word."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Expressions: grammar, values, units, canonical text."""
 
-from __future__ import annotations
-
 import math
 import pickle
 

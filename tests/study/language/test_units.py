@@ -1,7 +1,5 @@
 """Units: the table of common ones agrees with pint; amounts are read with care."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys

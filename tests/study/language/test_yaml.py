@@ -1,7 +1,5 @@
 """YAML 1.2, core schema, with positions and limits."""
 
-from __future__ import annotations
-
 import sys
 import time
 

@@ -3,8 +3,6 @@
 Ends with a traceback and the file when anything but `StudyError` comes of one, or when a message is not fit to be read.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import json
 import resource
@@ -39,10 +37,12 @@ def fit_to_be_read(error: StudyError, text: str) -> None:
         assert "\n" not in issue.message, issue
         assert "function-" not in issue.path + issue.message, issue
         assert len(issue.message) < 1000, issue
+        assert issue.file == "fuzzed.yaml", issue
         assert issue.line is not None, issue
         assert 1 <= issue.line <= lines, issue
         assert issue.column is not None, issue
         assert 1 <= issue.column <= len(issue.source_line) + 1 or not issue.source_line, issue
+        assert issue.end_column > issue.column, issue
     assert len(render_text(error.issues)) < 1_000_000
     render_json(error.issues)
 

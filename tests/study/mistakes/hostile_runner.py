@@ -4,8 +4,6 @@ Every case runs in a child of this process, which has imported what `designopt v
 time of the processor and the memory that the file costs.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -1,7 +1,5 @@
 """Every mistake is found at its place: « and » in the cases mark what the carets must point at."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """No mistake hides another one that does not depend on it, and none is told twice by what follows from it."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Rules of choice with a reference point and with limits: read with units, every mistake at its place."""
 
-from __future__ import annotations
-
 import pytest
 
 from designopt.study.language.errors import StudyError

@@ -1,7 +1,5 @@
 """Studies that analyse: without space or objectives, with designs that are given; every mistake at its place."""
 
-from __future__ import annotations
-
 import pytest
 
 from designopt.problem import Problem

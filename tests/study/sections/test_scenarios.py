@@ -1,7 +1,5 @@
 """Scenarios that are sampled: what they hold, where their numbers come from, and every mistake at its place."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

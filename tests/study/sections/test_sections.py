@@ -1,7 +1,5 @@
 """Budgets by hypervolume, clusters, failure policy, choices, validation, reference and export in a study file."""
 
-from __future__ import annotations
-
 import importlib.util
 import itertools
 import random

@@ -1,7 +1,5 @@
 """A stage that begins with the designs of another study's store."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

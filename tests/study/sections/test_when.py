@@ -1,7 +1,5 @@
 """Conditional parameters in a study file: what `when` may say, and every mistake at its place."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -123,6 +123,8 @@ NOTICEABLE = 0.01
 #: A control oscillates with the mesh if it turns this many times with hardly more than an interval between turns, each
 #: time by more than this share of its range.
 TURNS, SWING = 8, 0.05
+#: It chatters if it has this many pulses of hardly more than an interval, at most this many intervals apart.
+PULSES, APART = 6, 6
 #: Range of a control, relative to its bounds or values, that is noise.
 SMALL = 1e-3
 
@@ -130,13 +132,14 @@ SMALL = 1e-3
 @dataclass(frozen=True)
 class Oscillation:
     """A control that oscillates with the mesh from `begin` to `end` (s), with its largest `swing`, and by how much it
-    exceeds its bounds between the points, in its unit."""
+    exceeds its bounds between the points, in its unit; `pulses` counts those of a control that rests between them."""
 
     control: str
     begin: float
     end: float
     swing: float
     beyond: float
+    pulses: int = 0
 
 
 @dataclass(frozen=True)
@@ -192,23 +195,33 @@ def _outside(values: Floats, low: float, high: float, times: Floats) -> Violatio
 
 
 def oscillations(solution: PhaseSolution) -> Iterator[Oscillation]:
-    """Controls that turn in nearly every interval, many times in a row."""
+    """Controls that turn in nearly every interval, many times in a row, or that have many pulses of an interval."""
     steps = max(scheme.steps for scheme in solution.mesh.schemes)
     for name in (name for name, kind in solution.kinds.items() if kind == "control"):
         values, times = solution.values[name][1:], solution.times[1:]  # the first may be extrapolated
         changes = np.diff(values)
         large = np.flatnonzero(abs(changes) > SWING * np.ptp(values))
         turns = large[1:][np.diff(np.sign(changes[large])) != 0.0]  # the point before a step the other way
-        runs = np.split(turns, np.flatnonzero(np.diff(turns) > steps + 1) + 1)
-        longest = max(runs, key=len)
+        turning, pulses = max(np.split(turns, np.flatnonzero(np.diff(turns) > steps + 1) + 1), key=len), 0
+        if len(turning) < TURNS:
+            runs = np.split(turns, np.flatnonzero(np.diff(turns) > APART * steps) + 1)
+            turning = max(runs, key=lambda run: _pulses(run, steps))
+            pulses = _pulses(turning, steps)
+            if pulses < PULSES:
+                continue
         low, high = solution.bounds[name]
-        if len(longest) < TURNS or np.ptp(values) < SMALL * min(high - low, 1.0 + float(abs(values).max())):
+        if np.ptp(values) < SMALL * min(high - low, 1.0 + float(abs(values).max())):
             continue
-        begin, end = float(times[longest[0]]), float(times[longest[-1]])
-        places = np.linspace(begin, end, FINER * steps * len(longest))
+        begin, end = float(times[turning[0]]), float(times[turning[-1]])
+        places = np.linspace(begin, end, FINER * steps * len(turning))
         between = solution.at((places - solution.t0) / (solution.tf - solution.t0))[name]
         beyond = max(low - float(between.min()), float(between.max()) - high, 0.0)
-        yield Oscillation(name, begin, end, float(abs(np.diff(values[longest])).max()), beyond)
+        yield Oscillation(name, begin, end, float(abs(np.diff(values[turning])).max()), beyond, pulses)
+
+
+def _pulses(turns: Indices, steps: int) -> int:
+    """The number of successive `turns` (n,), rows of points, that are hardly more than an interval of `steps` apart."""
+    return int((np.diff(turns) <= steps + 1).sum())
 
 
 def point_values(

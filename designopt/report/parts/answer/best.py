@@ -14,6 +14,8 @@ from designopt.report.labels import (
     motion_of_program,
     number,
     objective_values,
+    parameter_digits,
+    parameter_text,
     recompute,
 )
 from designopt.report.no_design import without_feasible
@@ -37,7 +39,12 @@ def best(result: Result) -> Section | None:
     chosen = chosen_once(result)
     if not chosen:
         return Section("Best designs", introduction=without_feasible(result))
-    rows = [(name, *values, _meaning(result, name)) for name, values in design_rows(result, chosen)]
+    values_by_name = design_rows(result, chosen)
+    rows = [(name, *values, _meaning(result, name)) for name, values in values_by_name]
+    row_digits = tuple(
+        max(parameter_digits(result, p.name, value) for value in values)
+        for p, (_, values) in zip(result.problem.space.parameters, values_by_name, strict=False)
+    )
     head = ("", *chosen, "meaning")
     if not any(row[-1] for row in rows):
         head, rows = head[:-1], [row[:-1] for row in rows]
@@ -82,6 +89,7 @@ def best(result: Result) -> Section | None:
                 tuple(rows),
                 visible_rows=200,
                 digits=answer_digits(result),
+                row_digits=row_digits,
                 folded_from=max(stated, UNFOLDED),
             ),
             *((commands,) if not result.made_elsewhere else ()),
@@ -122,9 +130,9 @@ def describe(result: Result, row: int) -> str:
     values = problem.space.values(result.outcomes.X[row].tolist())
     digits = answer_digits(result)
     active = [p for p in problem.space.free if p.name in values]
-    free = [f"{p.name} {_quantity(values[p.name], p.unit, max(digits, 4))}" for p in active]
+    free = [f"{p.name} {parameter_text(result, p.name, values[p.name])} {p.unit}".rstrip() for p in active]
     objective_row = zip(problem.objectives, objective_values(result)[row], strict=True)
-    aims = [f"{o.name} {_quantity(float(v), o.unit, digits)}" for o, v in objective_row]
+    aims = [f"{o.name} {number(float(v), digits)} {o.unit}".rstrip() for o, v in objective_row]
     if motion := motion_of_program(result, row):  # of a study with one objective
         aims[0] += f" ({motion})"
     if len(free) > MAX_LISTED:
@@ -132,7 +140,3 @@ def describe(result: Result, row: int) -> str:
     if not free:
         return listed(aims)
     return f"{listed(free)} give {listed(aims)}" if len(free) > 1 else f"{listed(free)} gives {listed(aims)}"
-
-
-def _quantity(value: object, unit: str, digits: int) -> str:
-    return f"{number(value, digits)} {unit}".strip()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.counts import plural
 from designopt.plugin import report
 from designopt.problem import unequal
 from designopt.report.labels import listed, number, with_unit
@@ -24,7 +25,11 @@ if TYPE_CHECKING:
 
 #: Minimum share of the front for a sentence.
 MIN_SHARE = 0.05
-#: Relative distance from a bound within which a recommended design is at the bound.
+#: Minimum share of the front for a bound in the short answer.
+NOTED = 0.1
+#: Least number of designs that are a whole front.
+WHOLE = 5
+#: Relative distance from a bound within which a recommended design, and the best in one objective, is at the bound.
 AT_BOUND = 0.001
 #: Share of the front from which a warning also appears beside the best designs.
 WARNED = 0.5
@@ -44,7 +49,7 @@ def limits(result: Result) -> Section | None:
         findings = [f"No bound of the space and no limit is active {'on' if best == _FRONT else 'in'} {best}."]
     idle = inactive_limits(result, front)
     if idle:
-        findings.append(f"Inactive{' for the whole front' if best == _FRONT else ''}: {listed(idle)}.")
+        findings.append(f"Inactive{_everywhere(result, front) if best == _FRONT else ''}: {listed(idle)}.")
     rows = [_row(result, c, front) for c in stated_constraints(result.problem)]
     tables: tuple[Table, ...] = ()
     if rows:
@@ -56,12 +61,21 @@ def limits(result: Result) -> Section | None:
         introduction=(
             "Beyond an active bound of the space there may be better designs; at an active limit, "
             f"the limit determines {best}. A bound is active when the value is within "
-            f"{number(100.0 * _near(result))} % of the parameter's range, a limit when it is within {_share(NEAR)} of "
+            f"{_share(NEAR)} of the parameter's range, a limit when it is within {_share(NEAR)} of "
             "the limit's size (of the range of feasible values when the limit is 0)."
         ),
         findings=tuple(findings),
         tables=tables,
     )
+
+
+def _everywhere(result: Result, front: NDArray[np.intp]) -> str:
+    """The whole front in words; that of an unfinished run, or a few designs, may lack the parts where a limit is
+    active."""
+    if result.ended == "done" and len(front) >= WHOLE:
+        return " for the whole front"
+    so_far = "" if result.ended == "done" else " so far"
+    return f" for the {plural(len(front), 'design')} of the front{so_far}"
 
 
 def _broken(result: Result) -> Section | None:
@@ -78,10 +92,25 @@ def _broken(result: Result) -> Section | None:
 
 def warnings(result: Result) -> list[str]:
     """Clauses about bounds and limits active for most of the front, which readers of its values need."""
+    return [*bounds_of_most(result), *limits_of_most(result)]
+
+
+def bounds_of_most(result: Result) -> list[str]:
+    """Clauses about bounds active for most of the front."""
     front = np.asarray(result.front(), dtype=np.intp)
-    if not len(front):
-        return []
-    return [*attained_bounds(result, front, WARNED, choices=False), *active_limits(result, front, WARNED)]
+    return attained_bounds(result, front, WARNED, choices=False) if len(front) else []
+
+
+def limits_of_most(result: Result) -> list[str]:
+    """Clauses about limits active for most of the front."""
+    front = np.asarray(result.front(), dtype=np.intp)
+    return active_limits(result, front, WARNED) if len(front) else []
+
+
+def reached_bounds(result: Result) -> list[str]:
+    """Clauses about bounds active for most of the front, those that less of it reaches, and others of the recommended
+    design."""
+    return [*bounds_of_most(result), *fewer_bounds(result), *recommended_bounds(result, below=WARNED)]
 
 
 #: Beginnings of clauses that are no names of the study.
@@ -99,10 +128,13 @@ def attained_bounds(
     """Clauses about free parameters at a bound in a share of at least `least` of the front's designs (with one
     objective, of the best)."""
     clauses = {p.name: list[str]() for p in result.problem.space.free}
+    several = len(result.problem.objectives) > 1
+    reached = {(p.name, attained.side) for p, attained in _attained(result, front, NEAR if several else AT_BOUND)}
     for p, attained in _attained(result, front):
         if attained.share >= least:
             where = _in_share(result, front, attained.share, having=bool(p.when))
-            clauses[p.name].append(f"{p.name} is at its {_bound(p, attained.side)} in {where}{_why(p)}")
+            distance = "at" if (p.name, attained.side) in reached else "close to"
+            clauses[p.name].append(f"{p.name} is {distance} its {_bound(p, attained.side)} in {where}{_why(p)}")
     if choices:
         X = result.outcomes.X[front]
         active = result.problem.space.active(X)
@@ -114,13 +146,15 @@ def attained_bounds(
 
 
 def fewer_bounds(result: Result) -> list[str]:
-    """One clause about all bounds reached by a smaller share of the front than `WARNED`; none without any."""
+    """One clause about all bounds reached by a smaller share of the front than `WARNED` and not by the recommended
+    design; none without any."""
     front = np.asarray(result.front(), dtype=np.intp)
     attained = _attained(result, front) if len(front) else []
+    of_recommended = {(p.name, a.side) for p, a in _recommended(result)}
     reached = [
         f"the {_bound(p, a.side).replace('bound', f'bound of {p.name}')} in {_share(a.share)}{_why(p)}"
         for p, a in attained
-        if MIN_SHARE <= a.share < WARNED
+        if NOTED <= a.share < WARNED and (p.name, a.side) not in of_recommended
     ]
     best = _best(result, front)
     return [f"{best} reach{'es' if best == _FRONT else ''} {'; '.join(reached)}"] if reached else []
@@ -129,32 +163,30 @@ def fewer_bounds(result: Result) -> list[str]:
 def recommended_bounds(result: Result, *, below: float = np.inf) -> list[str]:
     """Clauses about the bounds at which the recommended design lies, with the study's explanation; only bounds reached
     by a smaller share of the front than `below`."""
-    recommendation = result.recommended()
-    if recommendation is None:
-        return []
     front = {(p.name, a.side): a.share for p, a in _attained(result, np.asarray(result.front(), dtype=np.intp))}
-    row = np.array([recommendation[1]], dtype=np.intp)
     return [
         f"{p.name} of the recommended design is at its {_bound(p, attained.side)}{_why(p)}"
-        for p, attained in _attained(result, row, AT_BOUND, swept=True)
+        for p, attained in _recommended(result)
         if front.get((p.name, attained.side), 0.0) < below
     ]
 
 
+def _recommended(result: Result) -> list[tuple[DesignVariable, Attained]]:
+    """The bounds at which the recommended design lies."""
+    recommendation = result.recommended()
+    if recommendation is None:
+        return []
+    return _attained(result, np.array([recommendation[1]], dtype=np.intp), AT_BOUND, swept=True)
+
+
 def _attained(
-    result: Result, rows: NDArray[np.intp], near: float | None = None, *, swept: bool = False
+    result: Result, rows: NDArray[np.intp], near: float = NEAR, *, swept: bool = False
 ) -> list[tuple[DesignVariable, Attained]]:
     """The active bounds of designs; those of parameters set by a sweep only if `swept`, none of a list of designs."""
     if result.study.lists_designs:
         return []
-    near = _near(result) if near is None else near
     free, left_out = {p.name: p for p in result.problem.space.free}, set[str]() if swept else _swept(result)
     return [(free[a.parameter], a) for a in result.attained_bounds(rows, near) if a.parameter not in left_out]
-
-
-def _near(result: Result) -> float:
-    """The relative distance from a bound within which it is active: a front ends near it, the best design at it."""
-    return NEAR if len(result.problem.objectives) > 1 else AT_BOUND
 
 
 _FRONT = "the front"

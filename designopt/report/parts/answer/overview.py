@@ -9,6 +9,7 @@ from designopt.plugin import report
 from designopt.report.labels import listed, number
 from designopt.report.no_design import failed_baselines
 from designopt.report.notable import (
+    best_program_warnings,
     notable_of_recommended,
     notable_without_choice,
     program_differences,
@@ -16,11 +17,12 @@ from designopt.report.notable import (
     unusual,
 )
 from designopt.report.parts.answer import recommendation, summary, violated_limits
-from designopt.report.parts.answer.limits import recommended_bounds, sentence
-from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, untried
+from designopt.report.parts.answer.limits import reached_bounds, sentence
+from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, robust_baseline, untried
 from designopt.report.parts.answer.unfinished_search import search_to_continue
 from designopt.report.parts.answer.validation import rarely_valid
 from designopt.report.parts.failures import invalid_designs
+from designopt.report.parts.motion.programs import OF_MODEL
 from designopt.report.section import Section
 from designopt.store.result import Result
 from designopt.study.remarks import study_remarks
@@ -66,16 +68,18 @@ def overview(result: Result) -> Section:
             for clause in (
                 *program_differences(result),
                 *uncertain_programs(result),
+                *(text for text in best_program_warnings(result) if not text.startswith(OF_MODEL)),
                 *notable_of_recommended(result),
                 *notable_without_choice(result),
                 *unusual(result),
                 *study_remarks(study),
                 *fragile_in_short(result),
+                *robust_baseline(result),
                 *rarely_valid(result),
                 *failed_baselines(result),
                 *narrow_front(result),
                 *search_to_continue(result),
-                *recommended_bounds(result),
+                *reached_bounds(result),
                 *recommendation.search_without_gain(result),
                 *untried(result),
             )

@@ -39,6 +39,7 @@ def problem(result: Result) -> Section:
     )
     return Section(
         "The problem",
+        on_request=True,
         tables=(
             *_parameters(result),
             *_aims(result),
@@ -133,10 +134,19 @@ def _when(p: DesignVariable) -> str:
 
 
 def limit_text(c: StudyConstraint) -> str:
+    return _limit_text(c, "")
+
+
+def limit_with_unit(c: StudyConstraint) -> str:
+    """``stress ≤ 160 MPa``."""
+    return _limit_text(c, f" {c.unit}" if c.unit else "")
+
+
+def _limit_text(c: StudyConstraint, unit: str) -> str:
     if c.equals is not None:
-        return f"{c.expression.text} = {number(c.equals)}"
-    low = f"{number(c.minimum)} ≤ " if c.minimum is not None else ""
-    high = f" ≤ {number(c.maximum)}" if c.maximum is not None else ""
+        return f"{c.expression.text} = {number(c.equals)}{unit}"
+    low = f"{number(c.minimum)}{unit} ≤ " if c.minimum is not None else ""
+    high = f" ≤ {number(c.maximum)}{unit}" if c.maximum is not None else ""
     return f"{low}{c.expression.text}{high}"
 
 

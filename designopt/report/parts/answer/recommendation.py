@@ -14,7 +14,9 @@ from designopt.report.labels import (
     motion_of_program,
     number,
     objective_values,
+    parameter_digits,
     recompute,
+    tolerances_in_use,
 )
 from designopt.report.parts.designs.scenarios import values_in_scenarios
 from designopt.report.section import Table, with_a_value
@@ -58,15 +60,15 @@ def _values(result: Result, label: str, row: int) -> Table:
     problem = result.problem
     values, baseline = problem.space.values(result.outcomes.X[row].tolist()), dict(result.baseline)
     baseline = {name: i for name, i in baseline.items() if i != row}
-    stated = result.study.tolerances
-    used = stated is not None and not (stated.assumed and result.tolerated() is None)
-    tolerances = {t.parameter: t for t in stated.of} if stated is not None and used else {}
+    tolerances = tolerances_in_use(result)
     of_baseline = [problem.space.values(result.outcomes.X[i].tolist()) for i in baseline.values()]
     rows: list[list[Any]] = []
+    row_digits: list[int] = []
     for p in problem.space.free:
         if p.name in values:
             rest = [design.get(p.name, "–") for design in of_baseline]
             rows.append([p.name, values[p.name], _tolerance(tolerances.get(p.name)), p.unit, *rest])
+            row_digits.append(parameter_digits(result, p.name, values[p.name]))
     objectives, digits = objective_values(result), answer_digits(result)
     for j, o in enumerate(problem.objectives):
         rest = [_against(float(objectives[row, j]), float(objectives[i, j]), digits) for i in baseline.values()]
@@ -81,7 +83,15 @@ def _values(result: Result, label: str, row: int) -> Table:
     notes += [f"A better motion is known: {motion}."] if (motion := motion_of_program(result, row)) else []
     head = [head[k] for k in columns]
     title = "Recommended design" if problem.space.free else "Result"
-    return Table(title, tuple(head), kept_rows, visible_rows=40, note=" ".join(notes), digits=digits)
+    return Table(
+        title,
+        tuple(head),
+        kept_rows,
+        visible_rows=40,
+        note=" ".join(notes),
+        digits=digits,
+        row_digits=tuple(row_digits),
+    )
 
 
 def _tolerance(tolerance: Tolerance | None) -> str:

@@ -6,7 +6,15 @@ import numpy as np
 
 from designopt.counts import count, plural
 from designopt.plugin import report
-from designopt.report.labels import chosen_once, listed, number, objective_labels, objective_values
+from designopt.report.labels import (
+    as_subject,
+    chosen_labels,
+    chosen_once,
+    listed,
+    number,
+    objective_labels,
+    objective_values,
+)
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
 from designopt.store.views.tolerances import ENOUGH, ToleranceResults, enough_for
@@ -96,6 +104,24 @@ def without_robust_choice(result: Result) -> list[str]:
     return ["'report: {choose: [robust]}' looks for a design whose neighbours satisfy the limits"]
 
 
+def robust_baseline(result: Result) -> list[str]:
+    """A clause on the designs of the baseline whose neighbours satisfy the limits, if those of the recommended design
+    do not; else none."""
+    recommendation, near = result.recommended(), result.tolerated()
+    index = near.index_of(recommendation[1]) if near is not None and recommendation is not None else None
+    if near is None or index is None or near.share[index] >= ENOUGH or not result.problem.constraints:
+        return []
+    index_of = {name: near.index_of(row) for name, row in result.baseline.items() if result.outcomes.feasible[row]}
+    robust = [
+        f"{near.words(result.baseline[name])} neighbours of {name}"
+        for name, baseline_index in index_of.items()
+        if baseline_index is not None and near.share[baseline_index] >= ENOUGH
+    ]
+    if not robust:
+        return []
+    return [f"the limits hold in {listed(robust)}: a baseline is compared, not recommended"]
+
+
 def untried(result: Result) -> list[str]:
     """A clause if a completed run had too few designs for an evaluation of neighbours; else none."""
     tolerances, chosen = (result.original or result).study.tolerances, set(result.chosen().values())
@@ -158,7 +184,7 @@ def _fragile(result: Result) -> list[tuple[str, int, int, int, str]]:
         return []
     baseline_rows = set(result.baseline.values())
     fragile_designs = []
-    for label, row in chosen_once(result).items():
+    for row, labels in chosen_labels(result).items():
         index = tolerated.index_of(row)
         if (
             index is None
@@ -170,7 +196,9 @@ def _fragile(result: Result) -> list[tuple[str, int, int, int, str]]:
         is_recorded, feasible = tolerated.is_recorded[index], tolerated.feasible[index]
         without = int((is_recorded & np.isnan(tolerated.objectives[index]).any(axis=1)).sum())
         violated = int((is_recorded & ~feasible).sum()) - without
-        fragile_designs.append((label, violated, without, int(is_recorded.sum()), tolerated.matters(index)))
+        fragile_designs.append(
+            (as_subject(labels), violated, without, int(is_recorded.sum()), tolerated.matters(index))
+        )
     return fragile_designs
 
 

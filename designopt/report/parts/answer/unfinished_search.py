@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from designopt.counts import plural
 from designopt.report.labels import listed, number
 from designopt.report.parts.answer.front_ends import improvable_ends
 from designopt.store.errors import resume_command
@@ -15,15 +16,18 @@ if TYPE_CHECKING:
 
 #: Last share of the designs of a stage, and least gain in it as a share of the value before.
 _LAST_SHARE, _GAIN = 0.1, 0.02
+#: Share of an even number of designs below which a value of a choice was rarely tried.
+_RARELY = 0.5
 #: Designs of a stage below which a gain at its end says little.
 _MIN_DESIGNS = 50
 
 
 def search_to_continue(result: Result) -> list[str]:
-    """A clause if a completed search would find better designs: near the ends of its front, or with a larger budget."""
+    """Clauses if a completed search would find better designs: near the ends of its front, with a larger budget, or
+    with a value of a choice that it left early."""
     if result.ended != "done" or result.study.lists_designs:
         return []
-    return improvable_ends(result) or still_improving(result)
+    return [*(improvable_ends(result) or still_improving(result)), *rarely_tried(result)]
 
 
 def still_improving(result: Result) -> list[str]:
@@ -52,3 +56,29 @@ def still_improving(result: Result) -> list[str]:
     gains = np.divide(before - best, sizes, out=np.zeros_like(best), where=sizes > 0.0)
     improved = [f"{o.name} by {number(100.0 * g, 2)} %" for o, g in zip(objectives, gains, strict=True) if g > _GAIN]
     return [f"the last tenth of the designs still improved the best {listed(improved)}: {more}"] if improved else []
+
+
+def rarely_tried(result: Result) -> list[str]:
+    """A clause for each choice with values that few designs have, none of them feasible: the search left them before
+    it met the limits."""
+    outcomes, space = result.outcomes, result.problem.space
+    if not result.problem.objectives or not outcomes.feasible.any():
+        return []
+    tried = space.active(outcomes.X) & ~outcomes.invalid[:, None]
+    solver, clauses = result.study.stages[-1].solver.plugin.name, []
+    with_processes = "" if solver in ("gp", "auto") else ", or with gp"
+    for j, parameter in enumerate(space.free):
+        if parameter.kind != "choice":
+            continue
+        values = outcomes.X[tried[:, j], j].astype(int)
+        is_feasible = outcomes.feasible[tried[:, j]]
+        counts = np.bincount(values, minlength=len(parameter.values))
+        feasible_counts = np.bincount(values[is_feasible], minlength=len(parameter.values))
+        few = (counts < _RARELY * len(values) / len(parameter.values)) & (feasible_counts == 0)
+        rare = [f"{parameter.values[i]} ({plural(int(counts[i]), 'design')})" for i in np.flatnonzero(few)]
+        if rare:
+            clauses.append(
+                f"{parameter.name} {listed(rare)} was hardly tried, without a feasible design: the best design with it"
+                f" is not known; search with {parameter.name} fixed{with_processes}"
+            )
+    return clauses

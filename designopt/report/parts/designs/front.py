@@ -159,8 +159,8 @@ def _on_axes(values: Floats, rows: Rows) -> Floats:
 
 def _styles() -> dict[str, dict[str, Any]]:
     return {
-        "violates a limit": {"color": "@dim", "size": 5, "symbol": "x-thin-open", "opacity": 0.6},
-        "dominated": {"color": "@dim", "size": 5, "opacity": 0.5},
+        "violates a limit": {"color": "@muted", "size": 6, "symbol": "x-thin-open", "opacity": 0.8},
+        "dominated": {"color": "@dim", "size": 6, "opacity": 0.75},
         "Pareto front": {"color": "@accent", "size": 7, "line": {"color": "@surface", "width": 0.5}},
     }
 

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from designopt.study.study import DesignVariable
 
 Rows = NDArray[np.intp]
+#: Ends of the colours of a figure; None without values.
+ColourLimits = tuple[float | None, float | None]
 
 #: Maximum number of drawn designs outside a grid.
 DRAWN = 3000
@@ -137,9 +139,10 @@ def _heat_map(result: Result, grid: Grid) -> Figure:
     x, y = result.problem.space.free
     several = len(result.problem.scenarios) > 1
     variants: dict[tuple[int, ...], Any] = {}
+    limits = _limits(values, result.outcomes.feasible)
     for k, (name, by_scenario) in enumerate(zip(names, values, strict=True)):
         for s, column in enumerate(by_scenario):
-            low, high = colour_limits(column, result.outcomes.feasible)
+            low, high = limits[k][s]
             update = {
                 "z": grid.take(column),
                 "colorbar": {"title": {"text": titled(name, 48)}},
@@ -180,7 +183,7 @@ def _heat_map(result: Result, grid: Grid) -> Figure:
     return Figure(
         "Figures over the grid",
         {"data": data, "layout": layout(**axes)},
-        note=_note(names, values, result.outcomes.feasible),
+        note=_note(names, values, limits),
         height=500,
         designs=designs,
         choices=_choices(result, names),
@@ -188,7 +191,7 @@ def _heat_map(result: Result, grid: Grid) -> Figure:
     )
 
 
-def colour_limits(values: Floats, feasible: NDArray[np.bool_]) -> tuple[float | None, float | None]:
+def colour_limits(values: Floats, feasible: NDArray[np.bool_]) -> ColourLimits:
     """Ends of the colours for `values` (n,); None without any.
 
     They are the range of the values, without those far beyond the middle nine tenths of the feasible designs (of
@@ -204,10 +207,15 @@ def colour_limits(values: Floats, feasible: NDArray[np.bool_]) -> tuple[float | 
     return max(smallest, float(low - room)), min(largest, float(high + room))
 
 
-def _note(names: Sequence[str], values: Sequence[Sequence[Floats]], feasible: NDArray[np.bool_]) -> str:
+def _limits(values: Sequence[Sequence[Floats]], feasible: NDArray[np.bool_]) -> list[list[ColourLimits]]:
+    """The `colour_limits` of each figure in each scenario."""
+    return [[colour_limits(column, feasible) for column in by_scenario] for by_scenario in values]
+
+
+def _note(names: Sequence[str], values: Sequence[Sequence[Floats]], limits: Sequence[Sequence[ColourLimits]]) -> str:
     """What the colours do not say: which figures have values beyond the scale, and over which scenarios they are."""
     clipped = [
-        name for name, by_scenario in zip(names, values, strict=True) if any(_clipped(v, feasible) for v in by_scenario)
+        name for name, columns, ends in zip(names, values, limits, strict=True) if any(map(_clipped, columns, ends))
     ]
     subject = f"{listed(clipped)}" if len(clipped) <= NAMED else f"{len(clipped)} of the figures"
     sentences = [f"Some values of {subject} are beyond the scale and have the colour of its end."] if clipped else []
@@ -216,9 +224,9 @@ def _note(names: Sequence[str], values: Sequence[Sequence[Floats]], feasible: ND
     return " ".join(sentences)
 
 
-def _clipped(values: Floats, feasible: NDArray[np.bool_]) -> bool:
-    """Whether a value is beyond the `colour_limits`."""
-    low, high = colour_limits(values, feasible)
+def _clipped(values: Floats, limits: ColourLimits) -> bool:
+    """Whether a value is beyond its colour limits."""
+    low, high = limits
     return low is not None and high is not None and bool(((values < low) | (values > high)).any())
 
 
@@ -352,23 +360,25 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
         entry = _crosses(result, rows[:0], [], [])
         data.append({**entry, "marker": {"symbol": "x", "size": 8, "color": "@dim"}, "showlegend": True})
     variants: dict[tuple[int, ...], Any] = {}
+    values = [[column[rows] for column in by_scenario] for by_scenario in values]
+    limits = _limits(values, result.outcomes.feasible[rows])
     for k, (name, by_scenario) in enumerate(zip(names, values, strict=True)):
         for s, column in enumerate(by_scenario):
-            update: dict[str, Any] = {"marker": {"color": column[rows]}}
+            update: dict[str, Any] = {"marker": {"color": column}}
             if not pairs:
-                update["y"] = column[rows]
+                update["y"] = column
             title = {"text": titled(name, 48)}
-            low, high = colour_limits(column[rows], result.outcomes.feasible[rows])
+            low, high = limits[k][s]
             ends = {"cmin": low, "cmax": high}
             change = {"coloraxis": {"colorbar": {"title": title}, **ends}} if pairs else {"yaxis": {"title": title}}
             variants[(k, s) if several else (k,)] = {"data": {coloured: update}, "layout": change}
-    low, high = colour_limits(values[0][0][rows], result.outcomes.feasible[rows])
+    low, high = limits[0][0]
     bar = colour_bar(titled(names[0], 48))
     coloraxis = {"colorscale": ORDERED_LINES, "colorbar": bar, "showscale": bool(pairs), "cmin": low, "cmax": high}
     return Figure(
         "Figures over the parameters",
         {"data": data, "layout": layout(**axes, coloraxis=coloraxis)},
-        note=_note(names, [[column[rows] for column in some] for some in values], result.outcomes.feasible[rows]),
+        note=_note(names, values, limits),
         height=500 if d < 3 else 200 * (d - 1) + 140,
         designs=designs,
         choices=_choices(result, names),

@@ -1,0 +1,240 @@
+"""The model ``walk_track_3d``: a recorded walk in space in, what moves the joints and the ground forces out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import field
+from functools import cached_property
+from typing import Annotated, Any, Literal, Required, TypedDict, cast
+
+from designopt_mechanics.robot_files.xml import ModelError
+from designopt_muscle.models.plausibility import pose_notes
+from designopt_muscle.osim.model import OsimModel
+from designopt_muscle.osim.read import read_model
+from designopt_recordings.errors import RecordingError
+from designopt_recordings.files.read import read_table
+from designopt_recordings.plausibility import force_notes
+from numpy.typing import NDArray
+
+from designopt.collocation import solve
+from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, model
+from designopt.plugin import Quantity as Q
+from designopt_walking.programs.gait import GaitError, check_contact, program_options
+from designopt_walking.programs.track import RecordedWalk, TrackingWeights, WalkTables
+from designopt_walking.results.physics import refuse_implausible
+from designopt_walking.spatial.program import FollowedWindow, first_motion, followed_window, path_ranges
+from designopt_walking.spatial.results import SPATIAL_ARRAYS, FollowedWalk, SpatialMuscles
+from designopt_walking.spatial.walker import (
+    DrivenJoints,
+    Feet,
+    JointSpring,
+    MuscleSettings,
+    Sphere,
+    floating,
+    muscle_driven,
+    torque_driven,
+)
+from designopt_walking.walker import Walker
+
+
+class RecordedMotion(TypedDict, total=False):
+    """What was recorded."""
+
+    motion: Required[Annotated[InputFile, Q("", "coordinates, and speeds if there are any (STO, MOT or CSV)")]]
+    ground: Annotated[InputFile, Q("", "ground forces of both feet (STO, MOT or CSV)")]
+
+
+@model("walk_track_3d", version=1, arrays=SPATIAL_ARRAYS)
+class WalkTrack3D:
+    """Follows a recorded walk in space with drives or muscles and smooth contact, after example3DWalking of OpenSim
+    Moco.
+
+    The least weighted sum of squared drives and excitations, of squared distances of coordinates and speeds from the
+    recording, and of squared distances of the ground forces by body weight, over a window of time. Nothing but the
+    ground force acts on the pelvis. Drives turn all joints; with `muscles`, those that no muscle crosses.
+
+    Spheres of the feet are those of the model file and of `spheres`. Tendons are rigid.
+    """
+
+    model: Annotated[InputFile, Q("", "OpenSim model (.osim)")]
+    spheres: Annotated[list[Sphere], Q("", "contact spheres beside those of the model")] = field(default_factory=list)
+    muscles: Annotated[MuscleSettings | None, Q("", "muscles of the model move the joints; none: drives alone")] = None
+    torque: Annotated[
+        float, Q("N m", "optimal torque of drives of joints that neither the model file drives nor muscles cross", ge=0)
+    ] = 500.0
+    torques: Annotated[
+        dict[str, float],
+        Q("N m", "optimal torque by coordinate, with or without the side, instead of those; 0: no drive", ge=0),
+    ] = field(default_factory=dict)
+    springs: Annotated[dict[str, JointSpring], Q("", "springs and dampers by coordinate, with or without the side")] = (
+        field(default_factory=dict)
+    )
+    unrecorded: Annotated[list[str], Q("", "coordinates that the motion does not contain, as of the toes")] = field(
+        default_factory=list
+    )
+    window: Annotated[tuple[float, float] | None, Q("s", "that is followed; the whole recording by default")] = None
+    cutoff: Annotated[float | None, Q("Hz", "of a low-pass filter for the coordinates; default: none", gt=0)] = None
+    force_columns: Annotated[
+        dict[str, str], Q("", "beginnings of the columns of ground forces by side, before x, y and z")
+    ] = field(default_factory=lambda: {"r": "ground_force_r_v", "l": "ground_force_l_v"})
+    effort_weight: Annotated[float, Q("", "of squared drives", gt=0)] = 0.1
+    state_weight: Annotated[float, Q("", "of squared distances of coordinates and speeds", ge=0)] = 0.05
+    force_weight: Annotated[float, Q("", "of squared distances of ground forces by body weight", ge=0)] = 5e-3
+    state_weights: Annotated[
+        dict[str, float], Q("", "of single coordinates and COORDINATE_speed among the states; 1 for others", ge=0)
+    ] = field(default_factory=dict)
+    start_distance: Annotated[
+        float, Q("", "largest distance of a coordinate from the recording at the start, rad or m", gt=0)
+    ] = 0.05
+    start_speed_distance: Annotated[float, Q("", "the same of a speed, rad/s or m/s", gt=0)] = 0.1
+    cycle: Annotated[bool, Q("", "the motion repeats after the window: its end is its beginning, a way on")] = False
+    friction: Annotated[
+        Literal["smooth", "opensim"], Q("", "of the spheres; opensim has a kink at its transition speed")
+    ] = "smooth"
+    ranges: Annotated[
+        dict[str, tuple[float, float]],
+        Q("", "of coordinates in rad or m, by name with or without the side, instead of those of the model"),
+    ] = field(default_factory=dict)
+    intervals: Annotated[int, Q("", "of the mesh", ge=4, le=400)] = 50
+    scheme: Annotated[Literal["radau", "hermite_simpson"], Q("", "of the discretisation; radau has degree 3")] = "radau"
+    tolerance: Annotated[float, Q("", "of the solver", gt=0, lt=1e-2)] = 1e-6
+    max_iterations: Annotated[int, Q("", "of the solver", ge=1, le=100_000)] = 1000
+
+    def check(self) -> None:
+        """Raises `InvalidSetting` for an unusable model, spheres, torques, springs and ranges."""
+        walker = self._walker
+        if self.muscles is not None and not self._osim.muscles:
+            raise InvalidSetting("muscles", f"{self.model.name} has no muscle")
+        try:
+            check_contact(walker)
+        except GaitError as error:
+            raise InvalidSetting(error.field, f"{error.message}; state spheres") from None
+        for name in self.unrecorded:
+            if name not in walker.coordinates:
+                raise InvalidSetting("unrecorded", f"'{name}' is no coordinate ({', '.join(walker.coordinates)})")
+
+    def check_scenario(self, conditions: Mapping[str, Any]) -> None:
+        """Raises `InvalidSetting` for recordings that do not suit the model."""
+        if conditions.get("motion") is None:
+            return
+        files = {"motion": conditions["motion"]}
+        try:
+            recorded = self._recorded(files)
+            if conditions.get("ground") is not None:
+                files["ground"] = conditions["ground"]
+                recorded = self._recorded(files)
+            followed_window(self._walker, recorded, self._window)
+        except InvalidDesign as error:
+            raise InvalidSetting(list(files)[-1], str(error)) from None
+        except GaitError as error:
+            raise InvalidSetting(error.field, error.message) from None
+
+    def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
+        """What the readers of model and recording replaced or assumed, and what of the model takes no part."""
+        walker, osim = self._walker, self._osim
+        resting = len(osim.muscles) if self.muscles is None else 0
+        notes = [f"{resting} muscles of the model take no part (setting muscles)"] if resting else []
+        in_space = [a.name for a in osim.actuators if a.coordinate in floating(osim)]
+        notes += [f"drives of the pelvis take no part: {', '.join(in_space)}"] if in_space else []
+        for name in ("motion", "ground"):
+            if (file := conditions.get(name)) is None:
+                continue
+            try:
+                table = read_table(file)
+                if name == "motion":
+                    radians = table.radians([c for c in walker.angles if c not in self.unrecorded])
+                    of_table = [*radians.notes, *pose_notes(radians, walker.model)]
+                else:
+                    labels = [f"{prefix}y" for prefix in self.force_columns.values()]
+                    total = sum((table.column(label) for label in labels), 0.0 * table.time)
+                    of_table = [*table.notes, *force_notes(total, walker.weight)]
+            except RecordingError as error:
+                raise InvalidSetting(name, str(error)) from None
+            notes += [f"{file.name}: {note}" for note in of_table]
+        return notes
+
+    def evaluate(
+        self, design: dict[str, float], scenario: RecordedMotion, arrays: Set[str] = frozenset()
+    ) -> tuple[SpatialMuscles, dict[str, NDArray[Any]]]:
+        """Solve for the walk. Raises `Diverged` without one, and for an implausible one."""
+        recorded = self._recorded(scenario)
+        walker = self._moving(recorded)
+        degree = {"degree": 3} if self.scheme == "radau" else {}
+        options = program_options(
+            self.intervals,
+            self.tolerance,
+            check=True,
+            max_iterations=self.max_iterations,
+            scheme=self.scheme,
+            **degree,
+        )
+        problem = followed_window(walker, recorded, self._window)
+        solution = solve(problem, options, first_motion(walker, recorded))
+        if not solution.success:
+            raise Diverged(solution.message, reason=solution.status.name.lower())
+        begin = self.window[0] if self.window else float(read_table(scenario["motion"]).time[0])
+        walk = FollowedWalk(walker, recorded, solution, begin)
+        outputs = walk.outputs()
+        every = walk.arrays() if arrays else {}
+        stored = {name: every[name] for name in arrays}
+        # deeper than that a sphere is all below the ground
+        refuse_implausible(outputs, stored, deepest=2.0 * min(sphere.radius for sphere in walker.model.contacts))
+        return cast(SpatialMuscles, outputs), stored
+
+    # ---------------------------------------------------------------------------------------------------------- parts
+
+    @cached_property
+    def _osim(self) -> OsimModel:
+        return read_model(self.model.content)
+
+    @property
+    def _window(self) -> FollowedWindow:
+        return FollowedWindow(
+            TrackingWeights(self.effort_weight, self.state_weight, self.force_weight),
+            self.state_weights,
+            (self.start_distance, self.start_speed_distance),
+            self.cycle,
+        )
+
+    @property
+    def _feet(self) -> Feet:
+        return Feet(self.spheres, self.friction)
+
+    @property
+    def _joints(self) -> DrivenJoints:
+        return DrivenJoints(self.torque, self.torques, self.springs)
+
+    def _moving(self, recorded: RecordedWalk) -> Walker:
+        """The walker that follows a recording: its muscles' paths are fitted near that. Raises `InvalidDesign`."""
+        if self.muscles is None:
+            return self._walker
+        ranges = path_ranges(self._walker, recorded)
+        try:
+            return muscle_driven(self._osim, self._feet, self._joints, ranges, self.muscles)
+        except GaitError as error:
+            raise InvalidDesign(str(error)) from None
+
+    @cached_property
+    def _walker(self) -> Walker:
+        try:
+            return torque_driven(self._osim, self._feet, self._joints, self.ranges)
+        except GaitError as error:
+            raise InvalidSetting(error.field, error.message) from None
+        except (ModelError, ValueError) as error:
+            raise InvalidSetting("model", f"{self.model.name}: {error}") from None
+
+    def _recorded(self, scenario: Mapping[str, Any]) -> RecordedWalk:
+        ground = scenario.get("ground")
+        try:
+            tables = WalkTables(
+                read_table(scenario["motion"]),
+                None if ground is None else read_table(ground),
+                self.force_columns,
+                self.window,
+                self.cutoff,
+                axes="xyz",
+                unrecorded=self.unrecorded,
+            )
+            return tables.walk(self._walker)
+        except RecordingError as error:
+            raise InvalidDesign(str(error)) from None

@@ -1,0 +1,183 @@
+"""The program of a recorded walk in space: drives and ground forces that follow it over a window of time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from designopt.collocation import (
+    Constraint,
+    Ends,
+    Guess,
+    Integral,
+    Phase,
+    Signal,
+    Symbols,
+    TrajectoryProblem,
+    periodic,
+    sampled,
+)
+from designopt.dynamics.system import Variable
+from designopt.lazy import casadi as ca
+from designopt.study.language.findings import nearest_or_all
+from designopt_walking.programs.gait import (
+    ACCELERATION_SIZE,
+    FORWARD,
+    SPEED_SIZE,
+    GaitError,
+    check_contact,
+    excitations,
+    powered,
+)
+from designopt_walking.programs.track import RecordedWalk, TrackingWeights
+from designopt_walking.spatial.walker import floating
+from designopt_walking.system import walking_system
+from designopt_walking.walker import Walker
+
+#: Distance (m) from its recorded way that the pelvis may have, and that (rad) from the recorded range of a joint that
+#: muscles cross: their paths are fitted there.
+ROOM, ROOM_OF_PATHS = 0.5, 0.2
+#: Activations and excitations in the first motion.
+ACTIVATION = 0.05
+
+
+@dataclass(frozen=True)
+class FollowedWindow:
+    """How a recording is followed: `weights` of the terms, and `state_weights` of single coordinates and
+    ``<coordinate>_speed`` among the states (1 for others); largest distances at the start of coordinates (rad or m) and
+    of speeds (rad/s or m/s), `start`; whether the motion repeats after the window, `cycle`."""
+
+    weights: TrackingWeights
+    state_weights: Mapping[str, float] = field(default_factory=dict)
+    start: tuple[float, float] = (0.05, 0.1)
+    cycle: bool = False
+
+
+def followed_window(walker: Walker, walk: RecordedWalk, window: FollowedWindow) -> TrajectoryProblem:
+    """The motion of `walker` over the duration of the recorded `walk` nearest to it, with the least squared drives and
+    excitations.
+
+    J = w_e int sum u^2 + w_s int sum w (x - x_ref)^2 + w_f int sum |F - F_ref|^2 / (m g), after example3DWalking of
+    OpenSim Moco. Figures: `objective` and its terms `effort`, `states`, `contact`. Nothing but the ground force acts on
+    the pelvis. Raises `GaitError` for a walker without contact, weights of unknown states, and a recording outside the
+    ranges of the coordinates.
+    """
+    check_contact(walker)
+    forces = walk.forces
+    states = [name for name in walk.values if name not in forces]
+    for name in window.state_weights:
+        if name not in states:
+            raise GaitError("state_weights", f"'{name}' is not recorded{nearest_or_all(name, states)}")
+    references = {name: ca.SX.sym(f"recorded_{name}") for name in walk.values}
+    units = {**dict.fromkeys(states, ""), **dict.fromkeys(forces, "N")}
+    system = walking_system(
+        walker,
+        data=[(Variable(f"recorded_{name}", units[name]), symbol) for name, symbol in references.items()],
+        axes="xyz",
+    )
+    controls = [*excitations(walker), *walker.drives]
+
+    def squares(v: Symbols, names: list[str]) -> Any:
+        return sum((window.state_weights.get(n, 1.0) * (v[n] - v[f"recorded_{n}"]) ** 2 for n in names), ca.SX(0))
+
+    distances = dict(zip(("", "_speed"), window.start, strict=True))
+    start = {
+        f"{c}{kind}": (float(walk.values[f"{c}{kind}"][0]) - most, float(walk.values[f"{c}{kind}"][0]) + most)
+        for c in walker.coordinates
+        for kind, most in distances.items()
+        if c in walk.values
+    }
+    bounds = coordinate_bounds(walker, walk)
+    phase = Phase(
+        system,
+        tf=walk.duration,
+        bounds=bounds,
+        initial={name: _within(box, bounds.get(name)) for name, box in start.items()},
+        scales={
+            **dict.fromkeys(walker.coordinates, 1.0),
+            **{f"{c}_speed": SPEED_SIZE for c in walker.coordinates},
+            **{f"{c}_acceleration": ACCELERATION_SIZE for c in walker.coordinates},
+        },
+        integrals={
+            "effort": Integral(lambda v: powered([v[n] for n in controls], 2)),
+            "states": Integral(lambda v: squares(v, states)),
+            "contact": Integral(lambda v: squares(v, forces) / walker.weight),
+        },
+        data={f"recorded_{name}": Signal(walk.time, values) for name, values in walk.values.items()},
+    )
+    w = window.weights
+    parts: dict[str, Callable[[Ends], Any]] = {
+        "effort": lambda e: w.effort * e.integral["effort"],
+        "states": lambda e: w.states * e.integral["states"],
+        "contact": lambda e: w.forces * e.integral["contact"],
+    }
+
+    def cost(e: Ends) -> Any:
+        return sum(part(e) for part in parts.values())
+
+    constraints = {"cycle": repeated(walker)} if window.cycle else {}
+    return TrajectoryProblem([phase], cost=cost, constraints=constraints, figures={"objective": cost, **parts})
+
+
+def repeated(walker: Walker) -> Constraint:
+    """The end is the beginning: coordinates but the forward one, speeds, activations, controls."""
+    names = [c for c in walker.coordinates if c != FORWARD]
+    names += [f"{c}_speed" for c in walker.coordinates] + [f"activation_{m}" for m in walker.muscles.names]
+    return periodic([*names, *excitations(walker), *walker.drives])
+
+
+def coordinate_bounds(walker: Walker, walk: RecordedWalk) -> dict[str, tuple[float, float]]:
+    """Ranges of the coordinates; the pelvis stays within `ROOM` of its way. Raises `GaitError` for a recording outside
+    of them."""
+    in_space = floating(walker.model)
+    bounds = {}
+    for c in walker.state.tree.coordinates:
+        low, high = c.low, c.high
+        if c.name in walk.values:
+            least, most = float(walk.values[c.name].min()), float(walk.values[c.name].max())
+            if least < low or most > high:
+                raise GaitError(
+                    "ranges",
+                    f"'{c.name}' is recorded from {least:.4g} to {most:.4g} {c.unit}, beyond its range from {low:.4g}"
+                    f" to {high:.4g} {c.unit}: state a wider one",
+                )
+            if c.name in in_space and c.unit == "m":
+                low, high = max(low, least - ROOM), min(high, most + ROOM)
+        bounds[c.name] = (low, high)
+    return bounds
+
+
+def path_ranges(walker: Walker, walk: RecordedWalk) -> dict[str, tuple[float, float]]:
+    """Ranges in which the paths of muscles are fitted: of recorded joint angles near the recording."""
+    in_space = floating(walker.model)
+    ranges = {}
+    for c in walker.state.tree.coordinates:
+        ranges[c.name] = (c.low, c.high)
+        if c.name in walk.values and c.unit == "rad" and c.name not in in_space:
+            recorded = walk.values[c.name]
+            near = (float(recorded.min()) - ROOM_OF_PATHS, float(recorded.max()) + ROOM_OF_PATHS)
+            ranges[c.name] = _within(near, ranges[c.name])
+    return ranges
+
+
+def _within(box: tuple[float, float], bounds: tuple[float, float] | None) -> tuple[float, float]:
+    """The part of a range inside of bounds."""
+    return box if bounds is None else (max(box[0], bounds[0]), min(box[1], bounds[1]))
+
+
+def first_motion(walker: Walker, walk: RecordedWalk) -> Guess:
+    """The recorded motion with its accelerations, other coordinates at rest, muscles hardly active, drives without
+    torque."""
+    rest = np.zeros(len(walk.time))
+    values = dict.fromkeys(walker.drives, rest)
+    for name in walker.muscles.names:
+        values[f"activation_{name}"] = values[f"excitation_{name}"] = rest + ACTIVATION
+    for c in walker.state.tree.coordinates:
+        recorded = c.name in walk.values
+        values[c.name] = walk.values[c.name] if recorded else rest + c.reference
+        values[f"{c.name}_speed"] = walk.values[f"{c.name}_speed"] if recorded else rest
+        values[f"{c.name}_acceleration"] = np.gradient(values[f"{c.name}_speed"], walk.time)
+    return Guess({"motion": sampled(walk.time, values)})
