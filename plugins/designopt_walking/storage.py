@@ -18,7 +18,8 @@ def guess_from_table(walker: Walker, table: TimeTable) -> Sampled:
     ``/speed``, ``/soleus_r/activation``, ``/soleus_r`` (excitation), ``/lumbarAct``.
 
     Coordinates must be there; speeds are the slopes of their splines, activations and excitations 0.1 where there are
-    none, and forces of compliant tendons (``/soleus_r/normalized_tendon_force``) those of rigid ones. Raises `RecordingError` for a table without a coordinate, with gaps, or with fewer than four rows.
+    none, and forces of compliant tendons (``/soleus_r/normalized_tendon_force``) those of rigid ones. Raises
+    `RecordingError` for a table without a coordinate, with gaps, or with fewer than four rows.
     """
     if len(table.time) < 4:
         raise RecordingError(f"{len(table.time)} rows are no trajectory; at least four are needed")

@@ -99,9 +99,10 @@ class WalkPredict:
     `choose`, and all with the solver ``collocation``, are unknowns of the program. `choose` starts from the walk with
     the least parameters and from those with a soft and a stiff device, and takes the best.
 
-    The feet are rigid, the model is planar, tendons are rigid, and a prediction is a local optimum: `starts` shows how
-    many others agree. Walks that sink into the ground by more than 30 mm, or press a foot with more than 4 body
-    weights, have no result (``implausible``). The bundled model is not for research or clinical use.
+    The feet are rigid, the model is planar, and a prediction is a local optimum: `starts` shows how many others agree.
+    With compliant `tendons` the walk starts from that on rigid ones. Walks that sink into the ground by more than 30
+    mm, or press a foot with more than 4 body weights, have no result (``implausible``). The bundled model is not for
+    research or clinical use.
     """
 
     own_options = True

@@ -77,7 +77,7 @@ class SquatToStand:
     After the example of OpenSim Moco (Dembia et al. 2020): a leg that stands for two, whose foot stays on the ground.
     The spring at the knee is an input; with the solver ``collocation`` it is an unknown of the program. With muscles
     the cost is the integral of squared activations and a tenth of the squared excitations: with excitations alone, the
-    activations at the start would be free of charge on ever finer meshes.
+    activations at the start would be free of charge on ever finer meshes. Compliant `tendons` are at rest at the start.
     """
 
     own_options = True
