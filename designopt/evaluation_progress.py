@@ -15,8 +15,8 @@ def progress(share: float | None, text: str = "") -> None:
     current step.
 
     A model may call this as often as needed, in any executor; a call takes about a microsecond. The progress line of
-    the run and ``designopt show STORE --follow`` show the value. It is not part of the result. A share outside 0 to 1
-    is clipped; NaN is ignored.
+    the run and ``designopt show STORE --follow`` show the value, and ``designopt validate --try`` the text of share 1.
+    It is not part of the result. A share outside 0 to 1 is clipped; NaN is ignored.
     """
     if _listener is None or (share is not None and math.isnan(share)):
         return

@@ -137,6 +137,14 @@ def test_a_second_call_computes_nothing_and_more_seeds_only_those(tmp_path: Path
     assert {r.seed for r in first.scores.records} | {3} == {r.seed for r in extended.scores.records}
 
 
+def test_a_benchmark_in_place_of_a_store_is_answered_with_its_page_and_a_run(tmp_path: Path) -> None:
+    run = tmp_path / "b.benchmark" / "rosen" / "gp" / "0.study"
+    run.mkdir(parents=True)
+    (tmp_path / "b.benchmark" / "scores.csv").touch()
+    with pytest.raises(StoreError, match=rf"of a benchmark, its page .*report.html .*each run is a store: {run}$"):
+        designopt.open_store(tmp_path / "b.benchmark")
+
+
 def test_another_solver_under_the_same_name_is_refused_or_replaced(tmp_path: Path) -> None:
     designopt.benchmark(sections(seeds=1), tmp_path / "small")
     edited = sections(seeds=1)

@@ -213,6 +213,37 @@ def test_an_edited_study_goes_on_beside_its_store_with_the_results_there(search)
     assert open_store(search / "results/rig.study").counts["evaluations"] == len(rows)
 
 
+def test_a_copy_of_a_study_names_the_store_with_results_of_its_evaluations(search):
+    rows = ask(search, "rig.yaml", "-n", "2")
+    assert tell(search, measured(rows, 3.0)).returncode == 0
+    (search / "copy.yaml").write_text(SEARCH + "constraints: [{of: wear, max: 2 mm}]\n")
+    refused = designopt(search, "ask", "copy.yaml", "--beside", *PLUGIN)
+    assert (refused.returncode, refused.stdout) == (4, "")
+    assert "there is no store results/copy.study to go beside, and nothing was asked" in refused.stderr
+    command = "designopt ask copy.yaml -o results/rig.study --beside --plugin rig.py"
+    assert f"results/rig.study has 2 results of the same evaluations; to take over: {command}" in refused.stderr
+    first_answer = designopt(search, *command.split()[1:])
+    assert [row["design"] for row in csv.DictReader(first_answer.stdout.splitlines())] == ["2"]
+    assert (
+        "new store results/rig.2.study, beside results/rig.study: takes over up to 2 of its 2 results"
+        in first_answer.stderr
+    )
+    second_answer = designopt(search, *command.split()[1:])
+    assert (second_answer.stdout, second_answer.stderr) == (
+        first_answer.stdout,
+        "continuing results/rig.2.study, beside results/rig.study\n",
+    )
+    assert "results/rig.2.study has 2 results" in designopt(search, "ask", "copy.yaml", *PLUGIN).stderr
+
+
+def test_a_run_of_an_edited_study_names_the_command_that_asks_on_beside_its_store(search):
+    assert tell(search, measured(ask(search, "rig.yaml", "-n", "2"), 3.0)).returncode == 0
+    (search / "rig.yaml").write_text(SEARCH + "constraints: [{of: wear, max: 4 mm}]\n")
+    command = "designopt ask rig.yaml --beside --plugin rig.py"
+    assert command in designopt(search, "run", "rig.yaml", "--beside", *PLUGIN).stderr
+    assert command in designopt(search, "run", "rig.yaml", "--rescore", *PLUGIN).stdout
+
+
 def test_fewer_evaluations_than_were_asked_for_have_a_reason(search):
     completed = designopt(search, "ask", "rig.yaml", "-n", "4", *PLUGIN)
     assert len(completed.stdout.splitlines()) == 1 + 2

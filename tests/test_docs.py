@@ -393,7 +393,7 @@ TRIED: dict[str, Iterable[str]] = {
         "sh calculix",
         "c",
         "text octave",
-        *(f"yaml {name}" for name in ("ends", "execution", "octave", "compiled")),
+        *(f"yaml {name}" for name in ("ends", "execution", "octave", "compiled", "frd")),
         "python subclass",
     },
     "benchmark_files.md": {"yaml", "sh", "text", "python"},  # tests/test_benchmark.py

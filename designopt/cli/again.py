@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,10 +50,10 @@ def start_of(study: Study, store: Path, way: Way) -> RunStart:
     """How a run of `study` begins. Ends the command if `store` has another search and no `way` was chosen."""
     if not (store / "journal.db").exists():
         return RunStart(store)
-    _refuse_made_elsewhere(store)
+    edited = _edited(study, store)
+    _refuse_made_elsewhere(edited)
     if way == "replace":
         return RunStart(store, replace=True)
-    edited = _edited(study, store)
     if not edited.differences:
         _name_failures(edited)
         return RunStart(store, resume=True)
@@ -63,12 +64,21 @@ def start_of(study: Study, store: Path, way: Way) -> RunStart:
     return RunStart(edited.beside, resume=exists, recall=edited.sources)
 
 
-def _refuse_made_elsewhere(store: Path) -> None:
+def _refuse_made_elsewhere(edited: Edited) -> None:
     """No way of a run continues a study of a laboratory, and `--replace` would delete its results."""
     from designopt.store.errors import refuse_made_elsewhere
     from designopt.store.result import Result
 
-    refuse_made_elsewhere(Result.open(store).sessions, store)
+    result = Result.open(edited.store, edited.stored)
+    command = ask_beside(edited) if result.made_elsewhere and edited.study.path and edited.differences else ""
+    refuse_made_elsewhere(result.sessions, edited.store, command)
+
+
+def ask_beside(edited: Edited) -> str:
+    """The command that asks for evaluations of the edited study, with the results of its store."""
+    from designopt.store.errors import plugin_options
+
+    return f"designopt ask {shlex.quote(str(edited.study.path))} --beside{plugin_options(edited.store)}"
 
 
 def _name_failures(edited: Edited) -> None:
@@ -100,7 +110,12 @@ def rescore(study: Study, store: Path) -> int:
         echo(f"report       {page}")
         echo(f"{store}: no design satisfies the present limits", err=True)
         return NOTHING_FEASIBLE
-    note = "note: no design was searched for the edited question; a run with --beside may find better ones"
+    way = (
+        f"{ask_beside(edited)} goes on with experiments"
+        if result.made_elsewhere
+        else "a run with --beside may find better ones"
+    )
+    note = f"note: no design was searched for the edited question; {way}"
     echo(f"{summary_table(result)}\n{note}\n\nreport       {page}")
     return DONE
 

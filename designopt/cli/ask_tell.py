@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("study", type=click.Path(), shell_complete=studies)
-@click.option("-o", "--output", metavar="STORE", help="Store of the study in a file [default: results/NAME.study].")
+@click.option(
+    "-o", "--output", metavar="STORE", help="Store of the study in a file [default: results/NAME.study, of NAME.yaml]."
+)
 @click.option("-n", "--count", type=click.IntRange(min=1), default=1, show_default=True, help="Number of evaluations.")
 @click.option(
     "--beside",
@@ -146,14 +148,24 @@ def _continued(definition: Study, typed: str, store: Path, beside: bool) -> tupl
     """The store in which the study goes on, and those whose results it takes over. Ends the command for a study file
     that was edited, unless it goes on `beside` its store."""
     from designopt.report.comparison.edited import Edited
+    from designopt.run.evaluations.recall import evaluations_with_same_keys
     from designopt.store.errors import plugin_options
 
-    if Path(typed).is_dir() or not (store / "journal.db").exists():
+    if Path(typed).is_dir():
+        return store, []
+    if not (store / "journal.db").exists():
+        _name_results(definition, typed, store, beside)
         return store, []
     edited = Edited(definition.definition, store)
     if not edited.differences:
         return store, []
     if beside:
+        way = f"continuing {edited.beside}, beside {store}"
+        if not (edited.beside / "journal.db").exists():
+            reusable, total = evaluations_with_same_keys(store, definition.problem)
+            reuse = f"takes over up to {reusable} of its {plural(total, 'result')}"
+            way = f"new store {edited.beside}, beside {store}: {reuse}"
+        echo(way, err=True)
         return edited.beside, edited.sources
     beside_it = f"go on in {edited.beside}, with results of the same designs from {store}"
     file, files = shlex.quote(typed), plugin_options(store)
@@ -166,6 +178,28 @@ def _continued(definition: Study, typed: str, store: Path, beside: bool) -> tupl
     lines = [f"{store} has another study than {typed}:", *(f"  {clause}" for clause in edited.differences)]
     lines += ["Nothing was changed; the results in it stay. Go on with one of:"]
     return fail("\n".join([*lines, *(f"  {command:{width}}  {text}" for command, text in ways)]), STORE)
+
+
+def _name_results(definition: Study, typed: str, store: Path, beside: bool) -> None:
+    """Name, before the new `store` begins, the store in its folder that has most results of the study's evaluations;
+    ends the command if it was to go on `beside` a store."""
+    from designopt.run.evaluations.recall import evaluations_with_same_keys
+    from designopt.store.errors import StoreError, plugin_options
+    from designopt.store.nearest_store import stores_in
+
+    counts: dict[Path, int] = {}
+    for candidate in stores_in(store.parent):
+        with contextlib.suppress(StoreError, PluginError):
+            counts[candidate] = evaluations_with_same_keys(candidate, definition.problem)[0]
+    best = max(counts, key=lambda candidate: counts[candidate], default=store)
+    if counts.get(best):
+        command = f"designopt ask {shlex.quote(typed)} -o {shlex.quote(str(best))} --beside{plugin_options(best)}"
+        has = f"{best} has {plural(counts[best], 'result')} of the same evaluations; to take over: {command}"
+        if beside:
+            fail(f"there is no store {store} to go beside, and nothing was asked; {has}", STORE)
+        echo(f"note: {store} is new; {has}", err=True)
+    elif beside:
+        echo(f"there is no store {store} to go beside: it is new", err=True)
 
 
 def _study(path: str, output: str | None, plugin_files: tuple[str, ...], data: Mapping[str, str]) -> tuple[Study, Path]:

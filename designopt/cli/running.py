@@ -96,7 +96,9 @@ budget_option = click.option(
 
 @click.command()
 @click.argument("file", type=click.Path(), shell_complete=studies)
-@click.option("-o", "--output", metavar="STORE", help="Folder for the results [default: results/NAME.study].")
+@click.option(
+    "-o", "--output", metavar="STORE", help="Folder for the results [default: results/NAME.study, of NAME.yaml]."
+)
 @click.option("--dry-run", is_flag=True, help="Check the study, print the plan, and stop.")
 @again_options
 @budget_option

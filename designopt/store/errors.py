@@ -67,11 +67,12 @@ def made_elsewhere(sessions: Iterable[Mapping[str, Any]]) -> bool:
     return any(session.get("executor") == "outside" for session in sessions)
 
 
-def refuse_made_elsewhere(sessions: Iterable[Mapping[str, Any]], path: Path) -> None:
-    """Raises `StoreError` for a store whose evaluations are made elsewhere: a run would evaluate its model instead."""
+def refuse_made_elsewhere(sessions: Iterable[Mapping[str, Any]], path: Path, command: str = "") -> None:
+    """Raises `StoreError`, with the `command` that goes on (default: `ask_and_tell`), for a store whose evaluations are
+    made elsewhere: a run would evaluate its model instead."""
     if made_elsewhere(sessions):
         text = "its evaluations are made elsewhere, and a run would take those of the model instead"
-        raise StoreError(f"{path}: {text}; nothing was run. Continue with: {ask_and_tell(path)}", path)
+        raise StoreError(f"{path}: {text}; nothing was run. Continue with: {command or ask_and_tell(path)}", path)
 
 
 class RunError(Exception):

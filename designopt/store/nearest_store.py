@@ -16,9 +16,13 @@ _STUDY = re.compile(r"^study[ \t]*:[ \t]*(\S+)", re.MULTILINE)
 
 
 def nearest_store(path: Path) -> str:
-    """``; did you mean 'results/one.study'?``, or the stores below or beside `path`; "" without any."""
+    """``; did you mean 'results/one.study'?``, or the stores below or beside `path`, or what a benchmark has instead
+    of one; "" without any."""
+    if (path / "scores.csv").is_file() and (run := min(path.glob("*/*/*.study"), default=None)):
+        page = f"its page {path / 'report.html'} saves each figure by 'SVG' above it"
+        return f"; of a benchmark, {page}, and each run is a store: {run}"
     folders = [path] if path.is_dir() else [path.parent, path.parent / "results"]
-    paths = {store.name: store for folder in folders for store in _stores(folder)}
+    paths = {store.name: store for folder in folders for store in stores_in(folder)}
     of_study = [store for store in paths.values() if _study_name(store) == path.name.removesuffix(".study")]
     if of_study:
         return f"; the study '{path.name.removesuffix('.study')}' has the store '{of_study[0]}'"
@@ -45,7 +49,7 @@ def _study_name(store: Path) -> str:
     return match[1].strip("'\"") if match else ""
 
 
-def _stores(folder: Path) -> list[Path]:
+def stores_in(folder: Path) -> list[Path]:
     """The stores in `folder`, by name; none if it cannot be read."""
     try:
         entries = sorted(folder.iterdir())[:LOOKED_AT]

@@ -76,6 +76,12 @@ class Curves:
         """Slack lengths per second at which a tendon lengthens whose `force` changes with `rate` (1/s)."""
         return rate / (self.stiffness(strain) * (force + self.tendon[2]))
 
+    def tendon_energy(self, force: Any, *, strain: Any = None) -> Any:
+        """Energy stored in a tendon by its `force`, in maximum isometric forces times slack lengths: the integral of
+        the force over the length from where it is 0."""
+        rest = self.tendon[2]
+        return (force - rest * _library(force).log((force + rest) / rest)) / self.stiffness(strain)
+
 
 OPENSIM = Curves(
     bumps=(

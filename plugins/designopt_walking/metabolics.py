@@ -1,4 +1,4 @@
-"""Metabolic rate of muscles with rigid tendons: the smoothed model of Bhargava et al. (2004).
+"""Metabolic rate of muscles from the speeds of their fibres: the smoothed model of Bhargava et al. (2004).
 
 L. Bhargava, M. Pandy, F. Anderson, Journal of Biomechanics 37 (2004) 81-88, with the smooth switches and constants of
 OpenSim's ``Bhargava2004SmoothedMuscleMetabolics``.

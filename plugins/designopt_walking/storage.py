@@ -18,7 +18,8 @@ def guess_from_table(walker: Walker, table: TimeTable) -> Sampled:
     ``/speed``, ``/soleus_r/activation``, ``/soleus_r`` (excitation), ``/lumbarAct``.
 
     Coordinates must be there; speeds are the slopes of their splines, activations and excitations 0.1 where there are
-    none. Raises `RecordingError` for a table without a coordinate, with gaps, or with fewer than four rows.
+    none, and forces of compliant tendons (``/soleus_r/normalized_tendon_force``) those of rigid ones. Raises
+    `RecordingError` for a table without a coordinate, with gaps, or with fewer than four rows.
     """
     if len(table.time) < 4:
         raise RecordingError(f"{len(table.time)} rows are no trajectory; at least four are needed")
@@ -31,6 +32,9 @@ def guess_from_table(walker: Walker, table: TimeTable) -> Sampled:
         activation, excitation = _optional(table, name, "activation"), _path(table, name)
         values[f"activation_{name}"] = np.full(len(table.time), 0.1) if activation is None else activation
         values[f"excitation_{name}"] = values[f"activation_{name}"] if excitation is None else excitation
+    for name in walker.muscles.compliant:
+        force = _optional(table, name, "normalized_tendon_force")
+        values |= {} if force is None else {f"tendon_force_{name}": force}
     for name in walker.drives:
         drive = _path(table, name)
         values[name] = np.zeros(len(table.time)) if drive is None else drive
@@ -49,10 +53,11 @@ def opensim_table(walker: Walker, phase: PhaseSolution) -> TimeTable:
 def opensim_storage(walker: Walker, phase: PhaseSolution) -> str:
     """The text of an STO file that OpenSim Moco reads as a trajectory (``MocoTrajectory``)."""
     table = opensim_table(walker, phase)
-    states = 2 * len(walker.coordinates) + len(walker.muscles.names)
+    elastic = len(walker.muscles.compliant)
+    states = 2 * len(walker.coordinates) + len(walker.muscles.names) + elastic
     counts = {
-        "num_controls": len(table.names) - states,
-        "num_derivatives": 0,
+        "num_controls": len(table.names) - states - elastic,
+        "num_derivatives": elastic,
         "num_input_controls": 0,
         "num_multipliers": 0,
         "num_parameters": 0,
@@ -71,10 +76,14 @@ def _columns(walker: Walker) -> Iterator[tuple[str, str]]:
             yield f"/jointset/{joints[name]}/{name}/{kind}", f"{name}{ending}"
     for name in walker.muscles.names:
         yield f"/{name}/activation", f"activation_{name}"
+    for name in walker.muscles.compliant:
+        yield f"/{name}/normalized_tendon_force", f"tendon_force_{name}"
     for name in walker.drives:
         yield f"/{name}", name
     for name in walker.muscles.names:
         yield f"/{name}", f"excitation_{name}"
+    for name in walker.muscles.compliant:
+        yield f"/{name}/implicitderiv_normalized_tendon_force", f"force_rate_{name}"
 
 
 def _optional(table: TimeTable, name: str, kind: str) -> np.ndarray | None:

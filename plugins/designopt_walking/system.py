@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from designopt_muscle.curves import TENDON_FORCES
+
 from designopt.dynamics.system import System, Variable
 from designopt_walking.walker import Walker
 
@@ -23,10 +25,12 @@ Entries = Sequence[tuple[Variable, Any]]
 
 
 def walking_system(walker: Walker, outputs: Entries = (), data: Entries = (), axes: str = "xy") -> System:
-    """The equations of motion and of the activations.
+    """The equations of motion, of the activations and of compliant tendons.
 
-    States: the coordinates, ``<coordinate>_speed``, ``activation_<muscle>``. Controls: ``excitation_<muscle>``, the
-    drives by name, those of devices. Unknowns: ``<coordinate>_acceleration``. Parameters: those of devices. Outputs:
+    States: the coordinates, ``<coordinate>_speed``, ``activation_<muscle>``, of compliant tendons
+    ``tendon_force_<muscle>``. Controls: ``excitation_<muscle>``, the drives by name, those of devices. Unknowns:
+    ``<coordinate>_acceleration``, and as algebraic variables, because fibres do not depend on them linearly, the rates
+    ``force_rate_<muscle>`` for which tendons and fibres are in equilibrium. Parameters: those of devices. Outputs:
     the ground forces along `axes`, ``ground_x_<side>`` and so on, and further ones; `data` as stated.
     """
     state, muscles = walker.state, walker.muscles
@@ -45,6 +49,11 @@ def walking_system(walker: Walker, outputs: Entries = (), data: Entries = (), ax
         activation = Variable(f"activation_{muscle.name}", "", low, high)
         states.append((activation, muscles.activation[j], muscles.activation_rate[j]))
         controls.append((Variable(f"excitation_{muscle.name}", "", low, high), muscles.excitation[j]))
+    algebraic: list[tuple[Variable, Any, Any]] = []
+    for j, name in enumerate(muscles.compliant):
+        force, rate = Variable(f"tendon_force_{name}", "", *TENDON_FORCES), Variable(f"force_rate_{name}", "1/s")
+        states.append((force, muscles.tendon_force[j], muscles.force_rate[j]))
+        algebraic.append((rate, muscles.force_rate[j], muscles.equilibrium[j]))
     for actuator in walker.model.actuators:
         controls.append((Variable(actuator.name, "", actuator.low, actuator.high), walker.drives[actuator.name]))
     for device in walker.devices:
@@ -54,6 +63,7 @@ def walking_system(walker: Walker, outputs: Entries = (), data: Entries = (), ax
         states=states,
         unknowns=unknowns,
         controls=controls,
+        algebraic=algebraic,
         parameters=[entry for device in walker.devices for entry in device.parameters],
         data=data,
         outputs=[*ground_outputs(walker, axes), *outputs],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -147,8 +147,10 @@ def walker_of(
     ranges: Ranges | None = None,
     friction: Literal["opensim", "smooth"] = "smooth",
     lengths: Callable[[TreeState], Mapping[str, Any]] | None = None,
+    compliant: Collection[str] = (),
 ) -> Walker:
-    """The walker of a `model`: its own tree or another one with the same body names, muscles with rigid tendons.
+    """The walker of a `model`: its own tree or another one with the same body names; muscles have rigid tendons, those
+    named `compliant` compliant ones.
 
     `ranges` of the coordinates decide which conditional points of paths need a switch. `lengths` gives expressions of
     the path lengths by muscle, such as `fits.PolynomialPaths`; others are straight between their points.
@@ -158,7 +160,7 @@ def walker_of(
     paths = {
         m.name: fitted[m.name] if m.name in fitted else path_length(state, model, m, ranges) for m in model.muscles
     }
-    muscles = muscle_states(state, model.muscles, paths)
+    muscles = muscle_states(state, model.muscles, paths, compliant)
     spheres = [replace(contact, friction=friction) for contact in model.contacts]
     forces, points = sphere_forces(state, spheres)
     feet = list(dict.fromkeys(sphere.centre.frame for sphere in spheres))

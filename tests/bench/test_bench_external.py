@@ -1,7 +1,5 @@
 """Time of the runner for an external program, beyond the program's own. Run with: pytest -m bench -n 0 -s."""
 
-from __future__ import annotations
-
 import os
 import statistics
 import subprocess

@@ -4,8 +4,6 @@ Both run in one process, one after the other: ratios are of the same machine in 
 is the seven-coordinate form of the tests (NumPy, multipliers) under SciPy's LSODA at relative tolerance 1e-6.
 """
 
-from __future__ import annotations
-
 import statistics
 import sys
 import time

@@ -6,8 +6,6 @@ dependency: install it (``pip install control``) where the tests run, or name th
 variable DESIGNOPT_PEERS.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import statistics

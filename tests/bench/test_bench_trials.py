@@ -1,7 +1,5 @@
 """Forty recordings of 2 MB as scenarios on two workers: memory of the coordinator, time beside a run without files."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

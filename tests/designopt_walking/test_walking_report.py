@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from designopt_muscle.osim.read import read_model
 from designopt_walking.bundled import planar_walker
-from designopt_walking.report import checks, sides
+from designopt_walking.report import checks, curves, sides
 from designopt_walking.report.checks import walking_checks
-from designopt_walking.report.curves import walking_activations, walking_angles
+from designopt_walking.report.curves import walking_activations, walking_angles, walking_fibres, walking_tendons
 from designopt_walking.report.device_map import DeviceMap
 from designopt_walking.report.effort import effort_shares, walking_asymmetry
 from designopt_walking.report.figure import ASSUMPTIONS, ground_force, walking_figure
@@ -137,6 +137,14 @@ def test_the_legs_of_an_amputee_are_named(result: Result, monkeypatch: pytest.Mo
     assert "knee angle, prosthesis (left)" in [a["text"] for a in moments["layout"]["annotations"]]
 
 
+def test_strains_of_tendons_are_drawn_in_percent(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    every = _recorded()[1]
+    strained = {**every, "tendon_strains": np.full_like(every["fibre_lengths"], 0.03)}
+    monkeypatch.setattr(curves, "stored_arrays", lambda *_: {("walk", "slow"): strained})
+    (plot,) = plots(walking_tendons(result)).values()
+    np.testing.assert_allclose([trace["y"] for trace in plot["data"]], 3.0)
+
+
 def test_ground_forces_carry_the_weight(result: Result) -> None:
     forces = plots(ground_force(result))
     assert list(forces) == ["Vertical force", "Fore-aft force"]
@@ -163,6 +171,11 @@ def test_activations_moments_and_efforts_are_drawn_for_every_muscle_and_joint(re
     sided = [f"{joint}, {side}" for joint in ("hip flexion", "knee angle", "ankle angle") for side in ("right", "left")]
     assert titles == [*sided[:2], "lumbar", *sided[2:]]
     assert {trace["name"] for trace in moments["data"]} == {"muscles", "ground", "drives"}
+    (fibres,) = plots(walking_fibres(result)).values()
+    lengths = np.concatenate([trace["y"] for trace in fibres["data"]])
+    assert len(fibres["layout"]["annotations"]) == 9
+    assert 0.4 < lengths.min() < lengths.max() < 1.6
+    assert walking_tendons(result) is None  # rigid
     (shares,) = plots(effort_shares(result)).values()
     assert sum(float(np.sum(trace["x"])) for trace in shares["data"]) == pytest.approx(100.0, abs=0.2)
     device = walking_device(result)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from run_cases import Recorder, dump, listed, make_study, rewrite, use
 
+import designopt
 from designopt import decision
 from designopt.plugin import PluginError, Use, aggregation, find, model
 from designopt.run.runner import resume_study, run_study
@@ -337,3 +338,14 @@ def test_errors_call_a_store_what_the_user_called_it(tmp_path, monkeypatch):
 def test_a_result_prints_as_one_line(tmp_path):
     result = run_study(make_study(names=("a",), stages=(listed([0.5]),)), tmp_path / "s")
     assert repr(result) == f"<Result of test in {tmp_path / 's'}: 1 design>"
+
+
+def test_an_error_leads_to_what_the_store_holds(tmp_path):
+    study = make_study(stages=(listed([0.5]),), names=("a",))
+    run_study(study, tmp_path / "s")
+    with pytest.raises(StoreError) as caught:
+        run_study(study, tmp_path / "s")
+    assert designopt.open_store(caught.value.path).counts["designs"] == 1
+    with pytest.warns(DeprecationWarning, match=r"use designopt\.open_store\(error\.path\)"):
+        old = caught.value.result()
+    assert old.counts["designs"] == 1

@@ -73,12 +73,16 @@
     }
   }
 
+  // The rows of a legend above a plot, of a figure this wide.
+  function legendRows({data, layout: {legend, showlegend}}, width) {
+    if (showlegend === false || legend?.orientation !== "h") return 0;
+    const entries = new Set(data.filter(t => t.name && t.showlegend !== false).map(t => t.name));
+    return Math.ceil([...entries].map(name => 50 + 7.5 * name.length).reduce((a, b) => a + b, 0) / (width - 110));
+  }
+
   // A legend of many rows makes a figure higher on a narrow screen, so that its plot keeps its height.
   function fitLegend(element, plot) {
-    const {legend, showlegend} = plot.layout;
-    if (showlegend === false || legend?.orientation !== "h") return;
-    const entries = new Set(plot.data.filter(t => t.name && t.showlegend !== false).map(t => t.name));
-    const widths = [...entries].map(name => 50 + 7.5 * name.length), rows = Math.ceil(widths.reduce((a, b) => a + b, 0) / (element.clientWidth - 110));
+    const rows = legendRows(plot, element.clientWidth);
     if (rows > 2) element.style.height = `${element.clientHeight + 21 * (rows - 2)}px`;
   }
 
@@ -180,9 +184,9 @@
     }
   }
 
-  // Curves or points in one pair of axes of numbers.
-  function isOnePanel({data, layout}) {
-    return !Object.keys(layout).some(name => /^[xy]axis\d/.test(name)) && layout.yaxis?.type !== "category"
+  // Curves or points in one pair of axes of numbers, with a short legend.
+  function isLow({data, layout}) {
+    return legendRows({data, layout}, 680) <= 2 && !Object.keys(layout).some(name => /^[xy]axis\d/.test(name)) && layout.yaxis?.type !== "category"
       && data.every(t => (t.type ?? "scatter") === "scatter" && typeof t.y?.[0] !== "string");
   }
 
@@ -194,7 +198,7 @@
     for (const trace in spec.designs) plot.data[trace].customdata ??= Array.from(numbers(spec.designs[trace]), hoverValues);
     const shown = resolved(plot, dark() ? 1 : 0);
     figure.plot.style.height = figure.height ??= figure.plot.style.height;
-    if (printing && root.dataset.paper === "results" && isOnePanel(shown)) figure.plot.style.height = "225px"; // three on a sheet
+    if (printing && root.dataset.paper === "results" && isLow(shown)) figure.plot.style.height = "225px"; // three on a sheet
     if (narrow()) { fitNarrow(shown, figure.plot.clientWidth); fitLegend(figure.plot, shown); }
     if (narrow() && shown.layout.meta?.panels?.columns > 2) inTwoColumns(shown.layout, figure.plot);
     shown.layout.template = template();

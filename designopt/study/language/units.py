@@ -177,6 +177,8 @@ def _pint_unit(unit: str) -> Any:
     import pint
 
     bare = _EXPONENT.sub("", unit)
+    if not unit:
+        return _registry().parse_units("")
     if (
         not _ALLOWED.fullmatch(unit)
         or _TOWER.search(unit)

@@ -124,7 +124,10 @@ def _adopt(ctx: Context, space: Namespace, name: str, path: Path, part: tuple[in
 def _unknown(ctx: Context, space: Namespace, name: str) -> str:
     assert space.model is not None
     if name in space.parameters:
-        return f"'{name}' is a parameter; expressions here are made of outputs of the model and figures"
+        way = (
+            "let the model return it as an output (use: program: write it by a template into a file, and read it there)"
+        )
+        return f"'{name}' is a parameter; expressions here are made of outputs of the model and figures: {way}"
     candidates = [*space.units, *(n for n in ctx.objective_names if n not in space.units)]
     hint = nearest_or_all(name, candidates)
     return f"model '{space.model.name}' has no output '{name}' and there is no figure of this name{hint}"

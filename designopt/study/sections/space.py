@@ -144,7 +144,9 @@ def _parameter(
     try:
         factor, offset = units.factor_offset(unit, model_unit if model_unit is not None else unit)
     except UnitError as error:
-        ctx.add(path, f"incompatible units: {error}", at="unit" if "unit" in section else None)
+        meaning = item.quantity.description if item and item.quantity and not model_unit else ""
+        text = f"incompatible units: {error}" + (f" ({name}: {meaning})" if meaning else "")
+        ctx.add(path, text, at="unit" if "unit" in section else None)
         return None
     parameter = DesignVariable(name, kind, unit=unit, factor=factor, offset=offset, stated=_stated(section, unit))
     if kind in ("choice", "fixed"):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from designopt import evaluation_progress
 from designopt.plugin import Permission, PluginError
 from designopt.problem import ENDED_WITH_CAUSE, Problem, evaluation_seed, figure_unit
 from designopt.problem.scoring import aggregate, limited
@@ -110,7 +111,8 @@ def _score(problem: Problem, outputs: Sequence[Mapping[str, float]]) -> str:
 
 def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMISSION) -> tuple[list[str], int]:
     """Evaluate `count` random designs here in all scenarios, for ``validate --try``: a line of text for each
-    evaluation, below it a traceback or what a program printed, and the number of failures.
+    evaluation, below it what the model reports at the end, a traceback or what a program printed; and the number of
+    failures.
 
     A rejected or diverged design is a valid result, unless there are no others.
     """
@@ -121,7 +123,12 @@ def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMIS
     X = space.from_search(S)
     X = X[np.argsort(space.relation_violation(X) > 0.0, kind="stable")[:count]]  # those within the relations first
     evaluator = Evaluator.for_problem(problem, permission=permission)
-    lines, statuses = list[str](), list[str]()
+    lines, statuses, final_texts = list[str](), list[str](), list[str]()
+
+    def hear(share: float, text: str) -> None:
+        if share == 1.0 and text:
+            final_texts.append(text)
+
     for x, relation_violation, keys in zip(
         X.tolist(), space.relation_violation(X).tolist(), problem.keys(X), strict=True
     ):
@@ -138,7 +145,9 @@ def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMIS
             continue
         of_design: list[Mapping[str, float]] = []
         for s, (scenario, key) in enumerate(zip(problem.scenarios, keys, strict=True)):
-            evaluation = evaluator.evaluate(evaluator.design(x, s), s, seed=evaluation_seed(key, study.seed))
+            final_texts.clear()
+            with evaluation_progress.listened_by(hear):
+                evaluation = evaluator.evaluate(evaluator.design(x, s), s, seed=evaluation_seed(key, study.seed))
             statuses.append(evaluation.status)
             outputs = {
                 k: v for k, v in evaluation.outputs.items() if not k.startswith("d(")
@@ -149,7 +158,7 @@ def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMIS
             outcome = outcome if evaluation.ok else cause
             where = f", {scenario.name}" if len(problem.scenarios) > 1 else ""
             lines.append(f"{at}{where}: {evaluation.status} in {evaluation.wall:.3g} s: {outcome}")
-            lines += [] if evaluation.ok else [f"    {line}".rstrip() for line in printed]
+            lines += [f"    {line}".rstrip() for line in (final_texts if evaluation.ok else printed)]
             of_design += [evaluation.outputs] if evaluation.ok else []
         if len(of_design) == len(problem.scenarios) and (score := _score(problem, of_design)):
             lines.append(f"  gives {score}")

@@ -16,6 +16,7 @@ from typing import Annotated, Any, NoReturn, TypedDict, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.evaluation_progress import progress
 from designopt.files import InputFileError
 from designopt.plugin import (
     Array,
@@ -71,7 +72,7 @@ class EndsSection(TypedDict, total=False):
     timeout: Annotated[EvidenceSection, Quantity("", "exit codes or a text of a time limit of the program itself")]
 
 
-@model("program", version=1)
+@model("program", version=2)
 class ExternalProgram:
     """An external program: a finite-element solver, a compiled code, a script.
 
@@ -372,11 +373,16 @@ class ExternalProgram:
         texts: dict[str, str] = {}
         extra = self.read(folder)
         outputs = {}
+        reductions: list[str] = []
         for name, section in self.outputs.items():
             if sources.format_of(section):
-                outputs[name] = sources.single(section, sources.read(section, folder, texts))
+                numbers = sources.read(section, folder, texts)
+                outputs[name] = sources.single(section, numbers)
+                if len(numbers) > 1:
+                    reductions.append(f"{name} is the {section.get('take', 'last')} of {len(numbers)} numbers")
             elif name in extra:
                 outputs[name] = float(extra[name])
+        progress(1.0, ", ".join(reductions))
         results: dict[str, NDArray[Any]] = {}
         for name, array in self.arrays.items():
             if name in arrays:

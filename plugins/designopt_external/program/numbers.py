@@ -6,6 +6,12 @@ import re
 
 #: A number of Fortran whose exponent has three digits and therefore no letter: ``1.5-101``.
 _WITHOUT_LETTER = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+))([-+]\d{1,3})")
+_EXPONENT = r"(?:[EeDd][-+]?\d+|[-+]\d{3}(?![\d.]))"
+#: Numbers that touch at a sign, all but the first with a point, one or more with an exponent: ``34-2.5E+01-6.6E+01``.
+_TOUCHING = re.compile(rf"(?=.*\d{_EXPONENT})[-+]?(?:\d+\.?\d*|\.\d+){_EXPONENT}?(?:[-+]\d*\.\d*{_EXPONENT}?)+")
+_NEXT = re.compile(rf"[-+]?[\d.]+{_EXPONENT}?")
+#: What too narrow columns leave of numbers: stars, or numbers that touch without a sign of where one ends.
+_BROKEN = re.compile(r"\*{2,}|(?=.*\d[-+EeDd])(?=.*\..*\.)[-+.\dEeDd]+")
 
 
 def number(text: str) -> float:
@@ -35,3 +41,15 @@ def is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def fields(line: str) -> list[str]:
+    """The fields of a line between spaces or commas; numbers with exponents that touch at a sign are separate fields,
+    as in columns of fixed width."""
+    parts = line.replace(",", " ").split()
+    return [field for part in parts for field in (_NEXT.findall(part) if _TOUCHING.fullmatch(part) else (part,))]
+
+
+def is_broken(field: str) -> bool:
+    """Whether a field shows that the columns of the program are too narrow: ``*****``, ``12.345-0.678``."""
+    return _BROKEN.fullmatch(field) is not None and not is_number(field)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Required, TypedDict
 from designopt.plugin import InvalidSetting, Quantity, closest
 from designopt.study.language import units
 from designopt_external.program import dakota
-from designopt_external.program.numbers import is_number, number
+from designopt_external.program.numbers import fields, is_broken, is_number, number
 
 #: Maximum size of a result file (bytes).
 LARGEST = 256 * 2**20
@@ -302,18 +302,52 @@ def _text(text: str, section: SourceSection) -> list[float]:
             raise ValueError(f"no line matches '{after}'{nearest_lines(text, after)}")
         begin = _chosen(matches, section.get("match", -1), after) + 1
     column = int(section["column"])
-    numbers = []
-    for line in lines[begin:]:
-        fields = line.replace(",", " ").split()
-        if len(fields) >= column and is_number(fields[column - 1]):
-            numbers.append(number(fields[column - 1]))
-        elif numbers:
-            break
+    numbers = _rows(lines, begin, column)
     if not numbers:
         stands = " | ".join(line.strip() for line in lines[begin : begin + SHOWN])
         where = f" after line {begin} ('{lines[begin - 1].strip()[:60]}')" if begin else ""
         raise ValueError(f"no row has a number in column {column}{where}; there stands: {stands[:200] or 'nothing'}")
     return _row(numbers, section, f"column {column}")
+
+
+def _rows(lines: Sequence[str], begin: int, column: int) -> list[float]:
+    """The numbers in `column` of the rows after line `begin`, up to the first line without one.
+
+    Raises `ValueError` for a table whose rows cannot be told from other lines: numbers that touch or do not fit into
+    their columns, rows that differ before the column, a row without the number between others.
+    """
+    numbers: list[float] = []
+    first, shape, hole = 0, [True], 0
+    for at, line in enumerate(lines[begin:], begin + 1):
+        parts = fields(line)
+        is_row = len(parts) >= column and is_number(parts[column - 1])
+        kinds = [is_number(part) or is_broken(part) for part in parts[:column]]
+        if is_row and hole:
+            raise ValueError(
+                f"line {hole} has no number in column {column}, and rows go on after it{_row_hint(lines, hole)}"
+            )
+        if is_row and numbers and kinds != shape:
+            unlike = f"line {at} is no row like line {first} ('{lines[first - 1].strip()[:60]}')"
+            raise ValueError(f"{unlike}, and both have a number in column {column}{_row_hint(lines, at)}")
+        if is_row:
+            first, shape = first or at, kinds
+            numbers.append(number(parts[column - 1]))
+        elif (
+            any(map(is_number, parts))
+            and any(map(is_broken, parts))
+            and all(is_number(p) or is_broken(p) for p in parts)
+        ):
+            part = next(filter(is_broken, parts))
+            raise ValueError(f"line {at}: the program had too few columns for '{part[:40]}'{_row_hint(lines, at)}")
+        elif numbers and not (len(kinds) == column > 1 and all(kinds[:-1])):
+            break
+        elif numbers:
+            hole = hole or at
+    return numbers
+
+
+def _row_hint(lines: Sequence[str], at: int) -> str:
+    return f": {lines[at - 1].strip()[:80]}; let 'after' match the last line before the rows, or give a 'pattern'"
 
 
 def _chosen(matches: list[Any], match: int, pattern: str) -> Any:

@@ -166,6 +166,11 @@ class OsimMuscle:
     shape: dict[str, float] = field(default_factory=dict)
     function: PathFunction | None = None
 
+    @property
+    def tendon_strain(self) -> float:
+        """Strain of the tendon at the maximum isometric force; 0.049 where the model has none."""
+        return self.shape.get("tendon_strain_at_one_norm_force", self.shape.get("FmaxTendonStrain", 0.049))
+
 
 @dataclass(frozen=True)
 class CoordinateActuator:

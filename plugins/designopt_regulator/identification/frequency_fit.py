@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from designopt.arrays import Floats
 from designopt.plugin import InputFile
 from designopt_regulator.identification.step_fit import PARAMETERS, Model, plant_of
-from designopt_regulator.identification.table import BadData, factor, number, read_columns
+from designopt_regulator.identification.table import BadData, factor, read_columns
 from designopt_regulator.plants.linear import Plant
 
 _COLUMNS = ("frequency", "magnitude", "phase")
@@ -63,10 +63,10 @@ def read_response(file: InputFile) -> ResponseData:
     per_angle = factor(head, "phase", units["phase"], "rad")
     values = np.empty((len(rows), len(_COLUMNS)))
     for k, (where, row) in enumerate(rows):
-        values[k] = [number(where, name, row[name]) for name in _COLUMNS]
+        values[k] = [row[name] for name in _COLUMNS]
         for name, value in zip(_COLUMNS[: 1 if decibels else 2], values[k].tolist(), strict=False):
             if value <= 0.0:
-                raise BadData(f"{where}: column '{name}': '{row[name]}' is not a number above 0")
+                raise BadData(f"{where}: column '{name}': '{value:g}' is not a number above 0")
         if k and values[k, 0] <= values[k - 1, 0]:
             raise BadData(f"{where}: column 'frequency': {values[k, 0]:g} is not above the one before")
     if len(rows) < _MIN_ROWS:

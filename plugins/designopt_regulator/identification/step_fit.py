@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from designopt.arrays import Floats
 from designopt.plugin import InputFile
-from designopt_regulator.identification.table import BadData, factor, number, read_columns
+from designopt_regulator.identification.table import BadData, factor, read_columns
 from designopt_regulator.plants import linear as plants
 from designopt_regulator.plants.linear import Plant
 
@@ -105,7 +105,7 @@ def read_step(file: InputFile, columns: tuple[str, ...] | None = None) -> StepDa
     values: dict[str, list[float]] = {name: [] for name in _COLUMNS}
     for where, row in rows:
         for name in _COLUMNS:
-            value = number(where, name, row[name])
+            value = row[name]
             if name == "time" and values["time"] and value <= values["time"][-1]:
                 raise BadData(f"{where}: column 'time': {value:g} does not come after {values['time'][-1]:g}")
             values[name].append(value)

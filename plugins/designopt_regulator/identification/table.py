@@ -15,6 +15,9 @@ from designopt_regulator.controllers.pid import UNUSUAL, unusual
 
 #: A number with a decimal comma.
 _DECIMAL_COMMA = re.compile(r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$")
+#: A time of day, and a text that may be a unit.
+_CLOCK = re.compile(r"\d:\d\d")
+_UNIT = re.compile(r"[\[(]?[^\W\d]?[%°a-zA-ZµμΩ/*^ ]{1,12}\d?[\])]?")
 
 
 class BadData(ValueError):
@@ -23,13 +26,13 @@ class BadData(ValueError):
 
 def read_columns(
     file: InputFile, names: tuple[str, ...], example: str, columns: Mapping[str, str] | None = None
-) -> tuple[str, dict[str, str], list[tuple[str, dict[str, str]]]]:
-    """Position of the head, units by column ("" without), and position and cells by column of every row.
+) -> tuple[str, dict[str, str], list[tuple[str, dict[str, float]]]]:
+    """Position of the head, units by column ("" without), and position and numbers by column of every row.
 
     The head contains the `names` in any order, as in the `example`, or the heads that `columns` gives by name, among
     others; empty lines and lines that begin with # are skipped. Columns are separated by commas, or by semicolons or
     tabulators: then numbers may have a decimal comma. Raises `BadData` with the line for a file that is not text or
-    CSV, is empty, or has other columns.
+    CSV, is empty, or has other columns, and for a cell that is no finite number or too large.
     """
     (at, head), *rows = _rows(file, example)
     where = f"{file.name}:{at}"
@@ -60,24 +63,33 @@ def read_columns(
             "" if columns is None else f" ('{columns[missing[0]]}'; the file has {', '.join(t.strip() for t in head)})"
         )
         raise BadData(f"{where}: column '{missing[0]}'{has} is missing")
+    title_of = {name: name if columns is None else columns[name].strip() for name in names}
     samples = []
     for line, row in rows:
         if len(row) != len(head):
             raise BadData(f"{file.name}:{line}: has {len(row)} values, line {at} has {len(head)} columns")
-        samples.append((f"{file.name}:{line}", {name: row[i].strip() for name, i in place_of.items()}))
+        position = f"{file.name}:{line}"
+        numbers = {name: _number(position, title_of[name], row[i].strip()) for name, i in place_of.items()}
+        samples.append((position, numbers))
     return where, units, samples
 
 
-def number(where: str, name: str, text: str) -> float:
+def _number(where: str, title: str, text: str) -> float:
     """The number in a cell; raises `BadData` with its position for other text, or a number that is too large."""
     try:
         value = float(text)
     except ValueError:
         value = np.nan
     if not np.isfinite(value):
-        raise BadData(f"{where}: column '{name}': '{text}' is not a finite number")
+        way = ""
+        if _CLOCK.search(text):
+            way = "; write the time since the start as a number, with its unit in the head: time [s]"
+        elif _UNIT.fullmatch(text):
+            head = f"{title.partition('[')[0].strip()} [{text.strip('[]()')}]"
+            way = f"; units stand in the heads, as in {head}; other lines begin with #"
+        raise BadData(f"{where}: column '{title}': '{text}' is not a finite number{way}")
     if unusual(value):
-        raise BadData(f"{where}: column '{name}': '{text}' {UNUSUAL}; take another unit")
+        raise BadData(f"{where}: column '{title}': '{text}' {UNUSUAL}; take another unit")
     return value
 
 

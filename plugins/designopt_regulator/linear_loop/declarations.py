@@ -16,7 +16,6 @@ from designopt_regulator.controllers.quantities import (
     Ms,
     Mt,
     PhaseMargin,
-    ProportionalGain,
     SetpointWeight,
     StabilityDegree,
     TrackingTime,
@@ -30,7 +29,9 @@ SectionsName = Literal["none", "lead", "notch", "lead_notch"]
 class LinearDesign(TypedDict, total=False):
     """Settings of the controller; omitted ones are absent."""
 
-    kp: ProportionalGain
+    kp: Annotated[
+        float, Q("", "proportional gain; its unit follows from the heads of the plant's record, or plant.units", gt=0)
+    ]
     ti: IntegralTime
     ki: Annotated[float, Q("1/s", "integral gain kp/ti, instead of ti", gt=0)]
     td: DerivativeTime

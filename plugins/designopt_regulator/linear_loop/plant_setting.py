@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeVar, cast
@@ -233,8 +234,16 @@ class LinearPlant:
         return self.response_fit().explained if self.type == "frequency_response" else None
 
     def data(self) -> StepData:
-        """The samples of a plant of type data; raises as `fit` does."""
-        return self._from_file(lambda file: read_file(file, self._columns))
+        """The samples of a plant of type data, in the stated units if its columns have none; raises as `fit` does."""
+        data = self._from_file(lambda file: read_file(file, self._columns))
+        if self.units is None:
+            return data
+        for head, unit in zip(data.units, self.signal_units, strict=True):
+            if _unit_or_none(head) not in ("", unit):
+                raise _wrong(
+                    "units", f"the record states '{head}' in a head of its columns, not '{unit}'; remove 'units'"
+                )
+        return dataclasses.replace(data, units=self.signal_units)
 
     @property
     def _columns(self) -> tuple[str, ...] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import field
 from functools import cached_property
-from typing import Annotated, Any, Literal, TypedDict, cast
+from typing import Annotated, Any, ClassVar, Literal, TypedDict, cast
 
 from designopt_mechanics.robot_files.xml import ModelError
 from designopt_muscle.geometry.fits import PolynomialPaths, polynomial_paths
@@ -35,9 +35,24 @@ from designopt_walking.programs.gait import (
 )
 from designopt_walking.programs.predict import Effort
 from designopt_walking.programs.predictor import PredictionMesh, WalkPredictor, agreeing, spread_of_costs
+from designopt_walking.programs.tendons import (
+    KIND,
+    RIGID_TENDONS,
+    TENDON_SETTINGS,
+    TENDON_STRAINS,
+    TendonKind,
+    Tendons,
+)
 from designopt_walking.results.arrays import WALK_ARRAYS, chosen_bounds, duration_bounds, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
-from designopt_walking.results.outputs import CONFIRM, MESH_OUTPUTS, WalkOutputs, mesh_outputs, walk_outputs
+from designopt_walking.results.outputs import (
+    CONFIRM,
+    MESH_OUTPUTS,
+    TENDON_OUTPUTS,
+    WalkOutputs,
+    mesh_outputs,
+    walk_outputs,
+)
 from designopt_walking.results.physics import refuse_implausible
 from designopt_walking.results.recording import recorded_cycle
 from designopt_walking.storage import guess_from_table
@@ -84,12 +99,14 @@ class WalkPredict:
     `choose`, and all with the solver ``collocation``, are unknowns of the program. `choose` starts from the walk with
     the least parameters and from those with a soft and a stiff device, and takes the best.
 
-    The feet are rigid, the model is planar, tendons are rigid, and a prediction is a local optimum: `starts` shows how
-    many others agree. Walks that sink into the ground by more than 30 mm, or press a foot with more than 4 body
-    weights, have no result (``implausible``). The bundled model is not for research or clinical use.
+    The feet are rigid, the model is planar, and a prediction is a local optimum: `starts` shows how many others agree.
+    With compliant `tendons` the walk starts from that on rigid ones. Walks that sink into the ground by more than 30
+    mm, or press a foot with more than 4 body weights, have no result (``implausible``). The bundled model is not for
+    research or clinical use.
     """
 
     own_options = True
+    later_settings: ClassVar[tuple[str, ...]] = TENDON_SETTINGS
 
     model: Annotated[InputFile | None, Q("", "OpenSim model (.osim) of a walker; the bundled planar one if none")] = (
         None
@@ -115,6 +132,9 @@ class WalkPredict:
     paths: Annotated[
         Literal["exact", "polynomial"], Q("", "of muscles; those that wrap are polynomials in any case")
     ] = "exact"
+    tendons: Annotated[TendonKind, Q("", KIND)] = "rigid"
+    rigid_tendons: Annotated[list[str] | None, Q("", RIGID_TENDONS)] = None
+    tendon_strains: Annotated[dict[str, float], Q("", TENDON_STRAINS)] = field(default_factory=dict)
     duration: Annotated[tuple[float, float], Q("s", "range of the duration of the half cycle")] = (0.4, 0.6)
     ranges: Annotated[
         dict[str, tuple[float, float]],
@@ -171,16 +191,16 @@ class WalkPredict:
 
     def declares(self) -> Declared:
         """Parameters of the device are inputs, those that the program chooses outputs, and the change with the mesh."""
-        confirmation = MESH_OUTPUTS if self.confirm else {}
+        further = (MESH_OUTPUTS if self.confirm else {}) | (TENDON_OUTPUTS if self.tendons == "compliant" else {})
         if self.device is None:
-            return Declared(outputs=confirmation)
+            return Declared(outputs=further)
         symbols = DEVICES[self.device](walker_of(self._model)).parameters
         quantities = {v.name: Q(v.unit, v.description, ge=v.low, le=v.high) for v, _ in symbols}
         inputs = {name: q for name, q in quantities.items() if name not in self.choose}
         chosen = {
             f"chosen_{n}": Q(q.unit, f"chosen {q.description}") for n, q in quantities.items() if n in self.choose
         }
-        return Declared(inputs=inputs, outputs={**chosen, **confirmation})
+        return Declared(inputs=inputs, outputs={**chosen, **further})
 
     def evaluate(
         self, design: dict[str, float], scenario: WalkingOnSlope, arrays: Set[str] = frozenset()
@@ -235,6 +255,10 @@ class WalkPredict:
         return None if self.recording is None else recorded_cycle(self.recording)
 
     @property
+    def _tendons(self) -> Tendons:
+        return Tendons(self.tendons, self.rigid_tendons, self.tendon_strains)
+
+    @property
     def _model(self) -> OsimModel:
         return read_model(self._file.content)
 
@@ -255,23 +279,32 @@ class WalkPredict:
             osim = on_slope(self._model, slope)
             if self.device is not None:
                 osim = loaded(osim, self.device, self.mass)
+            osim, compliant = self._tendons.applied_to(osim)
             tree = ranged_tree(osim, gait)
             ranges = {c.name: (c.low, c.high) for c in tree.coordinates}
             fits = polynomial_paths(osim, ranges, every=self.paths == "polynomial")
-            walker = walker_of(osim, tree=tree, ranges=ranges, friction=self.friction, lengths=fits)
-            walker = pulled(walker, FORWARD, pull)
-            if self.device is not None:
-                walker = walker.with_device(DEVICES[self.device])
+
+            def on_tendons(elastic: tuple[str, ...]) -> Walker:
+                walker = walker_of(
+                    osim, tree=tree, ranges=ranges, friction=self.friction, lengths=fits, compliant=elastic
+                )
+                walker = pulled(walker, FORWARD, pull)
+                return walker if self.device is None else walker.with_device(DEVICES[self.device])
+
+            walker = on_tendons(compliant)
             first = None if self.guess is None else guess_from_table(walker, read_table(self.guess))
             mesh = PredictionMesh(self.intervals, self.tolerance, self.scheme)
             gentler = self._predictor(slope, nearer_zero(pull, PULL_STEP))[0] if pull else None
-            predictor = WalkPredictor(walker, gait, self._effort(osim), mesh, first, gentler)
+            rigid = on_tendons(()) if compliant else None
+            predictor = WalkPredictor(walker, gait, self._effort(osim), mesh, first, gentler, rigid)
             if first is not None:
                 check_stance(walker, first)
             predictor.problem(1.0)
         except GaitError as error:
             field_name = error.field.split(".")[0]
-            is_setting = field_name in ("model", "ranges", "speeds", "duration", "guess")
+            is_setting = field_name in (
+                "model", "ranges", "speeds", "duration", "guess", "rigid_tendons", "tendon_strains"
+            )  # fmt: skip
             setting, message = (error.field, error.message) if is_setting else ("model", str(error))
             raise InvalidSetting(setting, message) from None
         except (ModelError, ValueError) as error:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import replace
+from dataclasses import field
 from functools import cached_property
-from typing import Annotated, Any, Literal, TypedDict, cast
+from typing import Annotated, Any, ClassVar, Literal, TypedDict, cast
 
 import numpy as np
 from designopt_mechanics.robot_files.xml import ModelError
@@ -14,11 +14,21 @@ from designopt_muscle.osim.read import read_model
 from numpy.typing import NDArray
 
 from designopt.collocation import Solution, TrajectoryProblem, solve_design
-from designopt.plugin import Array, InputFile, InvalidSetting, model
+from designopt.plugin import Array, Declared, InputFile, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt_walking.bundled import squat_leg
 from designopt_walking.programs.gait import GaitError, program_options
-from designopt_walking.programs.squat import STIFFEST, Squat, squat_to_stand, squat_walker
+from designopt_walking.programs.squat import STIFFEST, Squat, rigid_start, squat_to_stand, squat_walker
+from designopt_walking.programs.tendons import (
+    KIND,
+    RIGID_TENDONS,
+    TENDON_SETTINGS,
+    TENDON_STRAINS,
+    TendonKind,
+    Tendons,
+)
+from designopt_walking.results.fibres import FibresAlong, fibres_along
+from designopt_walking.results.outputs import TENDON_OUTPUTS
 from designopt_walking.walker import Walker
 
 
@@ -53,7 +63,10 @@ ARRAYS = {
     "speeds": Array(("time", "coordinate"), "rad/s", "of the joints"),
     "excitations": Array(("time", "control"), "", "controls of drives, or excitations of muscles"),
     "activations": Array(("time", "muscle"), "", "of muscles"),
+    "fibre_lengths": Array(("time", "muscle"), "", "of muscles, in optimal lengths"),
+    "tendon_strains": Array(("time", "muscle"), "", "lengthening by slack length; 0 of rigid tendons"),
 }
+_TENDON_OUTPUTS = {name: TENDON_OUTPUTS[name] for name in ("peak_tendon_strain", "peak_tendon_energy")}
 _SAMPLES = 101
 
 
@@ -64,10 +77,11 @@ class SquatToStand:
     After the example of OpenSim Moco (Dembia et al. 2020): a leg that stands for two, whose foot stays on the ground.
     The spring at the knee is an input; with the solver ``collocation`` it is an unknown of the program. With muscles
     the cost is the integral of squared activations and a tenth of the squared excitations: with excitations alone, the
-    activations at the start would be free of charge on ever finer meshes.
+    activations at the start would be free of charge on ever finer meshes. Compliant `tendons` are at rest at the start.
     """
 
     own_options = True
+    later_settings: ClassVar[tuple[str, ...]] = TENDON_SETTINGS
 
     model: Annotated[
         InputFile | None, Q("", "OpenSim model (.osim) of a leg with one hip, knee and ankle; the bundled one if none")
@@ -76,12 +90,21 @@ class SquatToStand:
     duration: Annotated[float, Q("s", "of the motion", gt=0.1, le=10)] = 1.0
     excitation_weight: Annotated[float, Q("", "of squared excitations beside squared activations", gt=0)] = 0.1
     strength: Annotated[float, Q("", "factor on the muscles' forces; one leg stands for two", gt=0)] = 2.0
+    tendons: Annotated[TendonKind, Q("", KIND)] = "rigid"
+    rigid_tendons: Annotated[list[str] | None, Q("", RIGID_TENDONS)] = None
+    tendon_strains: Annotated[dict[str, float], Q("", TENDON_STRAINS)] = field(default_factory=dict)
     intervals: Annotated[int, Q("", "of the mesh", ge=4, le=1000)] = 50
     tolerance: Annotated[float, Q("", "of the solver", gt=0, lt=1e-2)] = 1e-6
 
     def check(self) -> None:
-        """Raises `InvalidSetting` for a file that is no such leg."""
+        """Raises `InvalidSetting` for a file that is no such leg, and for unusable tendons."""
+        if self.tendons == "compliant" and self.drive == "torques":
+            raise InvalidSetting("tendons", "torques have no tendons; set 'drive: muscles'")
         _ = self._leg
+
+    def declares(self) -> Declared:
+        """What compliant tendons store is an output."""
+        return Declared(outputs=_TENDON_OUTPUTS if self.tendons == "compliant" else {})
 
     def evaluate(
         self, design: SquatDesign, scenario: dict[str, Any], arrays: Set[str] = frozenset()
@@ -101,8 +124,9 @@ class SquatToStand:
             resimulation_error=float(np.max(solution.phase.segment_errors, initial=0.0)),
             iterations=float(solution.iterations),
         )
-        sampled = _sampled(walker, solution)
-        return outputs, {name: sampled[name] for name in arrays}
+        sampled, along = _sampled(walker, solution)
+        stored = cast(SquatOutputs, {**outputs, **_of_tendons(walker, along)})
+        return stored, {name: sampled[name] for name in arrays}
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The motion as a program in which the spring is an unknown."""
@@ -115,17 +139,20 @@ class SquatToStand:
             return squat_walker(read_model(file.content), self._squat)
         except (ModelError, GaitError, ValueError) as error:
             message = error.message if isinstance(error, GaitError) else str(error)
+            if isinstance(error, GaitError) and error.field in TENDON_SETTINGS:
+                raise InvalidSetting(error.field, message) from None
             raise InvalidSetting("model", f"{file.name}: {message}") from None
 
     @property
     def _squat(self) -> Squat:
-        return replace(
-            Squat(), duration=self.duration, drive=self.drive, excitation=self.excitation_weight, strength=self.strength
-        )
+        tendons = Tendons(self.tendons, self.rigid_tendons, self.tendon_strains)
+        return Squat(self.duration, self.drive, self.excitation_weight, self.strength, tendons=tendons)
 
     @cached_property
     def _problem(self) -> TrajectoryProblem:
-        return squat_to_stand(self._leg[0], self._squat)
+        file = self.model if self.model is not None else squat_leg()
+        start = rigid_start(read_model(file.content), self._squat, self.intervals)
+        return squat_to_stand(self._leg[0], self._squat, start)
 
 
 def _spring_work(walker: Walker, solution: Solution) -> float:
@@ -135,8 +162,19 @@ def _spring_work(walker: Walker, solution: Solution) -> float:
     return 0.5 * solution.parameters["knee_stiffness"] * (first**2 - last**2)
 
 
-def _sampled(walker: Walker, solution: Solution) -> dict[str, NDArray[Any]]:
-    """All of `ARRAYS`, at equal distances of time."""
+def _of_tendons(walker: Walker, along: FibresAlong) -> dict[str, float]:
+    """The `_TENDON_OUTPUTS`; none of rigid tendons."""
+    if not walker.muscles.compliant:
+        return {}
+    stored = along.tendon_energy.sum(axis=1)
+    return {
+        "peak_tendon_strain": float(along.tendon_strain.max()),
+        "peak_tendon_energy": float(stored.max()),
+    }
+
+
+def _sampled(walker: Walker, solution: Solution) -> tuple[dict[str, NDArray[Any]], FibresAlong]:
+    """All of `ARRAYS`, at equal distances of time, and fibres and tendons then."""
     phase, muscles = solution.phase, walker.muscles.names
     time = np.linspace(phase.t0, phase.tf, _SAMPLES)
     values = phase.interpolate(time)
@@ -145,7 +183,8 @@ def _sampled(walker: Walker, solution: Solution) -> dict[str, NDArray[Any]]:
         return np.column_stack([values[name] for name in names]) if names else np.zeros((_SAMPLES, 0))
 
     controls = list(walker.drives) or list(muscles)
-    return {
+    along = fibres_along(walker, values)
+    arrays = {
         "time": time,
         "coordinates": np.array(walker.coordinates, dtype=str),
         "controls": np.array(controls, dtype=str),
@@ -153,4 +192,7 @@ def _sampled(walker: Walker, solution: Solution) -> dict[str, NDArray[Any]]:
         "speeds": columns([f"{name}_speed" for name in walker.coordinates]),
         "excitations": columns(list(walker.drives) or [f"excitation_{name}" for name in muscles]),
         "activations": columns([f"activation_{name}" for name in muscles]),
+        "fibre_lengths": along.fibre_length,
+        "tendon_strains": along.tendon_strain,
     }
+    return arrays, along

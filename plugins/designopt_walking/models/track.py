@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import field
 from functools import cached_property
-from typing import Annotated, Any, Literal, Required, TypedDict, cast
+from typing import Annotated, Any, ClassVar, Literal, Required, TypedDict, cast
 
 import numpy as np
 from designopt_mechanics.robot_files.xml import ModelError
@@ -18,8 +18,9 @@ from designopt_recordings.plausibility import force_notes
 from designopt_recordings.table import TimeTable
 from numpy.typing import NDArray
 
-from designopt.collocation import Solution, solve
-from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, model
+from designopt.collocation import Guess, Solution, solve
+from designopt.evaluation_progress import step
+from designopt.plugin import Declared, Diverged, InputFile, InvalidDesign, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt_walking.bundled import planar_walker
 from designopt_walking.programs.gait import (
@@ -30,10 +31,19 @@ from designopt_walking.programs.gait import (
     program_options,
     ranged_tree,
 )
+from designopt_walking.programs.tendons import (
+    KIND,
+    RIGID_TENDONS,
+    TENDON_SETTINGS,
+    TENDON_STRAINS,
+    TendonKind,
+    Tendons,
+    with_tendon_forces,
+)
 from designopt_walking.programs.track import RecordedWalk, TrackingWeights, WalkTables, recorded_guess, tracked_walk
 from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
-from designopt_walking.results.outputs import WalkOutputs, walk_outputs
+from designopt_walking.results.outputs import TENDON_OUTPUTS, WalkOutputs, walk_outputs
 from designopt_walking.results.physics import refuse_implausible
 from designopt_walking.walker import Walker, walker_of
 
@@ -66,8 +76,11 @@ class WalkTrack:
     The least weighted sum of squared excitations, of squared distances of coordinates and speeds from the recording,
     and of squared distances of the ground forces by body weight, over a half cycle that its mirror image continues.
 
-    The feet are rigid, the model is planar, tendons are rigid. The bundled model is not for research or clinical use.
+    The feet are rigid, the model is planar, tendons are rigid or compliant. The bundled model is not for research or
+    clinical use.
     """
+
+    later_settings: ClassVar[tuple[str, ...]] = TENDON_SETTINGS
 
     model: Annotated[InputFile | None, Q("", "OpenSim model (.osim) of a walker; the bundled planar one if none")] = (
         None
@@ -87,6 +100,9 @@ class WalkTrack:
         dict[str, tuple[float, float]],
         Q("", "of coordinates in rad or m, by name with or without the side, where the usual ones do not suit"),
     ] = field(default_factory=dict)
+    tendons: Annotated[TendonKind, Q("", KIND)] = "rigid"
+    rigid_tendons: Annotated[list[str] | None, Q("", RIGID_TENDONS)] = None
+    tendon_strains: Annotated[dict[str, float], Q("", TENDON_STRAINS)] = field(default_factory=dict)
     intervals: Annotated[int, Q("", "of the mesh of the half cycle", ge=4, le=400)] = 24
     tolerance: Annotated[float, Q("", "of the solver", gt=0, lt=1e-2)] = 1e-5
 
@@ -121,16 +137,17 @@ class WalkTrack:
                     raise InvalidSetting(name, str(error)) from None
         return notes
 
+    def declares(self) -> Declared:
+        """What compliant tendons store is an output."""
+        return Declared(outputs=TENDON_OUTPUTS if self.tendons == "compliant" else {})
+
     def evaluate(
         self, design: dict[str, float], scenario: WalkRecording, arrays: Set[str] = frozenset()
     ) -> tuple[TrackedOutputs, dict[str, NDArray[Any]]]:
         """Solve for the walk. Raises `Diverged` without one, and for an implausible one."""
         walker = self._walker
         recorded = self._recorded(walker, scenario)
-        weights = TrackingWeights(self.effort_weight, self.state_weight, self.force_weight)
-        problem = tracked_walk(walker, GaitRanges(ranges=self.ranges), recorded, weights)
-        options = program_options(self.intervals, self.tolerance, check=True, max_iterations=800)
-        solution = solve(problem, options, recorded_guess(walker, recorded))
+        solution = self._solved(walker, recorded)
         if not solution.success:
             raise Diverged(solution.message, reason=solution.status.name.lower())
         walk = SolvedWalk(walker, solution, half=True)
@@ -147,15 +164,30 @@ class WalkTrack:
 
     # ---------------------------------------------------------------------------------------------------------- parts
 
+    def _solved(self, walker: Walker, recorded: RecordedWalk, *, check: bool = True) -> Solution:
+        """The walk of a walker; one with compliant tendons starts from the walk on rigid ones."""
+        guess = recorded_guess(walker, recorded)
+        if walker.muscles.compliant:
+            with step("walk on rigid tendons, to start from"):
+                on_rigid = self._solved(self._walker_on(Tendons()), recorded, check=False)
+            guess = Guess({"motion": with_tendon_forces(walker, on_rigid.phase)})
+        weights = TrackingWeights(self.effort_weight, self.state_weight, self.force_weight)
+        problem = tracked_walk(walker, GaitRanges(ranges=self.ranges), recorded, weights)
+        options = program_options(self.intervals, self.tolerance, check=check, max_iterations=800)
+        return solve(problem, options, guess)
+
     @cached_property
     def _walker(self) -> Walker:
+        return self._walker_on(Tendons(self.tendons, self.rigid_tendons, self.tendon_strains))
+
+    def _walker_on(self, tendons: Tendons) -> Walker:
         file = self.model if self.model is not None else planar_walker()
         try:
-            osim = read_model(file.content)
+            osim, compliant = tendons.applied_to(read_model(file.content))
             tree = ranged_tree(osim, GaitRanges(ranges=self.ranges))
             ranges = {c.name: (c.low, c.high) for c in tree.coordinates}
             fits = polynomial_paths(osim, ranges)
-            return walker_of(osim, tree=tree, ranges=ranges, friction=self.friction, lengths=fits)
+            return walker_of(osim, tree=tree, ranges=ranges, friction=self.friction, lengths=fits, compliant=compliant)
         except GaitError as error:
             raise InvalidSetting(error.field, error.message) from None
         except (ModelError, ValueError) as error:

@@ -48,6 +48,8 @@ SPEEDS: Ranges = {
 JOINT_SPEED = 12.0
 #: Sizes of speeds and accelerations in the program, and of drives.
 SPEED_SIZE, ACCELERATION_SIZE, DRIVE_SIZE = 3.0, 50.0, 1.0
+#: Sizes of forces of compliant tendons and of their rates in the program.
+FORCE_SIZE, FORCE_RATE_SIZE = 1.0, 10.0
 _SIDE = re.compile(r"_([rl])(?=$|_speed$|_acceleration$)")
 
 
@@ -124,9 +126,10 @@ def check_mirror(walker: Walker) -> None:
     or spheres that differ from their partner's, a device on one side."""
     model, hint = walker.model, "a half cycle needs a symmetric model; use a full cycle"
     muscles = {m.name: m for m in model.muscles}
+    strains = {m.name: m.tendon_strain * (m.name in walker.muscles.compliant) for m in model.muscles}
     groups: list[tuple[str, Mapping[str, tuple[float, ...]]]] = [
         ("coordinate", dict.fromkeys(walker.coordinates, ())),
-        ("muscle", {n: (m.force, m.fibre, m.slack, m.pennation, m.fastest) for n, m in muscles.items()}),
+        ("muscle", {n: (m.force, m.fibre, m.slack, m.pennation, m.fastest, strains[n]) for n, m in muscles.items()}),
         ("body", {b.name: (b.mass, *b.centre[:2].tolist(), float(b.inertia[2, 2])) for b in model.bodies}),
         ("sphere", {c.name: (c.radius, *map(float, c.centre.position[:2])) for c in model.contacts}),
     ]
@@ -188,10 +191,18 @@ def bounds_and_scales(walker: Walker, gait: GaitRanges) -> tuple[dict[str, tuple
     drives = [actuator.name for actuator in walker.model.actuators]
     scales = {f"{c}_speed": SPEED_SIZE for c in walker.coordinates}
     scales |= {f"{c}_acceleration": ACCELERATION_SIZE for c in walker.coordinates}
+    scales |= tendon_scales(walker)
     if gait.drive is not None:
         bounds |= dict.fromkeys(drives, (-gait.drive, gait.drive))
         scales |= dict.fromkeys(drives, DRIVE_SIZE)
     return bounds, scales
+
+
+def tendon_scales(walker: Walker) -> dict[str, float]:
+    """Scales of the forces of compliant tendons and of their rates."""
+    names = walker.muscles.compliant
+    sizes = (("tendon_force", FORCE_SIZE), ("force_rate", FORCE_RATE_SIZE))
+    return {f"{kind}_{name}": size for kind, size in sizes for name in names}
 
 
 def excitations(walker: Walker) -> list[str]:
@@ -201,10 +212,11 @@ def excitations(walker: Walker) -> list[str]:
 
 def mirror_constraints(walker: Walker) -> dict[str, Constraint]:
     """The second half of the cycle is the mirror image of the first: coordinates but the forward one, speeds,
-    activations, controls of drives."""
+    activations, tendon forces, controls of drives."""
     coordinates = walker.coordinates
     names = [c for c in coordinates if c != FORWARD]
     names += [f"{c}_speed" for c in coordinates] + [f"activation_{m}" for m in walker.muscles.names]
+    names += [f"tendon_force_{m}" for m in walker.muscles.compliant]
     names += [actuator.name for actuator in walker.model.actuators]
     return {"cycle": periodic(names, mirror={name: mirrored(name) for name in names})}
 

@@ -24,6 +24,7 @@ from designopt_walking.programs.gait import (
 )
 from designopt_walking.programs.predict import Effort, predicted_walk
 from designopt_walking.programs.synthetic import SyntheticWalk, track_synthetic
+from designopt_walking.programs.tendons import with_tendon_forces
 from designopt_walking.walker import Walker
 
 #: Iterations after which a warm start has failed, and any start.
@@ -61,6 +62,9 @@ class WalkPredictor:
     with the least parameters at the same speed. Where parameters are chosen, the search starts from the walks with
     devices at `DEVICES` of their ranges, too: programs that choose have local optima. These neighbours are solved once;
     where a warm start fails, a cold one follows. The result depends on the design alone, not on those before it.
+
+    A walker with compliant tendons needs itself `on_rigid_tendons`: the walk on these is found first, its own starts
+    there.
     """
 
     walker: Walker
@@ -69,6 +73,7 @@ class WalkPredictor:
     mesh: PredictionMesh = field(default_factory=PredictionMesh)
     first: PhaseGuess | None = None
     gentler: WalkPredictor | None = None
+    on_rigid_tendons: Walker | None = None
     _starts: dict[tuple[float, int], Solution] = field(default_factory=dict, repr=False)  # of all meshes
     _walks: dict[float, Solution] = field(default_factory=dict, init=False, repr=False)
     _programs: dict[int, Program] = field(default_factory=dict, init=False, repr=False)
@@ -97,27 +102,38 @@ class WalkPredictor:
         return replace(self, effort=replace(self.effort, metabolic=max(LIGHT_CHARGE, weight / CHARGE_STEP)))
 
     @cached_property
+    def _rigid(self) -> WalkPredictor | None:
+        """The predictor of the walker with rigid tendons; None where this is its walker."""
+        if self.on_rigid_tendons is None:
+            return None
+        gentler = None if self.gentler is None else self.gentler._rigid
+        return replace(self, walker=self.on_rigid_tendons, gentler=gentler, on_rigid_tendons=None)
+
+    @cached_property
     def _stated(self) -> TrajectoryProblem:
         """The statement of which all problems have the system and the functions."""
         return predicted_walk(self.walker, self.gait, self.effort, 1.0)
 
     def start(self, speed: float, rng: np.random.Generator | None = None) -> Solution:
-        """The tracked synthetic walk at `speed`; with `rng` one with other amplitudes."""
+        """The tracked synthetic walk at `speed`, on rigid tendons; with `rng` one with other amplitudes."""
         intervals = min(self.mesh.intervals, TRACKED)
+        walker = self.on_rigid_tendons or self.walker
         if rng is not None:
-            return track_synthetic(self.walker, self.gait, SyntheticWalk.perturbed(speed, rng), intervals)
+            return track_synthetic(walker, self.gait, SyntheticWalk.perturbed(speed, rng), intervals)
         if (speed, intervals) not in self._starts:
-            solution = track_synthetic(self.walker, self.gait, SyntheticWalk(speed), intervals)
+            solution = track_synthetic(walker, self.gait, SyntheticWalk(speed), intervals)
             self._starts[speed, intervals] = solution
         return self._starts[speed, intervals]
 
     def _phase_start(self, speed: float) -> Any:
         def start(parameters: Mapping[str, float], rng: np.random.Generator | None) -> PhaseGuess:
             if rng is None and self.first is not None:
-                return self.first
+                return with_tendon_forces(self.walker, self.first)
             if rng is None and self._easier is not None:
                 return self._easier.solve(speed, parameters).phase
-            return self.start(speed, rng).phase
+            if rng is None and self._rigid is not None:
+                return with_tendon_forces(self.walker, self._rigid.solve(speed, parameters).phase)
+            return with_tendon_forces(self.walker, self.start(speed, rng).phase)
 
         return start
 
@@ -251,8 +267,9 @@ class WalkPredictor:
         for i in range(1, starts):
             speed = float(problem.phases[0].data["speed"])
             tracked = self.start(speed, np.random.default_rng([seed, i]))
+            guess = Guess({"motion": with_tendon_forces(self.walker, tracked.phase)})
             with walk_step(speed, self.mesh.intervals):
-                solutions.append(self._program(problem, MOST).solve(problem, guess=Guess({"motion": tracked.phase})))
+                solutions.append(self._program(problem, MOST).solve(problem, guess=guess))
         records = [StartRecord(i, s.status, s.objective, s.iterations) for i, s in enumerate(solutions)]
         best = min(solutions, key=lambda s: (not s.success, s.objective if s.success else 0.0))
         return replace(best, starts=tuple(records))

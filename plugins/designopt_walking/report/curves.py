@@ -1,4 +1,5 @@
-"""Report parts `walking_angles` and `walking_activations`: over the cycle, against bands of recorded data."""
+"""Report parts `walking_angles`, `walking_activations`, `walking_fibres` and `walking_tendons`: over the cycle, the
+first two against bands of recorded data."""
 
 from __future__ import annotations
 
@@ -32,7 +33,31 @@ def walking_activations(result: Result) -> Section | None:
     return _curves(result, "Activations", "muscles", "activations", "recorded_activations")
 
 
-def _curves(result: Result, title: str, names: str, values: str, recorded: str) -> Section | None:
+@report("walking_fibres", version=1, arrays=("percent", "muscles", "fibre_lengths"))
+def walking_fibres(result: Result) -> Section | None:
+    """Lengths of the fibres of all muscles over the cycle, in optimal lengths."""
+    return _curves(result, "Fibre lengths", "muscles", "fibre_lengths")
+
+
+@report("walking_tendons", version=1, arrays=("percent", "muscles", "tendon_strains"))
+def walking_tendons(result: Result) -> Section | None:
+    """Strains of compliant tendons over the cycle, in percent of the slack length; nothing where all are rigid."""
+    motions = stored_arrays(result, "tendon_strains").values()
+    if motions and not any(np.any(arrays["tendon_strains"]) for arrays in motions):
+        return None
+    return _curves(result, "Tendon strains", "muscles", "tendon_strains")
+
+
+#: Units of the curves in words, and factors from those of the arrays.
+_UNITS = {
+    "positions": ("in degrees", float(np.degrees(1.0))),
+    "activations": ("from 0 to 1", 1.0),
+    "fibre_lengths": ("in optimal fibre lengths", 1.0),
+    "tendon_strains": ("in percent of the slack length", 100.0),
+}
+
+
+def _curves(result: Result, title: str, names: str, values: str, recorded: str = "") -> Section | None:
     needed = ("percent", names, values)
     motions = stored_arrays(result, *needed)
     if not motions:
@@ -46,7 +71,7 @@ def _curves(result: Result, title: str, names: str, values: str, recorded: str) 
     def plot(arrays: Arrays) -> Plot:
         return _plot(arrays, columns, (names, values, recorded if banded else ""), sides)
 
-    unit = "in degrees" if names == "coordinates" else "from 0 to 1"
+    unit, _ = _UNITS[values]
     note = f"{unit.capitalize()}, right and left. {_BAND if banded else ''}".strip()
     figure = selectable(title, motions, plot, height=panel_height(len(columns)), note=note)
     return Section(title, figures=(figure,), tables=_inside(motions, names, values, recorded))
@@ -60,7 +85,7 @@ def _plot(
     arrays: Arrays, columns: Mapping[str, Mapping[str, int]], names: tuple[str, str, str], sides: Mapping[str, str]
 ) -> Plot:
     quantities, (labels, values, recorded) = list(columns), names
-    factor = np.degrees(1.0) if labels == "coordinates" else 1.0
+    _, factor = _UNITS[values]
     every = [str(name) for name in arrays[labels]]
     shown_names = _without_lengths(every)
     percent, y = np.asarray(arrays["percent"], dtype=float), factor * np.asarray(arrays[values], dtype=float)
@@ -75,7 +100,7 @@ def _plot(
             traces.append(line(percent, y[:, k], sides[side], line=STYLES[side]))
         return traces
 
-    limits = {"rangemode": "tozero"} if labels == "muscles" else {}
+    limits = {"rangemode": "tozero"} if values in ("activations", "tendon_strains") else {}
     return panels([name.replace("_", " ") for name in quantities], draw, **limits)
 
 

@@ -19,8 +19,8 @@ from designopt_walking.report.sides import STYLES, side_names, which_leg
 #: What a reader of any predicted walk must know.
 ASSUMPTIONS = (
     "A predicted walk is a local optimum of the stated cost: other walks, some of them cheaper, may exist.",
-    "The model is planar, each foot is one rigid body, tendons are rigid. As distributed, the model of the walker is "
-    "not for research or clinical use.",
+    "The model is planar, each foot is one rigid body, tendons are rigid unless the study makes them compliant. As "
+    "distributed, the model of the walker is not for research or clinical use.",
 )
 #: Colour of the forces of the ground: of neither leg.
 _FORCE = "@green"

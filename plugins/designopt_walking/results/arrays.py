@@ -28,6 +28,7 @@ WALK_ARRAYS: Mapping[str, Array] = {
     "forces": Array(("time", "muscle"), "N", "along the tendons"),
     "fibre_lengths": Array(("time", "muscle"), "", "in optimal lengths"),
     "fibre_speeds": Array(("time", "muscle"), "", "in maximum speeds of shortening; shortening is negative"),
+    "tendon_strains": Array(("time", "muscle"), "", "lengthening by slack length; 0 of rigid tendons"),
     "metabolic_rates": Array(("time", "muscle"), "W", "heat and work, without the basal rate"),
     "muscle_moments": Array(("time", "coordinate"), "", "generalised forces of the muscles, in N m or N"),
     "device_moments": Array(("time", "coordinate"), "", "of devices, in N m or N"),
@@ -51,7 +52,7 @@ WALK_ARRAYS: Mapping[str, Array] = {
 #: Vertical force (N) below which a foot has no centre of pressure.
 _LIFTED = 10.0
 #: Variables of muscles: their least value is where most of them are.
-_OF_MUSCLES = ("excitation_", "activation_")
+_OF_MUSCLES = ("excitation_", "activation_", "tendon_force_")
 #: Distance from a bound of the duration or a parameter, as a share of its range, within which it is touched.
 AT_BOUND = 1e-3
 
@@ -84,6 +85,7 @@ def walk_arrays(walk: SolvedWalk, recording: TimeTable | None = None) -> dict[st
         "forces": observed.force,
         "fibre_lengths": observed.fibre_length,
         "fibre_speeds": observed.fibre_speed,
+        "tendon_strains": observed.tendon_strain,
         "metabolic_rates": observed.metabolic_rate,
         **{f"{name[:-1]}_moments": values for name, values in moments.items()},
         "ground_force": force,

@@ -27,8 +27,9 @@ class Observables:
     `ground_force` (n, 2, 2) N and `pressure_centre` (n, 2) m along x; `heel` (n, 2) m along x of each foot's
     rear sphere; `indentation` (n,) m of the deepest sphere.
     `force` (n, k) N along the tendons, `fibre_length` (n, k) in optimal lengths, `fibre_speed` (n, k) in maximum speeds
-    of shortening, `metabolic_rate` (n, k) W. `moments` (n, 4, m) in N m or N, by `ORIGINS`. `energy` (n, 2) J, kinetic
-    and potential. `skeleton` and `left_leg` (n, v, 2) m are lines, separated by NaN.
+    of shortening, `metabolic_rate` (n, k) W. `tendon_strain` (n, k), `tendon_power` (n, k) W at which tendons store
+    energy and `tendon_energy` (n, k) J in them are 0 for rigid ones. `moments` (n, 4, m) in N m or N, by `ORIGINS`.
+    `energy` (n, 2) J, kinetic and potential. `skeleton` and `left_leg` (n, v, 2) m are lines, separated by NaN.
     """
 
     ground_force: Floats
@@ -39,6 +40,9 @@ class Observables:
     fibre_length: Floats
     fibre_speed: Floats
     metabolic_rate: Floats
+    tendon_strain: Floats
+    tendon_power: Floats
+    tendon_energy: Floats
     moments: Floats
     energy: Floats
     skeleton: Floats
@@ -53,6 +57,8 @@ def observables(walker: Walker, values: Mapping[str, Floats], parameters: Mappin
         [values[f"{name}_speed"] for name in walker.coordinates],
         [values[f"activation_{name}"] for name in walker.muscles.names],
         [values[f"excitation_{name}"] for name in walker.muscles.names],
+        [values[f"tendon_force_{name}"] for name in walker.muscles.compliant],
+        [values[f"force_rate_{name}"] for name in walker.muscles.compliant],
         [values[name] for name in controls],
     ]
     n = len(next(iter(values.values())))
@@ -89,13 +95,16 @@ def _rows(walker: Walker) -> tuple[Rows, tuple[str, ...], tuple[str, ...]]:
         muscles.fibre_length,
         muscles.fibre_speed,
         metabolic_rates(muscles),
+        muscles.tendon_strain,
+        muscles.force * muscles.tendon_speed,
+        muscles.tendon_energy,
         ca.vertcat(*(walker.moments.get(origin, none) for origin in ORIGINS)),
         ca.vertcat(*walker.energy),
         right,
         left,
     ]
     arguments = [
-        state.z, state.dz, muscles.activation, muscles.excitation,
+        state.z, state.dz, muscles.activation, muscles.excitation, muscles.tendon_force, muscles.force_rate,
         ca.vertcat(ca.SX(0, 1), *(s for _, s in controls)), ca.vertcat(ca.SX(0, 1), *(s for _, s in parameters)),
     ]  # fmt: skip
     function = ca.Function("walk", arguments, [ca.vec(ca.SX(result)) for result in results])

@@ -76,6 +76,26 @@ MESH_OUTPUTS = {
 }
 
 
+#: Outputs of walkers with compliant tendons.
+TENDON_OUTPUTS = {
+    "peak_tendon_strain": Q("", "largest of any muscle"),
+    "peak_tendon_energy": Q("J", "largest sum stored in all tendons"),
+    "tendon_work": Q("J", "per cycle that tendons take up and return"),
+}
+
+
+def tendon_outputs(walk: SolvedWalk) -> dict[str, float]:
+    """The `TENDON_OUTPUTS` of a walk with compliant tendons; none of one with rigid tendons."""
+    if not walk.walker.muscles.compliant:
+        return {}
+    observed = walk.points.observed
+    return {
+        "peak_tendon_strain": float(observed.tendon_strain.max()),
+        "peak_tendon_energy": float(observed.tendon_energy.sum(axis=1).max()),
+        "tendon_work": float(walk.points.integral(np.maximum(observed.tendon_power, 0.0)).sum()),
+    }
+
+
 def mesh_outputs(coarse: Solution, finer: Solution, angles: Sequence[str]) -> dict[str, float]:
     """The `MESH_OUTPUTS` of a walk that is solved on two meshes, whose coordinates in rad are `angles`.
 
@@ -136,6 +156,7 @@ def walk_outputs(walk: SolvedWalk) -> WalkOutputs:
         "error_estimate": solution.error_estimate,
         "resimulation_error": float(np.max(walk.phase.segment_errors, initial=0.0)),
         "iterations": float(solution.iterations),
+        **tendon_outputs(walk),
     }
     return cast(WalkOutputs, outputs)
 

@@ -31,10 +31,10 @@ def physics(walk: SolvedWalk) -> dict[str, float]:
 
     `mean_force_error` compares the mean force normal to the ground with that of the weight, `impulse_error` the impulse
     along the ground with that of the weight (zero on level ground) and of a pull, relative to weight and weight times
-    duration, `energy_error` the work of muscles, devices, drives, ground and pull, whose sum is the change of
-    energy, with the work of the muscles without signs. `force_peaks` counts the peaks of the vertical force of a foot
-    over the cycle: a force that follows the mesh has many, although it balances the weight. `failed_checks` counts
-    those beyond their limits.
+    duration, `energy_error` the work of muscle fibres, devices, drives, ground and pull, whose sum is the change of
+    energy, that of tendons included, with the work of the muscles at the joints without signs. `force_peaks` counts
+    the peaks of the vertical force of a foot over the cycle: a force that follows the mesh has many, although it
+    balances the weight. `failed_checks` counts those beyond their limits.
     """
     points = walk.points
     observed, weight, duration = points.observed, walk.walker.weight, walk.stride_time
@@ -44,12 +44,14 @@ def physics(walk: SolvedWalk) -> dict[str, float]:
     speeds = np.stack([points.values[f"{name}_speed"] for name in walk.walker.coordinates], axis=1)
     powers = (observed.moments * speeds[:, None]).sum(axis=2)
     works = points.integral(powers)
-    change = float(observed.energy[-1].sum() - observed.energy[0].sum())
+    stored = observed.tendon_energy.sum(axis=1)
+    into_tendons = float(points.integral(observed.tendon_power).sum())  # fibres do this beside the work at the joints
+    change = float(observed.energy[-1].sum() - observed.energy[0].sum()) + float(stored[-1] - stored[0])
     size = float(points.integral(np.abs(powers[:, ORIGINS.index("muscles")])))
     outputs = {
         "mean_force_error": float(abs(points.integral(total[:, 1]) / (weight * duration) + normal)),
         "impulse_error": float(abs(points.integral(total[:, 0]) / (weight * duration) + along + pull / weight)),
-        "energy_error": abs(float(works.sum()) + pull * walk.stride - change) / size if size else 0.0,
+        "energy_error": abs(float(works.sum()) + into_tendons + pull * walk.stride - change) / size if size else 0.0,
     }
     vertical = observed.ground_force[:, :, 1] / weight
     outputs["force_peaks"] = float(max(_peaks(vertical[:, i]) for i in range(vertical.shape[1])))

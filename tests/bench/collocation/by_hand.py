@@ -4,8 +4,6 @@ The whole program is handed to IPOPT, whose derivatives CasADi forms; with expan
 the same guess, tolerance and linear solver as designopt's, and the cost divided by its optimum.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any

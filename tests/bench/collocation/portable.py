@@ -1,7 +1,5 @@
 """Published problems in a file that every peer can read: equations as CasADi's own text, ends, bounds and guesses."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

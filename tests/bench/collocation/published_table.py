@@ -5,8 +5,6 @@ are kept, for another one delete it. Peers run in processes of their own, as in 
 mesh of 50 intervals, a tolerance of 1e-8, one thread, and at most 30 s for a solve.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import math

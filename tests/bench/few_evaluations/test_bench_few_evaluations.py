@@ -6,8 +6,6 @@ DESIGNOPT_FEW="100 3" sets evaluations and seeds (60 and 3 without it), DESIGNOP
 DESIGNOPT_FEW_FOLDER the folder of earlier runs.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

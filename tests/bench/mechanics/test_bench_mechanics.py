@@ -4,8 +4,6 @@ Pinocchio is no dependency: install it (``pip install pin scipy``) and name its 
 DESIGNOPT_PEERS_MECHANICS.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -3,8 +3,6 @@
 MuJoCo is no dependency: install it (``pip install mujoco``) where DESIGNOPT_PEERS_MECHANICS points to.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Moment arms of many wires: the scale of the specification of wires, section 9.4. Run: pytest -m bench -s."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -3,8 +3,6 @@
 MocoInverse runs out of process: see the fixture `opensim_peer`.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

@@ -3,8 +3,6 @@
 OpenSim runs out of process: see the fixture `opensim_peer`.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The chain of a laboratory: the public full-body walk from markers and plates to muscle forces and joint reactions."""
 
-from __future__ import annotations
-
 import shutil
 import time
 

@@ -1,7 +1,5 @@
 """Metabolic rates beside those of OpenSim's probes, which run out of process: see the fixture `opensim_peer`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

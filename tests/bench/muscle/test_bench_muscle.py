@@ -8,8 +8,6 @@ is the exception: with its diagonal Hessian and warm from the frame before it is
 was set; 10 is held, 14.7 was seen.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -3,8 +3,6 @@
 OpenSim runs out of process: see the fixture `opensim_peer`. Net moments are read from a table here and computed there.
 """
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Joint reactions with their moments and points beside OpenSim's, which runs out of process: see `opensim_peer`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Scaling of generic models to the static pose of another public subject beside OpenSim's ScaleTool, out of process."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path

@@ -111,6 +111,31 @@ def test_a_record_in_the_way_of_a_spreadsheet_is_read():
         read_step(wrong)
 
 
+@pytest.mark.parametrize(
+    ("cell", "way_out"),
+    [
+        ("s", r"units stand in the heads, as in Zeit \[s\]; other lines begin with #"),
+        ("[min]", r"as in Zeit \[min\]; "),
+        ("28.11.2026 10:00:05", r"write the time since the start as a number, with its unit in the head: time \[s\]"),
+    ],
+)
+def test_a_line_of_units_and_times_of_day_are_answered_with_the_head_of_the_file_and_the_way_out(cell, way_out):
+    file = InputFile("log.csv", f"Zeit;Heizung;PT 100\n{cell};%;°C\n0;1;2\n".encode())
+    message = rf"^log.csv:2: column 'Zeit': '{re.escape(cell)}' is not a finite number; .*{way_out}"
+    with pytest.raises(BadData, match=message):
+        read_step(file, ("Zeit", "Heizung", "PT 100"))
+
+
+def test_stated_units_are_those_of_a_record_without_any():
+    rows = "\n".join(f"{t},{float(t >= 40)},{-np.expm1(-max(t - 65, 0) / 100.0)}" for t in range(0, 900, 10))
+    plain, headed = (InputFile("r.csv", f"time,input,{head}\n{rows}\n".encode()) for head in ("output", "output [K]"))
+    stated = LinearPlant(type="data", file=plain, units=("%", "degC"))
+    assert stated.data().units == stated.signal_units == ("%", "degC")
+    assert "degC/%" in stated.remarks()[0]
+    with pytest.raises(InvalidSetting, match="'K' in a head of its columns, not 'degC'; remove 'units'"):
+        LinearPlant(type="data", file=headed, units=("%", "degC")).data()
+
+
 def test_the_fitted_plant_is_a_remark_with_its_intervals():
     rows = "\n".join(
         f"{t};{40.0 + 10.0 * (t >= 40)};{60.0 + 20.0 * -np.expm1(-max(t - 65, 0) / 100.0)}" for t in range(0, 900, 10)

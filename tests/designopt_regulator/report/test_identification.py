@@ -1,5 +1,6 @@
 """A plant from measured data in a report: the samples, the model, what it leaves, and what is said of it."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +46,14 @@ def test_the_numbers_of_the_formula_come_back_within_their_intervals(section: Se
     rows = {name: (value, half, unit) for name, value, half, unit in section.tables[0].rows}
     expected = {"gain": GAIN, "time_constant": SLOW, "time_constant_2": FAST, "delay": DELAY}
     for name, number in expected.items():
-        value, half, unit = rows[name]
-        between_samples = 5.0 if name == "delay" else 0.0  # the step may have come since the sample before
-        assert abs(value - number) < half < 0.1 * number + between_samples
+        value, deviation, unit = rows[name]
+        ends = [float(text) for text in re.findall(r"[\d.]+", str(deviation))]
+        shorter, longer = ends[0], ends[-1]
+        assert value - shorter < number < value + longer
+        assert shorter < 0.1 * number
+        assert longer < 0.1 * number + (5.0 if name == "delay" else 0.0)  # since the sample before: longer only
         assert unit == ("degC/%" if name == "gain" else "s")
+    assert re.fullmatch(r"−[\d.]+, \+[\d.]+", rows["delay"][1])
     assert rows["output at rest"] == (pytest.approx(REST, abs=0.02), "–", "degC")
 
 

@@ -147,6 +147,12 @@ def test_a_unit_for_a_plain_number_is_refused_with_the_ways_out() -> None:
         units.convert(160.0, "MPa", "")
 
 
+def test_a_unit_that_is_not_a_plain_number_is_answered_with_the_way_out_in_any_notation() -> None:
+    for unit in ("N/m", "%/degC"):  # the second needs pint
+        with pytest.raises(units.UnitError, match=f"^'{unit}' cannot be converted to a plain number; remove the unit"):
+            units.factor_offset(unit, "")
+
+
 def test_a_calculation_is_no_unit_and_its_result_is_asked_for():
     with pytest.raises(units.UnitError, match=r"'1/8' is not a unit; write the result of a calculation, 0\.125$"):
         units.check("1/8")

@@ -172,7 +172,12 @@ CASES = [
         "objectives.0.minimize",
         "has no output 'roh' and there is no figure of this name; did you mean",
     ),
-    ("1 - rho", "1 - «stiffness»", "objectives.0.minimize", "'stiffness' is a parameter"),
+    (
+        "1 - rho",
+        "1 - «stiffness»",
+        "objectives.0.minimize",
+        "'stiffness' is a parameter; expressions here are made of outputs of the model and figures: let the model",
+    ),
     ("1 - rho", "peak_error + «toe_clearance»", "objectives.0.minimize", "incompatible units"),
     ("1 - rho", "rho + «peak_error * toe_clearance»", "objectives.0.minimize", "incompatible units"),
     ("1 - rho", "log(«toe_clearance»)", "objectives.0.minimize", "needs a number without a unit"),

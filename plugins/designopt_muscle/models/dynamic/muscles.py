@@ -44,7 +44,7 @@ def dynamic_muscles(trial: Trial, *, rigid: bool, passive: bool) -> DynamicMuscl
         pennation=np.array([m.pennation for m in muscles]),
         fastest=np.array([m.fastest for m in muscles]),
         rigid=np.array([m.rigid or rigid for m in muscles]),
-        tendon_strain=shape("tendon_strain_at_one_norm_force", "FmaxTendonStrain", default=0.049),
+        tendon_strain=np.array([m.tendon_strain for m in muscles]),
         width=shape("active_force_width_scale", default=1.0),
         damping=shape("fiber_damping", default=0.01),
         rise=np.array([m.rise for m in muscles]),

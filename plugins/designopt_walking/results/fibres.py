@@ -1,0 +1,45 @@
+"""Fibres and tendons of a walker over the instants of a motion, with or without contact."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache
+
+import numpy as np
+
+from designopt.arrays import Floats
+from designopt.dynamics.rows import Rows
+from designopt.lazy import casadi as ca
+from designopt_walking.walker import Walker
+
+
+@dataclass(frozen=True, eq=False)
+class FibresAlong:
+    """Over n instants of k muscles (n, k): `fibre_length` in optimal lengths, `tendon_strain`, and the energy
+    `tendon_energy` (J) in the tendons."""
+
+    fibre_length: Floats
+    tendon_strain: Floats
+    tendon_energy: Floats
+
+
+def fibres_along(walker: Walker, values: Mapping[str, Floats]) -> FibresAlong:
+    """Of a walker whose variables have these `values` (n,) by name."""
+    muscles = walker.muscles
+    columns = [
+        [values[name] for name in walker.coordinates],
+        [values[f"activation_{name}"] for name in muscles.names],
+        [values[f"tendon_force_{name}"] for name in muscles.compliant],
+    ]
+    n = len(columns[0][0])
+    results = _rows(walker)(*(np.stack(column, axis=1) if column else np.zeros((n, 0)) for column in columns))
+    return FibresAlong(*(array.reshape(n, len(muscles.names)) for array in results))
+
+
+@lru_cache(maxsize=8)
+def _rows(walker: Walker) -> Rows:
+    muscles = walker.muscles
+    arguments = [walker.state.z, muscles.activation, muscles.tendon_force]
+    results = [ca.SX(getattr(muscles, field.name)) for field in fields(FibresAlong)]
+    return Rows(ca.Function("fibres", arguments, results), compiled=False)
