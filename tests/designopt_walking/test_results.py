@@ -19,7 +19,7 @@ from designopt_walking.models.predict import WalkPredict
 from designopt_walking.results.arrays import WALK_ARRAYS, touched_bounds, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.outputs import WalkOutputs, mesh_outputs, walk_outputs
-from designopt_walking.results.physics import fibre_warnings, refuse_implausible
+from designopt_walking.results.physics import fibre_warnings, physics, refuse_implausible
 from designopt_walking.results.recording import bands, recorded_cycle
 from designopt_walking.walker import pulled, walker_of
 from recorded_walks import recorded_walk
@@ -265,3 +265,15 @@ def test_unusable_recordings_are_refused_by_column(head: str, value: float, mess
     rows = "\n".join(f"{t}{f',{value}' * (head.count(',') + 1)}" for t in range(5))
     with pytest.raises(RecordingError, match=message):
         recorded_cycle(InputFile("cycle.csv", f"time,{head}\n{rows}\n".encode()))
+
+
+def test_a_vertical_force_that_alternates_between_the_points_of_the_mesh_fails_a_check(walk: SolvedWalk) -> None:
+    """As on a coarse mesh, whose points alone have the two peaks of a stance."""
+    between = replace(walk)
+    observed = walk.samples.observed
+    swings = 1.0 + 0.5 * np.sin(2.0 * np.pi * np.arange(len(walk.samples.time)) / 20.0)
+    forces = observed.ground_force * swings[:, None, None]
+    between.__dict__["samples"] = replace(walk.samples, observed=replace(observed, ground_force=forces))
+    assert physics(walk)["force_peaks"] == 2.0
+    assert physics(between)["force_peaks"] > 4.0
+    assert physics(between)["failed_checks"] == physics(walk)["failed_checks"] + 1.0

@@ -33,8 +33,8 @@ def physics(walk: SolvedWalk) -> dict[str, float]:
     along the ground with that of the weight (zero on level ground) and of a pull, relative to weight and weight times
     duration, `energy_error` the work of muscle fibres, devices, drives, ground and pull, whose sum is the change of
     energy, that of tendons included, with the work of the muscles at the joints without signs. `force_peaks` counts
-    the peaks of the vertical force of a foot over the cycle: a force that follows the mesh has many, although it
-    balances the weight. `failed_checks` counts those beyond their limits.
+    the peaks of the vertical force of a foot over the cycle, between the points of the mesh, too: a force that follows
+    the mesh has many, although it balances the weight. `failed_checks` counts those beyond their limits.
     """
     points = walk.points
     observed, weight, duration = points.observed, walk.walker.weight, walk.stride_time
@@ -53,8 +53,8 @@ def physics(walk: SolvedWalk) -> dict[str, float]:
         "impulse_error": float(abs(points.integral(total[:, 0]) / (weight * duration) + along + pull / weight)),
         "energy_error": abs(float(works.sum()) + into_tendons + pull * walk.stride - change) / size if size else 0.0,
     }
-    vertical = observed.ground_force[:, :, 1] / weight
-    outputs["force_peaks"] = float(max(_peaks(vertical[:, i]) for i in range(vertical.shape[1])))
+    forces = (observed.ground_force, walk.samples.observed.ground_force)  # at the points, and between them as drawn
+    outputs["force_peaks"] = float(max(_peaks(column) for force in forces for column in force[:, :, 1].T / weight))
     limits = {
         "mean_force_error": FORCE_ERROR,
         "impulse_error": IMPULSE_ERROR,
