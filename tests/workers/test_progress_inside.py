@@ -79,7 +79,7 @@ def test_a_note_that_is_damaged_or_too_long_is_no_note(tmp_path):
 def test_show_follow_tells_how_far_an_evaluation_is(tmp_path):
     folder, enough, output = Path(__file__).parent, tmp_path / "enough", tmp_path / "said"
     script = (
-        f"import sys; sys.path[:0] = [{str(folder)!r}, {str(PLUGINS.parent)!r}]\n"
+        f"import sys; sys.path[:0] = {[str(folder), str(folder.parent), str(PLUGINS.parent)]!r}\n"
         "from pathlib import Path\nfrom test_unruly_models import unruly\n"
         "from designopt.run.runner import run_study\n"
         f"settings = {{'at': 0.0, 'log': {str(enough)!r}}}\n"

@@ -208,7 +208,7 @@ def test_processes_of_a_model_end_when_the_run_is_killed(tmp_path):
     log = tmp_path / "pids"
     script = f"""if True:
         import sys
-        sys.path[:0] = [{str(MODELS.parent)!r}, {str(PLUGINS.parent)!r}]
+        sys.path[:0] = {[str(MODELS.parent), str(MODELS.parents[1]), str(PLUGINS.parent)]!r}
         from test_unruly_models import unruly
         from designopt.run.runner import run_study
         run_study(unruly("forks", settings={{"log": {str(log)!r}, "at": 0.0, "pause": 0.2}}), {str(tmp_path / "s")!r})
