@@ -162,7 +162,10 @@ from designopt.collocation import Options, Program
 from designopt.interrupts import Stopping
 program = Program(small_motions.unending(), Options(max_iterations=10**6))
 def say_when_the_solver_has_taken_over():
-    while not isinstance(getattr(signal.getsignal(signal.SIGINT), "__self__", None), Stopping):
+    watched = 0  # times in a row, longer than the first search takes before IPOPT is built
+    while watched < 100:
+        in_charge = isinstance(getattr(signal.getsignal(signal.SIGINT), "__self__", None), Stopping)
+        watched = watched + 1 if in_charge else 0
         time.sleep(0.005)
     print("solving", flush=True)
 threading.Thread(target=say_when_the_solver_has_taken_over, daemon=True).start()
