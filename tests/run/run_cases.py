@@ -93,7 +93,7 @@ def damage(path, *statements):
 
 
 class Recorder:
-    """A progress display that remembers, and calls `at_update` and `at_event` with what it is told."""
+    """A progress display that records its calls, and passes them to `at_update` and `at_event`."""
 
     def __init__(self, at_update=None, at_event=None):
         self.at_update, self.at_event = at_update, at_event

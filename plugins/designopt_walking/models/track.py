@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import field
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, Required, TypedDict, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
 from designopt_mechanics.robot_files.xml import ModelError
 from designopt_muscle.geometry.fits import polynomial_paths
-from designopt_muscle.models.plausibility import pose_notes
 from designopt_muscle.osim.read import read_model
-from designopt_recordings.errors import RecordingError
-from designopt_recordings.files.read import read_table
-from designopt_recordings.plausibility import force_notes
-from designopt_recordings.table import TimeTable
 from numpy.typing import NDArray
 
 from designopt.collocation import Guess, Solution, solve
@@ -31,6 +26,7 @@ from designopt_walking.programs.gait import (
     program_options,
     ranged_tree,
 )
+from designopt_walking.programs.recording import RecordingReader, WalkRecording
 from designopt_walking.programs.tendons import (
     KIND,
     RIGID_TENDONS,
@@ -40,19 +36,12 @@ from designopt_walking.programs.tendons import (
     Tendons,
     with_tendon_forces,
 )
-from designopt_walking.programs.track import RecordedWalk, TrackingWeights, WalkTables, recorded_guess, tracked_walk
+from designopt_walking.programs.track import RecordedWalk, TrackingWeights, recorded_guess, tracked_walk
 from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.outputs import TENDON_OUTPUTS, WalkOutputs, walk_outputs
 from designopt_walking.results.physics import refuse_implausible
 from designopt_walking.walker import Walker, walker_of
-
-
-class WalkRecording(TypedDict, total=False):
-    """What was recorded of half a cycle."""
-
-    motion: Required[Annotated[InputFile, Q("", "coordinates, and speeds if there are any (STO, MOT or CSV)")]]
-    ground: Annotated[InputFile, Q("", "ground forces of both feet (STO, MOT or CSV)")]
 
 
 class FollowedOutputs(WalkOutputs):
@@ -119,23 +108,14 @@ class WalkTrack:
         """Raises `InvalidSetting` for recordings that do not suit the model."""
         if conditions.get("motion") is not None:
             try:
-                self._recorded(self._walker, conditions)
+                self._reader.walk(conditions, self._walker)
             except InvalidDesign as error:
                 raise InvalidSetting("motion", str(error)) from None
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
         """What the readers of model and recording replaced or assumed."""
         notes = [note for note in self._walker.model.notes if "sharing" not in note]
-        for name in ("motion", "ground"):
-            if (file := conditions.get(name)) is not None:
-                try:
-                    notes += [
-                        f"{file.name}: {note}"
-                        for note in _notes(read_table(file), self._walker, name == "motion", self.force_columns)
-                    ]
-                except RecordingError as error:
-                    raise InvalidSetting(name, str(error)) from None
-        return notes
+        return [*notes, *self._reader.notes(conditions, self._walker)]
 
     def declares(self) -> Declared:
         """What compliant tendons store is an output."""
@@ -146,7 +126,7 @@ class WalkTrack:
     ) -> tuple[TrackedOutputs, dict[str, NDArray[Any]]]:
         """Solve for the walk. Raises `Diverged` without one, and for an implausible one."""
         walker = self._walker
-        recorded = self._recorded(walker, scenario)
+        recorded = self._reader.walk(scenario, walker)
         solution = self._solved(walker, recorded)
         if not solution.success:
             raise Diverged(solution.message, reason=solution.status.name.lower())
@@ -193,31 +173,9 @@ class WalkTrack:
         except (ModelError, ValueError) as error:
             raise InvalidSetting("model", f"{file.name}: {error}") from None
 
-    def _recorded(self, walker: Walker, scenario: Mapping[str, Any]) -> RecordedWalk:
-        ground = scenario.get("ground")
-        try:
-            tables = WalkTables(
-                read_table(scenario["motion"]),
-                None if ground is None else read_table(ground),
-                self.force_columns,
-                self.window,
-                self.cutoff,
-            )
-            return tables.walk(walker)
-        except RecordingError as error:
-            raise InvalidDesign(str(error)) from None
-
-
-def _notes(table: TimeTable, walker: Walker, motion: bool, columns: Mapping[str, str]) -> list[str]:
-    """Notes of the reader, and on what a person would see in the curves."""
-    if not motion:
-        labels = [name for name in table.names if name.startswith(tuple(columns.values())) and name.endswith("y")]
-        return [
-            *table.notes,
-            *force_notes(sum((table.column(n) for n in labels), np.zeros(len(table.time))), walker.weight),
-        ]
-    radians = table.radians(walker.angles)
-    return [*radians.notes, *pose_notes(radians, walker.model)]
+    @property
+    def _reader(self) -> RecordingReader:
+        return RecordingReader(self.force_columns, self.window, self.cutoff)
 
 
 def _distances(walker: Walker, recorded: RecordedWalk, solution: Solution) -> dict[str, float]:

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import field
 from functools import cached_property
-from typing import Annotated, Any, Literal, Required, TypedDict, cast
+from typing import Annotated, Any, Literal, cast
 
 from designopt_mechanics.robot_files.xml import ModelError
-from designopt_muscle.models.plausibility import pose_notes
 from designopt_muscle.osim.model import OsimModel
 from designopt_muscle.osim.read import read_model
-from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_table
-from designopt_recordings.plausibility import force_notes
 from numpy.typing import NDArray
 
 from designopt.collocation import solve
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt_walking.programs.gait import GaitError, check_contact, program_options
-from designopt_walking.programs.track import RecordedWalk, TrackingWeights, WalkTables
+from designopt_walking.programs.recording import RecordingReader, WalkRecording
+from designopt_walking.programs.track import RecordedWalk, TrackingWeights
 from designopt_walking.results.physics import refuse_implausible
 from designopt_walking.spatial.program import FollowedWindow, first_motion, followed_window, path_ranges
 from designopt_walking.spatial.results import SPATIAL_ARRAYS, FollowedWalk, SpatialMuscles
@@ -35,13 +33,6 @@ from designopt_walking.spatial.walker import (
     torque_driven,
 )
 from designopt_walking.walker import Walker
-
-
-class RecordedMotion(TypedDict, total=False):
-    """What was recorded."""
-
-    motion: Required[Annotated[InputFile, Q("", "coordinates, and speeds if there are any (STO, MOT or CSV)")]]
-    ground: Annotated[InputFile, Q("", "ground forces of both feet (STO, MOT or CSV)")]
 
 
 @model("walk_track_3d", version=1, arrays=SPATIAL_ARRAYS)
@@ -136,25 +127,10 @@ class WalkTrack3D:
         notes = [f"{resting} muscles of the model take no part (setting muscles)"] if resting else []
         in_space = [a.name for a in osim.actuators if a.coordinate in floating(osim)]
         notes += [f"drives of the pelvis take no part: {', '.join(in_space)}"] if in_space else []
-        for name in ("motion", "ground"):
-            if (file := conditions.get(name)) is None:
-                continue
-            try:
-                table = read_table(file)
-                if name == "motion":
-                    radians = table.radians([c for c in walker.angles if c not in self.unrecorded])
-                    of_table = [*radians.notes, *pose_notes(radians, walker.model)]
-                else:
-                    labels = [f"{prefix}y" for prefix in self.force_columns.values()]
-                    total = sum((table.column(label) for label in labels), 0.0 * table.time)
-                    of_table = [*table.notes, *force_notes(total, walker.weight)]
-            except RecordingError as error:
-                raise InvalidSetting(name, str(error)) from None
-            notes += [f"{file.name}: {note}" for note in of_table]
-        return notes
+        return [*notes, *self._reader.notes(conditions, walker)]
 
     def evaluate(
-        self, design: dict[str, float], scenario: RecordedMotion, arrays: Set[str] = frozenset()
+        self, design: dict[str, float], scenario: WalkRecording, arrays: Set[str] = frozenset()
     ) -> tuple[SpatialMuscles, dict[str, NDArray[Any]]]:
         """Solve for the walk. Raises `Diverged` without one, and for an implausible one."""
         recorded = self._recorded(scenario)
@@ -224,17 +200,8 @@ class WalkTrack3D:
             raise InvalidSetting("model", f"{self.model.name}: {error}") from None
 
     def _recorded(self, scenario: Mapping[str, Any]) -> RecordedWalk:
-        ground = scenario.get("ground")
-        try:
-            tables = WalkTables(
-                read_table(scenario["motion"]),
-                None if ground is None else read_table(ground),
-                self.force_columns,
-                self.window,
-                self.cutoff,
-                axes="xyz",
-                unrecorded=self.unrecorded,
-            )
-            return tables.walk(self._walker)
-        except RecordingError as error:
-            raise InvalidDesign(str(error)) from None
+        return self._reader.walk(scenario, self._walker)
+
+    @property
+    def _reader(self) -> RecordingReader:
+        return RecordingReader(self.force_columns, self.window, self.cutoff, "xyz", self.unrecorded)
