@@ -12,8 +12,18 @@ from designopt_recordings.signals.filters import lowpass
 from designopt_recordings.table import TimeTable
 
 from designopt.arrays import Floats
-from designopt.collocation import Ends, Guess, Integral, Phase, Signal, Symbols, TrajectoryProblem, sampled
-from designopt.dynamics.system import Variable
+from designopt.collocation import (
+    Constraint,
+    Ends,
+    Guess,
+    Integral,
+    Phase,
+    Signal,
+    Symbols,
+    TrajectoryProblem,
+    sampled,
+)
+from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
 from designopt.lazy import scipy
 from designopt_walking.programs.gait import (
@@ -132,58 +142,85 @@ def _spline(table: TimeTable, label: str, begin: float, end: float) -> Any:
     return scipy.interpolate.make_interp_spline(table.time, values, k=DEGREE)
 
 
+@dataclass(frozen=True, eq=False)
+class FollowedRecording:
+    """What a program needs to follow a recorded `walk` with a `walker`: data of the system, integrals, and the cost
+
+    J = w_e int sum u^2 + w_s int sum w (x - x_ref)^2 + w_f int sum |F - F_ref|^2 / (m g), with the `weights` w_e, w_s,
+    w_f, and `state_weights` w of single coordinates and ``<coordinate>_speed`` (1 for others).
+    """
+
+    walker: Walker
+    walk: RecordedWalk
+    weights: TrackingWeights
+    state_weights: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def states(self) -> list[str]:
+        """Names of the recorded coordinates and speeds."""
+        return [name for name in self.walk.values if name not in self.walk.forces]
+
+    def system(self, axes: str = "xy") -> System:
+        """The equations of the walker with the recording as data, and ground forces along `axes`."""
+        units = {**dict.fromkeys(self.states, ""), **dict.fromkeys(self.walk.forces, "N")}
+        references = [(Variable(f"recorded_{n}", units[n]), ca.SX.sym(f"recorded_{n}")) for n in self.walk.values]
+        return walking_system(self.walker, data=references, axes=axes)
+
+    @property
+    def data(self) -> dict[str, Signal]:
+        """The recording, for a phase."""
+        return {f"recorded_{name}": Signal(self.walk.time, values) for name, values in self.walk.values.items()}
+
+    @property
+    def integrals(self) -> dict[str, Integral]:
+        """The terms of the cost without their weights, for a phase."""
+        controls, weight = [*excitations(self.walker), *self.walker.drives], self.walker.weight
+        return {
+            "effort": Integral(lambda v: powered([v[n] for n in controls], 2)),
+            "states": Integral(lambda v: self._squares(v, self.states)),
+            "contact": Integral(lambda v: self._squares(v, self.walk.forces) / weight),
+        }
+
+    def problem(self, phase: Phase, constraints: Mapping[str, Constraint]) -> TrajectoryProblem:
+        """With the cost of a phase that has these data and integrals. Figures: `objective` and its terms `effort`,
+        `states`, `contact`."""
+        w = self.weights
+        parts: dict[str, Callable[[Ends], Any]] = {
+            "effort": lambda e: w.effort * e.integral["effort"],
+            "states": lambda e: w.states * e.integral["states"],
+            "contact": lambda e: w.forces * e.integral["contact"],
+        }
+
+        def cost(e: Ends) -> Any:
+            return sum(part(e) for part in parts.values())
+
+        return TrajectoryProblem([phase], cost=cost, constraints=constraints, figures={"objective": cost, **parts})
+
+    def _squares(self, v: Symbols, names: list[str]) -> Any:
+        return sum((self.state_weights.get(n, 1.0) * (v[n] - v[f"recorded_{n}"]) ** 2 for n in names), ca.SX(0))
+
+
 def tracked_walk(
     walker: Walker, gait: GaitRanges, walk: RecordedWalk, weights: TrackingWeights | None = None
 ) -> TrajectoryProblem:
-    """The half cycle nearest to a recorded one, of the same duration, with the least effort.
+    """The half cycle nearest to a recorded one, of the same duration, with the least effort: see `FollowedRecording`.
 
-    J = w_e int (sum e^2 + tau^2) + w_s int sum (x - x_ref)^2 + w_f int sum |F - F_ref|^2 / (m g). Figures: `objective`
-    and its terms `effort`, `states`, `contact`. Raises `GaitError` for a walker without contact or symmetry.
+    Raises `GaitError` for a walker without contact or symmetry.
     """
     check_contact(walker)
     check_mirror(walker)
-    w = weights or TrackingWeights()
-    forces = walk.forces
-    states = [name for name in walk.values if name not in forces]
-    references = {name: ca.SX.sym(f"recorded_{name}") for name in walk.values}
-    units = {**dict.fromkeys(states, ""), **dict.fromkeys(forces, "N")}
-    system = walking_system(
-        walker, data=[(Variable(f"recorded_{name}", units[name]), symbol) for name, symbol in references.items()]
-    )
-    charged = [*excitations(walker), *walker.drives]
-
-    def squares(v: Symbols, names: list[str]) -> Any:
-        return sum(((v[n] - v[f"recorded_{n}"]) ** 2 for n in names), ca.SX(0))
-
+    followed = FollowedRecording(walker, walk, weights or TrackingWeights())
     bounds, scales = bounds_and_scales(walker, replace(gait, drive=None))
     speeds = {f"{c}_speed": gait.speeds.get(c, (-FASTEST, FASTEST)) for c in walker.coordinates}
     phase = Phase(
-        system,
+        followed.system(),
         tf=walk.duration,
         bounds={**bounds, **speeds},
         scales=scales,
-        integrals={
-            "effort": Integral(lambda v: powered([v[n] for n in charged], 2)),
-            "states": Integral(lambda v: squares(v, states)),
-            "contact": Integral(lambda v: squares(v, forces) / walker.weight),
-        },
-        data={f"recorded_{name}": Signal(walk.time, values) for name, values in walk.values.items()},
+        integrals=followed.integrals,
+        data=followed.data,
     )
-    parts: dict[str, Callable[[Ends], Any]] = {
-        "effort": lambda e: w.effort * e.integral["effort"],
-        "states": lambda e: w.states * e.integral["states"],
-        "contact": lambda e: w.forces * e.integral["contact"],
-    }
-
-    def cost(e: Ends) -> Any:
-        return sum(part(e) for part in parts.values())
-
-    return TrajectoryProblem(
-        [phase],
-        cost=cost,
-        constraints=mirror_constraints(walker),
-        figures={"objective": cost, **parts},
-    )
+    return followed.problem(phase, mirror_constraints(walker))
 
 
 def recorded_guess(walker: Walker, walk: RecordedWalk) -> Guess:

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from designopt.collocation import (
     Constraint,
-    Ends,
     Guess,
-    Integral,
     Phase,
-    Signal,
-    Symbols,
     TrajectoryProblem,
     periodic,
     sampled,
 )
-from designopt.dynamics.system import Variable
-from designopt.lazy import casadi as ca
 from designopt.study.language.findings import nearest_or_all
 from designopt_walking.programs.gait import (
     ACCELERATION_SIZE,
@@ -30,11 +23,9 @@ from designopt_walking.programs.gait import (
     GaitError,
     check_contact,
     excitations,
-    powered,
 )
-from designopt_walking.programs.track import RecordedWalk, TrackingWeights
+from designopt_walking.programs.track import FollowedRecording, RecordedWalk, TrackingWeights
 from designopt_walking.spatial.walker import floating
-from designopt_walking.system import walking_system
 from designopt_walking.walker import Walker
 
 #: Distance (m) from its recorded way that the pelvis may have, and that (rad) from the recorded range of a joint that
@@ -60,29 +51,15 @@ def followed_window(walker: Walker, walk: RecordedWalk, window: FollowedWindow) 
     """The motion of `walker` over the duration of the recorded `walk` nearest to it, with the least squared drives and
     excitations.
 
-    J = w_e int sum u^2 + w_s int sum w (x - x_ref)^2 + w_f int sum |F - F_ref|^2 / (m g), after example3DWalking of
-    OpenSim Moco. Figures: `objective` and its terms `effort`, `states`, `contact`. Nothing but the ground force acts on
-    the pelvis. Raises `GaitError` for a walker without contact, weights of unknown states, and a recording outside the
-    ranges of the coordinates.
+    The cost is that of `FollowedRecording`, after example3DWalking of OpenSim Moco. Nothing but the ground force acts
+    on the pelvis. Raises `GaitError` for a walker without contact, weights of unknown states, and a recording outside
+    the ranges of the coordinates.
     """
     check_contact(walker)
-    forces = walk.forces
-    states = [name for name in walk.values if name not in forces]
+    followed = FollowedRecording(walker, walk, window.weights, window.state_weights)
     for name in window.state_weights:
-        if name not in states:
-            raise GaitError("state_weights", f"'{name}' is not recorded{nearest_or_all(name, states)}")
-    references = {name: ca.SX.sym(f"recorded_{name}") for name in walk.values}
-    units = {**dict.fromkeys(states, ""), **dict.fromkeys(forces, "N")}
-    system = walking_system(
-        walker,
-        data=[(Variable(f"recorded_{name}", units[name]), symbol) for name, symbol in references.items()],
-        axes="xyz",
-    )
-    controls = [*excitations(walker), *walker.drives]
-
-    def squares(v: Symbols, names: list[str]) -> Any:
-        return sum((window.state_weights.get(n, 1.0) * (v[n] - v[f"recorded_{n}"]) ** 2 for n in names), ca.SX(0))
-
+        if name not in followed.states:
+            raise GaitError("state_weights", f"'{name}' is not recorded{nearest_or_all(name, followed.states)}")
     distances = dict(zip(("", "_speed"), window.start, strict=True))
     start = {
         f"{c}{kind}": (float(walk.values[f"{c}{kind}"][0]) - most, float(walk.values[f"{c}{kind}"][0]) + most)
@@ -92,7 +69,7 @@ def followed_window(walker: Walker, walk: RecordedWalk, window: FollowedWindow) 
     }
     bounds = coordinate_bounds(walker, walk)
     phase = Phase(
-        system,
+        followed.system("xyz"),
         tf=walk.duration,
         bounds=bounds,
         initial={name: _within(box, bounds.get(name)) for name, box in start.items()},
@@ -101,25 +78,10 @@ def followed_window(walker: Walker, walk: RecordedWalk, window: FollowedWindow) 
             **{f"{c}_speed": SPEED_SIZE for c in walker.coordinates},
             **{f"{c}_acceleration": ACCELERATION_SIZE for c in walker.coordinates},
         },
-        integrals={
-            "effort": Integral(lambda v: powered([v[n] for n in controls], 2)),
-            "states": Integral(lambda v: squares(v, states)),
-            "contact": Integral(lambda v: squares(v, forces) / walker.weight),
-        },
-        data={f"recorded_{name}": Signal(walk.time, values) for name, values in walk.values.items()},
+        integrals=followed.integrals,
+        data=followed.data,
     )
-    w = window.weights
-    parts: dict[str, Callable[[Ends], Any]] = {
-        "effort": lambda e: w.effort * e.integral["effort"],
-        "states": lambda e: w.states * e.integral["states"],
-        "contact": lambda e: w.forces * e.integral["contact"],
-    }
-
-    def cost(e: Ends) -> Any:
-        return sum(part(e) for part in parts.values())
-
-    constraints = {"cycle": repeated(walker)} if window.cycle else {}
-    return TrajectoryProblem([phase], cost=cost, constraints=constraints, figures={"objective": cost, **parts})
+    return followed.problem(phase, {"cycle": repeated(walker)} if window.cycle else {})
 
 
 def repeated(walker: Walker) -> Constraint:
