@@ -28,10 +28,10 @@ class Done:
 @contextlib.contextmanager
 def _only_installed_plugins() -> Iterator[None]:
     installed = {listed.entry.module.partition(".")[0] for listed in discovery.installed()}
-    modules = {key: str(plugin.target.__module__).partition(".")[0] for key, plugin in discovery._declared.items()}
-    available = {key: plugin for key, plugin in discovery._declared.items() if modules[key] in installed}
+    modules = {key: str(plugin.target.__module__).partition(".")[0] for key, plugin in discovery._declared_plugins.items()}
+    available = {key: plugin for key, plugin in discovery._declared_plugins.items() if modules[key] in installed}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(discovery, "_declared", available)
+        patch.setattr(discovery, "_declared_plugins", available)
         patch.setattr(discovery, "_plain", {})
         try:
             yield
