@@ -19,7 +19,7 @@ from designopt_walking.models.predict import WalkPredict
 from designopt_walking.results.arrays import WALK_ARRAYS, touched_bounds, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.outputs import WalkOutputs, mesh_outputs, walk_outputs
-from designopt_walking.results.physics import fibre_warnings, physics, refuse_implausible
+from designopt_walking.results.physics import failed_check_sentences, fibre_warnings, physics, refuse_implausible
 from designopt_walking.results.recording import bands, recorded_cycle
 from designopt_walking.walker import pulled, walker_of
 from recorded_walks import recorded_walk
@@ -277,3 +277,9 @@ def test_a_vertical_force_that_alternates_between_the_points_of_the_mesh_fails_a
     assert physics(walk)["force_peaks"] == 2.0
     assert physics(between)["force_peaks"] > 4.0
     assert physics(between)["failed_checks"] == physics(walk)["failed_checks"] + 1.0
+    peaks = physics(between)["force_peaks"]
+    assert failed_check_sentences(walk) == []
+    assert failed_check_sentences(between) == [
+        f"the number of peaks of a foot's force (force_peaks) is {peaks:g}, more than 4: raise 'intervals' (here 50 "
+        "intervals of the half cycle), the mesh is too coarse for this walk"
+    ]

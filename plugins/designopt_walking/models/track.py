@@ -41,7 +41,7 @@ from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.outputs import TENDON_OUTPUTS, WalkOutputs, walk_outputs
 from designopt_walking.results.physics import refuse_implausible
-from designopt_walking.walker import Walker, walker_of
+from designopt_walking.walker import Walker, idle_forces, walker_of
 
 
 class FollowedOutputs(WalkOutputs):
@@ -114,8 +114,9 @@ class WalkTrack:
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
         """What the readers of model and recording replaced or assumed."""
-        notes = [note for note in self._walker.model.notes if "sharing" not in note]
-        return [*notes, *self._reader.notes(conditions, self._walker)]
+        osim = self._walker.model
+        notes = [note for note in osim.notes if "sharing" not in note]
+        return [*notes, *idle_forces(osim), *self._reader.notes(conditions, self._walker)]
 
     def declares(self) -> Declared:
         """What compliant tendons store is an output."""
