@@ -284,7 +284,8 @@ def test_a_vertical_force_that_alternates_between_the_points_of_the_mesh_fails_a
 def test_a_foot_of_two_bodies_has_the_force_of_both_at_their_common_centre() -> None:
     model = read_model(planar_walker().content)
     contacts = sphere_contacts(model, [Sphere("toes", (0.02, 0.01, 0.0), 0.035)])
-    walkers = {len(some): walker_of(replace(model, contacts=some)) for some in (contacts, contacts[:-2], contacts[-2:])}
+    subsets = (contacts, contacts[:-2], contacts[-2:])
+    walkers = {len(spheres): walker_of(replace(model, contacts=spheres)) for spheres in subsets}
     observed = {}
     for number, walker in walkers.items():
         names = [*walker.coordinates, *(f"{name}_speed" for name in walker.coordinates), *walker.drives]

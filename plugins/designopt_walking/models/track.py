@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import field
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, NotRequired, cast
+from typing import Annotated, Any, ClassVar, NotRequired, cast
 
 from designopt_mechanics.robot_files.xml import ModelError
 from designopt_muscle.geometry.fits import polynomial_paths
@@ -20,6 +20,7 @@ from designopt_walking.bundled import planar_walker
 from designopt_walking.programs.gait import (
     GaitError,
     GaitRanges,
+    StatedRanges,
     check_contact,
     check_mirror,
     program_options,
@@ -33,12 +34,11 @@ from designopt_walking.programs.recording import (
     root_mean_square,
 )
 from designopt_walking.programs.tendons import (
-    KIND,
-    RIGID_TENDONS,
     TENDON_SETTINGS,
-    TENDON_STRAINS,
+    RigidTendons,
     TendonKind,
     Tendons,
+    TendonStrains,
     with_tendon_forces,
 )
 from designopt_walking.programs.track import TrackingWeights, recorded_guess, tracked_walk
@@ -46,7 +46,7 @@ from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.outputs import TENDON_OUTPUTS, WalkOutputs, walk_outputs
 from designopt_walking.results.physics import refuse_implausible
-from designopt_walking.walker import Walker, walker_of
+from designopt_walking.walker import Friction, Walker, walker_of
 
 
 class TrackedOutputs(WalkOutputs):
@@ -82,16 +82,11 @@ class WalkTrack:
     effort_weight: Annotated[float, Q("", "of squared excitations", gt=0)] = 10.0
     state_weight: Annotated[float, Q("", "of squared distances of coordinates and speeds", ge=0)] = 1.0
     force_weight: Annotated[float, Q("", "of squared distances of ground forces by body weight", ge=0)] = 1.0
-    friction: Annotated[
-        Literal["smooth", "opensim"], Q("", "of the feet; opensim has a kink at its transition speed")
-    ] = "smooth"
-    ranges: Annotated[
-        dict[str, tuple[float, float]],
-        Q("", "of coordinates in rad or m, by name with or without the side, where the usual ones do not suit"),
-    ] = field(default_factory=dict)
-    tendons: Annotated[TendonKind, Q("", KIND)] = "rigid"
-    rigid_tendons: Annotated[list[str] | None, Q("", RIGID_TENDONS)] = None
-    tendon_strains: Annotated[dict[str, float], Q("", TENDON_STRAINS)] = field(default_factory=dict)
+    friction: Friction = "smooth"
+    ranges: StatedRanges = field(default_factory=dict)
+    tendons: TendonKind = "rigid"
+    rigid_tendons: RigidTendons = None
+    tendon_strains: TendonStrains = field(default_factory=dict)
     intervals: Annotated[int, Q("", "of the mesh of the half cycle", ge=4, le=400)] = 24
     tolerance: Annotated[float, Q("", "of the solver", gt=0, lt=1e-2)] = 1e-5
 

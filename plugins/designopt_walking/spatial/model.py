@@ -31,7 +31,7 @@ from designopt_walking.spatial.walker import (
     muscle_driven,
     torque_driven,
 )
-from designopt_walking.walker import Walker
+from designopt_walking.walker import Friction, Walker
 
 
 @model("walk_track_3d", version=1, arrays=SPATIAL_ARRAYS)
@@ -78,9 +78,7 @@ class WalkTrack3D:
     ] = 0.05
     start_speed_distance: Annotated[float, Q("", "the same of a speed, rad/s or m/s", gt=0)] = 0.1
     cycle: Annotated[bool, Q("", "the motion repeats after the window: its end is its beginning, a way on")] = False
-    friction: Annotated[
-        Literal["smooth", "opensim"], Q("", "of the spheres; opensim has a kink at its transition speed")
-    ] = "smooth"
+    friction: Friction = "smooth"
     ranges: Annotated[
         dict[str, tuple[float, float]],
         Q("", "of coordinates in rad or m, by name with or without the side, instead of those of the model"),

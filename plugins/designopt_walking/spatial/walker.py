@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from designopt_mechanics.contacts import SphereContact
 from designopt_mechanics.tree import Point
@@ -14,7 +14,7 @@ from designopt_muscle.osim.model import GROUND, CoordinateActuator, OsimModel, O
 from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all
 from designopt_walking.programs.gait import GaitError, GaitRanges, plain, ranged_tree
-from designopt_walking.walker import DeviceForces, Ranges, Walker, walker_of
+from designopt_walking.walker import DeviceForces, Friction, Ranges, Walker, walker_of
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Feet:
     """What touches the ground: `spheres` beside those of the model, and the form of their `friction`."""
 
     spheres: Sequence[Sphere]
-    friction: Literal["smooth", "opensim"]
+    friction: Friction
 
 
 def torque_driven(model: OsimModel, feet: Feet, joints: DrivenJoints, ranges: Ranges) -> Walker:
