@@ -293,7 +293,7 @@ def _begin_session(store: Store, study: StudyDefinition) -> list[str]:
     except OSError as error:
         raise explain(error, store.path) from error
     store.journal.begin_session(host=socket.gethostname(), executor="none", workers=0, provenance=facts)
-    for text in store.repaired:
+    for text in store.repairs:
         store.journal.add_event("repaired", f"journal.db was damaged: {text}")
     for text in damaged:
         store.journal.add_event("warning", text)
