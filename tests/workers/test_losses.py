@@ -221,7 +221,7 @@ def test_workers_that_die_at_their_start_end_the_run_if_no_result_comes_between_
     executor = Dask.__new__(Dask)
     executor._failed_starts = executor._kill_count = 0
     executor._path, executor._flight = Path("s"), {}
-    executor._counted = (np.inf, 1)  # one worker, counted in the future
+    executor._worker_count = (np.inf, 1)  # one worker, counted in the future
     at_start = death(NoChunk.IDLE, Position.PREPARING, before=NoChunk.IDLE)
 
     def result():
