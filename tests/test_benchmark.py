@@ -339,7 +339,7 @@ def test_the_page_shows_what_happens(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_each_problem_has_a_figure_of_its_scores_and_of_its_surfaces(tmp_path: Path) -> None:
     scores = designopt.benchmark(sections(seeds=2), tmp_path / "small").scores
-    titles = {part: [figure.title for figure in of(scores)] for part, of in FIGURES_OF_PARTS.items()}
+    titles = {part: [figure.title for figure in figures(scores)] for part, figures in FIGURES_OF_PARTS.items()}
     assert titles == {
         "ranks": ["Average ranks after 24 designs, over 2 problems"],
         "convergence": ["two", "one"],

@@ -55,8 +55,6 @@ def benchmark(
     file: str,
     output: str | None,
     dry_run: bool,
-    figures: tuple[str, ...],
-    size: tuple[float, float] | None,
     mode: Mode,
     plugin_files: tuple[str, ...],
     data: dict[str, str],
@@ -70,6 +68,7 @@ def benchmark(
 
     def work(tell: Tell) -> None:
         tell(file)
+        figures, size = options.pop("figures"), options.pop("size")
         _check_figures(figures)
         statement = _read_or_fail(file, plugin_files, data)
         folder = Path(output) if output else statement.default_store

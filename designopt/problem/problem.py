@@ -49,8 +49,8 @@ class Problem(Statement):
     @cached_property
     def unshifted(self) -> Problem:
         """The same problem in the scenarios that evaluate a design itself, not its neighbours; these come first."""
-        unshifted = tuple(s for s in self.scenarios if not s.shift)
-        return self if len(unshifted) == len(self.scenarios) else dataclasses.replace(self, scenarios=unshifted)
+        scenarios = tuple(s for s in self.scenarios if not s.shift)
+        return self if len(scenarios) == len(self.scenarios) else dataclasses.replace(self, scenarios=scenarios)
 
     # ------------------------------------------------------------------------------------------------------- keys
 

@@ -22,7 +22,6 @@ from designopt.store.views import presentation
 if TYPE_CHECKING:
     import plotly.graph_objects
 
-    from designopt.report.section import Figure
     from designopt.store.result import Result
 
 #: Programs that can draw, by preference.
@@ -68,7 +67,7 @@ def write_figure(result: Result, file: Path, size: tuple[float, float] | None = 
     return write_one_of(_figures_of_part(result, file), file, size)
 
 
-def write_one_of(figures: Sequence[Figure], file: Path, size: tuple[float, float] | None = None) -> str:
+def write_one_of(figures: Sequence[Any], file: Path, size: tuple[float, float] | None = None) -> str:
     """Write the one of a part's `figures` that `file` names, ``PART.svg`` or ``PART-2.pdf`` for the second; `size` in
     mm, by default one column of a paper, higher where panels stand above each other or the legend is long. Returns its
     title and the file names of the others of the part; "" of an only one.
@@ -158,13 +157,13 @@ def part_and_number(file: Path) -> tuple[str, int]:
     return (match[1], int(match[2] or 1)) if match else (file.stem, 1)
 
 
-def _file_names(file: Path, figures: Sequence[Figure]) -> list[tuple[str, str]]:
+def _file_names(file: Path, figures: Sequence[Any]) -> list[tuple[str, str]]:
     """File name and title of each figure of a part."""
     part, _ = part_and_number(file)
     return [(f"{part}{f'-{k}' if k > 1 else ''}{file.suffix}", figure.title) for k, figure in enumerate(figures, 1)]
 
 
-def _figures_of_part(result: Result, file: Path) -> Sequence[Figure]:
+def _figures_of_part(result: Result, file: Path) -> Sequence[Any]:
     part, _ = part_and_number(file)
     try:
         return presentation.figures_of_part(result.in_stated_units, part, {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from designopt_mechanics.contacts import indentations, sphere_forces, sphere_loads
@@ -20,9 +20,12 @@ from designopt_muscle.osim.tree import tree_of
 
 from designopt.dynamics.system import Variable
 from designopt.lazy import casadi as ca
+from designopt.plugin import Quantity as Q
 from designopt_walking.muscles import MuscleStates, muscle_states
 
 Ranges = Mapping[str, tuple[float, float]]
+#: A setting of models.
+Friction = Annotated[Literal["smooth", "opensim"], Q("", "of the feet; opensim has a kink at its transition speed")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +160,7 @@ def walker_of(
     *,
     tree: Tree | None = None,
     ranges: Ranges | None = None,
-    friction: Literal["opensim", "smooth"] = "smooth",
+    friction: Friction = "smooth",
     lengths: Callable[[TreeState], Mapping[str, Any]] | None = None,
     compliant: Collection[str] = (),
 ) -> Walker:

@@ -158,13 +158,20 @@ def walk_outputs(walk: SolvedWalk) -> WalkOutputs:
         "peak_activation": float(activations.max()),
         "mean_activation": float(points.integral(activations.mean(axis=1)) / walk.stride_time),
         **physics(walk),
-        "constraint_violation": solution.violation,
-        "error_estimate": solution.error_estimate,
-        "resimulation_error": float(np.max(walk.phase.segment_errors, initial=0.0)),
-        "iterations": float(solution.iterations),
+        **solver_outputs(solution),
         **tendon_outputs(walk),
     }
     return cast(WalkOutputs, outputs)
+
+
+def solver_outputs(solution: Solution) -> dict[str, float]:
+    """Errors and iterations of a solution with one phase."""
+    return {
+        "constraint_violation": solution.violation,
+        "error_estimate": solution.error_estimate,
+        "resimulation_error": float(np.max(solution.phase.segment_errors, initial=0.0)),
+        "iterations": float(solution.iterations),
+    }
 
 
 def device_power(walk: SolvedWalk) -> Floats:

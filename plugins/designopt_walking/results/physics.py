@@ -67,9 +67,7 @@ def physics(walk: SolvedWalk) -> dict[str, float]:
     outputs["failed_checks"] = float(sum(not outputs[name] <= limit for name, (_, limit) in CHECKS.items()))
     outputs["penetration"] = float(observed.indentation.max())
     outputs["peak_foot_force"] = float(np.linalg.norm(observed.ground_force, axis=2).max() / weight)
-    lengths, rates = observed.fibre_length, observed.fibre_speed
-    outside = (lengths < FIBRES[0]) | (lengths > FIBRES[1]) | (np.abs(rates) > FIBRE_SPEEDS[1])
-    outputs["fibres_outside"] = float(outside.any(axis=0).sum())
+    outputs["fibres_outside"] = fibres_outside(observed.fibre_length, observed.fibre_speed)
     return outputs
 
 
@@ -83,6 +81,13 @@ def failed_check_sentences(walk: SolvedWalk) -> list[str]:
         for name, (words, limit) in CHECKS.items()
         if not outputs[name] <= limit
     ]
+
+
+def fibres_outside(lengths: Floats, speeds: Floats) -> float:
+    """Number of muscles whose fibres leave the range of their curves: `lengths` (n, k) in optimal lengths, `speeds`
+    (n, k) in maximum speeds of shortening."""
+    outside = (lengths < FIBRES[0]) | (lengths > FIBRES[1]) | (np.abs(speeds) > FIBRE_SPEEDS[1])
+    return float(outside.any(axis=0).sum())
 
 
 def _peaks(force: Floats) -> int:
