@@ -122,6 +122,8 @@ RECORDED = ("obj", "inf_pr", "inf_du", "mu", "d_norm", "alpha_pr")
 PUSH, BARRIER = {False: 1e-2, True: 1e-8}, {False: 0.1, True: 1e-5}
 #: Multiple of a barrier parameter above 1e-5 to which its optimality conditions are solved; IPOPT's is 10.
 KAPPA_EARLY = 100.0
+#: Barrier parameter below which steps of second order are tried; IPOPT has none with its default barrier strategy.
+SECOND_BELOW = 1e-3
 
 
 class Interior:
@@ -179,7 +181,7 @@ class Run:
             **s.addresses, **functions.addresses,
             **{name: address + 8 * begin for name, begin in zip(library.OF_RUN, ends, strict=False)},
             evaluate=method.evaluate, calls=functions.calls,
-            barrier=BARRIER[warm], push=PUSH[warm], kappa_early=KAPPA_EARLY, warm=warm,
+            barrier=BARRIER[warm], push=PUSH[warm], kappa_early=KAPPA_EARLY, second_below=SECOND_BELOW, warm=warm,
         )  # fmt: skip
         self._started = False
         self._state = method.code.interior_new(ctypes.byref(passed))

@@ -304,9 +304,12 @@ def _interior_solution(search: Search, bounds: ProgramBounds, best: End, flat: b
             break
         size = _size(best)
         tolerance = max(tolerance * AIM * requested / best.error, TIGHTEST * size)
+        iterations = best.run.iterations
         continued = search.further(best.run, tolerance, min(max(tolerance / size, TIGHTEST), requested))
         if continued is None:
             break
+        if continued.status is Status.SOLVED and best.run.iterations == iterations:  # it held already
+            continue
         continued, helped = _compared(search, bounds, best, continued, flat)
         if not helped:
             return continued
