@@ -292,9 +292,9 @@ def test_a_foot_of_two_bodies_has_the_force_of_both_at_their_common_centre() -> 
         names += [f"{kind}_{name}" for kind in ("activation", "excitation") for name in walker.muscles.names]
         values = {name: np.full(1, 0.75 if name == "pelvis_ty" else 0.0) for name in names}
         observed[number] = observables(walker, values, {})
-    both, heel, toes = (observed[number] for number in (6, 4, 2))
+    foot, heel, toes = (observed[number] for number in (6, 4, 2))
     assert min(heel.ground_force[..., 1].min(), toes.ground_force[..., 1].min()) > 1.0
-    np.testing.assert_allclose(both.ground_force, heel.ground_force + toes.ground_force)
-    moments = [part.ground_force[..., 1] * part.pressure_centre for part in (both, heel, toes)]
+    np.testing.assert_allclose(foot.ground_force, heel.ground_force + toes.ground_force)
+    moments = [part.ground_force[..., 1] * part.pressure_centre for part in (foot, heel, toes)]
     np.testing.assert_allclose(moments[0], moments[1] + moments[2])
-    np.testing.assert_allclose(both.heel, heel.heel)
+    np.testing.assert_allclose(foot.heel, heel.heel)
