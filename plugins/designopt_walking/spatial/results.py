@@ -144,11 +144,12 @@ class FollowedWalk:
         impulse = np.tensordot(weights, points.ground_force.sum(axis=1), axes=1)
         impulse += duration * walker.mass * walker.model.gravity
         change = points.momentum[-1] - points.momentum[0]
-        balanced = points.residual[weights > 0.0]  # at the points where the equations of motion are imposed
+        imposed = weights > 0.0  # where the equations of motion hold; controls before them are extrapolated
+        balanced = points.residual[imposed]
         errors = self._errors
         angles = [errors[c.name] for c in coordinates if c.unit == "rad" and c.name in errors]
         places = [errors[c.name] for c in coordinates if c.unit == "m" and c.name in errors]
-        drives = [np.abs(phase.values[name]).max() for name in walker.drives]
+        drives = [np.abs(phase.values[name][imposed]).max() for name in walker.drives]
         force = np.linalg.norm(points.ground_force, axis=2)
         return {
             "objective": solution.objective,
