@@ -34,7 +34,8 @@ _AXES, _SIDES = "xyz", "rl"
 
 
 class SpatialOutputs(TypedDict):
-    """Outputs of a followed walk; those of ground forces where they are recorded, of muscles where these move it."""
+    """Outputs of a followed walk; those of the pelvis' place and of ground forces where they are recorded, those of
+    muscles where these move it."""
 
     objective: Annotated[float, Q("", "the minimised cost")]
     effort: Annotated[float, Q("", "the cost's term of squared drives")]
@@ -42,7 +43,7 @@ class SpatialOutputs(TypedDict):
     contact: Annotated[float, Q("", "the cost's term of ground forces")]
     angle_error: Annotated[float, Q("rad", "root mean square distance of the recorded angles")]
     largest_angle_error: Annotated[float, Q("rad", "the same of the angle that differs most")]
-    position_error: Annotated[float, Q("m", "root mean square distance of the place of the pelvis")]
+    position_error: NotRequired[Annotated[float, Q("m", "root mean square distance of the place of the pelvis")]]
     largest_drive: Annotated[float, Q("", "largest size of a drive's control; 1 is its optimal torque")]
     peak_foot_force: Annotated[float, Q("", "largest force on a foot, body weights")]
     penetration: Annotated[float, Q("m", "largest, of a sphere into the ground")]
@@ -156,7 +157,7 @@ class FollowedWalk:
             **{name: solution.figures[name] for name in ("effort", "states", "contact")},
             "angle_error": root_mean_square(angles),
             "largest_angle_error": float(max(angles)),
-            "position_error": root_mean_square(places),
+            **({"position_error": root_mean_square(places)} if places else {}),
             **{output: errors[axis] for axis, output in _FORCE_ERRORS.items() if axis in errors},
             "largest_drive": float(max(drives, default=0.0)),
             "peak_foot_force": float(force.max() / walker.weight),
