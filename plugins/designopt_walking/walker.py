@@ -129,6 +129,18 @@ def pulled(walker: Walker, coordinate: str, force: float) -> Walker:
     return replace(walker, moments={**walker.moments, "pull": column}, pull=force)
 
 
+def idle_forces(model: OsimModel) -> list[str]:
+    """A sentence on the forces of a model that `walker_of` leaves out: those that depend on the motion alone; none
+    without any."""
+    if not model.passive:
+        return []
+    names = ", ".join(force.name for force in model.passive)
+    return [
+        f"the forces of the file that depend on the motion alone take no part ({names}): joints end at the ranges of "
+        "their coordinates; walk_track_3d has springs at joints (springs)"
+    ]
+
+
 def on_slope(model: OsimModel, slope: float) -> OsimModel:
     """The model on ground that rises by `slope` (rise over run): axes stay along and normal to the ground, and gravity
     turns."""

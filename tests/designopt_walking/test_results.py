@@ -20,7 +20,7 @@ from designopt_walking.results.arrays import WALK_ARRAYS, touched_bounds, walk_a
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.observables import observables
 from designopt_walking.results.outputs import WalkOutputs, mesh_outputs, walk_outputs
-from designopt_walking.results.physics import fibre_warnings, physics, refuse_implausible
+from designopt_walking.results.physics import failed_check_sentences, fibre_warnings, physics, refuse_implausible
 from designopt_walking.results.recording import bands, recorded_cycle
 from designopt_walking.spatial.walker import Sphere, sphere_contacts
 from designopt_walking.walker import pulled, walker_of
@@ -279,6 +279,12 @@ def test_a_vertical_force_that_alternates_between_the_points_of_the_mesh_fails_a
     assert physics(walk)["force_peaks"] == 2.0
     assert physics(between)["force_peaks"] > 4.0
     assert physics(between)["failed_checks"] == physics(walk)["failed_checks"] + 1.0
+    peaks = physics(between)["force_peaks"]
+    assert failed_check_sentences(walk) == []
+    assert failed_check_sentences(between) == [
+        f"the number of peaks of a foot's force (force_peaks) is {peaks:g}, more than 4: raise 'intervals' (here 50 "
+        "intervals of the half cycle), the mesh is too coarse for this walk"
+    ]
 
 
 def test_a_foot_of_two_bodies_has_the_force_of_both_at_their_common_centre() -> None:

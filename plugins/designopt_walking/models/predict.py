@@ -56,7 +56,7 @@ from designopt_walking.results.outputs import (
 from designopt_walking.results.physics import refuse_implausible
 from designopt_walking.results.recording import recorded_cycle
 from designopt_walking.storage import guess_from_table
-from designopt_walking.walker import Friction, Walker, on_slope, pulled, walker_of
+from designopt_walking.walker import Friction, Walker, idle_forces, on_slope, pulled, walker_of
 
 
 class Walking(TypedDict, total=False):
@@ -181,7 +181,8 @@ class WalkPredict:
         ground = filled(WalkingOnSlope, conditions)
         predictor = self._predictor(ground["slope"], ground["pull"])[0]
         walker, first = predictor.walker, predictor.first
-        notes = [f"{self._file.name}: {note}" for note in walker.model.notes if "sharing" not in note]
+        of_file = (*walker.model.notes, *idle_forces(walker.model))
+        notes = [f"{self._file.name}: {note}" for note in of_file if "sharing" not in note]
         return notes + ([] if first is None else outside_ranges(walker, first))
 
     def declares(self) -> Declared:

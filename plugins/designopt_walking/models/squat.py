@@ -28,7 +28,7 @@ from designopt_walking.programs.tendons import (
 )
 from designopt_walking.results.fibres import FibresAlong, fibres_along
 from designopt_walking.results.outputs import TENDON_OUTPUTS
-from designopt_walking.walker import Walker
+from designopt_walking.walker import Walker, idle_forces
 
 
 class SquatDesign(TypedDict, total=False):
@@ -100,6 +100,10 @@ class SquatToStand:
         if self.tendons == "compliant" and self.drive == "torques":
             raise InvalidSetting("tendons", "torques have no tendons; set 'drive: muscles'")
         _ = self._leg
+
+    def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
+        """What of the model takes no part."""
+        return [] if self.model is None else [f"{self.model.name}: {note}" for note in idle_forces(self._leg[0].model)]
 
     def declares(self) -> Declared:
         """What compliant tendons store is an output."""

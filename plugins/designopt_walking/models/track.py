@@ -46,7 +46,7 @@ from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.outputs import TENDON_OUTPUTS, WalkOutputs, walk_outputs
 from designopt_walking.results.physics import refuse_implausible
-from designopt_walking.walker import Friction, Walker, walker_of
+from designopt_walking.walker import Friction, Walker, idle_forces, walker_of
 
 
 class TrackedOutputs(WalkOutputs):
@@ -106,8 +106,9 @@ class WalkTrack:
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
         """What the readers of model and recording replaced or assumed."""
-        notes = [note for note in self._walker.model.notes if "sharing" not in note]
-        return [*notes, *self._reader.notes(self._walker, conditions)]
+        osim = self._walker.model
+        notes = [note for note in osim.notes if "sharing" not in note]
+        return [*notes, *idle_forces(osim), *self._reader.notes(self._walker, conditions)]
 
     def declares(self) -> Declared:
         """What compliant tendons store is an output."""
