@@ -138,8 +138,10 @@ class FollowedWalk:
         points = self._points(phase.values)
         coordinates = walker.state.tree.coordinates
         in_space = floating(walker.model)
-        units = [c.unit for c in coordinates]
-        base = {unit: [i for i, c in enumerate(coordinates) if c.name in in_space and c.unit == unit] for unit in units}
+        pelvis = {
+            unit: [i for i, c in enumerate(coordinates) if c.name in in_space and c.unit == unit]
+            for unit in ("m", "rad")
+        }
         duration = phase.tf - phase.t0
         weights = duration * phase.mesh.weights
         impulse = np.tensordot(weights, points.ground_force.sum(axis=1), axes=1)
@@ -162,8 +164,8 @@ class FollowedWalk:
             "largest_drive": float(max(drives, default=0.0)),
             "peak_foot_force": float(force.max() / walker.weight),
             "penetration": float(points.indentation.max()),
-            "pelvis_force": float(np.abs(balanced[:, base.get("m", [])]).max(initial=0.0)),
-            "pelvis_moment": float(np.abs(balanced[:, base.get("rad", [])]).max(initial=0.0)),
+            "pelvis_force": float(np.abs(balanced[:, pelvis["m"]]).max(initial=0.0)),
+            "pelvis_moment": float(np.abs(balanced[:, pelvis["rad"]]).max(initial=0.0)),
             "impulse_error": float(np.linalg.norm(impulse - change) / (walker.weight * duration)),
             **solver_outputs(solution),
             **self._of_muscles(points, weights / duration),
