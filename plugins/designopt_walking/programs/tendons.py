@@ -90,10 +90,10 @@ class Tendons:
 
 
 def with_tendon_forces(walker: Walker, trajectories: PhaseGuess) -> PhaseGuess:
-    """First `trajectories` with the forces of the compliant tendons of a `walker`, if they lack them: those that rigid
+    """First `trajectories` with the forces of the compliant tendons of a `walker`: those that they lack are what rigid
     tendons would have in these coordinates, speeds and activations."""
-    names = walker.muscles.compliant
-    if not names or f"tendon_force_{names[0]}" in trajectories.at(np.zeros(1)):
+    forces = {f"tendon_force_{name}" for name in walker.muscles.compliant}
+    if forces <= trajectories.at(np.zeros(1)).keys():
         return trajectories
     return _OnRigidTendons(walker, trajectories)
 
@@ -125,7 +125,7 @@ class _OnRigidTendons:
         ]
         (forces,) = _rigid_forces(self.walker)(*(np.stack(column, axis=1) for column in columns))
         forces = np.maximum(forces, LEAST_FORCE)
-        return {**values, **{f"tendon_force_{name}": forces[:, muscles.index(name)] for name in muscles.compliant}}
+        return {**{f"tendon_force_{name}": forces[:, muscles.index(name)] for name in muscles.compliant}, **values}
 
 
 @lru_cache(maxsize=8)

@@ -34,7 +34,8 @@ _AXES, _SIDES = "xyz", "rl"
 
 
 class SpatialOutputs(TypedDict):
-    """Outputs of a followed walk; those of ground forces where they are recorded, of muscles where these move it."""
+    """Outputs of a followed walk; those of the pelvis' place and of ground forces where they are recorded, those of
+    muscles where these move it."""
 
     objective: Annotated[float, Q("", "the minimised cost")]
     effort: Annotated[float, Q("", "the cost's term of squared drives")]
@@ -42,7 +43,7 @@ class SpatialOutputs(TypedDict):
     contact: Annotated[float, Q("", "the cost's term of ground forces")]
     angle_error: Annotated[float, Q("rad", "root mean square distance of the recorded angles")]
     largest_angle_error: Annotated[float, Q("rad", "the same of the angle that differs most")]
-    position_error: Annotated[float, Q("m", "root mean square distance of the place of the pelvis")]
+    position_error: NotRequired[Annotated[float, Q("m", "root mean square distance of the place of the pelvis")]]
     largest_drive: Annotated[float, Q("", "largest size of a drive's control; 1 is its optimal torque")]
     peak_foot_force: Annotated[float, Q("", "largest force on a foot, body weights")]
     penetration: Annotated[float, Q("m", "largest, of a sphere into the ground")]
@@ -137,31 +138,34 @@ class FollowedWalk:
         points = self._points(phase.values)
         coordinates = walker.state.tree.coordinates
         in_space = floating(walker.model)
-        units = [c.unit for c in coordinates]
-        base = {unit: [i for i, c in enumerate(coordinates) if c.name in in_space and c.unit == unit] for unit in units}
+        pelvis = {
+            unit: [i for i, c in enumerate(coordinates) if c.name in in_space and c.unit == unit]
+            for unit in ("m", "rad")
+        }
         duration = phase.tf - phase.t0
         weights = duration * phase.mesh.weights
         impulse = np.tensordot(weights, points.ground_force.sum(axis=1), axes=1)
         impulse += duration * walker.mass * walker.model.gravity
         change = points.momentum[-1] - points.momentum[0]
-        balanced = points.residual[weights > 0.0]  # at the points where the equations of motion are imposed
+        imposed = weights > 0.0  # where the equations of motion hold; controls before them are extrapolated
+        balanced = points.residual[imposed]
         errors = self._errors
         angles = [errors[c.name] for c in coordinates if c.unit == "rad" and c.name in errors]
         places = [errors[c.name] for c in coordinates if c.unit == "m" and c.name in errors]
-        drives = [np.abs(phase.values[name]).max() for name in walker.drives]
+        drives = [np.abs(phase.values[name][imposed]).max() for name in walker.drives]
         force = np.linalg.norm(points.ground_force, axis=2)
         return {
             "objective": solution.objective,
             **{name: solution.figures[name] for name in ("effort", "states", "contact")},
             "angle_error": root_mean_square(angles),
             "largest_angle_error": float(max(angles)),
-            "position_error": root_mean_square(places),
+            **({"position_error": root_mean_square(places)} if places else {}),
             **{output: errors[axis] for axis, output in _FORCE_ERRORS.items() if axis in errors},
             "largest_drive": float(max(drives, default=0.0)),
             "peak_foot_force": float(force.max() / walker.weight),
             "penetration": float(points.indentation.max()),
-            "pelvis_force": float(np.abs(balanced[:, base.get("m", [])]).max(initial=0.0)),
-            "pelvis_moment": float(np.abs(balanced[:, base.get("rad", [])]).max(initial=0.0)),
+            "pelvis_force": float(np.abs(balanced[:, pelvis["m"]]).max(initial=0.0)),
+            "pelvis_moment": float(np.abs(balanced[:, pelvis["rad"]]).max(initial=0.0)),
             "impulse_error": float(np.linalg.norm(impulse - change) / (walker.weight * duration)),
             **solver_outputs(solution),
             **self._of_muscles(points, weights / duration),
