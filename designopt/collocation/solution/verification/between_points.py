@@ -110,7 +110,7 @@ def finer_quadrature(count: int) -> tuple[Floats, Floats]:
     from numpy.polynomial.legendre import legroots
 
     # the zeros of P_{n-1} - P_n, of which 1 is the last
-    roots = legroots(np.concatenate([np.zeros(count - 1), [1.0, -1.0]]))
+    roots = legroots(np.concatenate([np.zeros(count - 1), [1.0, -1.0]])).real  # complex from NumPy 2.5 on
     points = np.concatenate([0.5 * (np.sort(roots)[:-1] + 1.0), [1.0]])
     D = derivative_matrix(np.concatenate([[0.0], points]))[1:, 1:]
     return points, np.asarray(np.linalg.inv(D), float)
