@@ -34,13 +34,13 @@ from designopt.lazy import casadi as ca
 class Reader:
     """Reads variables of the programs of `statement` with the layout `places`; caches its functions."""
 
-    def __init__(self, statement: ProblemFunctions, places: Layout) -> None:
-        self.statement, self.places = statement, places
+    def __init__(self, functions: ProblemFunctions, layout: Layout) -> None:
+        self.statement, self.places = functions, layout
         self._of_points = [
-            PerPoint(point.all_expressions, len(layout.point))
-            for point, layout in zip(statement.points, places.phases, strict=True)
+            PerPoint(point.all_expressions, len(phase_layout.point))
+            for point, phase_layout in zip(functions.points, layout.phases, strict=True)
         ]
-        ends = statement.ends
+        ends = functions.ends
         figures = ca.densify(column(list(ends.figures.values())))
         self._ends = PerPoint(ca.Function("figures", ends.all, [ends.cost, figures]), 1)
 
@@ -244,11 +244,11 @@ def _constraints(
     return ConstraintValues(transcription.blocks, tuple(units), values, low, high, transcription.row_scale)
 
 
-def scales_by_name(statement: ProblemFunctions, transcription: Transcription) -> dict[str, float]:
+def scales_by_name(functions: ProblemFunctions, transcription: Transcription) -> dict[str, float]:
     """Scales of variables by "phase.name", of parameters by name."""
     scale_of = {}
     for phase, point, phase_layout in zip(
-        statement.problem.phases, statement.points, transcription.layout.phases, strict=True
+        functions.problem.phases, functions.points, transcription.layout.phases, strict=True
     ):
         for j, name in enumerate(point.names):
             scale_of[f"{phase.name}.{name}"] = float(transcription.scale[phase_layout.point[0, j]])

@@ -206,14 +206,14 @@ class Program:
             )
             raise ProblemError("bad_guess", "previous", text)
 
-    def _first(self, problem: TrajectoryProblem, places: Layout, bounds: ProgramBounds, guess: Guess) -> Floats:
+    def _first(self, problem: TrajectoryProblem, layout: Layout, bounds: ProgramBounds, guess: Guess) -> Floats:
         """All variables (n,) at the guess, not scaled; integrals have their values there."""
-        x = initial_point(self.statement, problem, places, bounds, guess)
-        for phase in sorted({phase for phase, _ in places.integrals}):
+        x = initial_point(self.statement, problem, layout, bounds, guess)
+        for phase in sorted({phase for phase, _ in layout.integrals}):
             values = self._reader.phase(phase, x, bounds.parameters).integrals
             for number, value in enumerate(values.tolist()):
-                if (phase, number) in places.integrals:
-                    x[places.integrals[phase, number]] = np.nan_to_num(value)
+                if (phase, number) in layout.integrals:
+                    x[layout.integrals[phase, number]] = np.nan_to_num(value)
         return x
 
     def _run(

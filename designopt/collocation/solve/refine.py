@@ -57,10 +57,10 @@ def with_errors(problem: TrajectoryProblem, solution: Solution) -> Solution:
     return replace(solution, phases=phases, error_estimate=max(float(p.error.max()) for p in phases.values()))
 
 
-def verified(problem: TrajectoryProblem, statement: ProblemFunctions, solution: Solution, tolerance: float) -> Solution:
+def verified(problem: TrajectoryProblem, functions: ProblemFunctions, solution: Solution, tolerance: float) -> Solution:
     """The solution with larger errors where a re-simulation of its controls, or a search for pulses, does not agree."""
     phases = {}
-    for phase, point in zip(problem.phases, statement.points, strict=True):
+    for phase, point in zip(problem.phases, functions.points, strict=True):
         solved = solution.phases[phase.name]
         segments = segment_errors(phase, solved, solution.parameters)
         observed = np.maximum(segments, pulse_errors(phase, point, solved, solution.parameters))

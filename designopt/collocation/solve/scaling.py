@@ -28,33 +28,33 @@ NEARBY = 1e-3
 
 
 def scales(
-    statement: ProblemFunctions, places: Layout, boxes: ProgramBounds, guess: Floats, stated: Mapping[str, float]
+    functions: ProblemFunctions, layout: Layout, boxes: ProgramBounds, guess: Floats, stated: Mapping[str, float]
 ) -> tuple[Floats, Floats]:
     """Scale and shift (n,) of all variables: half the range and its middle if the box is finite and at most `WIDEST`,
     else the largest guess, at least 1, and 0. Integrals have the size of their guess. The scales of a phase, and before
     them `stated` ones, by name, take precedence; those of free times are t0 and tf, for all phases.
     """
-    scale, shift = np.ones(places.size), np.zeros(places.size)
+    scale, shift = np.ones(layout.size), np.zeros(layout.size)
     named = set()
-    for i, layout in enumerate(places.phases):
-        point = statement.points[i]
+    for i, phase_layout in enumerate(layout.phases):
+        point = functions.points[i]
         of_phase = {**point.phase.scales, **stated}
         check_names(f"{point.phase.name}: scales", point.phase.scales, [*point.names, "t0", "tf"], "variable")
         for j, name in enumerate(point.names):
-            where = layout.states[:, j] if j < point.nx else layout.point[:, j]
+            where = phase_layout.states[:, j] if j < point.nx else phase_layout.point[:, j]
             named.add(name)
             # the ends may have boxes of their own
             inner = where[1:-1] if len(where) > 2 else where
             _set(scale, shift, where, boxes.low[inner[0]], boxes.high[inner[0]], guess[where], of_phase.get(name))
-        for name, index in layout.times.items():
+        for name, index in phase_layout.times.items():
             named.add(name)
             one = np.array([index])
             _set(scale, shift, one, boxes.low[index], boxes.high[index], guess[one], of_phase.get(name))
-    for name, index in places.parameters.items():
+    for name, index in layout.parameters.items():
         named.add(name)
         one = np.array([index])
         _set(scale, shift, one, boxes.low[index], boxes.high[index], guess[one], stated.get(name))
-    for index in places.integrals.values():
+    for index in layout.integrals.values():
         one = np.array([index])
         _set(scale, shift, one, -np.inf, np.inf, guess[one], None)
     check_names("scales", stated, sorted(named), "variable")

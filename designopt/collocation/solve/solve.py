@@ -69,7 +69,7 @@ def solve(
     return solution
 
 
-def checked(problem: TrajectoryProblem, statement: ProblemFunctions, solution: Solution) -> Solution:
+def checked(problem: TrajectoryProblem, functions: ProblemFunctions, solution: Solution) -> Solution:
     """The solution of `problem` with all accuracy checks, also in its message.
 
     The error estimate of each interval, re-simulations with its controls, violations between the points: see
@@ -80,7 +80,7 @@ def checked(problem: TrajectoryProblem, statement: ProblemFunctions, solution: S
     phases: dict[str, PhaseSolution] = {}
     ends: list[str] = []
     between: list[str] = []
-    for phase, point in zip(problem.phases, statement.points, strict=True):
+    for phase, point in zip(problem.phases, functions.points, strict=True):
         solved = solution.phases[phase.name]
         resimulated = resimulate(phase, solved, solution.parameters)
         if resimulated.end < resimulated.times[-1]:

@@ -47,33 +47,33 @@ class ProgramBounds:
 
 
 def boxes(
-    statement: ProblemFunctions, problem: TrajectoryProblem, places: Layout, blocks: tuple[Block, ...]
+    functions: ProblemFunctions, problem: TrajectoryProblem, layout: Layout, blocks: tuple[Block, ...]
 ) -> ProgramBounds:
-    """The numbers of `problem`, which is that of `statement` or differs from it in numbers alone.
+    """The numbers of `problem`, which is that of `functions` or differs from it in numbers alone.
 
     Raises `ProblemError` (bad_bounds) for empty boxes, unknown names, and signals that are too short.
     """
-    if problem is not statement.problem:
-        _check_same(statement.problem, problem)
-    low, high = np.full(places.size, -math.inf), np.full(places.size, math.inf)
+    if problem is not functions.problem:
+        _check_same(functions.problem, problem)
+    low, high = np.full(layout.size, -math.inf), np.full(layout.size, math.inf)
     parameters = []
-    for i, (phase, point, layout) in enumerate(zip(problem.phases, statement.points, places.phases, strict=True)):
-        _limit_variables(phase, point, layout, low, high)
-        fixed = _limit_times(phase, layout, low, high)
+    for i, (phase, point, phase_layout) in enumerate(zip(problem.phases, functions.points, layout.phases, strict=True)):
+        _limit_variables(phase, point, phase_layout, low, high)
+        fixed = _limit_times(phase, phase_layout, low, high)
         begin = phase.t0_range or problem.phases[i - 1].tf_range
         if not begin[0] < phase.tf_range[1]:
             text = f"{phase.tf_range[1]:g} is not after t0 = {begin[0]:g}: a phase must have a positive duration"
             raise ProblemError("bad_bounds", f"{phase.name}: tf", text)
         constants = [_number(phase, name) for name in point.constant_names]
-        fractions = layout.mesh.fractions[layout.mesh.first :]
+        fractions = phase_layout.mesh.fractions[phase_layout.mesh.first :]
         times = fixed[0] + fractions * (fixed[1] - fixed[0]) if len(fixed) == 2 else None
         signals = [_sampled(phase, name, fractions, times) for name in point.signal_names]
         parameters += [np.array([*constants, *fixed]), np.array(signals).T.ravel()]
-    for sample, at in zip(statement.samples, places.samples, strict=True):
+    for sample, at in zip(functions.samples, layout.samples, strict=True):
         parameters.append(sample_numbers(problem.phases[sample.phase], sample, at))
-    _limit_parameters(problem, places, low, high)
-    _limit_integrals(problem, places, low, high)
-    row_low, row_high = _row_limits(statement.problem, problem, blocks)
+    _limit_parameters(problem, layout, low, high)
+    _limit_integrals(problem, layout, low, high)
+    row_low, row_high = _row_limits(functions.problem, problem, blocks)
     return ProgramBounds(low, high, row_low, row_high, np.concatenate([*parameters, np.empty(0)]))
 
 
@@ -147,19 +147,19 @@ def _limit_times(phase: Phase, layout: PhaseLayout, low: Floats, high: Floats) -
     return fixed
 
 
-def _limit_parameters(problem: TrajectoryProblem, places: Layout, low: Floats, high: Floats) -> None:
+def _limit_parameters(problem: TrajectoryProblem, layout: Layout, low: Floats, high: Floats) -> None:
     check_names("parameters", problem.parameters, list(problem.parameter_ranges), "parameter")
-    for name, index in places.parameters.items():
+    for name, index in layout.parameters.items():
         low[index], high[index] = _checked(f"parameters.{name}", problem.parameter_ranges[name])
 
 
-def _limit_integrals(problem: TrajectoryProblem, places: Layout, low: Floats, high: Floats) -> None:
+def _limit_integrals(problem: TrajectoryProblem, layout: Layout, low: Floats, high: Floats) -> None:
     for i, phase in enumerate(problem.phases):
         for j, (name, integral) in enumerate(phase.integrals.items()):
             where = f"{phase.name}: integrals.{name}"
             limits = _checked(where, (integral.low, integral.high))
-            if (i, j) in places.integrals:
-                index = places.integrals[i, j]
+            if (i, j) in layout.integrals:
+                index = layout.integrals[i, j]
                 low[index], high[index] = limits
             elif limits != (-math.inf, math.inf):
                 text = "had no limits when the program was built: build it again"

@@ -157,21 +157,21 @@ class RowCollector:
     y_i are the rows of all points of phase i, as many at each. Nothing is scaled.
     """
 
-    def __init__(self, statement: ProblemFunctions, places: Layout) -> None:
-        self.statement, self.layout = statement, places
+    def __init__(self, functions: ProblemFunctions, layout: Layout) -> None:
+        self.statement, self.layout = functions, layout
         self.blocks: list[Block] = []
         self.count = 0
         self._of_variables: list[tuple[Any, ...]] = []
-        self._of_points: list[list[tuple[Any, ...]]] = [[] for _ in places.phases]
-        for i, layout in enumerate(places.phases):
-            self._defects(i, layout)
-            self._equations(i, layout)
-            self._control_rows(i, layout)
-            self._held_controls(i, layout)
-            self._integrals(i, layout)
+        self._of_points: list[list[tuple[Any, ...]]] = [[] for _ in layout.phases]
+        for i, phase_layout in enumerate(layout.phases):
+            self._defects(i, phase_layout)
+            self._equations(i, phase_layout)
+            self._control_rows(i, phase_layout)
+            self._held_controls(i, phase_layout)
+            self._integrals(i, phase_layout)
         self._samples()
         self.ends_first = self.count
-        for name, value in zip(statement.problem.constraints, statement.ends.constraints, strict=True):
+        for name, value in zip(functions.problem.constraints, functions.ends.constraints, strict=True):
             self._block("ends", -1, _numbered(name, value.numel()), np.zeros(1, np.int64))
 
     def of_variables(self) -> tuple[Indices, Indices, Floats]:

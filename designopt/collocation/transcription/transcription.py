@@ -145,18 +145,18 @@ class Transcription:
 
 
 def transcribe(
-    statement: ProblemFunctions, meshes: Sequence[Mesh], scale: Floats, shift: Floats, cost_scale: float,
+    functions: ProblemFunctions, meshes: Sequence[Mesh], scale: Floats, shift: Floats, cost_scale: float,
     places: Layout | None = None,
 ) -> Transcription:  # fmt: skip
-    """The program of `statement` on `meshes` (one per phase) with variables scaled by `scale` and `shift` (n,)."""
+    """The program of `functions` on `meshes` (one per phase) with variables scaled by `scale` and `shift` (n,)."""
     places = places or layout(
-        statement.problem, statement.points, meshes, statement.integral_variables, statement.samples
+        functions.problem, functions.points, meshes, functions.integral_variables, functions.samples
     )
-    rows = RowCollector(statement, places)
-    parts = _Parts(statement, places, rows, scale, shift, cost_scale)
+    rows = RowCollector(functions, places)
+    parts = _Parts(functions, places, rows, scale, shift, cost_scale)
     for i, phase_layout in enumerate(places.phases):
         parts.add_phase(i, phase_layout)
-    for sample, at in zip(statement.samples, places.samples, strict=True):
+    for sample, at in zip(functions.samples, places.samples, strict=True):
         parts.add_samples(sample, at)
     parts.add_ends()
     x, p = parts.x, parts.parameters
@@ -167,7 +167,7 @@ def transcribe(
     gradient = ca.densify(gradient)
     J, H = parts.jacobian.matrix(per_row, scale), parts.hessian.matrix(scale, scale)
     return Transcription(
-        statement=statement,
+        statement=functions,
         layout=places,
         blocks=tuple(rows.blocks),
         scale=scale,
@@ -196,23 +196,23 @@ class _Parts:
 
     def __init__(
         self,
-        statement: ProblemFunctions,
-        places: Layout,
+        functions: ProblemFunctions,
+        layout: Layout,
         rows: RowCollector,
         scale: Floats,
         shift: Floats,
         cost_scale: float,
     ) -> None:
-        self.statement, self.places, self.rows, self.cost_scale = statement, places, rows, cost_scale
+        self.statement, self.places, self.rows, self.cost_scale = functions, layout, rows, cost_scale
         self.row_scale = rows.scales(scale)
-        self.x, self.parameters = ca.MX.sym("x", places.size), ca.MX.sym("p", places.numbers)
+        self.x, self.parameters = ca.MX.sym("x", layout.size), ca.MX.sym("p", layout.numbers)
         self.multipliers, self.of_cost = ca.MX.sym("lam_g", rows.count), ca.MX.sym("lam_f")
         self._variables: Any = ca.DM(scale.tolist()) * self.x + ca.DM(shift.tolist())
         self.gradient, self.jacobian, self.hessian = Entries(), Entries(), Entries()
         r, c, f = rows.of_variables()
         self.jacobian.add(r, c, ONE, f)
         self.cost: Any = ca.MX(0.0)
-        self.values: Any = constant_matrix(r, c, f / self.row_scale[r], (rows.count, places.size)) @ self._variables
+        self.values: Any = constant_matrix(r, c, f / self.row_scale[r], (rows.count, layout.size)) @ self._variables
 
     def add_phase(self, i: int, layout: PhaseLayout) -> None:
         """Add all points of phase i."""
@@ -397,12 +397,12 @@ class EndFunctions:
     hessian_columns: Indices
 
 
-def end_functions(symbols_of: EndSymbols, places: Layout) -> EndFunctions:
+def end_functions(symbols_of: EndSymbols, layout: Layout) -> EndFunctions:
     """The functions, with their derivatives with respect to the variables on which they depend."""
     symbols, where, constants = [], [], []
     replaced, by = [], []
     stated = ca.vertcat(symbols_of.cost, *symbols_of.constraints)
-    for i, (phase_layout, ends) in enumerate(zip(places.phases, symbols_of.phases, strict=True)):
+    for i, (phase_layout, ends) in enumerate(zip(layout.phases, symbols_of.phases, strict=True)):
         x0, xf, t0, tf, integrals, data_multipliers = ends
         nx = phase_layout.states.shape[1]
         symbols += [x0[:nx], xf[:nx]]
@@ -420,14 +420,14 @@ def end_functions(symbols_of: EndSymbols, places: Layout) -> EndFunctions:
             else:
                 constants.append(time)
         for j in range(integrals.numel()):
-            if (i, j) in places.integrals:
+            if (i, j) in layout.integrals:
                 symbols.append(integrals[j])
-                where.append(places.integrals[i, j])
+                where.append(layout.integrals[i, j])
             else:
                 replaced.append(integrals[j])
                 by.append(ca.SX(0.0))
     symbols.append(symbols_of.parameters)
-    where += list(places.parameters.values())
+    where += list(layout.parameters.values())
     v: Any = ca.vertcat(*symbols)
     c = column(constants)
     cost, rows = symbols_of.cost, column(list(symbols_of.constraints))
@@ -454,8 +454,8 @@ def end_functions(symbols_of: EndSymbols, places: Layout) -> EndFunctions:
     )
 
 
-def end_constants(places: Layout, parameters: Any) -> Any:
+def end_constants(layout: Layout, parameters: Any) -> Any:
     """All constants of the functions of the ends: of each phase its numeric data, then its fixed times."""
     return ca.vertcat(
-        *(stretch(parameters, phase_layout.constants, phase_layout.signals) for phase_layout in places.phases)
+        *(stretch(parameters, phase_layout.constants, phase_layout.signals) for phase_layout in layout.phases)
     )

@@ -34,16 +34,16 @@ WORDS = {
 _KNOWN: WeakKeyDictionary[ProblemFunctions, tuple[str, ...]] = WeakKeyDictionary()
 
 
-def nonsmooth_warnings(statement: ProblemFunctions) -> tuple[str, ...]:
+def nonsmooth_warnings(functions: ProblemFunctions) -> tuple[str, ...]:
     """One warning for each rate, equation, constraint or integrand with a kink in a variable of the point."""
-    if statement not in _KNOWN:
-        _KNOWN[statement] = tuple(_warnings(statement))
-    return _KNOWN[statement]
+    if functions not in _KNOWN:
+        _KNOWN[functions] = tuple(_warnings(functions))
+    return _KNOWN[functions]
 
 
-def _warnings(statement: ProblemFunctions) -> Iterator[str]:
-    for i, point in enumerate(statement.points):
-        if not _suspicious(statement, i):
+def _warnings(functions: ProblemFunctions) -> Iterator[str]:
+    for i, point in enumerate(functions.points):
+        if not _suspicious(functions, i):
             continue
         for name, expression in parts(point):
             kinks = _kinks(expression, point.w)

@@ -26,19 +26,19 @@ DRAWN = ((0.1, 1.0), (-2.0, 2.0))
 TABLES = ("states", "controls", "algebraic", "parameters", "data", "outputs")
 
 
-def check_expressions(statement: ProblemFunctions, problem: TrajectoryProblem) -> None:
-    """Raises `ProblemError` (bad_statement) if an expression of `problem` differs from that of `statement`.
+def check_expressions(functions: ProblemFunctions, problem: TrajectoryProblem) -> None:
+    """Raises `ProblemError` (bad_statement) if an expression of `problem` differs from that of `functions`.
 
     Identical function and system objects are equal; for others the values are compared at some points. Other checks
     report names that differ from the statement.
     """
-    before = statement.problem
+    before = functions.problem
     if _names(before) != _names(problem):
         return
     for what in ("terms", "figures"):
         _check_names(what, list(getattr(before, what)), list(getattr(problem, what)))
-    for stated, phase, point in zip(before.phases, problem.phases, statement.points, strict=True):
-        _check_phase(statement, stated, phase, point)
+    for stated, phase, point in zip(before.phases, problem.phases, functions.points, strict=True):
+        _check_phase(functions, stated, phase, point)
     after = _functions(problem, before)
     if not _equal(_functions(before, before), after):
         names = ["cost", *(f"constraints.{n}" for n in before.constraints)]
@@ -51,7 +51,7 @@ def check_expressions(statement: ProblemFunctions, problem: TrajectoryProblem) -
         figures = dict(zip(before.figures, unlimited[len(terms) :], strict=True))
         constraints = {n: replace(c, value=limits[n]) for n, c in before.constraints.items()}
         variant = replace(before, cost=cost, constraints=constraints, terms=terms, figures=figures)
-        ends_before, ends_after = statement.ends, end_symbols(variant, statement.points)
+        ends_before, ends_after = functions.ends, end_symbols(variant, functions.points)
         _compare(
             names, (ends_before.all, list(_end_names(ends_before))), (ends_after.all, list(_end_names(ends_after)))
         )
