@@ -66,8 +66,8 @@ class KKTStructure:
 
 def kinds(bounds: ProgramBounds) -> tuple[Mask, Mask, Mask]:
     """Masks of the free variables, of the rows with a limit, and of those with two different limits."""
-    limited = np.isfinite(bounds.row_low) | np.isfinite(bounds.row_high)
-    return bounds.low < bounds.high, limited, limited & (bounds.row_low < bounds.row_high)
+    has_limit = np.isfinite(bounds.row_low) | np.isfinite(bounds.row_high)
+    return bounds.low < bounds.high, has_limit, has_limit & (bounds.row_low < bounds.row_high)
 
 
 def _places(pattern: Any) -> tuple[Indices, Indices]:
@@ -78,13 +78,13 @@ def _places(pattern: Any) -> tuple[Indices, Indices]:
     )
 
 
-def structure(transcription: Transcription, free: Mask, limited: Mask, slack: Mask) -> KKTStructure:
-    """The structure of a program with the `free` variables (n,) and the `limited` rows (m,), some with a `slack`."""
-    column, equation = np.flatnonzero(free), np.flatnonzero(limited)
+def structure(transcription: Transcription, free: Mask, has_limit: Mask, slack: Mask) -> KKTStructure:
+    """The structure of a program with the `free` variables (n,) and the `has_limit` rows (m,), some with a `slack`."""
+    column, equation = np.flatnonzero(free), np.flatnonzero(has_limit)
     slack_row = np.flatnonzero(slack[equation])
     count, n, m = len(column), len(column) + len(slack_row), len(equation)
     of_column = np.where(free, np.cumsum(free) - 1, -1).astype(np.int32)
-    of_row = np.where(limited, np.cumsum(limited) - 1, -1).astype(np.int32)
+    of_row = np.where(has_limit, np.cumsum(has_limit) - 1, -1).astype(np.int32)
 
     rows, columns = _places(transcription.jacobian.sparsity_out(1))
     j_row, j_col = of_row[rows], of_column[columns]
@@ -101,9 +101,9 @@ def structure(transcription: Transcription, free: Mask, limited: Mask, slack: Ma
     columns = np.concatenate([np.minimum(first, second), j_col, count + np.arange(len(slack_row)), every])
     keys = columns * np.int64(n + m) + lower
     del rows, columns, lower, first, second
-    entries, places = np.unique(keys, return_inverse=True)
+    entries, positions = np.unique(keys, return_inverse=True)
     ends = np.cumsum([len(w_from), len(j_from), len(slack_row)])
-    w_to, j_to, slack_to, diagonal = np.split(places.ravel(), ends)
+    w_to, j_to, slack_to, diagonal = np.split(positions.ravel(), ends)
     begin = np.searchsorted(entries, np.arange(n + m + 1, dtype=np.int64) * (n + m))
     index_arrays = (column, equation, slack_row, begin, entries % max(n + m, 1), diagonal, slack_to)
     all_of_them = (*index_arrays, w_from, w_to, j_from, j_to, j_row, j_col)
@@ -193,9 +193,9 @@ class Run:
             self._method.code.interior_free(state)
 
     def go(
-        self, tolerance: float, constraint_tolerance: float, acceptable: float, most: int, stops: Callable[[], bool]
+        self, tolerance: float, constraint_tolerance: float, acceptable: float, limit: int, stops: Callable[[], bool]
     ) -> int:
-        """Continue to the `tolerance` of multipliers and the violation `constraint_tolerance`, up to `most` iterations
+        """Continue to the `tolerance` of multipliers and the violation `constraint_tolerance`, up to `limit` iterations
         in total, or until it stalls within the tolerance `acceptable`. `stops` is tested in every iteration.
         Raises the exceptions of the functions."""
         functions = self._method.functions
@@ -207,7 +207,7 @@ class Run:
             functions.evaluate(SLOPES)
         functions.user, self._started = self, True
         end_code = int(
-            self._method.code.interior_run(self._state, tolerance, constraint_tolerance, acceptable, min(most, MOST))
+            self._method.code.interior_run(self._state, tolerance, constraint_tolerance, acceptable, min(limit, MOST))
         )
         if functions.raised is not None:
             raise functions.raised

@@ -30,9 +30,9 @@ def beyond_tables(reader: Reader, x: Floats, parameters: Floats) -> tuple[str, .
     *at_points, at_ends = _CALLS[statement]
     if not any(_CALLS[statement]):
         return ()
-    phases = [reader.phase(i, x, parameters) for i in range(len(reader.places.phases))]
+    phases = [reader.phase(i, x, parameters) for i in range(len(reader.layout.phases))]
     warnings: list[str] = []
-    for point, calls, layout, values in zip(statement.points, at_points, reader.places.phases, phases, strict=True):
+    for point, calls, layout, values in zip(statement.points, at_points, reader.layout.phases, phases, strict=True):
         fractions = layout.mesh.fractions[layout.mesh.first :]
         count = len(fractions)
         arguments = (

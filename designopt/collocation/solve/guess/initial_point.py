@@ -73,17 +73,17 @@ def initial_point(
         default = default_trajectory(phase, phase_guess, before)
         before = default.tf
         fractions = phase_layout.mesh.fractions
-        stated = {
+        guess_values = {
             **default.only(phase.guess).at(fractions),
             **(_values(phase, phase_guess, fractions) if phase_guess else {}),
         }
-        values = {**default.at(fractions), **stated}
+        values = {**default.at(fractions), **guess_values}
         if functions.points[i].form:
             slopes = unknown_rates(phase, values, fractions, default.tf - default.t0)
-            values.update({name: trajectory for name, trajectory in slopes.items() if name not in stated})
-        if any(v.name not in stated for v in phase.system.algebraic):
-            solved = algebraic_values(phase, values, parameters, fractions, default.t0, default.tf)
-            values.update({name: trajectory for name, trajectory in solved.items() if name not in stated})
+            values.update({name: trajectory for name, trajectory in slopes.items() if name not in guess_values})
+        if any(v.name not in guess_values for v in phase.system.algebraic):
+            algebraic = algebraic_values(phase, values, parameters, fractions, default.t0, default.tf)
+            values.update({name: trajectory for name, trajectory in algebraic.items() if name not in guess_values})
         for j, name in enumerate(functions.points[i].names):
             trajectory = values[name]
             if not np.isfinite(trajectory).all():
@@ -122,9 +122,9 @@ def _check(problem: TrajectoryProblem, guess: Guess) -> None:
         if not (math.isfinite(trajectory.t0) and math.isfinite(trajectory.tf) and trajectory.t0 < trajectory.tf):
             raise ProblemError("bad_guess", name, f"runs from {trajectory.t0} to {trajectory.tf}")
     parameters = [v.name for v in problem.variables]
-    for where, stated in (("guess", problem.guess), ("parameters", guess.parameters)):
-        check_names(where, stated, parameters, "parameter", "bad_guess")
-        for name, value in stated.items():
+    for where, parameter_values in (("guess", problem.guess), ("parameters", guess.parameters)):
+        check_names(where, parameter_values, parameters, "parameter", "bad_guess")
+        for name, value in parameter_values.items():
             if not isinstance(value, Real) or not math.isfinite(value):
                 raise ProblemError("bad_guess", f"{where}.{name}", f"is {value!r}, not a finite number")
 
