@@ -1,17 +1,14 @@
-"""Rods of variable length: recursion, Lagrange's equation and general core are one mechanics, as published."""
+"""Rods of variable length: the recursion is Lagrange's equation, with the published numbers."""
 
 from typing import Any
 
 import casadi as ca
 import numpy as np
 import pytest
-from designopt_mechanics.dynamics import recursion
 from designopt_mechanics.rods.basis import objects
 from designopt_mechanics.rods.dynamics import inverse_dynamics
 from designopt_mechanics.rods.outputs import elastic_forces, energies, places, velocities
 from designopt_mechanics.rods.tree import Rod, RodError, RodTree
-from designopt_mechanics.state import TreeState
-from rods_as_tree import as_tree
 from scipy.integrate import solve_ivp
 
 #: Acceptance between independent formulations (specification of rods, section 7).
@@ -73,15 +70,6 @@ def test_the_recursion_is_lagranges_equation(n: int) -> None:
         energy = energies(tree, at[0], at[1])
         assert energy.kinetic == pytest.approx(float(kinetic[0]), rel=1e-12)
         assert energy.weight == pytest.approx(float(height[0]), rel=1e-12)
-
-
-def test_rods_are_data_of_the_general_core() -> None:
-    tree = random_rods(7, 4)
-    s = TreeState.symbols(as_tree(tree))
-    assert s.tree.names == tree.names
-    at = state(7, 4)
-    core = ca.Function("core", [s.z, s.dz, s.ddz], [recursion.inverse_dynamics(s, tree.gravity)])
-    assert relative(inverse_dynamics(tree, *at), np.asarray(core(*at), float).ravel()) < EQUAL
 
 
 def test_rows_of_states_and_expressions_are_computed_by_the_same_formulas() -> None:
