@@ -310,6 +310,6 @@ def _weights(weights: Floats | None, m: int) -> Floats:
 def _best(scores: Floats, F: Floats) -> NDArray[Any]:
     """Index of the minimum of `scores` along the last axis; ties go to the smaller objectives."""
     order = np.lexsort(F.T[::-1])
-    ordered = scores[..., order]
-    least = ordered.min(axis=-1, keepdims=True)
-    return np.asarray(order[np.argmax(ordered <= least + EQUAL * np.maximum(1.0, np.abs(least)), axis=-1)])
+    sorted_scores = scores[..., order]
+    least = sorted_scores.min(axis=-1, keepdims=True)
+    return np.asarray(order[np.argmax(sorted_scores <= least + EQUAL * np.maximum(1.0, np.abs(least)), axis=-1)])

@@ -59,7 +59,7 @@ class Space:
         """The parameters with a condition, each after those in its condition. Raises `ValueError` for circular
         conditions."""
         parameter_of = {p.name: p for p in self.parameters}
-        ordered: dict[str, DesignVariable] = {}
+        parameters: dict[str, DesignVariable] = {}
 
         def visit(p: DesignVariable, above: tuple[str, ...]) -> None:
             if p.name in above:
@@ -67,11 +67,11 @@ class Space:
             for name in p.when:
                 visit(parameter_of[name], (*above, p.name))
             if p.when:
-                ordered[p.name] = p
+                parameters[p.name] = p
 
         for p in self.parameters:
             visit(p, ())
-        return tuple(ordered.values())
+        return tuple(parameters.values())
 
     def active(self, X: Floats) -> Mask:
         """A mask (n, d) of the active entries of `X`: all except parameters whose condition is false."""
@@ -103,14 +103,14 @@ class Space:
         masks: dict[str, Mask] = {}
         for p in self.conditional:
             mask = np.ones(len(X), dtype=bool)
-            for name, admitted in p.when.items():
+            for name, choices in p.when.items():
                 controller = parameter_of[name]
                 if name in masks:
                     mask &= masks[name]
                 if controller.kind == "fixed":
-                    mask &= _among(controller.values[0], admitted)
+                    mask &= _among(controller.values[0], choices)
                 else:
-                    mask &= np.isin(X[:, column[name]], _entries(controller, admitted))
+                    mask &= np.isin(X[:, column[name]], _entries(controller, choices))
             masks[p.name] = mask
         return masks
 
@@ -146,7 +146,7 @@ class Space:
             p.name: p.values[0] if p.kind == "fixed" else display_value(p, float(next(row))) for p in self.parameters
         }
         for p in self.conditional:
-            if not all(name in values and _among(values[name], admitted) for name, admitted in p.when.items()):
+            if not all(name in values and _among(values[name], choices) for name, choices in p.when.items()):
                 del values[p.name]
         return values
 
@@ -183,11 +183,11 @@ class Space:
             columns[p.name] = np.array(p.values)[X[:, j].astype(int)] if p.kind == "choice" else X[:, j]
         for relation in self.relations:
             with np.errstate(all="ignore"):
-                broken = np.broadcast_to(relation.relation_violation(columns), total.shape)
-            broken = np.where(np.isfinite(broken), np.maximum(broken, 0.0), np.inf)
+                violation = np.broadcast_to(relation.relation_violation(columns), total.shape)
+            violation = np.where(np.isfinite(violation), np.maximum(violation, 0.0), np.inf)
             for name in relation.names & activity.keys():
-                broken = np.where(activity[name], broken, 0.0)
-            total = total + broken
+                violation = np.where(activity[name], violation, 0.0)
+            total = total + violation
         return total
 
 
@@ -213,16 +213,16 @@ def _middle(p: DesignVariable) -> float:
     return 0.5 * p.low + 0.5 * p.high
 
 
-def _among(value: Any, admitted: Sequence[Any]) -> bool:
-    """Whether `value` is one of `admitted`; true is not 1."""
-    return any(value == choice and isinstance(value, bool) == isinstance(choice, bool) for choice in admitted)
+def _among(value: Any, choices: Sequence[Any]) -> bool:
+    """Whether `value` is one of `choices`; true is not 1."""
+    return any(value == choice and isinstance(value, bool) == isinstance(choice, bool) for choice in choices)
 
 
-def _entries(p: DesignVariable, admitted: Sequence[Any]) -> list[float]:
-    """Column entries of `p` for the values in `admitted`."""
+def _entries(p: DesignVariable, choices: Sequence[Any]) -> list[float]:
+    """Column entries of `p` for the values in `choices`."""
     if p.kind == "choice":
-        return [float(i) for i, value in enumerate(p.values) if _among(value, admitted)]
-    return [float(value) for value in admitted]
+        return [float(i) for i, value in enumerate(p.values) if _among(value, choices)]
+    return [float(value) for value in choices]
 
 
 def display_value(p: DesignVariable, x: float) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,10 +29,12 @@ class Done:
 @contextlib.contextmanager
 def _only_installed_plugins() -> Iterator[None]:
     installed = {listed.entry.module.partition(".")[0] for listed in discovery.installed()}
-    modules = {key: str(plugin.target.__module__).partition(".")[0] for key, plugin in discovery._declared.items()}
-    available = {key: plugin for key, plugin in discovery._declared.items() if modules[key] in installed}
+    modules = {
+        key: str(plugin.target.__module__).partition(".")[0] for key, plugin in discovery._declared_plugins.items()
+    }
+    available = {key: plugin for key, plugin in discovery._declared_plugins.items() if modules[key] in installed}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(discovery, "_declared", available)
+        patch.setattr(discovery, "_declared_plugins", available)
         patch.setattr(discovery, "_plain", {})
         try:
             yield
@@ -54,6 +57,11 @@ def process(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The same in a process of its own."""
     command = [sys.executable, "-m", "designopt", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+
+
+def can_build_wheels() -> bool:
+    """Whether pip can build with what is installed here; else it fetches the build's requirements from the index."""
+    return importlib.util.find_spec("setuptools") is not None and importlib.util.find_spec("wheel") is not None
 
 
 def alive(pid: int) -> bool:

@@ -1,7 +1,6 @@
 """What `designopt new` writes runs as it stands: studies answer, the package installs and its tests pass."""
 
 import contextlib
-import importlib.util
 import os
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from command import can_build_wheels
 
 from designopt import load, templates
 from designopt.cli import main
@@ -34,11 +34,6 @@ def python(*arguments: str, site: Path, folder: Path) -> str:
     )
     assert completed.returncode == 0, completed.stdout + completed.stderr
     return completed.stdout
-
-
-def can_build_wheels() -> bool:
-    """Whether pip can build with what is installed here; else it fetches the build's requirements from the index."""
-    return importlib.util.find_spec("setuptools") is not None and importlib.util.find_spec("wheel") is not None
 
 
 def test_without_a_template_they_are_listed() -> None:

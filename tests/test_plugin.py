@@ -37,7 +37,7 @@ Q = Quantity
 @pytest.fixture(autouse=True)
 def _own_registry(monkeypatch):
     """Declarations of a test end with it."""
-    monkeypatch.setattr(discovery, "_declared", dict(discovery._declared))
+    monkeypatch.setattr(discovery, "_declared_plugins", dict(discovery._declared_plugins))
 
 
 class Inputs(TypedDict, total=False):

@@ -17,7 +17,7 @@ from designopt.testing import InProcess, check_solver, no_outcomes, problem_from
 @pytest.fixture(autouse=True)
 def _own_registry(monkeypatch):
     """Declarations of a test end with it."""
-    monkeypatch.setattr(discovery, "_declared", dict(discovery._declared))
+    monkeypatch.setattr(discovery, "_declared_plugins", dict(discovery._declared_plugins))
 
 
 # ------------------------------------------------------------------------------------------------- in-process evaluate

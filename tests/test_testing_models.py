@@ -13,7 +13,7 @@ from designopt.testing import check_model
 @pytest.fixture(autouse=True)
 def _own_registry(monkeypatch):
     """Declarations of a test end with it."""
-    monkeypatch.setattr(discovery, "_declared", dict(discovery._declared))
+    monkeypatch.setattr(discovery, "_declared_plugins", dict(discovery._declared_plugins))
 
 
 # -------------------------------------------------------------------------------------------------------------- models

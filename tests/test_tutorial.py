@@ -3,7 +3,6 @@
 Commands of designopt alone run in this process, those that need a shell or another program in a bash.
 """
 
-import importlib.util
 import os
 import re
 import shlex
@@ -49,13 +48,10 @@ def check_printed(expected: str, printed: str) -> None:
 
 
 def environment(site: Path) -> dict[str, str]:
-    """One in which pip installs into `site`, without the network where setuptools and wheel are at hand."""
-    variables = {"PIP_TARGET": str(site), "PIP_NO_DEPS": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    if all(importlib.util.find_spec(name) for name in ("setuptools", "wheel")):
-        variables["PIP_NO_BUILD_ISOLATION"] = "0"  # pip's way to say: without isolation
+    """One in which programs and packages of `site` are found, and those of this Python."""
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     modules = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return {**os.environ, **variables, "PATH": programs, "PYTHONPATH": modules}
+    return {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PATH": programs, "PYTHONPATH": modules}
 
 
 def typed(text: str, folder: Path, site: Path) -> str:
@@ -68,7 +64,9 @@ def typed(text: str, folder: Path, site: Path) -> str:
             assert completed.returncode == 0, f"{line}\n{completed.stdout}\n{completed.stderr}"
             printed += completed.stdout
         return printed
-    bash = ["bash", "-e", "-c", text]
+    isolation = " --no-build-isolation" if command.can_build_wheels() else ""
+    commands = text.replace("pip install", f"pip install --target {shlex.quote(str(site))} --no-deps{isolation}")
+    bash = ["bash", "-e", "-c", commands]
     process = subprocess.run(bash, cwd=folder, capture_output=True, text=True, timeout=300, env=environment(site))
     assert process.returncode == 0, f"{text}\n{process.stdout}\n{process.stderr}"
     assert "Traceback" not in process.stderr

@@ -81,16 +81,19 @@ def _unit_conflicts(system: System) -> list[str]:
 
     none: Any = lambda unit: None  # noqa: E731
     rates, outputs = ("the rate of '{}'", "output '{}'")
-    stated = [("the equation of '{}'", system.algebraic_residual, system.algebraic, without_controls, none)]
+    equation_groups = [("the equation of '{}'", system.algebraic_residual, system.algebraic, without_controls, none)]
     if form is None:
-        stated += [
+        equation_groups += [
             (rates, system.rhs, system.states, without_controls, rate_of),
             (outputs, system.output, system.outputs, without_controls, str),
         ]
     else:
-        stated += [(rates, form.rates, system.states, full, rate_of), (outputs, form.output, system.outputs, full, str)]
-        stated += [("the equation of '{}'", form.residual, form.unknowns, full, none)]
-    return findings([*symbols, (time, "s")], [equation for entry in stated for equation in equations(*entry)])
+        equation_groups += [
+            (rates, form.rates, system.states, full, rate_of),
+            (outputs, form.output, system.outputs, full, str),
+        ]
+        equation_groups += [("the equation of '{}'", form.residual, form.unknowns, full, none)]
+    return findings([*symbols, (time, "s")], [equation for entry in equation_groups for equation in equations(*entry)])
 
 
 def rate_of(unit: str) -> str:
@@ -118,15 +121,15 @@ def _followed(units_of_symbols: Sequence[tuple[Any, Unit]], expression: Any) -> 
     work: dict[int, tuple[Any, Unit]] = {}
     last: Unit = None
     for k in range(function.n_instructions()):
-        operation, places = function.instruction_id(k), function.instruction_input(k)
+        operation, inputs = function.instruction_id(k), function.instruction_input(k)
         if operation == ca.OP_INPUT:
-            work[function.instruction_output(k)[0]] = units_of_symbols[places[0]]
+            work[function.instruction_output(k)[0]] = units_of_symbols[inputs[0]]
         elif operation == ca.OP_CONST:
             work[function.instruction_output(k)[0]] = (ca.SX(function.instruction_constant(k)), None)
         elif operation == ca.OP_OUTPUT:
-            last = work[places[0]][1]
+            last = work[inputs[0]][1]
         else:
-            work[function.instruction_output(k)[0]] = steps.step(operation, [work[i] for i in places])
+            work[function.instruction_output(k)[0]] = steps.step(operation, [work[i] for i in inputs])
     return last
 
 

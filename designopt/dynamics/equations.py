@@ -21,8 +21,8 @@ Table = Mapping[str, str] | Sequence[Variable | Vector]
 class DeclaredSymbols:
     """The declared quantities as attributes, and `time` (s)."""
 
-    def __init__(self, named: Mapping[str, Any], what: str) -> None:
-        self.__dict__.update(named)
+    def __init__(self, quantities: Mapping[str, Any], what: str) -> None:
+        self.__dict__.update(quantities)
         self.__dict__["_what"] = what
 
     def __getitem__(self, name: str) -> Any:
@@ -41,18 +41,18 @@ def call_equations(what: str, equations: Callable[[Any], Any], symbols: Mapping[
     Raises `ValueError` for code that fails, in a sentence with the line of the user's file.
     """
     try:
-        returned = equations(DeclaredSymbols(symbols, what))
+        expressions = equations(DeclaredSymbols(symbols, what))
     except Exception as error:
         where = raise_location(error)
         raise ValueError(f"{where + ': ' if where else ''}{_explained(what, error)}") from error
-    if not isinstance(returned, Mapping):
-        raise ValueError(f"{what}: equations return {type(returned).__name__}, not a mapping of names")
-    for name, expression in returned.items():
+    if not isinstance(expressions, Mapping):
+        raise ValueError(f"{what}: equations return {type(expressions).__name__}, not a mapping of names")
+    for name, expression in expressions.items():
         try:
             _check_numbers(what, name, expression)
         except ValueError as error:
             raise ValueError(placed(str(error), equations, [name])) from None
-    return dict(returned)
+    return dict(expressions)
 
 
 def build_system(
@@ -83,14 +83,14 @@ def build_system(
     if twice := [n for i, n in enumerate(names) if n in names[:i]]:
         text = "time is always there; do not name it" if twice[0] == "time" else "every variable needs its own name"
         raise ValueError(f"{what}: '{twice[0]}' is named twice: {text}")
-    returned = call_equations(what, equations, {**symbols, "time": time})
+    expressions = call_equations(what, equations, {**symbols, "time": time})
     moving = tables.pop("states")
     try:
-        check_named(what, [*(v.name for v, _ in moving), *(v.name for v in results)], returned, symbols)
+        check_named(what, [*(v.name for v, _ in moving), *(v.name for v in results)], expressions, symbols)
         system = System.from_expressions(
             name,
-            states=[(v, symbol, returned[v.name]) for v, symbol in moving],
-            outputs=[(v, returned[v.name]) for v in results],
+            states=[(v, symbol, expressions[v.name]) for v, symbol in moving],
+            outputs=[(v, expressions[v.name]) for v in results],
             time=time,
             parameters=tables["parameters"],
             controls=tables["controls"],
@@ -98,7 +98,7 @@ def build_system(
         )
         check_units(system)
     except ValueError as error:
-        raise ValueError(placed(str(error), equations, returned)) from None
+        raise ValueError(placed(str(error), equations, expressions)) from None
     return system
 
 
@@ -106,17 +106,17 @@ def placed(text: str, equations: Callable[..., Any], names: Iterable[str]) -> st
     """Add to the sentence `text` the line of `equations` that sets the first of `names` in it, unless it has a line."""
     if re.match(r"\S+:\d+: ", text):
         return text
-    named = min((n for n in names if f"'{n}'" in text), key=lambda n: text.index(f"'{n}'"), default="")
-    where = definition_line(equations, named)
+    name = min((n for n in names if f"'{n}'" in text), key=lambda n: text.index(f"'{n}'"), default="")
+    where = definition_line(equations, name)
     return f"{where}: {text}" if where else text
 
 
-def check_named(what: str, required: Sequence[str], returned: Mapping[str, Any], declared: Mapping[str, Any]) -> None:
-    """Raise `ValueError` if the equations `returned` are not those `required`."""
-    if missing := [n for n in required if n not in returned]:
+def check_named(what: str, names: Sequence[str], expressions: Mapping[str, Any], quantities: Mapping[str, Any]) -> None:
+    """Raise `ValueError` if the equations `expressions` are not those `names`."""
+    if missing := [n for n in names if n not in expressions]:
         raise ValueError(f"{what}: there is no equation for {', '.join(map(repr, missing))}")
-    if unknown := [n for n in returned if n not in required]:
-        text = "is given and has no equation" if unknown[0] in declared else "is not declared"
+    if unknown := [n for n in expressions if n not in names]:
+        text = "is given and has no equation" if unknown[0] in quantities else "is not declared"
         raise ValueError(f"{what}: equations name '{unknown[0]}', which {text}")
 
 
@@ -127,8 +127,8 @@ def _explained(what: str, error: Exception) -> str:
         return text
     of_mx = [n for frame, _ in user_frames(error)[-1:] for n, v in frame.f_locals.items() if isinstance(v, ca.MX)]
     if of_mx or ("'SX'" in text and "'MX'" in text):
-        named = f"'{of_mx[0]}' is made of MX symbols" if of_mx else "they contain an MX symbol"
-        text = f"{named}: make symbols with casadi.SX.sym, or declare what they stand for"
+        cause = f"'{of_mx[0]}' is made of MX symbols" if of_mx else "they contain an MX symbol"
+        text = f"{cause}: make symbols with casadi.SX.sym, or declare what they stand for"
     elif "truth value" in text:
         text = "a symbol is neither true nor false: write casadi.if_else, casadi.fmin or casadi.fmax"
     elif "Wrong number or type of arguments" in text:

@@ -52,9 +52,9 @@ class Expressions:
         expression = self._scalar(what, entry)
         unknown = [str(s) for s in ca.symvar(expression) if s.element_hash() not in self._declared]
         if unknown:
-            named = ", ".join(f"'{s}'" for s in unknown)
+            names = ", ".join(f"'{s}'" for s in unknown)
             raise ValueError(
-                f"system '{self._name}': {what} contains {named}, not declared as a state, control, parameter or other "
+                f"system '{self._name}': {what} contains {names}, not declared as a state, control, parameter or other "
                 "variable that it may depend on: add it to a table, or give a number for it"
             )
         return expression

@@ -121,8 +121,8 @@ def _derivatives(
     symbols = [ca.MX.sym(name, function.numel_in(i)) for i, name in enumerate(function.name_in())]
     value = function(*symbols)
     blocks = [ca.densify(ca.jacobian(value, s)) for s in symbols[:-1]]
-    evaluated = ca.Function("derivatives", symbols, [value, *blocks])(*point, t)
-    arrays = [np.asarray(entry, dtype=np.float64) for entry in evaluated]
+    derivatives = ca.Function("derivatives", symbols, [value, *blocks])(*point, t)
+    arrays = [np.asarray(entry, dtype=np.float64) for entry in derivatives]
     if not all(np.isfinite(a).all() for a in arrays):
         raise ValueError(f"{system.name}: {function.name()} is not finite or has no finite derivatives at this point")
     rows = function.size1_out(0)
@@ -132,8 +132,8 @@ def _derivatives(
 def _unknowns(system: System, form: ResidualForm, point: Sequence[Floats], t: float) -> Floats:
     """The unknown rates at `point`."""
     zero = np.zeros(len(form.unknowns))
-    rest, blocks = _derivatives(system, form.residual, [point[0], zero, *point[1:]], t)
-    s: Floats = np.linalg.solve(blocks[1], -rest).astype(np.float64)
+    residual, blocks = _derivatives(system, form.residual, [point[0], zero, *point[1:]], t)
+    s: Floats = np.linalg.solve(blocks[1], -residual).astype(np.float64)
     return s
 
 

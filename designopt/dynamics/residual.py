@@ -55,11 +55,11 @@ def explicit(form: ResidualForm, function: ca.Function) -> ca.Function:
 
 def _solved(residual: Any, s: Any) -> Any:
     """The unknowns `s` for which a `residual` is zero."""
-    matrix, rest = linear_in_unknowns(residual, s)
+    matrix, offset = linear_in_unknowns(residual, s)
     if is_definite(matrix):
         D, LT, order = ca.ldl(ca.densify(matrix), False)
-        return ca.ldl_solve(-rest, D, LT, order)
-    return ca.solve(matrix, -rest)
+        return ca.ldl_solve(-offset, D, LT, order)
+    return ca.solve(matrix, -offset)
 
 
 def is_definite(matrix: Any) -> bool:

@@ -69,8 +69,8 @@ class Rows:
         arrays = [self._array(*argument) for argument in zip(self._names, self._in, args, strict=True)]
         counts = {name: len(a) for name, a in zip(self._names, arrays, strict=True) if a.ndim == 2}
         if len(set(counts.values())) > 1:
-            counted = ", ".join(f"{name} has {n}" for name, n in counts.items())
-            raise ValueError(f"{self._name}: the arrays differ in their number of rows: {counted}")
+            row_counts = ", ".join(f"{name} has {n}" for name, n in counts.items())
+            raise ValueError(f"{self._name}: the arrays differ in their number of rows: {row_counts}")
         n = next(iter(counts.values()), 1)
         results = [np.empty((n, math.prod(shape))) for shape in self._out]
         if n:
@@ -84,14 +84,14 @@ class Rows:
         except (TypeError, ValueError) as error:
             raise ValueError(f"{self._name}: {name} is not an array of numbers: {error}") from error
         row, size = _row(shape), math.prod(shape)
-        allowed = [row] if row else [(), (1,)]
-        if array.shape in allowed:
+        row_shapes = [row] if row else [(), (1,)]
+        if array.shape in row_shapes:
             return array.reshape(size)
-        if array.ndim and array.shape[1:] in allowed:
+        if array.ndim and array.shape[1:] in row_shapes:
             return array.reshape(len(array), size)
         rows = f"({', '.join(map(str, ('n', *row)))}{'' if row else ','})"
-        one = row if row else "a number"
-        raise ValueError(f"{self._name}: {name} has shape {array.shape}, not {rows} or {one} for all rows")
+        row_text = row if row else "a number"
+        raise ValueError(f"{self._name}: {name} has shape {array.shape}, not {rows} or {row_text} for all rows")
 
 
 def outputs_over(
@@ -153,12 +153,12 @@ class _Compiled:
         generator = ca.CodeGenerator("rows", {"with_header": False})
         try:
             generator.add(flat)
-            generated = generator.dump()
+            code = generator.dump()
         except RuntimeError as error:
             raise CompilerError(f"the function cannot be written in C: {error}") from error
         sizes = f"#define N_IN {flat.n_in()}\n#define N_OUT {flat.n_out()}\n"
         loop = files("designopt.dynamics").joinpath("rows.c").read_text(encoding="utf-8")
-        self._loop = load_library(f"{generated}\n{sizes}\n{loop}", name).designopt_rows
+        self._loop = load_library(f"{code}\n{sizes}\n{loop}", name).designopt_rows
         self._loop.argtypes = (c_longlong, *(2 * (POINTER(c_void_p), POINTER(c_longlong))))
         self._loop.restype = ctypes.c_int
 
@@ -180,17 +180,17 @@ class _Mapped:
     def __init__(self, flat: ca.Function) -> None:
         self._flat = flat
         width = sum(flat.numel_in(i) for i in range(flat.n_in())) + sum(flat.numel_out(i) for i in range(flat.n_out()))
-        self._most = max(1, _IN_WORK // max(width, 1))
+        self._block_limit = max(1, _IN_WORK // max(width, 1))
 
     def __call__(self, n: int, arrays: Sequence[Floats], results: Sequence[Floats]) -> None:
-        shared = [i for i, array in enumerate(arrays) if array.ndim == 1]
+        constant_arrays = [i for i, array in enumerate(arrays) if array.ndim == 1]
         length = 0
         buffer: Any
         evaluate: Any
-        for first, count in _blocks(n, self._most):
+        for first, count in _blocks(n, self._block_limit):
             if count != length:
                 length = count
-                buffer, evaluate = self._flat.map(f"map{count}", "serial", count, shared, []).buffer()
+                buffer, evaluate = self._flat.map(f"map{count}", "serial", count, constant_arrays, []).buffer()
             rows = slice(first, first + count)
             for i, array in enumerate(arrays):
                 if array.size:
@@ -201,11 +201,11 @@ class _Mapped:
             evaluate()
 
 
-def _blocks(n: int, most: int) -> Iterator[tuple[int, int]]:
-    """(first row, count) of blocks that cover `n` rows; counts are powers of two up to `most`, so that few maps serve
+def _blocks(n: int, limit: int) -> Iterator[tuple[int, int]]:
+    """(first row, count) of blocks that cover `n` rows; counts are powers of two up to `limit`, so that few maps serve
     any n."""
     first = 0
     while first < n:
-        count = 1 << (min(n - first, most).bit_length() - 1)
+        count = 1 << (min(n - first, limit).bit_length() - 1)
         yield first, count
         first += count

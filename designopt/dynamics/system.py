@@ -125,26 +125,26 @@ class System:
 
         Raises `ValueError`, with a sentence, for invalid expressions.
         """
-        declared = Expressions(name)
+        expressions = Expressions(name)
         states, controls, algebraic, parameters, data, unknowns, outputs = map(
-            declared.components, (states, controls, algebraic, parameters, data, unknowns, outputs)
+            expressions.components, (states, controls, algebraic, parameters, data, unknowns, outputs)
         )
         tables = (
-            [declared.symbol("state", v, s) for v, s, _ in states],
-            [declared.symbol("control", v, s) for v, s in controls],
-            [declared.symbol("algebraic variable", v, s) for v, s, _ in algebraic],
-            [declared.symbol("parameter", v, s) for v, s in parameters],
-            [declared.symbol("number of the data", v, s) for v, s in data],
+            [expressions.symbol("state", v, s) for v, s, _ in states],
+            [expressions.symbol("control", v, s) for v, s in controls],
+            [expressions.symbol("algebraic variable", v, s) for v, s, _ in algebraic],
+            [expressions.symbol("parameter", v, s) for v, s in parameters],
+            [expressions.symbol("number of the data", v, s) for v, s in data],
         )
-        t = ca.SX.sym("t") if time is None else declared.symbol("time", Variable("time", "s"), time)
+        t = ca.SX.sym("t") if time is None else expressions.symbol("time", Variable("time", "s"), time)
         x, u, z, p, q = (ca.vertcat(*symbols) if symbols else ca.SX(0, 1) for symbols in tables)
-        checked = declared.only_known_names
-        equations = [checked(f"the equation of '{v.name}'", e) for v, _, e in algebraic]
-        guarded = [checked(f"guard '{label}'", e) for label, e in (guards or {}).items()]
-        s = ca.vertcat(*(declared.symbol("unknown", v, s) for v, s, _ in unknowns)) if unknowns else ca.SX(0, 1)
-        rates = [checked(f"the rate of '{v.name}'", rate) for v, _, rate in states]
-        results = [checked(f"output '{v.name}'", e) for v, e in outputs]
-        residuals = [checked(f"the equation of '{v.name}'", e) for v, _, e in unknowns]
+        check = expressions.only_known_names
+        equations = [check(f"the equation of '{v.name}'", e) for v, _, e in algebraic]
+        guard_expressions = [check(f"guard '{label}'", e) for label, e in (guards or {}).items()]
+        s = ca.vertcat(*(expressions.symbol("unknown", v, s) for v, s, _ in unknowns)) if unknowns else ca.SX(0, 1)
+        rates = [check(f"the rate of '{v.name}'", rate) for v, _, rate in states]
+        results = [check(f"output '{v.name}'", e) for v, e in outputs]
+        residuals = [check(f"the equation of '{v.name}'", e) for v, _, e in unknowns]
 
         def function(label: str, entries: Sequence[Any], result: str, *, full: bool = False) -> Any:
             if not entries:
@@ -152,7 +152,7 @@ class System:
             arguments, names = ([x, s, u, z, p, q, t], RESIDUAL_ARGUMENTS) if full else ([x, u, z, p, q, t], ARGUMENTS)
             return ca.Function(label, arguments, [ca.vertcat(*entries)], list(names), [result])
 
-        form, stated = None, {}
+        form, functions = None, {}
         if unknowns:
             try:
                 linear_in_unknowns(ca.vertcat(*residuals), s)
@@ -165,7 +165,7 @@ class System:
                 function("output", results, "y", full=True),
             )
         else:
-            stated = {"rhs": function("rhs", rates, "xdot"), "output": function("output", results, "y")}
+            functions = {"rhs": function("rhs", rates, "xdot"), "output": function("output", results, "y")}
         return cls(
             name=name,
             states=tuple(v for v, _, _ in states),
@@ -177,9 +177,9 @@ class System:
             residual_form=form,
             outputs=tuple(v for v, _ in outputs),
             guards=tuple(guards or ()),
-            guard=function("guard", guarded, "g"),
-            vectors=tuple(declared.vectors.values()),
-            **stated,
+            guard=function("guard", guard_expressions, "g"),
+            vectors=tuple(expressions.vectors.values()),
+            **functions,
         )
 
     def values(

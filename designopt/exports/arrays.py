@@ -123,8 +123,8 @@ def write_arrays(result: Result, stored: list[StoredArrays], file: Path, facts: 
             _fill(nc, plan, plan.index_of[item.row], item.scenario, arrays)
 
 
-def _each(result: Result, stored: list[StoredArrays]) -> Iterator[tuple[StoredArrays, dict[str, NDArray[Any]]]]:
-    for item in stored:
+def _each(result: Result, arrays: list[StoredArrays]) -> Iterator[tuple[StoredArrays, dict[str, NDArray[Any]]]]:
+    for item in arrays:
         yield item, read_arrays(result.path, item.reference)
 
 
@@ -147,10 +147,10 @@ def _survey(result: Result, stored: list[StoredArrays]) -> tuple[dict[str, _Layo
 
 def _declared(result: Result, name: str, count: int) -> tuple[str, ...]:
     """The declared axes of an array; numbered ones without a declaration or for another number of axes."""
-    declared = result.problem.model.plugin.arrays.get(name)
-    if declared is None or len(declared.axes) != count:
+    declaration = result.problem.model.plugin.arrays.get(name)
+    if declaration is None or len(declaration.axes) != count:
         return tuple(f"{name}_{k}" for k in range(count))
-    axes = list(declared.axes)
+    axes = list(declaration.axes)
     return tuple(axis if axes.count(axis) == 1 else f"{axis}_{k}" for k, axis in enumerate(axes))
 
 
@@ -158,13 +158,13 @@ class _Plan:
     """Names and sizes of all axes, determined before writing."""
 
     def __init__(
-        self, result: Result, stored: list[StoredArrays], layouts: dict[str, _Layout], clashing: set[str]
+        self, result: Result, arrays: list[StoredArrays], layouts: dict[str, _Layout], clashing: set[str]
     ) -> None:
         self.layouts = layouts
         self.arrays = result.problem.model.plugin.arrays
-        self.rows = np.unique([item.row for item in stored])
+        self.rows = np.unique([item.row for item in arrays])
         self.index_of = {row: k for k, row in enumerate(self.rows.tolist())}
-        self.total = len(stored)
+        self.total = len(arrays)
         complete = len(self.rows) * len(result.problem.scenarios)
         self.sizes = {"design": len(self.rows), "scenario": len(result.problem.scenarios)}
         self.axes: dict[str, tuple[str, ...]] = {}
@@ -218,14 +218,14 @@ def _create(nc: Any, name: str, plan: _Plan, text: Any) -> None:
 
 
 def _label(variable: Any, plan: _Plan, name: str) -> None:
-    declared = plan.arrays.get(name)
-    if declared is not None and declared.unit:
-        variable.attrs["units"] = declared.unit
-    if declared is not None and declared.description:
-        variable.attrs["long_name"] = declared.description
-    if declared is not None and declared.categories:  # CF conventions: no blanks in a meaning
-        variable.attrs["flag_values"] = np.arange(len(declared.categories), dtype=variable.dtype)
-        variable.attrs["flag_meanings"] = " ".join("_".join(c.split()) for c in declared.categories)
+    declaration = plan.arrays.get(name)
+    if declaration is not None and declaration.unit:
+        variable.attrs["units"] = declaration.unit
+    if declaration is not None and declaration.description:
+        variable.attrs["long_name"] = declaration.description
+    if declaration is not None and declaration.categories:  # CF conventions: no blanks in a meaning
+        variable.attrs["flag_values"] = np.arange(len(declaration.categories), dtype=variable.dtype)
+        variable.attrs["flag_meanings"] = " ".join("_".join(c.split()) for c in declaration.categories)
 
 
 def _parts(name: str, dtype: Any) -> tuple[str, ...]:

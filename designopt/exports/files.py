@@ -73,16 +73,16 @@ def write_csv(result: Result, folder: Path, prefix: str) -> list[Path]:
         writer.writerow([c.heading for c in table])
         for rows in _blocks(len(result.outcomes)):
             writer.writerows(zip(*(_csv_cells(c, rows) for c in table), strict=True))
-    described = folder / f"{file.name}-metadata.json"
+    metadata_file = folder / f"{file.name}-metadata.json"
     data = {
         "@context": "http://www.w3.org/ns/csvw",
         "url": file.name,
         "tableSchema": {"columns": [_csvw(c) for c in table]},
         "notes": [facts(result), *({"titles": c.name, **c.facts} for c in table)],
     }
-    with _replacing(described) as partial:
+    with _replacing(metadata_file) as partial:
         partial.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    return [file, described]
+    return [file, metadata_file]
 
 
 def _table(result: Result) -> list[Column]:
@@ -99,12 +99,12 @@ def _csv_cells(column: Column, rows: slice) -> list[Any]:
 
 def _csvw(column: Column) -> dict[str, str]:
     """Metadata of a column by `CSV on the Web <https://www.w3.org/TR/tabular-metadata/>`_."""
-    described = {"titles": column.heading, "datatype": column.kind}
+    attributes = {"titles": column.heading, "datatype": column.kind}
     if column.unit:
-        described["schema:unitText"] = column.unit
+        attributes["schema:unitText"] = column.unit
     if column.meaning:
-        described["dc:description"] = column.meaning
-    return described
+        attributes["dc:description"] = column.meaning
+    return attributes
 
 
 @exporter("parquet", version=1, packages=("pyarrow",), extra="export")
@@ -134,17 +134,19 @@ def write_parquet(result: Result, folder: Path, prefix: str) -> list[Path]:
 @exporter("netcdf", version=1, packages=("h5netcdf", "h5py"), extra="export")
 def write_netcdf(result: Result, folder: Path, prefix: str) -> list[Path]:
     """The stored arrays with named axes in NetCDF 4."""
-    stored = stored_arrays(result)
-    if not stored:
-        named = ", ".join(result.study.execution.arrays)
+    arrays = stored_arrays(result)
+    if not arrays:
+        array_names = ", ".join(result.study.execution.arrays)
         why = (
-            f"no evaluation returned any of {named}" if named else "name some in the study: execution: {arrays: [...]}"
+            f"no evaluation returned any of {array_names}"
+            if array_names
+            else "name some in the study: execution: {arrays: [...]}"
         )
         raise ExportError(f"{result.path}: no arrays are kept, so there is nothing for NetCDF; {why}")
     file = folder / f"{prefix}arrays.nc"
     try:
         with _replacing(file) as partial:
-            write_arrays(result, stored, partial, facts(result))
+            write_arrays(result, arrays, partial, facts(result))
     except ImportError as error:
         raise _missing("NetCDF", error) from None
     return [file]

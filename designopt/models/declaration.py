@@ -48,57 +48,61 @@ def motion(name: str, *, version: int, cost: str = "", samples: int = 301) -> Ca
     """
 
     def declare(target: T) -> T:
-        declared = {n: d for n, d in vars(target).items() if isinstance(d, ModelQuantity)}
-        declared.setdefault("rtol", _RTOL)
-        _check(name, declared, target, cost)
-        for n, d in declared.items():
+        quantities = {n: d for n, d in vars(target).items() if isinstance(d, ModelQuantity)}
+        quantities.setdefault("rtol", _RTOL)
+        _check(name, quantities, target, cost)
+        for n, d in quantities.items():
             if n in vars(target):
                 delattr(target, n)
             if isinstance(d, Setting):
                 target.__annotations__[n] = Annotated[float, d.quantity]
                 if d.default is not None:
                     setattr(target, n, float(d.default))
-        for n, method in _methods(name, declared, target, cost, samples).items():
+        for n, method in _methods(name, quantities, target, cost, samples).items():
             setattr(target, n, method)
         arrays = {"time": Array(("time",), "s", "of the motion")}
-        moving = [(n, d) for n, d in declared.items() if isinstance(d, (State, Series))]
+        moving = [(n, d) for n, d in quantities.items() if isinstance(d, (State, Series))]
         arrays |= {n: Array(("time",), d.unit, d.description) for n, d in moving}
         return model(name, version=version, arrays=arrays)(target)
 
     return declare
 
 
-def _check(name: str, declared: Mapping[str, ModelQuantity], target: type, cost: str) -> None:
+def _check(name: str, quantities: Mapping[str, ModelQuantity], target: type, cost: str) -> None:
     def refuse(text: str) -> PluginError:
         return PluginError(f"model '{name}': {text}")
 
-    if not isinstance(declared.get("duration"), (Setting, Condition)):
+    if not isinstance(quantities.get("duration"), (Setting, Condition)):
         raise refuse("declare the duration of the motion: duration = Setting('s', 'of the motion', 1.0, gt=0)")
-    if not any(isinstance(d, State) for d in declared.values()):
+    if not any(isinstance(d, State) for d in quantities.values()):
         raise refuse("declare at least one State")
-    if not any(isinstance(d, Output) for d in declared.values()):
+    if not any(isinstance(d, Output) for d in quantities.values()):
         raise refuse("declare at least one figure: an Integral, a Peak, a Final or an Event")
     if not callable(getattr(target, "equations", None)):
         raise refuse("give it a method equations(self, v)")
-    if "time" in declared:
+    if "time" in quantities:
         raise refuse("time is always there; do not declare it")
-    if cost and not isinstance(declared.get(cost), Output):
+    if cost and not isinstance(quantities.get(cost), Output):
         raise refuse(f"the cost '{cost}' is not a declared figure")
-    for n, d in declared.items():
+    for n, d in quantities.items():
         try:
             units.check(d.unit)
         except units.UnitError as error:
             raise refuse(f"{n}: {error}") from None
-        named = d.initial if isinstance(d, State) else None
-        if isinstance(named, str) and not isinstance(declared.get(named), NumberInRange):
-            raise refuse(f"the initial value of '{n}' is '{named}', which is not a parameter, condition or setting")
+        initial_value = d.initial if isinstance(d, State) else None
+        if isinstance(initial_value, str) and not isinstance(quantities.get(initial_value), NumberInRange):
+            raise refuse(
+                f"the initial value of '{n}' is '{initial_value}', which is not a parameter, condition or setting"
+            )
 
 
-def _methods(name: str, declared: Mapping[str, ModelQuantity], target: type, cost: str, samples: int) -> dict[str, Any]:
+def _methods(
+    name: str, quantities: Mapping[str, ModelQuantity], target: type, cost: str, samples: int
+) -> dict[str, Any]:
     """The methods of a model of motion, with types made of its quantities."""
     given_breaks, given_refusal, given_check = (vars(target).get(n) for n in ("breaks", "refusal", "check"))
-    defaults = {n: d.default for n, d in declared.items() if isinstance(d, Condition) and d.default is not None}
-    settings = [n for n, d in declared.items() if isinstance(d, Setting)]
+    defaults = {n: d.default for n, d in quantities.items() if isinstance(d, Condition) and d.default is not None}
+    settings = [n for n, d in quantities.items() if isinstance(d, Setting)]
 
     def numbers(self: Any, scenario: Mapping[str, Any], design: Mapping[str, Any]) -> dict[str, float]:
         return {
@@ -111,7 +115,7 @@ def _methods(name: str, declared: Mapping[str, ModelQuantity], target: type, cos
         return refusal
 
     def breaks(self: Any, values: Mapping[str, float]) -> list[float]:
-        constant = {n: v for n, v in values.items() if not isinstance(declared.get(n), Parameter)}
+        constant = {n: v for n, v in values.items() if not isinstance(quantities.get(n), Parameter)}
         return [float(t) for t in given_breaks(self, _symbols(constant))] if given_breaks else []
 
     def ready(self: Any, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -127,7 +131,7 @@ def _methods(name: str, declared: Mapping[str, ModelQuantity], target: type, cos
         from designopt.models.equations import Equations
         from designopt.models.simulation import Simulation
 
-        return Simulation(Equations.from_model(name, declared, self.equations), self.rtol, samples)
+        return Simulation(Equations.from_model(name, quantities, self.equations), self.rtol, samples)
 
     def check(self: Any) -> None:
         """Call the equations. Raises `PluginError` for errors in them and for inconsistent units."""
@@ -138,7 +142,7 @@ def _methods(name: str, declared: Mapping[str, ModelQuantity], target: type, cos
             if wrong := equations.unit_findings():
                 raise ValueError(f"model '{name}': " + "; ".join(wrong))
         except ValueError as error:
-            names = [n for n in declared if not isinstance(declared[n], NumberInRange)]
+            names = [n for n in quantities if not isinstance(quantities[n], NumberInRange)]
             raise PluginError(placed(str(error), target.equations, names)) from error  # type: ignore[attr-defined]
 
     def prepare(self: Any) -> None:
@@ -185,28 +189,28 @@ def _methods(name: str, declared: Mapping[str, ModelQuantity], target: type, cos
             raise ProblemError("bad_bounds", *wrong)
         return trajectory_problem(self.simulation.equations, values, cost, samples)
 
-    inputs, conditions, outputs = _types(declared)
+    inputs, conditions, outputs = _types(quantities)
     answer = types.GenericAlias(tuple, (outputs, dict[str, Any]))
     evaluate.__annotations__ |= {"design": inputs, "scenario": conditions, "return": answer}
     methods: dict[str, Any] = {"check": check, "prepare": prepare, "evaluate": evaluate, "linearise": linearise}
     methods |= {"batch": batch, "batch_size": _BATCH_SIZE, "simulation": cached_property(simulation)}
     methods["simulation"].__set_name__(target, "simulation")
-    if any(isinstance(d, Parameter) for d in declared.values()):
+    if any(isinstance(d, Parameter) for d in quantities.values()):
         methods["gradient"] = gradient
     if cost:
         methods |= {"trajectory_problem": trajectory_problem, "own_options": True}
     return methods
 
 
-def _types(declared: Mapping[str, ModelQuantity]) -> tuple[Any, Any, Any]:
+def _types(quantities: Mapping[str, ModelQuantity]) -> tuple[Any, Any, Any]:
     """TypedDicts of the inputs, the conditions and the outputs."""
-    inputs = {n: Annotated[float, d.quantity] for n, d in declared.items() if isinstance(d, Parameter)}
+    inputs = {n: Annotated[float, d.quantity] for n, d in quantities.items() if isinstance(d, Parameter)}
     conditions: dict[str, Any] = {}
-    for n, d in declared.items():
+    for n, d in quantities.items():
         if isinstance(d, Condition):
             of_number = Annotated[float, d.quantity]
             conditions[n] = Required[of_number] if d.default is None else NotRequired[of_number]
-    figures = {n: d for n, d in declared.items() if isinstance(d, Output)}
+    figures = {n: d for n, d in quantities.items() if isinstance(d, Output)}
     outputs = {n: Annotated[float, Quantity(d.unit, d.description)] for n, d in figures.items()}
     return (
         TypedDict("Design", inputs),  # type: ignore[operator]

@@ -48,21 +48,23 @@ class Equations:
     values: Mapping[str, Any]
 
     @classmethod
-    def from_model(cls, name: str, declared: Mapping[str, ModelQuantity], equations: Callable[[Any], Any]) -> Equations:
+    def from_model(
+        cls, name: str, quantities: Mapping[str, ModelQuantity], equations: Callable[[Any], Any]
+    ) -> Equations:
         """Call `equations` once. Raises `ValueError`, with a sentence, for equations that do not match the
         declaration."""
         symbols = {
-            n: ca.SX.sym(n) for n, d in declared.items() if isinstance(d, (NumberInRange, State, Unknown, Integral))
+            n: ca.SX.sym(n) for n, d in quantities.items() if isinstance(d, (NumberInRange, State, Unknown, Integral))
         }
         time = ca.SX.sym("time")
-        returned = call_equations(f"model '{name}'", equations, {**symbols, "time": time})
-        required = [n for n, d in declared.items() if not isinstance(d, NumberInRange)]
-        check_named(f"model '{name}'", required, returned, declared)
-        checked = Expressions(name)
+        expressions = call_equations(f"model '{name}'", equations, {**symbols, "time": time})
+        names = [n for n, d in quantities.items() if not isinstance(d, NumberInRange)]
+        check_named(f"model '{name}'", names, expressions, quantities)
+        checker = Expressions(name)
         for n, symbol in (*symbols.items(), ("time", time)):
-            checked.symbol("quantity", Variable(n, ""), symbol)
-        values = {n: checked.only_known_names(f"the equation of '{n}'", e) for n, e in returned.items()}
-        model_equations = cls(name, declared, symbols, time, values)
+            checker.symbol("quantity", Variable(n, ""), symbol)
+        values = {n: checker.only_known_names(f"the equation of '{n}'", e) for n, e in expressions.items()}
+        model_equations = cls(name, quantities, symbols, time, values)
         integrals = ca.vertcat(*(symbols[n] for n in model_equations.names(Integral)), ca.SX(0, 1))
         for n in model_equations.names(State, Unknown, Integral, Series, Peak, Event, Guard):
             if ca.depends_on(values[n], integrals):
@@ -77,8 +79,10 @@ class Equations:
             d = self.declared[n]
             rate = isinstance(d, (State, Integral))
             required_unit = None if isinstance(d, (Unknown, Event, Guard)) else rate_of(d.unit) if rate else d.unit
-            what = "the rate of" if isinstance(d, State) else "what is integrated for" if rate else "the equation of"
-            equations.append((f"{what} '{n}'", e, required_unit))
+            equation = (
+                "the rate of" if isinstance(d, State) else "what is integrated for" if rate else "the equation of"
+            )
+            equations.append((f"{equation} '{n}'", e, required_unit))
         return findings(symbols, equations)
 
     def names(self, *kinds: type[ModelQuantity]) -> list[str]:
@@ -91,8 +95,8 @@ class Equations:
 
     def simulated(self) -> System:
         """The states and the integrals, with all sampled quantities as outputs."""
-        sampled = [n for kind in SAMPLED for n in self.names(kind)]
-        return self._system(self.name, self.names(State, Integral), self._values(sampled), self.constants())
+        sampled_names = [n for kind in SAMPLED for n in self.names(kind)]
+        return self._system(self.name, self.names(State, Integral), self._values(sampled_names), self.constants())
 
     def sensitive(self) -> System:
         """`simulated` with S_j times scale_<parameter> as further states, and as further outputs the derivatives of the
@@ -102,9 +106,9 @@ class Equations:
         x, s = self._column(self.symbols[n] for n in states), self._column(self.symbols[n] for n in unknowns)
         f = self._column(self.values[n] for n in states)
         R = self._column(self.values[n] for n in unknowns)
-        sampled = [n for kind in SAMPLED for n in self.names(kind)]
-        y = self._column(self.values[n] for n in sampled)
-        more_states, more_unknowns, scales, outputs = [], [], [], self._values(sampled)
+        sampled_names = [n for kind in SAMPLED for n in self.names(kind)]
+        y = self._column(self.values[n] for n in sampled_names)
+        more_states, more_unknowns, scales, outputs = [], [], [], self._values(sampled_names)
         for name in self.names(Parameter):
             p, scale = self.symbols[name], ca.SX.sym(f"scale_{name}")
             S, ds = ca.SX.sym("S", x.numel()), ca.SX.sym("ds", s.numel())
@@ -116,7 +120,7 @@ class Equations:
             of_f, of_R, of_y = total(f), total(R), total(y)
             more_states += [(Variable(f"{n}_by_{name}", ""), S[i], of_f[i]) for i, n in enumerate(states)]
             more_unknowns += [(Variable(f"{n}_by_{name}", ""), ds[i], of_R[i]) for i, n in enumerate(unknowns)]
-            outputs |= {f"{n}_by_{name}": of_y[i] for i, n in enumerate(sampled)}
+            outputs |= {f"{n}_by_{name}": of_y[i] for i, n in enumerate(sampled_names)}
         for n in self.names(Event):
             g = self.values[n]
             outputs[f"{n}_by_time"] = ca.jacobian(g, x) @ f + ca.jacobian(g, self.time)

@@ -54,8 +54,8 @@ class Simulation:
 
     def _simulator_of(self, system: System) -> Simulator:
         sizes = [self.equations.declared[n].size for n in self.states]  # type: ignore[attr-defined]
-        repeated = np.tile(sizes, len(system.states) // len(sizes))
-        return Simulator(system, rtol=self.rtol, atol=_ABSOLUTE * self.rtol * repeated)
+        all_sizes = np.tile(sizes, len(system.states) // len(sizes))
+        return Simulator(system, rtol=self.rtol, atol=_ABSOLUTE * self.rtol * all_sizes)
 
     def first(self, numbers: Mapping[str, float]) -> Floats:
         """The states and integrals (nx,) at time 0."""
@@ -102,16 +102,16 @@ class Simulation:
     def figures(self, motion: SimulatedMotion, numbers: Mapping[str, float]) -> dict[str, float]:
         """All figures of a motion by name. Raises `Diverged` if an event without `never` does not happen."""
         figure_values = {}
-        for name, declared in self.equations.declared.items():
-            if isinstance(declared, Integral):
+        for name, quantity in self.equations.declared.items():
+            if isinstance(quantity, Integral):
                 figure_values[name] = float(motion.x[-1, self.states.index(name)])
-            elif isinstance(declared, Peak):
+            elif isinstance(quantity, Peak):
                 y = motion.y[:, self.sampled.index(name)]
-                figure_values[name] = float(_signed(declared, y)[_peak_row(declared, y)])
-            elif isinstance(declared, Final):
+                figure_values[name] = float(_signed(quantity, y)[_peak_row(quantity, y)])
+            elif isinstance(quantity, Final):
                 figure_values[name] = float(motion.y[-1, self.sampled.index(name)])
-            elif isinstance(declared, Event):
-                figure_values[name] = self._event(name, declared, self.simulator, motion, numbers)[0]
+            elif isinstance(quantity, Event):
+                figure_values[name] = self._event(name, quantity, self.simulator, motion, numbers)[0]
         return figure_values
 
     def array(self, motion: SimulatedMotion, name: str) -> Floats:
@@ -123,16 +123,16 @@ class Simulation:
         return motion.x[:, self.states.index(name)]
 
     def _event(
-        self, name: str, declared: Event, simulator: Simulator, motion: SimulatedMotion, numbers: Mapping[str, float]
+        self, name: str, event: Event, simulator: Simulator, motion: SimulatedMotion, numbers: Mapping[str, float]
     ) -> tuple[float, Floats | None]:
         """The time (s) of an event, and the outputs (ny,) there; None if it does not happen."""
         column = self.sampled.index(name)
-        passed = np.flatnonzero(~(motion.y[:, column] > 0.0))
-        if not len(passed):
-            if declared.never is None:
+        rows = np.flatnonzero(~(motion.y[:, column] > 0.0))
+        if not len(rows):
+            if event.never is None:
                 raise Diverged(f"{name} does not occur within {motion.t[-1]:g} s", reason=name)
-            return float(numbers[declared.never] if isinstance(declared.never, str) else declared.never), None
-        after = int(passed[0])
+            return float(numbers[event.never] if isinstance(event.never, str) else event.never), None
+        after = int(rows[0])
         if after == 0 or motion.y[after, column] == 0.0:
             return float(motion.t[after]), motion.y[after]
         begin, x = motion.t[after - 1], motion.x[after - 1]
@@ -158,30 +158,30 @@ class Simulation:
     ) -> dict[str, dict[str, float]]:
         """Derivatives of all figures with respect to all parameters, by sensitivity equations. Raises `Diverged`."""
         scale = {n: abs(numbers[n]) or 1.0 for n in self.parameters}
-        scaled = {**numbers, **{f"scale_{n}": s for n, s in scale.items()}}
+        all_numbers = {**numbers, **{f"scale_{n}": s for n, s in scale.items()}}
         initial = [getattr(self.equations.declared[n], "initial", 0.0) for n in self.states]
         S = [[scale[n] if i == n else 0.0 for i in initial] for n in self.parameters]
         x = np.concatenate([self.first(numbers), np.array(S).ravel()])
-        motion = completed(self.runs(self.sensitive, x, scaled, duration, breaks))
+        motion = completed(self.runs(self.sensitive, x, all_numbers, duration, breaks))
         names, nx = [v.name for v in self.sensitive.system.outputs], len(self.states)
         figure_slopes: dict[str, dict[str, float]] = {}
-        for name, declared in self.equations.declared.items():
-            if not isinstance(declared, Output):
+        for name, quantity in self.equations.declared.items():
+            if not isinstance(quantity, Output):
                 continue
-            columns = [] if isinstance(declared, Integral) else [names.index(f"{name}_by_{n}") for n in self.parameters]
-            if isinstance(declared, Integral):
+            columns = [] if isinstance(quantity, Integral) else [names.index(f"{name}_by_{n}") for n in self.parameters]
+            if isinstance(quantity, Integral):
                 i = self.states.index(name)
                 slopes = motion.x[-1, [nx * (j + 1) + i for j in range(len(self.parameters))]]
-            elif isinstance(declared, Peak):
+            elif isinstance(quantity, Peak):
                 y = motion.y[:, names.index(name)]
-                peak_row = _peak_row(declared, y)
-                sign = -1.0 if declared.extremum == "size" and y[peak_row] < 0.0 else 1.0
+                peak_row = _peak_row(quantity, y)
+                sign = -1.0 if quantity.extremum == "size" and y[peak_row] < 0.0 else 1.0
                 slopes = sign * motion.y[peak_row, columns]
-            elif isinstance(declared, Final):
+            elif isinstance(quantity, Final):
                 slopes = motion.y[-1, columns]
             else:
-                assert isinstance(declared, Event)
-                _, slopes_at_event = self._event(name, declared, self.sensitive, motion, scaled)
+                assert isinstance(quantity, Event)
+                _, slopes_at_event = self._event(name, quantity, self.sensitive, motion, all_numbers)
                 zero = np.zeros(len(self.parameters))
                 slopes = (
                     zero
@@ -192,11 +192,11 @@ class Simulation:
         return figure_slopes
 
 
-def _signed(declared: Peak, y: Floats) -> Floats:
-    return np.abs(y) if declared.extremum == "size" else y
+def _signed(peak: Peak, y: Floats) -> Floats:
+    return np.abs(y) if peak.extremum == "size" else y
 
 
-def _peak_row(declared: Peak, y: Floats) -> int:
+def _peak_row(peak: Peak, y: Floats) -> int:
     """Index of the sample at which a peak occurs."""
-    values = _signed(declared, y)
-    return int(np.argmin(values) if declared.extremum == "smallest" else np.argmax(values))
+    values = _signed(peak, y)
+    return int(np.argmin(values) if peak.extremum == "smallest" else np.argmax(values))

@@ -39,10 +39,12 @@ def trajectory_problem(
         function = equations.function([name])
 
         def value(e: Any) -> Any:
-            moved = [e.final[n] if n in states else e.integral[n] for n in equations.names(State, quantities.Integral)]
+            end_values = [
+                e.final[n] if n in states else e.integral[n] for n in equations.names(State, quantities.Integral)
+            ]
             unknowns = [e.final[n] for n in equations.names(quantities.Unknown)] if function.numel_in(1) else []
             p = [e[n] for n in equations.names(Parameter)]
-            columns = [ca.vertcat(*entries, ca.SX(0, 1)) for entries in (moved, unknowns, p)]
+            columns = [ca.vertcat(*entries, ca.SX(0, 1)) for entries in (end_values, unknowns, p)]
             return function(*columns, constants, e.tf)
 
         return value
@@ -51,12 +53,12 @@ def trajectory_problem(
         function = equations.function([name])
 
         def value(v: Any) -> Any:
-            moved = [v[n] for n in states] + [0.0] * len(equations.names(quantities.Integral))
+            rates = [v[n] for n in states] + [0.0] * len(equations.names(quantities.Integral))
             unknowns_and_parameters = (
                 [v[n] for n in equations.names(kind)] for kind in (quantities.Unknown, Parameter)
             )
             constants = [v[n] if n in equations.used() else numbers[n] for n in equations.constants()]
-            columns = [ca.vertcat(*entries, ca.SX(0, 1)) for entries in (moved, *unknowns_and_parameters, constants)]
+            columns = [ca.vertcat(*entries, ca.SX(0, 1)) for entries in (rates, *unknowns_and_parameters, constants)]
             return function(*columns, v.time)
 
         return value
@@ -76,8 +78,8 @@ def trajectory_problem(
     return TrajectoryProblem([phase], cost=figures[cost], constraints=follows, figures=figures, peaks=peaks)
 
 
-def _peak(declared: Any, value: Callable[[Any], Any], at: Samples) -> Peak:
-    return Peak(value, declared.extremum, declared.unit, at=at)
+def _peak(peak: Any, value: Callable[[Any], Any], at: Samples) -> Peak:
+    return Peak(value, peak.extremum, peak.unit, at=at)
 
 
 def _follows(state: str, parameter: str) -> Callable[[Any], Any]:

@@ -40,12 +40,12 @@ def is_own(plugin: Plugin) -> bool:
 
 
 @contextlib.contextmanager
-def calling(plugin: Plugin, *passed: type[BaseException]) -> Iterator[None]:
-    """Exceptions of the plugin's code become `PluginFailed`, except `passed`; those of designopt's own plugins stay as
-    they are, since they are defects of designopt."""
+def calling(plugin: Plugin, *exceptions: type[BaseException]) -> Iterator[None]:
+    """Exceptions of the plugin's code become `PluginFailed`, except `exceptions`; those of designopt's own plugins stay
+    as they are, since they are defects of designopt."""
     try:
         yield
-    except (PluginFailed, *passed):  # type: ignore[misc]
+    except (PluginFailed, *exceptions):  # type: ignore[misc]
         raise
     except Exception as error:
         if is_own(plugin):

@@ -130,9 +130,9 @@ def model(
             raise PluginError(
                 f"model '{name}': annotate its return value with a TypedDict of numbers with units{without}"
             )
-        if reserved := [output for output in outputs or {} if output.startswith("d(")]:
+        if reserved_names := [output for output in outputs or {} if output.startswith("d(")]:
             raise PluginError(
-                f"model '{name}': output '{reserved[0]}': names that begin with 'd(' are reserved for derivatives"
+                f"model '{name}': output '{reserved_names[0]}': names that begin with 'd(' are reserved for derivatives"
             )
         if not has("declares"):
             check_sentences(name, outputs or {}, arrays or {})
@@ -213,8 +213,8 @@ def objective(name: str, *, version: int) -> Callable[[T], T]:
     def declare(target: T) -> T:
         parameters = inspect.signature(target).parameters.values()
         hints = typing.get_type_hints(target, include_extras=True)
-        returned = quantity(hints.get("return"))
-        if returned is None:
+        answer = quantity(hints.get("return"))
+        if answer is None:
             raise PluginError(
                 f"objective '{name}': annotate its return value: Annotated[float, Quantity(unit, meaning)]"
             )
@@ -227,7 +227,7 @@ def objective(name: str, *, version: int) -> Callable[[T], T]:
                 keyword_settings(target),
                 doc(target),
                 needs=tuple(p.name for p in parameters if p.kind is not p.KEYWORD_ONLY),
-                unit=returned.unit,
+                unit=answer.unit,
                 source=source(target),
             ),
         )

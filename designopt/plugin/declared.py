@@ -38,18 +38,20 @@ def with_declared(use: Use[ModelPlugin], built: Any = None) -> Use[ModelPlugin]:
     plugin = use.plugin
     if not plugin.has_declares:
         return use
-    declared = (built if built is not None else use.build()).declares()
-    if not isinstance(declared, Declared):
-        raise PluginError(f"model '{plugin.name}': declares() must return a designopt.Declared, not {declared!r:.60}")
-    inputs, outputs = _fields(declared.inputs, declared), _fields(declared.outputs, declared)
-    conditions = _fields(declared.conditions, declared)
+    declarations = (built if built is not None else use.build()).declares()
+    if not isinstance(declarations, Declared):
+        raise PluginError(
+            f"model '{plugin.name}': declares() must return a designopt.Declared, not {declarations!r:.60}"
+        )
+    inputs, outputs = _fields(declarations.inputs, declarations), _fields(declarations.outputs, declarations)
+    conditions = _fields(declarations.conditions, declarations)
     _check_names("input", inputs, plugin.inputs or {}, plugin)
     _check_names("condition", conditions, plugin.conditions or {}, plugin)
-    _check_names("output", outputs, {**plugin.outputs, **declared.arrays}, plugin)
-    _check_names("array", declared.arrays, {**plugin.arrays, **plugin.outputs}, plugin)
-    plugin = in_units(_without(plugin, declared.without), declared.units)
+    _check_names("output", outputs, {**plugin.outputs, **declarations.arrays}, plugin)
+    _check_names("array", declarations.arrays, {**plugin.arrays, **plugin.outputs}, plugin)
+    plugin = in_units(_without(plugin, declarations.without), declarations.units)
     # what a study asks for by its settings comes first, in all tables
-    every_output, arrays = {**outputs, **plugin.outputs}, {**plugin.arrays, **declared.arrays}
+    every_output, arrays = {**outputs, **plugin.outputs}, {**plugin.arrays, **declarations.arrays}
     check_sentences(plugin.name, every_output, arrays)
     return Use(
         replace(
@@ -58,7 +60,7 @@ def with_declared(use: Use[ModelPlugin], built: Any = None) -> Use[ModelPlugin]:
             conditions={**(plugin.conditions or {}), **conditions} if conditions else plugin.conditions,
             outputs=every_output,
             arrays=arrays,
-            plots=declared.plots,
+            plots=declarations.plots,
         ),
         use.settings,
     )
@@ -104,21 +106,24 @@ def check_sentences(model: str, outputs: Mapping[str, Field], arrays: Mapping[st
             )
 
 
-def _fields(quantities: Mapping[str, Quantity], declared: Declared) -> dict[str, Field]:
+def _fields(quantities: Mapping[str, Quantity], declarations: Declared) -> dict[str, Field]:
     return {
         name: Field(
-            name, Annotated[str if name in declared.texts else float, quantity], quantity, name not in declared.optional
+            name,
+            Annotated[str if name in declarations.texts else float, quantity],
+            quantity,
+            name not in declarations.optional,
         )
         for name, quantity in quantities.items()
     }
 
 
-def _check_names(what: str, names: Mapping[str, Any], reserved: Mapping[str, Any], plugin: ModelPlugin) -> None:
+def _check_names(what: str, names: Mapping[str, Any], annotations: Mapping[str, Any], plugin: ModelPlugin) -> None:
     for name in names:
         if not isinstance(name, str) or not name.isidentifier():
             raise PluginError(
                 f"model '{plugin.name}' declares an {what} {name!r:.60}; a name has only letters, digits and"
                 " underscores"
             )
-        if name in reserved:
+        if name in annotations:
             raise PluginError(f"model '{plugin.name}' declares '{name}' twice")

@@ -47,7 +47,7 @@ LISTED, FIRST = 24, 8
 #: Prefix of the module names of plugin files.
 FILES = "designopt_plugin_"
 
-_declared: dict[tuple[Kind, str], Plugin] = {}
+_declared_plugins: dict[tuple[Kind, str], Plugin] = {}
 _loading: list[str] = []
 #: Functions of loaded plugin files by name, and the function that makes a model of one (see `plain`).
 _plain: dict[str, types.FunctionType] = {}
@@ -67,7 +67,7 @@ def register(target: Any, plugin: Plugin) -> None:
     if not plugin.name.isidentifier():
         raise PluginError(f"{plugin.kind} '{plugin.name}': a plugin's name has only letters, digits and underscores")
     target.__designopt__ = plugin
-    _declared[plugin.kind, plugin.name] = plugin
+    _declared_plugins[plugin.kind, plugin.name] = plugin
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Listed:
 
 def installed(kind: Kind | None = None) -> Iterator[Listed]:
     """Installed plugins of `kind` (all kinds for None), without importing any."""
-    return (listed for listed in _installed(tuple(sys.path)) if kind in (None, listed.kind))
+    return (plugin for plugin in _installed(tuple(sys.path)) if kind in (None, plugin.kind))
 
 
 @functools.lru_cache(maxsize=2)
@@ -103,14 +103,14 @@ def is_installed(plugin: Plugin) -> bool:
     """Whether another process finds `plugin` through its entry point."""
     package = str(getattr(plugin.target, "__module__", "")).partition(".")[0]
     return any(
-        listed.name == plugin.name and listed.entry.module.partition(".")[0] == package
-        for listed in installed(plugin.kind)
+        other_plugin.name == plugin.name and other_plugin.entry.module.partition(".")[0] == package
+        for other_plugin in installed(plugin.kind)
     )
 
 
 def names(kind: Kind) -> list[str]:
     """All plugin names of `kind`: installed, and declared in this process."""
-    return sorted({listed.name for listed in installed(kind)} | {name for k, name in _declared if k == kind})
+    return sorted({plugin.name for plugin in installed(kind)} | {name for k, name in _declared_plugins if k == kind})
 
 
 @overload
@@ -138,7 +138,7 @@ def find(kind: Kind, name: str) -> Plugin:
     if len({e.distribution for e in entries}) > 1:
         owners = " and ".join(sorted({e.distribution for e in entries}))
         raise PluginError(f"{kind} '{bare}' is offered by {owners}; write 'distribution:{bare}' to choose")
-    declared = _declared.get((kind, bare))
+    declared = _declared_plugins.get((kind, bare))
     if declared and not distribution:
         return declared
     if not entries and kind == "model" and bare in _plain and not distribution:
@@ -248,21 +248,23 @@ def load_file(name: str, content: bytes) -> None:
     if beside:
         modules[beside] = module
     functions = {k: v for k, v in vars(module).items() if isinstance(v, types.FunctionType)}
-    undeclared = {k: f for k, f in functions.items() if f.__module__ == module_name and not hasattr(f, "__designopt__")}
-    declared = {key: plugin for key, plugin in _declared.items() if plugin.target.__module__ == module_name}
-    _of_file[module_name] = declared, undeclared
+    plain_functions = {
+        k: f for k, f in functions.items() if f.__module__ == module_name and not hasattr(f, "__designopt__")
+    }
+    plugins = {key: plugin for key, plugin in _declared_plugins.items() if plugin.target.__module__ == module_name}
+    _of_file[module_name] = plugins, plain_functions
     _declare_again(module_name)
 
 
 def _declare_again(module_name: str) -> None:
     """Replace declarations of other files under the same names by those of this file."""
-    declared, plain = _of_file.get(module_name, ({}, {}))
+    plugins, plain = _of_file.get(module_name, ({}, {}))
     for name in plain:
-        earlier_plugin = _declared.get(("model", name))
+        earlier_plugin = _declared_plugins.get(("model", name))
         if earlier_plugin is not None and earlier_plugin.target.__module__.startswith(FILES):
-            del _declared["model", name]
+            del _declared_plugins["model", name]
     _plain.update(plain)
-    _declared.update(declared)
+    _declared_plugins.update(plugins)
 
 
 def _define_rest(module: types.ModuleType, name: str, content: bytes, line: int) -> None:

@@ -30,9 +30,9 @@ def as_model(function: Callable[..., Any]) -> ModelPlugin:
     Quantity("N/m")]``. Its version follows from its code, so that an edited function does not reuse earlier results;
     functions that it calls do not count. Raises `PluginError` for an unsupported signature.
     """
-    declared = getattr(function, "__designopt__", None)
-    if isinstance(declared, ModelPlugin):
-        return declared
+    declared_plugin = getattr(function, "__designopt__", None)
+    if isinstance(declared_plugin, ModelPlugin):
+        return declared_plugin
     if not isinstance(function, types.FunctionType):
         raise PluginError(f"a model is a function, or a decorated class, not {function!r}")
     name = re.sub(r"\W", "_", function.__name__).strip("_") or "function"
@@ -40,21 +40,21 @@ def as_model(function: Callable[..., Any]) -> ModelPlugin:
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if not names:
         raise PluginError(f"model '{name}': the function takes no design; write def {name}(design): ...")
-    accepted = {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    arguments = {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
 
     def evaluate(design: Mapping[str, Any], scenario: Mapping[str, Any]) -> Any:
-        if any(one in design for one in names):
+        if any(argument in design for argument in names):
             inputs = {**scenario, **design}
             if not takes_any:
-                _check_names(name, accepted, design, inputs)
-            answer = function(**{one: value for one, value in inputs.items() if takes_any or one in accepted})
+                _check_names(name, arguments, design, inputs)
+            answer = function(**{key: value for key, value in inputs.items() if takes_any or key in arguments})
         else:
             try:
                 answer = function(design) if len(names) == 1 else function(design, scenario)
             except TypeError as error:
-                if any(closest(one, list(accepted)) for one in design):  # misspelt, so not called by names
-                    _check_names(name, accepted, design, {**scenario, **design})
+                if any(closest(key, list(arguments)) for key in design):  # misspelt, so not called by names
+                    _check_names(name, arguments, design, {**scenario, **design})
                 if f"'{type(design).__name__}'" in str(error):
                     raise _design_as_number_error(name, names[0], design) from error
                 raise
@@ -67,7 +67,7 @@ def as_model(function: Callable[..., Any]) -> ModelPlugin:
     evaluate.__wrapped__ = function  # type: ignore[attr-defined]  # messages name the file of the function
     hints = typing.get_type_hints(function, include_extras=True)
     plugin: ModelPlugin = evaluate.__designopt__  # type: ignore[attr-defined]
-    by_name = None if takes_any else _by_name(accepted, hints)
+    by_name = None if takes_any else _by_name(arguments, hints)
     plugin = replace(
         plugin,
         source=source(function),
@@ -79,30 +79,30 @@ def as_model(function: Callable[..., Any]) -> ModelPlugin:
     return plugin
 
 
-def _by_name(accepted: Mapping[str, inspect.Parameter], hints: Mapping[str, Any]) -> dict[str, Field] | None:
+def _by_name(arguments: Mapping[str, inspect.Parameter], hints: Mapping[str, Any]) -> dict[str, Field] | None:
     """The parameters that a function takes by name, if at least one has a `Quantity`. None is required: each may come
     from the design, the scenario, or a default."""
-    fields = {name: Field(name, hints.get(name, Any), quantity(hints.get(name)), required=False) for name in accepted}
+    fields = {name: Field(name, hints.get(name, Any), quantity(hints.get(name)), required=False) for name in arguments}
     return fields if any(field.quantity for field in fields.values()) else None
 
 
 def _one_number(hint: Any) -> dict[str, Field]:
     """The output of a function that returns one number with a `Quantity`."""
-    stated = quantity(hint)
-    return {VALUE: Field(VALUE, hint, stated, required=True)} if stated else {}
+    answer = quantity(hint)
+    return {VALUE: Field(VALUE, hint, answer, required=True)} if answer else {}
 
 
 def _check_names(
-    name: str, accepted: Mapping[str, inspect.Parameter], design: Mapping[str, Any], inputs: Mapping[str, Any]
+    name: str, arguments: Mapping[str, inspect.Parameter], design: Mapping[str, Any], inputs: Mapping[str, Any]
 ) -> None:
     """Reject a parameter that the function does not take: it would have no effect."""
-    for one in design:
-        if one not in accepted:
-            raise TypeError(f"{name}() has no argument '{one}', which is in space{_suggestion(one, accepted)}")
-    for one, parameter in accepted.items():
-        if one not in inputs and parameter.default is parameter.empty:
+    for key in design:
+        if key not in arguments:
+            raise TypeError(f"{name}() has no argument '{key}', which is in space{_suggestion(key, arguments)}")
+    for key, parameter in arguments.items():
+        if key not in inputs and parameter.default is parameter.empty:
             raise TypeError(
-                f"{name}() needs '{one}', which is neither in space nor in a scenario{_suggestion(one, inputs)}"
+                f"{name}() needs '{key}', which is neither in space nor in a scenario{_suggestion(key, inputs)}"
             )
 
 

@@ -97,8 +97,8 @@ def filled(declared: type[T], values: Mapping[str, object]) -> T:
 
 
 @cache
-def _defaults(declared: type) -> Mapping[str, Any]:
-    return {name: f.default for name, f in (typed_dict(declared) or {}).items() if f.default is not None}
+def _defaults(settings_class: type) -> Mapping[str, Any]:
+    return {name: f.default for name, f in (typed_dict(settings_class) or {}).items() if f.default is not None}
 
 
 def quantity(hint: Any) -> Quantity | None:

@@ -68,8 +68,8 @@ def _aggregated_slopes(
     with np.errstate(all="ignore"):
         values = sign * each_scenario(problem, item.expression, figures)
         with calling(plugin):
-            returned = plugin.weights(values, **item.over.settings)
-        weights = numbers(plugin, returned, values.shape, "a weight for each value")
+            answer = plugin.weights(values, **item.over.settings)
+        weights = numbers(plugin, answer, values.shape, "a weight for each value")
         parts: Floats = np.where(weights[:, :, None] == 0.0, 0.0, weights[:, :, None] * slopes)
     return np.asarray(parts.sum(axis=1))
 

@@ -30,16 +30,16 @@ class Keys:
         figures = {name: canonical_use(figure) for name, figure in problem.figures.items()}
         identities = ([use, figures, problem.key_values(s), *special, *problem.key_shift(s)] for s in problem.scenarios)
         #: One partial hash per scenario: model, version, settings, computed figures and scenario.
-        self._started = [hashlib.blake2b(canonical_json(each).encode(), digest_size=16) for each in identities]
+        self._digests = [hashlib.blake2b(canonical_json(each).encode(), digest_size=16) for each in identities]
         column = {p.name: j for j, p in enumerate(self._space.free)}
-        named = [(p.name.encode() + b"\0", p, column.get(p.name)) for p in self._space.parameters]
+        parameters = [(p.name.encode() + b"\0", p, column.get(p.name)) for p in self._space.parameters]
         #: Parameters in the order of keys, with their names and their columns.
-        self._named = sorted(named, key=itemgetter(0))
+        self._parameters = sorted(parameters, key=itemgetter(0))
 
     @property
     def scenarios(self) -> list[bytes]:
         """The part of the keys common to all designs, per scenario."""
-        return [started.digest() for started in self._started]
+        return [digest.digest() for digest in self._digests]
 
     def for_designs(self, X: Floats) -> list[list[bytes]]:
         """The keys (16 bytes each) of designs `X` (n, d), a list over scenarios per design. Raises `ValueError` for
@@ -47,14 +47,14 @@ class Keys:
         if not np.isfinite(X).all():
             raise ValueError("a design value is NaN or infinite")
         bodies = list(map(b"".join, zip(*self._columns(X), strict=True)))
-        columns = [[_digest(started.copy(), body) for body in bodies] for started in self._started]
+        columns = [[_digest(digest.copy(), body) for body in bodies] for digest in self._digests]
         return list(map(list, zip(*columns, strict=True)))
 
     def _columns(self, X: Floats) -> list[list[bytes]]:
         """The entry of each parameter in the keys of designs `X`, in the order of their names."""
         activity = self._space.activity(X)
         columns = [[b""] * len(X)]
-        for name, p, j in self._named:
+        for name, p, j in self._parameters:
             if j is None:
                 entries = [name + tagged(in_model_unit(p, p.values[0]))] * len(X)
             elif p.kind == "real":
@@ -70,9 +70,9 @@ class Keys:
         return columns
 
 
-def _digest(started: hashlib.blake2b, body: bytes) -> bytes:
-    started.update(body)
-    return started.digest()
+def _digest(digest: hashlib.blake2b, body: bytes) -> bytes:
+    digest.update(body)
+    return digest.digest()
 
 
 def program_keys(
@@ -80,13 +80,13 @@ def program_keys(
 ) -> list[bytes]:
     """Keys of programs (see `Evaluate.programs`): hash of the whole problem, the solver with its settings, and all rows
     of the chain up to this one, on which the solution may depend."""
-    started = hashlib.blake2b(
+    digest = hashlib.blake2b(
         canonical_json(["program", problem.canonical(), canonical_use(solver)]).encode(), digest_size=16
     )
-    keys, running, last = [], started.copy(), None
+    keys, running, last = [], digest.copy(), None
     for x, chain, seed in zip(X, chains, seeds, strict=True):
         if chain != last:
-            running, last = started.copy(), chain
+            running, last = digest.copy(), chain
         running.update(np.asarray(x, "<f8").tobytes() + struct.pack("<q", seed))
         keys.append(running.digest())
     return keys

@@ -47,9 +47,9 @@ class Outcomes:
         """Violation (n,) mapped so that order alone decides: 0 feasible < (0, 1) infeasible < [1, 2) invalid < 2
         failed."""
         finite = np.where(np.isfinite(self.violation), self.violation, 0.0)
-        squeezed = np.minimum(finite / (1.0 + finite), np.nextafter(1.0, 0.0))
-        squeezed = np.where(self.invalid, 1.0 + np.where(np.isfinite(self.violation), squeezed, 1.0), squeezed)
-        return np.where(self.failed & ~self.invalid, 2.0, np.minimum(squeezed, np.nextafter(2.0, 1.0)))
+        fractions = np.minimum(finite / (1.0 + finite), np.nextafter(1.0, 0.0))
+        fractions = np.where(self.invalid, 1.0 + np.where(np.isfinite(self.violation), fractions, 1.0), fractions)
+        return np.where(self.failed & ~self.invalid, 2.0, np.minimum(fractions, np.nextafter(2.0, 1.0)))
 
     def take(self, rows: NDArray[Any]) -> Outcomes:
         """The outcomes of some rows (indices or mask)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from designopt.arrays import Floats
 from designopt.plugin import Fidelity, Use
@@ -48,8 +49,8 @@ class Problem(Statement):
     @cached_property
     def unshifted(self) -> Problem:
         """The same problem in the scenarios that evaluate a design itself, not its neighbours; these come first."""
-        unshifted = tuple(s for s in self.scenarios if not s.shift)
-        return self if len(unshifted) == len(self.scenarios) else dataclasses.replace(self, scenarios=unshifted)
+        scenarios = tuple(s for s in self.scenarios if not s.shift)
+        return self if len(scenarios) == len(self.scenarios) else dataclasses.replace(self, scenarios=scenarios)
 
     # ------------------------------------------------------------------------------------------------------- keys
 
@@ -82,11 +83,27 @@ class Problem(Statement):
 
 
 def _fidelity(study: StudyDefinition) -> Fidelity | None:
-    """The model's fidelity, if a solver learns from cheap evaluations and those of the study cost more."""
-    fidelity, settings = study.model.plugin.fidelity, study.model.settings
+    """The model's fidelity, if a solver learns from cheap evaluations and those of the study cost more: the settings
+    that it makes cheaper than the study's."""
+    fidelity, plugin = study.model.plugin.fidelity, study.model.plugin
     if fidelity is None or not any(s.solver.plugin.wants_cheap(s.solver.settings) for s in study.stages):
         return None
-    return fidelity if any(settings.get(name) != value for name, value in fidelity.settings.items()) else None
+    defaults = {name: setting.default for name, setting in plugin.settings.items()}
+    cheaper = {
+        name: value
+        for name, value in fidelity.settings.items()
+        if _is_cheaper(value, study.model.settings.get(name), defaults.get(name))
+    }
+    return dataclasses.replace(fidelity, settings=cheaper) if cheaper else None
+
+
+def _is_cheaper(cheap: Any, value: Any, default: Any) -> bool:
+    """Whether the setting `cheap` costs less than the study's `value`: it differs, and among numbers it is less than
+    `value` if it is less than another `default`, else greater."""
+    numbers = all(isinstance(number, int | float) for number in (cheap, value, default))
+    if numbers and default != cheap:
+        return bool(value != cheap and (value > cheap) == (default > cheap))
+    return bool(value != cheap)
 
 
 def figure_unit(problem: Problem, name: str) -> str:

@@ -86,19 +86,19 @@ def _over(use: Use[AggregationPlugin], values: Floats) -> Floats:
     if not len(values):
         return np.empty(0)
     with calling(use.plugin):
-        returned = use.build()(values)
-    return numbers(use.plugin, returned, values.shape[:1], "one number for each design")
+        result = use.build()(values)
+    return numbers(use.plugin, result, values.shape[:1], "one number for each design")
 
 
-def numbers(plugin: AggregationPlugin, returned: Any, shape: tuple[int, ...], what: str) -> Floats:
-    """What an aggregation `returned` as an array of `shape`. Raises `PluginFailed` if it is something else."""
+def numbers(plugin: AggregationPlugin, result: Any, shape: tuple[int, ...], what: str) -> Floats:
+    """What an aggregation `result` as an array of `shape`. Raises `PluginFailed` if it is something else."""
     try:
-        array = np.asarray(returned, dtype=float)
+        array = np.asarray(result, dtype=float)
     except (TypeError, ValueError):
         array = None
     if array is not None and array.shape == shape:
         return array
-    description = value_text(returned) if array is None or not array.ndim else f"an array of shape {array.shape}"
+    description = value_text(result) if array is None or not array.ndim else f"an array of shape {array.shape}"
     raise wrong_return(plugin, f"must return {what}, here an array of shape {shape}, not {description}")
 
 

@@ -56,8 +56,8 @@ def summary_table(result: Result) -> str:
 
     Above are the recommended design, if it is not the first choice, and a note for each chosen one that violates limits
     within its tolerances. Below are notes on notable outputs above 0, on the bounds that the front and the
-    recommended design reach, and on each limit active for most of the front. For a study without objectives
-    it is the `analysis_table`.
+    recommended design reach, on each limit active for most of the front, and on the one that most designs violate where
+    fewer than half are feasible. For a study without objectives it is the `analysis_table`.
     """
     if not result.problem.objectives:
         return analysis_table(result)
@@ -102,7 +102,12 @@ def summary_table(result: Result) -> str:
         *undetermined(result),
     )
     first += [f"note: {clause}" for clause in clauses]
-    last = [*search_to_continue(result), *search_without_gain(result), *untried(result)]
+    last = [
+        *violated_limits.mostly_infeasible(result),
+        *search_to_continue(result),
+        *search_without_gain(result),
+        *untried(result),
+    ]
     notes = [
         *(f"warning: {clause}" for clause in unusual(result)),
         *_lacking(result),

@@ -68,13 +68,13 @@ def ask(study: StudyDefinition, store: Path, count: int, recall: Sequence[str | 
     if any(work.kind == "program" for work in waiting):
         raise ValueError("the solver of this study solves its own programs, which cannot be evaluated externally")
     problem = Problem.from_study(study)
-    return [one for work in waiting for one in _pending(study, problem, work)][:count]
+    return [evaluation for work in waiting for evaluation in _pending(study, problem, work)][:count]
 
 
 def _without_assumptions(study: StudyDefinition) -> StudyDefinition:
     """`study` without default neighbours: each would be an experiment."""
-    assumed = study.tolerances is not None and study.tolerances.assumed
-    return dataclasses.replace(study, tolerances=None) if assumed else study
+    has_assumptions = study.tolerances is not None and study.tolerances.assumed
+    return dataclasses.replace(study, tolerances=None) if has_assumptions else study
 
 
 def _pending(study: StudyDefinition, problem: Problem, work: Work) -> list[PendingEvaluation]:
@@ -102,8 +102,8 @@ def recorded_evaluations(study: StudyDefinition, store: Path) -> list[tuple[Pend
         X, _ = journal.designs()
         records = list(journal.evaluations("key, kind, design, number, finished"))
     return [
-        (_evaluation(study, problem, kind, design, index, X[[design]], key), float(finished or 0.0))
-        for key, kind, design, index, finished in records
+        (_evaluation(study, problem, kind, design, index, X[[design]], key), float(end_time or 0.0))
+        for key, kind, design, index, end_time in records
         if kind in ("scenario", "validation", "neighbour")
     ]
 
@@ -111,8 +111,8 @@ def recorded_evaluations(study: StudyDefinition, store: Path) -> list[tuple[Pend
 def _scenario(study: StudyDefinition, problem: Problem, kind: str, index: int) -> Scenario:
     if kind == "validation" and study.validate is not None:
         return study.validate.scenarios[index]
-    unshifted = problem.unshifted.scenarios
-    return unshifted[index % len(unshifted)] if kind == "neighbour" else problem.scenarios[index]
+    scenarios = problem.unshifted.scenarios
+    return scenarios[index % len(scenarios)] if kind == "neighbour" else problem.scenarios[index]
 
 
 def tell(
@@ -133,26 +133,31 @@ def tell(
     """
     if len(evaluations) != len(results):
         raise ValueError(f"{plural(len(evaluations), 'evaluation')} but {plural(len(results), 'result')}")
-    keys = [one.key for one in evaluations]
+    keys = [evaluation.key for evaluation in evaluations]
     if len(set(keys)) < len(keys):
         raise ValueError("one evaluation has two results in one call")
     study = _without_assumptions(study)
     problem = Problem.from_study(study)
-    rows = [_row(problem, one, outputs, why) for one, outputs in zip(evaluations, results, strict=True)]
-    with Store.resume(store.absolute(), study, problem) as opened:
-        journal = opened.journal
+    rows = [_row(problem, evaluation, outputs, why) for evaluation, outputs in zip(evaluations, results, strict=True)]
+    with Store.resume(store.absolute(), study, problem) as open_store:
+        journal = open_store.journal
         journal.session = max((int(record["id"]) for record in journal.records("session")), default=0)
-        finished = time.time()
-        records = [(*row, None, 0.0, 0.0, 1, journal.session, "outside", finished, None) for row in rows]
+        end_time = time.time()
+        records = [(*row, None, 0.0, 0.0, 1, journal.session, "outside", end_time, None) for row in rows]
         if correct:
             return _correct(journal, evaluations, records)
         X, _ = journal.designs()
-        for one in evaluations:
-            if not 0 <= one.number < len(X) or (
-                one.kind == "scenario" and problem.keys(X[[one.number]])[0][one.scenario_index] != one.key
+        for evaluation in evaluations:
+            if not 0 <= evaluation.number < len(X) or (
+                evaluation.kind == "scenario"
+                and problem.keys(X[[evaluation.number]])[0][evaluation.scenario_index] != evaluation.key
             ):
-                raise ValueError(f"design {one.number} in scenario '{one.scenario}' was not proposed by {store}")
-        known_before = [one for one in evaluations if journal.evaluation(one.key, "status") is not None]
+                raise ValueError(
+                    f"design {evaluation.number} in scenario '{evaluation.scenario}' was not proposed by {store}"
+                )
+        known_before = [
+            evaluation for evaluation in evaluations if journal.evaluation(evaluation.key, "status") is not None
+        ]
         if known_before:
             raise ValueError(
                 f"design {known_before[0].number} in scenario '{known_before[0].scenario}' already has a result"
@@ -168,22 +173,24 @@ def _correct(
 ) -> dict[bytes, str]:
     """Replace the results of `evaluations` by `records` where they differ; each former one becomes an event. Returns a
     sentence on each by its key. Raises `ValueError` for an evaluation without a result."""
-    changed, sentences = [], dict[bytes, str]()
-    for one, record in zip(evaluations, records, strict=True):
-        kind = {"scenario": "", "neighbour": f" (neighbour {one.scenario_index})"}.get(one.kind, f" ({one.kind})")
-        where = f"design {one.number} in scenario '{one.scenario}'{kind}"
-        former = journal.evaluation(one.key, "status, reason, outputs")
+    corrections, sentences = [], dict[bytes, str]()
+    for evaluation, record in zip(evaluations, records, strict=True):
+        kind = {"scenario": "", "neighbour": f" (neighbour {evaluation.scenario_index})"}.get(
+            evaluation.kind, f" ({evaluation.kind})"
+        )
+        where = f"design {evaluation.number} in scenario '{evaluation.scenario}'{kind}"
+        former = journal.evaluation(evaluation.key, "status, reason, outputs")
         if former is None:
             raise ValueError(f"{where} has no result yet, so there is none to correct")
         results = former, record[4:7]
         before, after = ((status, reason, json.loads(outputs or "{}")) for status, reason, outputs in results)
         if before != after:
-            changed.append(record)
-            sentences[one.key] = f"{where}: {_in_words(*results[1])}, formerly {_in_words(*results[0])}"
+            corrections.append(record)
+            sentences[evaluation.key] = f"{where}: {_in_words(*results[1])}, formerly {_in_words(*results[0])}"
     for sentence in sentences.values():
         journal.add_event(CORRECTED, sentence)
-    if changed:
-        journal.replace_evaluations(changed)
+    if corrections:
+        journal.replace_evaluations(corrections)
         journal.commit()
     return sentences
 
@@ -203,12 +210,16 @@ def _row(
     if outputs_or_none is None:
         return (*start, "diverged", why or None, None)
     outputs = {str(name): _number(name, value) for name, value in outputs_or_none.items()}
-    declared = problem.model.plugin.outputs
-    unknown = [name for name in outputs if declared and name not in declared]
-    missing = [name for name, output in declared.items() if output.required and name not in outputs]
-    if not declared:
-        used = [o.expression.names for o in problem.objectives] + [c.expression.names for c in problem.constraints]
-        missing += sorted({name for names in used for name in names} - outputs.keys() - problem.figures.keys())
+    fields = problem.model.plugin.outputs
+    unknown = [name for name in outputs if fields and name not in fields]
+    missing = [name for name, output in fields.items() if output.required and name not in outputs]
+    if not fields:
+        expression_names = [o.expression.names for o in problem.objectives] + [
+            c.expression.names for c in problem.constraints
+        ]
+        missing += sorted(
+            {name for names in expression_names for name in names} - outputs.keys() - problem.figures.keys()
+        )
     if unknown or missing:
         what = f"'{missing[0]}' is missing" if missing else f"the model has no output '{unknown[0]}'"
         raise ValueError(f"design {evaluation.number}: {what} in its result")
@@ -218,8 +229,8 @@ def _row(
             raise ValueError(f"figure '{name}' needs the array '{needs[0]}', which cannot be supplied externally")
         outputs[name] = float(use.build()(*(outputs[need] for need in use.plugin.needs)))
     wrong = [name for name, value in outputs.items() if not math.isfinite(value)]
-    stored = {name: value if math.isfinite(value) else None for name, value in outputs.items()}
-    text = json.dumps(stored, separators=(",", ":"))
+    figures = {name: value if math.isfinite(value) else None for name, value in outputs.items()}
+    text = json.dumps(figures, separators=(",", ":"))
     return (*start, "nonfinite" if wrong else "ok", wrong[0] if wrong else None, text)
 
 

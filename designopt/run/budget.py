@@ -29,14 +29,14 @@ class StageBudget:
     last consecutive invalid ones. `cheap` is the cost of cheap evaluations, in full ones.
     """
 
-    def __init__(self, budget: Budget, problem: Problem, used: float) -> None:
+    def __init__(self, budget: Budget, problem: Problem, elapsed_before: float) -> None:
         self.limits = budget
         self.growth = Growth(budget.hypervolume, problem) if budget.hypervolume else None
         self.valid = 0
         self.invalid = 0
         self.refused_in_a_row = 0
         self.cheap = 0.0
-        self._used = used
+        self._elapsed_before = elapsed_before
         self._began = time.monotonic()
 
     @property
@@ -47,7 +47,7 @@ class StageBudget:
     @property
     def seconds_left(self) -> float:
         """Remaining wall time (s); infinite without a limit."""
-        return np.inf if self.limits.wall is None else self.limits.wall - self._used - self.elapsed
+        return np.inf if self.limits.wall is None else self.limits.wall - self._elapsed_before - self.elapsed
 
     @property
     def designs_left(self) -> float:
@@ -89,10 +89,10 @@ class StageBudget:
 
     def take_cheap(self, relation_violation: Floats, cost: float) -> int:
         """Count cheap evaluations at a `cost` each; returns how many of the first rows are within the budget."""
-        used = cost * np.cumsum(relation_violation <= 0.0)
+        total_cost = cost * np.cumsum(relation_violation <= 0.0)
         left = np.inf if self.limits.evaluations is None else self.limits.evaluations - self.valid - self.cheap
-        rows = int(np.searchsorted(used, left + ROUNDING, side="right"))
-        self.cheap += float(used[rows - 1]) if rows else 0.0
+        rows = int(np.searchsorted(total_cost, left + ROUNDING, side="right"))
+        self.cheap += float(total_cost[rows - 1]) if rows else 0.0
         return rows
 
     def give_back(self, designs: int) -> None:

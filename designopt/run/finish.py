@@ -74,11 +74,11 @@ def progress_tick(what: str, study: StudyDefinition, dispatcher: Dispatcher, tot
         if time_now - last[0] < 0.5:
             return
         last[0] = time_now
-        completed = dispatcher.evaluations - before
-        rate = completed / (time_now - began)
-        left = (total - completed) / rate if rate else None
+        count = dispatcher.evaluations - before
+        rate = count / (time_now - began)
+        left = (total - count) / rate if rate else None
         number = len(study.stages) + 1
-        state = (completed, total, dispatcher.evaluations, dispatcher.failures, rate, time_now - began, left)
+        state = (count, total, dispatcher.evaluations, dispatcher.failures, rate, time_now - began, left)
         dispatcher.progress.update(Snapshot(what, number, number, *state))
 
     return tick
@@ -96,28 +96,28 @@ def keep_arrays_of_best(study: StudyDefinition, dispatcher: Dispatcher, result: 
     arrays = study.execution.arrays
     store, ledger = dispatcher.store, dispatcher.ledger
     least_violating = result.least_violating()
-    chosen = {*result.chosen().values(), *([] if least_violating is None else [least_violating])}
+    chosen_rows = {*result.chosen().values(), *([] if least_violating is None else [least_violating])}
     front = set(result.front().tolist()) if "front" in arrays.values() else set()
     names = {
         **dict.fromkeys(front, tuple(name for name, keep in arrays.items() if keep in ("all", "front"))),
-        **dict.fromkeys(chosen, tuple(name for name, keep in arrays.items() if keep != "failed")),
+        **dict.fromkeys(chosen_rows, tuple(name for name, keep in arrays.items() if keep != "failed")),
     }
     have = {key for key, file in store.journal.evaluations("key, arrays", "scenario") if file}
-    needed: set[bytes] = set()
-    for some in dict.fromkeys(names.values()):
-        rows = sorted(row for row, of_row in names.items() if of_row == some)
+    keys_to_keep: set[bytes] = set()
+    for array_names in dict.fromkeys(names.values()):
+        rows = sorted(row for row, of_row in names.items() if of_row == array_names)
         X = result.outcomes.X[rows]
         keys = ledger.problem.keys(X)
         row_of = {key: (i, s) for i, row in enumerate(keys) for s, key in enumerate(row)}
-        complete = intact(store.path, {key: _returned(dispatcher, key, some) for key in row_of if key in have})
+        complete = intact(store.path, {key: _returned(dispatcher, key, array_names) for key in row_of if key in have})
         work = _work(ledger, X, {key: at for key, at in row_of.items() if key not in complete})
-        dispatcher.run(pieces(work), len(work), arrays=some)
-        needed |= row_of.keys()
+        dispatcher.run(pieces(work), len(work), arrays=array_names)
+        keys_to_keep |= row_of.keys()
     if not {"all", "failed"} & set(arrays.values()):  # the front of an earlier session with a smaller budget
-        for key in have - needed:
+        for key in have - keys_to_keep:
             store.journal.set_arrays(key, None)
         store.journal.commit()
-        for key in have - needed:
+        for key in have - keys_to_keep:
             remove_arrays(store.path, key)
 
 

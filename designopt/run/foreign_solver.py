@@ -78,12 +78,12 @@ class ForeignSolver:
         )
         self._thread.start()
         try:
-            returned = self._execute_until_returned()
+            answer = self._execute_until_returned()
         except BaseException:
             self._abandon()
             raise
         self._thread.join()
-        reason: str | None = returned.result()
+        reason: str | None = answer.result()
         return reason
 
     # ----------------------------------------------------------------------------------------- in the thread of the run
@@ -103,12 +103,12 @@ class ForeignSolver:
                 f"the solver '{self._run.stage.solver.plugin.name}' goes on after StageEnded: it must not catch what "
                 "evaluate raises"
             )
-            ignored = EndIgnored(text) if isinstance(self._end, StageEnded) else self._end
-            assert ignored is not None
+            error = EndIgnored(text) if isinstance(self._end, StageEnded) else self._end
+            assert error is not None
             if self._requests_after_end > 2 * AFTER_END:
-                raise ignored
+                raise error
             self._requests_after_end += 1
-            return _Returned(error=ignored)
+            return _Returned(error=error)
         answer = _returned(request)
         if self._left_in_call and answer.error is not None:
             raise answer.error
@@ -134,18 +134,18 @@ class ForeignSolver:
             if deadline is None and (self._end is not None or self._run.out_of_time()):
                 deadline = time_now + PATIENCE
             if deadline is not None and time_now > deadline:
-                self._run.end_without_solver(duration(PATIENCE), ended=self._end is not None)
+                self._run.end_without_solver(duration(PATIENCE), has_ended=self._end is not None)
                 raise StageEnded
 
     def call(self, task: _Task) -> Any:
         """The result of a function of the solver, such as the `ask` of `Evaluate.ahead`, in its thread."""
         self._to_solver.put(task)
         try:
-            returned = self._execute_until_returned()
+            answer = self._execute_until_returned()
         except BaseException:
             self._left_in_call = True  # the solver computes there and waits for no answer
             raise
-        return returned.result()
+        return answer.result()
 
     def _abandon(self) -> None:
         """Leave the thread: it ends with an exception, or waits for ever if it catches all of them."""

@@ -282,10 +282,10 @@ def line(s: Snapshot) -> str:
     if s.failures:
         parts.append(f"{s.failures} of {s.evaluations} {of_number(s.evaluations, 'evaluation')} failed")
     if s.running:
-        number, share, words = max(s.running, key=lambda one: -1.0 if one[1] is None else one[1])
-        more = f" and {len(s.running) - 1} more" if len(s.running) > 1 else ""
+        number, share, words = max(s.running, key=lambda item: -1.0 if item[1] is None else item[1])
+        others_text = f" and {len(s.running) - 1} more" if len(s.running) > 1 else ""
         at_share = "" if share is None else f" at {100.0 * share:.0f} %"
-        parts.append(f"design {number}{at_share}{f' ({words})' if words else ''}{more}")
+        parts.append(f"design {number}{at_share}{f' ({words})' if words else ''}{others_text}")
     if s.note:
         parts.append(s.note)
     if s.best:

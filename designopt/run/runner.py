@@ -133,14 +133,14 @@ def run_study(
         )
         starting_designs = {} if resume else start_from.take(study, problem, store_path)
         recall_stores = [OtherStore(Path(path).absolute()) for path in recall]
-        opened = Store.resume(store_path, study, problem) if resume else Store.create(store_path, study, problem)
+        open_store = Store.resume(store_path, study, problem) if resume else Store.create(store_path, study, problem)
         try:
-            with opened as store, Signals() as signals, HostHandlers():
+            with open_store as store, Signals() as signals, HostHandlers():
                 ledger = Ledger(problem)
                 with reading(store_path):
                     if start is None:
                         refuse_made_elsewhere(store.journal.records("session"), store_path)
-                    repeated = baselines_with_errors(study, store) if resume else ""
+                    baseline_note = baselines_with_errors(study, store) if resume else ""
                     if store.contents is not None:
                         ledger.recall(store.contents)
                         store.contents = None
@@ -150,17 +150,17 @@ def run_study(
                 dispatcher = Recalling(*parts, stores=stores) if stores else Dispatcher(*parts)
                 for text in _begin_session(store, study):
                     dispatcher.event("code", text)
-                if repeated:
-                    dispatcher.event("baseline", repeated)
+                if baseline_note:
+                    dispatcher.event("baseline", baseline_note)
                 with _ending(store, dispatcher):
                     _run_stages(study, dispatcher, starting_designs)
                     finish(study, dispatcher)
                 contents = ledger.contents()
-                if resume and not starting.started and not dispatcher.evaluations:
+                if resume and not starting.has_started and not dispatcher.evaluations:
                     show.event("nothing_to_do", "nothing to do: the run is complete, all its results are on record")
         except WorkersError as error:
-            if not resume and (isinstance(error, WorkersNotStarted) or not starting.started):
-                discard(store_path, folder=opened.made_folder)
+            if not resume and (isinstance(error, WorkersNotStarted) or not starting.has_started):
+                discard(store_path, folder=open_store.made_folder)
             raise
         finally:
             starting.end()
@@ -202,11 +202,11 @@ class _Start:
     def __init__(self, start: Callable[[int], Executor]) -> None:
         self._start = start
         self._frozen = False
-        self.started = False
+        self.has_started = False
 
     def __call__(self, expected: int) -> Executor:
         executor = self._start(expected)
-        self.started = True
+        self.has_started = True
         if not gc.get_freeze_count():
             gc.freeze()
             self._frozen = True
@@ -289,11 +289,11 @@ def _begin_session(store: Store, study: StudyDefinition) -> list[str]:
     """Begin a session; report changed code."""
     facts = provenance(study)
     try:
-        changed, files, damaged = code_differences(store.path, facts)
+        changed_modules, files, damaged = code_differences(store.path, facts)
     except OSError as error:
         raise explain(error, store.path) from error
     store.journal.begin_session(host=socket.gethostname(), executor="none", workers=0, provenance=facts)
-    for text in store.repaired:
+    for text in store.repairs:
         store.journal.add_event("repaired", f"journal.db was damaged: {text}")
     for text in damaged:
         store.journal.add_event("warning", text)
@@ -304,7 +304,7 @@ def _begin_session(store: Store, study: StudyDefinition) -> list[str]:
     return [
         f"the code of {name} has changed, but not its version: recorded numbers count as those of the "
         "new code; if they differ, increase the version, and everything is recomputed"
-        for name in changed
+        for name in changed_modules
     ] + [
         f"the file {path_of(name)} has changed outside of the code of its plugins (a constant, a function that they "
         "call): recorded numbers count as those of the changed file; if they differ, compute them again with designopt "

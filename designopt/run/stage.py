@@ -223,11 +223,11 @@ class StageRun:
         self.dispatcher.journal.set_ending(self.points.number, Ending(self.tells, asks, missing, wall))
         self._event_once("stage_ended", f"stage {self.stage.name} ended: its time of {duration(wall)} is used up")
 
-    def end_without_solver(self, patience: str, *, ended: bool) -> None:
-        """End the stage, unless it has `ended`, without its solver, which goes on for longer than `patience`."""
-        if not ended:
+    def end_without_solver(self, patience: str, *, has_ended: bool) -> None:
+        """End the stage, unless it `has_ended`, without its solver, which goes on for longer than `patience`."""
+        if not has_ended:
             self._end(frozenset())
-        what = "return after its end" if ended else "request a design after its time"
+        what = "return after its end" if has_ended else "request a design after its time"
         name = self.stage.solver.plugin.name
         self._event_once(
             "stage_ended", f"stage {self.stage.name}: the solver '{name}' did not {what} within {patience}"
@@ -264,8 +264,8 @@ class StageRun:
     def record(self, outcomes: Outcomes, relation_violation: Floats) -> None:
         """Called with complete outcomes: rejected designs return budget, and the best values are updated."""
         invalid = int(outcomes.invalid.sum())
-        refused = invalid - int((relation_violation > 0.0).sum())
-        self.budget.give_back(refused)
+        refusals = invalid - int((relation_violation > 0.0).sum())
+        self.budget.give_back(refusals)
         self.budget.refused_in_a_row = self.budget.refused_in_a_row + invalid if invalid == len(outcomes) else 0
         self._valid += len(outcomes) - invalid
         self.note_best(outcomes)
@@ -286,16 +286,16 @@ class StageRun:
             return
         self._last_shown = time_now
         elapsed = self.budget.elapsed
-        computed = self.dispatcher.evaluations - self._computed_before
+        computed_count = self.dispatcher.evaluations - self._computed_before
         total = self.stage.budget.evaluations
         completed = self._valid + ready + int(self.budget.cheap)
         if total is None and batch:
             total = self._valid + batch
-        rate = computed / elapsed if elapsed > 0.0 else 0.0
+        rate = computed_count / elapsed if elapsed > 0.0 else 0.0
         left = None
         if (
             total is not None
-            and (completed >= total or (elapsed >= SETTLED[0] and computed >= SETTLED[1]))
+            and (completed >= total or (elapsed >= SETTLED[0] and computed_count >= SETTLED[1]))
             and rate > 0.0
         ):
             left = max(0, total - completed) * len(self.problem.scenarios) / rate
@@ -318,9 +318,9 @@ class _Batch:
     def __init__(self, run: StageRun, X: Floats, relation_violation: Floats, slots: Integers) -> None:
         self._run = run
         self._X, self._violation, self._slots = X, relation_violation, slots
-        self._registered = 0
+        self._registered_count = 0
         self._ready = 0
-        self._judged = time.monotonic()
+        self._judge_time = time.monotonic()
 
     def work(self) -> Iterator[Work]:
         """The unknown evaluations of the batch."""
@@ -329,12 +329,12 @@ class _Batch:
             rows = slice(begin, begin + BLOCK)
             first = self._run.asks + begin
             work = self._run.points.register(self._X[rows], self._violation[rows], first, self._slots[rows], old)
-            self._registered = min(begin + BLOCK, len(self._X))
+            self._registered_count = min(begin + BLOCK, len(self._X))
             yield work
 
     def _complete(self) -> Mask:
         """Which of the registered pending rows are complete."""
-        slots = self._slots[self._ready : self._registered]
+        slots = self._slots[self._ready : self._registered_count]
         status = self._run.ledger.status
         waits = (slots >= 0) & (status[np.maximum(slots, 0)] == PENDING) if len(status) else np.zeros(slots.shape, bool)
         return np.asarray(~waits.any(axis=1))
@@ -346,9 +346,9 @@ class _Batch:
     def tick(self) -> None:
         """Between transactions: score the complete rows, once a second, and show the state."""
         time_now = time.monotonic()
-        if time_now - self._judged < 1.0:
+        if time_now - self._judge_time < 1.0:
             return
-        self._judged = time_now
+        self._judge_time = time_now
         complete = self._complete()
         count = len(complete) if complete.all() else int(np.argmin(complete))
         if count:

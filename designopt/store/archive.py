@@ -174,11 +174,11 @@ def _setting(item: Any, file: Callable[[str, str], InputFile]) -> Any:
     if "$plugin" in item:
         plugin = _plugin(item)
         if isinstance(plugin, ModelPlugin) and plugin.has_declares:  # not called: its files may be missing
-            declared = _outputs(item)
-            outputs = {name: plugin.outputs.get(name, field) for name, field in declared.items()}
+            fields = _outputs(item)
+            outputs = {name: plugin.outputs.get(name, field) for name, field in fields.items()}
             plots = tuple(item.get("plots", ()))
             plugin = dataclasses.replace(plugin, outputs=outputs, arrays=_arrays(item), plots=plots)
-            plugin = in_units(plugin, {name: field.quantity.unit for name, field in declared.items() if field.quantity})
+            plugin = in_units(plugin, {name: field.quantity.unit for name, field in fields.items() if field.quantity})
         hints = {name: f.annotation for name, f in plugin.settings.items()}
         settings = item["settings"]
         for name, value in settings.items():
@@ -270,13 +270,15 @@ def _plugin(item: Mapping[str, Any]) -> Plugin:
     if plugin.version != item["version"]:
         reason = f"{kind} '{plugin.name}' is installed in version {plugin.version}, the store needs {item['version']}"
         return _absent(item, reason)
-    stored = item["settings"].keys()
-    added = [name for name, setting in plugin.settings.items() if name not in stored and setting.required]
-    if lacking := sorted(stored - plugin.settings.keys()):
+    setting_names = item["settings"].keys()
+    new_settings = [name for name, setting in plugin.settings.items() if name not in setting_names and setting.required]
+    if lacking := sorted(setting_names - plugin.settings.keys()):
         return _absent(item, f"{kind} '{plugin.name}' has no setting '{lacking[0]}' any more, which the store gives it")
-    if added:
-        return _absent(item, f"{kind} '{plugin.name}' needs a setting '{added[0]}' now, which the store has none for")
-    return dataclasses.replace(plugin, settings={n: f for n, f in plugin.settings.items() if n in stored})
+    if new_settings:
+        return _absent(
+            item, f"{kind} '{plugin.name}' needs a setting '{new_settings[0]}' now, which the store has none for"
+        )
+    return dataclasses.replace(plugin, settings={n: f for n, f in plugin.settings.items() if n in setting_names})
 
 
 def _outputs(item: Mapping[str, Any]) -> dict[str, Field]:
@@ -287,9 +289,9 @@ def _outputs(item: Mapping[str, Any]) -> dict[str, Field]:
     }
 
 
-def _quantity(stored: Mapping[str, Any]) -> Quantity:
+def _quantity(entry: Mapping[str, Any]) -> Quantity:
     """The quantity from its stored fields; those that this version does not have are ignored."""
-    return Quantity(**{f.name: stored[f.name] for f in dataclasses.fields(Quantity) if f.name in stored})
+    return Quantity(**{f.name: entry[f.name] for f in dataclasses.fields(Quantity) if f.name in entry})
 
 
 def _arrays(item: Mapping[str, Any]) -> dict[str, Array]:

@@ -57,12 +57,12 @@ def _check_tolerances(tolerances: Tolerances, parameters: Collection[str]) -> No
         _check_names(f"study.tolerances.of.{i}.parameter", [tolerance.parameter], parameters)
         if not 0.0 < tolerance.size < math.inf:
             raise ValueError(f"'study.tolerances.of.{i}.size' is {tolerance.size}, not a positive number")
-    for name, number, most in (
+    for name, number, limit in (
         ("neighbours", tolerances.neighbours, MOST_NEIGHBOURS),
         ("front", tolerances.front, MOST_OF_FRONT),
     ):
-        if number is not None and not 0 <= number <= most:
-            raise ValueError(f"'study.tolerances.{name}' is {number}, not from 0 to {most}")
+        if number is not None and not 0 <= number <= limit:
+            raise ValueError(f"'study.tolerances.{name}' is {number}, not from 0 to {limit}")
 
 
 def _check_rule(rule: Choice, objectives: set[str], where: str) -> None:
@@ -74,7 +74,7 @@ def _check_rule(rule: Choice, objectives: set[str], where: str) -> None:
     _check_names(f"{where}.target", rule.target, objectives)
 
 
-def _check_names(where: str, names: Iterable[str], defined: Collection[str]) -> None:
+def _check_names(where: str, names: Iterable[str], study_names: Collection[str]) -> None:
     for name in names:
-        if name not in defined:
+        if name not in study_names:
             raise ValueError(f"'{where}' names '{name}', which the study does not have")

@@ -46,14 +46,14 @@ LONGEST_PATH = 512 - len("/journal.db.new-journal") - 1
 class Store:
     """A store opened for writing: it holds the lock. Use as a context manager.
 
-    `made_folder`: the folder is new; `repaired` describes damaged records, `contents` are the records of a resumed one.
+    `made_folder`: the folder is new; `repairs` describes damaged records, `contents` are the records of a resumed one.
     """
 
     def __init__(self, path: Path, journal: Journal, lock: Lock | None = None) -> None:
         self.path = path
         self.journal = journal
         self.made_folder = False
-        self.repaired: list[str] = []
+        self.repairs: list[str] = []
         self.contents: Contents | None = None
         self._lock = lock
 
@@ -105,12 +105,12 @@ class Store:
         try:
             with reading(path):
                 contents = read_intact(path, problem)
-                repaired = [] if contents is not None else rebuild(path, problem, study)
+                repairs = [] if contents is not None else rebuild(path, problem, study)
                 journal = Journal.open(path, problem, seed=study.seed)
                 if contents is None:
                     contents = recorded_designs.read_all(journal, gaps=True)
             store = cls(path, journal, lock)
-            store.repaired, store.contents = repaired, contents
+            store.repairs, store.contents = repairs, contents
             _write_study(path, study, problem)
             shutil.rmtree(_former(path), ignore_errors=True)  # the run that replaced it was killed
             remove_orphans(path, contents.evaluations.array_files)
@@ -160,10 +160,10 @@ def discard(path: Path, *, folder: bool) -> None:
     nothing else."""
     db = connect_to_read(path)
     try:
-        (recorded,) = db.execute("SELECT COUNT(*) FROM evaluation").fetchone()
+        (count,) = db.execute("SELECT COUNT(*) FROM evaluation").fetchone()
     finally:
         db.close()
-    if recorded:
+    if count:
         return
     for name in sorted(_OF_A_STORE - {"files"}):
         (path / name).unlink(missing_ok=True)
@@ -337,9 +337,9 @@ def _write_study(path: Path, study: StudyDefinition, problem: Problem) -> None:
     if items := foreign_code(study.model):
         data["runs"] = [item.option for item in items]
     try:
-        copied = [file for file in archive.files(study) if not file.root or file in study.tables]
-        _copy({file.digest: file for file in copied}, path / "files")
-        for file in copied:
+        sources = [file for file in archive.files(study) if not file.root or file in study.tables]
+        _copy({file.digest: file for file in sources}, path / "files")
+        for file in sources:
             file.relocate(path / "files" / file.digest)  # later changes by the user do not matter
         if study.text:
             write_durably(path / "study.yaml", study.text.encode())

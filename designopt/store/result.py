@@ -69,9 +69,9 @@ class Result:
         return self._summary().text(self.path, *verdict, self.code_differences, self.never_finite(), notes)
 
     def _summary(self) -> presentation.Summary:
-        stated, title = self.in_stated_units, self.study.title or self.study.name
-        free = stated.problem.space.names
-        columns = [c for c in stated.columns() if c.role == "objective" or (c.role == "parameter" and c.of in free)]
+        result, title = self.in_stated_units, self.study.title or self.study.name
+        free = result.problem.space.names
+        columns = [c for c in result.columns() if c.role == "objective" or (c.role == "parameter" and c.of in free)]
         return presentation.Summary(title, self.counts, len(self.front()), columns, self.chosen())
 
     @classmethod
@@ -231,10 +231,10 @@ class Result:
         result on this front (no knee) is omitted. The most robust design is also included if it is the `recommended`
         one.
         """
-        named, recommended = self._choices.picked(), self.recommended()
-        if recommended is not None and recommended[1] not in named.values():
-            named[ROBUST] = recommended[1]
-        return {**named, **{name: row for name, row in self.baseline.items() if name not in named}}
+        rows, recommended = self._choices.picked(), self.recommended()
+        if recommended is not None and recommended[1] not in rows.values():
+            rows[ROBUST] = recommended[1]
+        return {**rows, **{name: row for name, row in self.baseline.items() if name not in rows}}
 
     def rows_by_name(self) -> dict[str, int]:
         """Rows by every name that commands take for a design: the labels of `chosen`, the designs that the study

@@ -185,9 +185,9 @@ def _differences(
             ends.append(float(outputs[output]))
         slopes.append((ends[0] - ends[1]) / (2.0 * h))
         size = max(size, *map(abs, ends))
-    extrapolated = (4.0 * slopes[1] - slopes[0]) / 3.0  # without the second-order error, Richardson (1911)
+    slope = (4.0 * slopes[1] - slopes[0]) / 3.0  # without the second-order error, Richardson (1911)
     rounding = 10.0 * np.finfo(float).eps * size / step
-    return extrapolated, abs(extrapolated - slopes[1]) / 10.0 + rounding
+    return slope, abs(slope - slopes[1]) / 10.0 + rounding
 
 
 def _outputs(
@@ -205,14 +205,14 @@ def _outputs(
 
 def _check_answer(plugin: ModelPlugin, case: Any, outputs: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     where = f"for design {dict(case[0])} in scenario {dict(case[1])}"
-    needed = {name for name, item in plugin.outputs.items() if item.required}
-    for odd in sorted(needed - set(outputs)):
+    required_outputs = {name for name, item in plugin.outputs.items() if item.required}
+    for odd in sorted(required_outputs - set(outputs)):
         raise AssertionError(f"{plugin.name} gives no output '{odd}' {where}")
     for odd in sorted(set(outputs) - set(plugin.outputs)) if plugin.outputs else ():
         raise AssertionError(f"{plugin.name} gives an undeclared output '{odd}' {where}")
     for name, value in outputs.items():
         number = isinstance(value, (int, float, np.number, np.bool_)) and not np.isnan(value)
-        infinite = name in plugin.outputs and name not in needed  # a NotRequired output may be infinite
+        infinite = name in plugin.outputs and name not in required_outputs  # a NotRequired output may be infinite
         if not number or not (infinite or np.isfinite(value)):
             raise AssertionError(f"{plugin.name} gives {name} = {value!r} {where}; an output is a finite number")
     if set(arrays) != set(plugin.arrays):

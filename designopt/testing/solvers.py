@@ -45,10 +45,10 @@ def check_solver(
     if not isinstance(plugin, SolverPlugin):
         raise AssertionError(f"{name} is not a solver plugin; decorate it with @designopt.plugin.solver")
     use = Use(plugin, settings or {})
-    chosen = list(problems) if problems is not None else _accepted(use, name)
+    problem_names = list(problems) if problems is not None else _accepted(use, name)
     states = np.random.get_state(), random.getstate()
     try:
-        for problem in chosen:
+        for problem in problem_names:
             _check_endings(name, use, problem)
             _check_asks(name, use, problem, budget)
             if plugin.uses_start:
@@ -61,7 +61,7 @@ def check_solver(
 def _accepted(use: Use[SolverPlugin], name: str) -> list[Problem]:
     """The conformance problems that the solver accepts."""
     counts = {"one": (1,), "several": (2,)}.get(use.plugin.objectives, (2, 1))
-    accepted, reasons = [], []
+    accepted_names, reasons = [], []
     for problem in itertools.chain.from_iterable(map(conformance_problems, counts)):
         try:
             if use.plugin.has_check:
@@ -69,10 +69,10 @@ def _accepted(use: Use[SolverPlugin], name: str) -> list[Problem]:
         except InvalidSetting as error:
             reasons.append(str(error))
         else:
-            accepted.append(problem)
-    if not accepted:
+            accepted_names.append(problem)
+    if not accepted_names:
         raise AssertionError(f"{name} refuses all problems ({reasons[0]}); give others with problems=")
-    return accepted
+    return accepted_names
 
 
 def _check_asks(name: str, use: Use[SolverPlugin], problem: Problem, budget: int) -> None:
@@ -85,11 +85,14 @@ def _check_asks(name: str, use: Use[SolverPlugin], problem: Problem, budget: int
     designs, spent = _requested(name, solver, problem, budget)
     if not len(designs):
         raise AssertionError(f"{name} asked for no design at all")
-    for repeated, what, larger in ((solver, "the same instance", 0), (use.build(), "a new instance", budget // 2)):
+    for solver_to_repeat, what, larger in (
+        (solver, "the same instance", 0),
+        (use.build(), "a new instance", budget // 2),
+    ):
         np.random.seed(len(what))  # exposes a solver that draws from the global generators
         random.seed(len(what))
         before = _global_states()
-        repeated_designs, _ = _requested(name, repeated, problem, budget + larger, backwards=True)
+        repeated_designs, _ = _requested(name, solver_to_repeat, problem, budget + larger, backwards=True)
         if not np.array_equal(designs, repeated_designs[: len(designs)] if spent and larger else repeated_designs):
             raise AssertionError(f"{name}: {what} asked for other designs although its generator was equal")
         if before != _global_states():
@@ -97,8 +100,8 @@ def _check_asks(name: str, use: Use[SolverPlugin], problem: Problem, budget: int
 
 
 def _global_states() -> str:
-    name, keys, *rest = np.random.get_state()
-    return repr((name, np.asarray(keys).tobytes(), rest, random.getstate()))
+    name, keys, *generator_state = np.random.get_state()
+    return repr((name, np.asarray(keys).tobytes(), generator_state, random.getstate()))
 
 
 def _check_start(name: str, use: Use[SolverPlugin], problem: Problem, budget: int) -> None:
@@ -261,8 +264,8 @@ class _Watched:
     def check_unchanged(self) -> None:
         """Raise `AssertionError` if the receiver has modified outcomes."""
         for outcomes, before in self._outcomes:
-            for part, content, then in zip(PARTS, _contents(outcomes), before, strict=True):
-                if content != then:
+            for part, content, earlier_content in zip(PARTS, _contents(outcomes), before, strict=True):
+                if content != earlier_content:
                     raise AssertionError(f"{self._name} changes the {part} of the outcomes that it is given")
 
 

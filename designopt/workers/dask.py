@@ -103,21 +103,21 @@ class Dask:
         self._limit = delivery.timeout
         self._preparation = delivery.preparation
         self._flight: dict[int, Chunk] = {}
-        self._ended: Ends = queue.SimpleQueue()
-        self._carrier = connection.carrier(self._ended)
-        self._unaccounted: dict[int, tuple[Chunk, str, float]] = {}
+        self._ends: Ends = queue.SimpleQueue()
+        self._carrier = connection.carrier(self._ends)
+        self._unaccounted_chunks: dict[int, tuple[Chunk, str, float]] = {}
         self._deaths: dict[str, Death] = {}
         self._reports: queue.SimpleQueue[Death] = queue.SimpleQueue()
-        self._reported: list[tuple[float, Death]] = []
+        self._death_reports: list[tuple[float, Death]] = []
         self._notices: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
-        self._warned: set[str] = set()
-        self._progressed = time.monotonic()
-        self._counted = (-float("inf"), 0)
+        self._warnings: set[str] = set()
+        self._progress_time = time.monotonic()
+        self._worker_count = (-float("inf"), 0)
         self._most_in_flight = 0
-        self._answered = False
+        self._has_answered = False
         self._unfit: dict[str, str] = {}
         self._worker_seen = time.monotonic()
-        self._failed_starts = self._killed = 0
+        self._failed_starts = self._kill_count = 0
         self._advancing: queue.SimpleQueue[tuple[str, Advance]] = queue.SimpleQueue()
         self._advances: dict[str, Advance] = {}
         self._sending = threading.Lock()
@@ -165,8 +165,8 @@ class Dask:
             text = f"worker {message['unfit']} gets no work: {message['why']}"
             self._notices.put(("worker_excluded", text))
         elif "warned" in message:
-            if message["warned"] not in self._warned:
-                self._warned.add(message["warned"])
+            if message["warned"] not in self._warnings:
+                self._warnings.add(message["warned"])
                 self._notices.put(("warning", message["warned"]))
         elif "cut" in message:
             text = f"worker {message['cut']} had to exit before its evaluation was done; another worker repeats it"
@@ -194,10 +194,10 @@ class Dask:
     def _count_workers(self) -> int:
         """Workers that accept work of this run."""
         time_now = time.monotonic()
-        if time_now - self._counted[0] > 1.0:
+        if time_now - self._worker_count[0] > 1.0:
             workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
             fit = {str(w["name"]): str(w["status"]) for w in workers if self._plugin.name in w["resources"]}
-            self._counted = (time_now, sum(status != LEAVING for status in fit.values()))
+            self._worker_count = (time_now, sum(status != LEAVING for status in fit.values()))
             if fit:
                 self._worker_seen = time_now
             elif self._connection.local and workers and self._unfit.keys() >= {str(w["name"]) for w in workers}:
@@ -206,7 +206,7 @@ class Dask:
             for notice in self._connection.tend(fit, self._most_in_flight):
                 self._notices.put(notice)
             self._most_in_flight = len(self._flight)
-        return self._counted[1]
+        return self._worker_count[1]
 
     @property
     def shortest(self) -> float:
@@ -221,7 +221,7 @@ class Dask:
     def submit(self, chunk: Chunk) -> None:
         """Send a chunk."""
         if not self._flight:
-            self._progressed = time.monotonic()
+            self._progress_time = time.monotonic()
         self._flight[chunk.number] = chunk
         self._most_in_flight = max(self._most_in_flight, len(self._flight))
         with self._connected():
@@ -250,12 +250,14 @@ class Dask:
         if completions:
             return completions
         with contextlib.suppress(queue.Empty):
-            completions += self._collect(*self._ended.get(timeout=min(timeout, 0.05) if self._unaccounted else timeout))
+            completions += self._collect(
+                *self._ends.get(timeout=min(timeout, 0.05) if self._unaccounted_chunks else timeout)
+            )
             while True:
-                completions += self._collect(*self._ended.get_nowait())
+                completions += self._collect(*self._ends.get_nowait())
         completions += self._settle()
         if completions:
-            self._progressed = time.monotonic()
+            self._progress_time = time.monotonic()
         else:
             self._carrier.tend()
             self._update_workers()
@@ -292,7 +294,7 @@ class Dask:
         with self._connected():
             self._carrier.withdraw(self._flight)
         self._flight.clear()
-        self._unaccounted.clear()
+        self._unaccounted_chunks.clear()
 
     def close(self) -> None:
         """End or release the workers."""
@@ -309,7 +311,7 @@ class Dask:
         if chunk is None:
             return []
         if isinstance(end, Gone):
-            self._unaccounted[number] = (chunk, end.worker, time.monotonic() + REPORT_WAIT)
+            self._unaccounted_chunks[number] = (chunk, end.worker, time.monotonic() + REPORT_WAIT)
             return []
         if isinstance(end, Exception):  # any exception of a worker or Dask outside the evaluations
             remedy = f"continue with: {resume_command(self._path)}"
@@ -318,8 +320,8 @@ class Dask:
             if not isinstance(end, (CancelledError, OSError)):
                 raise WorkersError(f"a worker failed outside of the model: {end!r}; {remedy}", self._path) from end
             return [Completion(chunk, "?", Loss("lost_worker", "the task was cancelled"))]
-        self._failed_starts = self._killed = 0
-        self._answered = True
+        self._failed_starts = self._kill_count = 0
+        self._has_answered = True
         worker, result = end
         if isinstance(result, str):
             raise WorkersError(f"worker {worker}: {result}", self._path)
@@ -331,15 +333,15 @@ class Dask:
             while True:
                 report = self._reports.get_nowait()
                 self._deaths[report.address] = report
-                self._reported.append((time.monotonic() + ARRIVAL, report))
+                self._death_reports.append((time.monotonic() + ARRIVAL, report))
                 self._count(report)
-        while self._reported and self._reported[0][0] < time.monotonic():
-            yield from self._unfinished(self._reported.pop(0)[1])
-        for number, (chunk, address, deadline) in list(self._unaccounted.items()):
+        while self._death_reports and self._death_reports[0][0] < time.monotonic():
+            yield from self._unfinished(self._death_reports.pop(0)[1])
+        for number, (chunk, address, deadline) in list(self._unaccounted_chunks.items()):
             death = self._deaths.get(address)
             if death is None and time.monotonic() < deadline:
                 continue
-            del self._unaccounted[number]
+            del self._unaccounted_chunks[number]
             loss = death.loss(number, self._limit) if death else Loss(LOST, "the worker vanished")
             yield Completion(chunk, address, loss)
 
@@ -348,10 +350,10 @@ class Dask:
         if not death.before_work:
             return
         self._failed_starts += death.cause != LOST
-        self._killed += death.cause == LOST
+        self._kill_count += death.cause == LOST
         if self._failed_starts > max(FAILED_STARTS_LIMIT, 2 * self.workers):
             raise PluginError(f"workers die while they prepare the model: the last one {death.how}")
-        if self._killed > max(KILLED_LIMIT, 4 * self.workers):
+        if self._kill_count > max(KILLED_LIMIT, 4 * self.workers):
             text = f"workers are killed before they can start: the last one {death.how}"
             raise PluginError(f"{text}; if memory is short, use fewer (--workers)")
 
@@ -368,13 +370,13 @@ class Dask:
 
     def _end_stuck_workers(self, limit: float) -> None:
         """The last resort: the nanny restarts a worker that neither answers nor ends itself."""
-        if not self._flight or self._unaccounted:
+        if not self._flight or self._unaccounted_chunks:
             return
         longest = max(len(chunk) for chunk in self._flight.values())
-        patience = PATIENCE if self._answered else max(PATIENCE, self._preparation or 0.0)
-        if time.monotonic() - self._progressed < SLACK * limit * longest + patience:
+        patience = PATIENCE if self._has_answered else max(PATIENCE, self._preparation or 0.0)
+        if time.monotonic() - self._progress_time < SLACK * limit * longest + patience:
             return
-        self._progressed = time.monotonic()
+        self._progress_time = time.monotonic()
         chunks_of = self._carrier.chunks_of_workers()
         stuck = self._supervised(list(chunks_of))
         deadline = time.monotonic() + RESTART_WAIT + REPORT_WAIT
@@ -382,7 +384,7 @@ class Dask:
             self._carrier.withdraw(chunks_of[worker])
             for number in chunks_of[worker]:
                 if number in self._flight:
-                    self._unaccounted[number] = (self._flight.pop(number), worker, deadline)
+                    self._unaccounted_chunks[number] = (self._flight.pop(number), worker, deadline)
         self._restart(stuck)
 
     def _supervised(self, workers: list[str]) -> list[str]:

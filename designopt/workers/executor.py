@@ -79,13 +79,13 @@ class ChunkResult:
 
     def take(self, positions: Sequence[int]) -> ChunkResult:
         """Those of some evaluations."""
-        some = np.array(positions, np.int64)
+        indices = np.array(positions, np.int64)
         return ChunkResult(
-            self.status[some],
+            self.status[indices],
             self.names,
-            self.values[some],
-            self.wall[some],
-            self.cpu[some],
+            self.values[indices],
+            self.wall[indices],
+            self.cpu[indices],
             {new: self.messages[old] for new, old in enumerate(positions) if old in self.messages},
             {new: self.arrays[old] for new, old in enumerate(positions) if old in self.arrays},
             {new: self.prints[old] for new, old in enumerate(positions) if old in self.prints},

@@ -206,11 +206,11 @@ class StartingWorkers:
     def __init__(self, starter: Starter, connect: Callable[[], Executor], workers: int) -> None:
         self._starter: Starter | None = starter
         self._connect = connect
-        self._planned = workers
+        self._worker_count = workers
         self._executor: Executor | None = None
         self._error: BaseException | None = None
-        self._started: Executor | None = None
-        self._delayed: list[Chunk] = []
+        self._new_executor: Executor | None = None
+        self._delayed_chunks: list[Chunk] = []
         self._listener: Callable[[], None] = lambda: None
         self._connecting = threading.Thread(target=self._run_connect, name="designopt-connect", daemon=True)
         try:
@@ -220,7 +220,7 @@ class StartingWorkers:
 
     def _run_connect(self) -> None:
         try:
-            self._started = self._connect()
+            self._new_executor = self._connect()
         except BaseException as error:
             self._error = error
 
@@ -232,12 +232,12 @@ class StartingWorkers:
                 if isinstance(error, WorkersError):
                     raise WorkersNotStarted(str(error.args[0]), error.path) from error
                 raise error
-            self._executor = self._started
+            self._executor = self._new_executor
             if self._executor is not None:
                 self._executor.listen(self._listener)
-                for chunk in self._delayed:
+                for chunk in self._delayed_chunks:
                     self._executor.submit(chunk)
-                self._delayed = []
+                self._delayed_chunks = []
         return self._executor
 
     @property
@@ -247,7 +247,7 @@ class StartingWorkers:
     @property
     def workers(self) -> int:
         """Number of workers, also while they start."""
-        return self._planned if self._executor is None else self._executor.workers
+        return self._worker_count if self._executor is None else self._executor.workers
 
     @property
     def slots(self) -> int:
@@ -272,7 +272,7 @@ class StartingWorkers:
         elif self._starter is not None:
             self._starter.submit(chunk)
         else:
-            self._delayed.append(chunk)
+            self._delayed_chunks.append(chunk)
 
     def wait(self, timeout: float) -> Sequence[Completion]:
         """Completed chunks."""
@@ -330,7 +330,7 @@ class StartingWorkers:
     def cancel(self) -> None:
         """Drop the chunks in flight."""
         self._end_starter()
-        self._delayed = []
+        self._delayed_chunks = []
         if self._executor is not None:
             self._executor.cancel()
 
@@ -339,5 +339,5 @@ class StartingWorkers:
         self._end_starter()
         if self._connecting.is_alive():
             self._connecting.join()
-        if self._started is not None:
-            self._started.close()
+        if self._new_executor is not None:
+            self._new_executor.close()

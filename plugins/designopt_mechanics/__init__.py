@@ -29,7 +29,6 @@ motions; nothing here depends on muscles.
 - `tree_rows.TreeRows`: all of it over the frames of a trial, as arrays, up to a `moment_balance.MomentBalance`.
 
 `checks.check` tries a tree with numbers: joint functions that jump, directions without mass.
-`dynamics.assembly.Assembly` is a second way to forward dynamics and joint forces, by joining free bodies.
 
 `mechanism` closes loops: its data, solved postures, forces of all joints, equations of motion. On the core stand
 `model_file` (mechanisms in YAML), `robot_files` (URDF, MJCF), `tasks` (the model `mechanism`), `anatomy` (wires with

@@ -84,3 +84,13 @@ def foot_forces(walker: Walker) -> dict[str, Any]:
         side = side_of(body)
         forces[side] = forces[side] + force if side in forces else force
     return forces
+
+
+def foot_centres(walker: Walker) -> dict[str, Any]:
+    """(3, 1) m of the point on the floor at which the ground acts on each foot, by its side, weighted by the normal
+    forces on its bodies."""
+    moments: dict[str, Any] = {}
+    for body, force in walker.ground_forces.items():
+        moment, side = force[1] * walker.pressure_centres[body], side_of(body)
+        moments[side] = moments[side] + moment if side in moments else moment
+    return {side: moments[side] / force[1] for side, force in foot_forces(walker).items()}

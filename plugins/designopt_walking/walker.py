@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from designopt_mechanics.contacts import indentations, sphere_forces, sphere_loads
@@ -20,9 +20,12 @@ from designopt_muscle.osim.tree import tree_of
 
 from designopt.dynamics.system import Variable
 from designopt.lazy import casadi as ca
+from designopt.plugin import Quantity as Q
 from designopt_walking.muscles import MuscleStates, muscle_states
 
 Ranges = Mapping[str, tuple[float, float]]
+#: A setting of models.
+Friction = Annotated[Literal["smooth", "opensim"], Q("", "of the feet; opensim has a kink at its transition speed")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +129,18 @@ def pulled(walker: Walker, coordinate: str, force: float) -> Walker:
     return replace(walker, moments={**walker.moments, "pull": column}, pull=force)
 
 
+def idle_forces(model: OsimModel) -> list[str]:
+    """A sentence on the forces of a model that `walker_of` leaves out: those that depend on the motion alone; none
+    without any."""
+    if not model.passive:
+        return []
+    names = ", ".join(force.name for force in model.passive)
+    return [
+        f"the forces of the file that depend on the motion alone take no part ({names}): joints end at the ranges of "
+        "their coordinates; walk_track_3d has springs at joints (springs)"
+    ]
+
+
 def on_slope(model: OsimModel, slope: float) -> OsimModel:
     """The model on ground that rises by `slope` (rise over run): axes stay along and normal to the ground, and gravity
     turns."""
@@ -145,7 +160,7 @@ def walker_of(
     *,
     tree: Tree | None = None,
     ranges: Ranges | None = None,
-    friction: Literal["opensim", "smooth"] = "smooth",
+    friction: Friction = "smooth",
     lengths: Callable[[TreeState], Mapping[str, Any]] | None = None,
     compliant: Collection[str] = (),
 ) -> Walker:

@@ -17,7 +17,7 @@ PAGE = (ROOT / "docs" / "mechanics.md").read_text(encoding="utf-8")
 def test_the_blocks_run_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, object] = {}
     blocks = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
-    assert len(blocks) == 9
+    assert len(blocks) == 7
     for block in blocks:
         exec(compile(block, "mechanics.md", "exec"), names)
     printed = capsys.readouterr().out
@@ -25,9 +25,7 @@ def test_the_blocks_run_one_after_the_other(capsys: pytest.CaptureFixture[str]) 
     assert "DONE" in printed
     assert "[[0.42778859]] [-0.045]" in printed
     assert "98.0236" in printed
-    assert "[80. " in printed  # the tensions with which the motion was made
     assert "True" in printed
-    assert r"\ddot{\varphi}_{1}" in printed
 
 
 def test_the_model_file_shown_is_read() -> None:

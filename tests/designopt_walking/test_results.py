@@ -18,9 +18,11 @@ from designopt_walking.devices import DEVICES
 from designopt_walking.models.predict import WalkPredict
 from designopt_walking.results.arrays import WALK_ARRAYS, touched_bounds, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
+from designopt_walking.results.observables import observables
 from designopt_walking.results.outputs import WalkOutputs, mesh_outputs, walk_outputs
-from designopt_walking.results.physics import fibre_warnings, physics, refuse_implausible
+from designopt_walking.results.physics import failed_check_sentences, fibre_warnings, physics, refuse_implausible
 from designopt_walking.results.recording import bands, recorded_cycle
+from designopt_walking.spatial.walker import Sphere, sphere_contacts
 from designopt_walking.walker import pulled, walker_of
 from recorded_walks import recorded_walk
 
@@ -277,3 +279,28 @@ def test_a_vertical_force_that_alternates_between_the_points_of_the_mesh_fails_a
     assert physics(walk)["force_peaks"] == 2.0
     assert physics(between)["force_peaks"] > 4.0
     assert physics(between)["failed_checks"] == physics(walk)["failed_checks"] + 1.0
+    peaks = physics(between)["force_peaks"]
+    assert failed_check_sentences(walk) == []
+    assert failed_check_sentences(between) == [
+        f"the number of peaks of a foot's force (force_peaks) is {peaks:g}, more than 4: raise 'intervals' (here 50 "
+        "intervals of the half cycle), the mesh is too coarse for this walk"
+    ]
+
+
+def test_a_foot_of_two_bodies_has_the_force_of_both_at_their_common_centre() -> None:
+    model = read_model(planar_walker().content)
+    contacts = sphere_contacts(model, [Sphere("toes", (0.02, 0.01, 0.0), 0.035)])
+    subsets = (contacts, contacts[:-2], contacts[-2:])
+    walkers = {len(spheres): walker_of(replace(model, contacts=spheres)) for spheres in subsets}
+    observed = {}
+    for number, walker in walkers.items():
+        names = [*walker.coordinates, *(f"{name}_speed" for name in walker.coordinates), *walker.drives]
+        names += [f"{kind}_{name}" for kind in ("activation", "excitation") for name in walker.muscles.names]
+        values = {name: np.full(1, 0.75 if name == "pelvis_ty" else 0.0) for name in names}
+        observed[number] = observables(walker, values, {})
+    foot, heel, toes = (observed[number] for number in (6, 4, 2))
+    assert min(heel.ground_force[..., 1].min(), toes.ground_force[..., 1].min()) > 1.0
+    np.testing.assert_allclose(foot.ground_force, heel.ground_force + toes.ground_force)
+    moments = [part.ground_force[..., 1] * part.pressure_centre for part in (foot, heel, toes)]
+    np.testing.assert_allclose(moments[0], moments[1] + moments[2])
+    np.testing.assert_allclose(foot.heel, heel.heel)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import casadi as ca
@@ -17,7 +18,15 @@ from designopt_recordings.files.read import read_table
 from designopt_walking.bundled import planar_walker
 from designopt_walking.programs.gait import mirrored
 from designopt_walking.spatial.model import WalkTrack3D
-from designopt_walking.spatial.walker import DrivenJoints, Feet, JointSpring, MuscleSettings, Sphere, torque_driven
+from designopt_walking.spatial.walker import (
+    DrivenJoints,
+    Feet,
+    JointSpring,
+    MuscleSettings,
+    Sphere,
+    muscle_driven,
+    torque_driven,
+)
 from designopt_walking.system import foot_forces
 
 import designopt
@@ -179,6 +188,7 @@ def test_torques_are_cheaper_where_they_are_not_charged(followed) -> None:  # ty
         ({"torques": {"pelvis_tilt": 1.0}}, "torques", "'pelvis_tilt' is of the joint with the ground"),
         ({"torques": {"knee": 1.0}}, "torques", "'knee' is no coordinate of a joint"),
         ({"springs": {"toe": JointSpring(1.0)}}, "springs", "'toe' is no coordinate"),
+        ({"springs": {"pelvis_ty": JointSpring(1.0)}}, "springs", "'pelvis_ty' is of the joint with the ground"),
         ({"ranges": {"knee_angle": (1.0, -1.0)}}, "ranges.knee_angle", "is not a range"),
         ({"unrecorded": ["toe"]}, "unrecorded", "'toe' is no coordinate"),
     ],
@@ -277,6 +287,17 @@ def test_muscles_follow_with_drives_only_where_none_crosses() -> None:
     assert outputs["angle_error"] < np.radians(2.0)
     assert outputs["path_error"] < 5e-4
     assert outputs["pelvis_moment"] < 1e-3
+
+
+def test_the_width_of_the_force_length_curve_is_that_of_the_file_times_the_factor() -> None:
+    model = read_model(planar_walker().content)
+    wide = replace(model, muscles=(replace(model.muscles[0], shape={"active_force_width_scale": 1.5}),))
+    ranges = {c.name: (-0.1, 0.1) for c in model.coordinates}
+    for factor, width in ((1.0, 1.5), (1.2, 1.8)):
+        walker = muscle_driven(
+            wide, Feet([], "smooth"), DrivenJoints(1.0, {}, {}), ranges, MuscleSettings(True, factor)
+        )
+        assert walker.muscles.muscles[0].shape["active_force_width_scale"] == pytest.approx(width)
 
 
 def test_muscles_are_asked_of_a_model_that_has_some() -> None:

@@ -14,7 +14,7 @@ from designopt_recordings.files.read import read_table
 from designopt_recordings.table import TimeTable
 from designopt_walking.bundled import planar_walker
 from designopt_walking.models.predict import WalkPredict
-from designopt_walking.programs.track import WalkTables
+from designopt_walking.programs.recording import RecordingReader
 from designopt_walking.storage import guess_from_table, opensim_storage
 from designopt_walking.walker import Walker, walker_of
 
@@ -108,4 +108,4 @@ def test_recordings_that_do_not_suit_are_refused(walker: Walker, change: dict[st
     ground = TimeTable(motion.time, forces, np.ones((len(motion.time), 4)))
     settings: dict[str, Any] = {"columns": {"r": "force_r_v", "l": "force_l_v"}, **change}
     with pytest.raises(RecordingError, match=message):
-        WalkTables(motion, ground, **settings).walk(walker)
+        RecordingReader(**settings).walk(walker, motion, ground)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from designopt_walking.models.track import WalkTrack
 
-from designopt.plugin import InputFile
+from designopt.plugin import InputFile, InvalidSetting
 
 STUDIES = Path(__file__).parents[2] / "studies"
 
@@ -37,3 +37,10 @@ def test_curves_that_cannot_be_are_named(motion, ground, doubt):
     files = {"motion": scaled("planar_walk.sto", *motion), "ground": scaled("planar_walk_forces.sto", *ground)}
     notes = WalkTrack().remarks(files)
     assert [note.startswith(doubt) for note in notes] == ([] if doubt is None else [True])
+
+
+def test_an_unusable_file_of_two_is_named() -> None:
+    files = {"motion": scaled("planar_walk.sto", "time", 1.0), "ground": scaled("planar_walk.sto", "time", 1.0)}
+    with pytest.raises(InvalidSetting, match="ground_force_r_vx") as error:
+        WalkTrack().check_scenario(files)
+    assert error.value.name == "ground"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,6 +29,7 @@ from recorded_walks import recorded_walk
 
 import designopt
 from designopt.plugin import Diverged, model
+from designopt.report import summary_table
 from designopt.report.section import Section
 from designopt.store.result import Result
 
@@ -230,6 +232,27 @@ def test_checks_list_errors_and_how_each_walk_ended(result: Result) -> None:
     assert "up to 0.2 % (at most 0.1 %)" in section.findings[1]
     statuses = [row[2] for row in section.tables[0].rows]
     assert sorted(set(statuses)) == ["implausible", "iteration_limit", "ok"]
+
+
+def test_failed_checks_are_named_with_their_limits_and_the_remedy(
+    result: Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figures = dict(result.outcomes.figures)
+    coarse = np.array([[0.0137], [0.02], *[[np.nan]] * 8])
+    figures |= {"energy_error": coarse, "force_peaks": coarse * 0.0 + 2.0, "failed_checks": coarse * 0.0 + 1.0}
+    monkeypatch.setattr(Result, "outcomes", replace(result.outcomes, figures=figures))
+    section = walking_checks(result)
+    assert section is not None
+    assert section.findings[1] == (
+        "2 walks fail a check of mechanics: not to be used. Raise 'intervals': the error of the energy balance is up "
+        "to 0.02 (at most 0.01) in 2 walks."
+    )
+    note, *lines = (line for line in summary_table(result).splitlines() if "failed_checks" in line or "balance" in line)
+    assert note == (
+        "note: failed_checks is up to 1 in 2 of 10 evaluations: beyond mean_force_error 0.001, impulse_error 0.005, "
+        "energy_error 0.01, force_peaks 4: not to be used, raise 'intervals'"
+    )
+    assert lines == []  # the walks that are stored fail no check
 
 
 def test_without_arrays_a_part_says_how_to_store_them(walking_data: Path, tmp_path: Path) -> None:

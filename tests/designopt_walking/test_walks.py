@@ -14,7 +14,8 @@ from designopt_walking.models.predict import WalkPredict
 from designopt_walking.programs.gait import GaitRanges, program_options, ranged_tree, with_interval_errors
 from designopt_walking.programs.predict import Effort, predicted_walk
 from designopt_walking.programs.predictor import PredictionMesh, WalkPredictor, agreeing
-from designopt_walking.programs.track import WalkTables, recorded_guess, tracked_walk
+from designopt_walking.programs.recording import RecordingReader
+from designopt_walking.programs.track import recorded_guess, tracked_walk
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.outputs import walk_outputs
 from designopt_walking.walker import Walker, walker_of
@@ -46,7 +47,7 @@ def tracked(walking_data: Path) -> Solution:
         return read_table(InputFile(name, (walking_data / name).read_bytes()))
 
     body = walker("opensim")
-    walk = WalkTables(table("tracked_states.sto"), table("referenceGRF.sto")).walk(body)
+    walk = RecordingReader().walk(body, table("tracked_states.sto"), table("referenceGRF.sto"))
     guess = recorded_guess(body, walk)
     problem = tracked_walk(body, GaitRanges(), walk)
     solution = Program(problem, program_options(24, 1e-6), guess).solve(guess=guess)

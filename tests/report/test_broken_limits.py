@@ -84,6 +84,17 @@ def test_a_design_that_keeps_all_limits_leaves_nothing_to_explain() -> None:
     assert all("break" not in sentence for sentence in overview(grid()).findings)
 
 
+def test_where_most_designs_break_limits_the_terminal_names_the_one_that_most_break() -> None:
+    result = limited(at_most("sag", 3.0, "mm"), at_least("cost", 7.2))
+    assert summary_table(result).splitlines()[-1] == (
+        "note: 3 of 4 designs with a result violate limits: 3 violate sag ≤ 3 mm, more than any other limit"
+    )
+    lost = limited(at_most("sag", 3.0, "mm"), status=["ok", "diverged", "ok", "ok"])
+    assert "note: 2 of 3 designs with a result violate limits: 2 violate sag ≤ 3 mm" in summary_table(lost)
+    half = limited(at_most("sag", 5.0, "mm"), at_least("cost", 7.2))
+    assert "violate" not in summary_table(half)
+
+
 def test_an_analysis_tells_of_its_limits_below_its_figures() -> None:
     result = limited(at_most("sag", 1.5, "mm"), objectives=())
     assert summary_table(result).splitlines()[-1].startswith("sag ≤ 1.5 mm")

@@ -105,6 +105,29 @@ def test_a_study_that_is_as_cheap_itself_has_no_cheaper_evaluations(tmp_path):
     assert {kind for _, kind, _ in kinds(run_study(study, tmp_path / "s"))} == {"scenario"}
 
 
+@pytest.mark.parametrize("digits", [0, -1])
+def test_a_study_that_is_cheaper_itself_has_no_cheap_evaluations(digits):
+    """Rough digits are cheaper than many, so those of the fidelity, 1, cost more than none."""
+    assert Problem.from_study(searched(settings={"digits": digits})).fidelity is None
+
+
+def test_of_a_fidelity_only_what_is_cheaper_than_the_study_is_replaced():
+    @model("two_meshes", version=1, unchecked=True, fidelity=Fidelity({"steps": 5, "size": 0.5}, cost=0.5))
+    def two_meshes(design, scenario, *, steps: int = 9, size: float = 0.1):
+        return {"height": 0.0, "slope": 0.0}
+
+    def replaced(**settings):
+        study = searched(settings={"digits": 9})
+        changed = dataclasses.replace(study, model=use("model", "two_meshes", **settings))
+        fidelity = Problem.from_study(changed).fidelity
+        return None if fidelity is None else dict(fidelity.settings)
+
+    assert replaced(steps=9, size=0.1) == {"steps": 5, "size": 0.5}
+    assert replaced(steps=4, size=0.2) == {"size": 0.5}
+    assert replaced(steps=6, size=1.0) == {"steps": 5}
+    assert replaced(steps=4, size=0.5) is None
+
+
 def test_workers_get_the_cheap_model_too():
     study = searched()
     chunk = Chunk(1, np.array([[0.123, 0.5]]), np.array([0], np.int32))

@@ -439,7 +439,7 @@ class _Drifting:
 def test_opening_a_store_needs_no_plugin(tmp_path, monkeypatch):
     study = make_study(stages=(listed([1.0, 0.5]),), names=("a",))
     run_study(study, tmp_path / "s")
-    monkeypatch.setattr("designopt.plugin.discovery._declared", {})
+    monkeypatch.setattr("designopt.plugin.discovery._declared_plugins", {})
     result = Result.open(tmp_path / "s")
     assert result.outcomes.figures["height"][:, 0].tolist() == [1.0, 0.25]
     assert "not available" in result.study.model.plugin.description

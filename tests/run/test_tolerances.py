@@ -152,6 +152,11 @@ where nearest to f1 0.1 keeps them in {feasible_neighbours} of 16"
     assert summary_table(result).splitlines()[0] == f"the recommended design is {lead}"
     assert overview(result).findings[0] == f"The recommended design is {lead}."
     assert "\nrecommended: robust, because nearest to f1 0.1 violates limits within its tolerances\n" in str(result)
+    assumed = study((0.1, 0.5, 0.6, 0.9), tolerances=dataclasses.replace(off, assumed=True), choose=near)
+    lead = lead.replace("within the tolerances", "within the tolerances (±1 % assumed)")
+    assert (
+        summary_table(dataclasses.replace(result, study=assumed)).splitlines()[0] == f"the recommended design is {lead}"
+    )
 
 
 def test_a_somewhat_more_robust_design_is_not_recommended_if_it_breaks_limits_within_its_tolerances_too(tmp_path):

@@ -219,9 +219,9 @@ def test_results_that_were_complete_and_may_have_died_with_their_worker_are_name
 
 def test_workers_that_die_at_their_start_end_the_run_if_no_result_comes_between_them():
     executor = Dask.__new__(Dask)
-    executor._failed_starts = executor._killed = 0
+    executor._failed_starts = executor._kill_count = 0
     executor._path, executor._flight = Path("s"), {}
-    executor._counted = (np.inf, 1)  # one worker, counted in the future
+    executor._worker_count = (np.inf, 1)  # one worker, counted in the future
     at_start = death(NoChunk.IDLE, Position.PREPARING, before=NoChunk.IDLE)
 
     def result():

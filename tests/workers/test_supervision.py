@@ -30,8 +30,8 @@ def supervised(folder, limit, preparation=None, pid=None):
     after so many seconds, and returns the cause and words with which it would end the worker."""
     judge = Supervisor.__new__(Supervisor)
     judge.run, judge.limit, judge.preparation = "r", limit, preparation
-    judge._notes, judge._last, judge._reported = folder, None, 0
-    judge._still = judge._silent = judge._advanced = 0.0
+    judge._notes, judge._last, judge._reported_advance = folder, None, 0
+    judge._still_time = judge._silent = judge._advance_time = 0.0
     pid = os.getpid() if pid is None else pid
     (folder / "pid").write_text(str(pid))
     ends = []

@@ -112,32 +112,39 @@ class Search:
     def run(self, bounds: ProgramBounds, x: Floats, multipliers: Iterate | None = None, start: Start = COLD) -> End:
         """The end of the solver from scaled variables `x`, with the `multipliers` for a warm `start`. Raises the
         exceptions of signal handlers."""
-        begin, lost = time.perf_counter(), None
+        begin, interior_run = time.perf_counter(), None
         if self._interior is not None and not (start.finishes or start.adaptive):
             self._solves += 1
             if self._solves > SOLVES[self.options.compile]:
                 self._interior.functions.compile()
             interior_run = Run(self._interior, bounds, x, multipliers)
-            end = self.further(interior_run, self.options.tolerance, self.options.tolerance)
-            if end is not None:
-                return end
-            lost = interior_run.stats()
-            seconds = 0.0 if self.options.time_limit is None else time.perf_counter() - begin
-            start = start._replace(iterations=interior_run.iterations, seconds=seconds)
+        with Stopping() as stopping:  # also from one solver to the next
+            end = None
+            if interior_run is not None:
+                end = self._continued(interior_run, self.options.tolerance, self.options.tolerance, stopping)
+                seconds = 0.0 if self.options.time_limit is None else time.perf_counter() - begin
+                start = start._replace(iterations=interior_run.iterations, seconds=seconds)
+            if end is None:
+                end = self._by_ipopt(bounds, x, multipliers, start, stopping)
+                stats = end.stats if interior_run is None else joined(interior_run.stats(), end.stats)
+                end = replace(end, stats=stats, seconds=time.perf_counter() - begin)
+        if stopping.raised is not None:
+            raise stopping.raised
+        return end
+
+    def _by_ipopt(
+        self, bounds: ProgramBounds, x: Floats, multipliers: Iterate | None, start: Start, stopping: Stopping
+    ) -> End:
+        """The end of IPOPT, as of `run`; its time is not known."""
         solver, watch = self._solver(start, watched=Stopping.possible())
         low, high = self.transcription.box(bounds)
         row_low, row_high = self.transcription.row_box(bounds)
         arguments = {"x0": x, "p": bounds.parameters, "lbx": low, "ubx": high, "lbg": row_low, "ubg": row_high}
         if multipliers is not None:
             arguments |= {"lam_x0": multipliers.bound_multipliers, "lam_g0": multipliers.constraint_multipliers}
-        with Stopping() as stopping:
-            if watch is not None:
-                watch.stopping, watch.iterations = stopping, start.iterations
-            result = solver(**arguments)
-        seconds = time.perf_counter() - begin
-        if stopping.raised is not None:
-            raise stopping.raised
-        stats = solver.stats() if lost is None else joined(lost, solver.stats())
+        if watch is not None:
+            watch.stopping, watch.iterations = stopping, start.iterations
+        result, stats = solver(**arguments), solver.stats()
         status = OF_SOLVER.get(stats["return_status"], Status.FAILED)
         if stopping.requested:
             status = Status.CANCELLED
@@ -148,9 +155,8 @@ class Search:
             rows = self.rows(x, bounds)
         if status is Status.LOCALLY_INFEASIBLE and self._feasible(rows, bounds):  # only the continuation failed
             status = Status.STALLED
-        return End(
-            Iterate(x, constraint_multipliers, bound_multipliers), rows, status, stats, seconds, cost=float(result["f"])
-        )
+        iterate = Iterate(x, constraint_multipliers, bound_multipliers)
+        return End(iterate, rows, status, stats, math.nan, cost=float(result["f"]))
 
     @cached_property
     def _interior(self) -> Interior | None:
@@ -164,20 +170,25 @@ class Search:
         """The end of `run` after its continuation to the `tolerance` of multipliers and the violation
         `constraint_tolerance`, within the limits of a run that finishes another; None if it fails. Raises the
         exceptions of signal handlers."""
+        with Stopping() as stopping:
+            end = self._continued(run, tolerance, constraint_tolerance, stopping)
+        if stopping.raised is not None:
+            raise stopping.raised
+        return end
+
+    def _continued(self, run: Run, tolerance: float, constraint_tolerance: float, stopping: Stopping) -> End | None:
+        """The end of `run` as of `further`, with its requests to stop."""
         options, begin = self.options, time.perf_counter()
         limit = float("inf") if options.time_limit is None else options.time_limit
         most, acceptable = options.max_iterations, options.acceptable_tolerance
         if run.iterations:
             most, limit, acceptable = min(most, run.iterations + FEW_TO_FINISH), SHARE_TO_FINISH * limit, 0.0
-        with Stopping() as stopping:
 
-            def stops() -> bool:
-                progress(None, f"iteration {run.iterations}")
-                return stopping.requested or time.perf_counter() > begin + limit
+        def stops() -> bool:
+            progress(None, f"iteration {run.iterations}")
+            return stopping.requested or time.perf_counter() > begin + limit
 
-            end_code = run.go(tolerance, constraint_tolerance, acceptable, most, stops)
-        if stopping.raised is not None:
-            raise stopping.raised
+        end_code = run.go(tolerance, constraint_tolerance, acceptable, most, stops)
         if end_code == LOST and not stopping.requested:
             return None
         status = Status.CANCELLED if stopping.requested else ENDS.get(end_code, Status.TIME_LIMIT)

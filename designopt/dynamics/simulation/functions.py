@@ -73,23 +73,29 @@ def run_functions(system: System, signals: Sequence[str] = ()) -> RunFunctions:
         sizes = [u.numel(), p.numel(), q.numel(), len(signals), len(signals)]
         c = ca.MX.sym("c", sum(sizes))
         u_c, p_c, q_c, w, w_rates = ca.vertsplit(c, list(itertools.accumulate(sizes, initial=0)))
-        stated = _Stated(system, ca.MX, dict(zip(signals, ca.vertsplit(w), strict=True)) if signals else {}, w, w_rates)
-        stated.form(u_c, p_c, q_c)
-        return stated.functions(ca.Function("system_constants", [u, p, q], [ca.vertcat(u, p, q)]), c)
+        expressions = _Stated(
+            system, ca.MX, dict(zip(signals, ca.vertsplit(w), strict=True)) if signals else {}, w, w_rates
+        )
+        expressions.form(u_c, p_c, q_c)
+        return expressions.functions(ca.Function("system_constants", [u, p, q], [ca.vertcat(u, p, q)]), c)
 
 
 def _scalar(system: System, signals: Sequence[str]) -> RunFunctions:
     u, p, q = (ca.SX.sym(n, len(table)) for n, table in zip("upq", _tables(system), strict=True))
     w, w_rates = ca.SX.sym("w", len(signals)), ca.SX.sym("w_rates", len(signals))
-    stated = _Stated(system, ca.SX, dict(zip(signals, ca.vertsplit(w), strict=True)) if signals else {}, w, w_rates)
-    stated.form(u, p, q)
-    shared = ca.cse([e for entries in stated.results.values() for e in entries])
-    shared, symbols, constants = ca.extract_parametric(shared, ca.vertcat(u, p, q), {"extract_trivial": True})
-    left = iter(shared)
-    stated.results = {name: [next(left) for _ in entries] for name, entries in stated.results.items()}
+    expressions = _Stated(
+        system, ca.SX, dict(zip(signals, ca.vertsplit(w), strict=True)) if signals else {}, w, w_rates
+    )
+    expressions.form(u, p, q)
+    entries_of_all = ca.cse([e for entries in expressions.results.values() for e in entries])
+    entries_of_all, symbols, constants = ca.extract_parametric(
+        entries_of_all, ca.vertcat(u, p, q), {"extract_trivial": True}
+    )
+    left = iter(entries_of_all)
+    expressions.results = {name: [next(left) for _ in entries] for name, entries in expressions.results.items()}
     c, values = (ca.vertcat(*entries) if entries else ca.SX(0, 1) for entries in (symbols, constants))
     constants_and_signals = ca.vertcat(c, w, w_rates) if signals else c
-    return stated.functions(ca.Function("system_constants", [u, p, q], [values]), constants_and_signals)
+    return expressions.functions(ca.Function("system_constants", [u, p, q], [values]), constants_and_signals)
 
 
 def _tables(system: System) -> tuple[Any, Any, Any]:
@@ -158,17 +164,17 @@ class _Stated:
         full = [x, s, *arguments[1:]]
         residual, rates = form.residual(*full), ca.densify(form.rates(*full))
         output = None if form.output is None else form.output(*full)
-        matrix, rest = linear_in_unknowns(residual, s)
+        matrix, offset = linear_in_unknowns(residual, s)
         R_x, R_t = ca.jacobian(residual, x), self._by_time(residual)
         f_x, f_s, f_t = ca.jacobian(rates, x), ca.jacobian(rates, s), self._by_time(rates)
         symmetric = self.kind is ca.SX and is_definite(matrix)
         if not symmetric or s.numel() > FEW_UNKNOWNS:
             self.s, self.symmetric = s, symmetric
             lower = ca.tril(matrix) if symmetric else matrix
-            self.results = {"linear": [lower, ca.densify(rest)], "f": [rates], "fj": [R_x, R_t, f_x, f_s, f_t]}
+            self.results = {"linear": [lower, ca.densify(offset)], "f": [rates], "fj": [R_x, R_t, f_x, f_s, f_t]}
             return output
         D, LT, order = ca.ldl(ca.densify(matrix), False)
-        value = ca.ldl_solve(-rest, D, LT, order)
+        value = ca.ldl_solve(-offset, D, LT, order)
         derivatives = (f_v - f_s @ ca.ldl_solve(ca.densify(R_v), D, LT, order) for f_v, R_v in ((f_x, R_x), (f_t, R_t)))
         xdot, J, ft = (ca.densify(ca.substitute(e, s, value)) for e in (rates, *derivatives))
         self.results = {"f": [xdot], "fj": [xdot, J, ft]}

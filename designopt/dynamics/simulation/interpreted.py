@@ -73,15 +73,15 @@ class _Solved:
 
     def at(self, x: Floats, t: float) -> Floats:
         """s (ns,) at (x, t); `solve` then uses the matrix at this point."""
-        matrix, rest = self._linear(x, t)
+        matrix, offset = self._linear(x, t)
         self._matrix = matrix + np.tril(matrix, -1).T if self._symmetric else matrix.copy()
-        return self.solve(-rest)[:, 0]
+        return self.solve(-offset)[:, 0]
 
     def solve(self, right: Floats) -> Floats:
         """M^-1 right (ns, k)."""
         try:
-            solved: Floats = np.linalg.solve(self._matrix, right).astype(np.float64, copy=False)
-            return solved
+            solution: Floats = np.linalg.solve(self._matrix, right).astype(np.float64, copy=False)
+            return solution
         except np.linalg.LinAlgError:
             return np.full(right.shape, np.nan)
 
@@ -123,15 +123,15 @@ class _Buffered:
         if not all(function.sparsity_out(i).is_dense() for i in range(function.n_out())):
             symbols = [ca.MX.sym(f"i{i}", function.numel_in(i)) for i in range(function.n_in())]
             dense = ca.Function("dense", symbols, [ca.densify(r) for r in function.call(symbols)])
-        stored = [np.zeros(dense.size_out(i)[::-1]) for i in range(dense.n_out())]  # CasADi stores by columns
-        self._results = [array.T for array in stored]
+        results = [np.zeros(dense.size_out(i)[::-1]) for i in range(dense.n_out())]  # CasADi stores by columns
+        self._results = [array.T for array in results]
         self._x, self._c, self._t = np.zeros(dense.numel_in(0)), c, np.zeros(1)
         self._s = np.zeros(dense.numel_in(3) if dense.n_in() > 3 else 0)
         self._buffer, self._evaluate = dense.buffer()
         for i, argument in enumerate((self._x, c.numbers, self._t, self._s)):
             if argument.size:
                 self._buffer.set_arg(i, argument.data)
-        for i, array in enumerate(stored):
+        for i, array in enumerate(results):
             if array.size:
                 self._buffer.set_res(i, array.data)
 

@@ -44,7 +44,7 @@ class InterpretedLsoda:
         guard = model.guard
         rows = np.empty((len(times) + 1, len(x0)))
         rows[0] = x0
-        filled, reached, state = 1, start, x0
+        row_count, time, state = 1, start, x0
         steps, last_step = 0, first_step or 0.0
         status, name = SimulationStatus.DONE, self._broken(guard(x0, start))
         if name is not None:
@@ -56,34 +56,34 @@ class InterpretedLsoda:
             size = len(x0)
             equations = self._variational(model, x0) if transition else self._plain(model, x0)
             solver = scipy.integrate.LSODA(t0=start, t_bound=end, first_step=first, **equations)
-            while filled < len(times):
+            while row_count < len(times):
                 if steps >= self._max_steps:
                     status = SimulationStatus.STEP_LIMIT
                     break
                 solver.step()
-                if solver.status == "failed" or not solver.t > reached or not np.isfinite(solver.y).all():
+                if solver.status == "failed" or not solver.t > time or not np.isfinite(solver.y).all():
                     status = SimulationStatus.STEP_TOO_SMALL if model.finite else SimulationStatus.NONFINITE
                     break
                 steps += 1
-                last_step = solver.t - reached
+                last_step = solver.t - time
                 step_end, name = solver.t, self._broken(guard(solver.y[:size], solver.t))
-                if name is not None or times[filled] < step_end:
+                if name is not None or times[row_count] < step_end:
                     between = _first(solver.dense_output(), size)
                 if name is not None:
                     status = SimulationStatus.GUARD
-                    step_end, name = self._locate(guard, between, reached, step_end, name)
-                while filled < len(times) and times[filled] <= step_end:
-                    rows[filled] = solver.y[:size] if times[filled] == solver.t else between(times[filled])
-                    filled += 1
-                reached, state = step_end, solver.y[:size] if name is None else between(step_end)
+                    step_end, name = self._locate(guard, between, time, step_end, name)
+                while row_count < len(times) and times[row_count] <= step_end:
+                    rows[row_count] = solver.y[:size] if times[row_count] == solver.t else between(times[row_count])
+                    row_count += 1
+                time, state = step_end, solver.y[:size] if name is None else between(step_end)
                 if name is not None:
                     break
-        t = times[:filled]
-        if status is not SimulationStatus.DONE and reached > t[-1]:
-            rows[filled] = state
-            t, filled = np.append(t, reached), filled + 1
-        x = rows[:filled]
-        y = np.array([model.output(*row) for row in zip(x, t, strict=True)]).reshape(filled, len(system.outputs))
+        t = times[:row_count]
+        if status is not SimulationStatus.DONE and time > t[-1]:
+            rows[row_count] = state
+            t, row_count = np.append(t, time), row_count + 1
+        x = rows[:row_count]
+        y = np.array([model.output(*row) for row in zip(x, t, strict=True)]).reshape(row_count, len(system.outputs))
         message = describe(status, [v.name for v in system.states], t[-1], x[-1], name)
         has_transition = transition and status is SimulationStatus.DONE
         return Trajectory(
@@ -108,18 +108,18 @@ class InterpretedLsoda:
         absolute tolerance of an entry is that of its row over that of its column, times the relative one.
         """
         size = len(x0)
-        one = np.eye(size)
+        identity = np.eye(size)
 
-        def rates(t: float, extended: Floats) -> Floats:
-            x, columns = extended[:size], extended[size:].reshape(size, size)
+        def rates(t: float, state: Floats) -> Floats:
+            x, columns = state[:size], state[size:].reshape(size, size)
             return np.concatenate([model.rates(x, t), (columns @ model.jacobian(x, t).T).ravel()])
 
-        def jacobian(t: float, extended: Floats) -> Floats:
-            return np.asarray(np.kron(np.eye(size + 1), model.jacobian(extended[:size], t)))
+        def jacobian(t: float, state: Floats) -> Floats:
+            return np.asarray(np.kron(np.eye(size + 1), model.jacobian(state[:size], t)))
 
         return {
             "fun": rates,
-            "y0": np.concatenate([x0, one.ravel()]),
+            "y0": np.concatenate([x0, identity.ravel()]),
             "rtol": np.tile(self._rtol, size + 1),
             "atol": np.concatenate([self._atol, np.outer(1.0 / self._atol, self._rtol * self._atol).ravel()]),
             "jac": jacobian,

@@ -224,8 +224,8 @@ def c_source(system: System, signals: Sequence[str] = ()) -> tuple[str, bool]:
         files("designopt.dynamics").joinpath(*path).read_text(encoding="utf-8")
         for path in (("elementary.c",), ("simulation", "rosenbrock.c"))
     )
-    generated = _generated(system, functions) if scalar is None else scalar
-    source = f"{elementary}\n{generated}\n{defines}\n{integrator}"
+    code = _generated(system, functions) if scalar is None else scalar
+    source = f"{elementary}\n{code}\n{defines}\n{integrator}"
     return source, scalar is not None and source.count("\n") <= LARGE
 
 
@@ -235,7 +235,7 @@ def _generated(system: System, functions: RunFunctions) -> str:
     try:
         for function in functions.functions:
             generator.add(function)
-        generated: str = generator.dump()
+        code: str = generator.dump()
     except RuntimeError as error:
         raise CompilerError(f"{system.name} cannot be written in C: {error}") from error
-    return generated
+    return code

@@ -170,13 +170,13 @@ class Simulator:
                 raise ValueError(f"{name} must be a positive duration, not {value!r}")
         system = self.system
         x = system.values("states", arguments["x0"])
-        followed = self._followed(arguments.get("signals"), at)
+        signals = self._followed(arguments.get("signals"), at)
         q, u = (
             system.values(table, entries, without=self.signals)
             for table, entries in (("data", arguments.get("q", ())), ("controls", arguments.get("u", ())))
         )
         p = system.values("parameters", arguments.get("p", ()))
-        return RunInput(x, at, p, q, u, first_step, step, followed, arguments.get("transition", False))
+        return RunInput(x, at, p, q, u, first_step, step, signals, arguments.get("transition", False))
 
     def _followed(
         self, signals: Mapping[str, Signal | SignalTable] | SignalTable | None, times: Floats

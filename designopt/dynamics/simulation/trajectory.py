@@ -94,5 +94,5 @@ def describe(status: SimulationStatus, names: Sequence[str], t: float, x: Floats
     if status is SimulationStatus.DONE:
         return str(status.value)
     state_text = ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, x, strict=True))
-    which = f" Guard: {guard}." if guard else ""
-    return f"{status.value}{which} Last point: t = {t:.6g}, {state_text}."
+    guard_text = f" Guard: {guard}." if guard else ""
+    return f"{status.value}{guard_text} Last point: t = {t:.6g}, {state_text}."

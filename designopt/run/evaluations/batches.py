@@ -51,10 +51,10 @@ class ProgramBatch:
         has_outcome = (status == CODE["ok"]) | (
             status == CODE["diverged"]
         )  # others ended their worker, or may do so again
-        needed = [
+        is_open = [
             s == PENDING or (bool(k) and c in lost_chains) for s, k, c in zip(status, has_outcome, chains, strict=True)
         ]
-        rows = sorted({key: i for i, key in reversed(list(enumerate(keys))) if needed[i]}.values())
+        rows = sorted({key: i for i, key in reversed(list(enumerate(keys))) if is_open[i]}.values())
         self.waiting = len(rows)
         self._all_work = Work(
             slots=self.slots[rows],
@@ -99,8 +99,8 @@ class ProgramBatch:
         figures = {name: ledger.figures[self.slots, j] for name, j in ledger.columns.items()}
         reasons = []
         for key, code in zip(self._keys, status.tolist(), strict=True):
-            recorded = journal.evaluation(key, "reason")
-            reason = STATUSES[code] in ("ok", "diverged") and recorded and recorded[0]
+            record = journal.evaluation(key, "reason")
+            reason = STATUSES[code] in ("ok", "diverged") and record and record[0]
             reasons.append(str(reason or STATUSES[code]))
         return SolvedPrograms(status == CODE["ok"], figures, tuple(reasons))
 
@@ -117,21 +117,21 @@ class CheapBatch:
         keys = problem.cheap.keys(X)
         designs = _design_numbers(dispatcher, X, [row[0] for row in keys])
         valid = np.flatnonzero(relation_violation <= 0.0).tolist()
-        places = {key: (i, s) for i in reversed(valid) for s, key in reversed(list(enumerate(keys[i])))}
-        new = [key for key in reversed(places) if key not in ledger.slot_of]
+        positions = {key: (i, s) for i in reversed(valid) for s, key in reversed(list(enumerate(keys[i])))}
+        new = [key for key in reversed(positions) if key not in ledger.slot_of]
         ledger.slot_of.update(zip(new, itertools.count(len(ledger.slot_of))))
         ledger.add_slots(len(new))
         self._slots = np.full((len(X), len(problem.scenarios)), -1, np.int64)
         for i in valid:
             self._slots[i] = [ledger.slot_of[key] for key in keys[i]]
-        todo = [key for key in reversed(places) if ledger.status[ledger.slot_of[key]] == PENDING]
-        rows: Integers = np.array([places[key][0] for key in todo], np.int64)
+        todo = [key for key in reversed(positions) if ledger.status[ledger.slot_of[key]] == PENDING]
+        rows: Integers = np.array([positions[key][0] for key in todo], np.int64)
         self.waiting = len(todo)
         self._all_work = Work(
             slots=np.array([ledger.slot_of[key] for key in todo], np.int64),
             keys=todo,
             designs=designs[rows],
-            numbers=np.array([places[key][1] for key in todo], np.int32),
+            numbers=np.array([positions[key][1] for key in todo], np.int32),
             X=X[rows],
             kind="cheap",
         )

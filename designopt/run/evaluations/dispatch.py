@@ -57,13 +57,13 @@ class Dispatcher:
         self.execution = execution
         self.signals = signals
         self.progress = progress
-        self._printed = 0
+        self._printed_length = 0
         self.evaluations = 0
         self.failures = 0
         self.best = np.full(len(ledger.problem.objectives), np.inf)
         self._start = start
         self._executor: Executor | None = None
-        self._described = ("", 0)
+        self._session_description = ("", 0)
         self._chunks = 0
         self._size = ChunkSize(ledger.problem.model.plugin.batch_size, execution.timeout)
         #: Each chunk in flight runs the program of the model at most once at a time.
@@ -76,11 +76,11 @@ class Dispatcher:
         self._losses = Losses(attempts, ledger, self.journal, self.event)
         self._policy: str | None = None
         self._patience = execution.grace
-        allotted = seconds_allotted()
-        self._leave_at = np.inf if allotted is None else time.monotonic() + allotted - execution.grace
+        time_limit = seconds_allotted()
+        self._leave_at = np.inf if time_limit is None else time.monotonic() + time_limit - execution.grace
         self._job_ends = False
         self._tick: Callable[[], None] = lambda: None
-        self._at_stake, self._flushed = 0.0, -np.inf
+        self._at_stake, self._flush_time = 0.0, -np.inf
         self._running = Running(store.path)
         self._frozen = False
 
@@ -134,10 +134,10 @@ class Dispatcher:
         """Record everything, and wait for the disk if results took `at_stake` seconds, or that time has passed since
         the last wait."""
         time_now = time.monotonic()
-        flush = max(self._at_stake, time_now - self._flushed) >= at_stake
+        flush = max(self._at_stake, time_now - self._flush_time) >= at_stake
         self.journal.commit(flush=flush)
         if flush:
-            self._at_stake, self._flushed = 0.0, time_now
+            self._at_stake, self._flush_time = 0.0, time_now
 
     def _unknown(self, source: Iterator[Work | None], arrays: tuple[str, ...]) -> Iterator[Work | None]:
         """The work of `source` to be computed, with `arrays`."""
@@ -220,12 +220,12 @@ class Dispatcher:
         """Record the executor at work (it may change during the run)."""
         assert self._executor is not None
         description = (self._executor.name, self._executor.workers)
-        if description != self._described:
-            if description[0] != self._described[0]:
+        if description != self._session_description:
+            if description[0] != self._session_description[0]:
                 self.progress.event(
-                    "run", _place_of_work(self.store.path, *description, continued=bool(self._described[0]))
+                    "run", _place_of_work(self.store.path, *description, continued=bool(self._session_description[0]))
                 )
-            self._described = description
+            self._session_description = description
             self.journal.describe_session(*description)
 
     def _wait(self) -> list[Completion]:
@@ -321,7 +321,7 @@ class Dispatcher:
             new = np.flatnonzero(fresh).tolist()
             work, result = work.take(new), result.take(new)
         n, texts = len(work), _json(result.names, result.values)
-        finished, kind, session = time.time(), work.kind, self.journal.session
+        end_time, kind, session = time.time(), work.kind, self.journal.session
         reasons = [result.messages.get(i, ("", "", "")) for i in range(len(work))] if result.messages else None
         names = [STATUSES[status] for status in result.status.tolist()]
         columns = zip(
@@ -338,7 +338,7 @@ class Dispatcher:
             map(self._losses.attempt_number, work.keys, names) if self._losses.attempts else repeat(1, n),
             repeat(session, n),
             repeat(worker, n),
-            repeat(finished, n),
+            repeat(end_time, n),
             [arrays.get(key) for key in work.keys] if arrays else repeat(None, n),
             strict=True,
         )
@@ -356,15 +356,15 @@ class Dispatcher:
 
     def _keep_prints(self, work: Work, result: ChunkResult) -> None:
         for i, text in result.prints.items():
-            if self._printed < PRINTED:
-                self._printed += len(text)
+            if self._printed_length < PRINTED:
+                self._printed_length += len(text)
                 self.journal.add_printed(work.keys[i], text)
-                if self._printed >= PRINTED:
+                if self._printed_length >= PRINTED:
                     self.event("prints", f"output of evaluations is no longer kept: it has reached {PRINTED >> 20} MB")
 
-    def _compare(self, work: Work, result: ChunkResult, worker: str, repeated: NDArray[np.bool_]) -> None:
+    def _compare(self, work: Work, result: ChunkResult, worker: str, is_repeated: NDArray[np.bool_]) -> None:
         """A second result for a known key must equal the first."""
-        for i in np.flatnonzero(repeated).tolist():
+        for i in np.flatnonzero(is_repeated).tolist():
             slot = work.slots[i]
             columns = self.ledger.columns
             recorded_figures = [

@@ -30,15 +30,15 @@ class Growing:
         """Add `count` rows of the fill value."""
         need = self._count + count
         if need > len(self._data):
-            more = np.full((max(need, 2 * len(self._data)), self._data.shape[1]), self._fill, self._data.dtype)
-            more[: self._count] = self._data[: self._count]
-            self._data = more
+            rows = np.full((max(need, 2 * len(self._data)), self._data.shape[1]), self._fill, self._data.dtype)
+            rows[: self._count] = self._data[: self._count]
+            self._data = rows
         self._count = need
 
     def widen(self) -> None:
         """Add one column of the fill value."""
-        more = np.full((len(self._data), 1), self._fill, self._data.dtype)
-        self._data = np.hstack([self._data, more])
+        column = np.full((len(self._data), 1), self._fill, self._data.dtype)
+        self._data = np.hstack([self._data, column])
 
     @property
     def rows(self) -> NDArray[Any]:
@@ -137,32 +137,34 @@ class Ledger:
 
     def recall(self, contents: Contents) -> None:
         """Fill an empty ledger with the contents of a journal; a NaN violation marks a lost design."""
-        X, relation_violation, recorded = contents.X, contents.relation_violation, contents.evaluations
+        X, relation_violation, evaluations = contents.X, contents.relation_violation, contents.evaluations
         self.add_designs(X, relation_violation)
         is_lost = np.isnan(relation_violation)
         self.lost.update(np.flatnonzero(is_lost).tolist())
-        self.slot_of.update(zip(recorded.keys, range(len(recorded.keys)), strict=True))
-        self.add_slots(len(recorded.keys))
-        self._columns_for(recorded.names)
-        self.status[:] = recorded.status
-        self._wall.rows[:, 0] = recorded.wall
-        self._origin.rows[:] = np.column_stack([recorded.kind, recorded.design, recorded.number, recorded.reason])
-        self._reasons = {text: number for number, text in enumerate(recorded.reasons)}
-        self.figures[:, [self.columns[name] for name in recorded.names]] = recorded.figures
+        self.slot_of.update(zip(evaluations.keys, range(len(evaluations.keys)), strict=True))
+        self.add_slots(len(evaluations.keys))
+        self._columns_for(evaluations.names)
+        self.status[:] = evaluations.status
+        self._wall.rows[:, 0] = evaluations.wall
+        self._origin.rows[:] = np.column_stack(
+            [evaluations.kind, evaluations.design, evaluations.number, evaluations.reason]
+        )
+        self._reasons = {text: number for number, text in enumerate(evaluations.reasons)}
+        self.figures[:, [self.columns[name] for name in evaluations.names]] = evaluations.figures
         count = len(self.problem.scenarios)
         rows = np.flatnonzero(
-            (recorded.kind == KIND_CODE["scenario"]) & (recorded.design < len(X)) & (recorded.number < count)
+            (evaluations.kind == KIND_CODE["scenario"]) & (evaluations.design < len(X)) & (evaluations.number < count)
         )
         slots = np.full((len(X), count), -1, np.int64)
-        slots[recorded.design[rows], recorded.number[rows]] = rows
+        slots[evaluations.design[rows], evaluations.number[rows]] = rows
         self._recorded_slots = slots[:, list(self.problem.first_occurrence)]
         # The key of a design's evaluation in the first scenario is that of the design.
         numbers = np.flatnonzero(~is_lost & (slots[:, 0] >= 0))
-        first_keys = [recorded.keys[i] for i in slots[numbers, 0].tolist()]
+        first_keys = [evaluations.keys[i] for i in slots[numbers, 0].tolist()]
         self.design_of.update(zip(first_keys, numbers.tolist(), strict=True))
-        unkeyed = np.flatnonzero(~is_lost & (slots[:, 0] < 0))
-        keys = self.problem.keys(X[unkeyed])
-        self.design_of.update((row[0], number) for row, number in zip(keys, unkeyed.tolist(), strict=True))
+        new_designs = np.flatnonzero(~is_lost & (slots[:, 0] < 0))
+        keys = self.problem.keys(X[new_designs])
+        self.design_of.update((row[0], number) for row, number in zip(keys, new_designs.tolist(), strict=True))
 
     def recorded_slots(self, numbers: Integers, X: Floats, relation_violation: Floats) -> Integers | None:
         """The slots (n, scenarios) of designs `X` if the journal had them under these `numbers` at the beginning, with
@@ -177,18 +179,25 @@ class Ledger:
 
     def contents(self) -> Contents | None:
         """What a reader of the journal would read; None if some of it is lost, or it may have further figures."""
-        some = self.status != PENDING
-        origin, figures = self._origin.rows[some], self.figures[some]
+        is_recorded = self.status != PENDING
+        origin, figures = self._origin.rows[is_recorded], self.figures[is_recorded]
         of_designs = origin[:, 0] == KIND_CODE["scenario"]
         has_value = ~np.isnan(figures[of_designs]).all(axis=0)
         self._figures_of_designs.update(name for name, j in self.columns.items() if has_value[j])
         if self.lost or len(self._figures_of_designs) < len(self.columns):
             return None
-        recorded = Evaluations(
-            origin[:, 0].astype(np.uint8), origin[:, 1], origin[:, 2], self.status[some], origin[:, 3].astype(np.int32),
-            tuple(self._reasons), self._wall.rows[some, 0], tuple(self.columns), figures,
-        )  # fmt: skip
-        return Contents(self.designs.copy(), self.violation.copy(), recorded)
+        evaluations = Evaluations(
+            origin[:, 0].astype(np.uint8),
+            origin[:, 1],
+            origin[:, 2],
+            self.status[is_recorded],
+            origin[:, 3].astype(np.int32),
+            tuple(self._reasons),
+            self._wall.rows[is_recorded, 0],
+            tuple(self.columns),
+            figures,
+        )
+        return Contents(self.designs.copy(), self.violation.copy(), evaluations)
 
     def outcomes(self, X: Floats, slots: NDArray[np.int64], relation_violation: Floats) -> Outcomes:
         """Outcomes for a solver of designs `X` with evaluations `slots` (n, scenarios); -1 without one."""
@@ -199,9 +208,9 @@ class Ledger:
         is_recorded = slots >= 0
         status = self.status[slots]
         failed = ~is_recorded | (status != CODE["ok"])
-        refused = is_recorded & (status == CODE["invalid"])
+        is_refused = is_recorded & (status == CODE["invalid"])
         recorded_figures = self.figures[slots]
         if not is_recorded.all():
             recorded_figures[~is_recorded] = np.nan
         figures = {name: recorded_figures[:, :, j] for name, j in self.columns.items()}
-        return self.problem.judge(X, figures, failed, relation_violation, refused if refused.any() else None)
+        return self.problem.judge(X, figures, failed, relation_violation, is_refused if is_refused.any() else None)

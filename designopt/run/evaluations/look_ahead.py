@@ -67,7 +67,7 @@ class LookAheadLoop:
         self._ledger = run.ledger
         self._old = len(run.ledger.slot_of)
         #: Requested but not sent, for want of budget: rejected pending designs return some of it.
-        self._delayed: deque[Floats] = deque()
+        self._delayed_designs: deque[Floats] = deque()
         self._out: dict[int, tuple[Floats, Floats, Integers]] = {}
         self._generation: list[Outcomes] = []
         self._over = False
@@ -99,29 +99,29 @@ class LookAheadLoop:
 
     def _may_ask(self) -> bool:
         """Asks happen in their turn, also beyond the budget: a larger budget must find them on record there."""
-        return not self._over and len(self._out) + len(self._delayed) < self._look_ahead
+        return not self._over and len(self._out) + len(self._delayed_designs) < self._look_ahead
 
     def _ask(self) -> None:
         X = self._run.admitted(self._ask_solver())
         if len(X) > 1:
             raise ValueError(f"a solver with look-ahead must return one design at a time, not {len(X)}")
         if len(X):
-            self._delayed.append(X)
+            self._delayed_designs.append(X)
         else:
             self._over = True
 
     def _may_send(self) -> bool:
         run, left = self._run, self._run.budget.designs_left
         if not self.ended:
-            held_for_good = bool(self._delayed) and (run.out_of_time() if left > 0 else not self._out)
+            held_for_good = bool(self._delayed_designs) and (run.out_of_time() if left > 0 else not self._out)
             if held_for_good or run.mostly_invalid(one_by_one=True) or run.ended_before(run.asks + 1):
                 self._over = self.ended = True
-        return bool(self._delayed) and left > 0 and not self.ended
+        return bool(self._delayed_designs) and left > 0 and not self.ended
 
     def _send(self) -> Work:
         run = self._run
         index = run.asks
-        X = run.points.proposed(self._delayed.popleft(), index)
+        X = run.points.proposed(self._delayed_designs.popleft(), index)
         relation_violation = run.problem.space.relation_violation(X)
         slots = np.full((1, len(run.problem.scenarios)), -1, np.int64)
         work = run.points.register(X, relation_violation, index, slots, self._old)

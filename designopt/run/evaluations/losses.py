@@ -32,8 +32,8 @@ class Losses:
 
     def attempt_number(self, key: bytes, status: str) -> int:
         """Number of attempts of a result; one that might be retried is already recorded."""
-        counted = status in ENDS_WORKER or self.attempts.retried(status)
-        return self.attempts[key] + (0 if counted else 1)
+        is_attempt = status in ENDS_WORKER or self.attempts.retried(status)
+        return self.attempts[key] + (0 if is_attempt else 1)
 
     def final(self, work: Work, result: ChunkResult, worker: str, queue: Queue) -> tuple[Work, ChunkResult]:
         """The final results; those whose class is retried are sent again."""

@@ -96,33 +96,33 @@ class StagePoints:
         numbers = np.array([slot_of.setdefault(key, len(slot_of)) for key in flat], np.int64)
         ledger.add_slots(len(slot_of) - begin)
         slots[valid] = numbers.reshape(len(valid), width)
-        abandoned = (numbers < old) & (ledger.status[numbers] == PENDING)
-        if abandoned.any():
+        is_abandoned = (numbers < old) & (ledger.status[numbers] == PENDING)
+        if is_abandoned.any():
             resent = np.fromiter(self._sent_slots, np.int64, len(self._sent_slots))
-            abandoned &= ~np.isin(numbers, resent)
-            self._sent_slots.update(numbers[abandoned].tolist())
-        needed = _first_rows(numbers, abandoned | (numbers >= begin))
-        rows = valid[needed // width]
+            is_abandoned &= ~np.isin(numbers, resent)
+            self._sent_slots.update(numbers[is_abandoned].tolist())
+        rows_to_send = _first_rows(numbers, is_abandoned | (numbers >= begin))
+        rows = valid[rows_to_send // width]
         return Work(
-            slots=numbers[needed],
-            keys=[flat[i] for i in needed.tolist()],
+            slots=numbers[rows_to_send],
+            keys=[flat[i] for i in rows_to_send.tolist()],
             designs=ids[rows],
-            numbers=(needed % width).astype(np.int32),
+            numbers=(rows_to_send % width).astype(np.int32),
             X=X[rows],
         )
 
     def _compare(self, X: Floats, ids: Integers, first: int) -> None:
         """Check that the replay requests the designs of the journal."""
-        recorded = self.recorded[first : first + len(ids)]
-        different = np.flatnonzero((recorded != ids[: len(recorded)]) & (recorded >= 0))
+        record = self.recorded[first : first + len(ids)]
+        different = np.flatnonzero((record != ids[: len(record)]) & (record >= 0))
         if not len(different):
             return
         i = int(different[0])
         space = self._problem.space
-        was = space.values(self._ledger.designs[recorded[i]].tolist())
-        requested = space.values(X[i].tolist())
-        names = [name for name in {**requested, **was} if requested.get(name) != was.get(name)]
-        detail = ", ".join(f"{name} = {requested.get(name)!r} instead of {was.get(name)!r}" for name in names)
+        was = space.values(self._ledger.designs[record[i]].tolist())
+        request = space.values(X[i].tolist())
+        names = [name for name in {**request, **was} if request.get(name) != was.get(name)]
+        detail = ", ".join(f"{name} = {request.get(name)!r} instead of {was.get(name)!r}" for name in names)
         solver = self._stage.solver.plugin
         origin = self._stage.start_from
         source = f"stage '{origin.stage}'" if origin and origin.stage else "another store"
@@ -145,9 +145,10 @@ class StagePoints:
     def _version_differences(self) -> str:
         """Packages whose versions have changed since the journal was written, in words."""
         *before, present = (json.loads(session["versions"] or "{}") for session in self._journal.records("session"))
-        changed = {n: old for versions in before for n, old in versions.items() if present.get(n) != old}
+        former_versions = {n: old for versions in before for n, old in versions.items() if present.get(n) != old}
         changes = [
-            f"{name} {present.get(name, 'is absent')}, journal written with {old}" for name, old in changed.items()
+            f"{name} {present.get(name, 'is absent')}, journal written with {old}"
+            for name, old in former_versions.items()
         ]
         return "; ".join(changes) or "the packages have the versions of the journal"
 
@@ -169,15 +170,15 @@ class StagePoints:
         """Numbers of the distinct designs requested by the stage, in ask order, without missing ones."""
         if not self._designs:
             return np.empty(0, np.int64)
-        requested = np.concatenate(self._designs)
+        designs = np.concatenate(self._designs)
         if self.missing:
-            requested = requested[[i not in self.missing for i in range(len(requested))]]
-        _, first = np.unique(requested, return_index=True)
-        return np.asarray(requested[np.sort(first)])
+            designs = designs[[i not in self.missing for i in range(len(designs))]]
+        _, first = np.unique(designs, return_index=True)
+        return np.asarray(designs[np.sort(first)])
 
 
-def _first_rows(numbers: Integers, some: Mask) -> Integers:
+def _first_rows(numbers: Integers, selection: Mask) -> Integers:
     """Rows, in their order, at which each of some `numbers` (n,) occurs first."""
-    rows = np.flatnonzero(some)
+    rows = np.flatnonzero(selection)
     _, first = np.unique(numbers[rows], return_index=True)
     return np.asarray(rows[np.sort(first)])

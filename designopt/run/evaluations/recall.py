@@ -81,7 +81,7 @@ class Recalling(Dispatcher):
     def __init__(self, *arguments: Any, stores: Sequence[OtherStore]) -> None:
         super().__init__(*arguments)
         self._stores = stores
-        self._recalled: Counter[Path] = Counter()
+        self._recall_counts: Counter[Path] = Counter()
 
     def _unknown(self, source: Iterator[Work | None], arrays: tuple[str, ...]) -> Iterator[Work | None]:
         """The work of `source` that no other store contains. Chains of programs are always solved here."""
@@ -107,14 +107,14 @@ class Recalling(Dispatcher):
             messages={i: (row[2] or "", row[3] or "", "") for i, row in enumerate(rows) if row[0] != "ok"},
             arrays={i: row[4] for i, row in enumerate(rows) if row[4]},
         )
-        self._recalled[store.path] += len(rows)
+        self._recall_counts[store.path] += len(rows)
         self._record(work.take(list(row_of)), result, store.name)
         self.journal.commit()
         return work.take([i for i in range(len(work)) if i not in row_of])
 
     def close(self) -> None:
         """End the executor, close the other stores, record what they contributed."""
-        for path, count in self._recalled.items():
+        for path, count in self._recall_counts.items():
             self.event("recalled", f"{plural(count, 'evaluation')} taken over from {path}")
         with contextlib.ExitStack() as exits:
             for store in self._stores:

@@ -25,12 +25,12 @@ def baselines_with_errors(study: StudyDefinition, store: Store) -> str:
         return ""
     points_of_stage = {name: set(journal.points(number, gaps=True)) for number, name in journal.stages().items()}
     alone = points_of_stage.pop(baseline.name, set()).difference(*points_of_stage.values())
-    recorded = contents.evaluations
-    wrong = (recorded.kind == KIND_CODE["scenario"]) & (recorded.status == CODE["error"])
-    wrong &= np.isin(recorded.design, list(alone))
+    evaluations = contents.evaluations
+    wrong = (evaluations.kind == KIND_CODE["scenario"]) & (evaluations.status == CODE["error"])
+    wrong &= np.isin(evaluations.design, list(alone))
     if not wrong.any():
         return ""
-    keys = recorded.take(wrong).keys
+    keys = evaluations.take(wrong).keys
     journal.forget(keys)
-    store.contents = replace(contents, evaluations=recorded.take(~wrong))
+    store.contents = replace(contents, evaluations=evaluations.take(~wrong))
     return f"recomputing {plural(len(keys), 'evaluation')} of it that ended with a model error"

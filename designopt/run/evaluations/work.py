@@ -59,10 +59,10 @@ class Work:
 
     def take(self, positions: Sequence[int]) -> Work:
         """Some of the evaluations."""
-        some = np.array(positions, np.int64)
+        indices = np.array(positions, np.int64)
         keys = [self.keys[i] for i in positions]
         seeds = tuple(self.seeds[i] for i in positions) if self.seeds else ()
-        rows = (self.slots[some], keys, self.designs[some], self.numbers[some], self.X[some])
+        rows = (self.slots[indices], keys, self.designs[indices], self.numbers[indices], self.X[indices])
         return Work(*rows, chain=self.chain, seeds=seeds, kind=self.kind)
 
     def suspect(self, position: int) -> Work:

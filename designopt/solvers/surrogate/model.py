@@ -46,9 +46,6 @@ LEAST = 4
 #: than the share SHORT of the range between the 10 % and 90 % quantiles of all values, only one end of it is known:
 #: then this range applies.
 BEYOND, SHORT = 0.1, 0.25
-#: Shares of the width of a front: a point with a gain below the first in all objectives and a loss above the second in
-#: one is dropped from it.
-LITTLE, MUCH = 0.01, 0.1
 
 
 def _repeat(values: Floats) -> bool:
@@ -141,10 +138,9 @@ class Surrogate:
             )
         on_front = _nondominated(values[feasible])
         front = values[feasible][on_front]
-        proper = front[_proper(front)]
-        widths = _widths(proper, values[feasible])
-        beyond = np.where(np.ptp(proper, axis=0) < widths, widths, BEYOND * widths)
-        reference = proper.max(axis=0) + (beyond if m > 1 else 0.0)
+        widths = _widths(front, values[feasible])
+        beyond = np.where(np.ptp(front, axis=0) < widths, widths, BEYOND * widths)
+        reference = front.max(axis=0) + (beyond if m > 1 else 0.0)
         expected = front
         if len(pending):
             mean = np.column_stack([p.values[-len(pending) :] for p in fantasised_objectives])
@@ -321,20 +317,6 @@ def _widths(front: Floats, values: Floats) -> Floats:
     width, spread = np.ptp(front, axis=0), np.ptp(np.quantile(values, (0.1, 0.9), axis=0), axis=0)
     width = np.where(width < SHORT * spread, spread, width)
     return np.asarray(np.where(width > 0.0, width, 1.0))
-
-
-def _proper(front: Floats) -> NDArray[np.bool_]:
-    """The points (k,) of a `front` (k, m) with proper efficiency: no other point is much better for a small loss
-    (Geoffrion 1968).
-
-    A point that is nearly dominated, as at a bound of an objective, may be arbitrarily bad in others; a hypervolume
-    improvement counted from there would exceed the front.
-    """
-    width = np.ptp(front, axis=0)
-    scaled = front / np.where(width > 0.0, width, 1.0)
-    loss = scaled[:, None] - scaled[None]  # (k, k, m): by how much the first is worse than the second
-    bettered = np.all(loss > -LITTLE, axis=2) & np.any(loss > MUCH, axis=2)
-    return np.asarray(~np.any(bettered, axis=1))
 
 
 def _nondominated(F: Floats) -> NDArray[np.bool_]:

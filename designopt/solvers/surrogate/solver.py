@@ -41,7 +41,7 @@ AWAY, NEAR = 0, 1
 LEAST_NEAR, MOST_NEAR = 0.2, 0.5
 
 
-@solver("gp", version=6)
+@solver("gp", version=7)
 class GaussianProcessSearch:
     """Bayesian optimization with Gaussian processes, for 1 to 4 objectives and at most a few hundred evaluations.
 
@@ -204,7 +204,6 @@ class _Search:
             self.cheap_designs, count = _distinct(_spread(self._coordinates, cheap, rng)), LEAST
         self._first = self._new(_distinct(_spread(self._coordinates, count, rng)))
         self._recent: deque[bool] = deque(maxlen=RECENT)
-        self._ends, self._misses = np.full(len(problem.objectives), np.inf), [0] * len(problem.objectives)
         self._jumps = False
         """Whether the last local search found jumps of the values near the front."""
         self._chosen: dict[bytes, int] = {}
@@ -279,8 +278,7 @@ class _Search:
             candidate = self._searched(processes, None)
         if candidate is None:
             return self._random_design()
-        best = observations.objectives[observations.feasible].min(axis=0, initial=np.inf)
-        if self.cost is None and (end := self._end(candidate, best)) is not None:
+        if self.cost is None and (end := self._end(candidate)) is not None:
             return end
         if self._settings.min_gain is not None and processes.boxes is not None:
             small = np.exp(candidate.value) < self._settings.min_gain * processes.hypervolume
@@ -338,26 +336,16 @@ class _Search:
         X = candidates(self._coordinates, processes.front, self._settings.candidates, self._rng, bounds)
         return maximum(self._coordinates, processes, X, bounds, self._requested, crowd)
 
-    def _end(self, candidate: Maximum, best: Floats) -> Floats | None:
-        """The design that is expected to move an end of the front most, if it is due and worthwhile.
-
-        The search starts from the maximum `candidate`; `best` are the smallest feasible values (m,) of the objectives.
-        An unsuccessful attempt doubles the interval to the next one.
-        """
+    def _end(self, candidate: Maximum) -> Floats | None:
+        """The design that is expected to move an end of the front most, if it is due and worthwhile; the search starts
+        from the maximum `candidate`."""
         self._turns += 1
-        processes, m = candidate.processes, len(best)
+        processes, m = candidate.processes, len(self._problem.objectives)
         if m == 1 or processes.boxes is None or self._turns % ENDS:
             return None
-        turn, j = divmod(self._turns // ENDS, m)
-        moved = best[j] < self._ends[j]
-        if not moved and turn % 2 ** self._misses[j]:
-            return None
+        j = self._turns // ENDS % m
         end = maximum(self._coordinates, processes.toward_end(j), candidate.further, candidate.bounds, self._requested)
-        if end is None or np.exp(end.value) <= END * processes.widths[j]:
-            return None
-        self._misses[j] = 0 if moved else self._misses[j] + 1
-        self._ends[j] = best[j]
-        return end.design
+        return None if end is None or np.exp(end.value) <= END * processes.widths[j] else end.design
 
     def _for_cheap_evaluation(self, best: Floats, further: Floats) -> Floats:
         """Designs for cheap evaluations at the cost of one full one: the `best`, and others (n, d) that follow it,

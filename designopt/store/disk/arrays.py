@@ -81,8 +81,8 @@ def write_arrays(path: Path, arrays_by_key: Mapping[bytes, Mapping[str, NDArray[
 
 def _packed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """A file in the format of `numpy.savez`; compressible arrays are compressed."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as file:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
         for name, array in arrays.items():
             content = io.BytesIO()
             np.lib.format.write_array(content, np.asanyarray(array), allow_pickle=False)
@@ -91,7 +91,7 @@ def _packed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
             small = _shrinks(content.getbuffer())
             method = zipfile.ZIP_DEFLATED if small else zipfile.ZIP_STORED
             file.writestr(member, content.getvalue(), method, LEVEL if small else None)
-    return packed.getvalue()
+    return archive.getvalue()
 
 
 def _shrinks(content: memoryview) -> bool:
@@ -149,8 +149,8 @@ def _explained(path: Path, reference: str) -> Iterator[None]:
 
 def _size(stream: IO[bytes]) -> int:
     """The size of all arrays as the file states it (bytes). Raises `ValueError` for more than `LARGEST`."""
-    with zipfile.ZipFile(stream) as packed:
-        size = sum(member.file_size for member in packed.infolist())
+    with zipfile.ZipFile(stream) as archive:
+        size = sum(member.file_size for member in archive.infolist())
     if size > LARGEST:
         raise ValueError(f"it claims more than {LARGEST} bytes")
     return size
@@ -159,9 +159,9 @@ def _size(stream: IO[bytes]) -> int:
 def _members(stream: IO[bytes]) -> Iterator[tuple[str, IO[bytes], tuple[int, ...], Literal["C", "F"], np.dtype[Any]]]:
     """The arrays of a file in NumPy's format: name, values as a stream of bytes, shape, order and type."""
     _size(stream)
-    with zipfile.ZipFile(stream) as packed:
-        for member in packed.infolist():
-            with packed.open(member) as content:
+    with zipfile.ZipFile(stream) as archive:
+        for member in archive.infolist():
+            with archive.open(member) as content:
                 version = np.lib.format.read_magic(content)
                 shape, by_columns, dtype = _READ_HEAD[version](content)
                 if dtype.kind not in KINDS:
@@ -198,7 +198,9 @@ class _Expanded:
 
     def __init__(self) -> None:
         self._size = 0
-        self._released: collections.deque[int] = collections.deque()  # the garbage collector must not wait for a lock
+        self._released_sizes: collections.deque[int] = (
+            collections.deque()
+        )  # the garbage collector must not wait for a lock
         self._lock = threading.Lock()
 
     def add(self, memory: NDArray[np.uint8]) -> None:
@@ -209,17 +211,17 @@ class _Expanded:
                 gc.collect()  # arrays in reference cycles
                 self._forget_released()
             if self._size + memory.size > EXPANDED:
-                new, rest, most = (f"{size / 2**20:.0f} MiB" for size in (memory.size, self._size, EXPANDED))
+                new, total, limit = (f"{size / 2**20:.0f} MiB" for size in (memory.size, self._size, EXPANDED))
                 raise _NoRoom(
-                    f"has a compressed array of {new}, and others in memory have {rest}; a process holds at most {most}"
-                    " of them: use the arrays of fewer designs at a time"
+                    f"has a compressed array of {new}, and others in memory have {total}; a process holds at most"
+                    f" {limit} of them: use the arrays of fewer designs at a time"
                 )
             self._size += memory.size
-        weakref.finalize(memory, self._released.append, memory.size)
+        weakref.finalize(memory, self._released_sizes.append, memory.size)
 
     def _forget_released(self) -> None:
-        while self._released:
-            self._size -= self._released.popleft()
+        while self._released_sizes:
+            self._size -= self._released_sizes.popleft()
 
 
 _expanded = _Expanded()

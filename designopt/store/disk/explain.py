@@ -34,8 +34,8 @@ def explain(error: Exception, path: Path) -> StoreError:
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         size = max(len(os.fsencode(part)) for part in path.parts)
         return StoreError(f"{path}: {text}: a name of {size} bytes; give a shorter one, of at most 255", path)
-    recorded = (path / "journal.db").exists()
-    remedy = f"what was recorded is intact; continue with: {resume_command(path)}" if recorded else "then run again"
+    has_journal = (path / "journal.db").exists()
+    remedy = f"what was recorded is intact; continue with: {resume_command(path)}" if has_journal else "then run again"
     full = "full" in text or "No space" in text or "too large" in text
     if full or "disk I/O" in text:
         return StoreError(f"{path}: cannot be written: {text}; free some space, {remedy}", path)
@@ -46,9 +46,9 @@ def explain(error: Exception, path: Path) -> StoreError:
     if text == "interrupted":
         way = "it is damaged, not a journal, or too large"
         return StoreError(f"{path}: journal.db cannot be read within the limits of steps and time: {way}", path)
-    damaged = ("no such table", "no such column")
+    damage_words = ("no such table", "no such column")
     if isinstance(error, sqlite3.DatabaseError) and (
-        not isinstance(error, sqlite3.OperationalError) or any(words in text for words in damaged)
+        not isinstance(error, sqlite3.OperationalError) or any(words in text for words in damage_words)
     ):
         return StoreError(f"{path}: journal.db cannot be read: {text}; it is damaged or not a journal", path)
     return StoreError(f"{path}: {text}; {remedy}", path)

@@ -146,10 +146,10 @@ def file_system(path: Path) -> str:
         mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
     except OSError:
         return ""
-    resolved = str(path.resolve())
+    absolute_path = str(path.resolve())
     best, kind = "", ""
     for fields in mounts:
         point = fields[1].replace("\\040", " ")
-        if (resolved == point or resolved.startswith(point.rstrip("/") + "/")) and len(point) >= len(best):
+        if (absolute_path == point or absolute_path.startswith(point.rstrip("/") + "/")) and len(point) >= len(best):
             best, kind = point, fields[2]
     return kind

@@ -88,21 +88,21 @@ class JournalReader:
     def _select(self, query: str, *values: Any) -> Iterator[Any]:
         return itertools.chain.from_iterable(self._blocks(query, *values))
 
-    def checked(self, table: str, rest: str = "", *values: Any) -> Iterator[tuple[tuple[Any, ...], bool]]:
-        """Records of `table` with their digests, and whether these match. `rest` of the SQL."""
-        for row in self._select(f"SELECT * FROM {table} {rest}", *values):
+    def checked(self, table: str, clauses: str = "", *values: Any) -> Iterator[tuple[tuple[Any, ...], bool]]:
+        """Records of `table` with their digests, and whether these match. `clauses` of the SQL."""
+        for row in self._select(f"SELECT * FROM {table} {clauses}", *values):
             yield row, digest(row[:-1]) == row[-1]
 
-    def intact_blocks(self, table: str, rest: str = "ORDER BY 1", *values: Any) -> Iterator[list[tuple[Any, ...]]]:
-        """Records of `table` with their digests, in blocks; a damaged one raises. `rest` of the SQL."""
-        for block in self._blocks(f"SELECT * FROM {table} {rest}", *values):
+    def intact_blocks(self, table: str, clauses: str = "ORDER BY 1", *values: Any) -> Iterator[list[tuple[Any, ...]]]:
+        """Records of `table` with their digests, in blocks; a damaged one raises. `clauses` of the SQL."""
+        for block in self._blocks(f"SELECT * FROM {table} {clauses}", *values):
             if (row := first_damaged(block)) is not None:
                 raise self.damaged(table, row)
             yield block
 
-    def _intact(self, table: str, rest: str = "ORDER BY 1", *values: Any) -> Iterator[tuple[Any, ...]]:
+    def _intact(self, table: str, clauses: str = "ORDER BY 1", *values: Any) -> Iterator[tuple[Any, ...]]:
         """Records of a small `table`; a damaged one raises."""
-        return (row[:-1] for block in self.intact_blocks(table, rest, *values) for row in block)
+        return (row[:-1] for block in self.intact_blocks(table, clauses, *values) for row in block)
 
     def damaged(self, table: str, row: Sequence[Any]) -> DamagedRecord:
         """The error for a damaged record."""
@@ -144,7 +144,7 @@ class JournalReader:
         least = self._counts()
         runs = list(self._intact("point", "ORDER BY stage, ask"))
         self._complete("point", len(runs), least)
-        of_stage = {stage: list(some) for stage, some in itertools.groupby(runs, key=itemgetter(0))}
+        of_stage = {stage: list(stage_runs) for stage, stage_runs in itertools.groupby(runs, key=itemgetter(0))}
         names = self.stages()
         if lost := sorted(of_stage.keys() - names.keys()):
             raise self.damaged("stage", (lost[0],))
@@ -164,7 +164,7 @@ class JournalReader:
         Raises `ValueError` for a value that is not a number."""
         least = self._counts()
         width = len(self._free)
-        places = {
+        positions = {
             j: {json.dumps(value): i for i, value in enumerate(p.values)}
             for j, p in enumerate(self._free, 1)
             if p.kind == "choice"
@@ -172,21 +172,21 @@ class JournalReader:
         parts = [np.empty((0, width + 3))]
         for block in self.intact_blocks("design", "ORDER BY id"):
             rows: Iterable[Sequence[Any]] = block
-            if places:
-                rows = [[places[j][v] if j in places else v for j, v in enumerate(row)] for row in block]
+            if positions:
+                rows = [[positions[j][v] if j in positions else v for j, v in enumerate(row)] for row in block]
             values = itertools.chain.from_iterable(rows)
             parts.append(np.fromiter(values, float, len(block) * (width + 3)).reshape(len(block), -1))
         table = np.concatenate(parts)
         if not (np.isfinite(table[:, :-2]).all() and not np.isnan(table[:, -2]).any()):
             raise ValueError("a design has no number")
         numbers = table[:, 0].astype(np.int64)
-        skipped = np.flatnonzero(numbers != np.arange(len(numbers)))
+        gap_rows = np.flatnonzero(numbers != np.arange(len(numbers)))
         if gaps and (np.diff(numbers, prepend=-1) > 0).all():
             complete = np.full((self._end_of_designs(numbers), width + 3), np.nan)
             complete[numbers] = table
             table = complete
-        elif len(skipped):
-            raise self.damaged("design", (int(skipped[0]),))
+        elif len(gap_rows):
+            raise self.damaged("design", (int(gap_rows[0]),))
         else:
             self._complete("design", len(numbers), least)
         return table[:, 1:-2].copy(), table[:, -2].copy()
@@ -202,19 +202,21 @@ class JournalReader:
         """Evaluations, of one `kind` or all, by design, kind and number; `columns` are comma-separated names."""
         least = self._counts() if kind is None else {}
         where = f"WHERE kind = '{kind}'" if kind else ""
-        places = [COLUMN[name] for name in columns.split(", ")]
-        pick = itemgetter(*places) if len(places) > 1 else lambda row: (row[places[0]],)
+        positions = [COLUMN[name] for name in columns.split(", ")]
+        pick = itemgetter(*positions) if len(positions) > 1 else lambda row: (row[positions[0]],)
         rows: Iterable[tuple[Any, ...]] = itertools.chain.from_iterable(
             self.evaluation_blocks(f"{where} ORDER BY design, kind, number", least)
         )
         return map(pick, rows)
 
-    def evaluation_blocks(self, rest: str = "", least: dict[str, int] | None = None) -> Iterator[list[tuple[Any, ...]]]:
+    def evaluation_blocks(
+        self, clauses: str = "", least: dict[str, int] | None = None
+    ) -> Iterator[list[tuple[Any, ...]]]:
         """Evaluations with their digests, in blocks. A damaged one raises, as do fewer than the counts `least`, by
-        default those on record. `rest` of the SQL."""
+        default those on record. `clauses` of the SQL."""
         least = self._counts() if least is None else least
         count = 0
-        for block in self.intact_blocks("evaluation", rest):
+        for block in self.intact_blocks("evaluation", clauses):
             count += len(block)
             yield block
         self._complete("evaluation", count, least)
@@ -235,16 +237,16 @@ class JournalReader:
     def spent(self, stage: str) -> int:
         """Number of designs that the stage has used of its budget: all except invalid ones."""
         number = next((n for n, name in self.stages().items() if name == stage), 0)
-        requested = self.points(number)  # of designs that are read afterwards
-        refused = [design for design, status in self.evaluations("design, status") if status == "invalid"]
+        designs = self.points(number)  # of designs that are read afterwards
+        refused_designs = [design for design, status in self.evaluations("design, status") if status == "invalid"]
         valid = self.designs()[1] <= 0.0
-        valid[refused] = False
-        return int(valid[requested].sum())
+        valid[refused_designs] = False
+        return int(valid[designs].sum())
 
     def count_evaluations(self) -> int:
         """Number of evaluations, except those that the model rejected and neighbours."""
-        counted = "SELECT COUNT(*) FROM evaluation WHERE status <> 'invalid' AND kind <> 'neighbour'"
-        return int(next(self._select(counted))[0])
+        query = "SELECT COUNT(*) FROM evaluation WHERE status <> 'invalid' AND kind <> 'neighbour'"
+        return int(next(self._select(query))[0])
 
     def failed(self) -> Iterator[tuple[int, str, str, str]]:
         """The evaluations that failed: design, status, reason, message."""

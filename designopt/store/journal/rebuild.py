@@ -68,8 +68,8 @@ def rebuild(path: Path, problem: Problem, study: StudyDefinition) -> list[str]:
             if journal.meta["problem"] != problem.digest:
                 return []  # `Journal.open` reports it
             _check_structure(db)
-            damaged = _damaged(journal)
-            if not damaged:
+            damage_counts = _damaged(journal)
+            if not damage_counts:
                 return []
             _copy(journal, db, study)
             (busy, *_) = db.execute("PRAGMA main.wal_checkpoint(TRUNCATE)").fetchone()
@@ -83,7 +83,7 @@ def rebuild(path: Path, problem: Problem, study: StudyDefinition) -> list[str]:
         flush_folder(path)
     return [
         f"{plural(count, 'damaged record')} of {table}: {_AGAIN.get(table, 'left out')}"
-        for table, count in damaged.items()
+        for table, count in damage_counts.items()
     ]
 
 
@@ -102,7 +102,7 @@ def _records(journal: JournalReader) -> Iterator[tuple[str, tuple[Any, ...], boo
 
 def _damaged(journal: JournalReader) -> Counter[str]:
     """Number of damaged or lost records of each table."""
-    damaged: Counter[str] = Counter()
+    damage_counts: Counter[str] = Counter()
     read_rows: Counter[str] = Counter()
     for table, row, intact in _records(journal):
         read_rows[table] += 1
@@ -110,12 +110,12 @@ def _damaged(journal: JournalReader) -> Counter[str]:
             what = f"{table} {row[0]} ({_NEEDED[table]})"
             way = "is lost and cannot be recovered; start a new study with start_from. The rest can be read, not"
             raise DamagedRecord(journal.path, what, f"{way} continued with")
-        damaged[table] += not intact
+        damage_counts[table] += not intact
     for (table, least, _), intact in journal.checked("total"):
-        damaged[table] += max(0, least - read_rows[table]) if intact else 0
+        damage_counts[table] += max(0, least - read_rows[table]) if intact else 0
     numbers = [row[0] for row, intact in journal.checked("design") if intact]
-    damaged["design"] = max(damaged["design"], max(numbers, default=-1) + 1 - len(numbers))
-    return +damaged
+    damage_counts["design"] = max(damage_counts["design"], max(numbers, default=-1) + 1 - len(numbers))
+    return +damage_counts
 
 
 def _copy(journal: JournalReader, db: sqlite3.Connection, study: StudyDefinition) -> None:

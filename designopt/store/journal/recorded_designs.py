@@ -90,25 +90,29 @@ class RecordedDesigns:
 
 def figure_names(problem: Problem) -> tuple[str, ...]:
     """Names of the expected figures: the declared ones, and those in expressions (of an undeclared model)."""
-    used = [o.expression.names for o in problem.objectives] + [c.expression.names for c in problem.constraints]
-    return tuple(dict.fromkeys([*problem.output_names, *(name for names in used for name in sorted(names))]))
+    expression_names = [o.expression.names for o in problem.objectives] + [
+        c.expression.names for c in problem.constraints
+    ]
+    return tuple(
+        dict.fromkeys([*problem.output_names, *(name for names in expression_names for name in sorted(names))])
+    )
 
 
 def outputs(texts: Sequence[str | None], names: Iterable[str]) -> tuple[tuple[str, ...], Floats]:
     """The figures in the journal's JSON `texts`: names, starting with `names`, and values, NaN for missing ones."""
     alike = _alike(texts)
     if alike is not None:
-        stored, table = alike
-        expected = tuple(dict.fromkeys(itertools.chain(names, stored)))
-        if expected == stored:
+        figure_names_on_record, table = alike
+        expected = tuple(dict.fromkeys(itertools.chain(names, figure_names_on_record)))
+        if expected == figure_names_on_record:
             return alike
         values = np.full((len(texts), len(expected)), np.nan)
-        values[:, [expected.index(name) for name in stored]] = table
+        values[:, [expected.index(name) for name in figure_names_on_record]] = table
         return expected, values
     data = json.loads(f"[{','.join(text or '{}' for text in texts)}]")  # in one call: a third of the time
-    stored = tuple(dict.fromkeys(itertools.chain(names, *data)))
-    values = np.array([[figures.get(name) for name in stored] for figures in data], float)
-    return stored, values.reshape(len(data), len(stored))
+    figure_names_on_record = tuple(dict.fromkeys(itertools.chain(names, *data)))
+    values = np.array([[figures.get(name) for name in figure_names_on_record] for figures in data], float)
+    return figure_names_on_record, values.reshape(len(data), len(figure_names_on_record))
 
 
 def _alike(texts: Sequence[str | None]) -> tuple[tuple[str, ...], Floats] | None:
@@ -117,18 +121,18 @@ def _alike(texts: Sequence[str | None]) -> tuple[tuple[str, ...], Floats] | None
     first = json.loads(texts[0]) if texts and texts[0] else None
     if not first or not isinstance(first, dict) or not all(texts):
         return None
-    stored, joined = tuple(first), ",".join(texts)  # type: ignore[arg-type]
-    for name, before in zip(stored, itertools.chain("{", itertools.repeat(",")), strict=False):
+    columns, text = tuple(first), ",".join(texts)  # type: ignore[arg-type]
+    for name, before in zip(columns, itertools.chain("{", itertools.repeat(",")), strict=False):
         label = f"{before}{json.dumps(name)}:"
-        if joined.count(label) != len(texts):
+        if text.count(label) != len(texts):
             return None
-        joined = joined.replace(label, "," if before == "," else "")
-    if joined.count("}") != len(texts):
+        text = text.replace(label, "," if before == "," else "")
+    if text.count("}") != len(texts):
         return None
-    if "null" in joined:
+    if "null" in text:
         return None
     try:
-        return stored, np.fromstring(joined.replace("}", ""), sep=",").reshape(len(texts), len(stored))
+        return columns, np.fromstring(text.replace("}", ""), sep=",").reshape(len(texts), len(columns))
     except (DeprecationWarning, ValueError):  # something else than numbers
         return None
 
@@ -190,12 +194,12 @@ def _table(names: tuple[str, ...], tables: Sequence[tuple[tuple[str, ...], Float
     """One table with columns `names` from `tables`, each with its own; NaN elsewhere."""
     table = np.full((sum(len(values) for _, values in tables), len(names)), np.nan)
     begin = 0
-    for stored, values in tables:
+    for columns, values in tables:
         end = begin + len(values)
-        if stored == names:
+        if columns == names:
             table[begin:end] = values
         else:
-            table[begin:end, [names.index(name) for name in stored]] = values
+            table[begin:end, [names.index(name) for name in columns]] = values
         begin = end
     return table
 
@@ -234,26 +238,26 @@ def combined(
     X, relation_violation, evaluations = contents.X, contents.relation_violation, contents.evaluations
     n, s = len(X), len(problem.scenarios)
     # Designs after the last one were recorded during the read of the evaluations.
-    some = (evaluations.kind == KIND_CODE["scenario"]) & (evaluations.design < n) & (evaluations.number < s)
-    at = evaluations.design[some], evaluations.number[some]
+    in_table = (evaluations.kind == KIND_CODE["scenario"]) & (evaluations.design < n) & (evaluations.number < s)
+    at = evaluations.design[in_table], evaluations.number[in_table]
 
     def table(column: NDArray[Any], fill: Any) -> NDArray[Any]:
         """A column of the evaluations by design and scenario (n, s)."""
         values = np.full((n, s), fill, column.dtype)
-        values[at] = column[some]
+        values[at] = column[in_table]
         return values
 
     code, reason, wall = table(evaluations.status, PENDING), table(evaluations.reason, 0), table(evaluations.wall, 0.0)
     figures = {name: table(evaluations.figures[:, j], np.nan) for j, name in enumerate(evaluations.names)}
-    further = evaluations.names[len(figure_names(problem)) :]  # in the order of the designs that have them
-    first = {name: int(np.append(np.isfinite(figures[name]).ravel(), True).argmax()) for name in further}
+    extra_names = evaluations.names[len(figure_names(problem)) :]  # in the order of the designs that have them
+    first = {name: int(np.append(np.isfinite(figures[name]).ravel(), True).argmax()) for name in extra_names}
     figures = {name: figures[name] for name in sorted(figures, key=lambda name: first.get(name, -1))}
     alike = list(problem.first_occurrence)
     if alike != list(range(s)):  # an evaluation that two scenarios share is recorded for the first of them
         code, reason = code[:, alike], reason[:, alike]
         figures = {name: values[:, alike] for name, values in figures.items()}
     by_relation = relation_violation > 0.0
-    refused = code == CODE["invalid"]
+    is_refused = code == CODE["invalid"]
     code[by_relation] = CODE["invalid"]
     stage_points = {name: np.array(numbers, np.int64) for name, numbers in points.items()}
     stage = np.full(n, "", dtype=f"U{max(map(len, stage_points), default=1)}")
@@ -266,6 +270,6 @@ def combined(
     status = np.array(STATUSES, "U12")[code[rows]]
     scored_figures = {name: values[rows] for name, values in figures.items()}
     outcomes = scored_with.judge(
-        X[rows], scored_figures, code[rows] != CODE["ok"], relation_violation[rows], refused[rows]
+        X[rows], scored_figures, code[rows] != CODE["ok"], relation_violation[rows], is_refused[rows]
     )
     return RecordedDesigns(outcomes, rows, status, texts, stage[rows], wall[rows], stage_points)

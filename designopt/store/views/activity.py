@@ -66,7 +66,7 @@ class LimitActivity(NamedTuple):
 def attained_bounds(space: Space, X: Floats, near: float = NEAR) -> list[Attained]:
     """The bounds that designs `X` have reached, within the share `near` of the range. Choices have none; a conditional
     parameter counts in designs in which it is active."""
-    attained = []
+    bounds = []
     S, active = space.to_search(X), space.active(X)
     for j, p in enumerate(space.free):
         rows = active[:, j]
@@ -76,8 +76,8 @@ def attained_bounds(space: Space, X: Floats, near: float = NEAR) -> list[Attaine
         slack = 0.5 if p.kind == "int" else 0.0
         gaps = (S[rows, j] - space.lower[j] - slack, space.upper[j] - slack - S[rows, j])
         low, high = (float(np.mean(gap <= near * width)) for gap in gaps)
-        attained += [Attained(p.name, "low", low)] * (low > 0.0) + [Attained(p.name, "high", high)] * (high > 0.0)
-    return attained
+        bounds += [Attained(p.name, "low", low)] * (low > 0.0) + [Attained(p.name, "high", high)] * (high > 0.0)
+    return bounds
 
 
 def limits(problem: Problem, outcomes: Outcomes, constraint: StudyConstraint) -> Iterator[LimitActivity]:
@@ -107,8 +107,8 @@ def constraint_activity(problem: Problem, outcomes: Outcomes, rows: Rows) -> lis
         has_margin = np.isfinite(margin)
         active = np.any([side.active[rows] for side in sides], axis=0)[has_margin]
         if len(active):
-            passed, least = float(np.mean(margin[has_margin] < 0.0)), float(margin[has_margin].min())
-            activities.append(Activity(constraint.name, float(active.mean()), passed, least))
+            violating, least = float(np.mean(margin[has_margin] < 0.0)), float(margin[has_margin].min())
+            activities.append(Activity(constraint.name, float(active.mean()), violating, least))
         else:
             activities.append(Activity(constraint.name, 0.0, 0.0, np.nan))
     return activities

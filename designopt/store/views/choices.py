@@ -74,19 +74,19 @@ class Choices:
             return {}
         objectives = self.problem.objectives
         F = self.outcomes.objectives[front]
-        named = {f"best {o.name}": int(front[np.argmin(F[:, j])]) for j, o in enumerate(objectives)}
+        rows = {f"best {o.name}": int(front[np.argmin(F[:, j])]) for j, o in enumerate(objectives)}
         if len(objectives) > 1 and all(choice.method == "robust" for choice in self.study.choose):
-            named["compromise"] = int(front[decision.utopia(F)])
+            rows["compromise"] = int(front[decision.utopia(F)])
         for choice in self.study.choose:
             if choice.method == "robust":
                 robust = self.most_robust()
-                named.update({} if robust is None else {decision.label(choice): robust})
+                rows.update({} if robust is None else {decision.label(choice): robust})
                 continue
             with contextlib.suppress(decision.DecisionError):
                 front_index = decision.choose(F, [o.name for o in objectives], [o.sign for o in objectives], choice)
                 if front_index is not None:
-                    named[decision.label(choice)] = int(front[front_index])
-        return named
+                    rows[decision.label(choice)] = int(front[front_index])
+        return rows
 
     def recommended(self) -> tuple[str, int] | None:
         """The recommended design, label and row."""
@@ -104,27 +104,27 @@ class Choices:
 
     def first_choice(self) -> tuple[str, int] | None:
         """The `recommended` design without tolerances, label and row."""
-        picked = self.picked()
+        rows_by_label = self.picked()
         stages = [stage for stage in self.study.stages if not stage.baseline]
-        if not picked or (stages and all(stage.solver.plugin.has_indices for stage in stages)):
+        if not rows_by_label or (stages and all(stage.solver.plugin.has_indices for stage in stages)):
             return None
         rules = [decision.label(choice) for choice in self.study.choose] or ["compromise"]
-        label = next((name for name in rules if name in picked), next(iter(picked)))
-        return label, picked[label]
+        label = next((name for name in rules if name in rows_by_label), next(iter(rows_by_label)))
+        return label, rows_by_label[label]
 
     def most_robust(self, excluded: frozenset[int] = frozenset()) -> int | None:
         """The row of the feasible design with the most neighbours that meet all limits, without rows that are
         `excluded`."""
-        tolerated = self.read_tolerated()
-        rows = [] if tolerated is None else tolerated.rows.tolist()
-        places = [i for i, row in enumerate(rows) if self.outcomes.feasible[row] and row not in excluded]
-        if tolerated is None or not places or not self.problem.objectives:
+        results = self.read_tolerated()
+        rows = [] if results is None else results.rows.tolist()
+        candidates = [i for i, row in enumerate(rows) if self.outcomes.feasible[row] and row not in excluded]
+        if results is None or not candidates or not self.problem.objectives:
             return None
         signs = np.array([o.sign for o in self.problem.objectives])
-        shares = tolerated.share[places]
-        F = (signs * tolerated.worst(signs))[places]
+        shares = results.share[candidates]
+        F = (signs * results.worst(signs))[candidates]
         best = np.flatnonzero((shares >= shares.max() - 1e-9) & np.isfinite(F).all(axis=1))
         if not len(best):
-            return int(tolerated.rows[places[int(np.argmax(shares))]])
+            return int(results.rows[candidates[int(np.argmax(shares))]])
         nearest = decision.distance_from_ideal(F[best], self.outcomes.objectives[self.front])
-        return int(tolerated.rows[places[int(best[np.argmin(nearest)])]])
+        return int(results.rows[candidates[int(best[np.argmin(nearest)])]])

@@ -56,9 +56,9 @@ def _classes(x: Floats, *, distinct: bool) -> Floats:
 def _explained(classes: Floats, ranks: Floats) -> float:
     """The adjusted correlation ratio."""
     total_variation = float(((ranks - ranks.mean()) ** 2).sum())
-    members = [ranks[classes == one] for one in np.unique(classes)]
+    members = [ranks[classes == class_number] for class_number in np.unique(classes)]
     if total_variation == 0.0 or len(members) < 2 or len(ranks) <= len(members):
         return float("nan") if total_variation == 0.0 else 0.0
-    within = float(sum(((some - some.mean()) ** 2).sum() for some in members))
-    adjusted = 1.0 - within / total_variation * (len(ranks) - 1.0) / (len(ranks) - len(members))
-    return max(0.0, adjusted)
+    within = float(sum(((member_ranks - member_ranks.mean()) ** 2).sum() for member_ranks in members))
+    share = 1.0 - within / total_variation * (len(ranks) - 1.0) / (len(ranks) - len(members))
+    return max(0.0, share)

@@ -88,8 +88,8 @@ def stated_programs(programs: Sequence[ProgramRecord], space: Sequence[DesignVar
 def best_program(programs: Sequence[ProgramRecord], sign: float) -> ProgramRecord | None:
     """The program with the best objective, the first among ties; None without a solved one. `sign` is -1 for an
     objective that is maximised."""
-    solved = [p for p in programs if p.ok and "program(objective)" in p.figures]
-    return min(solved, key=lambda p: sign * p.figures["program(objective)"], default=None)
+    solutions = [p for p in programs if p.ok and "program(objective)" in p.figures]
+    return min(solutions, key=lambda p: sign * p.figures["program(objective)"], default=None)
 
 
 def better_motions(
@@ -103,10 +103,10 @@ def better_motions(
         row, value = row_of.get(_design_key(program.optimum)), program.figures.get("program(objective)")
         if not program.ok or row is None or value is None:
             continue
-        evaluated = float(outcomes.objectives[row, 0])
-        size = max(abs(value), abs(evaluated))
+        objective = float(outcomes.objectives[row, 0])
+        size = max(abs(value), abs(objective))
         least = sign * better[row] if row in better else np.inf
-        if np.isfinite(evaluated) and sign * value < min(evaluated - BETTER * size, least):
+        if np.isfinite(objective) and sign * value < min(objective - BETTER * size, least):
             better[row] = value
     return better
 

@@ -14,8 +14,8 @@ Reasons = NDArray[np.object_]
 def counts(status: Statuses, reason: Reasons) -> dict[str, int]:
     """The number of evaluations, and those of each status, the most frequent first."""
     by_status = Counter(status.ravel().tolist())
-    refused = int(((status == "invalid") & (reason == "refused")).sum())
-    return {"evaluations": status.size - by_status["invalid"] + refused, **dict(by_status.most_common())}
+    refusals = int(((status == "invalid") & (reason == "refused")).sum())
+    return {"evaluations": status.size - by_status["invalid"] + refusals, **dict(by_status.most_common())}
 
 
 def failures(status: Statuses, reason: Reasons) -> dict[tuple[str, str], int]:

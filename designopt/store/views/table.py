@@ -48,9 +48,9 @@ class Column:
         return {k: v for k in ("role", "of", "unit", "scenario", "meaning") if (v := getattr(self, k))}
 
 
-def columns(problem: Problem, recorded: RecordedDesigns) -> list[Column]:
+def columns(problem: Problem, designs: RecordedDesigns) -> list[Column]:
     """The columns of the table of all designs of `problem`. A name already in use gets an underscore."""
-    outcomes = recorded.outcomes
+    outcomes = designs.outcomes
     table_columns = [Column("design", "design", "integer", _plain(np.arange(len(outcomes))))]
     table_columns += _parameters(problem, outcomes.X)
     table_columns += [
@@ -68,13 +68,13 @@ def columns(problem: Problem, recorded: RecordedDesigns) -> list[Column]:
     table_columns += [
         Column("violation", "violation", "number", _numbers(outcomes.violation), meaning="0 for a feasible design"),
         Column("feasible", "feasible", "boolean", _plain(outcomes.feasible)),
-        Column("stage", "stage", "string", _plain(recorded.stage), meaning="that proposed the design first"),
+        Column("stage", "stage", "string", _plain(designs.stage), meaning="that proposed the design first"),
         Column(
-            "ask", "ask", "integer", _plain(_asks(recorded)), meaning="position in the sequence of the stage, from 0"
+            "ask", "ask", "integer", _plain(_asks(designs)), meaning="position in the sequence of the stage, from 0"
         ),
     ]
     for k, scenario in enumerate(problem.scenarios):
-        table_columns += _figures(problem, recorded, k, scenario.name)
+        table_columns += _figures(problem, designs, k, scenario.name)
     names: set[str] = set()
     unique = []
     for column in table_columns:
@@ -88,10 +88,10 @@ def columns(problem: Problem, recorded: RecordedDesigns) -> list[Column]:
 
 def in_study_units(table: Sequence[Column], problem: Problem) -> list[Column]:
     """`table` with each figure in the unit of the study's objective or limit: each quantity in a row has one unit."""
-    stated = stated_units(problem)
+    study_units = stated_units(problem)
     return [
-        replace(c, values=_scaled(c.values, stated[c.of][0]), unit=stated[c.of][1])
-        if c.role == "figure" and c.of in stated and c.unit != stated[c.of][1]
+        replace(c, values=_scaled(c.values, study_units[c.of][0]), unit=study_units[c.of][1])
+        if c.role == "figure" and c.of in study_units and c.unit != study_units[c.of][1]
         else c
         for c in table
     ]
@@ -108,15 +108,15 @@ def stated_units(problem: Problem | StudyDefinition) -> dict[str, tuple[float, s
         factor = _factor(item.unit, unit) if figure is not None else None
         if figure is not None and factor is not None:
             figure_units.append((figure[1], (figure[0] * factor, unit)))
-    stated: dict[str, tuple[float, str]] = {}
-    for name, factor_unit in sorted(figure_units, key=lambda one: one[1][0] == 1.0):
-        stated.setdefault(name, factor_unit)
-    return stated
+    units: dict[str, tuple[float, str]] = {}
+    for name, factor_unit in sorted(figure_units, key=lambda item: item[1][0] == 1.0):
+        units.setdefault(name, factor_unit)
+    return units
 
 
 def stated_constraints(problem: Problem | StudyDefinition) -> list[StudyConstraint]:
     """The limits of `problem` in the units of the study: a limit of a figure in that of `stated_units`."""
-    stated, converted = stated_units(problem), []
+    stated, constraints = stated_units(problem), []
     for c in problem.constraints:
         figure = _figure_of(c)
         unit = stated[figure[1]][1] if figure is not None and figure[1] in stated else c.stated or c.unit
@@ -125,8 +125,8 @@ def stated_constraints(problem: Problem | StudyDefinition) -> list[StudyConstrai
             low, high, equals = (None if end is None else units.convert(end, c.unit, unit) for end in ends)
             same = c.expression.in_unit(c.unit, unit)
             c = replace(c, expression=same, unit=unit, minimum=low, maximum=high, equals=equals)
-        converted.append(c)
-    return converted
+        constraints.append(c)
+    return constraints
 
 
 def _factor(unit: str, study_unit: str) -> float | None:
@@ -172,10 +172,10 @@ def to_pandas(table: Sequence[Column], rows: Rows, *, scenarios: int) -> pandas.
         import pandas
     except ImportError as error:
         raise ImportError("to_pandas needs pandas; install it with: pip install 'designopt[export]'") from error
-    design, *further = table
+    design, *other_columns = table
     data: dict[str, Any] = {}
     units_of: dict[str, str] = {}
-    for column in further:
+    for column in other_columns:
         name = column.name.removesuffix(f"@{column.scenario}") if scenarios == 1 else column.name
         values = column.values(rows)
         data.setdefault(name, np.array(values, float) if column.kind == "number" else values)
@@ -225,14 +225,14 @@ def _parameters(problem: Problem, X: NDArray[np.float64]) -> list[Column]:
     return parameter_columns
 
 
-def _figures(problem: Problem, recorded: RecordedDesigns, k: int, scenario: str) -> list[Column]:
+def _figures(problem: Problem, designs: RecordedDesigns, k: int, scenario: str) -> list[Column]:
     figure_columns = []
-    for name, values in recorded.outcomes.figures.items():
+    for name, values in designs.outcomes.figures.items():
         unit, meaning = figure_unit(problem, name), figure_meaning(problem, name)
         figure_columns.append(
             Column(f"{name}@{scenario}", "figure", "number", _numbers(values[:, k]), name, unit, scenario, meaning)
         )
-    status, reason, wall = recorded.status[:, k], recorded.reason[:, k], recorded.wall[:, k]
+    status, reason, wall = designs.status[:, k], designs.reason[:, k], designs.wall[:, k]
     return [
         *figure_columns,
         Column(f"status@{scenario}", "status", "string", _plain(status), scenario=scenario),
@@ -241,13 +241,13 @@ def _figures(problem: Problem, recorded: RecordedDesigns, k: int, scenario: str)
     ]
 
 
-def _asks(recorded: RecordedDesigns) -> NDArray[np.int64]:
+def _asks(designs: RecordedDesigns) -> NDArray[np.int64]:
     """Position of each design among the requests of its first stage."""
-    asks = np.full(len(recorded.outcomes), -1, np.int64)
-    for stage in recorded.points:
-        rows, first = np.unique(recorded.designs_of(stage), return_index=True)
+    asks = np.full(len(designs.outcomes), -1, np.int64)
+    for stage in designs.points:
+        rows, first = np.unique(designs.designs_of(stage), return_index=True)
         first, rows = first[rows >= 0], rows[rows >= 0]
-        in_stage = recorded.stage[rows] == stage
+        in_stage = designs.stage[rows] == stage
         asks[rows[in_stage]] = first[in_stage]
     return asks
 

@@ -101,8 +101,8 @@ def _mean(effects: Floats) -> Floats:
 def _ignoring_gaps(what: object, values: Floats) -> Floats:
     """`what` over the neighbours (r, k, m) with a result; NaN without any."""
     gone = np.asarray(np.isnan(values).all(axis=1))
-    filled = np.where(gone[:, None, :], 0.0, values)
-    return np.asarray(np.where(gone, np.nan, what(filled, axis=1)))  # type: ignore[operator]
+    complete = np.where(gone[:, None, :], 0.0, values)
+    return np.asarray(np.where(gone, np.nan, what(complete, axis=1)))  # type: ignore[operator]
 
 
 def neighbours(problem: Problem, tolerances: Tolerances, X: Floats, count: int, seed: int) -> Floats:
@@ -123,15 +123,15 @@ def read_neighbours(
     `scored_with`; None without any."""
     problem, scored_with = problem.unshifted, scored_with.unshifted
     s = len(problem.scenarios)
-    most: dict[int, int] = {}
+    counts: dict[int, int] = {}
     for design, number in journal.evaluations("design, number", "neighbour"):
-        most[design] = max(most.get(design, 0), number // s + 1)
-    rows = np.flatnonzero(np.isin(numbers, list(most)))
+        counts[design] = max(counts.get(design, 0), number // s + 1)
+    rows = np.flatnonzero(np.isin(numbers, list(counts)))
     if not len(rows):
         return None
-    k = max(most[int(number)] for number in numbers[rows])
+    k = max(counts[int(number)] for number in numbers[rows])
     N = neighbours(problem, tolerances, X[rows], k, seed)
-    planned = np.array([[i < most[int(number)] for i in range(k)] for number in numbers[rows]])
+    planned = np.array([[i < counts[int(number)] for i in range(k)] for number in numbers[rows]])
     outcomes, is_recorded = _scored(journal, problem, scored_with, N.reshape(len(rows) * k, -1), planned.ravel())
     signs = np.array([o.sign for o in scored_with.objectives])
     objectives = np.where(outcomes.failed[:, None], np.nan, signs * outcomes.objectives).reshape(len(rows), k, -1)
@@ -141,11 +141,16 @@ def read_neighbours(
     effects = [_effects(N[i][:, columns], np.c_[objectives[i], limits[i]]) for i in range(len(rows))]
     is_recorded = is_recorded.reshape(len(rows), k)
     feasible = outcomes.feasible.reshape(len(rows), k) & is_recorded
-    some = is_recorded.any(axis=1)  # not those of other tolerances, of an earlier session
-    if not some.any():
+    has_records = is_recorded.any(axis=1)  # not those of other tolerances, of an earlier session
+    if not has_records.any():
         return None
     return ToleranceResults(
-        rows[some], names, is_recorded[some], feasible[some], objectives[some], np.array(effects)[some]
+        rows[has_records],
+        names,
+        is_recorded[has_records],
+        feasible[has_records],
+        objectives[has_records],
+        np.array(effects)[has_records],
     )
 
 
@@ -160,7 +165,7 @@ def _scored(
         for key in keys:
             row = journal.evaluation(key, "status, outputs") if is_planned and not broken else None
             records.append((str(row[0]), row[1]) if row else ("", None))
-    status = np.array([one for one, _ in records], "U12").reshape(shape)
+    status = np.array([status_text for status_text, _ in records], "U12").reshape(shape)
     names, values = recorded_designs.outputs([text for _, text in records], recorded_designs.figure_names(scored_with))
     figures: Mapping[str, Floats] = {n: v.reshape(shape) for n, v in zip(names, values.T, strict=True)}
     outcomes = scored_with.judge(N, figures, status != "ok", violation, status == "invalid")

@@ -42,8 +42,8 @@ class ValidationResults:
 
 def with_validation(study: StudyDefinition) -> StudyDefinition:
     """`study` with the validation scenarios after its own, for the workers."""
-    further = study.validate.scenarios if study.validate else ()
-    return dataclasses.replace(study, scenarios=(*study.scenarios, *further))
+    scenarios = study.validate.scenarios if study.validate else ()
+    return dataclasses.replace(study, scenarios=(*study.scenarios, *scenarios))
 
 
 def validation_keys(problem: Problem, validation: Validation, X: Floats) -> list[list[bytes]]:
@@ -75,7 +75,7 @@ def read_validation(
     figures = dict(zip(names, values.T, strict=True))
     # Every scenario is scored alone: as a design of its own in a problem with a single scenario.
     alone = dataclasses.replace(scored_with, scenarios=validation.scenarios[:1])
-    once = alone.judge(
+    outcomes = alone.judge(
         np.repeat(X[rows], shape[1], axis=0),
         {name: column[:, None] for name, column in figures.items()},
         (statuses != "ok")[:, None],
@@ -83,13 +83,13 @@ def read_validation(
         (statuses == "invalid")[:, None],
     )
     signs = np.array([o.sign for o in scored_with.objectives])
-    objectives = np.where(once.failed[:, None], np.nan, signs * once.objectives)
+    objectives = np.where(outcomes.failed[:, None], np.nan, signs * outcomes.objectives)
     objectives = objectives.reshape(*shape, len(signs)).transpose(0, 2, 1)
     is_recorded = (statuses != "").reshape(shape)
-    within_limits = (once.feasible.reshape(shape) & is_recorded).sum(axis=1)
+    within_limits = (outcomes.feasible.reshape(shape) & is_recorded).sum(axis=1)
     return ValidationResults(
         rows=rows,
-        labels=tuple(", ".join(some) for some in labels.values()),
+        labels=tuple(", ".join(label_parts) for label_parts in labels.values()),
         figures={name: column.reshape(shape) for name, column in figures.items()},
         objectives=objectives,
         statuses=statuses.reshape(shape),
@@ -97,14 +97,14 @@ def read_validation(
         feasible_share=np.where(
             is_recorded.any(axis=1), within_limits / np.maximum(is_recorded.sum(axis=1), 1), np.nan
         ),
-        violated=_violated(alone, once, (statuses == "ok").reshape(shape)),
+        violated=_violated(alone, outcomes, (statuses == "ok").reshape(shape)),
     )
 
 
-def _violated(alone: Problem, once: Outcomes, succeeded: Mask) -> dict[str, Floats]:
-    """For each limit of `alone` the share (n,) of the scenarios (n, s) that `succeeded` and violate it; `once` has a
-    row for each design and scenario."""
-    constraint_values = alone.constraint_values(once.figures)
+def _violated(alone: Problem, outcomes: Outcomes, succeeded: Mask) -> dict[str, Floats]:
+    """For each limit of `alone` the share (n,) of the scenarios (n, s) that `succeeded` and violate it; `outcomes` has
+    a row for each design and scenario."""
+    constraint_values = alone.constraint_values(outcomes.figures)
     violating: dict[str, Mask] = {}  # by either side
     for limit, values in zip(alone.limits, constraint_values.T, strict=True):
         violation = np.abs(values) - EQUAL if limit.equality else values

@@ -17,40 +17,40 @@ PLACES = 60
 
 def study_reference_point(study: StudyDefinition, problem: Problem) -> Mapping[str, float]:
     """The reference point in `study`, by objective in its own direction."""
-    stated = dict(study.reference)
+    reference = dict(study.reference)
     names = [o.name for o in problem.objectives]
     for stage in study.stages:
         budget = stage.budget.hypervolume
         if budget is not None and len(budget.reference) == len(names):
-            stated = {**dict(zip(names, budget.reference, strict=True)), **stated}
-    return stated
+            reference = {**dict(zip(names, budget.reference, strict=True)), **reference}
+    return reference
 
 
-def reference(problem: Problem, stated: Mapping[str, float], front: Floats) -> Floats | None:
+def reference(problem: Problem, stated_reference: Mapping[str, float], front: Floats) -> Floats | None:
     """The fixed reference point (m,) of the hypervolume, for minimised objectives; `front` (k, m)."""
     objectives = problem.objectives
     signs = np.array([o.sign for o in objectives])
-    stated_point = np.array([stated.get(o.name, np.nan) for o in objectives])
+    stated_point = np.array([stated_reference.get(o.name, np.nan) for o in objectives])
     if not np.isnan(stated_point).any():
         return np.asarray(signs * stated_point)
     if len(objectives) < 2 or not len(front):
         return None
     worst, span = front.max(axis=0), np.ptp(front, axis=0)
-    derived = worst + 0.1 * np.where(span > 0.0, span, np.maximum(np.abs(worst), 1.0))
-    return np.asarray(np.where(np.isnan(stated_point), derived, signs * stated_point))
+    default_point = worst + 0.1 * np.where(span > 0.0, span, np.maximum(np.abs(worst), 1.0))
+    return np.asarray(np.where(np.isnan(stated_point), default_point, signs * stated_point))
 
 
 def history(outcomes: Outcomes, reference: Floats | None) -> tuple[Integers, Floats]:
     """Numbers of designs during the run, and the hypervolume at these times."""
     if reference is None or not len(outcomes):
         return np.empty(0, np.int64), np.empty(0)
-    places = np.unique(np.linspace(1, len(outcomes), PLACES).astype(np.int64))
+    counts = np.unique(np.linspace(1, len(outcomes), PLACES).astype(np.int64))
     archive = np.empty((0, len(reference)))
-    volumes, counted = [], 0
-    for row in places.tolist():
-        new = outcomes.objectives[counted:row][outcomes.feasible[counted:row]]
+    volumes, begin = [], 0
+    for row in counts.tolist():
+        new = outcomes.objectives[begin:row][outcomes.feasible[begin:row]]
         archive = np.concatenate([archive, new[(new < reference).all(axis=1)]])
         archive = archive[decision.nondominated(archive)]
         volumes.append(decision.hypervolume(archive, reference))
-        counted = row
-    return places, np.array(volumes)
+        begin = row
+    return counts, np.array(volumes)

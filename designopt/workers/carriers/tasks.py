@@ -56,11 +56,11 @@ class Tasks:
         """The chunks of each worker: pending, or complete and not fetched."""
         futures = dict(self._futures)
         ours = {f"designopt-{self._run}-{number}": number for number in futures}
-        places = [(worker, key) for worker, keys in self._client.processing().items() for key in keys]
+        locations = [(worker, key) for worker, keys in self._client.processing().items() for key in keys]
         finished = [future for future in futures.values() if future.status == "finished"]
-        places += [(worker, key) for key, workers in self._client.who_has(finished).items() for worker in workers]
+        locations += [(worker, key) for key, workers in self._client.who_has(finished).items() for worker in workers]
         chunks: dict[str, list[int]] = {}
-        for worker, key in places:
+        for worker, key in locations:
             if str(key) in ours:
                 chunks.setdefault(worker, []).append(ours[str(key)])
         return chunks

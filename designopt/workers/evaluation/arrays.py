@@ -19,7 +19,7 @@ _TYPES = {"float": np.float64, "float32": np.float32, "bool": np.bool_, "complex
 
 
 def stored_arrays(
-    returned: Mapping[str, Any], names: Sequence[str], declared: Mapping[str, Array]
+    returned: Mapping[str, Any], names: Sequence[str], declarations: Mapping[str, Array]
 ) -> dict[str, NDArray[Any]]:
     """Those of the arrays `returned` with the `names`, in their stored form.
 
@@ -28,7 +28,7 @@ def stored_arrays(
     """
     if not names:
         return {}
-    arrays = {name: _array(name, returned[name], declared.get(name)) for name in names if name in returned}
+    arrays = {name: _array(name, returned[name], declarations.get(name)) for name in names if name in returned}
     size = sum(array.nbytes for array in arrays.values())
     if size > LARGEST:
         largest = max(arrays, key=lambda name: arrays[name].nbytes)
@@ -39,26 +39,26 @@ def stored_arrays(
     return arrays
 
 
-def _array(name: str, values: Any, declared: Array | None) -> NDArray[Any]:
+def _array(name: str, values: Any, declaration: Array | None) -> NDArray[Any]:
     array = np.asarray(values)
-    kind, declared_type = array.dtype.kind, declared.dtype if declared else ""
+    kind, declared_type = array.dtype.kind, declaration.dtype if declaration else ""
     if array.dtype.hasobject:
         raise TypeError(f"the array '{name}' contains objects instead of numbers")
     if kind not in (_MADE_OF[declared_type] if declared_type else "biufc"):
         hint = "; declare Array(..., dtype='str') for text" if kind == "U" and not declared_type else ""
         raise TypeError(f"the array '{name}' has values of type {array.dtype}, not {declared_type or 'numbers'}{hint}")
-    if declared is None:
+    if declaration is None:
         return array
-    if array.ndim != len(declared.axes):
-        axes = ", ".join(declared.axes) or "none"
+    if array.ndim != len(declaration.axes):
+        axes = ", ".join(declaration.axes) or "none"
         raise ValueError(f"the array '{name}' has shape {array.shape}; its declared axes are: {axes}")
-    if declared.categories:
-        return _categories(name, array, declared)
+    if declaration.categories:
+        return _categories(name, array, declaration)
     return array.astype(_TYPES[declared_type]) if declared_type in _TYPES else array
 
 
-def _categories(name: str, array: NDArray[Any], declared: Array) -> NDArray[Any]:
-    count = len(declared.categories)
+def _categories(name: str, array: NDArray[Any], declaration: Array) -> NDArray[Any]:
+    count = len(declaration.categories)
     outside = array[(array < 0) | (array >= count)]
     if outside.size:
         raise ValueError(

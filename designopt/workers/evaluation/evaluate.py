@@ -242,20 +242,20 @@ class Evaluator:
 
     def _array_names(self, arrays: Sequence[str]) -> frozenset[str]:
         """The arrays requested from the model: those to store and those for figures."""
-        needed = {need for _, plugin, _ in self.figures for need in plugin.needs if need not in self.outputs}
-        return frozenset({*arrays, *needed})
+        needs = {need for _, plugin, _ in self.figures for need in plugin.needs if need not in self.outputs}
+        return frozenset({*arrays, *needs})
 
     def _figures(
         self, answer: Any, arrays: Sequence[str]
     ) -> tuple[dict[str, float], Mapping[str, NDArray[Any]], list[str]]:
         """Figures, requested arrays, and the names of required figures that are not finite."""
-        returned, have = return_values.parts(answer, self.code) if self.takes_arrays else (answer, {})
-        outputs = return_values.numbers(returned, self.outputs, self.required_outputs, self.code)
+        returned_outputs, have = return_values.parts(answer, self.code) if self.takes_arrays else (answer, {})
+        outputs = return_values.numbers(returned_outputs, self.outputs, self.required_outputs, self.code)
         wrong = [name for name, value in outputs.items() if self.outputs.get(name, True) and not math.isfinite(value)]
         if not wrong:
             for name, plugin, figure in self.figures:
-                returned = figure(*(_needed(need, outputs, have) for need in plugin.needs))
-                outputs[name] = value = return_values.figure(returned, plugin)
+                answer_of_figure = figure(*(_needed(need, outputs, have) for need in plugin.needs))
+                outputs[name] = value = return_values.figure(answer_of_figure, plugin)
                 if not math.isfinite(value):
                     wrong.append(name)
         missing = [name for name in arrays if name not in have]
@@ -315,14 +315,14 @@ class Evaluator:
         scenarios = chunk.scenarios.tolist()
         designs = [self.design(x, s) for x, s in zip(chunk.X.tolist(), scenarios, strict=True)]
         for first in range(0, len(designs), self.batch_size):
-            some = range(first, min(first + self.batch_size, len(designs)))
-            if len(some) > 1:
+            rows = range(first, min(first + self.batch_size, len(designs)))
+            if len(rows) > 1:
                 begin(Position.TOGETHER)
-                together = self._together([designs[i] for i in some], [scenarios[i] for i in some], chunk.arrays)
+                together = self._together([designs[i] for i in rows], [scenarios[i] for i in rows], chunk.arrays)
                 if together is not None:
                     yield from together
                     continue
-            for i in some:
+            for i in rows:
                 begin(i)
                 seed = chunk.seeds[i] if self.takes_rng else None
                 yield self.evaluate(designs[i], scenarios[i], chunk.arrays, seed=seed, recording=True)
@@ -349,7 +349,10 @@ class Evaluator:
         rows = zip(answers, designs, scenarios, strict=True)
         with self._with_options():
             evaluations = [self._evaluation(_returning(a), design, s, arrays, None, True) for a, design, s in rows]
-        return [dataclasses.replace(one, wall=one.wall + wall, cpu=one.cpu + cpu) for one in evaluations]
+        return [
+            dataclasses.replace(evaluation, wall=evaluation.wall + wall, cpu=evaluation.cpu + cpu)
+            for evaluation in evaluations
+        ]
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -371,8 +374,8 @@ def _returning(answer: Any) -> Callable[[], Any]:
 def requested_by(problem: Problem) -> tuple[str, ...]:
     """The outputs that objectives and limits need from a model that declares none."""
     expressions = [o.expression for o in problem.objectives] + [c.expression for c in problem.constraints]
-    named = sorted({name for expression in expressions for name in expression.names} - problem.figures.keys())
-    return () if problem.model.plugin.outputs else tuple(named)
+    unknown_names = sorted({name for expression in expressions for name in expression.names} - problem.figures.keys())
+    return () if problem.model.plugin.outputs else tuple(unknown_names)
 
 
 def _needed(name: str, outputs: Mapping[str, float], arrays: Mapping[str, Any]) -> Any:

@@ -26,8 +26,8 @@ class PreparedScenarios:
         self._scenarios = scenarios
         self._room = room
         self._keys: dict[int, str] = {}
-        self._cached: OrderedDict[str, tuple[Any, int]] = OrderedDict()
-        self._used = 0
+        self._objects: OrderedDict[str, tuple[Any, int]] = OrderedDict()
+        self._size = 0
 
     def for_scenario(self, scenario: int) -> Any:
         """The prepared data of a scenario. Raises the model's exceptions."""
@@ -35,26 +35,26 @@ class PreparedScenarios:
         if scenario not in self._keys:
             self._keys[scenario] = canonical_json(plain(conditions))
         key = self._keys[scenario]
-        if key not in self._cached:
+        if key not in self._objects:
             value = self._prepare(conditions)
             size = size_of(value)
-            self._used += size
-            self._cached[key] = value, size
-            while self._used > self._room and len(self._cached) > 1:
-                self._used -= self._cached.popitem(last=False)[1][1]
-        self._cached.move_to_end(key)
-        return self._cached[key][0]
+            self._size += size
+            self._objects[key] = value, size
+            while self._size > self._room and len(self._objects) > 1:
+                self._size -= self._objects.popitem(last=False)[1][1]
+        self._objects.move_to_end(key)
+        return self._objects[key][0]
 
 
 def size_of(value: Any) -> int:
     """Approximate memory of a value in bytes: arrays, texts, containers and the attributes of objects."""
-    counted: set[int] = set()
+    object_ids: set[int] = set()
     waiting, total = [value], 0
     while waiting:
         item = waiting.pop()
-        if id(item) in counted:
+        if id(item) in object_ids:
             continue
-        counted.add(id(item))
+        object_ids.add(id(item))
         total += item.nbytes if isinstance(item, np.ndarray) else sys.getsizeof(item, 64)
         if isinstance(item, Mapping):
             waiting.extend(item.values())

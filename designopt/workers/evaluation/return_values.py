@@ -20,37 +20,39 @@ def parts(answer: Any, model: str) -> tuple[Any, Mapping[str, Any]]:
     return answer[0], answer[1]
 
 
-def numbers(returned: Any, declared: Mapping[str, bool], required_names: Sequence[str], model: str) -> dict[str, float]:
-    """The outputs of a model's result: those `declared`, by name with whether they are required, or without
+def numbers(
+    answer: Any, is_required: Mapping[str, bool], required_names: Sequence[str], model: str
+) -> dict[str, float]:
+    """The outputs of a model's result: those `is_required`, by name with whether they are required, or without
     declarations all of them, which must include those `required_names`.
 
     Raises `WrongAnswer` if one is missing or is not a number.
     """
-    if not isinstance(returned, Mapping):
-        raise WrongAnswer(f"{model} has to return its outputs by name, as a mapping; {_returned(returned)}")
-    missing = [name for name, required in declared.items() if required and returned.get(name) is None]
+    if not isinstance(answer, Mapping):
+        raise WrongAnswer(f"{model} has to return its outputs by name, as a mapping; {_returned(answer)}")
+    missing = [name for name, required in is_required.items() if required and answer.get(name) is None]
     if missing:
         raise WrongAnswer(
-            f"{model} did not return {_listed(missing)}; it returned {_listed(returned)} and declares "
-            f"{_listed(declared)}"
+            f"{model} did not return {_listed(missing)}; it returned {_listed(answer)} and declares "
+            f"{_listed(is_required)}"
         )
     returned_outputs = (
-        {name: returned[name] for name in declared if returned.get(name) is not None} if declared else returned
+        {name: answer[name] for name in is_required if answer.get(name) is not None} if is_required else answer
     )
     outputs = {str(name): _number(name, value, model) for name, value in returned_outputs.items()}
-    if lacking := [name for name in required_names if not declared and name not in outputs]:
+    if lacking := [name for name in required_names if not is_required and name not in outputs]:
         near = closest(lacking[0], outputs)
         hint = f"did you mean '{near}'?" if near else f"it returned {', '.join(outputs) or 'nothing'}"
         raise WrongAnswer(f"{model} returned no '{lacking[0]}', which the study needs; {hint}")
     return outputs
 
 
-def figure(returned: Any, objective: ObjectivePlugin) -> float:
+def figure(answer: Any, objective: ObjectivePlugin) -> float:
     """The number that an objective returned. Raises `WrongAnswer` for anything else."""
     try:
-        return float(returned)
+        return float(answer)
     except (TypeError, ValueError):
-        raise WrongAnswer(f"{code_of(objective)} returned no number, but {value_text(returned)}") from None
+        raise WrongAnswer(f"{code_of(objective)} returned no number, but {value_text(answer)}") from None
 
 
 def _number(name: object, value: Any, model: str) -> float:

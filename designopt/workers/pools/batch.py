@@ -60,9 +60,9 @@ def _slurm_states(jobs: Sequence[str]) -> Mapping[str, JobState] | None:
     answer = _try(["squeue", "--noheader", "--user", getpass.getuser(), "--format", "%i %T"])
     if answer is None or answer.returncode != 0:
         return None
-    listed = dict(line.split()[:2] for line in answer.stdout.splitlines() if len(line.split()) >= 2)
+    states = dict(line.split()[:2] for line in answer.stdout.splitlines() if len(line.split()) >= 2)
     going = {"RUNNING", "COMPLETING", "STOPPED", "SUSPENDED", "SIGNALING", "STAGE_OUT"}
-    return {job: "running" if listed[job] in going else "waiting" for job in jobs if job in listed}
+    return {job: "running" if states[job] in going else "waiting" for job in jobs if job in states}
 
 
 def _pbs_states(jobs: Sequence[str]) -> Mapping[str, JobState] | None:
@@ -71,8 +71,8 @@ def _pbs_states(jobs: Sequence[str]) -> Mapping[str, JobState] | None:
     answer = _try(["qstat", *jobs])
     if answer is None:
         return None
-    ended = re.compile(r"unknown job|has finished|does not exist", re.IGNORECASE)
-    strange = [line for line in answer.stderr.splitlines() if line.strip() and not ended.search(line)]
+    end_words = re.compile(r"unknown job|has finished|does not exist", re.IGNORECASE)
+    strange = [line for line in answer.stderr.splitlines() if line.strip() and not end_words.search(line)]
     if answer.returncode != 0 and (strange or not answer.stderr.strip()):
         return None
     for line in answer.stdout.splitlines():

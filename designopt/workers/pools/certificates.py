@@ -25,9 +25,9 @@ def temporary_security() -> Any:
 
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "designopt-run")])
-    issued = datetime.datetime.now(datetime.UTC)
+    issue_time = datetime.datetime.now(datetime.UTC)
     builder = x509.CertificateBuilder(
-        name, name, key.public_key(), x509.random_serial_number(), issued - SKEW, issued + VALID
+        name, name, key.public_key(), x509.random_serial_number(), issue_time - SKEW, issue_time + VALID
     ).add_extension(x509.SubjectAlternativeName([x509.DNSName("designopt-run")]), critical=False)
     certificate = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
     plain = serialization.NoEncryption()

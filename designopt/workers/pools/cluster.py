@@ -107,16 +107,16 @@ class Jobs:
         self._logs = path / "logs"
         self._target = cluster.jobs
         self._jobs: list[_Job] = []
-        self._submitted = 0
+        self._job_count = 0
         self._present: Counter[str] = Counter()
         self._going: set[str] = set()
         self._slack_since = time.monotonic()
         self._notices: deque[tuple[str, str]] = deque()
         self._error: WorkersError | None = None
         self._failed_starts = 0
-        self._reported = ("", -MESSAGE)
-        self._answered = time.monotonic()
-        self._refused = -AGAIN
+        self._last_message = ("", -MESSAGE)
+        self._answer_time = time.monotonic()
+        self._refusal_time = -AGAIN
         self._closing = threading.Event()
         self._exits = contextlib.ExitStack()
         _check(cluster, self._system, path, timeout)
@@ -260,10 +260,10 @@ class Jobs:
             job.had_workers = job.had_workers or present[job.name] > 0
             job.leaving = job.leaving or job.name in self._going  # another one is submitted at once
         self._failed_starts = 0 if present else self._failed_starts
-        missed = any(job.had_workers and not present[job.name] for job in self._jobs)
-        if time_now - self._answered < (2.0 * ROUND if missed else QUESTION):
+        is_missing = any(job.had_workers and not present[job.name] for job in self._jobs)
+        if time_now - self._answer_time < (2.0 * ROUND if is_missing else QUESTION):
             return
-        self._answered = time_now
+        self._answer_time = time_now
         states = self._system.states([job.number for job in self._jobs])
         if states is None:
             return
@@ -305,12 +305,12 @@ class Jobs:
     def _fill(self) -> None:
         """Submit missing jobs."""
         while len([job for job in self._jobs if not job.leaving]) < self._target and not self._closing.is_set():
-            if time.monotonic() - self._refused < AGAIN:
+            if time.monotonic() - self._refusal_time < AGAIN:
                 return
             try:
                 self._submit_one()
             except BatchError as error:
-                self._refused = time.monotonic()
+                self._refusal_time = time.monotonic()
                 if not self._jobs:
                     raise self._hopeless(f"the job was rejected: {error}") from error
                 text = (
@@ -320,9 +320,9 @@ class Jobs:
                 self._notices.append(("job_refused", text))
 
     def _submit_one(self) -> None:
-        self._submitted += 1
-        name = f"designopt-{self._run}-{self._submitted}"
-        retirement = Retirement.for_walltime(self._cluster_section.walltime, self._timeout).line(self._submitted)
+        self._job_count += 1
+        name = f"designopt-{self._run}-{self._job_count}"
+        retirement = Retirement.for_walltime(self._cluster_section.walltime, self._timeout).line(self._job_count)
         lines = str(self._cluster.job_script()).replace(_PLACEHOLDER, f"--name {name}").splitlines()
         first = 1 + max(i for i, line in enumerate(lines) if line.startswith(("#!", "#SBATCH", "#PBS")))
         script = self._logs / f"{name}.sh"
@@ -355,13 +355,13 @@ class Jobs:
     def _tell_waiting(self) -> None:
         """Report the number of jobs while there are no workers."""
         if self._present:
-            self._reported = ("", -MESSAGE)
+            self._last_message = ("", -MESSAGE)
             return
         running = sum(job.running is not None for job in self._jobs)
         text = f"{len(self._jobs)} submitted, {running} running"
         time_now = time.monotonic()
-        if text != self._reported[0] or time_now - self._reported[1] > MESSAGE:
-            self._reported = (text, time_now)
+        if text != self._last_message[0] or time_now - self._last_message[1] > MESSAGE:
+            self._last_message = (text, time_now)
             self._notices.append(("waiting_for_jobs", f"{text} ({self._system.look} shows the queue)"))
 
 

@@ -188,12 +188,12 @@ def _as_origin() -> Iterator[None]:
     from someone else."""
     from multiprocessing import util
 
-    added = [ORIGIN, SOCKETS] if SAFE_PATH in os.environ else [ORIGIN, SOCKETS, SAFE_PATH]
-    os.environ.update({name: " ".join(added) for name in added} | {SOCKETS: util.get_temp_dir()})
+    paths = [ORIGIN, SOCKETS] if SAFE_PATH in os.environ else [ORIGIN, SOCKETS, SAFE_PATH]
+    os.environ.update({name: " ".join(paths) for name in paths} | {SOCKETS: util.get_temp_dir()})
     try:
         yield
     finally:
-        for name in added:
+        for name in paths:
             del os.environ[name]
 
 

@@ -85,7 +85,9 @@ class Local:
             try:
                 cluster = _cluster(workers, self._scratch)
                 scheduler = cluster.scheduler
-                inside = next(one.contact_address for one in scheduler.listeners if one.prefix == "inproc")
+                inside = next(
+                    listener.contact_address for listener in scheduler.listeners if listener.prefix == "inproc"
+                )
                 client: Any = Client(inside, loop=cluster.loop, security=cluster.security, set_as_default=False)  # type: ignore[no-untyped-call]
                 return cluster, client
             except Exception as error:
@@ -116,10 +118,10 @@ class Local:
         need = needed_files(workers)
         with_open = need + _open_files()
         if soft != resource.RLIM_INFINITY and soft < with_open:
-            most = with_open if hard == resource.RLIM_INFINITY else min(with_open, hard)
-            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
+            limit = with_open if hard == resource.RLIM_INFINITY else min(with_open, hard)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, limit), hard))
             _together.at_end(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
-            if most < need:
+            if limit < need:
                 raise WorkersError(self._too_few_files(workers), self._path)
 
     def _too_few_files(self, workers: int) -> str:

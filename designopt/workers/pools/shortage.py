@@ -26,8 +26,8 @@ def allows_files(workers: int) -> bool:
         import resource
     except ImportError:  # a system without such limits
         return True
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    return most == resource.RLIM_INFINITY or most >= needed_files(workers)
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return limit == resource.RLIM_INFINITY or limit >= needed_files(workers)
 
 
 def without_threads(error: BaseException) -> bool:

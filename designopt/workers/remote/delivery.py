@@ -189,8 +189,8 @@ def _by_digest(value: Any) -> Any:
     if isinstance(value, InputFile):
         return value.by_digest()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        changed = {f.name: _by_digest(getattr(value, f.name)) for f in dataclasses.fields(value) if f.init}
-        return dataclasses.replace(value, **changed)
+        fields = {f.name: _by_digest(getattr(value, f.name)) for f in dataclasses.fields(value) if f.init}
+        return dataclasses.replace(value, **fields)
     if isinstance(value, Mapping):
         return {key: _by_digest(item) for key, item in value.items()}
     return type(value)(map(_by_digest, value)) if type(value) in (list, tuple) else value

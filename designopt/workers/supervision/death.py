@@ -67,14 +67,14 @@ class Death:
         """The failure class."""
         if self.verdict:
             return self.verdict
-        killed = self.exit_code is None and not self.trace
-        return LOST if killed or self.exit_code in _FROM_OUTSIDE else CRASHED
+        is_killed = self.exit_code is None and not self.trace
+        return LOST if is_killed or self.exit_code in _FROM_OUTSIDE else CRASHED
 
     @property
     def unfinished(self) -> tuple[int, ...]:
         """Completed chunks whose results died with it, unless they were handed over before."""
-        ended = (self.chunk,) if self.position == Position.ENDED else ()
-        return tuple(number for number in (*ended, self.before) if number != NoChunk.IDLE)
+        ended_chunks = (self.chunk,) if self.position == Position.ENDED else ()
+        return tuple(number for number in (*ended_chunks, self.before) if number != NoChunk.IDLE)
 
     @property
     def before_work(self) -> bool:
@@ -99,5 +99,5 @@ class Death:
     @property
     def detail(self) -> str:
         """Stack traces and printed output."""
-        printed = f"its last output:\n{self.prints}" if self.prints else ""
-        return "\n".join(text for text in (self.trace, printed) if text)
+        print_text = f"its last output:\n{self.prints}" if self.prints else ""
+        return "\n".join(text for text in (self.trace, print_text) if text)

@@ -30,11 +30,11 @@ class Prints:
     @contextlib.contextmanager
     def capture(self) -> Iterator[None]:
         """Redirect standard output and error to the file inside this context."""
-        saved = []
+        descriptors = []
         try:
             _flush()
             for standard in (1, 2):
-                saved.append((os.dup(standard), standard))
+                descriptors.append((os.dup(standard), standard))
                 os.dup2(self._descriptor, standard)
         except OSError:  # a process without one of them, or without free descriptors
             pass
@@ -42,7 +42,7 @@ class Prints:
             yield
         finally:
             _flush()
-            for copy, standard in saved:
+            for copy, standard in descriptors:
                 with contextlib.suppress(OSError):
                     os.dup2(copy, standard)
                     os.close(copy)

@@ -64,8 +64,8 @@ class Supervisor(NannyPlugin):
         self._guard = None if self.local else OrphanGuard(self.run, nanny.address)
         self._notes = folder(self.run, nanny.address)
         self._last: Note | None = None
-        self._still = self._silent = self._advanced = 0.0
-        self._reported = 0
+        self._still_time = self._silent = self._advance_time = 0.0
+        self._reported_advance = 0
         self._looking = asyncio.create_task(self._look(nanny))
         self._exits = contextlib.ExitStack()
         self._exits.enter_context(exit_of_worker_first(nanny, lambda code: self._record_exit(nanny, code)))
@@ -105,24 +105,24 @@ class Supervisor(NannyPlugin):
         while True:
             await asyncio.sleep(period)
             time_now = time.monotonic()
-            passed, before = min(time_now - before, 2.0 * period), time_now
+            elapsed_time, before = min(time_now - before, 2.0 * period), time_now
             with contextlib.suppress(OSError):
-                await self._judge(nanny, passed)
+                await self._judge(nanny, elapsed_time)
 
-    async def _judge(self, nanny: Any, passed: float) -> None:
-        """Read the notes, `passed` seconds after the last check, and end the worker if it is time."""
+    async def _judge(self, nanny: Any, elapsed_time: float) -> None:
+        """Read the notes, `elapsed_time` seconds after the last check, and end the worker if it is time."""
         note = read_note(self._notes)
         pid = _pid(self._notes)
         if note is None or pid is None or pid != nanny.pid:  # it is starting, or dead
             self._last = None
             return
         last, self._last = self._last, note
-        moved = last is None or note.beat != last.beat
-        self._still = 0.0 if moved else self._still + passed
-        self._silent = 0.0 if moved or (last and note.pulse != last.pulse) else self._silent + passed
-        self._advanced += passed
-        if last is not None and note.advance != self._reported and self._advanced > LOOK:
-            self._advanced, self._reported = 0.0, note.advance
+        has_moved = last is None or note.beat != last.beat
+        self._still_time = 0.0 if has_moved else self._still_time + elapsed_time
+        self._silent = 0.0 if has_moved or (last and note.pulse != last.pulse) else self._silent + elapsed_time
+        self._advance_time += elapsed_time
+        if last is not None and note.advance != self._reported_advance and self._advance_time > LOOK:
+            self._advance_time, self._reported_advance = 0.0, note.advance
             advance = [nanny.worker_address, note.chunk, note.position, note.share, note.words]
             nanny.log_event(f"designopt-{self.run}", {"advance": advance})
         Prints.bound(self._notes / "prints")
@@ -132,21 +132,21 @@ class Supervisor(NannyPlugin):
     def _late(self, note: Note, pid: int) -> tuple[str, str] | None:
         """The cause and the words for which the worker must be ended; None otherwise."""
         patience = SILENCE if self.limit is None else min(SILENCE, max(MIN_SILENCE, SLACK * self.limit))
-        if note.position == Position.ENDED and self._still > patience:
+        if note.position == Position.ENDED and self._still_time > patience:
             return CRASHED, f"was terminated because it had not delivered its results for {patience:.3g} s"
         if note.chunk == NoChunk.IDLE and self._silent > patience:
             return CRASHED, f"was terminated because it had not answered for {patience:.3g} s"
         if note.chunk != NoChunk.IDLE and note.position == Position.PREPARING:
-            if self.preparation is not None and self._still > self.preparation:
+            if self.preparation is not None and self._still_time > self.preparation:
                 return TIMEOUT, "was terminated because the set-up took longer than ten time-outs and a minute"
         elif (
             note.position not in (Position.PREPARING, Position.ENDED)
             and self.limit is not None
-            and self._still > SLACK * self.limit
+            and self._still_time > SLACK * self.limit
         ):
             if _stopped(pid):  # not at once: it may have continued with other evaluations
-                return CRASHED, f"was terminated because it had been stopped for {self._still:.3g} s"
-            return TIMEOUT, f"was terminated after {self._still:.3g} s without a result"
+                return CRASHED, f"was terminated because it had been stopped for {self._still_time:.3g} s"
+            return TIMEOUT, f"was terminated after {self._still_time:.3g} s without a result"
         if self._silent > patience and _stopped(pid):
             return CRASHED, f"was terminated because it had been stopped for {self._silent:.3g} s"
         return None
@@ -168,7 +168,7 @@ class Supervisor(NannyPlugin):
             return
         judge(self._notes, cause, why)
         self._last = None
-        self._still = self._silent = 0.0
+        self._still_time = self._silent = 0.0
         os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 

@@ -18,7 +18,6 @@ from designopt.study.language.errors import StudyError
 from designopt_mechanics import scene
 from designopt_mechanics.anatomy.companion import Anatomy, Elastic, Muscle, bundled, read_companion
 from designopt_mechanics.anatomy.equilibrium import Equilibrium, NoEquilibrium
-from designopt_mechanics.anatomy.frames import AnatomyRows
 from designopt_mechanics.anatomy.vrml import read_vrml
 from designopt_mechanics.dynamics.recursion import inverse_dynamics
 from designopt_mechanics.state import TreeState
@@ -135,14 +134,15 @@ class WirePatterns:
         z = np.zeros((_SAMPLES, len(anatomy.tree.names)))
         z[:, 0] = angles
         z[:, len(anatomy.joints) :] = all_arrays["poses"] = np.array([b.pose for b in balances])
-        if arrays & {"jacobian", "resultants", "joint_forces"}:
-            q, still = z[:, : len(anatomy.joints)], np.zeros((_SAMPLES, len(anatomy.joints)))
-            frames = AnatomyRows(anatomy, compiled=False).at(q, still, still, all_arrays["poses"], tensions)
-            all_arrays |= {"jacobian": frames.jacobian, "resultants": frames.resultants, "joint_forces": frames.joints}
+        all_arrays["resultants"] = np.array([b.resultant for b in balances])
+        all_arrays["joint_forces"] = np.array([list(b.contact.values()) for b in balances])
+        rows = TreeRows(anatomy.tree, wires=anatomy.wires, compiled=False)
+        if "jacobian" in arrays:
+            all_arrays["jacobian"] = -rows.moment_arms(z).transpose(0, 2, 1)
         if "scene" in arrays:
             lines = [[Point(GROUND), *(Point(f.name) for f in anatomy.tree.frames if f.body is not None)]]
             lines += [list(wire.points) for wire in anatomy.wires]
-            all_arrays["scene"] = scene.drawing(TreeRows(anatomy.tree, compiled=False), lines, z)
+            all_arrays["scene"] = scene.drawing(rows, lines, z)
         return outputs, {name: all_arrays[name] for name in arrays}
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:

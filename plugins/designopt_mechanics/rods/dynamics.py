@@ -12,9 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.lazy import casadi as ca
 from designopt_mechanics.rods.basis import Basis, basis, curved, split
-from designopt_mechanics.rods.matrices import bias, mass_matrix
 from designopt_mechanics.rods.tree import RodTree, SingularConfiguration
 
 #: Nearest approach to the singular coordinates at which accelerations are still given.
@@ -35,7 +33,7 @@ class RodDynamics:
 
 
 def inverse_dynamics(tree: RodTree, q: Any, dq: Any, d2q: Any, anchor: Any = None) -> Any:
-    """(..., 3 n) generalised forces beside the weight: M d2q + bias. `anchor` (..., 3) is the ground's acceleration."""
+    """(..., 3 n) generalised forces beside the weight. `anchor` (..., 3) is the ground's acceleration."""
     return motion(tree, q, dq, d2q, anchor).forces
 
 
@@ -62,32 +60,26 @@ def motion(tree: RodTree, q: Any, dq: Any, d2q: Any, anchor: Any = None) -> RodD
     spread = (m * (tree.column("second") - com**2))[:, None] * rho
     pull = sign[:, None] * (carried + com[:, None] * inertia_forces + spread)
     efforts = [(e * pull).sum(-1) for e in first]
-    turning = _turning(tree, B, rates, second)
-    forces = np.concatenate([efforts[0] + turning[0], efforts[1] + turning[1], efforts[2]], axis=-1)
+    forces = np.concatenate(
+        [efforts[0] + tree.column("Ix") * second[0], efforts[1] + tree.column("Iy") * second[1], efforts[2]], axis=-1
+    )
     return RodDynamics(forces, far, centres, carried + inertia_forces)
 
 
 def forward_dynamics(tree: RodTree, q: Any, dq: Any, forces: Any, anchor: Any = None) -> Any:
     """(..., 3 n) accelerations under generalised `forces` (..., 3 n) beside the weight.
 
-    Rods of fixed length keep it, their entry of `forces` is not used; then the dense matrix is solved.
-
     Raises `SingularConfiguration` for numbers with |cos psi| below 1e-6 or a length below 1e-9.
     """
     B = basis(tree, q)
     _refuse_singular(tree, B)
-    if any(rod.length == "fixed" for rod in tree.rods):
-        return _dense(tree, q, dq, forces, anchor)
     rates = split(tree, dq)
     sign, m, com = tree.column("sign"), tree.column("mass"), tree.column("com")
     spread = m * (tree.column("second") - com**2)
     gamma = curved(B, *rates) * sign[:, None]
     u, h, w = (v * sign[:, None] for v in (B.u, B.h, B.w))
-    none = tuple(0.0 * r for r in rates)
-    turned = _turning(tree, B, rates, none)
-    F = [np.asarray(part) for part in split(tree, forces)]
-    F = [F[0] - turned[0], F[1] - turned[1], F[2]]
-    about_h, about_w = turning_moments(tree, B)
+    F = split(tree, forces)
+    about_h, about_w = tree.column("Ix"), tree.column("Iy")
     to_h, to_w = 1.0 / (B.length * B.C), 1.0 / B.length
     one = np.eye(3)
     turning = (about_h * to_h**2)[..., None, None] * _outer(h, h) + (about_w * to_w**2)[..., None, None] * _outer(w, w)
@@ -127,42 +119,6 @@ def forward_dynamics(tree: RodTree, q: Any, dq: Any, forces: Any, anchor: Any = 
 
 def _anchored(zero: Any, anchor: Any) -> Any:
     return 0.0 * zero if anchor is None else np.asarray(anchor) + 0.0 * zero
-
-
-def turning_moments(tree: RodTree, B: Basis) -> tuple[Any, Any]:
-    """Moments of inertia that azimuth and elevation feel beside the masses along the rods."""
-    if tree.inertia == "coordinate":
-        return tree.column("Ix") + 0.0 * B.C, tree.column("Iy") + 0.0 * B.C
-    It, Ia = tree.column("It"), tree.column("Ia")
-    return It * B.C**2 + Ia * B.S**2, It + 0.0 * B.C
-
-
-def _turning(tree: RodTree, B: Basis, rates: Any, second: Any) -> tuple[Any, Any]:
-    """Efforts of azimuth and elevation that the moments of inertia need."""
-    about_h, about_w = turning_moments(tree, B)
-    phi, psi = about_h * second[0], about_w * second[1]
-    if tree.inertia == "axisymmetric":
-        across = (tree.column("Ia") - tree.column("It")) * B.S * B.C
-        phi = phi + 2.0 * across * rates[0] * rates[1]
-        psi = psi - across * rates[0] ** 2
-    return phi, psi
-
-
-def _dense(tree: RodTree, q: Any, dq: Any, forces: Any, anchor: Any) -> Any:
-    """With the rows of fixed lengths left out."""
-    free = [k for k in range(3 * tree.n) if k < 2 * tree.n or tree.rods[k - 2 * tree.n].length == "free"]
-    M = mass_matrix(tree, q)
-    still = bias(tree, q, dq) if anchor is None else inverse_dynamics(tree, q, dq, 0.0 * np.asarray(q), anchor)
-    right = (np.asarray(forces) - still)[..., free]
-    full = np.zeros((*np.shape(right)[:-1], 3 * tree.n), dtype=np.asarray(right).dtype)
-    rows = M[..., free, :][..., free]
-    if np.asarray(rows).dtype == object:
-        matrix = ca.vertcat(*(ca.horzcat(*(ca.SX(e) for e in row)) for row in rows))
-        answer = ca.ldl_solve(ca.vertcat(*right), *ca.ldl(matrix, False))
-        full[free] = ca.vertsplit(answer)
-    else:
-        full[..., free] = np.linalg.solve(rows, right[..., None])[..., 0]
-    return full
 
 
 def _refuse_singular(tree: RodTree, B: Basis) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from designopt_mechanics.rods.basis import basis, split
-from designopt_mechanics.rods.dynamics import turning_moments
 from designopt_mechanics.rods.tree import RodTree
 
 
@@ -39,10 +38,12 @@ def energies(tree: RodTree, q: Any, dq: Any) -> Energies:
     _, v = velocities(tree, q, dq)
     stretched = _rates(tree, q, dq)
     dphi, dpsi, _ = split(tree, dq)
-    about_h, about_w = turning_moments(tree, basis(tree, q))
     about_centre = m * (tree.column("second") - com**2)
     kinetic = 0.5 * (
-        m * (v**2).sum(-1) + about_centre * (stretched**2).sum(-1) + about_h * dphi**2 + about_w * dpsi**2
+        m * (v**2).sum(-1)
+        + about_centre * (stretched**2).sum(-1)
+        + tree.column("Ix") * dphi**2
+        + tree.column("Iy") * dpsi**2
     ).sum(-1)
     weight = -(m * (centres * np.array(tree.gravity)).sum(-1)).sum(-1)
     stretch = split(tree, q)[2] - tree.column("rest_length")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from designopt.arrays import Floats
 from designopt.plugin import closest
 from designopt_mechanics.body import is_number
 from designopt_mechanics.tree import GROUND
-
-#: Kinetic energy of turning: constant moments for azimuth and elevation (Borisov), or those of a body of revolution.
-Inertia = Literal["coordinate", "axisymmetric"]
 
 
 class RodError(ValueError):
@@ -37,9 +34,8 @@ class Rod:
 
     `mass` (kg), its centre at the fraction `com` of the length from the near end; `spread` is the second moment of the
     mass along the rod by mass and squared length: com^2 for a point (when not given), 1/3 with com 1/2 for a uniform
-    rod. `Ix`, `Iy` (kg m^2) belong to azimuth and elevation with ``inertia: coordinate``; `It`, `Ia` across and along
-    the rod with ``axisymmetric``. `stiffness` (N/m) and `damping` (N s/m) act on the length, relaxed at `rest_length`
-    (m). A rod of ``length="fixed"`` keeps its rest length. With `sign` -1 the direction points to the near end, as for
+    rod. `Ix`, `Iy` (kg m^2) are constant moments of inertia of azimuth and elevation. `stiffness` (N/m) and `damping`
+    (N s/m) act on the length, relaxed at `rest_length` (m). With `sign` -1 the direction points to the near end, as for
     a limb that is traversed against its direction. Stiffness, damping and rest length may be CasADi expressions.
     """
 
@@ -50,9 +46,6 @@ class Rod:
     spread: float | None = None
     Ix: Any = 0.0
     Iy: Any = 0.0
-    It: Any = 0.0
-    Ia: Any = 0.0
-    length: Literal["free", "fixed"] = "free"
     rest_length: Any = 1.0
     stiffness: Any = 0.0
     damping: Any = 0.0
@@ -68,13 +61,12 @@ class Rod:
 class RodTree:
     """Rods, parents before their children, with `gravity` (3) m/s^2.
 
-    Raises `RodError` for names given twice, unknown parents and cycles, numbers out of range, moments of the other kind
-    of `inertia`, and a rod that leaves the mass matrix singular.
+    Raises `RodError` for names given twice, unknown parents and cycles, numbers out of range, and a rod that leaves the
+    mass matrix singular.
     """
 
     rods: tuple[Rod, ...]
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
-    inertia: Inertia = "coordinate"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rods", tuple(self.rods))
@@ -97,9 +89,7 @@ class RodTree:
             self._check(rod)
         for i, rod in enumerate(self.rods):
             if is_number(rod.mass) and not self.children[i] and rod.com == 0.0 and rod.second == 0.0:
-                turning = (rod.Ix, rod.Iy) if self.inertia == "coordinate" else (rod.It, rod.It)
-                if not all(turning) or rod.length == "free":
-                    raise RodError(rod.name, "com", "0 without inertia leaves directions without mass")
+                raise RodError(rod.name, "com", "0 without inertia leaves directions without mass")
 
     @property
     def n(self) -> int:
@@ -146,18 +136,13 @@ class RodTree:
         about_centre = m * (self.column("second") - self.column("com") ** 2)
         return (W * m[:, None]).T @ W + np.diag(about_centre)
 
-    @cached_property
-    def nu(self) -> Any:
-        """(n,) kg: nu_i = sum over k of m_k W_ki."""
-        return self.column("mass") @ self.weights
-
     def _check(self, rod: Rod) -> None:
         def fail(field: str, message: str) -> RodError:
             return RodError(rod.name, field, message)
 
         if not rod.name.isidentifier():
             raise fail("name", "is not a valid name: use only letters, digits and _")
-        for field in ("mass", "com", "second", "Ix", "Iy", "It", "Ia", "rest_length", "stiffness", "damping"):
+        for field in ("mass", "com", "second", "Ix", "Iy", "rest_length", "stiffness", "damping"):
             value = getattr(rod, field)
             if is_number(value) and not np.isfinite(value):
                 raise fail(field, f"{value} is not finite")
@@ -165,7 +150,7 @@ class RodTree:
             value = getattr(rod, field)
             if is_number(value) and value <= 0.0:
                 raise fail(field, f"{value:g} is not positive")
-        for field in ("Ix", "Iy", "It", "Ia", "stiffness", "damping"):
+        for field in ("Ix", "Iy", "stiffness", "damping"):
             value = getattr(rod, field)
             if is_number(value) and value < 0.0:
                 raise fail(field, f"{value:g} is negative")
@@ -177,9 +162,3 @@ class RodTree:
             )
         if rod.sign not in (1, -1):
             raise fail("sign", f"{rod.sign} is neither 1 nor -1")
-        if rod.length not in ("free", "fixed"):
-            raise fail("length", f"'{rod.length}' is neither 'free' nor 'fixed'")
-        forbidden = ("It", "Ia") if self.inertia == "coordinate" else ("Ix", "Iy")
-        for field in forbidden:
-            if not is_number(getattr(rod, field)) or getattr(rod, field) != 0.0:
-                raise fail(field, f"does not belong to inertia '{self.inertia}'")

@@ -33,7 +33,7 @@ from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.outputs import CONFIRM, MESH_OUTPUTS, WalkOutputs, mesh_outputs, walk_outputs
 from designopt_walking.results.physics import refuse_implausible
 from designopt_walking.results.recording import recorded_cycle
-from designopt_walking.walker import on_slope, pulled
+from designopt_walking.walker import idle_forces, on_slope, pulled
 
 #: Steps in which walks are taken to steeper ground, rise over run.
 SLOPE_STEP = 0.05
@@ -121,12 +121,14 @@ class AmputeeWalk:
             raise InvalidSetting("linkage", str(error)) from None
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
-        """What a coarse mesh does to the forces."""
+        """What of the model takes no part, and what a coarse mesh does to the forces."""
+        notes = [f"{self._file.name}: {note}" for note in idle_forces(self._model)]
         if self.intervals >= COARSE:
-            return []
+            return notes
         return [
+            *notes,
             f"on {self.intervals} intervals of a cycle the ground forces may alternate from interval to interval,"
-            f" although all checks hold: {COARSE} or more for results, 60 to report"
+            f" although all checks hold: {COARSE} or more for results, 60 to report",
         ]
 
     def declares(self) -> Declared:

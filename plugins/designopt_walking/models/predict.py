@@ -26,6 +26,7 @@ from designopt_walking.programs.gait import (
     PULL_STEP,
     GaitError,
     GaitRanges,
+    StatedRanges,
     check_speed,
     check_stance,
     forward_range,
@@ -36,12 +37,11 @@ from designopt_walking.programs.gait import (
 from designopt_walking.programs.predict import Effort
 from designopt_walking.programs.predictor import PredictionMesh, WalkPredictor, agreeing, spread_of_costs
 from designopt_walking.programs.tendons import (
-    KIND,
-    RIGID_TENDONS,
     TENDON_SETTINGS,
-    TENDON_STRAINS,
+    RigidTendons,
     TendonKind,
     Tendons,
+    TendonStrains,
 )
 from designopt_walking.results.arrays import WALK_ARRAYS, chosen_bounds, duration_bounds, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
@@ -56,7 +56,7 @@ from designopt_walking.results.outputs import (
 from designopt_walking.results.physics import refuse_implausible
 from designopt_walking.results.recording import recorded_cycle
 from designopt_walking.storage import guess_from_table
-from designopt_walking.walker import Walker, on_slope, pulled, walker_of
+from designopt_walking.walker import Friction, Walker, idle_forces, on_slope, pulled, walker_of
 
 
 class Walking(TypedDict, total=False):
@@ -126,20 +126,15 @@ class WalkPredict:
     metabolic_weight: Annotated[
         float, Q("kg m/J", "of the metabolic cost of transport beside the excitations in the cost", ge=0)
     ] = 0.0
-    friction: Annotated[
-        Literal["smooth", "opensim"], Q("", "of the feet; opensim has a kink at its transition speed")
-    ] = "smooth"
+    friction: Friction = "smooth"
     paths: Annotated[
         Literal["exact", "polynomial"], Q("", "of muscles; those that wrap are polynomials in any case")
     ] = "exact"
-    tendons: Annotated[TendonKind, Q("", KIND)] = "rigid"
-    rigid_tendons: Annotated[list[str] | None, Q("", RIGID_TENDONS)] = None
-    tendon_strains: Annotated[dict[str, float], Q("", TENDON_STRAINS)] = field(default_factory=dict)
+    tendons: TendonKind = "rigid"
+    rigid_tendons: RigidTendons = None
+    tendon_strains: TendonStrains = field(default_factory=dict)
     duration: Annotated[tuple[float, float], Q("s", "range of the duration of the half cycle")] = (0.4, 0.6)
-    ranges: Annotated[
-        dict[str, tuple[float, float]],
-        Q("", "of coordinates in rad or m, by name with or without the side, where the usual ones do not suit"),
-    ] = field(default_factory=dict)
+    ranges: StatedRanges = field(default_factory=dict)
     speeds: Annotated[
         dict[str, tuple[float, float]], Q("", "ranges of the coordinates' speeds in rad/s or m/s, by name")
     ] = field(default_factory=dict)
@@ -186,7 +181,8 @@ class WalkPredict:
         ground = filled(WalkingOnSlope, conditions)
         predictor = self._predictor(ground["slope"], ground["pull"])[0]
         walker, first = predictor.walker, predictor.first
-        notes = [f"{self._file.name}: {note}" for note in walker.model.notes if "sharing" not in note]
+        of_file = (*walker.model.notes, *idle_forces(walker.model))
+        notes = [f"{self._file.name}: {note}" for note in of_file if "sharing" not in note]
         return notes + ([] if first is None else outside_ranges(walker, first))
 
     def declares(self) -> Declared:

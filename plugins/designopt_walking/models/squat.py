@@ -20,16 +20,15 @@ from designopt_walking.bundled import squat_leg
 from designopt_walking.programs.gait import GaitError, program_options
 from designopt_walking.programs.squat import STIFFEST, Squat, rigid_start, squat_to_stand, squat_walker
 from designopt_walking.programs.tendons import (
-    KIND,
-    RIGID_TENDONS,
     TENDON_SETTINGS,
-    TENDON_STRAINS,
+    RigidTendons,
     TendonKind,
     Tendons,
+    TendonStrains,
 )
 from designopt_walking.results.fibres import FibresAlong, fibres_along
 from designopt_walking.results.outputs import TENDON_OUTPUTS
-from designopt_walking.walker import Walker
+from designopt_walking.walker import Walker, idle_forces
 
 
 class SquatDesign(TypedDict, total=False):
@@ -90,9 +89,9 @@ class SquatToStand:
     duration: Annotated[float, Q("s", "of the motion", gt=0.1, le=10)] = 1.0
     excitation_weight: Annotated[float, Q("", "of squared excitations beside squared activations", gt=0)] = 0.1
     strength: Annotated[float, Q("", "factor on the muscles' forces; one leg stands for two", gt=0)] = 2.0
-    tendons: Annotated[TendonKind, Q("", KIND)] = "rigid"
-    rigid_tendons: Annotated[list[str] | None, Q("", RIGID_TENDONS)] = None
-    tendon_strains: Annotated[dict[str, float], Q("", TENDON_STRAINS)] = field(default_factory=dict)
+    tendons: TendonKind = "rigid"
+    rigid_tendons: RigidTendons = None
+    tendon_strains: TendonStrains = field(default_factory=dict)
     intervals: Annotated[int, Q("", "of the mesh", ge=4, le=1000)] = 50
     tolerance: Annotated[float, Q("", "of the solver", gt=0, lt=1e-2)] = 1e-6
 
@@ -101,6 +100,10 @@ class SquatToStand:
         if self.tendons == "compliant" and self.drive == "torques":
             raise InvalidSetting("tendons", "torques have no tendons; set 'drive: muscles'")
         _ = self._leg
+
+    def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
+        """What of the model takes no part."""
+        return [] if self.model is None else [f"{self.model.name}: {note}" for note in idle_forces(self._leg[0].model)]
 
     def declares(self) -> Declared:
         """What compliant tendons store is an output."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import field
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import Annotated, Any, ClassVar, NotRequired, cast
 
-import numpy as np
 from designopt_mechanics.robot_files.xml import ModelError
 from designopt_muscle.geometry.fits import polynomial_paths
 from designopt_muscle.osim.read import read_model
@@ -15,47 +14,48 @@ from numpy.typing import NDArray
 
 from designopt.collocation import Guess, Solution, solve
 from designopt.evaluation_progress import step
-from designopt.plugin import Declared, Diverged, InputFile, InvalidDesign, InvalidSetting, model
+from designopt.plugin import Declared, Diverged, InputFile, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt_walking.bundled import planar_walker
 from designopt_walking.programs.gait import (
     GaitError,
     GaitRanges,
+    StatedRanges,
     check_contact,
     check_mirror,
     program_options,
     ranged_tree,
 )
-from designopt_walking.programs.recording import RecordingReader, WalkRecording
+from designopt_walking.programs.recording import (
+    FORCE_COLUMNS,
+    RecordedWalk,
+    RecordingReader,
+    WalkRecording,
+    root_mean_square,
+)
 from designopt_walking.programs.tendons import (
-    KIND,
-    RIGID_TENDONS,
     TENDON_SETTINGS,
-    TENDON_STRAINS,
+    RigidTendons,
     TendonKind,
     Tendons,
+    TendonStrains,
     with_tendon_forces,
 )
-from designopt_walking.programs.track import RecordedWalk, TrackingWeights, recorded_guess, tracked_walk
+from designopt_walking.programs.track import TrackingWeights, recorded_guess, tracked_walk
 from designopt_walking.results.arrays import WALK_ARRAYS, walk_arrays
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.outputs import TENDON_OUTPUTS, WalkOutputs, walk_outputs
 from designopt_walking.results.physics import refuse_implausible
-from designopt_walking.walker import Walker, walker_of
+from designopt_walking.walker import Friction, Walker, idle_forces, walker_of
 
 
-class FollowedOutputs(WalkOutputs):
-    """Outputs besides those of any walk."""
+class TrackedOutputs(WalkOutputs):
+    """Outputs besides those of any walk; that of ground forces where they are recorded."""
 
     states: Annotated[float, Q("", "the cost's term of coordinates and speeds")]
     contact: Annotated[float, Q("", "the cost's term of ground forces")]
     angle_error: Annotated[float, Q("rad", "root mean square distance of the joint angles from the recording")]
-
-
-class TrackedOutputs(FollowedOutputs, total=False):
-    """Outputs of a walk, with those of recorded ground forces where there are any."""
-
-    force_error: Annotated[float, Q("", "root mean square distance of the ground forces, body weights")]
+    force_error: NotRequired[Annotated[float, Q("", "root mean square distance of the ground forces, body weights")]]
 
 
 @model("walk_track", version=3, arrays=WALK_ARRAYS)
@@ -78,20 +78,15 @@ class WalkTrack:
     cutoff: Annotated[float | None, Q("Hz", "of a low-pass filter for the coordinates; default: none", gt=0)] = None
     force_columns: Annotated[
         dict[str, str], Q("", "beginnings of the columns of ground forces by side, before x and y")
-    ] = field(default_factory=lambda: {"r": "ground_force_r_v", "l": "ground_force_l_v"})
+    ] = field(default_factory=FORCE_COLUMNS.copy)
     effort_weight: Annotated[float, Q("", "of squared excitations", gt=0)] = 10.0
     state_weight: Annotated[float, Q("", "of squared distances of coordinates and speeds", ge=0)] = 1.0
     force_weight: Annotated[float, Q("", "of squared distances of ground forces by body weight", ge=0)] = 1.0
-    friction: Annotated[
-        Literal["smooth", "opensim"], Q("", "of the feet; opensim has a kink at its transition speed")
-    ] = "smooth"
-    ranges: Annotated[
-        dict[str, tuple[float, float]],
-        Q("", "of coordinates in rad or m, by name with or without the side, where the usual ones do not suit"),
-    ] = field(default_factory=dict)
-    tendons: Annotated[TendonKind, Q("", KIND)] = "rigid"
-    rigid_tendons: Annotated[list[str] | None, Q("", RIGID_TENDONS)] = None
-    tendon_strains: Annotated[dict[str, float], Q("", TENDON_STRAINS)] = field(default_factory=dict)
+    friction: Friction = "smooth"
+    ranges: StatedRanges = field(default_factory=dict)
+    tendons: TendonKind = "rigid"
+    rigid_tendons: RigidTendons = None
+    tendon_strains: TendonStrains = field(default_factory=dict)
     intervals: Annotated[int, Q("", "of the mesh of the half cycle", ge=4, le=400)] = 24
     tolerance: Annotated[float, Q("", "of the solver", gt=0, lt=1e-2)] = 1e-5
 
@@ -106,16 +101,13 @@ class WalkTrack:
 
     def check_scenario(self, conditions: Mapping[str, Any]) -> None:
         """Raises `InvalidSetting` for recordings that do not suit the model."""
-        if conditions.get("motion") is not None:
-            try:
-                self._reader.walk(conditions, self._walker)
-            except InvalidDesign as error:
-                raise InvalidSetting("motion", str(error)) from None
+        self._reader.checked(self._walker, conditions)
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
         """What the readers of model and recording replaced or assumed."""
-        notes = [note for note in self._walker.model.notes if "sharing" not in note]
-        return [*notes, *self._reader.notes(conditions, self._walker)]
+        osim = self._walker.model
+        notes = [note for note in osim.notes if "sharing" not in note]
+        return [*notes, *idle_forces(osim), *self._reader.notes(self._walker, conditions)]
 
     def declares(self) -> Declared:
         """What compliant tendons store is an output."""
@@ -126,7 +118,7 @@ class WalkTrack:
     ) -> tuple[TrackedOutputs, dict[str, NDArray[Any]]]:
         """Solve for the walk. Raises `Diverged` without one, and for an implausible one."""
         walker = self._walker
-        recorded = self._reader.walk(scenario, walker)
+        recorded = self._reader.of_files(walker, scenario)
         solution = self._solved(walker, recorded)
         if not solution.success:
             raise Diverged(solution.message, reason=solution.status.name.lower())
@@ -135,7 +127,7 @@ class WalkTrack:
             **walk_outputs(walk),
             "states": solution.figures["states"],
             "contact": solution.figures["contact"],
-            **_distances(walker, recorded, solution),
+            **_errors(walker, recorded, solution),
         }
         every = walk_arrays(walk)
         stored = {name: every[name] for name in arrays}
@@ -178,12 +170,10 @@ class WalkTrack:
         return RecordingReader(self.force_columns, self.window, self.cutoff)
 
 
-def _distances(walker: Walker, recorded: RecordedWalk, solution: Solution) -> dict[str, float]:
+def _errors(walker: Walker, recorded: RecordedWalk, solution: Solution) -> dict[str, float]:
     """Root mean square distances from the recording, at its times."""
-    values = solution.phase.interpolate(np.minimum(recorded.time, solution.phase.tf))
-    squares = [np.mean((values[name] - recorded.values[name]) ** 2) for name in walker.angles]
-    forces = [np.mean((values[name] - recorded.values[name]) ** 2) for name in recorded.forces]
-    errors = {"angle_error": float(np.sqrt(np.mean(squares)))}
-    if forces:
-        errors["force_error"] = float(np.sqrt(np.mean(forces))) / walker.weight
+    distances = recorded.distances(solution.phase)
+    errors = {"angle_error": root_mean_square([distances[name] for name in walker.angles])}
+    if recorded.forces:
+        errors["force_error"] = root_mean_square([distances[name] for name in recorded.forces]) / walker.weight
     return errors

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from designopt_mechanics.tree import Tree
@@ -19,6 +19,7 @@ from designopt.collocation.solution.verification.resimulate import segment_error
 from designopt.collocation.solve.refine import with_errors
 from designopt.evaluation_progress import step
 from designopt.lazy import casadi as ca
+from designopt.plugin import Quantity as Q
 from designopt_walking.system import side_of
 from designopt_walking.walker import Ranges, Walker
 
@@ -50,6 +51,11 @@ JOINT_SPEED = 12.0
 SPEED_SIZE, ACCELERATION_SIZE, DRIVE_SIZE = 3.0, 50.0, 1.0
 #: Sizes of forces of compliant tendons and of their rates in the program.
 FORCE_SIZE, FORCE_RATE_SIZE = 1.0, 10.0
+#: A setting of models.
+StatedRanges = Annotated[
+    dict[str, tuple[float, float]],
+    Q("", "of coordinates in rad or m, by name with or without the side, where the usual ones do not suit"),
+]
 _SIDE = re.compile(r"_([rl])(?=$|_speed$|_acceleration$)")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from designopt_muscle.osim.model import OsimModel
@@ -14,34 +14,38 @@ from designopt.arrays import Floats
 from designopt.collocation import PhaseGuess
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
+from designopt.plugin import Quantity as Q
 from designopt_walking.muscles import muscle_states
 from designopt_walking.programs.gait import GaitError, plain
 from designopt_walking.walker import Walker
 
-TendonKind = Literal["rigid", "compliant"]
 #: Strains at the maximum isometric force between which a tendon may be compliant: stiffer ones are rigid for any mesh,
 #: tendons of this length would tear.
 STRAINS = (0.002, 0.3)
 #: Least first force of a tendon, in maximum isometric forces: the interior of its range.
 LEAST_FORCE = 0.01
-#: The settings of models, and words for them.
+#: The settings of models, and their types.
 TENDON_SETTINGS = ("tendons", "rigid_tendons", "tendon_strains")
-KIND = "rigid, or compliant: stretched by their forces, which are states then"
-RIGID_TENDONS = (
-    "muscles whose tendons stay rigid, by name with or without the side; default: those shorter than the optimal fibre"
-)
-TENDON_STRAINS = (
-    "strain at the maximum isometric force by muscle, with or without the side, instead of that of the model (0.049)"
-)
+TendonKind = Annotated[
+    Literal["rigid", "compliant"], Q("", "rigid, or compliant: stretched by their forces, which are states then")
+]
+RigidTendons = Annotated[
+    list[str] | None,
+    Q("", "muscles with rigid tendons, with or without the side; default: if shorter than the optimal fibre"),
+]
+TendonStrains = Annotated[
+    dict[str, float],
+    Q("", "at the maximum isometric force by muscle, with or without the side, instead of those of the model (0.049)"),
+]
 
 
 @dataclass(frozen=True)
 class Tendons:
     """The tendons of a walker: all rigid, or compliant but for the muscles `rigid`, by name with or without the side.
 
-    Without a list tendons that are shorter than the optimal fibre stay rigid: they stretch by less than a fibre's
-    length in a hundred, and make the equations stiff. `strains` at the maximum isometric force, by muscle, replace
-    those of the model.
+    Without a list tendons that are shorter than the optimal fibre stay rigid: with the usual strain they stretch by
+    less than 5 % of its length at the maximum isometric force, and make the equations stiff. `strains` at that force,
+    by muscle, replace those of the model.
     """
 
     kind: TendonKind = "rigid"

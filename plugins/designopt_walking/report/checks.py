@@ -14,7 +14,7 @@ from designopt.report.designs import short_label, stored_arrays
 from designopt.report.labels import listed
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
-from designopt_walking.results.physics import ENERGY_ERROR, FORCE_ERROR, IMPULSE_ERROR, MESH_CHANGE, MOST_PEAKS
+from designopt_walking.results.physics import CHECKS, ENERGY_ERROR, FORCE_ERROR, IMPULSE_ERROR, MESH_CHANGE, MOST_PEAKS
 
 _PHYSICS = {
     "mean_force_error": f"mean vertical force (at most {FORCE_ERROR:g})",
@@ -59,7 +59,8 @@ def walking_checks(result: Result) -> Section | None:
     findings = ["Every walk has a result."] if failed == total else [f"{failed} of {total} walks have a result."]
     if missed:
         findings.append(
-            f"{plural(missed, 'walk')} {'fails' if missed == 1 else 'fail'} a check of mechanics: not to be used."
+            f"{plural(missed, 'walk')} {'fails' if missed == 1 else 'fail'} a check of mechanics: not to be used. "
+            f"Raise 'intervals': {'; '.join(_failed_checks(figures))}."
         )
     findings.append(_mesh(figures))
     if "warm" in figures and failed:
@@ -74,6 +75,16 @@ def walking_checks(result: Result) -> Section | None:
         *_bounds(result),
     ]
     return Section("Checks of the walks", findings=tuple(findings), tables=tuple(tables), notes=_notes(result))
+
+
+def _failed_checks(figures: Mapping[str, Floats]) -> list[str]:
+    """A clause for each check that walks fail, with the largest value, the limit and the number of walks."""
+    return [
+        f"the {words} is up to {figures[name][failed].max():.3g} (at most {limit:g}) in "
+        f"{plural(int(failed.sum()), 'walk')}"
+        for name, (words, limit) in CHECKS.items()
+        if (failed := figures[name] > limit).any()
+    ]
 
 
 def _flexion_at_bound(result: Result) -> list[str]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from designopt.plugin import Array
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.observables import ORIGINS
-from designopt_walking.results.physics import fibre_warnings
+from designopt_walking.results.physics import failed_check_sentences, fibre_warnings
 from designopt_walking.results.recording import bands
 
 #: Declaration of the arrays; feet are right and left.
@@ -44,6 +44,7 @@ WALK_ARRAYS: Mapping[str, Array] = {
     "bounds": Array(("bound",), "", "of coordinates, speeds, drives and chosen parameters", dtype="str"),
     "bound_shares": Array(("bound",), "", "share of the time that it spends at each of these bounds"),
     "notes": Array(("note",), "", "starts without a walk, and fibres outside the range of their curves", dtype="str"),
+    "broken_checks": Array(("check",), "", "failed checks, with value, limit and remedy", dtype="str"),
     "skeleton": Array(("time", "vertex", "axis"), "m", "drawing of trunk and right leg; NaN between lines"),
     "left_leg": Array(("time", "vertex", "axis"), "m", "drawing of the left leg"),
     "ground_arrows": Array(("time", "foot", "end", "axis"), "", "point of application (m) and force (N)"),
@@ -98,6 +99,7 @@ def walk_arrays(walk: SolvedWalk, recording: TimeTable | None = None) -> dict[st
         "bounds": np.array(list(bounds), dtype=str),
         "bound_shares": np.array(list(bounds.values()), dtype=float),
         "notes": np.array(fibre_warnings(walk), dtype=str),
+        "broken_checks": np.array(failed_check_sentences(walk), dtype=str),
         "skeleton": observed.skeleton,
         "left_leg": observed.left_leg,
         "ground_arrows": np.stack([applied, force], axis=2),

@@ -25,11 +25,10 @@ class FibresAlong:
 
 
 def fibres_along(walker: Walker, values: Mapping[str, Floats]) -> FibresAlong:
-    """Of a walker whose variables have these `values` (n,) by name."""
+    """Of a walker whose coordinates and tendon forces have these `values` (n,) by name."""
     muscles = walker.muscles
     columns = [
         [values[name] for name in walker.coordinates],
-        [values[f"activation_{name}"] for name in muscles.names],
         [values[f"tendon_force_{name}"] for name in muscles.compliant],
     ]
     n = len(columns[0][0])
@@ -40,6 +39,6 @@ def fibres_along(walker: Walker, values: Mapping[str, Floats]) -> FibresAlong:
 @lru_cache(maxsize=8)
 def _rows(walker: Walker) -> Rows:
     muscles = walker.muscles
-    arguments = [walker.state.z, muscles.activation, muscles.tendon_force]
+    arguments = [walker.state.z, muscles.tendon_force]
     results = [ca.SX(getattr(muscles, field.name)) for field in fields(FibresAlong)]
     return Rows(ca.Function("fibres", arguments, results), compiled=False)

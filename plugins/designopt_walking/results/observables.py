@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from designopt.arrays import Floats
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
 from designopt_walking.metabolics import metabolic_rates
+from designopt_walking.system import foot_centres, foot_forces, side_of
 from designopt_walking.walker import Walker
 
 #: Origins of generalised forces, in the order of `Observables.moments`.
@@ -83,14 +84,14 @@ def _rows(walker: Walker) -> tuple[Rows, tuple[str, ...], tuple[str, ...]]:
     muscles, state = walker.muscles, walker.state
     controls = [*walker.drives.items(), *((v.name, s) for device in walker.devices for v, s in device.controls)]
     parameters = [(v.name, s) for device in walker.devices for v, s in device.parameters]
-    feet = sorted(walker.ground_forces, reverse=True)  # right before left
+    forces, centres = foot_forces(walker), foot_centres(walker)
     none = ca.SX.zeros(state.z.shape)
     right, left = _lines(walker)
     results = [
-        ca.vertcat(*(walker.ground_forces[foot][:2] for foot in feet)),
-        ca.vertcat(*(walker.pressure_centres[foot][0] for foot in feet)),
-        ca.vertcat(*(_heel(walker, foot) for foot in feet)),
-        _largest(list(walker.indentation.values())),
+        ca.vertcat(*(forces[side][:2] for side in "rl")),
+        ca.vertcat(*(centres[side][0] for side in "rl")),
+        ca.vertcat(*(_heel(walker, side) for side in "rl")),
+        reduce(ca.fmax, walker.indentation.values()),
         muscles.force,
         muscles.fibre_length,
         muscles.fibre_speed,
@@ -111,17 +112,11 @@ def _rows(walker: Walker) -> tuple[Rows, tuple[str, ...], tuple[str, ...]]:
     return Rows(function, compiled=False), tuple(n for n, _ in controls), tuple(n for n, _ in parameters)
 
 
-def _heel(walker: Walker, foot: str) -> Any:
-    """Forward position of the rear sphere of a foot."""
-    spheres = [contact.centre for contact in walker.model.contacts if contact.centre.frame == foot]
+def _heel(walker: Walker, side: str) -> Any:
+    """Forward position of the rear sphere on the upper body of a foot."""
+    heel = next(b.name for b in walker.model.bodies if b.name in walker.ground_forces and side_of(b.name) == side)
+    spheres = [contact.centre for contact in walker.model.contacts if contact.centre.frame == heel]
     return walker.state.position(min(spheres, key=lambda centre: float(centre.position[0])))[0]
-
-
-def _largest(values: Sequence[Any]) -> Any:
-    largest = values[0]
-    for value in values[1:]:
-        largest = ca.fmax(largest, value)
-    return largest
 
 
 def _lines(walker: Walker) -> tuple[Any, Any]:

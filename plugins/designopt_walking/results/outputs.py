@@ -14,7 +14,10 @@ from designopt.plugin import Quantity as Q
 from designopt_walking.metabolics import BASAL
 from designopt_walking.results.cycle import SAMPLES, SolvedWalk
 from designopt_walking.results.observables import ORIGINS
-from designopt_walking.results.physics import MESH_CHANGE, OTHER_WALK, physics
+from designopt_walking.results.physics import CHECKS, MESH_CHANGE, OTHER_WALK, physics
+
+#: The limits of the checks in words.
+_LIMITS = ", ".join(f"{name} {limit:g}" for name, (_, limit) in CHECKS.items())
 
 
 class WalkOutputs(TypedDict):
@@ -55,7 +58,10 @@ class WalkOutputs(TypedDict):
     impulse_error: Annotated[float, Q("", "of the fore-aft impulse, by weight times duration")]
     energy_error: Annotated[float, Q("", "of the energy balance, relative to the work of the muscles")]
     force_peaks: Annotated[float, Q("", "largest number of peaks of a foot's vertical force over the cycle")]
-    failed_checks: Annotated[float, Q("", "checks beyond their limits: the result is not to be used", notable=True)]
+    failed_checks: Annotated[
+        float,
+        Q("", f"beyond {_LIMITS}: not to be used, raise 'intervals'", notable=True, listed_by="broken_checks"),
+    ]
     penetration: Annotated[float, Q("m", "largest, of a foot into the ground")]
     peak_foot_force: Annotated[float, Q("", "on one foot, body weights")]
     fibres_outside: Annotated[float, Q("", "muscles whose fibres leave the range of their curves", notable=True)]
@@ -152,13 +158,20 @@ def walk_outputs(walk: SolvedWalk) -> WalkOutputs:
         "peak_activation": float(activations.max()),
         "mean_activation": float(points.integral(activations.mean(axis=1)) / walk.stride_time),
         **physics(walk),
-        "constraint_violation": solution.violation,
-        "error_estimate": solution.error_estimate,
-        "resimulation_error": float(np.max(walk.phase.segment_errors, initial=0.0)),
-        "iterations": float(solution.iterations),
+        **solver_outputs(solution),
         **tendon_outputs(walk),
     }
     return cast(WalkOutputs, outputs)
+
+
+def solver_outputs(solution: Solution) -> dict[str, float]:
+    """Errors and iterations of a solution with one phase."""
+    return {
+        "constraint_violation": solution.violation,
+        "error_estimate": solution.error_estimate,
+        "resimulation_error": float(np.max(solution.phase.segment_errors, initial=0.0)),
+        "iterations": float(solution.iterations),
+    }
 
 
 def device_power(walk: SolvedWalk) -> Floats:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from designopt.arrays import Floats
+from designopt.counts import plural
 from designopt.plugin import Diverged
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.observables import ORIGINS
@@ -20,6 +22,13 @@ OTHER_WALK = float(np.radians(5.0))
 #: Height (body weights) above the valleys beside it that makes a peak of the vertical force, and the most peaks of a
 #: stance: heel strike, loading and push-off are three; more of them follow the mesh.
 PEAK, MOST_PEAKS = 0.2, 4
+#: The checks that a result must pass: the output of each, what it is, and its limit.
+CHECKS: Mapping[str, tuple[str, float]] = {
+    "mean_force_error": ("error of the mean vertical force", FORCE_ERROR),
+    "impulse_error": ("error of the fore-aft impulse", IMPULSE_ERROR),
+    "energy_error": ("error of the energy balance", ENERGY_ERROR),
+    "force_peaks": ("number of peaks of a foot's force", MOST_PEAKS),
+}
 #: What no foot does: sink in deeper (m), or press harder (body weights).
 DEEP, HARD = 0.030, 4.0
 #: Fibre lengths (optimal lengths) and speeds (maximum speeds of shortening) for which the curves of muscles hold.
@@ -55,19 +64,30 @@ def physics(walk: SolvedWalk) -> dict[str, float]:
     }
     forces = (observed.ground_force, walk.samples.observed.ground_force)  # at the points, and between them as drawn
     outputs["force_peaks"] = float(max(_peaks(column) for force in forces for column in force[:, :, 1].T / weight))
-    limits = {
-        "mean_force_error": FORCE_ERROR,
-        "impulse_error": IMPULSE_ERROR,
-        "energy_error": ENERGY_ERROR,
-        "force_peaks": MOST_PEAKS,
-    }
-    outputs["failed_checks"] = float(sum(not outputs[name] <= limit for name, limit in limits.items()))
+    outputs["failed_checks"] = float(sum(not outputs[name] <= limit for name, (_, limit) in CHECKS.items()))
     outputs["penetration"] = float(observed.indentation.max())
     outputs["peak_foot_force"] = float(np.linalg.norm(observed.ground_force, axis=2).max() / weight)
-    lengths, rates = observed.fibre_length, observed.fibre_speed
-    outside = (lengths < FIBRES[0]) | (lengths > FIBRES[1]) | (np.abs(rates) > FIBRE_SPEEDS[1])
-    outputs["fibres_outside"] = float(outside.any(axis=0).sum())
+    outputs["fibres_outside"] = fibres_outside(observed.fibre_length, observed.fibre_speed)
     return outputs
+
+
+def failed_check_sentences(walk: SolvedWalk) -> list[str]:
+    """A sentence for each of the `CHECKS` that `walk` fails, with its value, its limit and the remedy."""
+    outputs, intervals = physics(walk), plural(len(walk.phase.mesh.widths), "interval")
+    part = "half cycle" if walk.half else "cycle"
+    return [
+        f"the {words} ({name}) is {outputs[name]:.3g}, more than {limit:g}: raise 'intervals' (here {intervals} of the "
+        f"{part}), the mesh is too coarse for this walk"
+        for name, (words, limit) in CHECKS.items()
+        if not outputs[name] <= limit
+    ]
+
+
+def fibres_outside(lengths: Floats, speeds: Floats) -> float:
+    """Number of muscles whose fibres leave the range of their curves: `lengths` (n, k) in optimal lengths, `speeds`
+    (n, k) in maximum speeds of shortening."""
+    outside = (lengths < FIBRES[0]) | (lengths > FIBRES[1]) | (np.abs(speeds) > FIBRE_SPEEDS[1])
+    return float(outside.any(axis=0).sum())
 
 
 def _peaks(force: Floats) -> int:

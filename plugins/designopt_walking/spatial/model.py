@@ -10,18 +10,17 @@ from typing import Annotated, Any, Literal, cast
 from designopt_mechanics.robot_files.xml import ModelError
 from designopt_muscle.osim.model import OsimModel
 from designopt_muscle.osim.read import read_model
-from designopt_recordings.files.read import read_table
 from numpy.typing import NDArray
 
 from designopt.collocation import solve
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt_walking.programs.gait import GaitError, check_contact, program_options
-from designopt_walking.programs.recording import RecordingReader, WalkRecording
-from designopt_walking.programs.track import RecordedWalk, TrackingWeights
+from designopt_walking.programs.recording import FORCE_COLUMNS, RecordedWalk, RecordingReader, WalkRecording
+from designopt_walking.programs.track import TrackingWeights
 from designopt_walking.results.physics import refuse_implausible
 from designopt_walking.spatial.program import FollowedWindow, first_motion, followed_window, path_ranges
-from designopt_walking.spatial.results import SPATIAL_ARRAYS, FollowedWalk, SpatialMuscles
+from designopt_walking.spatial.results import SPATIAL_ARRAYS, FollowedWalk, SpatialOutputs
 from designopt_walking.spatial.walker import (
     DrivenJoints,
     Feet,
@@ -32,7 +31,7 @@ from designopt_walking.spatial.walker import (
     muscle_driven,
     torque_driven,
 )
-from designopt_walking.walker import Walker
+from designopt_walking.walker import Friction, Walker
 
 
 @model("walk_track_3d", version=1, arrays=SPATIAL_ARRAYS)
@@ -67,7 +66,7 @@ class WalkTrack3D:
     cutoff: Annotated[float | None, Q("Hz", "of a low-pass filter for the coordinates; default: none", gt=0)] = None
     force_columns: Annotated[
         dict[str, str], Q("", "beginnings of the columns of ground forces by side, before x, y and z")
-    ] = field(default_factory=lambda: {"r": "ground_force_r_v", "l": "ground_force_l_v"})
+    ] = field(default_factory=FORCE_COLUMNS.copy)
     effort_weight: Annotated[float, Q("", "of squared drives", gt=0)] = 0.1
     state_weight: Annotated[float, Q("", "of squared distances of coordinates and speeds", ge=0)] = 0.05
     force_weight: Annotated[float, Q("", "of squared distances of ground forces by body weight", ge=0)] = 5e-3
@@ -79,9 +78,7 @@ class WalkTrack3D:
     ] = 0.05
     start_speed_distance: Annotated[float, Q("", "the same of a speed, rad/s or m/s", gt=0)] = 0.1
     cycle: Annotated[bool, Q("", "the motion repeats after the window: its end is its beginning, a way on")] = False
-    friction: Annotated[
-        Literal["smooth", "opensim"], Q("", "of the spheres; opensim has a kink at its transition speed")
-    ] = "smooth"
+    friction: Friction = "smooth"
     ranges: Annotated[
         dict[str, tuple[float, float]],
         Q("", "of coordinates in rad or m, by name with or without the side, instead of those of the model"),
@@ -106,17 +103,10 @@ class WalkTrack3D:
 
     def check_scenario(self, conditions: Mapping[str, Any]) -> None:
         """Raises `InvalidSetting` for recordings that do not suit the model."""
-        if conditions.get("motion") is None:
-            return
-        files = {"motion": conditions["motion"]}
+        recorded = self._reader.checked(self._walker, conditions)
         try:
-            recorded = self._recorded(files)
-            if conditions.get("ground") is not None:
-                files["ground"] = conditions["ground"]
-                recorded = self._recorded(files)
-            followed_window(self._walker, recorded, self._window)
-        except InvalidDesign as error:
-            raise InvalidSetting(list(files)[-1], str(error)) from None
+            if recorded is not None:
+                followed_window(self._walker, recorded, self._window)
         except GaitError as error:
             raise InvalidSetting(error.field, error.message) from None
 
@@ -127,13 +117,13 @@ class WalkTrack3D:
         notes = [f"{resting} muscles of the model take no part (setting muscles)"] if resting else []
         in_space = [a.name for a in osim.actuators if a.coordinate in floating(osim)]
         notes += [f"drives of the pelvis take no part: {', '.join(in_space)}"] if in_space else []
-        return [*notes, *self._reader.notes(conditions, walker)]
+        return [*notes, *self._reader.notes(walker, conditions)]
 
     def evaluate(
         self, design: dict[str, float], scenario: WalkRecording, arrays: Set[str] = frozenset()
-    ) -> tuple[SpatialMuscles, dict[str, NDArray[Any]]]:
+    ) -> tuple[SpatialOutputs, dict[str, NDArray[Any]]]:
         """Solve for the walk. Raises `Diverged` without one, and for an implausible one."""
-        recorded = self._recorded(scenario)
+        recorded = self._reader.of_files(self._walker, scenario)
         walker = self._moving(recorded)
         degree = {"degree": 3} if self.scheme == "radau" else {}
         options = program_options(
@@ -148,14 +138,13 @@ class WalkTrack3D:
         solution = solve(problem, options, first_motion(walker, recorded))
         if not solution.success:
             raise Diverged(solution.message, reason=solution.status.name.lower())
-        begin = self.window[0] if self.window else float(read_table(scenario["motion"]).time[0])
-        walk = FollowedWalk(walker, recorded, solution, begin)
+        walk = FollowedWalk(walker, recorded, solution)
         outputs = walk.outputs()
         every = walk.arrays() if arrays else {}
         stored = {name: every[name] for name in arrays}
         # deeper than that a sphere is all below the ground
         refuse_implausible(outputs, stored, deepest=2.0 * min(sphere.radius for sphere in walker.model.contacts))
-        return cast(SpatialMuscles, outputs), stored
+        return cast(SpatialOutputs, outputs), stored
 
     # ---------------------------------------------------------------------------------------------------------- parts
 
@@ -198,9 +187,6 @@ class WalkTrack3D:
             raise InvalidSetting(error.field, error.message) from None
         except (ModelError, ValueError) as error:
             raise InvalidSetting("model", f"{self.model.name}: {error}") from None
-
-    def _recorded(self, scenario: Mapping[str, Any]) -> RecordedWalk:
-        return self._reader.walk(scenario, self._walker)
 
     @property
     def _reader(self) -> RecordingReader:

@@ -24,7 +24,8 @@ from designopt_walking.programs.gait import (
     check_contact,
     excitations,
 )
-from designopt_walking.programs.track import FollowedRecording, RecordedWalk, TrackingWeights
+from designopt_walking.programs.recording import RecordedWalk
+from designopt_walking.programs.track import FollowedRecording, TrackingWeights
 from designopt_walking.spatial.walker import floating
 from designopt_walking.walker import Walker
 
@@ -58,14 +59,14 @@ def followed_window(walker: Walker, walk: RecordedWalk, window: FollowedWindow) 
     check_contact(walker)
     followed = FollowedRecording(walker, walk, window.weights, window.state_weights)
     for name in window.state_weights:
-        if name not in followed.states:
-            raise GaitError("state_weights", f"'{name}' is not recorded{nearest_or_all(name, followed.states)}")
+        if name not in walk.motion:
+            raise GaitError("state_weights", f"'{name}' is not recorded{nearest_or_all(name, walk.motion)}")
     distances = dict(zip(("", "_speed"), window.start, strict=True))
     start = {
-        f"{c}{kind}": (float(walk.values[f"{c}{kind}"][0]) - most, float(walk.values[f"{c}{kind}"][0]) + most)
+        f"{c}{kind}": (float(walk.motion[f"{c}{kind}"][0]) - most, float(walk.motion[f"{c}{kind}"][0]) + most)
         for c in walker.coordinates
         for kind, most in distances.items()
-        if c in walk.values
+        if c in walk.motion
     }
     bounds = coordinate_bounds(walker, walk)
     phase = Phase(
@@ -98,8 +99,8 @@ def coordinate_bounds(walker: Walker, walk: RecordedWalk) -> dict[str, tuple[flo
     bounds = {}
     for c in walker.state.tree.coordinates:
         low, high = c.low, c.high
-        if c.name in walk.values:
-            least, most = float(walk.values[c.name].min()), float(walk.values[c.name].max())
+        if c.name in walk.motion:
+            least, most = float(walk.motion[c.name].min()), float(walk.motion[c.name].max())
             if least < low or most > high:
                 raise GaitError(
                     "ranges",
@@ -118,8 +119,8 @@ def path_ranges(walker: Walker, walk: RecordedWalk) -> dict[str, tuple[float, fl
     ranges = {}
     for c in walker.state.tree.coordinates:
         ranges[c.name] = (c.low, c.high)
-        if c.name in walk.values and c.unit == "rad" and c.name not in in_space:
-            recorded = walk.values[c.name]
+        if c.name in walk.motion and c.unit == "rad" and c.name not in in_space:
+            recorded = walk.motion[c.name]
             near = (float(recorded.min()) - ROOM_OF_PATHS, float(recorded.max()) + ROOM_OF_PATHS)
             ranges[c.name] = _within(near, ranges[c.name])
     return ranges
@@ -138,8 +139,8 @@ def first_motion(walker: Walker, walk: RecordedWalk) -> Guess:
     for name in walker.muscles.names:
         values[f"activation_{name}"] = values[f"excitation_{name}"] = rest + ACTIVATION
     for c in walker.state.tree.coordinates:
-        recorded = c.name in walk.values
-        values[c.name] = walk.values[c.name] if recorded else rest + c.reference
-        values[f"{c.name}_speed"] = walk.values[f"{c.name}_speed"] if recorded else rest
+        recorded = c.name in walk.motion
+        values[c.name] = walk.motion[c.name] if recorded else rest + c.reference
+        values[f"{c.name}_speed"] = walk.motion[f"{c.name}_speed"] if recorded else rest
         values[f"{c.name}_acceleration"] = np.gradient(values[f"{c.name}_speed"], walk.time)
     return Guess({"motion": sampled(walk.time, values)})

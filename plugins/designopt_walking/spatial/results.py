@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Annotated, Any, TypedDict
+from functools import cached_property, reduce
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import numpy as np
 from designopt_muscle.geometry.drawing import SCENE_AXES, drawing
@@ -18,11 +18,12 @@ from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
 from designopt.plugin import Array
 from designopt.plugin import Quantity as Q
-from designopt_walking.programs.track import RecordedWalk
+from designopt_walking.programs.recording import RecordedWalk, root_mean_square
 from designopt_walking.results.observables import ORIGINS
-from designopt_walking.results.physics import FIBRE_SPEEDS, FIBRES
+from designopt_walking.results.outputs import solver_outputs
+from designopt_walking.results.physics import fibres_outside
 from designopt_walking.spatial.walker import floating
-from designopt_walking.system import foot_forces
+from designopt_walking.system import foot_centres, foot_forces
 from designopt_walking.walker import Walker
 
 #: Instants of the arrays, both ends included.
@@ -33,7 +34,7 @@ _AXES, _SIDES = "xyz", "rl"
 
 
 class SpatialOutputs(TypedDict):
-    """Outputs of a followed walk."""
+    """Outputs of a followed walk; those of ground forces where they are recorded, of muscles where these move it."""
 
     objective: Annotated[float, Q("", "the minimised cost")]
     effort: Annotated[float, Q("", "the cost's term of squared drives")]
@@ -55,23 +56,20 @@ class SpatialOutputs(TypedDict):
     resimulation_error: Annotated[float, Q("", "of simulations of single intervals, relative to the states")]
     iterations: Annotated[float, Q("", "of the solver")]
 
-
-class FollowedForces(SpatialOutputs, total=False):
-    """With those of recorded ground forces where there are any."""
-
-    forward_force_error: Annotated[float, Q("N", "root mean square distance of the forward ground forces of the feet")]
-    vertical_force_error: Annotated[float, Q("N", "of the vertical ground forces")]
-    lateral_force_error: Annotated[float, Q("N", "of the lateral ground forces")]
-
-
-class SpatialMuscles(FollowedForces, total=False):
-    """With those of muscles where they move the joints."""
-
-    peak_activation: Annotated[float, Q("", "largest of any muscle")]
-    mean_activation: Annotated[float, Q("", "over time and all muscles")]
-    fibres_outside: Annotated[float, Q("", "muscles whose fibres leave the range of their curves")]
-    path_error: Annotated[float, Q("m", "largest, of the polynomials for the lengths of paths along the motion")]
-    arm_error: Annotated[float, Q("m", "root mean square along the motion of the moment arm that differs most")]
+    forward_force_error: NotRequired[
+        Annotated[float, Q("N", "root mean square distance of the forward ground forces of the feet")]
+    ]
+    vertical_force_error: NotRequired[Annotated[float, Q("N", "of the vertical ground forces")]]
+    lateral_force_error: NotRequired[Annotated[float, Q("N", "of the lateral ground forces")]]
+    peak_activation: NotRequired[Annotated[float, Q("", "largest of any muscle")]]
+    mean_activation: NotRequired[Annotated[float, Q("", "over time and all muscles")]]
+    fibres_outside: NotRequired[Annotated[float, Q("", "muscles whose fibres leave the range of their curves")]]
+    path_error: NotRequired[
+        Annotated[float, Q("m", "largest, of the polynomials for the lengths of paths along the motion")]
+    ]
+    arm_error: NotRequired[
+        Annotated[float, Q("m", "root mean square along the motion of the moment arm that differs most")]
+    ]
 
 
 _FORCE_ERRORS = {"x": "forward_force_error", "y": "vertical_force_error", "z": "lateral_force_error"}
@@ -122,13 +120,11 @@ class WindowPoints:
 
 @dataclass(frozen=True, eq=False)
 class FollowedWalk:
-    """The `solution` of `designopt_walking.spatial.program.followed_window` for a `walker` and what was `recorded`,
-    which begins at the time `begin` (s) of its table."""
+    """The `solution` of `designopt_walking.spatial.program.followed_window` for a `walker` and what was `recorded`."""
 
     walker: Walker
     recorded: RecordedWalk
     solution: Solution
-    begin: float
 
     @property
     def phase(self) -> PhaseSolution:
@@ -157,9 +153,9 @@ class FollowedWalk:
         return {
             "objective": solution.objective,
             **{name: solution.figures[name] for name in ("effort", "states", "contact")},
-            "angle_error": _root_mean_square(angles),
+            "angle_error": root_mean_square(angles),
             "largest_angle_error": float(max(angles)),
-            "position_error": _root_mean_square(places),
+            "position_error": root_mean_square(places),
             **{output: errors[axis] for axis, output in _FORCE_ERRORS.items() if axis in errors},
             "largest_drive": float(max(drives, default=0.0)),
             "peak_foot_force": float(force.max() / walker.weight),
@@ -167,10 +163,7 @@ class FollowedWalk:
             "pelvis_force": float(np.abs(balanced[:, base.get("m", [])]).max(initial=0.0)),
             "pelvis_moment": float(np.abs(balanced[:, base.get("rad", [])]).max(initial=0.0)),
             "impulse_error": float(np.linalg.norm(impulse - change) / (walker.weight * duration)),
-            "constraint_violation": solution.violation,
-            "error_estimate": solution.error_estimate,
-            "resimulation_error": float(np.max(phase.segment_errors, initial=0.0)),
-            "iterations": float(solution.iterations),
+            **solver_outputs(solution),
             **self._of_muscles(points, weights / duration),
         }
 
@@ -181,15 +174,13 @@ class FollowedWalk:
             return {}
         values = self.phase.values
         activations = _stacked(values, "activation_{}", names)
-        outside = (points.fibre_lengths < FIBRES[0]) | (points.fibre_lengths > FIBRES[1])
-        outside |= np.abs(points.fibre_speeds) > FIBRE_SPEEDS[1]
         geometry = muscle_geometry(self.walker.model, {name: values[name] for name in self.walker.coordinates})
         rows = [geometry.coordinates.index(name) for name in self.walker.coordinates]
         arms = points.arms - geometry.arms[:, rows]
         return {
             "peak_activation": float(activations.max()),
             "mean_activation": float(shares @ activations.mean(axis=1)),
-            "fibres_outside": float(outside.any(axis=0).sum()),
+            "fibres_outside": fibres_outside(points.fibre_lengths, points.fibre_speeds),
             "path_error": float(np.abs(points.lengths - geometry.lengths).max()),
             "arm_error": float(np.sqrt(np.mean(arms**2, axis=0)).max()),
         }
@@ -209,7 +200,7 @@ class FollowedWalk:
         arrows = np.stack([np.where(loaded, points.pressure_centre, np.nan), points.ground_force], axis=2)
         errors = self._errors
         return {
-            "time": self.begin + time,
+            "time": self.recorded.begin + time,
             "percent": 100.0 * fractions,
             "coordinates": np.array(names, dtype=str),
             "positions": positions,
@@ -235,35 +226,24 @@ class FollowedWalk:
     def _errors(self) -> dict[str, float]:
         """Root mean square distances from the recording, at its times: of coordinates by name, and of the forces of
         the feet by axis (N)."""
-        values = self.phase.interpolate(np.minimum(self.recorded.time, self.phase.tf))
-        distances = {name: values[name] - column for name, column in self.recorded.values.items()}
-        errors = {name: _root_mean_square(distances[name]) for name in self.walker.coordinates if name in distances}
+        distances = self.recorded.distances(self.phase)
+        errors = {name: root_mean_square(distances[name]) for name in self.walker.coordinates if name in distances}
         for axis in _AXES:
-            of_feet = [distances[name] for name in self.recorded.forces if name.startswith(f"ground_{axis}_")]
+            of_feet = [distances[name] for side in _SIDES if (name := f"ground_{axis}_{side}") in distances]
             if of_feet:
-                errors[axis] = _root_mean_square(np.concatenate(of_feet))
+                errors[axis] = root_mean_square(of_feet)
         return errors
 
     @cached_property
     def _rows(self) -> Rows:
         walker, state = self.walker, self.walker.state
-        feet = foot_forces(walker)
+        feet, centres = foot_forces(walker), foot_centres(walker)
         none = ca.SX.zeros(state.z.shape)
-        centres = []
-        for side in _SIDES:
-            bodies = [body for body in walker.ground_forces if body.endswith(f"_{side}")]
-            normal = [walker.ground_forces[body][1] for body in bodies]
-            centre = sum((n * walker.pressure_centres[b] for n, b in zip(normal, bodies, strict=True)), ca.SX.zeros(3))
-            centres.append(centre / sum(normal))
-        depth = list(walker.indentation.values())
-        deepest = depth[0]
-        for value in depth[1:]:
-            deepest = ca.fmax(deepest, value)
         results = [
             walker.residual,
             ca.vertcat(*(feet[side] for side in _SIDES)),
-            ca.vertcat(*centres),
-            deepest,
+            ca.vertcat(*(centres[side] for side in _SIDES)),
+            reduce(ca.fmax, walker.indentation.values()),
             walker.mass * (ca.jacobian(walker.centre_of_mass(), state.z) @ state.dz),
             ca.vertcat(*(walker.moments.get(origin, none) for origin in ORIGINS)),
             walker.muscles.force,
@@ -301,7 +281,3 @@ def _stacked(values: Mapping[str, Floats], pattern: str, names: Sequence[str]) -
     """(n, k) values of k variables, whose names follow from `names` by a pattern."""
     columns = [values[pattern.format(name)] for name in names]
     return np.stack(columns, axis=1) if columns else np.zeros((len(next(iter(values.values()))), 0))
-
-
-def _root_mean_square(values: Any) -> float:
-    return float(np.sqrt(np.mean(np.square(values))))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from designopt_mechanics.contacts import SphereContact
 from designopt_mechanics.tree import Point
 from designopt_muscle.geometry.fits import PolynomialPaths, polynomial_paths
-from designopt_muscle.osim.model import GROUND, CoordinateActuator, OsimModel
+from designopt_muscle.osim.model import GROUND, CoordinateActuator, OsimModel, OsimMuscle
 
 from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all
 from designopt_walking.programs.gait import GaitError, GaitRanges, plain, ranged_tree
-from designopt_walking.walker import DeviceForces, Ranges, Walker, walker_of
+from designopt_walking.walker import DeviceForces, Friction, Ranges, Walker, walker_of
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Sphere:
     radius: Annotated[float, Q("m", "of the sphere", gt=0)]
     stiffness: Annotated[float, Q("N/m^2", "of the material", gt=0)] = 1e6
     dissipation: Annotated[float, Q("s/m", "of Hunt and Crossley", gt=0)] = 2.0
-    friction: Annotated[float, Q("", "coefficient, static and dynamic", ge=0)] = 0.8
+    friction: Annotated[float, Q("", "coefficient, static and dynamic; the viscous one is 0.5 s/m", ge=0)] = 0.8
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,12 @@ class MuscleSettings:
     """Settings of muscles with rigid tendons (De Groote et al. 2016)."""
 
     passive: Annotated[bool, Q("", "passive forces of the fibres")] = True
-    active_width: Annotated[float, Q("", "factor on the width of the active force-length curve", gt=0)] = 1.0
-    least_activation: Annotated[float, Q("", "of activations and excitations", ge=0, lt=1)] = 0.01
+    active_width: Annotated[float, Q("", "factor on the width of the active force-length curve of the file", gt=0)] = (
+        1.0
+    )
+    least_activation: Annotated[
+        float, Q("", "of activations and excitations, instead of that of the file", ge=0, lt=1)
+    ] = 0.01
     degree: Annotated[int, Q("", "of the polynomials for the lengths of the paths", ge=1, le=8)] = 4
 
 
@@ -59,9 +63,7 @@ class DrivenJoints:
     springs: Mapping[str, JointSpring]
 
 
-def sphere_contacts(
-    model: OsimModel, spheres: Sequence[Sphere], friction: Literal["smooth", "opensim"]
-) -> tuple[SphereContact, ...]:
+def sphere_contacts(model: OsimModel, spheres: Sequence[Sphere]) -> tuple[SphereContact, ...]:
     """The contacts of `spheres` after those of the model. Raises `GaitError` for unknown bodies."""
     bodies = [body.name for body in model.bodies]
     contacts = list(model.contacts)
@@ -87,7 +89,6 @@ def sphere_contacts(
                     dissipation=sphere.dissipation,
                     static=sphere.friction,
                     dynamic=sphere.friction,
-                    friction=friction,
                 )
             )
     return tuple(contacts)
@@ -99,25 +100,20 @@ def floating(model: OsimModel) -> list[str]:
     return [c.name for c in model.coordinates if c.joint in joints]
 
 
+def joint_coordinates(model: OsimModel) -> list[str]:
+    """The free coordinates of joints between bodies."""
+    excluded = {*floating(model), *(c.name for c in model.coordinates if c.locked)}
+    return [name for name in model.free if name not in excluded]
+
+
 def joint_drives(
     model: OsimModel, joints: DrivenJoints, crossed: Collection[str] = ()
 ) -> tuple[CoordinateActuator, ...]:
     """``<coordinate>_drive`` at each free coordinate but those of the pelvis in space: a stated one, that of the file,
-    or one with the usual torque where no muscle has `crossed` the coordinate; none for a torque of 0.
-
-    Raises `GaitError` for torques of unknown coordinates and of the pelvis.
-    """
-    in_space = floating(model)
-    locked = {c.name for c in model.coordinates if c.locked}
-    driven = [name for name in model.free if name not in in_space and name not in locked]
-    for name in joints.torques:
-        if name in in_space:
-            raise GaitError("torques", f"'{name}' is of the joint with the ground, which only the ground force moves")
-        if name not in {*driven, *map(plain, driven)}:
-            raise GaitError("torques", f"'{name}' is no coordinate of a joint{nearest_or_all(name, driven)}")
+    or one with the usual torque where no muscle has `crossed` the coordinate; none for a torque of 0."""
     of_file = {actuator.coordinate: actuator for actuator in model.actuators}
     drives = []
-    for name in driven:
+    for name in joint_coordinates(model):
         stated = joints.torques.get(name, joints.torques.get(plain(name)))
         if stated is None and name in of_file:
             drives.append(replace(of_file[name], name=f"{name}_drive"))
@@ -133,7 +129,7 @@ class Feet:
     """What touches the ground: `spheres` beside those of the model, and the form of their `friction`."""
 
     spheres: Sequence[Sphere]
-    friction: Literal["smooth", "opensim"]
+    friction: Friction
 
 
 def torque_driven(model: OsimModel, feet: Feet, joints: DrivenJoints, ranges: Ranges) -> Walker:
@@ -149,18 +145,21 @@ def muscle_driven(
 ) -> Walker:
     """The walker of a model with its muscles, whose tendons are rigid and whose path lengths are polynomials within the
     `ranges` of all coordinates. Raises `GaitError` as `torque_driven`."""
-    shape = {"active_force_width_scale": muscles.active_width}
-    if not muscles.passive:
-        shape["ignore_passive_fiber_force"] = 1.0
-    rigid = tuple(
-        replace(muscle, rigid=True, min_control=muscles.least_activation, shape={**muscle.shape, **shape})
-        for muscle in model.muscles
-    )
     try:
         fits = polynomial_paths(model, ranges, every=True, degree=muscles.degree)
     except ValueError as error:
         raise GaitError("ranges", str(error)) from None
-    return _driven(replace(model, muscles=rigid), feet, joints, ranges, fits)
+    model = replace(model, muscles=tuple(_with_settings(muscle, muscles) for muscle in model.muscles))
+    return _driven(model, feet, joints, ranges, fits)
+
+
+def _with_settings(muscle: OsimMuscle, settings: MuscleSettings) -> OsimMuscle:
+    """The muscle of a file with the `settings` of all."""
+    width = settings.active_width * muscle.shape.get("active_force_width_scale", 1.0)
+    shape = {**muscle.shape, "active_force_width_scale": width}
+    if not settings.passive:
+        shape["ignore_passive_fiber_force"] = 1.0
+    return replace(muscle, min_control=settings.least_activation, shape=shape)
 
 
 def _driven(
@@ -170,16 +169,24 @@ def _driven(
     if model.passive:
         forces = ", ".join(force.name for force in model.passive)
         raise GaitError("model", f"has forces that depend on the motion alone ({forces}); state them as springs")
-    contacts = sphere_contacts(model, feet.spheres, feet.friction)
+    _check_joints(model, joints)
+    contacts = sphere_contacts(model, feet.spheres)
     crossed = {name for fit in fits.fits for name in fit.coordinates} if fits else set()
     driven = replace(model, contacts=contacts, actuators=joint_drives(model, joints, crossed))
     tree = ranged_tree(driven, GaitRanges(ranges=ranges), usual={})
     walker = walker_of(driven, tree=tree, friction=feet.friction, lengths=fits)
-    names = {*walker.coordinates, *map(plain, walker.coordinates)}
-    for name in joints.springs:
-        if name not in names:
-            raise GaitError("springs", f"'{name}' is no coordinate{nearest_or_all(name, list(walker.coordinates))}")
     return walker.with_device(lambda w: _springs(w, joints.springs)) if joints.springs else walker
+
+
+def _check_joints(model: OsimModel, joints: DrivenJoints) -> None:
+    """Raise `GaitError` for torques and springs of unknown coordinates and of the joint with the ground."""
+    in_space, names = floating(model), joint_coordinates(model)
+    for setting, entries in (("torques", joints.torques), ("springs", joints.springs)):
+        for name in entries:
+            if name in in_space:
+                raise GaitError(setting, f"'{name}' is of the joint with the ground, which only the ground force moves")
+            if name not in {*names, *map(plain, names)}:
+                raise GaitError(setting, f"'{name}' is no coordinate of a joint{nearest_or_all(name, names)}")
 
 
 def _springs(walker: Walker, springs: Mapping[str, JointSpring]) -> DeviceForces:

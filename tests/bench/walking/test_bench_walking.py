@@ -15,8 +15,9 @@ from designopt_recordings.files.read import read_table
 from designopt_walking.models.predict import WalkPredict
 from designopt_walking.models.track import WalkTrack
 from designopt_walking.programs.gait import GaitRanges, program_options
+from designopt_walking.programs.recording import RecordingReader
 from designopt_walking.programs.squat import Squat, squat_to_stand, squat_walker
-from designopt_walking.programs.track import WalkTables, recorded_guess, tracked_walk
+from designopt_walking.programs.track import recorded_guess, tracked_walk
 from designopt_walking.storage import guess_from_table
 
 from designopt.collocation import Guess, Program, Solution
@@ -57,7 +58,7 @@ def tracked(folder: Path, start: Path | None = None) -> Solution:
     the trajectories of `start`."""
     walker = WalkTrack(friction="opensim")._walker
     files = [folder / name for name in ("tracked_states.sto", "referenceGRF.sto")]
-    walk = WalkTables(*(read_table(InputFile(file.name, file.read_bytes())) for file in files)).walk(walker)
+    walk = RecordingReader().walk(walker, *(read_table(InputFile(file.name, file.read_bytes())) for file in files))
     guess = recorded_guess(walker, walk)
     if start is not None:
         table = read_table(InputFile(start.name, start.read_bytes()))

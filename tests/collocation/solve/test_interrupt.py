@@ -16,6 +16,7 @@ from interrupting import Interrupting
 from small_motions import unending
 
 from designopt.collocation import Options, Program, Status, TrajectoryProblem, solve, solve_design
+from designopt.collocation.solve import search
 from designopt.interrupts import Stopping
 
 pytestmark = pytest.mark.usefixtures("silent")
@@ -67,6 +68,20 @@ def test_a_request_while_a_program_is_built_is_not_lost_in_a_conversion(handled,
 
     with pytest.raises(KeyboardInterrupt):
         do(TrajectoryProblem(problems.block_move().phases, cost=cost))
+
+
+def test_a_request_between_the_two_solvers_ends_the_solve(handled, monkeypatch):
+    """While IPOPT is built after the first search has failed."""
+
+    def requested(*arguments, **more):
+        os.kill(os.getpid(), signal.SIGINT)
+        return build(*arguments, **more)
+
+    build = search.ipopt
+    monkeypatch.setattr(search, "ipopt", requested)
+    solution = Program(unending(), Options(max_iterations=10**6)).solve()
+    assert solution.status is Status.CANCELLED
+    assert solution.iterations > 0  # of the first search
 
 
 def test_exceptions_of_the_hosts_signal_handler_reach_the_host():

@@ -1,6 +1,6 @@
 """Judges broken model files, ``broken_files.py FIRST COUNT``, as ``designopt validate`` does; prints a verdict as JSON.
 
-Every file is the model file, geometry or companion of a study, or a file of rods. Ends with a traceback and the file
+Every file is the model file, geometry or companion of a study. Ends with a traceback and the file
 when the command ends otherwise than with 0, or with 2 and the place of a mistake.
 """
 
@@ -15,10 +15,8 @@ from pathlib import Path
 
 from click.testing import CliRunner
 from designopt_mechanics.anatomy.companion import BUNDLED
-from designopt_mechanics.rods.reading import read_rods
 
 from designopt.cli import main as command
-from designopt.study.language.errors import StudyError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "study" / "mistakes"))
 
@@ -30,14 +28,6 @@ model: {{use: {use}, {settings}}}
 space: {{{parameter}: [0.05, 0.06]}}
 objectives: [{{name: effort, minimize: {output}}}]
 stages: [{{name: some, solver: {{use: sobol, samples: 4}}}}]
-"""
-RODS = """\
-model: rod_tree
-gravity: [0, -9.81, 0]
-rods:
-  - {name: shank, mass: 4 kg, com: 0.55, Ix: 0.05, Iy: 0.05, rest_length: 450 mm, stiffness: 80 kN/m, damping: 10}
-  - {name: thigh, parent: shank, mass: 8.0, com: 0.55, spread: 0.4, length: fixed}
-  - {name: swing, parent: thigh, sign: -1, mass: 8.0, com: 0.45}
 """
 ATTACHED = """\
 springs:
@@ -54,7 +44,7 @@ def sources() -> list[tuple[str, str, str]]:
     """What is broken: kind of file, name of the bundled anatomy that it belongs to, and text."""
     model = files("designopt_mechanics.model_file").joinpath("models")
     knee, spine = (model.joinpath(f"{n}.yaml").read_text(encoding="utf-8") for n in ("knee_patella", "lumbo_pelvic"))
-    cases = [("model", "", text) for text in (knee + ATTACHED, spine)] * 4 + [("rods", "", RODS)]
+    cases = [("model", "", text) for text in (knee + ATTACHED, spine)] * 4
     linkage = Path(__file__).parents[1] / "mechanism" / "every_entry.yaml"
     cases += [("mechanism", "", linkage.read_text(encoding="utf-8"))] * 8
     patterns = files("designopt_mechanics.anatomy").joinpath("patterns")
@@ -93,14 +83,6 @@ def study(folder: Path, kind: str, name: str, text: str) -> Path:
 
 def judge(folder: Path, kind: str, name: str, text: str) -> bool:
     """Whether the file is refused."""
-    if kind == "rods":
-        try:
-            read_rods(text.encode("utf-8", errors="replace"), "broken.yaml")
-        except StudyError as error:
-            if not all(i.line and i.column and i.message for i in error.issues):
-                raise AssertionError("a mistake without a place") from error
-            return True
-        return False
     result = CliRunner().invoke(command, ["validate", str(study(folder, kind, name, text))])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception

@@ -1,4 +1,4 @@
-"""Broken model files, geometries, companions and rods end a command with 0, or with 2 and a place: no traceback."""
+"""Broken model files, geometries and companions end a command with 0, or with 2 and a place: no traceback."""
 
 import json
 import random
@@ -26,7 +26,7 @@ def verdict(first: int, count: int) -> dict[str, Any]:
 
 
 def test_broken_files_are_read_or_refused_with_file_line_and_column() -> None:
-    counts = verdict(0, 30)
+    counts = verdict(30, 30)
     assert 10 < counts["refused"] < 30
     assert counts["grown"] < GROWN
 
@@ -41,7 +41,7 @@ def test_two_thousand_broken_files_are_judged_within_2_s_each() -> None:
 
 @pytest.mark.parametrize("number", [3, 11, 20])
 def test_the_command_itself_ends_with_0_or_2_and_a_place(number: int, tmp_path: Path) -> None:
-    kind, name, text = random.Random(number).choice([s for s in sources() if s[0] != "rods"])
+    kind, name, text = random.Random(number).choice(sources())
     path = study(tmp_path, kind, name, mutated([text], number))
     process = designopt(tmp_path, "validate", str(path))
     assert process.returncode in (0, 2), process.stderr

@@ -4,7 +4,7 @@ import math
 
 from designopt_mechanics.body import Body
 from designopt_mechanics.motions import Polar, Rotate
-from designopt_mechanics.rods.tree import RodTree
+from designopt_mechanics.rods.tree import Rod, RodTree
 from designopt_mechanics.tree import GROUND, Coordinate, Frame, Tree
 
 
@@ -22,7 +22,7 @@ def as_tree(tree: RodTree) -> Tree:
             body = Body(rod.mass / len(parts))
             frames.append(Frame(f"{rod.name}_mass_{k}", rod.parent, (Polar(*names, scale=rod.sign * part),), body))
         frames.append(Frame(rod.name, rod.parent, (Polar(*names, scale=float(rod.sign)),)))
-        frames.append(_turning(tree, rod.name, names[0], names[1], (rod.Ix, rod.Iy), (rod.It, rod.Ia)))
+        frames.append(_turning(rod, names[0], names[1]))
     coordinates = [Coordinate(name, "m" if name.startswith("l_") else "rad") for name in tree.names]
     at_rest = [1.0 if c.unit == "m" else 0.0 for c in coordinates]
     return Tree(
@@ -30,15 +30,7 @@ def as_tree(tree: RodTree) -> Tree:
     )
 
 
-def _turning(
-    tree: RodTree, rod: str, phi: str, psi: str, constant: tuple[float, float], revolution: tuple[float, float]
-) -> Frame:
+def _turning(rod: Rod, phi: str, psi: str) -> Frame:
     """A massless frame that turns with the rod's direction, with the inertia of the rod."""
-    down = (0.0, -1.0, 0.0)
-    if tree.inertia == "coordinate":
-        about_z, about_w = constant
-        motions = (Rotate((0.0, 0.0, 1.0), phi, inertia=about_z), Rotate(down, psi, inertia=about_w))
-        return Frame(f"{rod}_turns", GROUND, motions)
-    across, along = revolution
-    body = Body(0.0, inertia=(along, across, across), triangle="ignored")
-    return Frame(f"{rod}_turns", GROUND, (Rotate((0.0, 0.0, 1.0), phi), Rotate(down, psi)), body)
+    motions = (Rotate((0.0, 0.0, 1.0), phi, inertia=rod.Ix), Rotate((0.0, -1.0, 0.0), psi, inertia=rod.Iy))
+    return Frame(f"{rod.name}_turns", GROUND, motions)

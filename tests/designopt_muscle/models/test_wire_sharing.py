@@ -2,14 +2,17 @@
 
 from pathlib import Path
 
+import casadi as ca
 import numpy as np
 import pytest
-from designopt_mechanics.anatomy.companion import read_companion
-from designopt_mechanics.anatomy.equilibrium import Equilibrium
-from designopt_mechanics.anatomy.inverse import Inverse
+from designopt_mechanics.anatomy.companion import Muscle, read_companion
+from designopt_mechanics.anatomy.equilibrium import Equilibrium, tensions_and_potential
 from designopt_mechanics.anatomy.vrml import read_vrml
+from designopt_mechanics.dynamics.recursion import inverse_dynamics
 from designopt_mechanics.sharing.statement.criteria import MinMax, Power
 from designopt_mechanics.sharing.statement.formulation import Terms
+from designopt_mechanics.state import TreeState
+from designopt_mechanics.wires import lengths, moment_arms
 from designopt_muscle.models.trial import bundled
 from designopt_muscle.models.wire_sharing import WireSharingModel
 from designopt_muscle.wires.posture import WireRows
@@ -60,12 +63,28 @@ def test_costs_tensions_and_joint_forces_are_those_of_the_specification(arm, sha
 
 def test_answers_are_those_of_the_nonlinear_program_with_the_pose_as_unknown(arm, shared):
     """IPOPT on tensions and pose together (formulation P2), to its tolerance."""
-    inverse, last = Inverse(arm), None
+    muscles, m = [law for law in arm.laws.values() if isinstance(law, Muscle)], len(arm.joints)
+    most, tone = np.array([law.max_tension for law in muscles]), np.array([law.min_tension for law in muscles])
+    z, dq, ddq = ca.SX.sym("z", len(arm.tree.names)), ca.SX.sym("dq", m), ca.SX.sym("ddq", m)
+    share, still = ca.SX.sym("share", len(muscles)), ca.SX.zeros(z.numel() - m)
+    state = TreeState(arm.tree, z, ca.vertcat(dq, still), ca.vertcat(ddq, still))
+    tensions, _ = tensions_and_potential(arm, lengths(state, arm.wires), share * most)
+    needed = ca.vertcat(inverse_dynamics(state, arm.gravity)[:m], still)
+    x, p = ca.vertcat(share, z[m:]), ca.vertcat(z[:m], dq, ddq)
+    program = {"x": x, "p": p, "f": ca.sumsqr(share), "g": moment_arms(state, arm.wires) @ tensions - needed}
+    quiet = {"print_level": 0, "sb": "yes", "tol": 1e-10, "bound_relax_factor": 0.0}
+    solver = ca.nlpsol("p2", "ipopt", program, {"print_time": False, "ipopt": quiet})
+    tensions_at = ca.Function("tensions", [x, p], [tensions])
+    low = np.concatenate([tone / most, np.full(still.numel(), -np.inf)])
+    high = np.concatenate([np.ones(len(most)), np.full(still.numel(), np.inf)])
     for frame in (0, 17, 50):
-        last = inverse.at(*(part[0] for part in motion(TIME[[frame]])), last)
-        assert shared.sharing.cost[frame] == pytest.approx(last.cost, rel=2e-6)  # IPOPT relaxes bounds by 1e-8
-        assert shared.tensions[frame] == pytest.approx(last.tensions, abs=1e-3)
-        assert shared.pose[frame] == pytest.approx(last.pose, abs=1e-6)
+        data, start = np.concatenate([part[0] for part in motion(TIME[[frame]])]), arm.tree.reference[m:]
+        x0 = np.concatenate([np.maximum(0.05, tone / most), start])
+        solution = solver(x0=x0, p=data, lbx=low, ubx=high, lbg=0.0, ubg=0.0)
+        assert solver.stats()["success"]
+        assert shared.sharing.cost[frame] == pytest.approx(float(solution["f"]), rel=2e-6)
+        assert shared.tensions[frame] == pytest.approx(np.asarray(tensions_at(solution["x"], data)).ravel(), abs=1e-3)
+        assert shared.pose[frame] == pytest.approx(np.asarray(solution["x"]).ravel()[len(most) :], abs=1e-6)
 
 
 def test_nothing_is_left_on_the_link_and_the_joints_get_the_moments_of_the_motion(arm, shared):

@@ -11,7 +11,7 @@ from designopt.problem import StageEnded
 from designopt.solvers.surrogate.candidates import TrustRegion, candidates
 from designopt.solvers.surrogate.coordinates import Coordinates
 from designopt.solvers.surrogate.maximum import Crowd
-from designopt.solvers.surrogate.model import Surrogate, _proper
+from designopt.solvers.surrogate.model import Surrogate
 from designopt.solvers.surrogate.observations import Observations
 from designopt.solvers.surrogate.solver import GaussianProcessSearch, _Search
 from designopt.study.language.expressions.expression import Expression
@@ -248,13 +248,6 @@ def test_a_design_that_stands_alone_on_the_front_is_searched_around_as_often_as_
     processes, rng = Surrogate(problem).processes(observations, np.empty((0, 2))), np.random.default_rng(0)
     chosen = [processes.front[processes.along_front(rng), 0] for _ in range(200)]
     assert 70 < chosen.count(1.0) < 130
-
-
-def test_gains_are_not_counted_from_points_that_others_better_much_for_little():
-    front = np.array([[0.0, 1.0], [0.4, 0.4], [0.99, 0.001], [1.9, 0.0]])
-    assert _proper(front).tolist() == [True, True, True, False]
-    assert _proper(front[:3]).all()
-    assert _proper(front[:1]).all()
 
 
 def test_many_stored_designs_form_the_initial_population():

@@ -34,8 +34,10 @@ budget: {evaluations: 100}
 def three_solvers(monkeypatch) -> None:
     """The installed solvers of the example."""
     monkeypatch.setattr("designopt.plugin.discovery.installed", lambda kind=None: iter(()))
-    declared = designopt.plugin.discovery._declared
-    monkeypatch.setattr("designopt.plugin.discovery._declared", {k: v for k, v in declared.items() if k[0] != "solver"})
+    declared = designopt.plugin.discovery._declared_plugins
+    monkeypatch.setattr(
+        "designopt.plugin.discovery._declared_plugins", {k: v for k, v in declared.items() if k[0] != "solver"}
+    )
     for name in ("sobol", "nsga2", "nsga3"):
 
         @solver(name, version=1)

@@ -22,6 +22,7 @@ from designopt.report.labels import (
     wrapped,
 )
 from designopt.report.parts.answer.best import describe
+from designopt.report.parts.answer.tolerances import assumed_size
 from designopt.report.parts.answer.validation import feasible_shares
 from designopt.report.section import Figure, Table
 from designopt.store.result import Result
@@ -58,7 +59,8 @@ def recommended(result: Result) -> str:
     text = f"{'the ' if label in ('compromise', 'knee') else ''}{label}: {describe(result, row)}"
     within_limits = None if near is None else near.within_limits(row)
     if within_limits is not None and result.problem.constraints:
-        text += f"; {within_limits[0]} of {within_limits[1]} neighbours within the tolerances satisfy the limits"
+        shares = f"{within_limits[0]} of {within_limits[1]} neighbours within the tolerances{assumed_size(result)}"
+        text += f"; {shares} satisfy the limits"
     return text + _instead(result)
 
 

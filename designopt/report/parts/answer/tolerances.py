@@ -60,7 +60,8 @@ def tolerances(result: Result) -> Section | None:
 def fragile(result: Result) -> list[str]:
     """A clause for each chosen design with too few neighbours within the limits."""
     return [
-        f"{label} {_lost(violated, without)} of {total} neighbours within its tolerances{_size(result)}{_because(name)}"
+        f"{label} {_lost(violated, without)} of {total} neighbours within its tolerances{assumed_size(result)}"
+        f"{_because(name)}"
         for label, violated, without, total, name in _fragile(result)
     ]
 
@@ -82,11 +83,11 @@ def fragile_in_short(result: Result) -> list[str]:
         ]
     )
     names = dict.fromkeys(name for *_, name in fragile_designs if name)
-    where = f"in some neighbours within their tolerances{_size(result)}"
+    where = f"in some neighbours within their tolerances{assumed_size(result)}"
     return [f"{len(fragile_designs)} of the chosen designs {what} {where}: {each}" + _because(listed(list(names)))]
 
 
-def _size(result: Result) -> str:
+def assumed_size(result: Result) -> str:
     """`` (±1 % assumed)``, or "" for tolerances that the study states."""
     stated = (result.original or result).study.tolerances
     return f" (±{number(100.0 * ASSUMED)} % assumed)" if stated is not None and stated.assumed else ""
@@ -161,7 +162,8 @@ def narrow_front(result: Result) -> list[str]:
         return []
     trade_off = "; the front has no trade-off to choose from" if (~narrow).sum() < 2 else ""
     return [
-        f"over the front {listed(ranges)} var{'ies' if len(ranges) == 1 else 'y'} less than the tolerances{trade_off}"
+        f"over the front {listed(ranges)} var{'ies' if len(ranges) == 1 else 'y'} less than the "
+        f"tolerances{assumed_size(result)}{trade_off}"
     ]
 
 

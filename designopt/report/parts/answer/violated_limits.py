@@ -47,10 +47,12 @@ class BrokenLimit(NamedTuple):
 
 
 def broken_limits(result: Result) -> list[BrokenLimit]:
-    """The limits violated by designs with a result, most violated first, then by `distance`. Empty if a design meets
-    all limits."""
-    if result.outcomes.feasible.any():
-        return []
+    """The limits of `violated` if no design meets all limits; else empty."""
+    return [] if result.outcomes.feasible.any() else violated(result)
+
+
+def violated(result: Result) -> list[BrokenLimit]:
+    """The limits violated by designs with a result, most violated first, then by `distance`."""
     limits = [
         BrokenLimit(f"{c.name} {_SIGNS[limit.side]} {number(limit.limit)} {c.unit}".rstrip(), c.unit, limit)
         for c in stated_constraints(result.problem)
@@ -68,6 +70,18 @@ def conflicts(limits: list[BrokenLimit]) -> list[str]:
         if not np.any(a.activity.has_value & b.activity.has_value & ~a.activity.broken & ~b.activity.broken)
     )
     return list(islice(apart, PAIRS))
+
+
+def mostly_infeasible(result: Result) -> list[str]:
+    """A clause on the limit that most designs violate, if some of those with a result are feasible, but fewer than
+    half; else none."""
+    outcomes = result.outcomes
+    evaluated, feasible = int((~outcomes.failed).sum()), int(outcomes.feasible.sum())
+    if not 0 < 2 * feasible < evaluated or not (limits := violated(result)):
+        return []
+    first = limits[0]
+    share = f"{count(evaluated - feasible)} of {plural(evaluated, 'design')} with a result violate limits"
+    return [f"{share}: {count(int(first.activity.broken.sum()))} violate {first.text}, more than any other limit"]
 
 
 def findings(result: Result) -> list[str]:
