@@ -17,6 +17,7 @@ from designopt.lazy import casadi as ca
 from designopt.plugin import Quantity as Q
 from designopt_walking.muscles import muscle_states
 from designopt_walking.programs.gait import GaitError, plain
+from designopt_walking.system import stacked
 from designopt_walking.walker import Walker
 
 #: Strains at the maximum isometric force between which a tendon may be compliant: stiffer ones are rigid for any mesh,
@@ -118,12 +119,11 @@ class _OnRigidTendons:
     def at(self, fractions: Floats) -> Mapping[str, Floats]:
         """See `PhaseGuess.at`."""
         values, muscles, coordinates = self.trajectories.at(fractions), self.walker.muscles, self.walker.coordinates
-        columns = [
-            [values[name] for name in coordinates],
-            [values[f"{name}_speed"] for name in coordinates],
-            [values[f"activation_{name}"] for name in muscles.names],
-        ]
-        (forces,) = _rigid_forces(self.walker)(*(np.stack(column, axis=1) for column in columns))
+        (forces,) = _rigid_forces(self.walker)(
+            stacked(values, coordinates),
+            stacked(values, coordinates, "{}_speed"),
+            stacked(values, muscles.names, "activation_{}"),
+        )
         forces = np.maximum(forces, LEAST_FORCE)
         return {**{f"tendon_force_{name}": forces[:, muscles.index(name)] for name in muscles.compliant}, **values}
 

@@ -69,7 +69,7 @@ class WalkTrack3D:
     force_columns: Annotated[
         dict[str, str], Q("", "beginnings of the columns of ground forces by side, before x, y and z")
     ] = field(default_factory=FORCE_COLUMNS.copy)
-    effort_weight: Annotated[float, Q("", "of squared drives", gt=0)] = 0.1
+    effort_weight: Annotated[float, Q("", "of squared drives and excitations", gt=0)] = 0.1
     state_weight: Annotated[float, Q("", "of squared distances of coordinates and speeds", ge=0)] = 0.05
     force_weight: Annotated[float, Q("", "of squared distances of ground forces by body weight", ge=0)] = 5e-3
     state_weights: Annotated[

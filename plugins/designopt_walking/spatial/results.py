@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Annotated, Any, NotRequired, TypedDict
@@ -23,7 +23,7 @@ from designopt_walking.results.observables import ORIGINS
 from designopt_walking.results.outputs import solver_outputs
 from designopt_walking.results.physics import fibres_outside
 from designopt_walking.spatial.walker import floating
-from designopt_walking.system import foot_centres, foot_forces
+from designopt_walking.system import foot_centres, foot_forces, stacked
 from designopt_walking.walker import Walker
 
 #: Instants of the arrays, both ends included.
@@ -38,7 +38,7 @@ class SpatialOutputs(TypedDict):
     muscles where these move it."""
 
     objective: Annotated[float, Q("", "the minimised cost")]
-    effort: Annotated[float, Q("", "the cost's term of squared drives")]
+    effort: Annotated[float, Q("", "the cost's term of squared drives and excitations")]
     states: Annotated[float, Q("", "the cost's term of coordinates and speeds")]
     contact: Annotated[float, Q("", "the cost's term of ground forces")]
     angle_error: Annotated[float, Q("rad", "root mean square distance of the recorded angles")]
@@ -177,7 +177,7 @@ class FollowedWalk:
         if not names:
             return {}
         values = self.phase.values
-        activations = _stacked(values, "activation_{}", names)
+        activations = stacked(values, names, "activation_{}")
         geometry = muscle_geometry(self.walker.model, {name: values[name] for name in self.walker.coordinates})
         rows = [geometry.coordinates.index(name) for name in self.walker.coordinates]
         arms = points.arms - geometry.arms[:, rows]
@@ -198,7 +198,6 @@ class FollowedWalk:
         names, time = walker.coordinates, fractions * (phase.tf - phase.t0)
         recorded = {name: np.interp(time, self.recorded.time, column) for name, column in self.recorded.values.items()}
         missing = np.full(SAMPLES, np.nan)
-        positions = np.stack([values[name] for name in names], axis=1)
         skeleton, _ = drawing(replace(walker.model, muscles=()), {name: values[name] for name in names})
         loaded = points.ground_force[:, :, 1:2] > _LIFTED
         arrows = np.stack([np.where(loaded, points.pressure_centre, np.nan), points.ground_force], axis=2)
@@ -207,14 +206,14 @@ class FollowedWalk:
             "time": self.recorded.begin + time,
             "percent": 100.0 * fractions,
             "coordinates": np.array(names, dtype=str),
-            "positions": positions,
-            "speeds": np.stack([values[f"{name}_speed"] for name in names], axis=1),
+            "positions": stacked(values, names),
+            "speeds": stacked(values, names, "{}_speed"),
             "recorded_positions": np.stack(
                 [np.stack([recorded.get(name, missing), missing], axis=1) for name in names], axis=1
             ),
             "muscles": np.array(walker.muscles.names, dtype=str),
-            "activations": _stacked(values, "activation_{}", walker.muscles.names),
-            "excitations": _stacked(values, "excitation_{}", walker.muscles.names),
+            "activations": stacked(values, walker.muscles.names, "activation_{}"),
+            "excitations": stacked(values, walker.muscles.names, "excitation_{}"),
             "forces": points.forces,
             **{f"{origin[:-1]}_moments": points.moments[:, i] for i, origin in enumerate(ORIGINS)},
             "ground_force": points.ground_force,
@@ -263,14 +262,13 @@ class FollowedWalk:
     def _points(self, values: Mapping[str, Floats]) -> WindowPoints:
         """What follows from `values` (n,) by variable."""
         walker = self.walker
-        columns = [
-            _stacked(values, "{}", walker.coordinates),
-            _stacked(values, "{}_speed", walker.coordinates),
-            _stacked(values, "{}_acceleration", walker.coordinates),
-            _stacked(values, "{}", tuple(walker.drives)),
-            _stacked(values, "activation_{}", walker.muscles.names),
-        ]
-        residual, force, centre, depth, momentum, moments, *of_muscles = self._rows(*columns)
+        residual, force, centre, depth, momentum, moments, *of_muscles = self._rows(
+            stacked(values, walker.coordinates),
+            stacked(values, walker.coordinates, "{}_speed"),
+            stacked(values, walker.coordinates, "{}_acceleration"),
+            stacked(values, tuple(walker.drives)),
+            stacked(values, walker.muscles.names, "activation_{}"),
+        )
         n, m = residual.shape
         k = len(walker.muscles.names)
         forces, fibre_lengths, fibre_speeds, lengths = (column.reshape(n, k) for column in of_muscles[:-1])
@@ -279,9 +277,3 @@ class FollowedWalk:
             moments.reshape(n, len(ORIGINS), m), forces, fibre_lengths, fibre_speeds, lengths,
             of_muscles[-1].reshape(n, m, k),
         )  # fmt: skip
-
-
-def _stacked(values: Mapping[str, Floats], pattern: str, names: Sequence[str]) -> Floats:
-    """(n, k) values of k variables, whose names follow from `names` by a pattern."""
-    columns = [values[pattern.format(name)] for name in names]
-    return np.stack(columns, axis=1) if columns else np.zeros((len(next(iter(values.values()))), 0))
