@@ -69,7 +69,7 @@ def against_ringing(phase: PhaseSolution, controls: Sequence[str]) -> str:
     rated = [name for name in rated if name in phase.ends]
     ways = []
     if len(controls) > len(rated):
-        free_midpoints = any(s.name == "hermite_simpson" and not len(s.control_rows) for s in phase.mesh.schemes)
+        free_midpoints = any(scheme.has_free_midpoints for scheme in phase.mesh.schemes)
         ways += ["state midpoint_control: linear"] if free_midpoints else []
         ways.append("limit or penalise its rate (rates of the solver collocation, with_rates in Python)")
     if rated:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import chosen_once, number, plain
 from designopt.report.section import Figure, Section
@@ -27,7 +27,7 @@ _MANTISSAS = ((1, 2, 5), (1, 3), (1,))
 _MOST_TICKS = 6
 
 
-@report("loop_bode", version=1)
+@report_part("loop_bode", version=1)
 def loop_bode(result: Result) -> Section | None:
     """Bode plot of the open loop of chosen designs, its responses to noise and load, and the command under noise."""
     title = "Frequency responses"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats
-from designopt.plugin import InvalidDesign, Quantity, report
+from designopt.plugin import InvalidDesign, Quantity, report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import chosen_once, number, plain
 from designopt.report.section import Figure, Section, Table
@@ -217,7 +217,7 @@ def _sampled(A: Floats, B: Floats, C: Floats, delay: float, controller: PID, inn
     )
 
 
-@report("loop_sensitivity", version=1)
+@report_part("loop_sensitivity", version=1)
 def loop_sensitivity(
     result: Result,
     *,

@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import chosen_once, displayed_figures, listed, number, plain, values_in_words, with_unit
 from designopt.report.section import Figure, Section, Table
@@ -98,7 +98,7 @@ def reservations(result: Result, model: Regulated) -> tuple[str, ...]:
     return tuple(notes)
 
 
-@report("step_responses", version=1)
+@report_part("step_responses", version=1)
 def step_responses(result: Result) -> Section | None:
     """Heading, speed or output of the chosen designs over time with its reference, and the command below.
 

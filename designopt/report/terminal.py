@@ -1,4 +1,4 @@
-"""Tables for the terminal."""
+"""What commands print about a store. The sentence on an unfinished run also heads its page."""
 
 from __future__ import annotations
 
