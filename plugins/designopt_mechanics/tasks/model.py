@@ -139,10 +139,11 @@ class MechanismModel:
         return task
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
-        """What a robot file has and the mechanism does not, and notes on the table of the motion."""
+        """What a robot file has and the mechanism does not, and notes on the motion and its table."""
         is_robot = is_robot_file(self.file.content)
         omissions = read_robot(self.file.content, self.file.name).omissions if is_robot else ()
-        notes = self._task.motion.notes if isinstance(self._task, InverseDynamicsTask) else ()
+        numbers = self._numbers({}, conditions)
+        notes = self._task.notes(numbers) if isinstance(self._task, InverseDynamicsTask) else ()
         return [*(f"{self.file.name}: {omission}" for omission in omissions), *notes]
 
     def check(self) -> Iterator[InvalidSetting]:
