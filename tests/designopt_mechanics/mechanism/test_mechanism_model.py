@@ -355,3 +355,65 @@ def test_results_beyond_limits_of_the_file_are_warned_of_after_a_run(tmp_path: P
     assert usual["effort_th_rms"] == pytest.approx((0.0, 9.0), rel=1e-5)
     assert usual["th_peak"] == pytest.approx((0.0, np.pi / 2.0), rel=1e-5)
     assert usual["th_rms"] is None
+
+
+ARM = """<robot name="arm">
+  <link name="base"/>
+  <link name="upper"><inertial><origin xyz="0.2 0 0"/><mass value="2.4"/>
+    <inertia ixx="0.002" iyy="0.03" izz="0.03" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="fore"><inertial><origin xyz="0.25 0 0"/><mass value="1.5"/>
+    <inertia ixx="0.001" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="shoulder" type="continuous"><parent link="base"/><child link="upper"/><axis xyz="0 -1 0"/></joint>
+  <joint name="elbow" type="continuous"><parent link="upper"/><child link="fore"/><origin xyz="0.4 0 0"/>
+    <axis xyz="0 -1 0"/></joint>
+</robot>"""
+
+
+@pytest.mark.parametrize(
+    ("text", "stated", "wrong", "note"),
+    [
+        (ARM, "", "", None),
+        (ARM, 'xx="0.002"', 'xx="0"', None),  # a rod without thickness
+        (
+            ARM,
+            '"2.4"',
+            '"2400"',
+            "body 'upper': no material is so dense that 2400 kg have an inertia of only 0.03 kg m^2; its mass is 1600"
+            " times that of all other bodies together: is it in g?",
+        ),
+        (
+            ARM,
+            'yy="0.03" izz="0.03"',
+            'yy="30000" izz="30000"',
+            "body 'upper': 2.4 kg and 30000 kg m^2 are a radius of gyration of 112 m in a mechanism of 0.65 m; is its"
+            " inertia in kg mm^2?",
+        ),
+        (LIMITED, "", "", None),
+        (
+            LIMITED,
+            "inertia: 0.09",
+            "inertia: 900",  # kg cm^2
+            "body 'arm': 3 kg and 900 kg m^2 are a radius of gyration of 17.3 m in a mechanism of 0.7 m; is its"
+            " inertia in kg cm^2?",
+        ),
+        (
+            LIMITED,
+            "inertia: 0.09",
+            "inertia: 9e-6",  # t m^2, or with a mass in g: a disc of 1.3 cm^2
+            "body 'arm': no material is so dense that 3 kg have an inertia of only 9e-06 kg m^2; check their units",
+        ),
+        (
+            LIMITED,
+            "mass: 0.2 kg",
+            "mass: 2000 kg",
+            "body 'hand': its mass is 667 times that of all other bodies together: is it in g?",
+        ),
+    ],
+)
+def test_a_body_with_an_improbable_mass_or_inertia_is_a_remark(
+    text: str, stated: str, wrong: str, note: str | None
+) -> None:
+    assert stated in text
+    motion = {"shoulder": "0", "elbow": "0"} if text is ARM else {"th": "0", "lift": "0"}
+    built = model(text.replace(stated, wrong, 1), motion=motion)
+    assert built.remarks({}) == ([] if note is None else [f"m.yaml: {note}"])
