@@ -244,6 +244,7 @@ def solver(name: str, *, version: int) -> Callable[[T], T]:
     - ``needs_budget``: the solver never ends by itself (default False).
     - ``uses_start``: it uses the designs of an earlier stage (default True).
     - ``needs_objectives``, ``needs_parameters``: False if it works without (default True).
+    - ``suits_parameters``: number of free parameters below which a study with it is noted (default 1).
     - ``takes_designs``: its settings ``designs`` and ``table`` give the designs that it evaluates (default False).
     - ``objectives``: ``"one"``, ``"several"`` or ``"any"`` (default).
     - ``wants_gradient``: every evaluation of the study also records the model's derivatives, see
@@ -286,6 +287,7 @@ def solver(name: str, *, version: int) -> Callable[[T], T]:
                 uses_start=bool(getattr(target, "uses_start", True)),
                 needs_objectives=bool(getattr(target, "needs_objectives", True)),
                 needs_parameters=bool(getattr(target, "needs_parameters", True)),
+                suits_parameters=int(getattr(target, "suits_parameters", 1)),
                 takes_designs=bool(getattr(target, "takes_designs", False)),
                 objectives=objectives,
                 gradient=None if callable(wants) else bool(wants),

@@ -117,7 +117,8 @@ class SolverPlugin(Plugin):
     """A solver (see `designopt.solver`).
 
     `needs_budget`: it never ends by itself. `uses_start`: it uses designs of an earlier stage. `needs_objectives`,
-    `needs_parameters`: a study with no other solver must have some. `takes_designs`: it evaluates the designs of its
+    `needs_parameters`: a study with no other solver must have some. `suits_parameters`: from this number of free
+    parameters on it is worth its designs. `takes_designs`: it evaluates the designs of its
     settings `designs` and `table`. `objectives`: their number. `gradient`: it uses the model's derivatives; `cheap`: it
     learns from cheap evaluations (`Fidelity`); both ``None`` if its settings decide. `has_check`, `has_minimum_budget`,
     `has_program` (it solves trajectory problems instead of evaluating designs), `has_evaluation_options` (evaluations
@@ -130,6 +131,7 @@ class SolverPlugin(Plugin):
     uses_start: bool = True
     needs_objectives: bool = True
     needs_parameters: bool = True
+    suits_parameters: int = 1
     takes_designs: bool = False
     objectives: Literal["one", "several", "any"] = "any"
     gradient: bool | None = False

@@ -56,7 +56,7 @@ def remarks(study: StudyDefinition) -> list[str]:
     words = ", ".join([*names_with_units[:NAMED], *remainder])
     notes = [f"note: no unit given, the model's is assumed: {words}"] if names_with_units else []
     of_model = [*study_remarks(study), *model_remarks(study)]
-    lines = [*_mixed(study), *_loose_limits(study), *_empty_parts(study)]
+    lines = [*_mixed(study), *_loose_limits(study), *_few_parameters(study), *_empty_parts(study)]
     return [*notes, *lines, *(f"note: {remark}" for remark in of_model)]
 
 
@@ -160,6 +160,19 @@ def _loose_limits(study: StudyDefinition) -> Iterator[str]:
         unit = f" {limit.unit}" if limit.unit else ""
         percent = "" if limit.unit else f" (a share: write {limit.maximum:g} % for {limit.maximum:g} hundredths)"
         yield f"note: limit {limit.name} is above the usual {usual[0]:g} to {usual[1]:g}{unit} of its output{percent}"
+
+
+def _few_parameters(study: StudyDefinition) -> Iterator[str]:
+    """Searches that are made for more free parameters than the study has."""
+    free = [p.name for p in study.space if p.kind != "fixed"]
+    for stage in study.stages:
+        least = stage.solver.plugin.suits_parameters
+        if len(free) < least:
+            yield (
+                f"note: solver {stage.solver.plugin.name} is made for at least {least} free parameters; with"
+                f" {' and '.join(free)} alone slsqp or nelder_mead need fewer designs (with several 'starts', if there"
+                " may be local optima)"
+            )
 
 
 def _settings(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Assumption]:

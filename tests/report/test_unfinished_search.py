@@ -10,7 +10,7 @@ import designopt
 from designopt.plugin import solver
 from designopt.report import summary_table
 from designopt.report.parts.answer.overview import overview
-from designopt.report.parts.answer.unfinished_search import rarely_tried, still_improving
+from designopt.report.parts.answer.unfinished_search import not_converged, rarely_tried, still_improving
 from designopt.store.errors import resume_command
 
 
@@ -111,3 +111,28 @@ def test_values_of_a_choice_without_a_feasible_design_are_named_if_they_were_har
         " it is not known; search with material fixed, or with gp"
     )
     assert clauses == ([text] if named else [])
+
+
+def valley(design: dict[str, float]) -> dict[str, float]:
+    """Rosenbrock's function, with the minimum 1 at (1, 1)."""
+    x, y = design["x"], design["y"]
+    return {"height": 1.0 + 100.0 * (y - x**2) ** 2 + (1.0 - x) ** 2}
+
+
+@pytest.mark.parametrize(("evaluations", "is_converged"), [(60, False), (500, True), (1500, True)])
+def test_cma_es_has_converged_once_its_designs_are_as_good_as_the_best(
+    tmp_path: Path, evaluations: int, is_converged: bool
+) -> None:
+    """The last of these budgets is for several restarts, whose designs scatter again."""
+    space = {name: {"low": -2.0, "high": 2.0} for name in "xy"}
+    common = {"model": valley, "objectives": [{"minimize": "height"}], "solver": {"use": "cma_es"}}
+    result = searched(tmp_path, [], evaluations, space=space, **common)
+    best = float(result.outcomes.objectives.min())
+    assert (best < 1.001) == is_converged
+    clauses = not_converged(result)
+    assert bool(clauses) != is_converged
+    if clauses:
+        (clause,) = clauses
+        assert clause.startswith("cma_es has not converged: half of any 20 designs in a row are at least ")
+        assert clause.endswith(f"continue with {resume_command(result.path)} --budget cma_es=120")
+        assert f"note: {clause}" in summary_table(result)

@@ -137,6 +137,15 @@ def test_a_limit_beyond_the_usual_range_of_its_output_is_noted() -> None:
     ]
 
 
+def test_a_solver_for_several_parameters_is_noted_with_one() -> None:
+    search = {**SOUND, "solver": {"use": "cma_es"}, "budget": {"evaluations": 60}}
+    assert remarks(designopt.define(**search).definition) == []
+    (note,) = remarks(designopt.define(**{**search, "space": {**SOUND["space"], "share": 0.1}}).definition)
+    assert note.startswith(
+        "note: solver cma_es is made for at least 2 free parameters; with stiffness alone slsqp or nelder_mead"
+    )
+
+
 def test_the_note_is_one_line_in_the_order_of_the_file() -> None:
     study = designopt.define(
         **{**SOUND, "model": {"use": "noted_ride", "mass": 3}, "constraints": [{"of": "travel", "max": 38}]}

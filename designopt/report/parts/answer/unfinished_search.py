@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 #: Last share of the designs of a stage, and least gain in it as a share of the best value, before or after.
 _LAST_SHARE, _GAIN = 0.1, 0.02
+#: Feasible designs in a row of which half are near the best once a search has converged, and shares of the best value
+#: and of the first differences from it that are near.
+_CLOSE, _APART, _NARROWED = 20, 0.01, 1e-4
 #: Share of an even number of designs below which a value of a choice was rarely tried.
 _RARELY = 0.5
 #: Designs of a stage below which a gain at its end says little.
@@ -27,7 +30,8 @@ def search_to_continue(result: Result) -> list[str]:
     with a value of a choice that it left early."""
     if result.ended != "done" or result.study.lists_designs:
         return []
-    return [*(improvable_ends(result) or still_improving(result)), *rarely_tried(result)]
+    unfinished = improvable_ends(result) or still_improving(result) or not_converged(result)
+    return [*unfinished, *rarely_tried(result)]
 
 
 def still_improving(result: Result) -> list[str]:
@@ -56,6 +60,38 @@ def still_improving(result: Result) -> list[str]:
     gains = np.divide(before - best, sizes, out=np.zeros_like(best), where=sizes > 0.0)
     improved = [f"{o.name} by {number(100.0 * g, 2)} %" for o, g in zip(objectives, gains, strict=True) if g > _GAIN]
     return [f"the last tenth of the designs still improved the best {listed(improved)}: {more}"] if improved else []
+
+
+def not_converged(result: Result) -> list[str]:
+    """A clause if the designs of `cma_es` never came close to its best one before the budget ended.
+
+    A run of it that converges proposes designs whose objectives become equal: the better half of `_CLOSE` feasible ones
+    in a row is then within `_APART` of the best.
+    """
+    stages, outcomes = [stage for stage in result.study.stages if not stage.baseline], result.outcomes
+    if (
+        not stages
+        or stages[-1].solver.plugin.name != "cma_es"
+        or any(p.kind != "real" for p in result.problem.space.free)
+    ):
+        return []
+    rows, budget = result.designs_of(stages[-1].name), stages[-1].budget.evaluations
+    if budget is None or len(rows) < max(budget, _MIN_DESIGNS):
+        return []
+    rows = rows[rows >= 0]
+    values = outcomes.objectives[rows[outcomes.feasible[rows]], 0]
+    if len(values) < 2 * _CLOSE:
+        return []
+    medians = np.median(np.lib.stride_tricks.sliding_window_view(values, _CLOSE), axis=1)
+    best, nearest = float(values.min()), float(medians.min())
+    if nearest - best <= max(_APART * abs(best), _NARROWED * float(medians[0] - best)):
+        return []
+    distance = f"at least {number(100.0 * (nearest - best) / abs(best), 2)} %" if best else "far"
+    return [
+        f"{stages[-1].name} has not converged: half of any {_CLOSE} designs in a row are"
+        f" {distance} worse than the best; continue with {resume_command(result.path)} --budget"
+        f" {stages[-1].name}={2 * budget}"
+    ]
 
 
 def rarely_tried(result: Result) -> list[str]:
