@@ -133,7 +133,7 @@ def test_twenty_starts_of_a_demanding_movement_differ_and_say_so() -> None:
     assert len(solution.starts) == 20
     efforts = [start.objective for start in solution.starts if start.status.success]
     assert len(efforts) >= 15
-    assert solution.objective == min(efforts)
+    assert solution.objective == pytest.approx(min(efforts), rel=1e-6)  # starts that agree so far are one optimum
     assert 2e-3 < max(efforts) / min(efforts) - 1.0 < 0.1
     assert 2.5e-3 < min(efforts) < 2.8e-3
 
