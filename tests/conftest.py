@@ -111,10 +111,9 @@ sys.dont_write_bytecode = False
 #: Folders whose modules tests import by name: each name is that of one module.
 FOLDERS = (
     "", "collocation/problems", "designopt_knee", "designopt_laboratory", "designopt_mechanics",
-    "designopt_mechanics/anatomy", "designopt_mechanics/dynamics", "designopt_mechanics/mechanism",
-    "designopt_mechanics/model_file", "designopt_mechanics/robot_files", "designopt_mechanics/rods", "designopt_muscle",
-    "designopt_muscle/dynamic", "designopt_regulator", "designopt_wholebody", "desk", "dynamics", "faults", "mutations",
-    "problem", "report", "run", "solvers", "workers",
+    "designopt_mechanics/dynamics", "designopt_mechanics/mechanism", "designopt_mechanics/model_file",
+    "designopt_mechanics/robot_files", "designopt_muscle", "designopt_muscle/dynamic", "designopt_regulator",
+    "designopt_wholebody", "desk", "dynamics", "faults", "mutations", "problem", "report", "run", "solvers", "workers",
 )  # fmt: skip
 sys.path[:0] = [str(Path(__file__).parent / name) for name in FOLDERS]
 

@@ -163,11 +163,10 @@ def _scheme_header(scheme: Scheme) -> dict[str, Any]:
         "name": scheme.name,
         "degree": scheme.degree,
         "linear_midpoint": bool(len(scheme.control_rows)),
-        "differential": bool(np.array_equal(scheme.Q[:, 1:], np.eye(scheme.steps))),
     }
 
 
 def _scheme(header: Mapping[str, Any]) -> Scheme:
     if header["name"] not in SCHEMES:
         raise ValueError(f"there is no scheme '{header['name']}'")
-    return SCHEMES[header["name"]](header["degree"], header["linear_midpoint"], header["differential"])
+    return SCHEMES[header["name"]](header["degree"], header["linear_midpoint"])

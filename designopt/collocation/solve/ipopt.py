@@ -53,7 +53,7 @@ def ipopt(
     """The solver (CasADi function) of a program with the expressions `nlp`, and its iteration callback (None unless
     `watched`).
     """
-    # with IPOPT's own mumps_permuting_scaling MUMPS takes a hundred times as long for the differential form
+    # with IPOPT's own mumps_permuting_scaling MUMPS takes a hundred times as long for some programs
     settings: dict[str, Any] = {
         "print_level": 0,
         "sb": "yes",

@@ -97,7 +97,6 @@ def refine(program: Program, first: Solution, refinement: Refinement, start: Gue
                 solution.phases[phase.name].error,
                 refinement,
                 options.scheme_for(problem),
-                options.defects,
             )
             for phase in problem.phases
         ]
@@ -160,11 +159,8 @@ def _round(
     return result, attempts
 
 
-def finer_mesh(mesh: Mesh, errors: Floats, refinement: Refinement, first: Scheme, defects: str = "integral") -> Mesh:
-    """The mesh of the next round for the `errors` (N,) of its intervals.
-
-    `first` is the scheme of the first mesh, `defects` as in `Options` for Radau intervals of another degree.
-    """
+def finer_mesh(mesh: Mesh, errors: Floats, refinement: Refinement, first: Scheme) -> Mesh:
+    """The mesh of the next round for the `errors` (N,) of its intervals; `first` is the scheme of the first mesh."""
     if refinement.method == "split":
         ratios = errors / refinement.tolerance
         return refined(mesh, [_parts(r, s.estimate_order) for r, s in zip(ratios, mesh.schemes, strict=True)])
@@ -172,7 +168,7 @@ def finer_mesh(mesh: Mesh, errors: Floats, refinement: Refinement, first: Scheme
     for (a, b), scheme, error in zip(itertools.pairwise(mesh.nodes), mesh.schemes, errors, strict=True):
         degree, parts = _raised(scheme.degree, float(error), refinement, first.degree)
         nodes += np.linspace(a, b, parts, endpoint=False).tolist()
-        schemes += [radau(degree, differential=defects == "differential")] * parts
+        schemes += [radau(degree)] * parts
     return Mesh(np.array([*nodes, 1.0]), tuple(schemes))
 
 

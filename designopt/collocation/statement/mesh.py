@@ -164,8 +164,8 @@ def _cubic(tau: Floats) -> Floats:
 
 
 @lru_cache(maxsize=32)
-def radau(degree: int, *, differential: bool = False) -> Scheme:
-    """Legendre-Gauss-Radau of a degree 1..9, order 2 degree - 1, in its integral form unless `differential`.
+def radau(degree: int) -> Scheme:
+    """Legendre-Gauss-Radau of a degree 1..9, order 2 degree - 1, in its integral form.
 
     Raises `ValueError` for another degree.
     """
@@ -176,25 +176,21 @@ def radau(degree: int, *, differential: bool = False) -> Scheme:
     D = derivative_matrix(points)[1:]
     A = np.linalg.inv(D[:, 1:])
     weights = np.concatenate([[0.0], A[-1]])  # the last row of A is the quadrature over the interval
-    if differential:
-        P, Q = D, np.hstack([np.zeros((degree, 1)), np.eye(degree)])
-    else:
-        P, Q = np.hstack([-np.ones((degree, 1)), np.eye(degree)]), np.hstack([np.zeros((degree, 1)), A])
+    P, Q = np.hstack([-np.ones((degree, 1)), np.eye(degree)]), np.hstack([np.zeros((degree, 1)), A])
     return Scheme("radau", 2 * degree - 1, degree + 1, points, P, Q, weights, False, np.empty((0, degree + 1)), degree)
 
 
-#: Makes each scheme from the values of all settings: degree, linear controls at midpoints, differential defects.
-SCHEMES: Mapping[SchemeName, Callable[[int, bool, bool], Scheme]] = {
-    "trapezoidal": lambda degree, linear_midpoint, differential: trapezoidal(),
-    "hermite_simpson": lambda degree, linear_midpoint, differential: hermite_simpson(linear_midpoint=linear_midpoint),
-    "radau": lambda degree, linear_midpoint, differential: radau(degree, differential=differential),
+#: Makes each scheme from the values of all settings: degree, linear controls at midpoints.
+SCHEMES: Mapping[SchemeName, Callable[[int, bool], Scheme]] = {
+    "trapezoidal": lambda degree, linear_midpoint: trapezoidal(),
+    "hermite_simpson": lambda degree, linear_midpoint: hermite_simpson(linear_midpoint=linear_midpoint),
+    "radau": lambda degree, linear_midpoint: radau(degree),
 }
 
 #: The scheme of each setting that belongs to one.
 SCHEME_OF_SETTING: Mapping[str, SchemeName] = {
     "midpoint_control": "hermite_simpson",
     "degree": "radau",
-    "defects": "radau",
     "refine.method": "radau",
 }
 

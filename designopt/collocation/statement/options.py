@@ -18,7 +18,6 @@ FINE = 1e-6
 CHOICES = {
     "scheme": ("auto", *SCHEMES),
     "midpoint_control": ("free", "linear"),
-    "defects": ("integral", "differential"),
     "form": ("auto", "explicit", "residual"),
     "hessian": ("exact", "lbfgs"),
     "compile": ("auto", "never", "always"),
@@ -71,7 +70,7 @@ class Options:
     """Scheme, mesh and solver settings.
 
     `scheme` auto: hermite_simpson, but radau with algebraic variables, held controls, samples or refinement,
-    and the scheme of any scheme-specific setting. `degree` and `defects` apply to radau; the degree None is 3, or 5 for
+    and the scheme of any scheme-specific setting. `degree` applies to radau; the degree None is 3, or 5 for
     refinement below 1e-6. `midpoint_control` applies to hermite_simpson. `intervals` is per phase, rounded up to whole
     ones in each piece of a held control. `form` auto uses the residual form of systems
     that have one. `tolerance` is that of IPOPT, relative to the ranges of variables; if the cost then has a larger
@@ -93,7 +92,6 @@ class Options:
     intervals: int = 50
     degree: int | None = None
     midpoint_control: Literal["free", "linear"] = "free"
-    defects: Literal["integral", "differential"] = "integral"
     form: Literal["auto", "explicit", "residual"] = "auto"
     refine: Refinement | None = None
     mesh_check: float = 0.0
@@ -167,7 +165,6 @@ class Options:
         is_stated = {
             "midpoint_control": linear,
             "degree": self.degree is not None,
-            "defects": self.defects == "differential",
             "refine.method": self.refine is not None and self.refine.method == "hp",
         }
         for name, needed in SCHEME_OF_SETTING.items():
@@ -187,12 +184,11 @@ class Options:
                 or self.refine is not None
                 or any(phase.system.algebraic for phase in problem.phases)
             )
-            asks_for_radau = self.degree is not None or self.defects == "differential"
             linear = self.midpoint_control == "linear"
-            name = "radau" if asks_for_radau or (needs and not linear) else "hermite_simpson"
+            name = "radau" if self.degree is not None or (needs and not linear) else "hermite_simpson"
         fine = self.refine is not None and self.refine.tolerance < FINE
         degree = self.degree or (5 if fine else 3)
-        return SCHEMES[name](degree, self.midpoint_control == "linear", self.defects == "differential")
+        return SCHEMES[name](degree, self.midpoint_control == "linear")
 
     def residual_for(self, problem: TrajectoryProblem) -> bool:
         """Whether the residual form is used. Raises `ProblemError` if it is requested and there is none."""

@@ -22,7 +22,7 @@ FIRST = 0.1
 
 def mesh(scheme: SchemeName, intervals: int) -> Mesh:
     """So many equal intervals; radau has the degree 3."""
-    return Mesh.uniform(SCHEMES[scheme](_DEGREE, False, False), intervals)
+    return Mesh.uniform(SCHEMES[scheme](_DEGREE, False), intervals)
 
 
 def mesh_of(scheme: SchemeName, time: Floats) -> Mesh:

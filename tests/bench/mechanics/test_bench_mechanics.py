@@ -19,10 +19,6 @@ import pytest
 from designopt_mechanics.andrews import mechanism
 from designopt_mechanics.andrews.systems import system as andrews_system
 from designopt_mechanics.exoskeleton.walker import system as exoskeleton
-from designopt_mechanics.rods.basis import objects
-from designopt_mechanics.rods.dynamics import inverse_dynamics
-from designopt_mechanics.rods.outputs import energies
-from designopt_mechanics.rods.tree import Rod, RodTree
 from designopt_mechanics.shoulder.chain import GRAVITY, shoulder
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree_rows import TreeRows
@@ -97,33 +93,6 @@ def test_inverse_dynamics_of_the_shoulder_is_400_times_the_literal_form(record_p
         f"\nshoulder, inverse dynamics: {1e6 * ours:.2f} us, literal {1e6 * theirs:.0f} us, ratio {theirs / ours:.0f}"
     )
     assert theirs / ours >= 400
-
-
-def chain(n: int) -> RodTree:
-    """Rods with all mass at the tip."""
-    return RodTree(tuple(Rod(f"r{i}", f"r{i - 1}" if i else "ground", 1.0, 1.0) for i in range(n)))
-
-
-def test_the_recursion_is_built_faster_than_lagranges_equation_is_differentiated(record_property: Any) -> None:
-    """The table of methods: seconds to build the equations of n rods, and operations of the result."""
-    print("\n n   recursion           Lagrange")
-    for n in (2, 5, 10, 20):
-        tree = chain(n)
-        zc, dzc, ac = (ca.SX.sym(name, 3 * n) for name in ("z", "dz", "a"))
-        z, dz, a = (objects(column) for column in (zc, dzc, ac))
-        begin = time.perf_counter()
-        recursion = ca.Function("recursion", [zc, dzc, ac], [ca.cse(ca.vertcat(*inverse_dynamics(tree, z, dz, a)))])
-        one = time.perf_counter() - begin
-        begin = time.perf_counter()
-        energy = energies(tree, z, dz)
-        momentum = ca.gradient(energy.kinetic, dzc)
-        rate = ca.jtimes(momentum, zc, dzc) + ca.jtimes(momentum, dzc, ac)
-        lagrange = ca.Function("l", [zc, dzc, ac], [ca.cse(rate - ca.gradient(energy.kinetic - energy.weight, zc))])
-        by_lagrange = time.perf_counter() - begin
-        sizes = recursion.n_instructions(), lagrange.n_instructions()
-        print(f"{n:2d}   {one:6.3f} s {sizes[0]:7d}   {by_lagrange:6.3f} s {sizes[1]:7d}")
-        record_property(f"operations_ratio_{n}", sizes[1] / sizes[0])
-        assert sizes[0] < sizes[1]
 
 
 def test_eleven_rods_are_built_in_four_times_the_time_of_five(record_property: Any) -> None:

@@ -44,9 +44,8 @@ def difference(problem_of, at, step=1e-4, options=EXACT):
         {"scheme": "hermite_simpson"},
         {"scheme": "hermite_simpson", "midpoint_control": "linear"},
         {"scheme": "radau", "degree": 3},
-        {"scheme": "radau", "degree": 3, "defects": "differential"},
     ],
-    ids=["hermite_simpson", "linear midpoint", "radau", "differential"],
+    ids=["hermite_simpson", "linear midpoint", "radau"],
 )
 def test_costates_of_the_block_move_are_exact_at_all_points_where_the_scheme_is_exact(options):
     # H = u^2 + costate_x v + costate_v u with u = 6 - 12 t: costate_v = -2 u, costate_x = -d(costate_v)/dt = -24
@@ -102,7 +101,6 @@ def costate_errors(scheme, intervals):
         (radau(1), 0.9, None),
         (radau(2), 2.7, 1.7),
         (radau(3), 4.7, 2.7),
-        (radau(3, differential=True), 4.7, 2.7),
         (radau(4), 6.5, 3.6),
     ],
     ids=[
@@ -112,7 +110,6 @@ def costate_errors(scheme, intervals):
         "radau 1",
         "radau 2",
         "radau 3",
-        "differential",
         "radau 4",
     ],
 )

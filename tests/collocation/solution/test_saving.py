@@ -82,9 +82,6 @@ SOLUTIONS = {
     "linear midpoint": lambda: Program(problems.block_move(), Options(intervals=5, midpoint_control="linear")).solve(),
     "trapezoidal": lambda: Program(problems.van_der_pol(), Options(intervals=20, scheme="trapezoidal")).solve(),
     "parameters": lambda: Program(problems.quarter_car(), Options(intervals=20, scheme="radau", degree=2)).solve(),
-    "differential": lambda: Program(
-        problems.block_move(), Options(intervals=5, scheme="radau", defects="differential")
-    ).solve(),
     "phases": lambda: Program(two_phases(), Options(intervals=5)).solve(),
     "failed": lambda: Program(problems.cart_pole(), Options(intervals=10, max_iterations=2)).solve(),
     "over-constrained": lambda: Program(

@@ -25,7 +25,6 @@ def named(**settings: Any) -> tuple[str, int]:
         ({"refine": Refinement(), "scheme": "hermite_simpson"}, ("hermite_simpson", 0)),
         ({"refine": Refinement(), "midpoint_control": "linear"}, ("hermite_simpson", 0)),
         ({"degree": 2}, ("radau", 2)),
-        ({"defects": "differential"}, ("radau", 3)),
     ],
 )
 def test_the_automatic_scheme_is_the_one_that_the_other_settings_ask_for(
@@ -38,15 +37,12 @@ def test_settings_reach_the_scheme() -> None:
     problem = benchmark_problems.cart_pole()
     assert len(Options(midpoint_control="linear").scheme_for(problem).control_rows) == 1
     assert len(Options().scheme_for(problem).control_rows) == 0
-    differential = Options(defects="differential").scheme_for(problem)
-    assert differential.P[0, 0] != -1.0
 
 
 @pytest.mark.parametrize(
     ("settings", "where", "needed"),
     [
         ({"scheme": "hermite_simpson", "degree": 3}, "degree", "radau"),
-        ({"scheme": "trapezoidal", "defects": "differential"}, "defects", "radau"),
         ({"scheme": "radau", "midpoint_control": "linear"}, "midpoint_control", "hermite_simpson"),
         ({"degree": 3, "midpoint_control": "linear"}, "degree", "radau"),
         ({"scheme": "hermite_simpson", "refine": Refinement(method="hp")}, "refine.method", "radau"),

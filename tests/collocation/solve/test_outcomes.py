@@ -5,7 +5,6 @@ A failed solve gives its last iterate as a solution; it never raises and never w
 
 import math
 import re
-import time
 from dataclasses import replace
 
 import benchmark_problems as problems
@@ -22,7 +21,6 @@ from designopt.collocation import (
     Options,
     Phase,
     ProblemError,
-    Program,
     Status,
     TrajectoryProblem,
     explain,
@@ -383,21 +381,6 @@ def test_a_guess_that_is_the_optimum_remains_it():
     solution = solve(integrator(lambda e: e.integral["effort"]))
     assert (solution.status, solution.iterations, solution.objective) == (Status.SOLVED, 0, 0.0)
     assert "not a minimum" not in solution.message
-
-
-# --- solver settings
-
-
-def test_the_differential_form_with_static_parameters_is_not_slow():
-    # measured with IPOPT's own mumps_permuting_scaling: 457 ms of CPU time per iteration instead of 3.7 (n = 1206)
-    program = Program(problems.quarter_car(), Options(scheme="radau", degree=3, intervals=100, defects="differential"))
-    begin = time.process_time()
-    solution = program.solve()
-    per_iteration = (time.process_time() - begin) / solution.iterations
-
-    assert solution.status is Status.SOLVED
-    assert len(solution.iterate.x) == 1206
-    assert per_iteration < 0.05
 
 
 def test_a_hessian_that_is_not_formed_finds_the_same_optimum():

@@ -41,13 +41,6 @@ def test_hp_raises_the_degree_while_it_may_and_then_divides_with_the_least_degre
     assert [s.degree for s in bounded.schemes] == [3, 3, 3, 3, 3, 3, 3]
 
 
-def test_degrees_are_kept_in_the_differential_form() -> None:
-    first = radau(3, differential=True)
-    mesh = Mesh.uniform(first, 2)
-    finer = finer_mesh(mesh, np.array([8e-6, 0.0]), Refinement(1e-6, method="hp"), first, "differential")
-    assert finer.schemes == (radau(5, differential=True), first)
-
-
 @pytest.mark.parametrize("method", ["split", "hp"])
 def test_the_cart_pole_is_refined_to_a_millionth_in_six_rounds(method: str) -> None:
     """Specification: 4 rounds, 92 intervals from 10 (measured: the same)."""

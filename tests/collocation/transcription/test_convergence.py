@@ -26,17 +26,16 @@ def slope(coarse, fine, ratio):
 
 def test_every_scheme_that_options_name_can_be_made():
     assert tuple(SCHEMES) == get_args(SchemeName)
-    assert [make(3, False, False).name for make in SCHEMES.values()] == [*SCHEMES]
+    assert [make(3, False).name for make in SCHEMES.values()] == [*SCHEMES]
 
 
 def test_schemes_without_an_equation_at_the_left_end_damp_stiff_parts():
     """Radau IIA has R(inf) = 0, Lobatto IIIA |R(inf)| = 1 (Hairer and Wanner, Solving ODE II, 1996, section IV.5)."""
-    schemes = [make(degree, linear, differential) for make in SCHEMES.values() for degree in (1, 4, 9)
-               for linear in (False, True) for differential in (False, True)]  # fmt: skip
+    schemes = [make(degree, linear) for make in SCHEMES.values() for degree in (1, 4, 9) for linear in (False, True)]
     assert all(scheme.damps_stiff_parts == (scheme.name == "radau") for scheme in schemes)
     free = {scheme.name for scheme in schemes if scheme.has_free_midpoints}
     assert free == {"hermite_simpson"}
-    assert not SCHEMES["hermite_simpson"](3, True, False).has_free_midpoints
+    assert not SCHEMES["hermite_simpson"](3, True).has_free_midpoints
 
 
 # between meshes that resolve the motion and errors above 1e-12
@@ -109,19 +108,6 @@ def test_the_error_of_a_regulator_falls_with_the_order_of_the_scheme(options, me
 
     assert slope(*of_cost, 2.0) == pytest.approx(order, abs=0.3)
     assert slope(*of_nodes, 2.0) > order - 0.5
-
-
-@pytest.mark.parametrize("degree", [2, 5])
-@pytest.mark.parametrize("problem", [problems.damped_start, problems.cart_pole, problems.linear_tangent])
-def test_integral_and_differential_radau_forms_reach_the_same_optimum(problem, degree):
-    integral, differential = (
-        Program(problem(), Options(scheme="radau", degree=degree, intervals=40, defects=form)).solve()
-        for form in ("integral", "differential")
-    )
-
-    assert integral.success
-    assert differential.objective == pytest.approx(integral.objective, rel=1e-8)
-    assert differential.parameters == pytest.approx(integral.parameters, rel=1e-5)
 
 
 @pytest.mark.parametrize(

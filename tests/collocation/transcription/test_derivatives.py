@@ -25,7 +25,7 @@ MESHES = {
     "hermite_simpson linear": Mesh.at(hermite_simpson(linear_midpoint=True), NODES),
     "radau 1": Mesh.at(radau(1), NODES),
     "radau 4": Mesh.at(radau(4), NODES),
-    "radau 3 differential": Mesh.at(radau(3, differential=True), NODES),
+    "radau 3": Mesh.at(radau(3), NODES),
     "radau of two degrees": Mesh(NODES, (radau(2), radau(4), radau(4), radau(2))),
 }
 
@@ -360,12 +360,8 @@ def of_intervals(mesh, points, duration, names):
             A = np.linalg.inv(D[:, 1:])
             weights = [0.0, *A[-1]]
             for j in range(scheme.degree):
-                if np.count_nonzero(scheme.Q[j]) == 1 and scheme.degree > 1:  # the differential form
-                    inner = sum(D[j, r] * piece[r]["x"] for r in range(scheme.degree + 1))
-                    defects.append(inner - h * piece[j + 1]["f"])
-                else:
-                    inner = sum(A[j, r] * piece[r + 1]["f"] for r in range(scheme.degree))
-                    defects.append(piece[j + 1]["x"] - piece[0]["x"] - h * inner)
+                inner = sum(A[j, r] * piece[r + 1]["f"] for r in range(scheme.degree))
+                defects.append(piece[j + 1]["x"] - piece[0]["x"] - h * inner)
         for name in names:
             integrals[name] += h * sum(w * point["L"][name] for w, point in zip(weights, piece, strict=True) if w)
     return defects, integrals
